@@ -1,0 +1,46 @@
+/** Ports that every room needs. This room imports nothing. */
+
+/** Structured fields of a log line; `cause` holds an error with its stack. */
+export interface LogFields {
+  readonly [name: string]: unknown;
+}
+
+/** Where a library may speak. The default says nothing: a library never writes to the console of its host. */
+export interface Logger {
+  debug(message: string, fields?: LogFields): void;
+  info(message: string, fields?: LogFields): void;
+  warn(message: string, fields?: LogFields): void;
+  error(message: string, fields?: LogFields): void;
+}
+
+export const silentLogger: Logger = {
+  debug() {},
+  info() {},
+  warn() {},
+  error() {},
+};
+
+/** Time, so that a test can hold it still. */
+export interface Clock {
+  /** Milliseconds since the Unix epoch. */
+  now(): number;
+  /** Calls `run` once after `ms` milliseconds; the returned function takes it back. Must not keep a process alive. */
+  after(ms: number, run: () => void): () => void;
+}
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  after(ms, run) {
+    const timer: unknown = setTimeout(run, ms);
+    // Node's timers hold the process open unless told otherwise; other runtimes return a number.
+    if (typeof timer === "object" && timer !== null && "unref" in timer && typeof timer.unref === "function") timer.unref();
+    return () => clearTimeout(timer as number);
+  },
+};
+
+/** Makes identifiers that nobody can guess. */
+export interface Ids {
+  next(): string;
+}
+
+export const randomIds: Ids = { next: () => crypto.randomUUID() };

@@ -1,0 +1,5 @@
+export * from "./types.ts";
+export * from "./card.ts";
+export * from "./errors.ts";
+export * from "./states.ts";
+export * from "./log.ts";

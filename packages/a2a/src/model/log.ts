@@ -1,0 +1,61 @@
+import type { Message, Task, TaskArtifactUpdateEvent, TaskStatusUpdateEvent } from "./types.ts";
+
+/**
+ * The log of a task (D2): everything that ever happened to it, one record a change, numbered from 1.
+ * The task that a client reads is a fold of these records (`reduce`).
+ */
+
+/**
+ * What a record says. `task` stands first and once: the task as it was made, its first user message in `history`.
+ * `message` is a later message of the user's. The other two are what streams show (A2A 1.0 §4.2).
+ */
+export type LogEvent =
+  | { readonly task: Task; readonly message?: never; readonly statusUpdate?: never; readonly artifactUpdate?: never }
+  | { readonly message: Message; readonly task?: never; readonly statusUpdate?: never; readonly artifactUpdate?: never }
+  | {
+      readonly statusUpdate: TaskStatusUpdateEvent;
+      readonly task?: never;
+      readonly message?: never;
+      readonly artifactUpdate?: never;
+    }
+  | {
+      readonly artifactUpdate: TaskArtifactUpdateEvent;
+      readonly task?: never;
+      readonly message?: never;
+      readonly statusUpdate?: never;
+    };
+
+export type RecordKind = "task" | "message" | "statusUpdate" | "artifactUpdate";
+
+/** Who made a record: the caller, the agent's code, or the engine itself (a failure, a cancel). */
+export type Actor = "user" | "agent" | "system";
+
+/** A record before the store has numbered it. */
+export interface NewRecord {
+  readonly kind: RecordKind;
+  /** The event of `kind`, without its wrapper member, as 1.0 JSON text: serialised once, for ever. */
+  readonly json: string;
+  /** Milliseconds since the Unix epoch; of a status, the time that its `timestamp` says. */
+  readonly time: number;
+  readonly actor: Actor;
+  /** Which turn made it, from 1; a user message that waits belongs to the turn that took it down. */
+  readonly turn: number;
+  /** Which try of that turn, from 1: a second one is a run resumed after a crash. */
+  readonly attempt: number;
+  /** Whether a status message is part of the history: that of interrupted and terminal states is, progress only when the agent says so. */
+  readonly keep?: boolean;
+  /** URIs that were active in the turn. */
+  readonly extensions?: readonly string[];
+  /** W3C `traceparent` of the call that caused it. */
+  readonly trace?: string;
+}
+
+export interface LogRecord extends NewRecord {
+  /** Place in the log of its task, from 1, without gaps: the cursor, the SSE id, what compare-and-append compares (D2). */
+  readonly seq: number;
+}
+
+/** The event of a record, parsed anew at each call: hold on to it rather than ask twice. */
+export function eventOf(record: NewRecord): LogEvent {
+  return { [record.kind]: JSON.parse(record.json) as unknown } as unknown as LogEvent;
+}

@@ -1,0 +1,193 @@
+import type {
+  AgentCapabilities,
+  AgentProvider,
+  AgentSkill,
+  Artifact,
+  JsonValue,
+  Message,
+  Part,
+  SecurityRequirement,
+  SecurityScheme,
+  Task,
+  TaskState,
+  JsonObject,
+} from "../model/index.ts";
+import type { Logger } from "../base/index.ts";
+import type { CallContext, Principal } from "./service.ts";
+
+/**
+ * What the engine runs (D11). An agent is a function from a turn to events: what it yields is appended to the log of
+ * its task, in order, and falling off the end completes the task.
+ */
+
+/** Something an agent says. Made by the builders of a turn; plain data, so it can also be written by hand. */
+export type AgentEvent =
+  | {
+      readonly kind: "status";
+      readonly state: TaskState;
+      readonly message?: AgentMessage;
+      readonly metadata?: JsonObject;
+      /** Puts a progress message into the task's history; those of interrupted and terminal states are there anyway. */
+      readonly keep?: boolean;
+    }
+  | {
+      readonly kind: "artifact";
+      readonly artifact: Artifact;
+      readonly append?: boolean;
+      readonly lastChunk?: boolean;
+      readonly metadata?: JsonObject;
+    }
+  /** A direct answer: as the first event there is no task, later it completes the task (D11). */
+  | { readonly kind: "reply"; readonly message: AgentMessage }
+  /** Where a resumed run goes on from (D6). Yield it in one array with the events that it covers: they are stored together. */
+  | { readonly kind: "checkpoint"; readonly value: JsonValue };
+
+/** A message of the agent's before the engine has given it its ids. */
+export interface AgentMessage {
+  readonly messageId?: string;
+  readonly parts: readonly Part[];
+  readonly metadata?: JsonObject;
+  readonly extensions?: readonly string[];
+  readonly referenceTaskIds?: readonly string[];
+}
+
+/** An array is stored as one: all of it or nothing. */
+export type AgentYield = AgentEvent | readonly AgentEvent[];
+
+/** Text, one part, or parts: what every builder takes for a message. */
+export type Content = string | Part | readonly Part[];
+
+export interface ArtifactInit {
+  /** Default: a name that a resumed run makes again. */
+  readonly artifactId?: string;
+  readonly name?: string;
+  readonly description?: string;
+  readonly parts: readonly Part[];
+  readonly metadata?: JsonObject;
+  readonly extensions?: readonly string[];
+}
+
+export interface WriterOptions {
+  readonly artifactId?: string;
+  readonly name?: string;
+  readonly description?: string;
+  readonly metadata?: JsonObject;
+  readonly mediaType?: string;
+  /** A chunk goes out when it has this many characters (default 4096). */
+  readonly maxChars?: number;
+  /** Or when this much time has passed since the last one (default 50 ms). */
+  readonly maxDelay?: number;
+}
+
+/**
+ * Gathers many small pieces of text, an LLM's tokens, into few chunks of one artifact: `yield* writer.write(token)`,
+ * and `yield* writer.end()` when it is whole.
+ */
+export interface ArtifactWriter {
+  readonly artifactId: string;
+  write(text: string): readonly AgentEvent[];
+  end(): readonly AgentEvent[];
+}
+
+/** What belongs to a conversation (`contextId`), beyond its tasks. */
+export interface TurnContext {
+  readonly id: string;
+  /** The conversation so far, oldest first, direct replies included; the message of this turn is the last. */
+  messages(): Promise<readonly Message[]>;
+  /** A small value that all turns of this context share; as the last turn left it. */
+  state<T extends JsonValue = JsonValue>(): T | undefined;
+  /** Stored with the next events of this turn, or at its end. */
+  setState(value: JsonValue | undefined): void;
+}
+
+/** One call of an agent: a message, and what the agent needs to answer it. */
+export interface Turn {
+  readonly message: Message;
+  /** All text parts of the message, joined by line breaks. */
+  readonly text: string;
+  readonly taskId: string;
+  readonly contextId: string;
+  /** The task as it stands at the start of this turn; `undefined` when this message makes it. */
+  readonly task: Task | undefined;
+  /** Which turn of its task, from 1. */
+  readonly number: number;
+  /** Which try of this turn, from 1; more means that a run was lost and this one resumes it. */
+  readonly attempt: number;
+  /** The last checkpoint of this turn's lost run. */
+  readonly checkpoint: JsonValue | undefined;
+  readonly principal: Principal;
+  readonly call: Pick<CallContext, "version" | "extensions" | "trace">;
+  /** `metadata` of the send request. */
+  readonly metadata: JsonObject | undefined;
+  /** What the caller can show, as it said; empty means anything. */
+  readonly acceptedOutputModes: readonly string[];
+  /** Extension URIs active in this turn: asked for by the caller and declared by the card. */
+  readonly extensions: readonly string[];
+  /** Aborted when the task is canceled, the turn runs out of time, the lease is lost, or the server stops. */
+  readonly signal: AbortSignal;
+  readonly context: TurnContext;
+  readonly logger: Logger;
+
+  reply(content: Content): AgentEvent;
+  working(content?: Content, options?: { keep?: boolean; metadata?: JsonObject }): AgentEvent;
+  inputRequired(content: Content, options?: { metadata?: JsonObject }): AgentEvent;
+  authRequired(content: Content, options?: { metadata?: JsonObject }): AgentEvent;
+  completed(content?: Content): AgentEvent;
+  failed(content: Content): AgentEvent;
+  rejected(content: Content): AgentEvent;
+  /** A whole artifact. */
+  artifact(init: ArtifactInit): AgentEvent;
+  /** More parts for an artifact of this task that is still open. */
+  append(artifactId: string, parts: readonly Part[], options?: { last?: boolean }): AgentEvent;
+  writer(options?: WriterOptions): ArtifactWriter;
+  saveCheckpoint(value: JsonValue): AgentEvent;
+  /** Resolves when everything yielded so far is stored (D3). */
+  flush(): Promise<void>;
+}
+
+/** What `onMessage` may give back: a generator of events, a promise of one event, or one event. */
+export type AgentOutput =
+  | AsyncGenerator<AgentYield, AgentEvent | undefined | void, void>
+  | Promise<AgentEvent | undefined | void>
+  | AgentEvent
+  | undefined
+  | void;
+
+export interface Executor {
+  (turn: Turn): AgentOutput;
+}
+
+/** What stands on an agent's card beside what the host knows (§4.4.1). */
+export interface AgentDescription {
+  readonly name: string;
+  readonly description: string;
+  readonly version: string;
+  readonly skills: readonly AgentSkill[];
+  readonly provider?: AgentProvider;
+  readonly documentationUrl?: string;
+  readonly iconUrl?: string;
+  /** Media types; `*` and `type/*` are understood. Default `["text/plain"]`. */
+  readonly defaultInputModes?: readonly string[];
+  readonly defaultOutputModes?: readonly string[];
+  /** Default: streaming, nothing else. */
+  readonly capabilities?: AgentCapabilities;
+  readonly securitySchemes?: Readonly<Record<string, SecurityScheme>>;
+  readonly securityRequirements?: readonly SecurityRequirement[];
+}
+
+/** How an agent wants to be run. */
+export interface AgentBehaviour {
+  /** Whether it may answer with a plain Message (default true): then a task is made only once its first event shows that there is one. */
+  readonly mayReplyDirectly?: boolean;
+  /** Whether a run that was lost may be started again with its checkpoint (default false: the task fails, saying why). */
+  readonly resumable?: boolean;
+  /** Longest silence of a turn between two events, in milliseconds (default 5 minutes); `false`: no limit. */
+  readonly idleTimeout?: number | false;
+  /** Longest turn in milliseconds (default 1 hour); `false`: no limit. */
+  readonly turnTimeout?: number | false;
+}
+
+/** A defined agent: its description, its behaviour, its function. */
+export interface Agent extends AgentDescription, AgentBehaviour {
+  readonly onMessage: Executor;
+}

@@ -1,0 +1,47 @@
+/**
+ * HTTP as the bindings see it, on every runtime. A host turns its own request into this one and carries the answer out,
+ * without a `Request` or `Response` in between where it can do without (D15).
+ */
+
+export interface UniversalRequest {
+  readonly method: string;
+  /** Path and query as they stand in the request line, percent-encoded: `/tasks/a%20b?historyLength=0`. */
+  readonly url: string;
+  /** A header by its lower-case name; several of one name come joined by `, `. */
+  header(name: string): string | undefined;
+  /**
+   * The body as text. Stops reading and throws `RequestTooLarge` as soon as more than `limit` bytes came;
+   * throws `ParseError` when they are no UTF-8.
+   */
+  text(limit: number): Promise<string>;
+  /** Aborted when the peer is gone. Made when first asked for. */
+  readonly signal: AbortSignal;
+  /** Address of the peer, where the host knows it. */
+  readonly remoteAddress?: string;
+}
+
+/** Where a streamed body goes. */
+export interface Sink {
+  /** Takes a chunk; `false` means that the peer is behind: wait for `ready()` before the next one. */
+  write(chunk: string): boolean;
+  /** Resolves when there is room again, or when the peer is gone. */
+  ready(): Promise<void>;
+  /** Whether the peer is gone; writes then go nowhere. */
+  readonly closed: boolean;
+  /** Calls `run` once, when the peer goes; at once when it has gone. */
+  onClose(run: () => void): void;
+}
+
+/** Writes the body; the host ends the response when it resolves, and breaks the connection off when it rejects. */
+export type BodyWriter = (sink: Sink) => Promise<void>;
+
+export interface UniversalResponse {
+  readonly status: number;
+  /** Lower-case names. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Absent: no body. A writer's headers go out before its first byte. */
+  readonly body?: string | BodyWriter;
+}
+
+/** Answers every request: what it has no route for with 404 in the words of the protocol. */
+export type UniversalHandler = (request: UniversalRequest) => Promise<UniversalResponse> | UniversalResponse;

@@ -1,0 +1,5 @@
+export * from "./operations.ts";
+export * from "./service.ts";
+export * from "./http.ts";
+export * from "./closes-after.ts";
+export * from "./agent.ts";

@@ -1,0 +1,73 @@
+import type {
+  AgentCard,
+  CancelTaskRequest,
+  DeleteTaskPushNotificationConfigRequest,
+  Empty,
+  GetExtendedAgentCardRequest,
+  GetTaskPushNotificationConfigRequest,
+  GetTaskRequest,
+  ListTaskPushNotificationConfigsRequest,
+  ListTaskPushNotificationConfigsResponse,
+  ListTasksRequest,
+  ListTasksResponse,
+  SendMessageRequest,
+  SendMessageResponse,
+  StreamResponse,
+  SubscribeToTaskRequest,
+  Task,
+  TaskPushNotificationConfig,
+} from "../model/index.ts";
+
+/** The operations of the protocol (A2A 1.0 §3.1, §5.3), by name, with what goes in and what comes out. */
+
+export interface UnaryOperations {
+  SendMessage: { request: SendMessageRequest; response: SendMessageResponse };
+  GetTask: { request: GetTaskRequest; response: Task };
+  ListTasks: { request: ListTasksRequest; response: ListTasksResponse };
+  CancelTask: { request: CancelTaskRequest; response: Task };
+  CreateTaskPushNotificationConfig: { request: TaskPushNotificationConfig; response: TaskPushNotificationConfig };
+  GetTaskPushNotificationConfig: {
+    request: GetTaskPushNotificationConfigRequest;
+    response: TaskPushNotificationConfig;
+  };
+  ListTaskPushNotificationConfigs: {
+    request: ListTaskPushNotificationConfigsRequest;
+    response: ListTaskPushNotificationConfigsResponse;
+  };
+  DeleteTaskPushNotificationConfig: { request: DeleteTaskPushNotificationConfigRequest; response: Empty };
+  GetExtendedAgentCard: { request: GetExtendedAgentCardRequest; response: AgentCard };
+}
+
+export interface StreamOperations {
+  SendStreamingMessage: { request: SendMessageRequest; response: StreamResponse };
+  SubscribeToTask: { request: SubscribeToTaskRequest; response: StreamResponse };
+}
+
+export interface Operations extends UnaryOperations, StreamOperations {}
+
+export type UnaryName = keyof UnaryOperations;
+export type StreamName = keyof StreamOperations;
+export type OperationName = keyof Operations;
+
+export interface OperationInfo {
+  readonly stream: boolean;
+  /** Whether the same call twice does what one does, so that a client may repeat it blindly (§3.3.1). */
+  readonly idempotent: boolean;
+}
+
+/** The table that composition hands to every binding; a method extension adds its rows here, and nowhere else. */
+export type OperationTable = Readonly<Record<string, OperationInfo>>;
+
+export const operations: Readonly<Record<OperationName, OperationInfo>> = {
+  SendMessage: { stream: false, idempotent: false },
+  SendStreamingMessage: { stream: true, idempotent: false },
+  GetTask: { stream: false, idempotent: true },
+  ListTasks: { stream: false, idempotent: true },
+  CancelTask: { stream: false, idempotent: false },
+  SubscribeToTask: { stream: true, idempotent: true },
+  CreateTaskPushNotificationConfig: { stream: false, idempotent: false },
+  GetTaskPushNotificationConfig: { stream: false, idempotent: true },
+  ListTaskPushNotificationConfigs: { stream: false, idempotent: true },
+  DeleteTaskPushNotificationConfig: { stream: false, idempotent: true },
+  GetExtendedAgentCard: { stream: false, idempotent: true },
+};

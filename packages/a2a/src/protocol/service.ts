@@ -1,0 +1,91 @@
+import type { StreamResponse } from "../model/index.ts";
+import type { StreamName, StreamOperations, UnaryName, UnaryOperations } from "./operations.ts";
+
+/**
+ * The one port (D5): the engine implements it, every client transport implements it, and so does a proxy or a test
+ * double. Interceptors wrap it.
+ */
+
+/** Who calls, as an authenticator found out. Never taken from the request's own fields. */
+export interface Principal {
+  /** Stable name of the caller; `anonymous` where nobody asked for credentials. */
+  readonly subject: string;
+  readonly organization?: string;
+  readonly scopes?: readonly string[];
+  /** Verified claims, for authorizers and agents. */
+  readonly claims?: Readonly<Record<string, unknown>>;
+}
+
+export const anonymous: Principal = { subject: "anonymous" };
+
+/** What goes with a call beside its request. */
+export interface CallContext {
+  readonly principal: Principal;
+  /** Protocol version of the call, `Major.Minor`. */
+  readonly version: string;
+  /** Extension URIs that the caller asked for (A2A 1.0 §4.6). */
+  readonly extensions: readonly string[];
+  /** Aborted when the caller is gone. Ask for it only where something waits: making it has a price. */
+  readonly signal?: AbortSignal;
+  /** For streams: the caller has seen everything up to this `seq` (`Last-Event-ID`, D4). */
+  readonly after?: number;
+  /** W3C `traceparent`. */
+  readonly trace?: string;
+  /**
+   * At a server: a header of the request, by its lower-case name. At a client: headers to send (service parameters of
+   * the caller's own).
+   */
+  readonly headers?: HeaderReader;
+}
+
+export type HeaderReader = (name: string) => string | undefined;
+
+/** The answer of a unary operation. */
+export interface Reply<T> {
+  readonly value: T;
+  /** `value` as 1.0 JSON where that text was at hand; a binding of that version writes it as it is. */
+  readonly json?: string;
+  /** Extension URIs that were activated. */
+  readonly extensions?: readonly string[];
+}
+
+/** One event of a stream. */
+export interface StreamItem {
+  /** The event's place in the log of its task; absent for a direct Message. */
+  readonly seq?: number;
+  /** The event as 1.0 JSON text where that was at hand. */
+  readonly json?: string;
+  /** The event; where `json` is given it may be parsed only when asked for, and is frozen. */
+  readonly event: StreamResponse;
+}
+
+/**
+ * The answer of a stream operation, given once the request is accepted: what is wrong with it rejects the promise
+ * before. Each batch is what had gathered, so that a host writes once a batch; a batch is never empty.
+ * Ends when the protocol says that the stream is over; throws an `A2AError` when it broke.
+ * `return()` on the iterator lets go of everything.
+ */
+export interface StreamReply {
+  readonly batches: AsyncIterable<readonly StreamItem[]>;
+  readonly extensions?: readonly string[];
+}
+
+export interface AgentService {
+  call<Name extends UnaryName>(
+    operation: Name,
+    request: UnaryOperations[Name]["request"],
+    context: CallContext,
+  ): Promise<Reply<UnaryOperations[Name]["response"]>>;
+  stream<Name extends StreamName>(
+    operation: Name,
+    request: StreamOperations[Name]["request"],
+    context: CallContext,
+  ): Promise<StreamReply>;
+}
+
+/** Wraps a service in another: logging, limits, authorization. The first of a list is the outermost. */
+export type Interceptor = (next: AgentService) => AgentService;
+
+export function intercept(service: AgentService, interceptors: readonly Interceptor[]): AgentService {
+  return interceptors.reduceRight((next, wrap) => wrap(next), service);
+}

@@ -1,0 +1,54 @@
+import type { A2AError } from "../model/index.ts";
+import type { AgentCard, StreamResponse } from "../model/index.ts";
+import type { OperationName, Operations, Reply, StreamItem } from "../protocol/index.ts";
+
+/**
+ * What a version of the protocol is to the bindings (D5): names, routes, shapes. One closed room a version implements
+ * it; bindings are handed codecs and know no version by name.
+ */
+export interface Codec {
+  /** `Major.Minor`. */
+  readonly version: string;
+  readonly jsonrpc: JsonRpcNames;
+  readonly rest: RestShape;
+  /** `unknown`, as `JSON.parse` gave it, as the request of an operation; throws `InvalidParams` with every bad field. May change the value in place. */
+  decodeRequest<Name extends OperationName>(operation: Name, value: unknown): Operations[Name]["request"];
+  /** The request as a value for `JSON.stringify`. */
+  encodeRequest<Name extends OperationName>(operation: Name, request: Operations[Name]["request"]): unknown;
+  /** An answer as JSON text. */
+  encodeResponse<Name extends OperationName>(operation: Name, reply: Reply<Operations[Name]["response"]>): string;
+  /** A peer's answer; throws `InvalidResponse`. Lenient: unknown fields pass. */
+  decodeResponse<Name extends OperationName>(operation: Name, value: unknown): Operations[Name]["response"];
+  encodeEvent(item: StreamItem): string;
+  decodeEvent(value: unknown): StreamResponse;
+  encodeCard(card: AgentCard): unknown;
+  decodeCard(value: unknown): AgentCard;
+}
+
+export interface JsonRpcNames {
+  /** The operation that a method names, if this version has it. */
+  operation(method: string): OperationName | undefined;
+  method(operation: OperationName): string;
+  /** An error as the `error` member of a JSON-RPC response, and back. */
+  encodeError(error: A2AError): unknown;
+  decodeError(value: unknown): A2AError;
+}
+
+export interface RestRoute {
+  readonly operation: OperationName;
+  /** The first is what a client sends. */
+  readonly methods: readonly ("GET" | "POST" | "DELETE")[];
+  /** Segments after the base; `{name}` takes a segment, and the last one may end in a literal `:verb`. E.g. `/tasks/{id}:cancel`. */
+  readonly path: string;
+  /** Where the rest of the request goes. */
+  readonly body: boolean;
+}
+
+export interface RestShape {
+  readonly routes: readonly RestRoute[];
+  /** Media type of a successful answer. */
+  readonly mediaType: string;
+  /** An error as the whole body, as JSON text, and back. */
+  encodeError(error: A2AError): string;
+  decodeError(status: number, body: unknown): A2AError;
+}
