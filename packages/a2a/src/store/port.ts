@@ -39,10 +39,10 @@ export interface Store {
   sweep(options: SweepOptions): Promise<SweepReport>;
 
   /**
-   * Tells of appends made elsewhere (another node), where the store can. A hint: it may be late, missing or doubled.
-   * The returned function ends it.
+   * Tells of appends made elsewhere (another process on the same file, another node), where the store can; without a
+   * `taskId` it knows only that something changed. A hint: it may be late, missing or doubled. The returned function ends it.
    */
-  watch?(listener: (taskId: string) => void): () => void;
+  watch?(listener: (taskId?: string) => void): () => void;
 
   /** Waits for what is under way and lets go of everything. Later calls reject. */
   close(): Promise<void>;
@@ -264,7 +264,13 @@ export interface OnceRecord {
 export interface Conversation {
   /** JSON text. */
   readonly state?: string;
-  readonly messages: readonly Message[];
+  readonly messages: readonly ConversationMessage[];
+}
+
+export interface ConversationMessage {
+  /** When it was stored, milliseconds since the Unix epoch. */
+  readonly time: number;
+  readonly message: Message;
 }
 
 export interface SweepOptions {
