@@ -12,7 +12,7 @@ import type {
   TaskState,
   JsonObject,
 } from "../model/index.ts";
-import type { Logger } from "../base/index.ts";
+import type { Clock, Logger } from "../base/index.ts";
 import type { CallContext, Principal } from "./service.ts";
 
 /**
@@ -80,8 +80,8 @@ export interface WriterOptions {
 }
 
 /**
- * Gathers many small pieces of text, an LLM's tokens, into few chunks of one artifact: `yield* writer.write(token)`,
- * and `yield* writer.end()` when it is whole.
+ * Gathers many small pieces of text into few chunks of one artifact: `yield* writer.write(token)`, and
+ * `yield* writer.end()` when it is whole. It has no timer: what waits goes out with the next piece that is due.
  */
 export interface ArtifactWriter {
   readonly artifactId: string;
@@ -100,8 +100,8 @@ export interface TurnContext {
   setState(value: JsonValue | undefined): void;
 }
 
-/** One call of an agent: a message, and what the agent needs to answer it. */
-export interface Turn {
+/** One call of an executor: a message, and what is needed to answer it. The authoring API adds the builders (`Turn`). */
+export interface TurnBase {
   readonly message: Message;
   /** All text parts of the message, joined by line breaks. */
   readonly text: string;
@@ -127,7 +127,15 @@ export interface Turn {
   readonly signal: AbortSignal;
   readonly context: TurnContext;
   readonly logger: Logger;
+  readonly clock: Clock;
+  /** An identifier, unique in the task, that a resumed run makes again. */
+  makeId(): string;
+  /** Resolves when everything yielded so far is stored (D3). */
+  flush(): Promise<void>;
+}
 
+/** What an agent's function is called with. */
+export interface Turn extends TurnBase {
   reply(content: Content): AgentEvent;
   working(content?: Content, options?: { keep?: boolean; metadata?: JsonObject }): AgentEvent;
   inputRequired(content: Content, options?: { metadata?: JsonObject }): AgentEvent;
@@ -140,12 +148,12 @@ export interface Turn {
   /** More parts for an artifact of this task that is still open. */
   append(artifactId: string, parts: readonly Part[], options?: { last?: boolean }): AgentEvent;
   writer(options?: WriterOptions): ArtifactWriter;
+  /** A source of text, an LLM's tokens, as the chunks of one artifact: `yield* turn.stream(tokens, { name: "answer" })`. */
+  stream(source: AsyncIterable<string>, options?: WriterOptions): AsyncGenerator<AgentEvent, void, void>;
   saveCheckpoint(value: JsonValue): AgentEvent;
-  /** Resolves when everything yielded so far is stored (D3). */
-  flush(): Promise<void>;
 }
 
-/** What `onMessage` may give back: a generator of events, a promise of one event, or one event. */
+/** What an agent may give back: a generator of events, a promise of one event, or one event. */
 export type AgentOutput =
   | AsyncGenerator<AgentYield, AgentEvent | undefined | void, void>
   | Promise<AgentEvent | undefined | void>
@@ -153,9 +161,7 @@ export type AgentOutput =
   | undefined
   | void;
 
-export interface Executor {
-  (turn: Turn): AgentOutput;
-}
+export type Executor = (turn: TurnBase) => AgentOutput;
 
 /** What stands on an agent's card beside what the host knows (§4.4.1). */
 export interface AgentDescription {
@@ -187,7 +193,7 @@ export interface AgentBehaviour {
   readonly turnTimeout?: number | false;
 }
 
-/** A defined agent: its description, its behaviour, its function. */
+/** An agent as hosts take it: its description, its behaviour, its function. `defineAgent` makes one. */
 export interface Agent extends AgentDescription, AgentBehaviour {
-  readonly onMessage: Executor;
+  readonly execute: Executor;
 }

@@ -1,0 +1,1 @@
+export { defineAgent, type AgentDefinition } from "./define.ts";

@@ -1,0 +1,103 @@
+import type { Clock } from "../base/index.ts";
+import type { Artifact } from "../model/index.ts";
+import type { AgentEvent, ArtifactWriter, WriterOptions } from "../protocol/index.ts";
+
+const defaultMaxDelay = 50;
+
+/** What `stream` needs beyond the public writer: to send what waits although nothing new came. */
+interface FlushableWriter extends ArtifactWriter {
+  readonly waits: boolean;
+  flush(): readonly AgentEvent[];
+}
+
+/**
+ * A writer that gathers tokens into chunks by size and time, so that an answer of ten thousand tokens is stored and sent
+ * as some dozens of events.
+ */
+export function createWriter(artifactId: string, options: WriterOptions, clock: Clock): FlushableWriter {
+  const maxChars = options.maxChars ?? 4096;
+  const maxDelay = options.maxDelay ?? defaultMaxDelay;
+  const { name, description, metadata, mediaType } = options;
+  let pending = "";
+  let begun = false;
+  let ended = false;
+  let sentAt = clock.now();
+
+  function chunk(last: boolean): readonly AgentEvent[] {
+    const part = { text: pending, ...(mediaType === undefined ? {} : { mediaType }) };
+    const head = begun
+      ? {}
+      : {
+          ...(name === undefined ? {} : { name }),
+          ...(description === undefined ? {} : { description }),
+          ...(metadata === undefined ? {} : { metadata }),
+        };
+    const artifact: Artifact = { artifactId, ...head, parts: [part] };
+    const event: AgentEvent = {
+      kind: "artifact",
+      artifact,
+      ...(begun ? { append: true } : {}),
+      ...(last ? { lastChunk: true } : {}),
+    };
+    begun = true;
+    pending = "";
+    sentAt = clock.now();
+    return [event];
+  }
+
+  return {
+    artifactId,
+    get waits() {
+      return pending !== "";
+    },
+    flush: () => (pending === "" ? [] : chunk(false)),
+    write(text) {
+      if (ended) throw new Error(`The writer of artifact ${artifactId} has ended`);
+      pending += text;
+      // The first piece goes out at once: whoever waits sees that something comes.
+      const due = !begun || pending.length >= maxChars || clock.now() - sentAt >= maxDelay;
+      return due && pending !== "" ? chunk(false) : [];
+    },
+    end() {
+      if (ended) return [];
+      ended = true;
+      return chunk(true);
+    },
+  };
+}
+
+/** The chunks of a source of text; what was gathered goes out after the delay even when the source pauses. */
+export async function* streamText(
+  source: AsyncIterable<string>,
+  artifactId: string,
+  options: WriterOptions,
+  clock: Clock,
+): AsyncGenerator<AgentEvent, void, void> {
+  const writer = createWriter(artifactId, options, clock);
+  const tokens = source[Symbol.asyncIterator]();
+  let finished = false;
+  try {
+    while (!finished) {
+      const token = tokens.next();
+      if (writer.waits && (await passesFirst(token, options.maxDelay ?? defaultMaxDelay, clock))) yield* writer.flush();
+      const { done, value } = await token;
+      finished = done === true;
+      yield* finished ? writer.end() : writer.write(value as string);
+    }
+  } finally {
+    if (!finished) await tokens.return?.();
+  }
+}
+
+/** Whether `ms` milliseconds pass before the promise settles. */
+async function passesFirst(promise: Promise<unknown>, ms: number, clock: Clock): Promise<boolean> {
+  let takeBack = (): void => {};
+  const delay = new Promise<true>((resolve) => {
+    takeBack = clock.after(ms, () => resolve(true));
+  });
+  const settled = promise.then(
+    () => false,
+    () => false,
+  );
+  return Promise.race([settled, delay]).finally(takeBack);
+}
