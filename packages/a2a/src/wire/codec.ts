@@ -40,8 +40,10 @@ export interface RestRoute {
   readonly methods: readonly ("GET" | "POST" | "DELETE")[];
   /** Segments after the base; `{name}` takes a segment, and the last one may end in a literal `:verb`. E.g. `/tasks/{id}:cancel`. */
   readonly path: string;
-  /** Where the rest of the request goes. */
+  /** Whether the rest of the request is the body; a POST without one means an empty request all the same. */
   readonly body: boolean;
+  /** What the query may carry, by name, with the type that its text stands for (§11.5); other parameters are ignored. */
+  readonly query?: Readonly<Record<string, "string" | "integer" | "boolean">>;
 }
 
 export interface RestShape {
