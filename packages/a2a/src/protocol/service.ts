@@ -31,11 +31,20 @@ export interface CallContext {
   readonly after?: number;
   /** W3C `traceparent`. */
   readonly trace?: string;
-  /**
-   * At a server: a header of the request, by its lower-case name. At a client: headers to send (service parameters of
-   * the caller's own).
-   */
+  /** At a server: a header of the request, by its lower-case name. */
   readonly headers?: HeaderReader;
+  /** At a client: how the request goes out. */
+  readonly outgoing?: Outgoing;
+}
+
+/** What a caller wants of one outgoing request; a limit that is absent is the client's own. */
+export interface Outgoing {
+  /** Service parameters of the caller's own (A2A 1.0 §3.2.6). */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Longest wait for the head of the answer, in milliseconds; `false`: no limit. */
+  readonly connectTimeout?: number | false;
+  /** Longest silence within an answer, in milliseconds; a keep-alive comment breaks it. `false`: no limit. */
+  readonly idleTimeout?: number | false;
 }
 
 export type HeaderReader = (name: string) => string | undefined;
