@@ -1,4 +1,4 @@
-import type { Message, Task, TaskArtifactUpdateEvent, TaskStatusUpdateEvent } from "./types.ts";
+import type { Message, Task, TaskArtifactUpdateEvent, TaskState, TaskStatusUpdateEvent } from "./types.ts";
 
 /**
  * The log of a task (D2): everything that ever happened to it, one record a change, numbered from 1.
@@ -44,6 +44,10 @@ export interface NewRecord {
   readonly attempt: number;
   /** Whether a status message is part of the history: that of interrupted and terminal states is, progress only when the agent says so. */
   readonly keep?: boolean;
+  /** The state that the record sets: of the kinds `task` and `statusUpdate`, always. */
+  readonly state?: TaskState;
+  /** Of the kinds `task` and `message`: what the turn that answers it must know of the call, as JSON text the store keeps as it is. */
+  readonly call?: string;
   /** URIs that were active in the turn. */
   readonly extensions?: readonly string[];
   /** W3C `traceparent` of the call that caused it. */
