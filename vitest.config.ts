@@ -1,12 +1,62 @@
 import { defineConfig } from "vitest/config";
 
 // Tests run the sources: the packages' exports carry a condition of ours for that, so no build comes first.
+const conditions = ["@parley/source"];
+
+/** Tests that take minutes and many processes: they run after the others, one file at a time. */
+const long = ["test/fuzz/**/*.test.ts", "test/kill/**/*.test.ts"];
+/** Tests that need a browser or other runtimes: commands of their own. */
+const browser = ["test/browser/**/*.test.ts"];
+const runtimes = ["test/runtimes/**/*.test.ts"];
+
 export default defineConfig({
-  resolve: { conditions: ["@parley/source"] },
-  ssr: { resolve: { conditions: ["@parley/source"] } },
+  resolve: { conditions },
+  ssr: { resolve: { conditions } },
   test: {
-    include: ["packages/*/test/**/*.test.ts", "examples/*/test/**/*.test.ts", "test/**/*.test.ts"],
+    // Processes, not threads: a native SQLite must neither be shared nor torn down with a thread.
+    pool: "forks",
     testTimeout: 30_000,
     hookTimeout: 30_000,
+    allowOnly: false,
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: "unit",
+          include: ["packages/*/test/**/*.test.ts", "examples/*/test/**/*.test.ts", "test/**/*.test.ts"],
+          exclude: ["**/node_modules/**", ...long, ...browser, ...runtimes],
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: "long",
+          include: long,
+          fileParallelism: false,
+          testTimeout: 600_000,
+          sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: "browser",
+          include: browser,
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+          sequence: { groupOrder: 2 },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: "runtimes",
+          include: runtimes,
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+          sequence: { groupOrder: 3 },
+        },
+      },
+    ],
   },
 });

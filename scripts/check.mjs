@@ -1,0 +1,114 @@
+// npm run check: every static check, a line each, and all that a failing one said.
+
+import { execFile } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { availableParallelism, tmpdir } from "node:os";
+import { join } from "node:path";
+import { installed, root } from "./ready.mjs";
+
+/** Packages that are published. */
+const packages = ["a2a", "sql", "node", "cli"];
+
+/**
+ * @typedef {{ ok: boolean, output: string }} Result
+ * @typedef {{ name: string, run: () => Promise<Result> }} Check
+ */
+
+/**
+ * @param {string} file @param {readonly string[]} args @param {string} [cwd]
+ * @returns {Promise<Result>}
+ */
+function exec(file, args, cwd = root) {
+  const windows = process.platform === "win32";
+  return new Promise((done) => {
+    execFile(file, args, { cwd, shell: windows, maxBuffer: 64 << 20 }, (error, stdout, stderr) => {
+      const unstarted = error !== null && typeof error.code === "string" ? `${error.message}\n` : "";
+      done({ ok: error === null, output: unstarted + stdout + stderr });
+    });
+  });
+}
+
+/** A tool out of `node_modules/.bin`. @param {string} name @param {readonly string[]} args @param {string} [cwd] */
+function tool(name, args, cwd) {
+  return exec(join(root, "node_modules", ".bin", name), args, cwd);
+}
+
+/** A script of the root's package.json that is one call of one tool. @param {string} name */
+function script(name) {
+  const { scripts } = /** @type {{ scripts: Record<string, string> }} */ (
+    JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
+  );
+  const [bin = "", ...args] = scripts[name]?.split(" ") ?? [];
+  return tool(bin, args);
+}
+
+/**
+ * Packs a package as it would be published, and looks at that.
+ * @param {string} name @returns {Promise<Result>}
+ */
+async function checkTarball(name) {
+  const folder = mkdtempSync(join(tmpdir(), "parley-pack-"));
+  try {
+    const cwd = join(root, "packages", name);
+    const packed = await exec("npm", ["pack", "--json", "--loglevel=error", "--pack-destination", folder], cwd);
+    if (!packed.ok) return packed;
+    const [{ filename }] = /** @type {[{ filename: string }]} */ (JSON.parse(packed.output));
+    const tarball = join(folder, filename);
+    const looks = [await tool("publint", ["run", tarball, "--strict"])];
+    // A package without an entry point, the command line, has no types to look at.
+    if (name !== "cli") looks.push(await tool("attw", [tarball, "--profile", "esm-only"]));
+    return { ok: looks.every(({ ok }) => ok), output: looks.map(({ output }) => output).join("") };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/**
+ * Changed packages need a changeset. Told by what differs from the main branch; a clone without that branch has nothing
+ * to compare with, and then it is enough that the changesets can be read.
+ * @returns {Promise<Result>}
+ */
+async function checkChangesets() {
+  for (const branch of ["origin/main", "main"]) {
+    const known = await exec("git", ["rev-parse", "--verify", "--quiet", branch]);
+    if (known.ok) return tool("changeset", ["status", `--since=${branch}`]);
+  }
+  return tool("changeset", ["status", "--since=HEAD"]);
+}
+
+/** What the others stand on: they look at what is built. @type {Check} */
+const types = { name: "types", run: () => script("types") };
+
+/** @type {readonly Check[]} */
+const others = [
+  { name: "lint", run: () => script("lint") },
+  { name: "format", run: () => tool("prettier", ["--check", "--log-level=warn", "."]) },
+  { name: "unused", run: () => script("unused") },
+  ...packages.map((name) => ({ name: `package ${name}`, run: () => checkTarball(name) })),
+  { name: "size", run: () => tool("size-limit", [], join(root, "packages", "a2a")) },
+  { name: "changesets", run: checkChangesets },
+];
+
+/** @param {Check} check @returns {Promise<boolean>} */
+async function report({ name, run }) {
+  const started = performance.now();
+  const { ok, output } = await run();
+  const seconds = ((performance.now() - started) / 1000).toFixed(1);
+  console.log(`${ok ? "ok  " : "FAIL"}  ${name.padEnd(14)} ${seconds} s`);
+  if (!ok) console.log(output.trimEnd().replace(/^/gm, "      "));
+  return ok;
+}
+
+await installed();
+
+const results = [await report(types)];
+const waiting = [...others];
+await Promise.all(
+  Array.from({ length: availableParallelism() }, async () => {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) results.push(await report(next));
+  }),
+);
+
+const failed = results.filter((ok) => !ok).length;
+console.log(failed === 0 ? `${results.length} checks passed` : `${failed} of ${results.length} checks failed`);
+process.exitCode = failed === 0 ? 0 : 1;

@@ -1,0 +1,151 @@
+// Who may import what: the one table of the house, in data. The lint rule `parley/layering` and test/layering.test.ts
+// both ask it, and docs/architecture.md tells it in prose.
+
+import { readFileSync } from "node:fs";
+import { isBuiltin } from "node:module";
+import { dirname, join, relative, resolve, sep } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+
+/**
+ * A room is a folder of a package's `src`.
+ * @typedef {object} Room
+ * @property {readonly string[]} imports Rooms that it may import.
+ * @property {readonly string[]} doors Its files that other rooms may name, `*` for any run of characters but a slash.
+ */
+
+/**
+ * Rooms of `packages/a2a/src`, the longest path wins. Everybody may import `base`.
+ * @type {Readonly<Record<string, Room>>}
+ */
+export const rooms = {
+  base: { imports: [], doors: ["index.ts"] },
+  model: { imports: [], doors: ["index.ts"] },
+  protocol: { imports: ["model"], doors: ["index.ts"] },
+  wire: { imports: ["protocol", "model"], doors: ["codec.ts"] },
+  "wire/v1": { imports: ["wire", "protocol", "model"], doors: ["index.ts"] },
+  "wire/v03": { imports: ["wire", "protocol", "model"], doors: ["index.ts"] },
+  transport: {
+    imports: ["protocol", "wire", "model"],
+    doors: ["*/index.ts", "*/handler.ts", "*/client.ts", "sse/read.ts"],
+  },
+  net: { imports: [], doors: ["index.ts", "port.ts"] },
+  store: { imports: ["model"], doors: ["index.ts", "port.ts"] },
+  push: { imports: ["store", "net", "wire", "model"], doors: ["index.ts", "port.ts"] },
+  auth: { imports: ["protocol", "net", "model"], doors: ["index.ts", "port.ts"] },
+  extensions: { imports: ["protocol", "model"], doors: ["index.ts", "*/index.ts"] },
+  engine: { imports: ["protocol", "store", "push", "auth", "extensions", "model"], doors: ["index.ts"] },
+  client: {
+    imports: ["protocol", "transport", "wire", "auth", "net", "extensions", "model"],
+    doors: ["index.ts"],
+  },
+  agent: { imports: ["protocol", "model"], doors: ["index.ts"] },
+  testing: { imports: ["*"], doors: ["index.ts"] },
+};
+
+/**
+ * Files that put rooms together and do nothing else: the only ones that name versions of the wire.
+ * What they may import comes on top of what their room may.
+ * @type {Readonly<Record<string, readonly string[]>>}
+ */
+export const composition = {
+  "index.ts": ["*"],
+  "handler.ts": ["*"],
+  "fetch-host.ts": ["*"],
+  "client/index.ts": ["wire/v1", "wire/v03"],
+};
+
+/** Rooms that are published for the tests of others: no `*` reaches them. */
+const forTests = ["testing"];
+
+/**
+ * Packages, each with those that it may import; what else it imports must stand in its own manifest.
+ * @type {Readonly<Record<string, { readonly imports: readonly string[], readonly node: boolean }>>}
+ */
+export const packages = {
+  a2a: { imports: [], node: false },
+  sql: { imports: ["a2a"], node: true },
+  node: { imports: ["a2a", "sql"], node: true },
+  cli: { imports: ["a2a", "sql", "node"], node: true },
+};
+
+/** The room of a file, given by its path below `packages/a2a/src`; undefined for the files beside the rooms. @param {string} path */
+function roomOf(path) {
+  return Object.keys(rooms)
+    .filter((room) => path.startsWith(`${room}/`))
+    .sort((a, b) => b.length - a.length)[0];
+}
+
+/** @param {string} room @param {string} path */
+function isDoor(room, path) {
+  const inside = path.slice(room.length + 1);
+  return (rooms[room]?.doors ?? []).some((door) =>
+    new RegExp(`^${door.replaceAll(".", "\\.").replaceAll("*", "[^/]*")}$`).test(inside),
+  );
+}
+
+/** @typedef {{ dependencies?: Record<string, string>, peerDependencies?: Record<string, string> }} Manifest */
+
+/** @param {string} name @returns {Manifest} */
+function manifestOf(name) {
+  return /** @type {Manifest} */ (JSON.parse(readFileSync(join(root, "packages", name, "package.json"), "utf8")));
+}
+
+/** @param {string} from @param {string} to Both below `packages/a2a/src`. */
+function betweenRooms(from, to) {
+  const here = roomOf(from);
+  const there = roomOf(to);
+  if (there === undefined) {
+    if (Object.hasOwn(composition, from) && Object.hasOwn(composition, to)) return undefined;
+    return `${to} is composition: rooms never import it`;
+  }
+  if (here === there) return undefined;
+  const granted = composition[from] ?? [];
+  const own = here === undefined ? [] : ["base", ...(rooms[here]?.imports ?? [])];
+  const any = (granted.includes("*") && !forTests.includes(there)) || own.includes("*");
+  if (!any && !granted.includes(there) && !own.includes(there)) {
+    return `${here ?? from} may not import ${there}`;
+  }
+  if (!isDoor(there, to)) return `${to} is inside ${there}: import ${(rooms[there]?.doors ?? []).join(" or ")} of it`;
+  return undefined;
+}
+
+/**
+ * Why one import breaks the table, or undefined when it keeps it. Types count as values do.
+ * @param {string} file Absolute path of the importing file.
+ * @param {string} specifier As it stands in the source.
+ * @returns {string | undefined}
+ */
+export function violation(file, specifier) {
+  const [top, name, src, ...below] = relative(root, file).split(sep);
+  if (top !== "packages" || name === undefined || src !== "src") return undefined;
+  const rules = packages[name];
+  if (rules === undefined) return `packages/${name} has no row in scripts/layers.mjs`;
+  const from = below.join("/");
+
+  if (specifier.startsWith(".")) {
+    const [toTop, toName, toSrc, ...to] = relative(root, resolve(dirname(file), specifier)).split(sep);
+    if (toTop !== "packages" || toName !== name || toSrc !== "src")
+      return "a relative import may not leave its package's src";
+    if (name !== "a2a") return undefined;
+    if (roomOf(from) === undefined && !Object.hasOwn(composition, from))
+      return `${from} has no row in scripts/layers.mjs`;
+    return betweenRooms(from, to.join("/"));
+  }
+
+  if (isBuiltin(specifier)) {
+    if (!rules.node) return `packages/${name} runs everywhere: no ${specifier}`;
+    return specifier.startsWith("node:") ? undefined : `write node:${specifier}`;
+  }
+
+  const parley = /^@parley\/([^/]+)/.exec(specifier)?.[1];
+  if (parley !== undefined && !rules.imports.includes(parley))
+    return `packages/${name} may not import @parley/${parley}`;
+  const { dependencies = {}, peerDependencies = {} } = manifestOf(name);
+  const wanted = specifier.split("/", specifier.startsWith("@") ? 2 : 1).join("/");
+  if (!Object.hasOwn(dependencies, wanted) && !Object.hasOwn(peerDependencies, wanted)) {
+    return `${wanted} is no dependency of packages/${name}`;
+  }
+  return undefined;
+}

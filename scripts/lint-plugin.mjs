@@ -1,0 +1,28 @@
+// The table of scripts/layers.mjs as a rule for oxlint.
+
+import { violation } from "./layers.mjs";
+
+/** Nodes that name another module, those of types included. */
+const nodes = [
+  "ImportDeclaration",
+  "ExportNamedDeclaration",
+  "ExportAllDeclaration",
+  "ImportExpression",
+  "TSImportType",
+];
+
+const layering = {
+  meta: { type: "problem" },
+  /** @param {{ filename: string, report(problem: { node: unknown, message: string }): void }} context */
+  create(context) {
+    /** @param {{ source?: { value?: unknown } | null }} node */
+    const check = (node) => {
+      if (typeof node.source?.value !== "string") return;
+      const message = violation(context.filename, node.source.value);
+      if (message !== undefined) context.report({ node, message });
+    };
+    return Object.fromEntries(nodes.map((type) => [type, check]));
+  },
+};
+
+export default { meta: { name: "parley" }, rules: { layering } };

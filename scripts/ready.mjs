@@ -1,0 +1,96 @@
+// Makes a clone ready to run: dependencies installed, packages built. Runs on plain Node, before anything is installed.
+
+import { spawn } from "node:child_process";
+import { existsSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+
+export const root = dirname(dirname(fileURLToPath(import.meta.url)));
+
+const oldest = [20, 19];
+
+/** @param {string} message @returns {never} */
+function giveUp(message) {
+  process.stderr.write(`${message}\n`);
+  process.exit(1);
+}
+
+function checkNode() {
+  const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
+  const [wantedMajor = 0, wantedMinor = 0] = oldest;
+  if (major > wantedMajor || (major === wantedMajor && minor >= wantedMinor)) return;
+  giveUp(`Parley needs Node ${oldest.join(".")} or newer; this is ${process.version}.`);
+}
+
+/**
+ * Runs a program to its end, in this terminal; a signal that ends this process ends it too.
+ * @param {string} file @param {readonly string[]} args @param {boolean} [shell]
+ * @returns {Promise<number>} Its exit code.
+ */
+function run(file, args, shell = false) {
+  const child = spawn(file, args, { cwd: root, stdio: ["ignore", 2, 2], shell });
+  /** @param {NodeJS.Signals} signal */
+  const pass = (signal) => child.kill(signal);
+  /** @type {readonly NodeJS.Signals[]} */
+  const signals = ["SIGINT", "SIGTERM", "SIGHUP"];
+  for (const signal of signals) process.on(signal, pass);
+  return new Promise((done, fail) => {
+    child.on("error", fail);
+    child.on("close", (code, signal) => {
+      for (const name of signals) process.off(name, pass);
+      if (signal === null) done(code ?? 1);
+      else process.kill(process.pid, signal);
+    });
+  });
+}
+
+/** npm writes its hidden lockfile last, so a missing or an older one means that an install never happened or broke off. */
+function isInstalled() {
+  const installed = join(root, "node_modules", ".package-lock.json");
+  const wanted = join(root, "package-lock.json");
+  // One second of grace: npm itself writes the two files one after the other.
+  return existsSync(installed) && statSync(installed).mtimeMs >= statSync(wanted).mtimeMs - 1000;
+}
+
+async function install() {
+  if (isInstalled()) return;
+  process.stderr.write("Installing dependencies (npm ci) …\n");
+  const npm = process.env["npm_execpath"];
+  // Development dependencies are what builds and tests, whatever NODE_ENV says.
+  const args = ["ci", "--include=dev", "--no-audit", "--no-fund", "--loglevel=error"];
+  const code = npm?.endsWith("js")
+    ? await run(process.execPath, [npm, ...args])
+    : await run("npm", args, process.platform === "win32");
+  if (code !== 0) giveUp(`npm ci failed (exit code ${code}): what it said is above.`);
+}
+
+async function build() {
+  const projects = ["packages/cli", "examples/data-analyst"];
+  const fresh = !existsSync(join(root, "packages", "a2a", "dist"));
+  if (fresh) process.stderr.write("Building the packages (tsc -b) …\n");
+  // Incremental: a build with nothing to do takes a fraction of a second.
+  const code = await run(process.execPath, [join(root, "node_modules", "typescript", "bin", "tsc"), "-b", ...projects]);
+  if (code !== 0) giveUp(`The build failed (tsc -b, exit code ${code}): what it said is above.`);
+}
+
+/** Installs what is missing. */
+export async function installed() {
+  checkNode();
+  await install();
+}
+
+/** Installs and builds what is missing. */
+export async function ready() {
+  await installed();
+  await build();
+}
+
+/**
+ * Goes on as another program in this same process, so that its signals and its exit code are ours.
+ * @param {string} file Below the root. @param {readonly string[]} args
+ */
+export async function become(file, args) {
+  const path = join(root, file);
+  process.argv = [process.execPath, path, ...args];
+  await import(pathToFileURL(path).href);
+}

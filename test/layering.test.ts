@@ -1,0 +1,187 @@
+import { spawnSync } from "node:child_process";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseSync, Visitor } from "oxc-parser";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { composition, packages, rooms, violation } from "../scripts/layers.mjs";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+
+/** Every module that a source names, types and `import()` included. */
+function importsOf(path: string, source: string): string[] {
+  const { program, errors } = parseSync(path, source);
+  expect(errors, path).toEqual([]);
+  const found: string[] = [];
+  const add = (node: { source?: unknown }): void => {
+    const named = node.source as { value?: unknown } | null | undefined;
+    if (typeof named?.value === "string") found.push(named.value);
+  };
+  new Visitor({
+    ImportDeclaration: add,
+    ExportNamedDeclaration: add,
+    ExportAllDeclaration: add,
+    ImportExpression: add,
+    TSImportType: add,
+  }).visit(program);
+  return found;
+}
+
+/** What is wrong with the imports of one file, one sentence each. */
+function violationsIn(path: string, source: string): string[] {
+  return importsOf(path, source)
+    .map((specifier) => violation(path, specifier))
+    .filter((problem) => problem !== undefined)
+    .map((problem) => `${relative(root, path)}: ${problem}`);
+}
+
+function sourcesOf(name: string): string[] {
+  const src = join(root, "packages", name, "src");
+  return readdirSync(src, { recursive: true, encoding: "utf8" })
+    .filter((path) => /\.[cm]?[jt]s$/.test(path))
+    .map((path) => join(src, path));
+}
+
+/** Sources that break the table, each in one way, with what is to be said about it. */
+const planted: readonly { path: string; source: string; says: string }[] = [
+  { path: "a2a/src/model/planted.ts", source: 'import "../store/index.ts";', says: "model may not import store" },
+  {
+    path: "a2a/src/transport/rest/planted.ts",
+    source: 'import type { V1 } from "../../wire/v1/index.ts";\nexport type A = V1;',
+    says: "transport may not import wire/v1",
+  },
+  {
+    path: "a2a/src/engine/planted.ts",
+    source: 'export type { ClientOptions } from "../client/index.ts";',
+    says: "engine may not import client",
+  },
+  {
+    path: "a2a/src/store/planted.ts",
+    source: 'export const net = (): Promise<unknown> => import("../net/index.ts");',
+    says: "store may not import net",
+  },
+  {
+    path: "a2a/src/base/planted.ts",
+    source: 'export type Task = import("../model/index.ts").Task;',
+    says: "base may not import model",
+  },
+  {
+    path: "a2a/src/client/planted.ts",
+    source: 'export * from "../wire/v1/index.ts";',
+    says: "client may not import wire/v1",
+  },
+  { path: "a2a/src/wire/v1/planted.ts", source: 'import "../v03/index.ts";', says: "wire/v1 may not import wire/v03" },
+  {
+    path: "a2a/src/protocol/planted.ts",
+    source: 'import "../model/types.ts";',
+    says: "model/types.ts is inside model: import index.ts of it",
+  },
+  {
+    path: "a2a/src/agent/planted.ts",
+    source: 'import "../handler.ts";',
+    says: "handler.ts is composition: rooms never import it",
+  },
+  { path: "a2a/src/planted.ts", source: 'import "./base/index.ts";', says: "planted.ts has no row" },
+  { path: "a2a/src/index.ts", source: 'export * from "./testing/index.ts";', says: "index.ts may not import testing" },
+  { path: "a2a/src/net/planted.ts", source: 'import "node:dns";', says: "packages/a2a runs everywhere: no node:dns" },
+  { path: "a2a/src/net/planted.ts", source: 'import "dns";', says: "packages/a2a runs everywhere: no dns" },
+  { path: "a2a/src/net/planted.ts", source: 'import "express";', says: "express is no dependency of packages/a2a" },
+  {
+    path: "a2a/src/net/planted.ts",
+    source: 'import "@parley/node";',
+    says: "packages/a2a may not import @parley/node",
+  },
+  { path: "sql/src/planted.ts", source: 'import "@parley/node";', says: "packages/sql may not import @parley/node" },
+  { path: "node/src/planted.ts", source: 'import "@parley/cli";', says: "packages/node may not import @parley/cli" },
+  { path: "node/src/planted.ts", source: 'import "fs";', says: "write node:fs" },
+  {
+    path: "cli/src/planted.ts",
+    source: 'import "../../node/src/index.ts";',
+    says: "a relative import may not leave its package's src",
+  },
+];
+
+describe("the import table", () => {
+  test.each(Object.keys(packages))("holds in packages/%s", (name) => {
+    const sources = sourcesOf(name);
+    expect(sources.length).toBeGreaterThan(0);
+    expect(sources.flatMap((path) => violationsIn(path, readFileSync(path, "utf8")))).toEqual([]);
+  });
+
+  test.each(planted)("fails on a planted violation: $says ($path)", ({ path, source, says }) => {
+    expect(violationsIn(join(root, "packages", path), source)).toEqual([expect.stringContaining(says)]);
+  });
+
+  test("lets the composition files name versions of the wire, and nobody else", () => {
+    const asked = [...Object.keys(composition), "client/connect.ts", "engine/engine.ts", "testing/in-process.ts"];
+    const naming = asked.filter((path) => {
+      const specifier = path.includes("/") ? "../wire/v1/index.ts" : "./wire/v1/index.ts";
+      return violation(join(root, "packages/a2a/src", path), specifier) === undefined;
+    });
+    expect(naming).toEqual([...Object.keys(composition), "testing/in-process.ts"]);
+  });
+
+  test("has a row for every room and every package that is there", () => {
+    const folders = readdirSync(join(root, "packages/a2a/src"), { withFileTypes: true }).filter((entry) =>
+      entry.isDirectory(),
+    );
+    expect(folders.map((entry) => entry.name).filter((name) => !Object.hasOwn(rooms, name))).toEqual([]);
+    const present = readdirSync(join(root, "packages"), { withFileTypes: true }).filter((entry) => entry.isDirectory());
+    expect(present.map((entry) => entry.name).filter((name) => !Object.hasOwn(packages, name))).toEqual([]);
+  });
+});
+
+describe("the lint rule", () => {
+  let copy: string;
+
+  beforeAll(() => {
+    copy = mkdtempSync(join(tmpdir(), "parley-layering-"));
+    for (const path of [
+      ".oxlintrc.json",
+      "package.json",
+      "scripts",
+      "tsconfig.json",
+      "tsconfig.base.json",
+      "tsconfig.test.json",
+    ]) {
+      cpSync(join(root, path), join(copy, path), { recursive: true });
+    }
+    symlinkSync(join(root, "node_modules"), join(copy, "node_modules"), "junction");
+    for (const name of Object.keys(packages)) {
+      const folder = join(copy, "packages", name);
+      mkdirSync(folder, { recursive: true });
+      for (const file of ["package.json", "tsconfig.json"])
+        cpSync(join(root, "packages", name, file), join(folder, file));
+    }
+    planted.forEach(({ path, source }, index) => {
+      const file = join(copy, "packages", numbered(path, index));
+      mkdirSync(join(file, ".."), { recursive: true });
+      writeFileSync(file, `${source}\n`);
+    });
+  });
+
+  afterAll(() => rmSync(copy, { recursive: true, force: true }));
+
+  /** Some plants share a path: a number tells them apart. Composition keeps its name, by which it is known. */
+  function numbered(path: string, index: number): string {
+    return path.replace("planted.ts", `planted-${index}.ts`);
+  }
+
+  test("fails on each planted violation", () => {
+    const oxlint = join(root, "node_modules", "oxlint", "bin", "oxlint");
+    const run = spawnSync(process.execPath, [oxlint, "--format=json"], { cwd: copy, encoding: "utf8" });
+    expect(run.status, run.stderr).toBe(1);
+    const report = JSON.parse(run.stdout) as { diagnostics: { code: string; filename: string; message: string }[] };
+    const said = report.diagnostics
+      .filter(({ code }) => code === "parley(layering)")
+      .map(({ filename, message }) => `${filename.replaceAll("\\", "/")}: ${message}`);
+    const wanted = planted.map(({ path, says }, index) =>
+      expect.stringContaining(
+        `packages/${numbered(path, index)}: ${says.replace("planted.ts", `planted-${index}.ts`)}`,
+      ),
+    );
+    expect(said.toSorted()).toEqual(expect.arrayContaining(wanted));
+    expect(said).toHaveLength(planted.length);
+  });
+});

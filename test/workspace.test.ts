@@ -1,0 +1,61 @@
+import { existsSync, readFileSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, test } from "vitest";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+
+interface Manifest {
+  readonly name: string;
+  readonly version: string;
+  readonly private?: boolean;
+  readonly engines?: Readonly<Record<string, string>>;
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly peerDependencies?: Readonly<Record<string, string>>;
+}
+
+function manifestIn(folder: string): Manifest {
+  return JSON.parse(readFileSync(join(root, folder, "package.json"), "utf8")) as Manifest;
+}
+
+const members = ["packages", "examples"].flatMap((folder) =>
+  readdirSync(join(root, folder)).map((name) => `${folder}/${name}`),
+);
+const published = members.filter((folder) => manifestIn(folder).private !== true);
+
+describe("the workspace", () => {
+  test("publishes its packages under one fixed version", () => {
+    expect(published).toEqual(["packages/a2a", "packages/cli", "packages/node", "packages/sql"]);
+    expect(new Set(published.map((folder) => manifestIn(folder).version)).size).toBe(1);
+  });
+
+  test.each(members)("%s names that very version of the packages that it uses", (folder) => {
+    const { dependencies = {}, peerDependencies = {} } = manifestIn(folder);
+    const ours = Object.entries({ ...dependencies, ...peerDependencies }).filter(([name]) =>
+      name.startsWith("@parley/"),
+    );
+    for (const [name, wanted] of ours) expect(wanted, name).toBe(manifestIn("packages/a2a").version);
+  });
+
+  test.each(published)("%s says what its users ask of a package", (folder) => {
+    expect(manifestIn(folder)).toMatchObject({
+      description: expect.any(String),
+      keywords: expect.any(Array),
+      license: "Apache-2.0",
+      type: "module",
+      engines: { node: ">=20.19" },
+      files: expect.any(Array),
+      publishConfig: { access: "public" },
+    });
+    expect(existsSync(join(root, folder, "README.md"))).toBe(true);
+    expect(readFileSync(join(root, folder, "LICENSE"), "utf8")).toBe(readFileSync(join(root, "LICENSE"), "utf8"));
+  });
+
+  test.each([".", ...members])("%s pins what it installs", (folder) => {
+    const manifest = manifestIn(folder) as Manifest & { devDependencies?: Record<string, string> };
+    const loose = Object.entries({ ...manifest.dependencies, ...manifest.devDependencies }).filter(
+      ([, version]) => !/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(version),
+    );
+    expect(loose).toEqual([]);
+  });
+});
