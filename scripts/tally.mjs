@@ -1,0 +1,58 @@
+// Counts what the suites of .ci/run did: node scripts/tally.mjs FOLDER SUITE...
+// For each suite the folder has its exit code (SUITE.status) and, where it has tests, vitest's report (SUITE.json).
+// What should have run and did not counts as a failure.
+
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { join, relative } from "node:path";
+import { root } from "./ready.mjs";
+
+/**
+ * @typedef {object} Report
+ * @property {number} numPassedTests
+ * @property {number} numFailedTests
+ * @property {number} numPendingTests
+ * @property {number} numTodoTests
+ * @property {readonly { name: string, status: string }[]} testResults
+ */
+
+const [folder = "", ...suites] = process.argv.slice(2);
+/** Suites that have tests, and so must leave a report. */
+const tested = ["test", "browser", "runtimes"];
+
+let passed = 0;
+let failed = 0;
+/** @type {string[]} */
+const problems = [];
+/** @type {Set<string>} */
+const ran = new Set();
+
+for (const suite of new Set([...suites, ...tested])) {
+  const file = join(folder, `${suite}.json`);
+  const report = existsSync(file) ? /** @type {Report} */ (JSON.parse(readFileSync(file, "utf8"))) : undefined;
+  if (report !== undefined) {
+    passed += report.numPassedTests;
+    failed += report.numFailedTests;
+    for (const { name } of report.testResults) ran.add(relative(root, name).replaceAll("\\", "/"));
+    const left = report.numPendingTests + report.numTodoTests;
+    if (left > 0) problems.push(`${suite}: ${left} tests were skipped`);
+    if (report.numPassedTests + report.numFailedTests === 0) problems.push(`${suite}: no test ran`);
+  } else if (tested.includes(suite)) {
+    problems.push(`${suite}: did not run`);
+    continue;
+  }
+  const status = readFileSync(join(folder, `${suite}.status`), "utf8");
+  if (status !== "0" && (report?.numFailedTests ?? 0) === 0) problems.push(`${suite}: exit code ${status}`);
+}
+
+// A test file that no suite picks up would otherwise pass for ever.
+const everySuiteRan = tested.every((suite) => existsSync(join(folder, `${suite}.json`)));
+const files = execFileSync("git", ["ls-files", "*.test.ts"], { cwd: root, encoding: "utf8" }).split("\n");
+for (const file of files) {
+  if (everySuiteRan && file !== "" && !ran.has(file)) problems.push(`${file}: did not run`);
+}
+
+for (const problem of problems) console.log(problem);
+failed += problems.length;
+console.log(`${passed} passed, ${failed} failed`);
+process.exitCode = failed === 0 && passed > 0 ? 0 : 1;

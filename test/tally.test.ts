@@ -1,0 +1,87 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const files = execFileSync("git", ["ls-files", "*.test.ts"], { cwd: root, encoding: "utf8" }).trim().split("\n");
+
+describe("the totals of .ci/run", () => {
+  let folder: string;
+
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), "parley-tally-"));
+    for (const suite of ["install", "check", "chromium"]) leave(suite);
+    leave("test", { passed: 10, files });
+    leave("browser", { passed: 2 });
+    leave("runtimes", { passed: 3 });
+  });
+
+  afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+  interface Outcome {
+    readonly status?: number;
+    readonly passed?: number;
+    readonly failed?: number;
+    readonly pending?: number;
+    readonly todo?: number;
+    readonly files?: readonly string[];
+  }
+
+  /** What a suite leaves behind. */
+  function leave(suite: string, outcome: Outcome = {}): void {
+    writeFileSync(join(folder, `${suite}.status`), String(outcome.status ?? 0));
+    if (outcome.passed === undefined) return;
+    const report = {
+      numPassedTests: outcome.passed,
+      numFailedTests: outcome.failed ?? 0,
+      numPendingTests: outcome.pending ?? 0,
+      numTodoTests: outcome.todo ?? 0,
+      testResults: (outcome.files ?? []).map((name) => ({ name: join(root, name), status: "passed" })),
+    };
+    writeFileSync(join(folder, `${suite}.json`), JSON.stringify(report));
+  }
+
+  function tally(): { status: number | null; lines: string[] } {
+    const suites = ["install", "check", "test", "chromium", "browser", "runtimes"];
+    const run = spawnSync(process.execPath, [join(root, "scripts/tally.mjs"), folder, ...suites], { encoding: "utf8" });
+    return { status: run.status, lines: run.stdout.trim().split("\n") };
+  }
+
+  test("are the sum over all suites", () => {
+    expect(tally()).toEqual({ status: 0, lines: ["15 passed, 0 failed"] });
+  });
+
+  test("fail with a failed test", () => {
+    leave("browser", { passed: 1, failed: 1, status: 1 });
+    expect(tally()).toEqual({ status: 1, lines: ["14 passed, 1 failed"] });
+  });
+
+  test("fail when a suite left no report", () => {
+    rmSync(join(folder, "runtimes.json"));
+    expect(tally()).toEqual({ status: 1, lines: ["runtimes: did not run", "12 passed, 1 failed"] });
+  });
+
+  test("fail when a suite had no tests", () => {
+    leave("runtimes", { passed: 0 });
+    expect(tally()).toEqual({ status: 1, lines: ["runtimes: no test ran", "12 passed, 1 failed"] });
+  });
+
+  test("fail when tests were skipped or are yet to be written", () => {
+    leave("browser", { passed: 2, pending: 1, todo: 1 });
+    expect(tally()).toEqual({ status: 1, lines: ["browser: 2 tests were skipped", "15 passed, 1 failed"] });
+  });
+
+  test("fail when a suite failed outside of its tests", () => {
+    leave("check", { status: 1 });
+    leave("test", { passed: 10, files, status: 124 });
+    expect(tally()).toEqual({ status: 1, lines: ["check: exit code 1", "test: exit code 124", "15 passed, 2 failed"] });
+  });
+
+  test("fail when a test file belongs to no suite", () => {
+    leave("test", { passed: 10, files: files.slice(1) });
+    expect(tally()).toEqual({ status: 1, lines: [`${files[0]}: did not run`, "15 passed, 1 failed"] });
+  });
+});
