@@ -43,7 +43,13 @@ export type WireErrorCode =
   | "Unavailable";
 
 export const wireErrors: Readonly<Record<WireErrorCode, ErrorRow>> = {
-  TaskNotFound: { jsonrpc: -32001, http: 404, status: "NOT_FOUND", reason: "TASK_NOT_FOUND", message: "Task not found" },
+  TaskNotFound: {
+    jsonrpc: -32001,
+    http: 404,
+    status: "NOT_FOUND",
+    reason: "TASK_NOT_FOUND",
+    message: "Task not found",
+  },
   TaskNotCancelable: {
     jsonrpc: -32002,
     http: 400,

@@ -141,8 +141,7 @@ export type StreamResponse =
 
 /** A2A 1.0 §3.1.1: a task or a message, exactly one. */
 export type SendMessageResponse =
-  | { readonly task: Task; readonly message?: never }
-  | { readonly message: Message; readonly task?: never };
+  { readonly task: Task; readonly message?: never } | { readonly message: Message; readonly task?: never };
 
 /** A2A 1.0 §4.3.2. */
 export interface AuthenticationInfo {

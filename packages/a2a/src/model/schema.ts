@@ -1,0 +1,281 @@
+import type { FieldViolation } from "./errors.ts";
+
+/**
+ * A small checker for JSON that came from outside (D1): a schema looks at a value, puts right in place what the protocol
+ * lets be written in several ways, and notes what is wrong with the path to it. Schemas are plain closures made once.
+ */
+
+/** No more than so many violations are looked for: enough to repair a request, too few to work for a flood. */
+export const maxViolations = 32;
+
+/**
+ * `request`: strict, changes the value in place, drops unknown members.
+ * `copy`: as strict, but leaves the value alone and gives a new one; free JSON (`metadata`, `data`) is shared with it.
+ * `answer`: lenient, for what a peer says: unknown members stay, what an encoder of protobuf leaves out is filled in.
+ */
+export type CheckMode = "request" | "copy" | "answer";
+
+export interface Run {
+  readonly mode: CheckMode;
+  readonly violations: Violation[];
+}
+
+interface Violation {
+  field: string;
+  readonly description: string;
+}
+
+/** Gives the value as it is to be used; `undefined` where it is absent or wrong. */
+export interface Schema<T> {
+  (value: unknown, run: Run): unknown;
+  /** For the compiler alone. */
+  readonly type?: T;
+}
+
+export type Checked<T> =
+  { readonly ok: true; readonly value: T } | { readonly ok: false; readonly violations: readonly FieldViolation[] };
+
+/** Checks unknown input against a schema; `value` is the input itself unless the mode is `copy`. */
+export function check<T>(schema: Schema<T>, value: unknown, mode: CheckMode): Checked<T> {
+  const run: Run = { mode, violations: [] };
+  const checked = schema(value, run);
+  if (checked === undefined && run.violations.length === 0) fail(run, "is required");
+  return run.violations.length === 0 ? { ok: true, value: checked as T } : { ok: false, violations: run.violations };
+}
+
+/** Notes that the value at hand is wrong; who called adds its place. */
+export function fail(run: Run, description: string): undefined {
+  if (run.violations.length < maxViolations) run.violations.push({ field: "", description });
+  return undefined;
+}
+
+/** Puts the name of a member before the paths of violations that were found in it: paths are only made when something is wrong. */
+function locate(run: Run, since: number, name: string): void {
+  for (let i = since; i < run.violations.length; i += 1) {
+    const violation = run.violations[i] as Violation;
+    const rest = violation.field;
+    violation.field = name + (rest === "" || rest.startsWith("[") ? "" : ".") + rest;
+  }
+}
+
+/** A member of an object. Required ones may have a value that stands for absence in answers: encoders of protobuf leave defaults out. */
+export interface Field<T> {
+  readonly schema: Schema<T>;
+  readonly required: boolean;
+  readonly otherwise?: () => T;
+  /** `null` is a value here, not absence. */
+  readonly nullable?: boolean;
+}
+
+export function required<T>(schema: Schema<T>, otherwise?: () => T): Field<T> & { readonly required: true } {
+  return otherwise === undefined ? { schema, required: true } : { schema, required: true, otherwise };
+}
+
+export function optional<T>(schema: Schema<T>): Field<T> & { readonly required: false } {
+  return { schema, required: false };
+}
+
+/** The fields of `T`, each of them: the compiler holds names and optionality to those of the type. */
+export type Fields<T> = {
+  readonly [Name in keyof T]-?: Field<Exclude<T[Name], undefined>> & {
+    readonly required: object extends Pick<T, Name> ? false : true;
+  };
+};
+
+/** Exactly one of these members; in answers none may do, where more kinds are likely to come. */
+export interface OneOf {
+  readonly members: readonly string[];
+  readonly open?: boolean;
+}
+
+export function object<T>(fields: Fields<T>, oneOf?: OneOf): Schema<T> {
+  const table = new Map<string, Field<unknown>>(Object.entries(fields));
+  const needed = [...table].filter(([, field]) => field.required);
+  const choice = new Set(oneOf?.members);
+  const chooseOne = oneOf && `must have exactly one of ${oneOf.members.join(", ")}`;
+
+  return (value, run) => {
+    if (!isObject(value)) return fail(run, "must be an object");
+    const out: Record<string, unknown> = run.mode === "copy" ? {} : value;
+    let found = 0;
+    let chosen = 0;
+    for (const name in value) {
+      const field = table.get(name);
+      if (field === undefined) {
+        if (run.mode === "request") delete value[name];
+        continue;
+      }
+      const before = run.violations.length;
+      const member = value[name];
+      const checked =
+        member === undefined || (member === null && !field.nullable) ? undefined : field.schema(member, run);
+      if (run.violations.length > before) locate(run, before, name);
+      else if (checked === undefined) {
+        if (out === value) delete out[name];
+        continue;
+      } else if (checked !== member || out !== value) out[name] = checked;
+      if (field.required) found += 1;
+      if (choice.has(name)) chosen += 1;
+    }
+    if (found < needed.length) addMissing(needed, value, out, run);
+    if (oneOf !== undefined && chosen !== 1 && !(oneOf.open && chosen === 0 && run.mode === "answer"))
+      return fail(run, chooseOne as string);
+    return out;
+  };
+}
+
+function addMissing(
+  needed: readonly (readonly [string, Field<unknown>])[],
+  value: Record<string, unknown>,
+  out: Record<string, unknown>,
+  run: Run,
+): void {
+  for (const [name, field] of needed) {
+    if (value[name] !== undefined && value[name] !== null) continue;
+    if (run.mode === "answer" && field.otherwise !== undefined) {
+      out[name] = field.otherwise();
+      continue;
+    }
+    const before = run.violations.length;
+    fail(run, "is required");
+    locate(run, before, name);
+  }
+}
+
+export function list<T>(items: Schema<T>, options: { readonly nonEmpty?: string } = {}): Schema<readonly T[]> {
+  return (value, run) => {
+    if (!Array.isArray(value)) return fail(run, "must be an array");
+    if (value.length === 0 && options.nonEmpty !== undefined && run.mode !== "answer")
+      return fail(run, options.nonEmpty);
+    const out: unknown[] = run.mode === "copy" ? [] : value;
+    for (let i = 0; i < value.length && run.violations.length < maxViolations; i += 1) {
+      const before = run.violations.length;
+      const checked = items(value[i], run);
+      if (checked === undefined && run.violations.length === before) fail(run, "must not be empty");
+      if (run.violations.length > before) locate(run, before, `[${i}]`);
+      else if (checked !== value[i] || out !== value) out[i] = checked;
+    }
+    return out;
+  };
+}
+
+/** An object whose keys are data. */
+export function record<T>(values: Schema<T>): Schema<Readonly<Record<string, T>>> {
+  return (value, run) => {
+    if (!isObject(value)) return fail(run, "must be an object");
+    const out: Record<string, unknown> = run.mode === "copy" ? {} : value;
+    for (const name of Object.keys(value)) {
+      const before = run.violations.length;
+      const checked = values(value[name], run);
+      if (run.violations.length > before) locate(run, before, name);
+      // Assigning to this key would set the prototype of the copy; no scheme and no scope is called so.
+      else if (name === "__proto__") delete out[name];
+      else if (checked !== value[name] || out !== value) out[name] = checked;
+    }
+    return out;
+  };
+}
+
+/** Any JSON object, as it is: it came out of `JSON.parse`, so there is nothing in it to check. */
+export const struct: Schema<never> = (value, run) => (isObject(value) ? value : fail(run, "must be an object"));
+
+/** Any JSON value, as it is. */
+export const anything: Schema<never> = (value) => value;
+
+/** Text as it is, the empty one included. */
+export const string: Schema<string> = (value, run) =>
+  typeof value === "string" ? value : fail(run, "must be a string");
+
+/** Text that must say something. */
+export const filled: Schema<string> = (value, run) => {
+  if (typeof value !== "string") return fail(run, "must be a string");
+  return value === "" && run.mode !== "answer" ? fail(run, "must not be empty") : value;
+};
+
+/** Text for which protobuf knows no difference between empty and absent. */
+export const blank: Schema<string> = (value, run) => {
+  if (typeof value !== "string") return fail(run, "must be a string");
+  return value === "" ? undefined : value;
+};
+
+/** Longest identifier that a request may carry: keys of stores and indexes are made of them. */
+const maxIdLength = 1024;
+const unfit = /\0|[\uD800-\uDFFF]/u;
+
+function checkId(id: string, run: Run): string | undefined {
+  if (run.mode === "answer") return id;
+  if (id.length > maxIdLength) return fail(run, `must not be longer than ${maxIdLength} characters`);
+  return unfit.test(id) ? fail(run, "must not hold NUL or half of a surrogate pair") : id;
+}
+
+/** An identifier that must be there. */
+export const id: Schema<string> = (value, run) => {
+  const text = filled(value, run);
+  return typeof text === "string" ? checkId(text, run) : undefined;
+};
+
+/** An identifier that may be absent, which the empty text is. */
+export const optionalId: Schema<string> = (value, run) => {
+  const text = blank(value, run);
+  return typeof text === "string" ? checkId(text, run) : undefined;
+};
+
+export const boolean: Schema<boolean> = (value, run) =>
+  typeof value === "boolean" ? value : fail(run, "must be true or false");
+
+/** A whole number of at most 32 bits. */
+export function integer(min: number, max = 2 ** 31 - 1): Schema<number> {
+  const description =
+    max < 2 ** 31 - 1 ? `must be a whole number from ${min} to ${max}` : `must be a whole number, ${min} or more`;
+  return (value, run) =>
+    Number.isInteger(value) && (value as number) >= min && (value as number) <= max ? value : fail(run, description);
+}
+
+/** One of these names exactly; `unset` is the name that protobuf gives to absence. */
+export function oneName<T extends string>(names: readonly T[], unset?: string): Schema<T> {
+  const known = new Set<unknown>(names);
+  return (value, run) => {
+    if (known.has(value)) return value;
+    return value === unset && unset !== undefined ? undefined : fail(run, `must be one of ${names.join(", ")}`);
+  };
+}
+
+const rfc3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(Z|[+-]\d\d:\d\d)?$/i;
+
+/** RFC 3339 with any offset, given on in UTC with milliseconds (A2A 1.0 §5.6.1). Peers may forget the zone. */
+export const timestamp: Schema<string> = (value, run) => {
+  const match = typeof value === "string" ? rfc3339.exec(value) : null;
+  if (match !== null && (match[1] !== undefined || run.mode === "answer")) {
+    const time = new Date(match[0].toUpperCase() + (match[1] === undefined ? "Z" : ""));
+    // The day is compared because engines let the 31st of a short month run over into the next one.
+    const utc = Number.isNaN(time.getTime()) || !hasDay(match[0]) ? "" : time.toISOString();
+    if (utc.length === 24) return utc;
+  }
+  return fail(run, "must be an RFC 3339 time such as 2026-01-31T12:00:00.000Z");
+};
+
+function hasDay(text: string): boolean {
+  const day = Number(text.slice(8, 10));
+  return day <= 28 || new Date(`${text.slice(0, 10)}T00:00:00Z`).getUTCDate() === day;
+}
+
+const standard = /^[A-Za-z0-9+/]*={0,2}$/;
+const urlSafe = /^[A-Za-z0-9_-]*={0,2}$/;
+
+/** Base64 of either alphabet, padded or not, given on in the standard one with padding. */
+export const base64: Schema<string> = (value, run) => {
+  if (typeof value === "string") {
+    if (value.length % 4 === 0 && standard.test(value)) return value;
+    if (standard.test(value) || urlSafe.test(value)) {
+      const bare = value.replace(/=+$/, "");
+      const padded = bare.length + ((4 - (bare.length % 4)) % 4);
+      if (bare.length % 4 !== 1 && (bare.length === value.length || padded === value.length))
+        return bare.replaceAll("-", "+").replaceAll("_", "/").padEnd(padded, "=");
+    }
+  }
+  return fail(run, "must be base64");
+};
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,30 @@
+import type { AgentCard } from "../../model/index.ts";
+import type { OperationName, Operations, Reply, StreamItem } from "../../protocol/index.ts";
+import { decodeRequest } from "./decode.ts";
+
+/**
+ * The request as it may go out: a copy with the members that this version knows and no others, since some servers turn
+ * unknown ones away. Throws `InvalidParams` for what a server would refuse.
+ */
+export function encodeRequest<Name extends OperationName>(
+  operation: Name,
+  request: Operations[Name]["request"],
+): Operations[Name]["request"] {
+  return decodeRequest(operation, request, "copy");
+}
+
+/** The model is the 1.0 JSON (D1): text that is at hand goes out as it is. */
+export function encodeResponse<Name extends OperationName>(
+  _operation: Name,
+  reply: Reply<Operations[Name]["response"]>,
+): string {
+  return reply.json ?? JSON.stringify(reply.value);
+}
+
+export function encodeEvent(item: StreamItem): string {
+  return item.json ?? JSON.stringify(item.event);
+}
+
+export function encodeCard(card: AgentCard): unknown {
+  return card;
+}

@@ -1,0 +1,212 @@
+import {
+  A2AError,
+  isWireErrorCode,
+  wireErrors,
+  type A2AErrorCode,
+  type FieldViolation,
+  type WireErrorCode,
+} from "../../model/index.ts";
+
+/**
+ * Errors of A2A 1.0 on JSON-RPC (§9.5) and REST (§11.6). Both carry the same detail objects of `google.rpc`; readers go by
+ * the reason in them first, then by the code, then by the HTTP status, so that they understand peers of 1.0.0 too.
+ */
+
+const types = "type.googleapis.com/google.rpc.";
+/** Domain of the reasons that A2A defines (§11.6). */
+const a2aDomain = "a2a-protocol.org";
+/** Domain of the names that tell apart what A2A gives one code. */
+const ownDomain = "parley";
+
+interface JsonRpcErrorObject {
+  readonly code: number;
+  readonly message: string;
+  readonly data?: readonly object[];
+}
+
+export function encodeJsonRpcError(error: A2AError): JsonRpcErrorObject {
+  const code = wireCode(error.code);
+  const row = wireErrors[code];
+  const data = detailsOf(error, code, codeOfJsonRpc(row.jsonrpc) === code);
+  return { code: row.jsonrpc, message: error.message, ...(data.length > 0 && { data }) };
+}
+
+export function decodeJsonRpcError(value: unknown): A2AError {
+  if (!isObject(value) || typeof value["code"] !== "number")
+    return new A2AError("InvalidResponse", "The peer's error has no code", { details: [value] });
+  const details = readDetails(value["data"]);
+  return makeError(details.code ?? codeOfJsonRpc(value["code"]) ?? "InternalError", textOf(value["message"]), details);
+}
+
+export function encodeRestError(error: A2AError): string {
+  const code = wireCode(error.code);
+  const row = wireErrors[code];
+  const details = detailsOf(error, code, codeOfHttp(row.http, row.status, true) === code);
+  return JSON.stringify({ error: { code: row.http, status: row.status, message: error.message, details } });
+}
+
+export function decodeRestError(status: number, body: unknown): A2AError {
+  const outer = isObject(body) ? body : {};
+  // Not only `{"error": {…}}`: older servers send what is in it, or problem details (RFC 9457).
+  const error = isObject(outer["error"]) ? outer["error"] : outer;
+  const details = readDetails(error["details"] ?? error["data"] ?? error["errors"]);
+  const rpc = typeof error["code"] === "number" && error["code"] < 0 ? codeOfJsonRpc(error["code"]) : undefined;
+  const name = typeof error["status"] === "string" ? error["status"] : "";
+  const understood = "message" in error || "code" in error || name !== "";
+  // In the middle of a stream the HTTP status is long gone; the body repeats it.
+  const http = status < 400 && typeof error["code"] === "number" ? error["code"] : status;
+  const code = details.code ?? codeOfProblem(error["type"]) ?? rpc ?? codeOfHttp(http, name, understood);
+  const text = textOf(error["message"]) ?? textOf(error["detail"]) ?? textOf(error["title"]);
+  return makeError(code, text ?? (understood ? undefined : `The peer answered with HTTP ${status}`), details);
+}
+
+/** What a client alone can run into is nobody's business beyond a proxy that passes errors on. */
+function wireCode(code: A2AErrorCode): WireErrorCode {
+  return isWireErrorCode(code) ? code : code === "InvalidResponse" ? "InvalidAgentResponse" : "Unavailable";
+}
+
+function detailsOf(error: A2AError, code: WireErrorCode, isPlain: boolean): object[] {
+  const details: object[] = [];
+  const { reason } = wireErrors[code];
+  if (error.fields.length > 0)
+    details.push({
+      "@type": `${types}BadRequest`,
+      fieldViolations: error.fields.map(({ field, description }) => ({ field, description })),
+    });
+  const hasMetadata = Object.keys(error.metadata).length > 0;
+  if (reason !== undefined || hasMetadata || !isPlain)
+    details.push({
+      "@type": `${types}ErrorInfo`,
+      reason: reason ?? upperSnake(code),
+      domain: reason === undefined ? ownDomain : a2aDomain,
+      ...(hasMetadata && { metadata: error.metadata }),
+    });
+  if (error.retryAfter !== undefined)
+    details.push({ "@type": `${types}RetryInfo`, retryDelay: `${error.retryAfter}s` });
+  for (const detail of error.details) if (isObject(detail) && typeof detail["@type"] === "string") details.push(detail);
+  return details;
+}
+
+interface Details {
+  code?: WireErrorCode;
+  fields: FieldViolation[];
+  metadata: Record<string, string>;
+  retryAfter?: number;
+  /** Of no type known here. */
+  others: unknown[];
+}
+
+/** An array of detail objects, one alone, or anything else that a peer thought of. */
+function readDetails(data: unknown): Details {
+  const found: Details = { fields: [], metadata: {}, others: [] };
+  const list: readonly unknown[] = Array.isArray(data) ? data : data === undefined || data === null ? [] : [data];
+  for (const detail of list) readDetail(detail, found);
+  return found;
+}
+
+function readDetail(detail: unknown, found: Details): void {
+  if (!isObject(detail)) {
+    found.others.push(detail);
+    return;
+  }
+  const type = typeof detail["@type"] === "string" ? detail["@type"] : "";
+  if (type.endsWith("ErrorInfo") || (type === "" && typeof detail["reason"] === "string")) {
+    const code = codeOfReason(detail["reason"]);
+    if (code !== undefined) found.code ??= code;
+    if (isObject(detail["metadata"]))
+      for (const [name, text] of Object.entries(detail["metadata"]))
+        if (typeof text === "string" && name !== "__proto__") found.metadata[name] = text;
+    if (code === undefined) found.others.push(detail);
+  } else if (type.endsWith("BadRequest") && Array.isArray(detail["fieldViolations"])) {
+    for (const violation of detail["fieldViolations"] as readonly unknown[]) readViolation(violation, found);
+  } else if (type === "" && typeof detail["field"] === "string") {
+    readViolation(detail, found);
+  } else if (type.endsWith("RetryInfo") && Number.parseFloat(String(detail["retryDelay"])) >= 0) {
+    found.retryAfter = Number.parseFloat(String(detail["retryDelay"]));
+  } else found.others.push(detail);
+}
+
+function readViolation(value: unknown, found: Details): void {
+  if (!isObject(value)) return;
+  const description = textOf(value["description"]) ?? textOf(value["message"]) ?? "is not valid";
+  found.fields.push({ field: textOf(value["field"]) ?? "", description });
+}
+
+function makeError(code: WireErrorCode, message: string | undefined, details: Details): A2AError {
+  return new A2AError(code, message, {
+    fields: details.fields,
+    metadata: details.metadata,
+    details: details.others,
+    ...(details.retryAfter !== undefined && { retryAfter: details.retryAfter }),
+  });
+}
+
+const codes = Object.keys(wireErrors) as WireErrorCode[];
+
+function upperSnake(code: string): string {
+  return code.replaceAll(/(?<=[a-z])(?=[A-Z])/g, "_").toUpperCase();
+}
+
+function codeOfReason(reason: unknown): WireErrorCode | undefined {
+  return codes.find((code) => (wireErrors[code].reason ?? upperSnake(code)) === reason);
+}
+
+/** Of several errors with one code the first in the table, which is the one that JSON-RPC itself defines. */
+function codeOfJsonRpc(code: number): WireErrorCode | undefined {
+  return codes.find((name) => wireErrors[name].jsonrpc === code);
+}
+
+/** Problem details name the error in the last part of a URI: `…/task-not-found`. */
+function codeOfProblem(type: unknown): WireErrorCode | undefined {
+  if (typeof type !== "string") return undefined;
+  return codeOfReason(
+    type
+      .slice(type.lastIndexOf("/") + 1)
+      .replaceAll("-", "_")
+      .toUpperCase(),
+  );
+}
+
+/** For answers without a reason. Some statuses are those of 1.0.0: 409, 415, 502, and UNIMPLEMENTED for what is not supported. */
+function codeOfHttp(status: number, name: string, understood: boolean): WireErrorCode {
+  if (name === "UNIMPLEMENTED" && status !== 404 && status !== 405) return "UnsupportedOperation";
+  switch (status) {
+    case 400:
+      return name === "FAILED_PRECONDITION" ? "UnsupportedOperation" : understood ? "InvalidParams" : "InvalidRequest";
+    case 401:
+      return "Unauthenticated";
+    case 403:
+      return "PermissionDenied";
+    case 404:
+      // Every web framework has a 404 of its own for addresses where no agent is.
+      return name === "NOT_FOUND" ? "TaskNotFound" : "MethodNotFound";
+    case 405:
+      return "MethodNotAllowed";
+    case 409:
+      return "TaskNotCancelable";
+    case 413:
+      return "RequestTooLarge";
+    case 415:
+      return understood ? "ContentTypeNotSupported" : "UnsupportedMediaType";
+    case 429:
+      return "TooManyRequests";
+    case 501:
+      return "UnsupportedOperation";
+    case 502:
+      // Sent by a gateway it says that the server behind it is away.
+      return understood ? "InvalidAgentResponse" : "Unavailable";
+    case 503:
+    case 504:
+      return "Unavailable";
+    default:
+      return status >= 400 && status < 500 ? "InvalidRequest" : "InternalError";
+  }
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === "string" && value !== "" ? value : undefined;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
