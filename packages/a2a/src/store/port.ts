@@ -10,7 +10,8 @@ import type { LogRecord, Message, NewRecord, RecordKind, Task, TaskState } from 
 export interface Store {
   /**
    * Applies the items in order, in one transaction. An item whose conditions do not hold changes nothing and fails
-   * alone. Resolves after the commit; what it stored then survives a crash of the process.
+   * alone; where several do not, `duplicate` comes first, then the others in the order of `AppendItem`. Resolves after
+   * the commit; what it stored then survives a crash of the process. A malformed item rejects the call with a `TypeError`.
    */
   append(items: readonly AppendItem[]): Promise<readonly AppendOutcome[]>;
 
@@ -73,7 +74,10 @@ export type AppendItem = TaskAppend | ContextAppend;
 
 export interface TaskAppend {
   readonly task: TaskKey;
-  /** The task is new and belongs to this context; its first record is of kind `task`. Fails as `exists`. */
+  /**
+   * The task is new and belongs to this context; its first record is of kind `task`, without artifacts. A task id is
+   * unique for its agent. Fails as `exists`; an item without it as `missing`, where its owner has no such task.
+   */
   readonly create?: { readonly contextId: string };
   /** `seq` that the last record of the task must have. Fails as `stale`. */
   readonly expect?: number;
@@ -96,8 +100,9 @@ export type TaskEffect = LeaseEffect | RunEffect | CheckpointEffect | OnceEffect
 export type ContextEffect = ContextStateEffect | ContextMessageEffect | OnceEffect;
 
 /**
- * Who executes a task. `acquire` takes a lease that is free or has run out at `now`, else fails as `leased`, and raises the
- * fence by one; `renew` and `release` go with `fence`; `revoke` takes the lease from whoever has it and raises the fence.
+ * Who executes a task. `acquire` takes a lease that is free or has run out at `now` (`until` ≤ `now`), else fails as `leased`,
+ * and raises the fence by one; `renew` and `release` go with `fence`, and renewing what was given back fails as `fenced`;
+ * `revoke` takes the lease from whoever has it and raises the fence.
  */
 export type LeaseEffect =
   | {
@@ -131,7 +136,8 @@ export interface CheckpointEffect {
 }
 
 /**
- * An idempotency key (D8), unique for its owner. Fails as `duplicate` where the key stands and has not run out at `now`. Goes with its task.
+ * An idempotency key (D8), unique for its owner. Fails as `duplicate` where the key stands and has not run out at `now`. Goes with
+ * its task, or with its context.
  */
 export interface OnceEffect {
   readonly effect: "once";
@@ -139,7 +145,7 @@ export interface OnceEffect {
   /** Of the content under the key, to tell a retry from another use. */
   readonly hash: string;
   readonly now: number;
-  /** When it runs out; absent: with its task. */
+  /** When it runs out; absent: with its task, or its context. */
   readonly until?: number;
   /** For a direct reply: the answer, as JSON text of a Message. */
   readonly answer?: string;
@@ -192,7 +198,7 @@ export interface TaskHead {
   readonly holder?: string;
   readonly leaseUntil?: number;
   readonly run?: Run;
-  /** JSON text. */
+  /** JSON text; given by `head` and `claimable` alone, since it may be large. */
   readonly checkpoint?: string;
 }
 
@@ -247,7 +253,7 @@ export interface TaskPage {
   readonly tasks: readonly Snapshot[];
   /** Absent on the last page. */
   readonly next?: ListPosition;
-  /** How many tasks the query matches in all, from counters. */
+  /** How many tasks the query matches in all, from counters; with `since` they are counted. */
   readonly total: number;
 }
 

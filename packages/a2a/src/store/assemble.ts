@@ -1,0 +1,141 @@
+import { ArtifactLedger, TaskFold, type LogEvent, type Task, type TaskArtifactUpdateEvent } from "../model/index.ts";
+import { elements, members, object } from "./slices.ts";
+import type { LoadOptions, Snapshot, TaskHead } from "./port.ts";
+
+/** JSON text of a record, and its kind. */
+export interface StoredEvent {
+  readonly kind: "task" | "message" | "statusUpdate" | "artifactUpdate";
+  readonly json: string;
+}
+
+/** What a task is put together from: as much of its log as the options ask for. */
+export interface TaskPieces {
+  readonly head: TaskHead;
+  /** The task as it was made, without history (`ReadItem.base`). */
+  readonly base: string;
+  /** The newest record that set the status, where `base` no longer says it. */
+  readonly status: string | undefined;
+  /** Status records that carry metadata, in order. */
+  readonly metadata: readonly string[];
+  /** Records that hold history, in order: all, or enough of the newest. */
+  readonly history: readonly StoredEvent[];
+  /** Artifact records, in order. */
+  readonly artifacts: readonly string[];
+}
+
+/**
+ * The fold of a log (`TaskFold` says what it means) as text: strings are joined, and only what has to be merged is parsed.
+ * `task` is parsed when somebody asks for it, and frozen.
+ */
+export function assemble(pieces: TaskPieces, options: LoadOptions): Snapshot {
+  const task = members(pieces.base);
+  const metadata = task.get("metadata");
+  task.delete("metadata");
+  if (pieces.status !== undefined) task.set("status", members(pieces.status).get("status") ?? "{}");
+  const artifacts = options.artifacts ? joinArtifacts(pieces.head, pieces.artifacts) : [];
+  if (artifacts.length > 0) task.set("artifacts", `[${artifacts.join(",")}]`);
+  const history = options.history === 0 ? [] : pieces.history.flatMap(messagesOf).slice(-(options.history ?? 0));
+  if (history.length > 0) task.set("history", `[${history.join(",")}]`);
+  const merged = pieces.metadata.length === 0 ? metadata : mergeMetadata(pieces);
+  if (merged !== undefined) task.set("metadata", merged);
+  return new AssembledTask(pieces.head, object(task));
+}
+
+/**
+ * The same task in fewer pieces: its metadata in the base, and one update an artifact. Status records that are neither
+ * history nor the last one are then of no use any more.
+ */
+export function compact(pieces: TaskPieces): Pick<TaskPieces, "base" | "artifacts"> {
+  const { task, contextId } = pieces.head;
+  const artifacts = joinArtifacts(pieces.head, pieces.artifacts).map((artifact) =>
+    object([
+      ["taskId", JSON.stringify(task.taskId)],
+      ["contextId", JSON.stringify(contextId)],
+      ["artifact", artifact],
+    ]),
+  );
+  if (pieces.metadata.length === 0) return { base: pieces.base, artifacts };
+  const base = members(pieces.base);
+  base.set("metadata", mergeMetadata(pieces) ?? "{}");
+  return { base: object(base), artifacts };
+}
+
+class AssembledTask implements Snapshot {
+  readonly head: TaskHead;
+  readonly json: string;
+  #task: Task | undefined;
+
+  constructor(head: TaskHead, json: string) {
+    this.head = head;
+    this.json = json;
+  }
+
+  get task(): Task {
+    this.#task ??= freeze(JSON.parse(this.json) as Task);
+    return this.#task;
+  }
+}
+
+/** The messages of a record that is in the history, as JSON text. */
+export function messagesOf(event: StoredEvent): readonly string[] {
+  if (event.kind === "message") return [event.json];
+  const record = members(event.json);
+  if (event.kind === "task") return elements(record.get("history") ?? "[]");
+  const message = members(record.get("status") ?? "{}").get("message");
+  return message === undefined ? [] : [message];
+}
+
+interface Growing {
+  /** Its members but for `parts`. */
+  readonly rest: Map<string, string>;
+  /** Texts of the insides of `parts` arrays. */
+  readonly parts: string[];
+}
+
+/** Each artifact as JSON text. Chunks that bring parts and nothing else, as nearly all do, are joined as they are. */
+function joinArtifacts(head: TaskHead, updates: readonly string[]): readonly string[] {
+  const ledger = new ArtifactLedger();
+  const joined = new Map<string, Growing>();
+  for (const json of updates) {
+    const update = members(json);
+    const artifact = members(update.get("artifact") ?? "{}");
+    const idText = artifact.get("artifactId") ?? '""';
+    const artifactId = JSON.parse(idText) as string;
+    const append = update.get("append") === "true";
+    const event = { append, artifact: { artifactId }, lastChunk: update.get("lastChunk") === "true" };
+    if (ledger.problem(event as TaskArtifactUpdateEvent) !== undefined) continue;
+    ledger.note(event);
+    const parts = (artifact.get("parts") ?? "[]").slice(1, -1);
+    artifact.delete("parts");
+    const known = joined.get(artifactId);
+    if (!append || known === undefined) joined.set(artifactId, { rest: artifact, parts: [parts] });
+    else if (artifact.size === 1) known.parts.push(parts);
+    else return foldArtifacts(head, updates);
+  }
+  return [...joined.values()].map(({ rest, parts }) => {
+    rest.set("parts", `[${parts.filter((part) => part.trim() !== "").join(",")}]`);
+    return object(rest);
+  });
+}
+
+/** The same by way of parsing, for chunks that change more than parts. */
+function foldArtifacts(head: TaskHead, updates: readonly string[]): readonly string[] {
+  const fold = new TaskFold({ id: head.task.taskId, status: { state: "TASK_STATE_WORKING" } });
+  for (const json of updates) fold.apply({ artifactUpdate: JSON.parse(json) } as LogEvent);
+  return (fold.snapshot().artifacts ?? []).map((artifact) => JSON.stringify(artifact));
+}
+
+function mergeMetadata({ base, metadata }: TaskPieces): string | undefined {
+  const fold = new TaskFold(JSON.parse(base) as Task);
+  for (const json of metadata) fold.apply({ statusUpdate: JSON.parse(json) } as LogEvent);
+  const merged = fold.snapshot({ history: 0 }).metadata;
+  return merged && JSON.stringify(merged);
+}
+
+function freeze<T>(value: T): T {
+  if (typeof value === "object" && value !== null) {
+    Object.freeze(value);
+    for (const member of Object.values(value)) freeze(member);
+  }
+  return value;
+}

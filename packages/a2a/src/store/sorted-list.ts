@@ -1,0 +1,108 @@
+/** Most items that one chunk holds before it is split: small enough to shift, large enough to keep chunks few. */
+const chunkSize = 512;
+
+/**
+ * Items in the order of `compare`, found, added and removed in logarithmic time plus one small shift. What an item is
+ * ordered by must not change while it is in a list. `Key` is as much of an item as `compare` looks at.
+ */
+export class SortedList<Key, Item extends Key> {
+  readonly #compare: (a: Key, b: Key) => number;
+  readonly #chunks: Item[][] = [];
+  #size = 0;
+
+  constructor(compare: (a: Key, b: Key) => number) {
+    this.#compare = compare;
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  add(item: Item): void {
+    const { chunk, index } = this.#find(item);
+    const items = this.#chunks[chunk];
+    this.#size += 1;
+    if (items === undefined) {
+      // Behind everything: into the last chunk, if there is room.
+      const last = this.#chunks.at(-1);
+      if (last !== undefined && last.length < chunkSize) last.push(item);
+      else this.#chunks.push([item]);
+      return;
+    }
+    items.splice(index, 0, item);
+    if (items.length > chunkSize) this.#chunks.splice(chunk + 1, 0, items.splice(chunkSize / 2));
+  }
+
+  /** Removes the item that compares equal. */
+  delete(key: Key): boolean {
+    const { chunk, index } = this.#find(key);
+    const items = this.#chunks[chunk];
+    const found = items?.[index];
+    if (items === undefined || found === undefined || this.#compare(found, key) !== 0) return false;
+    items.splice(index, 1);
+    if (items.length === 0) this.#chunks.splice(chunk, 1);
+    this.#size -= 1;
+    return true;
+  }
+
+  /** How many items stand before `key`. */
+  rank(key: Key): number {
+    const { chunk, index } = this.#find(key);
+    let before = index;
+    for (let i = 0; i < chunk; i += 1) before += this.#chunks[i]?.length ?? 0;
+    return before;
+  }
+
+  first(): Item | undefined {
+    return this.#chunks[0]?.[0];
+  }
+
+  /** At most `limit` items behind `key`, or from the start, in order. */
+  after(key: Key | undefined, limit: number): Item[] {
+    let { chunk, index } = key === undefined ? { chunk: 0, index: 0 } : this.#find(key);
+    const found: Item[] = [];
+    for (; chunk < this.#chunks.length && found.length < limit; chunk += 1, index = 0) {
+      const items = this.#chunks[chunk] ?? [];
+      const first = items[index];
+      // Items are unique, so only the very first one found can be the key itself.
+      if (found.length === 0 && key !== undefined && first !== undefined && this.#compare(first, key) === 0) index += 1;
+      found.push(...items.slice(index, index + limit - found.length));
+    }
+    return found;
+  }
+
+  /** The last `limit` items, in order. */
+  last(limit: number): Item[] {
+    const found: Item[][] = [];
+    let missing = limit;
+    for (let chunk = this.#chunks.length - 1; chunk >= 0 && missing > 0; chunk -= 1) {
+      const items = (this.#chunks[chunk] ?? []).slice(-missing);
+      found.push(items);
+      missing -= items.length;
+    }
+    return found.reverse().flat();
+  }
+
+  /** Where the first item stands that is not before `key`; past the last chunk, where there is none. */
+  #find(key: Key): { chunk: number; index: number } {
+    const chunk = firstFalse(this.#chunks.length, (i) => this.#before(this.#chunks[i]?.at(-1), key));
+    const items = this.#chunks[chunk] ?? [];
+    return { chunk, index: firstFalse(items.length, (i) => this.#before(items[i], key)) };
+  }
+
+  #before(item: Item | undefined, key: Key): boolean {
+    return item !== undefined && this.#compare(item, key) < 0;
+  }
+}
+
+/** The first of 0…count for which `test` does not hold, where it holds for all before. */
+function firstFalse(count: number, test: (index: number) => boolean): number {
+  let low = 0;
+  let high = count;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (test(middle)) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

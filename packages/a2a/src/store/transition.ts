@@ -1,0 +1,153 @@
+import { countsInGeneration, isHistory, isTerminal, type NewRecord } from "../model/index.ts";
+import { elements, members, object } from "./slices.ts";
+import type { AppendOutcome, LeaseEffect, TaskAppend, TaskHead } from "./port.ts";
+
+/**
+ * The rules of the port that are the same in every store, without the storing: what an item says, and what it does to
+ * the head of its task.
+ */
+
+export type Refusal = Extract<AppendOutcome, { readonly ok: false }>["reason"];
+
+/** A record, and what a store has to know of it without reading it again. */
+export interface ReadRecord {
+  readonly record: NewRecord;
+  /** Whether it holds messages of the task's history. */
+  readonly inHistory: boolean;
+  /** Whether it adds to the task's metadata. */
+  readonly hasMetadata: boolean;
+}
+
+/** An item whose records were looked at once. */
+export interface ReadItem {
+  readonly item: TaskAppend;
+  readonly records: readonly ReadRecord[];
+  /** Of a new task: its JSON as it was made, without history. */
+  readonly base?: string;
+}
+
+/**
+ * Looks at an item before anything is stored. Throws a `TypeError` for what no caller may hand in: a store is not asked
+ * to make sense of it.
+ */
+export function readItem(item: TaskAppend): ReadItem {
+  const first = item.records[0];
+  if (item.create !== undefined && first?.kind !== "task") {
+    throw new TypeError("The first record of a new task is of kind task");
+  }
+  for (const effect of item.effects ?? []) {
+    if (effect.effect === "lease" && (effect.op === "renew" || effect.op === "release") && item.fence === undefined) {
+      throw new TypeError("A lease is renewed and released with a fence");
+    }
+  }
+  const records = item.records.map((record, index) => {
+    if (record.kind === "task" && (index > 0 || item.create === undefined)) {
+      throw new TypeError("A record of kind task stands first in its log, and once");
+    }
+    return readRecord(record);
+  });
+  return item.create === undefined || first === undefined
+    ? { item, records }
+    : { item, records, base: baseOf(first.json) };
+}
+
+function readRecord(record: NewRecord): ReadRecord {
+  switch (record.kind) {
+    case "message":
+      return { record, inHistory: true, hasMetadata: false };
+    case "artifactUpdate":
+      return { record, inHistory: false, hasMetadata: false };
+    case "task": {
+      const task = members(record.json);
+      if (record.state === undefined) throw new TypeError("A record of a task says its state");
+      if (task.has("artifacts")) throw new TypeError("A task begins without artifacts");
+      return { record, inHistory: elements(task.get("history") ?? "[]").length > 0, hasMetadata: false };
+    }
+    case "statusUpdate": {
+      if (record.state === undefined) throw new TypeError("A record of a status says its state");
+      const update = members(record.json);
+      const kept = isHistory(record.state, record.keep) && members(update.get("status") ?? "{}").has("message");
+      return { record, inHistory: kept, hasMetadata: update.has("metadata") };
+    }
+  }
+}
+
+function baseOf(json: string): string {
+  const base = members(json);
+  base.delete("history");
+  return object(base);
+}
+
+/** What an item makes of its task: the new head, or why it changes nothing. Idempotency keys come before it and are the store's. */
+export function decide({ item, records }: ReadItem, head: TaskHead | undefined): TaskHead | Refusal {
+  if (item.create !== undefined) {
+    if (head !== undefined) return "exists";
+  } else if (head === undefined) return "missing";
+
+  let next: Mutable<TaskHead> = head ?? newHead(item);
+  if (item.expect !== undefined && item.expect !== next.seq) return "stale";
+  if (item.fence !== undefined && item.fence !== next.fence) return "fenced";
+
+  next = { ...next };
+  for (const effect of item.effects ?? []) {
+    if (effect.effect === "lease") {
+      const refusal = changeLease(next, effect);
+      if (refusal !== undefined) return refusal;
+    } else if (effect.effect === "run") {
+      if (effect.run === null) delete next.run;
+      else next.run = Object.freeze({ ...effect.run });
+    }
+  }
+  let over = head !== undefined && isTerminal(head.state);
+  for (const { record } of records) {
+    if (over) return "terminal";
+    next.seq += 1;
+    if (countsInGeneration(record.kind)) next.generation += 1;
+    if (record.kind !== "task" && record.kind !== "statusUpdate") continue;
+    next.state = record.state ?? next.state;
+    next.statusTime = record.time;
+    over = isTerminal(next.state);
+  }
+  return Object.freeze(next);
+}
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+
+/** A task before its first record. */
+function newHead(item: TaskAppend): TaskHead {
+  return {
+    task: Object.freeze({ ...item.task }),
+    contextId: item.create?.contextId ?? "",
+    state: "TASK_STATE_SUBMITTED",
+    statusTime: 0,
+    seq: 0,
+    firstSeq: 1,
+    generation: 0,
+    fence: 0,
+  };
+}
+
+function changeLease(head: Mutable<TaskHead>, effect: LeaseEffect): Refusal | undefined {
+  switch (effect.op) {
+    case "acquire":
+      if (head.leaseUntil !== undefined && head.leaseUntil > effect.now) return "leased";
+      head.holder = effect.holder;
+      head.leaseUntil = effect.until;
+      head.fence += 1;
+      return undefined;
+    case "renew":
+      // Given back already: whoever renews it does not have it.
+      if (head.holder === undefined) return "fenced";
+      head.leaseUntil = effect.until;
+      return undefined;
+    case "release":
+      delete head.holder;
+      delete head.leaseUntil;
+      return undefined;
+    case "revoke":
+      delete head.holder;
+      delete head.leaseUntil;
+      head.fence += 1;
+      return undefined;
+  }
+}
