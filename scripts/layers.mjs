@@ -30,7 +30,7 @@ export const rooms = {
     imports: ["protocol", "wire", "model"],
     doors: ["*/index.ts", "*/handler.ts", "*/client.ts", "sse/read.ts"],
   },
-  net: { imports: [], doors: ["index.ts", "port.ts"] },
+  net: { imports: ["model"], doors: ["index.ts", "port.ts"] },
   store: { imports: ["model"], doors: ["index.ts", "port.ts"] },
   push: { imports: ["store", "net", "wire", "model"], doors: ["index.ts", "port.ts"] },
   auth: { imports: ["protocol", "net", "model"], doors: ["index.ts", "port.ts"] },

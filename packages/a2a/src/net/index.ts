@@ -1,1 +1,3 @@
-export * from "./port.ts";
+export type { Dialer, DialInit, GuardedFetch, NetPolicy, ResolvedAddress } from "./port.ts";
+export { addressKind, type AddressKind } from "./address.ts";
+export { guardedFetch } from "./guard.ts";

@@ -29,6 +29,8 @@ export interface DialInit {
 export interface NetPolicy {
   /** Default `["https:", "http:"]`. */
   readonly protocols?: readonly string[];
+  /** Default: 80, 443 and all from 1024 up, since what listens below speaks other protocols. */
+  readonly ports?: readonly number[];
   /** Lets loopback, private and link-local addresses pass: for tests and closed networks. Default false. */
   readonly allowPrivate?: boolean;
   /** Host names or addresses (with port, where one is given) that pass whatever they resolve to. */

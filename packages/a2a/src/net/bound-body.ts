@@ -1,0 +1,54 @@
+import { A2AError } from "../model/index.ts";
+import type { Limit } from "./guard.ts";
+
+/** An answer whose body ends with an error as soon as more than `maxBytes` came; `limit` ends with it. */
+export function boundBody(response: Response, maxBytes: number, limit: Limit): Response {
+  // Browsers hide where a redirect leads, and its status with it.
+  if (response.type === "opaqueredirect") throw new A2AError("InvalidResponse", "The answer is a redirect");
+  const { status, statusText, headers, body } = response;
+  if (body === null) {
+    limit.end();
+    return response;
+  }
+  if (Number(headers.get("content-length")) > maxBytes) {
+    void body.cancel();
+    throw tooLarge(maxBytes);
+  }
+  return new Response(bound(body.getReader(), maxBytes, limit), { status, statusText, headers });
+}
+
+function bound(
+  reader: ReadableStreamDefaultReader<Uint8Array>,
+  maxBytes: number,
+  limit: Limit,
+): ReadableStream<Uint8Array> {
+  let size = 0;
+  return new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      try {
+        const { done, value } = await reader.read();
+        if (done) {
+          limit.end();
+          controller.close();
+          return;
+        }
+        size += value.byteLength;
+        if (size > maxBytes) throw tooLarge(maxBytes);
+        controller.enqueue(value);
+      } catch (error) {
+        limit.end();
+        controller.error(limit.explain(error));
+        // Whoever sends more is not listened to; an error of the stream's own has been told already.
+        reader.cancel().catch(() => {});
+      }
+    },
+    cancel(reason) {
+      limit.end();
+      return reader.cancel(reason);
+    },
+  });
+}
+
+function tooLarge(maxBytes: number): A2AError {
+  return new A2AError("InvalidResponse", `The answer is larger than ${maxBytes} bytes`);
+}

@@ -1,0 +1,177 @@
+import { systemClock, type Clock } from "../base/index.ts";
+import { A2AError } from "../model/index.ts";
+import { addressKind, type AddressKind } from "./address.ts";
+import { boundBody } from "./bound-body.ts";
+import type { Dialer, DialInit, GuardedFetch, NetPolicy, ResolvedAddress } from "./port.ts";
+
+/**
+ * A fetch for addresses that a stranger chose (D14): a webhook, a card, a file. Only public addresses pass, none that
+ * leads into this machine or its network; with a dialer the connection goes to the very addresses that were looked at.
+ * Redirects are answers like others and never followed. `clock` measures the timeout.
+ *
+ * Rejects with an `A2AError`: `InvalidParams` where the address or a header is refused, `ConnectionFailed`,
+ * `Timeout`, `Aborted`, and `InvalidResponse` where the answer is larger than allowed; reading the body rejects likewise.
+ */
+export function guardedFetch(policy: NetPolicy = {}, dialer?: Dialer, clock: Clock = systemClock): GuardedFetch {
+  const { maxBytes = 10 * 1024 * 1024, timeout = 10_000 } = policy;
+  return async (text, init = {}) => {
+    const target = checkTarget(text, policy);
+    checkHeaders(init.headers ?? {});
+    const limit = startLimit(timeout, init.signal, clock);
+    try {
+      const { signal } = limit;
+      const response = await (dialer === undefined
+        ? plainFetch(target.url, { ...init, signal })
+        : pinnedFetch(target, { ...init, signal }, dialer, policy));
+      return boundBody(response, maxBytes, limit);
+    } catch (error) {
+      limit.end();
+      throw limit.explain(error);
+    }
+  };
+}
+
+interface Target {
+  readonly url: URL;
+  /** Name or address, without brackets and without the dot of the root. */
+  readonly host: string;
+  /** The policy names this host: nothing more is asked of it. */
+  readonly allowed: boolean;
+}
+
+const defaultProtocols: readonly string[] = ["https:", "http:"];
+
+/** Names that only mean something inside of a machine or a network (RFC 6761, RFC 6762, RFC 8375, ICANN's `.internal`). */
+const innerName = /(^|\.)(localhost|local|internal|home\.arpa)$/;
+
+function checkTarget(text: string, policy: NetPolicy): Target {
+  if (!URL.canParse(text)) throw refused("it is no absolute URL");
+  const url = new URL(text);
+  if (!(policy.protocols ?? defaultProtocols).includes(url.protocol)) throw refused(`${url.protocol} is not allowed`);
+  if (url.username !== "" || url.password !== "") throw refused("a URL with a user name or password is not allowed");
+  // The parser has made every spelling of an IPv4 address, decimal, octal or short, into the usual one.
+  const host = url.hostname.replace(/^\[|\]$/g, "").replace(/\.$/, "");
+  if (url.hostname.endsWith(".")) url.hostname = host;
+  const port = url.port === "" ? (url.protocol === "https:" ? 443 : 80) : Number(url.port);
+  const allowed = isAllowed(url.hostname, host, port, policy.allow ?? []);
+  if (!allowed) {
+    const known = policy.ports?.includes(port) ?? (port === 80 || port === 443 || port >= 1024);
+    if (!known) throw refused(`port ${port} is not allowed`);
+    const kind = addressKind(host);
+    if (kind !== undefined && !passes(kind, policy)) throw refused(`${host} is ${described[kind]}`);
+    const inner = kind === undefined && (innerName.test(host) || !host.includes("."));
+    if (inner && policy.allowPrivate !== true) throw refused(`${host} is a name of an inner network`);
+  }
+  return { url, host, allowed };
+}
+
+function isAllowed(hostname: string, host: string, port: number, allow: readonly string[]): boolean {
+  const names = [host, hostname, `${hostname}:${port}`];
+  return allow.some((entry) => names.includes(entry.toLowerCase()));
+}
+
+function passes(kind: AddressKind, { allowPrivate = false }: NetPolicy): boolean {
+  return kind === "global" || (allowPrivate && (kind === "loopback" || kind === "private" || kind === "link-local"));
+}
+
+const described: Readonly<Record<AddressKind, string>> = {
+  global: "a public address",
+  loopback: "a loopback address",
+  private: "a private address",
+  "link-local": "a link-local address",
+  unspecified: "an unspecified address",
+  multicast: "a multicast address",
+  documentation: "an address for documentation",
+  reserved: "a reserved address",
+};
+
+function refused(reason: string, cause?: unknown): A2AError {
+  return new A2AError("InvalidParams", `Address refused: ${reason}`, { cause });
+}
+
+const token = /^[\w!#$%&'*+.^`|~-]+$/;
+/** Tabs and visible characters: no line break, which would begin a header of its own (RFC 9110 §5.5). */
+const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/;
+/** What says where a message begins, ends and goes: for the connection to decide. */
+const reservedHeaders: readonly string[] = [
+  "connection",
+  "content-length",
+  "host",
+  "keep-alive",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+];
+
+function checkHeaders(headers: Readonly<Record<string, string>>): void {
+  for (const [name, value] of Object.entries(headers)) {
+    if (!token.test(name)) throw new A2AError("InvalidParams", `${JSON.stringify(name)} cannot name a header`);
+    if (!fieldValue.test(value))
+      throw new A2AError("InvalidParams", `Header ${name} has characters that none may have`);
+    if (reservedHeaders.includes(name.toLowerCase()))
+      throw new A2AError("InvalidParams", `Header ${name} may not be set`);
+  }
+}
+
+async function plainFetch(url: URL, { method = "GET", headers = {}, body, signal }: DialInit): Promise<Response> {
+  return fetch(url, { method, headers, body: body ?? null, signal: signal ?? null, redirect: "manual" });
+}
+
+async function pinnedFetch(target: Target, init: DialInit, dialer: Dialer, policy: NetPolicy): Promise<Response> {
+  const addresses = await resolve(target, dialer, init.signal);
+  if (!target.allowed) {
+    for (const { address } of addresses) {
+      const kind = addressKind(address) ?? "reserved";
+      // The caller learns nothing of an inner network, the operator all.
+      const cause = new Error(`${target.host} resolves to ${address}, ${described[kind]}`);
+      if (!passes(kind, policy)) throw refused(`${target.host} does not lead to public addresses alone`, cause);
+    }
+  }
+  return dialer.fetch(target.url, addresses, init);
+}
+
+async function resolve(target: Target, dialer: Dialer, signal?: AbortSignal): Promise<readonly ResolvedAddress[]> {
+  const { host } = target;
+  if (addressKind(host) !== undefined) return [{ address: host, family: host.includes(":") ? 6 : 4 }];
+  const addresses = await orAborted(dialer.resolve(host), signal);
+  if (addresses.length === 0) throw new A2AError("ConnectionFailed", `${host} has no address`);
+  return addresses;
+}
+
+/** Look-ups cannot be called off, but nobody has to wait for them. */
+function orAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  return new Promise((resolve, reject) => {
+    signal?.addEventListener("abort", () => reject(signal.reason as Error), { once: true });
+    work.then(resolve, reject);
+  });
+}
+
+/** The time that a call has, and the caller's own signal, as one signal. */
+export interface Limit {
+  readonly signal: AbortSignal;
+  /** What went wrong, as an error of ours. */
+  explain(error: unknown): A2AError;
+  /** The call is over. */
+  end(): void;
+}
+
+function startLimit(timeout: number, caller: AbortSignal | undefined, clock: Clock): Limit {
+  const controller = new AbortController();
+  const { signal } = controller;
+  const stop = clock.after(timeout, () => controller.abort(new A2AError("Timeout", `No answer within ${timeout} ms`)));
+  const abort = (): void => controller.abort(new A2AError("Aborted", undefined, { cause: caller?.reason }));
+  if (caller?.aborted === true) abort();
+  caller?.addEventListener("abort", abort, { once: true });
+  return {
+    signal,
+    explain(error) {
+      if (signal.aborted && signal.reason instanceof A2AError) return signal.reason;
+      return error instanceof A2AError ? error : new A2AError("ConnectionFailed", undefined, { cause: error });
+    },
+    end() {
+      stop();
+      caller?.removeEventListener("abort", abort);
+    },
+  };
+}

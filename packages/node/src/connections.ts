@@ -1,0 +1,64 @@
+import type { IncomingMessage, Server as HttpServer, ServerResponse } from "node:http";
+import { Server as NetServer, type Socket } from "node:net";
+
+/** The connections of a server, so that it can stop without cutting an answer short and without waiting for idle clients. */
+export class Connections {
+  readonly #server: HttpServer;
+  /** Every accepted connection, those that are still in a TLS handshake too. */
+  readonly #accepted = new Set<Socket>();
+  /** Those that speak HTTP, with how many requests each is owed an answer to. */
+  readonly #open = new Map<Socket, number>();
+  #draining = false;
+
+  constructor(server: HttpServer, tls: boolean) {
+    this.#server = server;
+    server.on("connection", (socket: Socket) => {
+      this.#accepted.add(socket);
+      socket.once("close", () => this.#accepted.delete(socket));
+    });
+    server.on(tls ? "secureConnection" : "connection", (socket: Socket) => {
+      this.#open.set(socket, 0);
+      socket.once("close", () => this.#open.delete(socket));
+    });
+  }
+
+  /** Whether no more connections are taken, and those that there are end with their next answer. */
+  get draining(): boolean {
+    return this.#draining;
+  }
+
+  /** Counts a request until its answer is out. */
+  owe({ socket }: IncomingMessage, response: ServerResponse): void {
+    this.#open.set(socket, (this.#open.get(socket) ?? 0) + 1);
+    response.once("close", () => {
+      const owed = this.#open.get(socket);
+      if (owed === undefined) return;
+      this.#open.set(socket, owed - 1);
+      if (this.#draining && owed === 1) socket.destroy();
+    });
+  }
+
+  /** Stops listening, and closes what is idle. */
+  drain(): void {
+    this.#draining = true;
+    // Not the server's own `close`: it destroys connections whose last answer is still on its way out.
+    NetServer.prototype.close.call(this.#server);
+    for (const [socket, owed] of this.#open) if (owed === 0) socket.destroy();
+  }
+
+  /** Waits up to `patience` milliseconds for answers that are on their way out, then closes everything. */
+  async end(patience: number): Promise<void> {
+    const closed = [...this.#accepted].map((socket) => new Promise((resolve) => socket.once("close", resolve)));
+    const owing = [...this.#open.values()].some((owed) => owed > 0);
+    const timer = setTimeout(
+      () => {
+        for (const socket of this.#accepted) socket.destroy();
+      },
+      owing ? patience : 0,
+    );
+    await Promise.all(closed);
+    clearTimeout(timer);
+    // Lets go of the timer that the server checks headers with; that it does not listen any more is no news.
+    this.#server.close(() => {});
+  }
+}
