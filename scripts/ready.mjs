@@ -73,8 +73,23 @@ async function build() {
   if (code !== 0) giveUp(`The build failed (tsc -b, exit code ${code}): what it said is above.`);
 }
 
+/**
+ * npm runs a script through a shell, and most shells die of a signal without passing it on. So a process whose shell is
+ * gone takes that for the signal.
+ */
+function endWithNpm() {
+  if (process.env["npm_lifecycle_event"] === undefined) return;
+  const shell = process.ppid;
+  const watch = setInterval(() => {
+    if (process.ppid === shell) return;
+    clearInterval(watch);
+    process.kill(process.pid, "SIGTERM");
+  }, 250).unref();
+}
+
 /** Installs what is missing. */
 export async function installed() {
+  endWithNpm();
   checkNode();
   await install();
 }
