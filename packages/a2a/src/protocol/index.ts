@@ -3,3 +3,4 @@ export * from "./service.ts";
 export * from "./http.ts";
 export * from "./closes-after.ts";
 export * from "./agent.ts";
+export * from "./extensions.ts";

@@ -1,0 +1,54 @@
+import type {
+  AgentCard,
+  AgentExtension,
+  AgentInterface,
+  SecurityRequirement,
+  SecurityScheme,
+} from "../../model/index.ts";
+import type { AgentDescription } from "../../protocol/index.ts";
+
+/** What a host knows of an agent beyond the agent's own words (A2A 1.0 §4.4.1). */
+export interface CardHost {
+  /** The base URL that clients reach, without a slash at its end. Never from a header of a request. */
+  readonly url: string;
+  readonly tenant?: string;
+  /** Protocol versions, the preferred one first. */
+  readonly versions: readonly string[];
+  /** What callers must show here; an agent that declares requirements of its own is believed. */
+  readonly securitySchemes?: Readonly<Record<string, SecurityScheme>>;
+  readonly securityRequirements?: readonly SecurityRequirement[];
+  /** What this host does beyond the protocol. */
+  readonly extensions?: readonly AgentExtension[];
+}
+
+const textOnly = ["text/plain"];
+
+/** The card of an agent as this host serves it: both bindings of each version, JSON-RPC first (§8.3.1). */
+export function buildCard(agent: AgentDescription, host: CardHost): AgentCard {
+  const { capabilities = { streaming: true } } = agent;
+  const extensions = [...(capabilities.extensions ?? []), ...(host.extensions ?? [])];
+  const securitySchemes = { ...host.securitySchemes, ...agent.securitySchemes };
+  const securityRequirements = agent.securityRequirements ?? host.securityRequirements ?? [];
+  return {
+    name: agent.name,
+    description: agent.description,
+    supportedInterfaces: host.versions.flatMap((protocolVersion) =>
+      ["JSONRPC", "HTTP+JSON"].map((protocolBinding): AgentInterface => ({
+        url: host.url,
+        protocolBinding,
+        ...(host.tenant !== undefined && { tenant: host.tenant }),
+        protocolVersion,
+      })),
+    ),
+    ...(agent.provider !== undefined && { provider: agent.provider }),
+    version: agent.version,
+    ...(agent.documentationUrl !== undefined && { documentationUrl: agent.documentationUrl }),
+    capabilities: { ...capabilities, ...(extensions.length > 0 && { extensions }) },
+    ...(Object.keys(securitySchemes).length > 0 && { securitySchemes }),
+    ...(securityRequirements.length > 0 && { securityRequirements }),
+    defaultInputModes: agent.defaultInputModes ?? textOnly,
+    defaultOutputModes: agent.defaultOutputModes ?? textOnly,
+    skills: agent.skills,
+    ...(agent.iconUrl !== undefined && { iconUrl: agent.iconUrl }),
+  };
+}

@@ -1,0 +1,53 @@
+import type { Logger } from "../../base/index.ts";
+import type { Codec } from "../../wire/codec.ts";
+import type {
+  AgentService,
+  OperationTable,
+  Principal,
+  UniversalRequest,
+  UniversalResponse,
+} from "../../protocol/index.ts";
+import { invalidParams } from "../../model/index.ts";
+import type { KeepAlive } from "../sse/keep-alive.ts";
+
+/** What composition hands to the bindings of one base URL. */
+export interface Binding {
+  /** The versions that are spoken here; the first is the one that answers where none could be told. */
+  readonly codecs: readonly [Codec, ...Codec[]];
+  readonly operations: OperationTable;
+  authenticate(request: UniversalRequest): Principal | Promise<Principal>;
+  /** The services behind this base by tenant; the one under `undefined` takes requests that name none. */
+  readonly services: ReadonlyMap<string | undefined, AgentService>;
+  readonly limits: RequestLimits;
+  /** Whether a request that names no version is one of 0.3, as §3.6.2 says, instead of what its method or path says. */
+  readonly strictVersion: boolean;
+  readonly keepAlive: KeepAlive;
+  readonly logger: Logger;
+}
+
+export interface RequestLimits {
+  /** Largest request body in bytes. */
+  readonly bodyBytes: number;
+  /** Deepest nesting of a request. */
+  readonly depth: number;
+}
+
+/** A request's address below the base that it came to: the path empty or with its leading slash, the query without `?`. */
+export interface Target {
+  readonly path: string;
+  readonly query: string;
+}
+
+/** Answers requests below one base; never rejects. */
+export type Endpoint = (request: UniversalRequest, target: Target) => Promise<UniversalResponse>;
+
+/** The service that a request is for. The protocol's `tenant` is a routing label (D7); `""` is absent. */
+export function serviceOf(binding: Binding, tenant: string | undefined): AgentService {
+  const service = binding.services.get(tenant === "" ? undefined : tenant);
+  if (service !== undefined) return service;
+  throw invalidParams([
+    tenant === undefined || tenant === ""
+      ? { field: "tenant", description: "is required: the agents at this address are told apart by it" }
+      : { field: "tenant", description: "names no agent at this address" },
+  ]);
+}

@@ -1,0 +1,124 @@
+import type { Clock } from "../../base/index.ts";
+import { invalidParams, type AgentCard } from "../../model/index.ts";
+import type { AgentService, UniversalHandler } from "../../protocol/index.ts";
+import type { Binding, Endpoint } from "./binding.ts";
+import { withCors, type CorsOptions } from "./cors.ts";
+import { cardEndpoint, cardPath, type CardEndpoint, type CardOptions } from "../discovery/handler.ts";
+import { notFound } from "../discovery/errors.ts";
+import { jsonrpcEndpoint } from "../jsonrpc/handler.ts";
+import { restEndpoint } from "../rest/handler.ts";
+import { reservedSegments } from "../rest/routes.ts";
+import { KeepAlive } from "../sse/keep-alive.ts";
+
+export type { CorsOptions };
+
+/** What is the same at every address of a host. */
+export interface RouterOptions extends Omit<Binding, "services" | "keepAlive">, CardOptions {
+  readonly clock: Clock;
+  /** Longest silence of a stream, in milliseconds. */
+  readonly keepAlive: number;
+  /** Absent: pages of other origins cannot call. */
+  readonly cors?: CorsOptions | true;
+}
+
+/** A service at an address. */
+export interface ServiceMount {
+  /** Path of its base on the host: empty, or with a leading slash and none at the end. */
+  readonly path: string;
+  readonly tenant?: string;
+  readonly service: AgentService;
+  readonly card: AgentCard;
+}
+
+/** Everything behind one base: each binding, and the cards by their path below it. */
+interface Base {
+  readonly jsonrpc: Endpoint;
+  readonly rest: Endpoint;
+  readonly cards: ReadonlyMap<string, CardEndpoint>;
+}
+
+/**
+ * One handler for services at their addresses: JSON-RPC at the base itself, the card below it, REST at every other
+ * path.
+ *
+ * @throws A2AError `InvalidParams` when two of them would answer the same address.
+ */
+export function routeServices(mounts: readonly ServiceMount[], options: RouterOptions): UniversalHandler {
+  const { codecs } = options;
+  checkMounts(mounts, options);
+  const keepAlive = new KeepAlive(options.clock, options.keepAlive);
+  const bases = new Map<string, Base>();
+  for (const path of new Set(mounts.map((mount) => mount.path))) {
+    const here = mounts.filter((mount) => mount.path === path);
+    const services = new Map(here.map(({ tenant, service }) => [tenant, service]));
+    const binding: Binding = { ...options, keepAlive, services };
+    const cards = new Map(
+      here.map(({ tenant, card }) => [
+        tenant === undefined ? cardPath : `/${encodeURIComponent(tenant)}${cardPath}`,
+        cardEndpoint(card, codecs, options),
+      ]),
+    );
+    bases.set(path, { jsonrpc: jsonrpcEndpoint(binding), rest: restEndpoint(binding), cards });
+  }
+  const longest = Math.max(...mounts.map((mount) => mount.path.length));
+  const handler: UniversalHandler = (request) => {
+    const { url } = request;
+    const mark = url.indexOf("?");
+    const path = mark < 0 ? url : url.slice(0, mark);
+    const query = mark < 0 ? "" : url.slice(mark + 1);
+    // The longest base that the path begins with; cut at its slashes, from where a base can end.
+    let end = path.length <= longest ? path.length : path.lastIndexOf("/", longest);
+    for (; end >= 0; end = path.lastIndexOf("/", end - 1)) {
+      const base = bases.get(path.slice(0, end));
+      if (base !== undefined) {
+        const rest = path.slice(end);
+        if (rest === "" || rest === "/") return base.jsonrpc(request, { path: rest, query });
+        const card = base.cards.get(rest);
+        return card === undefined ? base.rest(request, { path: rest, query }) : card(request, query);
+      }
+      if (end === 0) break;
+    }
+    return notFound(codecs[0]);
+  };
+  return options.cors === undefined ? handler : withCors(handler, options.cors);
+}
+
+const pathPattern = /^(?:\/[\w\-.~!$&'()*+,;=:@%]+)*$/;
+
+function checkMounts(mounts: readonly ServiceMount[], { codecs }: Pick<Binding, "codecs">): void {
+  const reserved = new Set([
+    ".well-known",
+    ".",
+    "..",
+    "",
+    ...codecs.flatMap((codec) => reservedSegments(codec.rest.routes)),
+  ]);
+  const taken = new Set<string>();
+  for (const { path, tenant } of mounts) {
+    if (!pathPattern.test(path) || path.split("/").some((segment) => segment === "." || segment === "..")) {
+      throw refuse("path", `${JSON.stringify(path)} is no path such as "/weather"`);
+    }
+    if (tenant !== undefined && reserved.has(tenant)) {
+      throw refuse("tenant", `${JSON.stringify(tenant)} cannot be told from a path of the protocol`);
+    }
+    const key = JSON.stringify([path, tenant]);
+    if (taken.has(key)) {
+      const name = tenant === undefined ? "" : ` under the tenant ${JSON.stringify(tenant)}`;
+      throw refuse("path", `two agents at ${path === "" ? "/" : path}${name}`);
+    }
+    taken.add(key);
+  }
+  for (const { path } of mounts) {
+    for (const outer of mounts) {
+      if (path === outer.path || !path.startsWith(`${outer.path}/`)) continue;
+      const segment = path.slice(outer.path.length + 1).split("/")[0] as string;
+      if (reserved.has(segment) || segment === encodeURIComponent(outer.tenant ?? "")) {
+        throw refuse("path", `${path} is an address of the agent at ${outer.path === "" ? "/" : outer.path}`);
+      }
+    }
+  }
+}
+
+function refuse(field: string, description: string): Error {
+  return invalidParams([{ field, description }], `Agents cannot be served like this: ${description}`);
+}

@@ -1,0 +1,34 @@
+/**
+ * Whether JSON text opens more than `limit` levels of arrays and objects at once. Read before it is parsed: a megabyte
+ * of brackets costs a parser hundreds of megabytes, and what walks the value afterwards its stack.
+ */
+export function nestsDeeper(text: string, limit: number): boolean {
+  if (text.length <= limit) return false;
+  let depth = 0;
+  for (let at = 0; at < text.length; at++) {
+    switch (text.charCodeAt(at)) {
+      case 0x5b: // [
+      case 0x7b: // {
+        if (++depth > limit) return true;
+        break;
+      case 0x5d: // ]
+      case 0x7d: // }
+        depth--;
+        break;
+      case 0x22: // "
+        at = endOfString(text, at);
+        break;
+    }
+  }
+  return false;
+}
+
+/** Where the string that opens at `start` closes. Goes from quote to quote, so that a long base64 string costs next to nothing. */
+function endOfString(text: string, start: number): number {
+  for (let quote = text.indexOf('"', start + 1); quote >= 0; quote = text.indexOf('"', quote + 1)) {
+    let escapes = quote;
+    while (text.charCodeAt(escapes - 1) === 0x5c) escapes--;
+    if ((quote - escapes) % 2 === 0) return quote;
+  }
+  return text.length;
+}

@@ -1,0 +1,111 @@
+import { A2AError } from "../../model/index.ts";
+import type { CallContext, HeaderReader, Principal, UniversalRequest } from "../../protocol/index.ts";
+import type { Codec } from "../../wire/codec.ts";
+import type { RequestLimits } from "./binding.ts";
+import { nestsDeeper } from "./nesting.ts";
+
+/** What both HTTP bindings read from a request in the same way. */
+
+const jsonTypes: ReadonlySet<string> = new Set(["application/json", "application/a2a+json"]);
+
+function isJson(contentType: string): boolean {
+  if (jsonTypes.has(contentType)) return true;
+  const end = contentType.indexOf(";");
+  return jsonTypes.has((end < 0 ? contentType : contentType.slice(0, end)).trim().toLowerCase());
+}
+
+/**
+ * The body as JSON, `undefined` for an empty one. What is refused is refused before it is read, as far as that can be.
+ * `depth` counts from the outermost value.
+ */
+export async function readJson(request: UniversalRequest, limits: RequestLimits, depth: number): Promise<unknown> {
+  const contentType = request.header("content-type");
+  if (contentType && !isJson(contentType)) throw unsupportedMediaType();
+  const text = await request.text(limits.bodyBytes);
+  if (text === "") return undefined;
+  if (!contentType) throw unsupportedMediaType();
+  if (nestsDeeper(text, depth)) {
+    throw new A2AError("InvalidRequest", `The request is nested deeper than ${limits.depth} levels`);
+  }
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    throw new A2AError("ParseError");
+  }
+}
+
+function unsupportedMediaType(): A2AError {
+  return new A2AError("UnsupportedMediaType", "A request body must be application/json or application/a2a+json");
+}
+
+const versionName = "A2A-Version";
+
+/**
+ * The version that a request names by header or query parameter (A2A 1.0 §3.6), without a patch part;
+ * `undefined` when it names none. What is no version at all comes back as it stands, to be refused by name.
+ */
+export function requestedVersion(request: UniversalRequest, query: string): string | undefined {
+  const text = request.header("a2a-version")?.trim() || (query === "" ? undefined : versionParameter(query));
+  if (text === undefined || text === "1.0") return text;
+  return /^(\d+\.\d+)(?:\.\d+)?$/.exec(text)?.[1] ?? text;
+}
+
+function versionParameter(query: string): string | undefined {
+  const parameters = new URLSearchParams(query);
+  // Service parameters have case-insensitive names (§3.2.6).
+  return (parameters.get(versionName) ?? parameters.get(versionName.toLowerCase()))?.trim() || undefined;
+}
+
+/** The codec of the version that a request asked for, by name or by saying nothing where that is strict. */
+export function codecOf(codecs: readonly Codec[], version: string): Codec {
+  const codec = codecs.find((each) => each.version === version);
+  if (codec !== undefined) return codec;
+  const supported = codecs.map((each) => each.version).join(", ");
+  throw new A2AError(
+    "VersionNotSupported",
+    `Protocol version ${JSON.stringify(version.slice(0, 32))} is not supported here; supported: ${supported}`,
+    { metadata: { supportedVersions: supported } },
+  );
+}
+
+/** What a request without a version means to the letter of §3.6.2. */
+export const versionOfSilence = "0.3";
+
+const none: readonly string[] = [];
+
+/** The URIs of `A2A-Extensions`, repeated or comma-separated (A2A 1.0 §3.2.6). */
+function requestedExtensions(request: UniversalRequest): readonly string[] {
+  const value = request.header("a2a-extensions");
+  if (!value) return none;
+  return [...new Set(value.split(",").map((uri) => uri.trim()))].filter((uri) => uri !== "");
+}
+
+/** The `seq` that a reader saw last. What cannot be one is ignored: the stream then begins with the task (D4). */
+function lastEventId(request: UniversalRequest): number | undefined {
+  const value = request.header("last-event-id");
+  return value !== undefined && /^\d{1,15}$/.test(value) ? Number(value) : undefined;
+}
+
+export function callContext(
+  request: UniversalRequest,
+  principal: Principal,
+  version: string,
+  stream: boolean,
+): CallContext {
+  const after = stream ? lastEventId(request) : undefined;
+  const trace = request.header("traceparent");
+  return {
+    principal,
+    version,
+    extensions: requestedExtensions(request),
+    // Members of its own and not of a class, so that an interceptor can spread the context.
+    get signal(): AbortSignal {
+      return request.signal;
+    },
+    get headers(): HeaderReader {
+      return (name) => request.header(name);
+    },
+    ...(after !== undefined && { after }),
+    ...(trace !== undefined && { trace }),
+  };
+}

@@ -1,0 +1,47 @@
+import { A2AError, isWireErrorCode, toA2AError, wireErrors, type WireErrorCode } from "../../model/index.ts";
+import type { Logger } from "../../base/index.ts";
+
+/** What both HTTP bindings write in the same way. Headers are shared constants until an answer needs more. */
+
+export type Headers = Readonly<Record<string, string>>;
+
+/** An error that has a place in the table of the wire. */
+export interface WireError extends A2AError {
+  readonly code: WireErrorCode;
+}
+
+function isWireError(error: A2AError): error is WireError {
+  return isWireErrorCode(error.code);
+}
+
+/**
+ * Anything thrown as what a client may see, and as what the operator should (D12). A failure of a service that stands
+ * before another one, a connection lost there, is an internal error to those who call here.
+ */
+export function failureOf(thrown: unknown, logger: Logger, fields: Readonly<Record<string, unknown>>): WireError {
+  const error = toA2AError(thrown);
+  const shown = isWireError(error) ? error : (new A2AError("InternalError", undefined, { cause: error }) as WireError);
+  if (wireErrors[shown.code].http >= 500) {
+    const line = { ...fields, error: shown.code, cause: shown.cause ?? shown };
+    if (shown.code === "Unavailable") logger.warn("A request could not be served now", line);
+    else logger.error("A request failed", line);
+  }
+  return shown;
+}
+
+/** The headers of an error: `base`, and what its kind asks for (RFC 9110 §10.2.3, §11.6.1). */
+export function errorHeaders(base: Headers, error: A2AError, allow?: string): Headers {
+  if (error.challenge === undefined && error.retryAfter === undefined && allow === undefined) return base;
+  return {
+    ...base,
+    ...(error.challenge !== undefined && { "www-authenticate": error.challenge }),
+    ...(error.retryAfter !== undefined && { "retry-after": String(Math.max(0, Math.ceil(error.retryAfter))) }),
+    ...(allow !== undefined && { allow }),
+  };
+}
+
+/** `base`, telling which extensions were activated (A2A 1.0 §3.2.6). */
+export function withExtensions(base: Headers, extensions: readonly string[] | undefined): Headers {
+  if (extensions === undefined || extensions.length === 0) return base;
+  return { ...base, "a2a-extensions": extensions.join(", ") };
+}
