@@ -1,20 +1,6 @@
-import type { JsonObject, JsonValue, Part, TaskState } from "../model/index.ts";
-import type {
-  AgentEvent,
-  ArtifactInit,
-  ArtifactWriter,
-  Content,
-  Turn,
-  TurnBase,
-  WriterOptions,
-} from "../protocol/index.ts";
+import { partsOf, type Content, type JsonObject, type JsonValue, type TaskState } from "../model/index.ts";
+import type { AgentEvent, ArtifactInit, ArtifactWriter, Turn, TurnBase, WriterOptions } from "../protocol/index.ts";
 import { createWriter, streamText } from "./writer.ts";
-
-/** Text, a part or parts as the parts of a message. */
-export function partsOf(content: Content): readonly Part[] {
-  if (typeof content === "string") return [{ text: content }];
-  return Array.isArray(content) ? (content as readonly Part[]) : [content as Part];
-}
 
 interface StatusOptions {
   readonly keep?: boolean;

@@ -7,4 +7,6 @@ export * from "./reduce.ts";
 export { check, maxViolations, type Checked, type CheckMode, type Schema } from "./schema.ts";
 export * from "./schemas.ts";
 export * from "./card-schemas.ts";
-export * from "./parse-json.ts";
+export * from "./build.ts";
+export * from "./content.ts";
+export * from "./content-hash.ts";

@@ -3,6 +3,7 @@ import { eventOf, type LogEvent, type NewRecord, type RecordKind } from "./log.t
 import type {
   Artifact,
   JsonObject,
+  JsonValue,
   Message,
   Part,
   Task,
@@ -60,12 +61,17 @@ export function countsInGeneration(kind: RecordKind): boolean {
   return kind !== "message";
 }
 
+/** What the ledger has to know of an update. */
+type ArtifactStep = Pick<TaskArtifactUpdateEvent, "append" | "lastChunk"> & {
+  readonly artifact: Pick<Artifact, "artifactId">;
+};
+
 /** Which artifacts a task has and which of them are complete, without what is in them. */
 export class ArtifactLedger {
   readonly #closed = new Map<string, boolean>();
 
   /** What is wrong with an update that would come next. */
-  problem(update: TaskArtifactUpdateEvent): FoldProblem | undefined {
+  problem(update: ArtifactStep): FoldProblem | undefined {
     if (update.append !== true) return undefined;
     const closed = this.#closed.get(update.artifact.artifactId);
     if (closed === undefined) return "unknownArtifact";
@@ -73,9 +79,7 @@ export class ArtifactLedger {
   }
 
   /** An update without `append` under a known id replaces the artifact and opens it again. */
-  note(
-    update: Pick<TaskArtifactUpdateEvent, "lastChunk"> & { readonly artifact: { readonly artifactId: string } },
-  ): void {
+  note(update: ArtifactStep): void {
     this.#closed.set(update.artifact.artifactId, update.lastChunk === true);
   }
 
@@ -86,24 +90,23 @@ export class ArtifactLedger {
 }
 
 interface Growing {
-  /** Everything but its parts. */
-  rest: Omit<Artifact, "parts">;
+  name: string | undefined;
+  description: string | undefined;
   readonly parts: Part[];
+  readonly metadata: Bag;
+  extensions: Set<string> | undefined;
   /** As it was last given out, while nothing was added since. */
   whole?: Artifact;
 }
 
-/**
- * Builds a task event by event. Takes over what it is given: events become frozen, so hand it parsed records and not
- * an agent's own objects. Snapshots share their parts with it and with each other, and are frozen too.
- */
+/** Builds a task event by event. Snapshots are frozen and share what is in them with the events that brought it. */
 export class TaskFold {
   readonly #ledger = new ArtifactLedger();
   readonly #artifacts = new Map<string, Growing>();
   readonly #history: Message[] = [];
   #task: Pick<Task, "id" | "contextId"> | undefined;
   #status: TaskStatus = { state: "TASK_STATE_SUBMITTED" };
-  #metadata: JsonObject | undefined;
+  readonly #metadata = new Bag();
   #generation = 0;
 
   /** Starts empty, or from a snapshot: its artifacts then count as open, and `generation` as 1. */
@@ -136,11 +139,10 @@ export class TaskFold {
     return event.artifactUpdate === undefined ? undefined : this.#ledger.problem(event.artifactUpdate);
   }
 
-  /** Adds an event; with a problem it changes nothing and says which. */
+  /** Adds an event, which nobody may change any more; with a problem it changes nothing and says which. */
   apply(event: LogEvent, options: ApplyOptions = {}): FoldProblem | undefined {
     const problem = this.problem(event);
     if (problem !== undefined) return problem;
-    freeze(event);
     if (event.task !== undefined) this.#begin(event.task);
     else if (event.message !== undefined) this.#history.push(event.message);
     else if (event.statusUpdate !== undefined) this.#setStatus(event.statusUpdate, options.keep);
@@ -148,31 +150,32 @@ export class TaskFold {
     return undefined;
   }
 
-  /** Adds a stored record. */
+  /** Adds a stored record, frozen to its depth. */
   applyRecord(record: NewRecord): FoldProblem | undefined {
-    return this.apply(eventOf(record), record.keep === undefined ? {} : { keep: record.keep });
+    return this.apply(freeze(eventOf(record)), record.keep === undefined ? {} : { keep: record.keep });
   }
 
   /** The task as it stands; later events do not change it. Throws when there is none yet. */
   snapshot(options: SnapshotOptions = {}): Task {
     if (this.#task === undefined) throw new TypeError("no task yet");
     const history = options.history === undefined ? this.#history : newest(this.#history, options.history);
-    const artifacts = options.artifacts === false ? [] : [...this.#artifacts.values()].map(wholeOf);
+    const artifacts = options.artifacts === false ? [] : [...this.#artifacts].map(wholeOf);
+    const metadata = this.#metadata.whole();
     return Object.freeze({
       ...this.#task,
       status: this.#status,
       ...(artifacts.length > 0 && { artifacts: Object.freeze(artifacts) }),
       ...(history.length > 0 && { history: Object.freeze([...history]) }),
-      ...(this.#metadata !== undefined && { metadata: this.#metadata }),
+      ...(metadata !== undefined && { metadata }),
     });
   }
 
   #begin(task: Task): void {
-    const { id, contextId, status, metadata, history = [], artifacts = [] } = freeze(task);
+    const { id, contextId, status, metadata, history = [], artifacts = [] } = task;
     this.#task = contextId === undefined ? { id } : { id, contextId };
     this.#status = status;
-    this.#metadata = metadata;
-    this.#history.push(...history);
+    this.#metadata.add(metadata);
+    for (const message of history) this.#history.push(message);
     for (const artifact of artifacts) {
       this.#ledger.note({ artifact });
       this.#artifacts.set(artifact.artifactId, grow(artifact));
@@ -185,7 +188,7 @@ export class TaskFold {
     this.#status = status;
     if (status.message !== undefined && isHistory(status.state, keep)) this.#history.push(status.message);
     // What an update says of the task stays with it, so that those who were not there find it (the Python and Go SDKs do so).
-    this.#metadata = merge(this.#metadata, update.metadata);
+    this.#metadata.add(update.metadata);
     this.#generation += 1;
   }
 
@@ -211,37 +214,61 @@ export function reduce(
 }
 
 function grow(artifact: Artifact): Growing {
-  const { parts, ...rest } = artifact;
-  return { rest, parts: [...parts] };
+  const growing: Growing = {
+    name: undefined,
+    description: undefined,
+    parts: [],
+    metadata: new Bag(),
+    extensions: undefined,
+  };
+  extend(growing, artifact);
+  return growing;
 }
 
 /** A name or description that comes with a chunk replaces the one before; metadata is merged, extensions are united. */
-function extend(known: Growing, chunk: Artifact): void {
-  const { parts, metadata, extensions, ...rest } = chunk;
-  for (const part of parts) known.parts.push(part);
-  const merged = merge(known.rest.metadata, metadata);
-  const united = extensions && [...new Set([...(known.rest.extensions ?? []), ...extensions])];
-  known.rest = { ...known.rest, ...rest, ...(merged && { metadata: merged }), ...(united && { extensions: united }) };
-  delete known.whole;
+function extend(growing: Growing, chunk: Artifact): void {
+  growing.name = chunk.name ?? growing.name;
+  growing.description = chunk.description ?? growing.description;
+  for (const part of chunk.parts) growing.parts.push(part);
+  growing.metadata.add(chunk.metadata);
+  if (chunk.extensions !== undefined)
+    growing.extensions = new Set([...(growing.extensions ?? []), ...chunk.extensions]);
+  delete growing.whole;
 }
 
-function wholeOf(growing: Growing): Artifact {
-  // The order of members is that of the specification, whatever came when.
-  const { artifactId, name, description, metadata, extensions } = growing.rest;
-  growing.whole ??= freeze({
+function wholeOf([artifactId, growing]: readonly [string, Growing]): Artifact {
+  const { name, description, parts, extensions } = growing;
+  const metadata = growing.metadata.whole();
+  growing.whole ??= Object.freeze({
     artifactId,
     ...(name !== undefined && { name }),
     ...(description !== undefined && { description }),
-    parts: [...growing.parts],
+    parts: Object.freeze([...parts]),
     ...(metadata !== undefined && { metadata }),
-    ...(extensions !== undefined && { extensions }),
+    ...(extensions !== undefined && { extensions: Object.freeze([...extensions]) }),
   });
   return growing.whole;
 }
 
-function merge(before: JsonObject | undefined, added: JsonObject | undefined): JsonObject | undefined {
-  // Spreading defines members and never assigns them, so that a key named `__proto__` stays a key.
-  return before === undefined || added === undefined ? (added ?? before) : freeze({ ...before, ...added });
+/** Metadata that grows: adding costs what is added. */
+class Bag {
+  readonly #members = new Map<string, JsonValue>();
+  #whole: JsonObject | undefined;
+  #given = false;
+
+  add(added: JsonObject | undefined): void {
+    if (added === undefined) return;
+    for (const name of Object.keys(added)) this.#members.set(name, added[name] as JsonValue);
+    this.#whole = undefined;
+    this.#given = true;
+  }
+
+  /** `undefined` when there was never any. */
+  whole(): JsonObject | undefined {
+    // `fromEntries` defines members and does not assign them, so a key named `__proto__` stays a key.
+    if (this.#given) this.#whole ??= Object.freeze(Object.fromEntries(this.#members));
+    return this.#whole;
+  }
 }
 
 function newest<T>(list: readonly T[], count: number): readonly T[] {
@@ -249,7 +276,7 @@ function newest<T>(list: readonly T[], count: number): readonly T[] {
 }
 
 function freeze<T>(value: T): T {
-  if (typeof value === "object" && value !== null && !Object.isFrozen(value)) {
+  if (typeof value === "object" && value !== null) {
     Object.freeze(value);
     for (const member of Object.values(value)) freeze(member);
   }

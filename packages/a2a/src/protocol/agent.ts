@@ -3,6 +3,7 @@ import type {
   AgentProvider,
   AgentSkill,
   Artifact,
+  Content,
   JsonValue,
   Message,
   Part,
@@ -53,9 +54,6 @@ export interface AgentMessage {
 
 /** An array is stored as one: all of it or nothing. */
 export type AgentYield = AgentEvent | readonly AgentEvent[];
-
-/** Text, one part, or parts: what every builder takes for a message. */
-export type Content = string | Part | readonly Part[];
 
 export interface ArtifactInit {
   /** Default: a name that a resumed run makes again. */
