@@ -64,16 +64,15 @@ async function checkTarball(name) {
 }
 
 /**
- * Changed packages need a changeset. Told by what differs from the main branch; a clone without that branch has nothing
- * to compare with, and then it is enough that the changesets can be read.
+ * Changed packages need a changeset: since the remote's main branch where there is one, else since the last release.
  * @returns {Promise<Result>}
  */
 async function checkChangesets() {
-  for (const branch of ["origin/main", "main"]) {
-    const known = await exec("git", ["rev-parse", "--verify", "--quiet", branch]);
-    if (known.ok) return tool("changeset", ["status", `--since=${branch}`]);
-  }
-  return tool("changeset", ["status", "--since=HEAD"]);
+  const remote = await exec("git", ["rev-parse", "--verify", "--quiet", "origin/main"]);
+  if (remote.ok) return tool("changeset", ["status", "--since=origin/main"]);
+  const local = await exec("git", ["rev-parse", "--verify", "--quiet", "main"]);
+  // A clone of one commit has nothing to compare with: then it is enough that the changesets can be read.
+  return tool("changeset", local.ok ? ["status"] : ["status", "--since=HEAD"]);
 }
 
 /** What the others stand on: they look at what is built. @type {Check} */
