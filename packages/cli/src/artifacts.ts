@@ -1,0 +1,98 @@
+import { mkdir, open } from "node:fs/promises";
+import { basename, extname, join } from "node:path";
+import type { Artifact, Part } from "@parley/a2a";
+import { CommandError } from "./errors.ts";
+import { fileReason } from "./files.ts";
+import { extensionOf } from "./media-types.ts";
+import { plain } from "./output/text.ts";
+
+interface ArtifactFile {
+  readonly name: string;
+  readonly content: string | Uint8Array;
+}
+
+/** Names that Windows keeps for devices, whatever their extension. */
+const reserved = /^(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)/i;
+
+/**
+ * A file name out of what an agent calls something: one path segment of plain characters that no system treats
+ * specially. Whatever goes in, the result stays inside of its folder.
+ */
+export function safeName(name: string): string {
+  const last = basename(name.normalize("NFC").replaceAll("\\", "/"));
+  const cleaned = last
+    .replace(/[\p{Cc}\p{Cf}\p{Co}\p{Cs}\u2028\u2029<>:"/\\|?*]/gu, "_")
+    .replace(/^[.\s-]+/u, "")
+    .replace(/[.\s]+$/u, "");
+  const extension = extname(cleaned).slice(0, 20);
+  const stem = cleaned.slice(0, cleaned.length - extname(cleaned).length).slice(0, 100);
+  const short = `${stem}${extension}`.replace(/[.\s]+$/u, "");
+  if (short === "") return "artifact";
+  return reserved.test(short) ? `_${short}` : short;
+}
+
+function extensionFor(part: Part): string {
+  if (part.mediaType !== undefined) {
+    const known = extensionOf(part.mediaType);
+    if (known !== undefined) return known;
+  }
+  if (part.text !== undefined) return "txt";
+  return part.data !== undefined ? "json" : "bin";
+}
+
+function nameFor(artifact: Artifact, part: Part): string {
+  if (part.filename !== undefined && part.filename !== "") return safeName(part.filename);
+  const base = safeName(artifact.name ?? artifact.artifactId);
+  return extname(base) === "" ? `${base}.${extensionFor(part)}` : base;
+}
+
+/** The files of an artifact: text that came in pieces is one file, a part that is a mere link is none. */
+export function artifactFiles(artifact: Artifact): readonly ArtifactFile[] {
+  const files: { name: string; content: string | Uint8Array; text: boolean }[] = [];
+  for (const part of artifact.parts) {
+    const name = nameFor(artifact, part);
+    const last = files.at(-1);
+    if (part.text !== undefined) {
+      if (last?.text === true && last.name === name) last.content = `${String(last.content)}${part.text}`;
+      else files.push({ name, content: part.text, text: true });
+    } else if (part.raw !== undefined) {
+      files.push({ name, content: Buffer.from(part.raw, "base64"), text: false });
+    } else if (part.data !== undefined) {
+      files.push({ name, content: `${JSON.stringify(part.data, null, 2)}\n`, text: false });
+    }
+  }
+  return files;
+}
+
+/** Makes a file that was not there: no file is overwritten and no link is followed, a number tells names apart. */
+async function writeNew(folder: string, name: string, content: string | Uint8Array): Promise<string> {
+  const extension = extname(name);
+  const stem = name.slice(0, name.length - extension.length);
+  for (let count = 1; ; count++) {
+    const path = join(folder, count === 1 ? name : `${stem}-${count}${extension}`);
+    try {
+      const file = await open(path, "wx");
+      try {
+        await file.writeFile(content);
+      } finally {
+        await file.close();
+      }
+      return path;
+    } catch (error) {
+      if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
+    }
+  }
+}
+
+/** Writes an artifact into a folder, which is made; gives the paths. */
+export async function saveArtifact(folder: string, artifact: Artifact): Promise<readonly string[]> {
+  const paths: string[] = [];
+  try {
+    await mkdir(folder, { recursive: true });
+    for (const file of artifactFiles(artifact)) paths.push(await writeNew(folder, file.name, file.content));
+  } catch (error) {
+    const what = artifact.name ?? artifact.artifactId;
+    throw new CommandError(`cannot save ${plain(what)} in ${folder}: ${fileReason(error)}`, { cause: error });
+  }
+  return paths;
+}

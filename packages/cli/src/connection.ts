@@ -1,0 +1,13 @@
+import { connect, type Client } from "@parley/a2a/client";
+import type { Io } from "./io.ts";
+import { logTo } from "./log.ts";
+import { callHeaders, type CallOptions } from "./options.ts";
+
+/** Reads the agent's card and gives the client for it. */
+export async function open(io: Io, url: string, options: CallOptions): Promise<Client> {
+  return connect(url, {
+    headers: callHeaders(options, io.env),
+    ...(options.binding === undefined ? {} : { binding: options.binding }),
+    ...(options.verbose === true ? { logger: logTo(io, true) } : {}),
+  });
+}

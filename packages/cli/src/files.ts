@@ -1,0 +1,63 @@
+import { readFile } from "node:fs/promises";
+import { basename, resolve } from "node:path";
+import type { Part } from "@parley/a2a";
+import { UsageError } from "./errors.ts";
+import { mediaTypeOf } from "./media-types.ts";
+
+/** Says why a file cannot be used, in the words of its user. */
+export function fileReason(error: unknown): string {
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  switch (code) {
+    case "ENOENT":
+      return "no such file";
+    case "EISDIR":
+      return "it is a folder";
+    case "EACCES":
+    case "EPERM":
+      return "not allowed";
+    case "ENOSPC":
+      return "the disk is full";
+    case "ENOTDIR":
+    case "EEXIST":
+      return "a file of that name is in the way";
+    default:
+      return error instanceof Error ? error.message : String(error);
+  }
+}
+
+function isText(bytes: Uint8Array): boolean {
+  if (bytes.includes(0)) return false;
+  try {
+    new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * What `--file` names, as a part: a path gives its bytes, a URL of http or https is passed on as a URL. A media type
+ * may follow: `table.dat;type=text/csv`; otherwise the extension decides.
+ */
+export async function filePart(value: string, cwd: string): Promise<Part> {
+  const [, name = value, given] = /^(.*?)(?:;type=([^;]+))?$/s.exec(value) ?? [];
+  if (name === "") throw new UsageError("--file needs a path or a URL");
+  if (/^https?:\/\//i.test(name)) {
+    if (!URL.canParse(name)) throw new UsageError(`not a URL: ${name}`);
+    const filename = basename(new URL(name).pathname);
+    const mediaType = given ?? mediaTypeOf(filename);
+    return {
+      url: name,
+      ...(filename === "" ? {} : { filename }),
+      ...(mediaType === undefined ? {} : { mediaType }),
+    };
+  }
+  let bytes: Buffer;
+  try {
+    bytes = await readFile(resolve(cwd, name));
+  } catch (error) {
+    throw new UsageError(`cannot read ${name}: ${fileReason(error)}`, { cause: error });
+  }
+  const mediaType = given ?? mediaTypeOf(name) ?? (isText(bytes) ? "text/plain" : "application/octet-stream");
+  return { raw: bytes.toString("base64"), filename: basename(name), mediaType };
+}

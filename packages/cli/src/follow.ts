@@ -1,0 +1,121 @@
+import { resolve } from "node:path";
+import { isInterrupted, isTerminal, type StreamResponse, type Task, type TaskState } from "@parley/a2a";
+import { TaskView } from "@parley/a2a/client";
+import { saveArtifact } from "./artifacts.ts";
+import type { Hints } from "./hints.ts";
+import type { Io, Signal } from "./io.ts";
+import { terminalProgress, type Progress } from "./output/progress.ts";
+import { endedBadly } from "./output/states.ts";
+import { jsonLine } from "./output/text.ts";
+
+export interface FollowOptions {
+  readonly json?: boolean;
+  /** Folder for the artifacts. */
+  readonly out?: string;
+}
+
+export interface Follow {
+  readonly hints: Hints;
+  readonly options: FollowOptions;
+  /** The first task that comes is one that its caller knows: its artifacts are not news. */
+  readonly known?: boolean;
+  /** Whether it is fine that the events end before the task does. */
+  readonly mayEndEarly?: boolean;
+}
+
+/** Exit code of a process that a signal ended, as shells count. */
+const signalCodes: Readonly<Record<Signal, number>> = { SIGINT: 130, SIGTERM: 143 };
+
+/** For programs: each event a line of JSON on standard output, everything else on standard error. */
+function jsonProgress(io: Io): Progress {
+  return {
+    event: (event) => io.stdout.write(`${jsonLine(event)}\n`),
+    known() {},
+    note: (text) => io.stderr.write(`${text}\n`),
+  };
+}
+
+/** How many parts each artifact has: more of them, or fewer, means that it changed. */
+function partCounts(task: Task | undefined): ReadonlyMap<string, number> {
+  return new Map((task?.artifacts ?? []).map(({ artifactId, parts }) => [artifactId, parts.length]));
+}
+
+/** What the caller can do now that the task waits for somebody. */
+function waiting(state: TaskState | undefined, id: string, hints: Hints): string | undefined {
+  if (state === "TASK_STATE_INPUT_REQUIRED") return `The agent waits for your answer:\n  ${hints.answer(id)}`;
+  if (state === "TASK_STATE_AUTH_REQUIRED") {
+    return `The agent waits for an authorization. Give it as the agent says, then:\n  ${hints.watch(id)}`;
+  }
+  return undefined;
+}
+
+/**
+ * Shows the events of a call until they end, saves artifacts, says what comes next.
+ *
+ * @returns the exit code: 1 for a task that failed, was rejected or canceled; that of the signal that interrupted it.
+ */
+export async function follow(
+  io: Io,
+  start: (signal: AbortSignal) => AsyncIterable<StreamResponse>,
+  { hints, options, known = false, mayEndEarly = false }: Follow,
+): Promise<number> {
+  const progress = options.json === true ? jsonProgress(io) : terminalProgress(io);
+  const view = new TaskView();
+  const interrupt = new AbortController();
+  let signal: Signal | undefined;
+  const release = io.onInterrupt((name) => {
+    signal = name;
+    interrupt.abort();
+  });
+  let answered = false;
+  let old: ReadonlyMap<string, number> | undefined = known ? undefined : new Map();
+  let taskId: string | undefined;
+  let state: TaskState | undefined;
+  try {
+    for await (const event of start(interrupt.signal)) {
+      answered = true;
+      view.apply(event);
+      if (old === undefined && event.task !== undefined) {
+        old = partCounts(event.task);
+        progress.known(event.task);
+      }
+      progress.event(event);
+      taskId ??= event.task?.id ?? event.statusUpdate?.taskId ?? event.artifactUpdate?.taskId;
+      const now = event.task?.status.state ?? event.statusUpdate?.status.state ?? state;
+      if (now === state || taskId === undefined) continue;
+      state = now;
+      const hint = waiting(state, taskId, hints);
+      if (hint !== undefined) progress.note(hint);
+    }
+  } catch (error) {
+    if (signal === undefined) throw error;
+  } finally {
+    release();
+  }
+
+  if (signal !== undefined) {
+    progress.note(
+      taskId === undefined
+        ? `Interrupted before the agent answered; it may be at work all the same:\n  ${hints.list()}`
+        : `Interrupted; the task goes on. To watch or cancel it:\n  ${hints.watch(taskId)}\n  ${hints.cancel(taskId)}`,
+    );
+    return signalCodes[signal];
+  }
+  if (options.out !== undefined) {
+    const folder = resolve(io.cwd, options.out);
+    for (const artifact of view.task?.artifacts ?? []) {
+      if (old?.get(artifact.artifactId) === artifact.parts.length) continue;
+      for (const path of await saveArtifact(folder, artifact)) progress.note(`saved ${path}`);
+    }
+  }
+  if (!answered) {
+    progress.note("parley: the agent answered with nothing");
+    return 1;
+  }
+  if (taskId === undefined) return 0;
+  if (state !== undefined && !isTerminal(state) && !isInterrupted(state)) {
+    progress.note(`The task goes on. To watch or cancel it:\n  ${hints.watch(taskId)}\n  ${hints.cancel(taskId)}`);
+    return mayEndEarly ? 0 : 1;
+  }
+  return state !== undefined && endedBadly(state) ? 1 : 0;
+}

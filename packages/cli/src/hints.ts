@@ -1,0 +1,36 @@
+import type { CallOptions } from "./options.ts";
+import { commandLine, quote } from "./shell.ts";
+
+/** Commands that go on with what a command began, ready to be copied. */
+export interface Hints {
+  /** Answers a question of the task. */
+  answer(taskId: string): string;
+  watch(taskId: string): string;
+  cancel(taskId: string): string;
+  list(): string;
+}
+
+/** Secrets stay out: a token that came by `--token` is spelled as the variable that can hold it, a header's value is left open. */
+export function hintsFor(url: string, options: CallOptions): Hints {
+  const flags = [
+    ...(options.token === undefined ? [] : ['--token "$PARLEY_TOKEN"']),
+    ...options.header.map((text) => `--header ${quote(`${text.slice(0, text.indexOf(":"))}: …`)}`),
+    ...(options.binding === undefined ? [] : [`--binding ${quote(options.binding)}`]),
+  ];
+  const make = (command: string, ...words: readonly string[]): string =>
+    ["parley", command, ...flags, ...words].join(" ");
+  // An id that begins with a dash must not be read as an option.
+  const at = (taskId: string): string => commandLine(taskId.startsWith("-") ? ["--", url, taskId] : [url, taskId]);
+  return {
+    answer: (taskId) =>
+      make(
+        "send",
+        quote(url),
+        taskId.startsWith("-") ? `--task=${quote(taskId)}` : `--task ${quote(taskId)}`,
+        '"your answer"',
+      ),
+    watch: (taskId) => make("watch", at(taskId)),
+    cancel: (taskId) => make("cancel", at(taskId)),
+    list: () => make("tasks", quote(url)),
+  };
+}

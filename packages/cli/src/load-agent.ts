@@ -1,0 +1,71 @@
+import { readFile } from "node:fs/promises";
+import { extname, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { register as registerCommonJs } from "tsx/cjs/api";
+import { register as registerModules } from "tsx/esm/api";
+import type { Agent, AgentMount } from "@parley/a2a";
+import { CommandError, UsageError } from "./errors.ts";
+import { fileReason } from "./files.ts";
+
+const extensions = [".ts", ".mts", ".cts", ".tsx", ".js", ".mjs", ".cjs"];
+
+function isAgent(value: unknown): value is Agent {
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    "name" in value &&
+    typeof value.name === "string" &&
+    "execute" in value &&
+    typeof value.execute === "function"
+  );
+}
+
+function isMount(value: unknown): value is AgentMount {
+  return typeof value === "object" && value !== null && "agent" in value && isAgent(value.agent);
+}
+
+/** What a module exports by default; a CommonJS module that was compiled from one says it one level deeper. */
+function defaultOf(module: object): unknown {
+  const value: unknown = "default" in module ? module.default : undefined;
+  return typeof value === "object" && value !== null && !isAgent(value) && "default" in value ? value.default : value;
+}
+
+function describe(value: unknown): string {
+  if (value === undefined) return "it has no default export";
+  if (Array.isArray(value))
+    return value.length === 0 ? "its default export is an empty list" : "its list holds something else";
+  return `its default export is ${value === null ? "null" : `a ${typeof value}`}`;
+}
+
+/**
+ * Loads the agents that a module exports by default: one agent, or a list of mounts. TypeScript runs as it is.
+ * The loader is global, so that the module and this process share one copy of every package.
+ */
+export async function loadAgents(file: string, cwd: string): Promise<Agent | readonly AgentMount[]> {
+  const path = resolve(cwd, file);
+  if (!extensions.includes(extname(path))) {
+    throw new UsageError(`${file} is no module: its name ends in none of ${extensions.join(", ")}`);
+  }
+  try {
+    await readFile(path);
+  } catch (error) {
+    throw new UsageError(`cannot read ${file}: ${fileReason(error)}`, { cause: error });
+  }
+  registerModules();
+  registerCommonJs();
+  let module: object;
+  try {
+    module = (await import(pathToFileURL(path).href)) as object;
+  } catch (error) {
+    throw new CommandError(`cannot load ${file}: ${error instanceof Error ? error.message : String(error)}`, {
+      cause: error,
+    });
+  }
+  const value = defaultOf(module);
+  if (isAgent(value)) return value;
+  if (Array.isArray(value) && value.length > 0 && value.every(isMount)) return value;
+  throw new CommandError(
+    `${file} has no agent: ${describe(value)}. Write "export default defineAgent({ … })", ` +
+      `or export a list of mounts: [{ agent, path: "/weather" }]`,
+  );
+}

@@ -1,0 +1,15 @@
+#!/usr/bin/env node
+import process from "node:process";
+import { processIo } from "./io.ts";
+import { run } from "./run.ts";
+
+// `parley watch … | head` closes the pipe: that is the reader's wish, not an error.
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on("error", (error: NodeJS.ErrnoException) => process.exit(error.code === "EPIPE" ? 0 : 1));
+}
+
+const code = await run(process.argv.slice(2), processIo());
+// Pipes are written asynchronously; only then may sockets that are still open be dropped.
+await new Promise<void>((resolve) => process.stdout.write("", () => resolve()));
+await new Promise<void>((resolve) => process.stderr.write("", () => resolve()));
+process.exit(code);

@@ -1,0 +1,81 @@
+import { InvalidArgumentError, Option, type Command } from "commander";
+import { UsageError } from "./errors.ts";
+import type { Io } from "./io.ts";
+import { parseState, stateNames } from "./output/states.ts";
+import type { TaskState } from "@parley/a2a";
+
+/** Options of every command that calls an agent. */
+export interface CallOptions {
+  readonly token?: string;
+  readonly header: readonly string[];
+  readonly binding?: "JSONRPC" | "HTTP+JSON";
+  readonly json?: boolean;
+  readonly verbose?: boolean;
+}
+
+export function collect(value: string, before: readonly string[]): readonly string[] {
+  return [...before, value];
+}
+
+/** Adds the options that say how an agent is called, and how its answer is shown. */
+export function callOptions(command: Command): Command {
+  return command
+    .option("--token <token>", "bearer token of the caller (environment: PARLEY_TOKEN)")
+    .option("--header <name: value>", "a header to send; may be repeated", collect, [])
+    .addOption(new Option("--binding <name>", "binding to use, if the card has it").choices(["JSONRPC", "HTTP+JSON"]))
+    .option("--json", "for programs: JSON on standard output, one document a line, and nothing else")
+    .option("--verbose", "say what caused an error");
+}
+
+/** The headers of a call: those of `--header`, and the token. Throws where one is not a header. */
+export function callHeaders(options: CallOptions, env: Io["env"]): Readonly<Record<string, string>> {
+  const headers: Record<string, string> = {};
+  for (const text of options.header) {
+    const [, name, value] = /^([!#$%&'*+.^`|~\w-]+):\s*([^\r\n\0]*)$/.exec(text) ?? [];
+    if (name === undefined || value === undefined) throw new UsageError(`--header "${text}" is not "Name: value"`);
+    headers[name.toLowerCase()] = value;
+  }
+  const token = options.token ?? env["PARLEY_TOKEN"];
+  if (token !== undefined && token !== "" && headers["authorization"] === undefined) {
+    if (!/^[\x21-\x7e]+$/.test(token)) throw new UsageError("the token holds characters that no header can carry");
+    headers["authorization"] = `Bearer ${token}`;
+  }
+  return headers;
+}
+
+/** The URL of an agent, as somebody typed it. */
+export function agentUrl(text: string): string {
+  if (/^https?:\/\//i.test(text) && URL.canParse(text)) return text;
+  const guess = `http://${text}`;
+  const hint = !text.includes("://") && URL.canParse(guess) ? `; did you mean ${guess}` : "";
+  throw new InvalidArgumentError(`It is not an http or https URL${hint}`);
+}
+
+/** A whole number of at least `least`. */
+export function count(least: number, most: number = Number.MAX_SAFE_INTEGER): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (/^\d+$/.test(text) && value >= least && value <= most) return value;
+    const range = most === Number.MAX_SAFE_INTEGER ? `, at least ${least}` : ` from ${least} to ${most}`;
+    throw new InvalidArgumentError(`It is not a whole number${range}.`);
+  };
+}
+
+export function stateOption(text: string): TaskState {
+  const state = parseState(text);
+  if (state === undefined) throw new InvalidArgumentError(`Known states: ${stateNames.join(", ")}.`);
+  return state;
+}
+
+const units: Readonly<Record<string, number>> = { s: 1e3, m: 60e3, h: 3600e3, d: 86_400e3, w: 604_800e3 };
+
+/** A time as ISO 8601, or how long ago: `30m`, `2h`, `7d`. Gives ISO 8601 in UTC (A2A 1.0 §5.6.1). */
+export function timeOption(text: string, now: number = Date.now()): string {
+  const [, amount, unit] = /^(\d+)([smhdw])$/.exec(text) ?? [];
+  const time = amount === undefined ? Date.parse(text) : now - Number(amount) * (units[unit ?? ""] ?? Number.NaN);
+  const date = new Date(time);
+  if (Number.isNaN(date.getTime())) {
+    throw new InvalidArgumentError("It is neither a time (2026-01-31T12:00:00Z) nor an age (30m, 2h, 7d).");
+  }
+  return date.toISOString();
+}

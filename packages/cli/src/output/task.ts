@@ -1,0 +1,64 @@
+import { isInterrupted, isTerminal, type Message, type Task, type TaskState } from "@parley/a2a";
+import { showParts } from "./parts.ts";
+import { endedBadly, stateName } from "./states.ts";
+import type { Style } from "./style.ts";
+import { line, table } from "./text.ts";
+
+function showState(state: TaskState, style: Style): string {
+  const text = stateName(state);
+  if (endedBadly(state)) return style("red", text);
+  if (isTerminal(state)) return style("green", text);
+  return style(isInterrupted(state) ? "yellow" : "cyan", text);
+}
+
+function indented(text: string): string {
+  return text
+    .trimEnd()
+    .split("\n")
+    .map((each) => `  ${each}\n`)
+    .join("");
+}
+
+function showMessage(message: Message, style: Style): string {
+  const who = message.role === "ROLE_USER" ? "user" : "agent";
+  return `${style("dim", `${who}:`)}\n${indented(showParts(message.parts))}`;
+}
+
+/** A task as it stands: its state, what was said, what it made. */
+export function showTask(task: Task, style: Style): string {
+  const { status } = task;
+  const rows: (readonly [string, string])[] = [
+    ["task", line(task.id)],
+    ...(task.contextId === undefined ? [] : [["context", line(task.contextId)] as const]),
+    ["state", stateName(status.state)],
+    ...(status.timestamp === undefined ? [] : [["since", line(status.timestamp)] as const]),
+  ];
+  const history = task.history ?? [];
+  const said = history.some((message) => message.messageId === status.message?.messageId);
+  return [
+    table(rows, (cell, row, column) =>
+      column === 1 && rows[row]?.[0] === "state" ? showState(status.state, style) : cell,
+    ),
+    ...history.map((message) => `\n${showMessage(message, style)}`),
+    ...(status.message === undefined || said ? [] : [`\n${showMessage(status.message, style)}`]),
+    ...(task.artifacts ?? []).map(
+      (artifact) =>
+        `\n${style("bold", `◆ ${line(artifact.name ?? artifact.artifactId)}`)}\n${indented(showParts(artifact.parts))}`,
+    ),
+  ].join("");
+}
+
+/** Tasks as a table, one a line. */
+export function showTasks(tasks: readonly Task[], style: Style): string {
+  const rows = tasks.map(({ id, contextId, status }) => [
+    line(id),
+    stateName(status.state),
+    line(status.timestamp ?? ""),
+    line(contextId ?? ""),
+  ]);
+  return table([["TASK", "STATE", "SINCE", "CONTEXT"], ...rows], (cell, row, column) => {
+    if (row === 0) return style("dim", cell);
+    const state = tasks[row - 1]?.status.state;
+    return column === 1 && state !== undefined ? showState(state, style) : cell;
+  });
+}

@@ -1,0 +1,214 @@
+import type { StreamResponse, TaskState } from "@parley/a2a";
+import { describe, expect, test } from "vitest";
+import { follow, type Follow } from "../src/follow.ts";
+import { hintsFor } from "../src/hints.ts";
+import { recordedIo, type RecordedIo } from "./support/io.ts";
+
+const ids = { taskId: "t1", contextId: "c1" };
+
+const task = (state: TaskState, more: object = {}): StreamResponse => ({
+  task: { id: "t1", contextId: "c1", status: { state }, ...more },
+});
+
+const status = (state: TaskState, text?: string): StreamResponse => ({
+  statusUpdate: {
+    ...ids,
+    status: {
+      state,
+      ...(text === undefined ? {} : { message: { messageId: text, role: "ROLE_AGENT", parts: [{ text }] } }),
+    },
+  },
+});
+
+const chunk = (artifactId: string, text: string, append = false): StreamResponse => ({
+  artifactUpdate: { ...ids, artifact: { artifactId, name: artifactId, parts: [{ text }] }, append },
+});
+
+async function shown(
+  events: readonly StreamResponse[],
+  init: Partial<Follow> & { recorded?: RecordedIo } = {},
+): Promise<{ code: number; out: string; err: string; both: string }> {
+  const { recorded = recordedIo(), ...rest } = init;
+  const code = await follow(
+    recorded.io,
+    async function* () {
+      yield* events;
+    },
+    { hints: hintsFor("http://a", { header: [] }), options: {}, ...rest },
+  );
+  return { code, out: recorded.out(), err: recorded.err(), both: recorded.both() };
+}
+
+describe("a stream on a terminal", () => {
+  test("content goes to standard output as it grows, how it goes to standard error", async () => {
+    const { code, out, err } = await shown([
+      task("TASK_STATE_SUBMITTED"),
+      status("TASK_STATE_WORKING", "Thinking"),
+      chunk("poem", "Roses are "),
+      chunk("poem", "red", true),
+      status("TASK_STATE_COMPLETED", "There."),
+    ]);
+    expect(code).toBe(0);
+    expect(out).toBe("Roses are red\nThere.\n");
+    expect(err).toBe("task t1, context c1\n● submitted\n● working  Thinking\n◆ poem\n✓ completed\n");
+  });
+
+  test("two artifacts that grow at once keep their names", async () => {
+    const { both } = await shown([
+      task("TASK_STATE_WORKING"),
+      chunk("a", "a1 "),
+      chunk("b", "b1 "),
+      chunk("a", "a2", true),
+      status("TASK_STATE_COMPLETED"),
+    ]);
+    expect(both).toBe("task t1, context c1\n● working\n◆ a\na1 \n◆ b\nb1 \n◆ a\na2\n✓ completed\n");
+  });
+
+  test("a snapshot in the middle of it, as after a reconnect, shows only what is new", async () => {
+    const { out, err } = await shown([
+      task("TASK_STATE_WORKING"),
+      chunk("a", "one "),
+      chunk("a", "two ", true),
+      task("TASK_STATE_WORKING", {
+        artifacts: [{ artifactId: "a", name: "a", parts: [{ text: "one two " }, { text: "three " }] }],
+      }),
+      chunk("a", "four", true),
+      status("TASK_STATE_COMPLETED"),
+    ]);
+    expect(out).toBe("one two three four\n");
+    expect(err).toBe("task t1, context c1\n● working\n◆ a\n✓ completed\n");
+  });
+
+  test("an artifact that is replaced is shown anew", async () => {
+    const { out } = await shown([task("TASK_STATE_WORKING"), chunk("a", "draft\n"), chunk("a", "final\n")], {
+      mayEndEarly: true,
+    });
+    expect(out).toBe("draft\nfinal\n");
+  });
+
+  test("data is printed so that it can be read, bytes are named, a link is given", async () => {
+    const parts = [
+      { text: "see" },
+      { data: { a: [1] } },
+      { raw: "AAAA", filename: "x.bin" },
+      { url: "https://x/y", mediaType: "text/csv" },
+    ];
+    const { out } = await shown([task("TASK_STATE_COMPLETED", { artifacts: [{ artifactId: "a", parts }] })]);
+    expect(out).toBe('see\n{\n  "a": [\n    1\n  ]\n}\n[x.bin, 3 B]\nhttps://x/y, text/csv\n');
+  });
+
+  test("a task that the caller continues does not show again what it had", async () => {
+    const artifacts = [{ artifactId: "a", name: "a", parts: [{ text: "old" }] }];
+    const { out } = await shown(
+      [task("TASK_STATE_WORKING", { artifacts }), chunk("b", "new"), status("TASK_STATE_COMPLETED")],
+      { known: true },
+    );
+    expect(out).toBe("new\n");
+  });
+
+  test("a peer that sends no snapshot, or appends to what it never began, is understood", async () => {
+    const { code, out } = await shown([chunk("a", "x", true), chunk("a", "y", true), status("TASK_STATE_COMPLETED")]);
+    expect({ code, out }).toEqual({ code: 0, out: "xy\n" });
+  });
+});
+
+describe("the exit code", () => {
+  test.each<[string, StreamResponse[], number]>([
+    ["is 0 for a reply", [{ message: { messageId: "m", role: "ROLE_AGENT", parts: [{ text: "hi" }] } }], 0],
+    ["is 0 for a task that completed", [task("TASK_STATE_COMPLETED")], 0],
+    ["is 0 for a task that waits for input", [task("TASK_STATE_INPUT_REQUIRED")], 0],
+    ["is 1 for a task that failed", [task("TASK_STATE_FAILED")], 1],
+    ["is 1 for a task that was rejected", [task("TASK_STATE_REJECTED")], 1],
+    ["is 1 for a task that was canceled", [task("TASK_STATE_CANCELED")], 1],
+    ["is 1 for a stream that ends while the task works", [task("TASK_STATE_WORKING")], 1],
+    ["is 1 for a stream of nothing", [], 1],
+  ])("%s", async (_, events, code) => {
+    expect((await shown(events)).code).toBe(code);
+  });
+
+  test("of a task that failed comes with the reason", async () => {
+    const { out, err } = await shown([task("TASK_STATE_WORKING"), status("TASK_STATE_FAILED", "The disk is full.")]);
+    expect(err).toContain("✗ failed: The disk is full.\n");
+    expect(out).toBe("");
+  });
+});
+
+describe("what to do next", () => {
+  test("a question names the command that answers it, with the flags that are needed and no secret", async () => {
+    const { err } = await shown([task("TASK_STATE_WORKING"), status("TASK_STATE_INPUT_REQUIRED", "Which?")], {
+      hints: hintsFor("http://a?x=1", { token: "s3cret", header: ["X-Key: s3cret"], binding: "HTTP+JSON" }),
+    });
+    expect(err).toContain(
+      `\n  parley send --token "$PARLEY_TOKEN" --header 'X-Key: …' --binding HTTP+JSON 'http://a?x=1' --task t1 "your answer"\n`,
+    );
+    expect(err).not.toContain("s3cret");
+  });
+
+  test("ids that an agent made up to run something are quoted, and are no options", () => {
+    const hints = hintsFor("http://a", { header: [] });
+    expect(hints.watch("$(rm -rf ~)")).toBe("parley watch http://a '$(rm -rf ~)'");
+    expect(hints.cancel("--out=/etc")).toBe("parley cancel -- http://a --out=/etc");
+    expect(hints.answer("-x';id;'")).toBe(`parley send http://a --task='-x'\\'';id;'\\''' "your answer"`);
+  });
+
+  test.each([
+    ["SIGINT", 130],
+    ["SIGTERM", 143],
+  ] as const)("%s leaves the task, says how to get back to it, and ends with %i", async (signal, expected) => {
+    const recorded = recordedIo();
+    const code = await follow(
+      recorded.io,
+      async function* (aborted) {
+        yield task("TASK_STATE_WORKING");
+        recorded.interrupt(signal);
+        aborted.throwIfAborted();
+      },
+      { hints: hintsFor("http://a", { header: [] }), options: {} },
+    );
+    expect(code).toBe(expected);
+    expect(recorded.err()).toContain("Interrupted; the task goes on.");
+    expect(recorded.err()).toContain("\n  parley watch http://a t1\n  parley cancel http://a t1\n");
+  });
+});
+
+describe("for programs", () => {
+  test("every event is one line of JSON and nothing else is on standard output", async () => {
+    const events = [
+      task("TASK_STATE_WORKING"),
+      chunk("a", "\u001b[1m\u009b\n"),
+      status("TASK_STATE_INPUT_REQUIRED", "?"),
+    ];
+    const { out, err } = await shown(events, { options: { json: true } });
+    expect(
+      out
+        .trimEnd()
+        .split("\n")
+        .map((text): unknown => JSON.parse(text)),
+    ).toEqual(events);
+    expect(err).toContain("parley send");
+  });
+});
+
+describe("colours and control characters", () => {
+  const events = [
+    task("TASK_STATE_WORKING"),
+    chunk("\u001b[2Jname", "\u001b[31mred"),
+    status("TASK_STATE_FAILED", "\u001b[0m"),
+  ];
+
+  test("on a terminal the only escape sequences are our own colours", async () => {
+    const { both } = await shown(events, { recorded: recordedIo({ terminal: true }) });
+    // eslint-disable-next-line no-control-regex
+    const sequences = both.match(/\u001b[^m]*m/g) ?? [];
+    expect(new Set(sequences.map((text) => text.slice(1)))).toEqual(
+      new Set(["[2m", "[22m", "[36m", "[39m", "[1m", "[31m"]),
+    );
+    expect(both).toContain("␛[2Jname");
+    expect(both).toContain("␛[31mred");
+    expect(both).toContain(": ␛[0m");
+  });
+
+  test("in a pipe there is none", async () => {
+    expect((await shown(events)).both).not.toContain("\u001b");
+  });
+});

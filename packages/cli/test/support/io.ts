@@ -1,0 +1,40 @@
+import type { Io, Signal } from "../../src/io.ts";
+
+export interface RecordedIo {
+  readonly io: Io;
+  readonly out: () => string;
+  readonly err: () => string;
+  /** What a terminal that shows both would hold. */
+  readonly both: () => string;
+  interrupt(signal: Signal): void;
+}
+
+/** An `Io` that keeps what is written. */
+export function recordedIo(
+  init: { terminal?: boolean; env?: Io["env"]; cwd?: string; stdin?: string } = {},
+): RecordedIo {
+  const { terminal = false, env = {}, cwd = "/", stdin = "" } = init;
+  let out = "";
+  let err = "";
+  let both = "";
+  const listeners = new Set<(signal: Signal) => void>();
+  return {
+    io: {
+      stdin: (async function* () {
+        yield new TextEncoder().encode(stdin);
+      })(),
+      stdout: { write: (text) => ((out += text), void (both += text)), terminal, columns: terminal ? 100 : undefined },
+      stderr: { write: (text) => ((err += text), void (both += text)), terminal, columns: terminal ? 100 : undefined },
+      env,
+      cwd,
+      onInterrupt(run) {
+        listeners.add(run);
+        return () => void listeners.delete(run);
+      },
+    },
+    out: () => out,
+    err: () => err,
+    both: () => both,
+    interrupt: (signal) => listeners.forEach((run) => run(signal)),
+  };
+}

@@ -1,0 +1,107 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { byteSize, jsonLine, line, plain, table } from "../src/output/text.ts";
+import { styleFor } from "../src/output/style.ts";
+import { commandLine, quote } from "../src/shell.ts";
+import { execFileSync } from "node:child_process";
+
+/** What a terminal acts on rather than shows. */
+// eslint-disable-next-line no-control-regex
+const acting = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/;
+
+describe("text of an agent on a terminal", () => {
+  test("escape sequences show instead of act", () => {
+    expect(plain("\u001b[2J\u001b]0;title\u0007red\u009b31m")).toBe("␛[2J␛]0;title␇red<U+009B>31m");
+  });
+
+  test("a lone carriage return cannot overwrite a line, a Windows line break is a line break", () => {
+    expect(plain("safe\rhacked")).toBe("safe␍hacked");
+    expect(plain("a\r\nb\tc\n")).toBe("a\nb\tc\n");
+  });
+
+  test("marks that turn the direction of text show", () => {
+    expect(plain("a\u202egpj.exe")).toBe("a<U+202E>gpj.exe");
+  });
+
+  test("letters and emoji of any language stay as they are", () => {
+    const text = "Grüße, 你好, שלום, 👩‍👩‍👧";
+    expect(plain(text)).toBe(text);
+  });
+
+  test("nothing that acts is left of any text, and one line stays one line", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary" }), (text) => {
+        expect(plain(text)).not.toMatch(acting);
+        expect(line(text)).not.toMatch(/[\n\t]/);
+      }),
+    );
+  });
+
+  test("a line of JSON holds the same value, and nothing that acts", () => {
+    fc.assert(
+      fc.property(fc.jsonValue({ stringUnit: "binary" }), (value) => {
+        const text = jsonLine(value);
+        expect(text).not.toMatch(acting);
+        expect(text).not.toContain("\n");
+        expect(JSON.parse(text)).toEqual(JSON.parse(JSON.stringify(value)));
+      }),
+    );
+  });
+});
+
+test("columns of a table line up, whatever their colour", () => {
+  expect(
+    table([
+      ["a", "bbb"],
+      ["cccc", "d"],
+    ]),
+  ).toBe("a     bbb\ncccc  d\n");
+  expect(
+    table(
+      [
+        ["a", "b"],
+        ["cc", "d"],
+      ],
+      (cell) => `<${cell}>`,
+    ),
+  ).toBe("<a>   <b>\n<cc>  <d>\n");
+});
+
+test("sizes read well", () => {
+  expect([0, 999, 1000, 2_500_000].map(byteSize)).toEqual(["0 B", "999 B", "1.0 kB", "2.5 MB"]);
+});
+
+describe("colours", () => {
+  const terminal = { write() {}, terminal: true, columns: 80 };
+  const pipe = { ...terminal, terminal: false };
+  const red = (out: typeof pipe, env: Record<string, string>): boolean => styleFor(out, env)("red", "x") !== "x";
+
+  test("stand on a terminal alone", () => {
+    expect(red(terminal, {})).toBe(true);
+    expect(red(pipe, {})).toBe(false);
+    expect(red(terminal, { TERM: "dumb" })).toBe(false);
+  });
+
+  test("NO_COLOR takes them away, FORCE_COLOR brings them", () => {
+    expect(red(terminal, { NO_COLOR: "1" })).toBe(false);
+    expect(red(terminal, { NO_COLOR: "" })).toBe(true);
+    expect(red(pipe, { FORCE_COLOR: "1" })).toBe(true);
+    expect(red(terminal, { FORCE_COLOR: "0" })).toBe(false);
+  });
+});
+
+describe("words of a command line", () => {
+  test("plain words stay plain", () => {
+    expect(commandLine(["http://localhost:4000", "7f3c-a"])).toBe("http://localhost:4000 7f3c-a");
+  });
+
+  test("a shell reads any word back as it was, and runs nothing of it", () => {
+    const words = ["$(touch x)", "`id`", "a'b", 'a"b', "a b", ";ls", "*", "~", "\\", "", "a&b", "!x", "#c"];
+    const back = execFileSync("sh", ["-c", `printf '%s\\n' ${commandLine(words)}`], { encoding: "utf8" });
+    expect(back).toBe(words.map((word) => `${word}\n`).join(""));
+  });
+
+  test("a line break in a word cannot begin a command", () => {
+    expect(quote("a\nrm -rf x")).toBe("'a rm -rf x'");
+  });
+});
