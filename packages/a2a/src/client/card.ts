@@ -1,0 +1,119 @@
+import { A2AError, type AgentCard } from "../model/index.ts";
+import type { CallContext } from "../protocol/index.ts";
+import {
+  type ClientHost,
+  exchange,
+  type Exchange,
+  parseJson,
+  refusal,
+  requestHeaders,
+  strangeAnswer,
+} from "../transport/http/index.ts";
+
+/** A card as it was fetched, and how long it may be used unasked (RFC 9111, A2A 1.0 §8.6.2). */
+export interface CachedCard {
+  readonly card: AgentCard;
+  readonly etag?: string;
+  readonly lastModified?: string;
+  /** Milliseconds since the epoch. */
+  readonly freshUntil: number;
+}
+
+/** Where cards are kept, by their URL: a `Map` will do. Share it among clients that use the same credentials. */
+export interface CardCache {
+  get(url: string): CachedCard | undefined;
+  set(url: string, entry: CachedCard): unknown;
+}
+
+export interface CardSource {
+  readonly host: ClientHost;
+  readonly cache: CardCache;
+  readonly version: string;
+  decode(value: unknown): AgentCard;
+}
+
+type CardContext = Pick<CallContext, "signal" | "outgoing" | "extensions">;
+
+const wellKnown = "/.well-known/agent-card.json";
+
+/** Where the card of an agent may be: at its base, or at the root of its host. */
+function addresses(given: string): { readonly base: string; readonly urls: readonly string[] } {
+  let url: URL;
+  try {
+    url = new URL(given);
+  } catch (thrown) {
+    throw new A2AError("InvalidParams", `${JSON.stringify(given)} is no absolute URL`, { cause: thrown });
+  }
+  url.hash = "";
+  if (url.pathname.endsWith(".json")) return { base: url.href, urls: [url.href] };
+  url.search = "";
+  const base = url.href.replace(/\/+$/, "");
+  const urls = [base + wellKnown, url.origin + wellKnown];
+  return { base, urls: base === url.origin ? urls.slice(1) : urls };
+}
+
+/** The card of the agent at `given`, its base or the card's own URL (A2A 1.0 §8.2). */
+export async function findCard(given: string, source: CardSource, context: CardContext): Promise<AgentCard> {
+  const { base, urls } = addresses(given);
+  const [first, root] = urls as [string, string?];
+  try {
+    return await fetchCard(first, source, context);
+  } catch (thrown) {
+    const missing = thrown instanceof A2AError && thrown.metadata["httpStatus"] === "404";
+    if (!missing || root === undefined) throw thrown;
+    const card = await fetchCard(root, source, context).catch(() => undefined);
+    // The host's card may be another agent's: it counts if it names the address that was asked for.
+    if (card?.supportedInterfaces.some(({ url }) => url === base || url.startsWith(`${base}/`))) return card;
+    throw thrown;
+  }
+}
+
+async function fetchCard(url: string, source: CardSource, context: CardContext): Promise<AgentCard> {
+  const { host, cache } = source;
+  const known = cache.get(url);
+  if (known !== undefined && host.clock.now() < known.freshUntil) return known.card;
+  const headers = await requestHeaders(host, { url, operation: "AgentCard" }, { ...context, version: source.version });
+  headers["accept"] = "application/json";
+  if (known?.etag !== undefined) headers["if-none-match"] = known.etag;
+  else if (known?.lastModified !== undefined) headers["if-modified-since"] = known.lastModified;
+  // Credentials are for the address that was named; without any, a card may move.
+  const secret = host.headers !== noHeaders || context.outgoing?.headers !== undefined;
+  const answer = await exchange(
+    host,
+    { operation: "AgentCard", method: "GET", url, headers, ...(secret ? undefined : { redirect: "follow" }) },
+    context,
+  );
+  const text = await answer.text();
+  if (answer.status === 304 && known !== undefined) {
+    keep(cache, url, { ...known, ...freshness(answer, host.clock.now()) }, answer);
+    return known.card;
+  }
+  if (answer.status !== 200) throw refusal(answer, host.clock, url, text, undefined);
+  const value = parseJson(answer, text);
+  if (value === undefined) throw strangeAnswer(answer, url, text);
+  const card = source.decode(value);
+  const etag = answer.header("etag");
+  const lastModified = answer.header("last-modified");
+  const entry: CachedCard = {
+    card,
+    ...(etag === undefined ? undefined : { etag }),
+    ...(lastModified === undefined ? undefined : { lastModified }),
+    ...freshness(answer, host.clock.now()),
+  };
+  keep(cache, url, entry, answer);
+  return card;
+}
+
+/** What a client is built with when its caller gave no headers. */
+export const noHeaders: Readonly<Record<string, string>> = Object.freeze({});
+
+function keep(cache: CardCache, url: string, entry: CachedCard, answer: Exchange): void {
+  if (!/\bno-store\b/i.test(answer.header("cache-control") ?? "")) cache.set(url, entry);
+}
+
+function freshness(answer: Exchange, now: number): { freshUntil: number } {
+  const control = answer.header("cache-control") ?? "";
+  const age = /\bmax-age="?(\d+)/i.exec(control)?.[1];
+  if (age === undefined || /\bno-cache\b/i.test(control)) return { freshUntil: now };
+  return { freshUntil: now + (Number(age) - Number(answer.header("age") ?? 0)) * 1000 };
+}

@@ -1,0 +1,47 @@
+import type { AgentCard } from "../model/index.ts";
+import { jsonRpcBinding } from "../transport/jsonrpc/client.ts";
+import { restBinding } from "../transport/rest/client.ts";
+import { codecV1 } from "../wire/v1/index.ts";
+import type { Client } from "./client.ts";
+import { type ConnectOptions, connectWith } from "./connect.ts";
+
+/**
+ * Connects to an agent: fetches its card, unless it is given one, and chooses the first interface of it that both sides
+ * speak (A2A 1.0 §8.3.2); a dead one is left for the next. Opens no connection that stays.
+ *
+ * @param agent - The agent's base (`https://example.com/weather`), its card's URL, or its card.
+ * @throws A2AError `InvalidParams` for an address that is none, `InvalidResponse` for a card that cannot be used, and
+ * what the connection gives.
+ */
+export function connect(agent: string | URL | AgentCard, options?: ConnectOptions): Promise<Client> {
+  const bindings = [jsonRpcBinding([codecV1]), restBinding([codecV1])];
+  return connectWith({ bindings, decodeCard: codecV1.decodeCard }, agent, options);
+}
+
+/** `connect` over JSON-RPC alone, for where each kilobyte counts. */
+export function connectJsonRpc(agent: string | URL | AgentCard, options?: ConnectOptions): Promise<Client> {
+  return connectWith({ bindings: [jsonRpcBinding([codecV1])], decodeCard: codecV1.decodeCard }, agent, options);
+}
+
+export { connectWith, type ClientKit, type ConnectOptions } from "./connect.ts";
+export { type CallOptions, Client, type ClientParts, type SubscribeOptions, type WaitOptions } from "./client.ts";
+export { Conversation, type ConversationInit } from "./conversation.ts";
+export { EventStream } from "./stream.ts";
+export { collect, TaskView } from "./collect.ts";
+export type { MessageInit, SendInit, SendInput } from "./content.ts";
+export type { CachedCard, CardCache } from "./card.ts";
+export type { InterfaceChoice } from "./interfaces.ts";
+export type { RetryPolicy } from "./retry.ts";
+export { resilient, type ResilientOptions } from "./resilient.ts";
+export { jsonRpcBinding } from "../transport/jsonrpc/client.ts";
+export { restBinding } from "../transport/rest/client.ts";
+export type { ClientBinding } from "../transport/http/index.ts";
+export type {
+  ClientHost,
+  ClientLimits,
+  FetchInit,
+  FetchLike,
+  HeadersRequest,
+  HeadersSource,
+} from "../transport/http/index.ts";
+export { A2AError, type A2AErrorCode } from "../model/index.ts";

@@ -1,0 +1,240 @@
+import type { Clock } from "../base/index.ts";
+import {
+  A2AError,
+  isInterrupted,
+  isTerminal,
+  type SendMessageRequest,
+  type Task,
+  type TaskState,
+} from "../model/index.ts";
+import {
+  type AgentService,
+  type CallContext,
+  closesAfter,
+  type OperationName,
+  operations,
+  type Operations,
+  type Reply,
+  type StreamItem,
+  type StreamName,
+  type StreamOperations,
+  type StreamReply,
+  type UnaryName,
+  type UnaryOperations,
+} from "../protocol/index.ts";
+import { delayAfter, isTransient, neverProcessed, pause, type RetryPolicy } from "./retry.ts";
+
+export interface ResilientOptions {
+  readonly clock: Clock;
+  readonly calls: RetryPolicy;
+  readonly streams: RetryPolicy;
+  /** The card promises that a subscription continues after `Last-Event-ID`. Asked each time: a card may be renewed. */
+  readonly canReplay: () => boolean;
+  /** The card promises that a repeated message joins the first one. */
+  readonly canResend: () => boolean;
+}
+
+/** What peers say of a subscription to a finished task: the first is right (A2A 1.0 §3.1.6), Python and Go servers say the others. */
+const refusesFinished: ReadonlySet<unknown> = new Set(["UnsupportedOperation", "InvalidParams", "TaskNotFound"]);
+
+/**
+ * Makes a service survive what networks do (D4, D8): what is safe to repeat is repeated, and a stream that breaks is
+ * taken up where it was, so that its reader sees every event once and in order.
+ *
+ * Where the card promises replay, the new connection continues after the last event. Elsewhere it begins with the Task
+ * as it is by then, which comes as a `task` event and replaces what its reader knew. A task that ended meanwhile comes
+ * as one `task` event.
+ */
+export function resilient(next: AgentService, options: ResilientOptions): AgentService {
+  const { clock, calls, streams } = options;
+
+  function mayRepeat(operation: OperationName, error: unknown): error is A2AError {
+    if (!isTransient(error)) return false;
+    if (operations[operation].idempotent || neverProcessed(error)) return true;
+    return (operation === "SendMessage" || operation === "SendStreamingMessage") && options.canResend();
+  }
+
+  async function repeat<T>(operation: OperationName, context: CallContext, run: () => Promise<T>): Promise<T> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await run();
+      } catch (thrown) {
+        if (!mayRepeat(operation, thrown)) throw thrown;
+        const delay = delayAfter(calls, attempt, thrown);
+        if (delay === undefined) throw thrown;
+        await pause(clock, delay, context.signal);
+      }
+    }
+  }
+
+  /** The task, where peers that refuse it with one of `refusesFinished` mean that it is over. */
+  async function finishedTask(id: string, error: unknown, context: CallContext): Promise<Task | undefined> {
+    if (!(error instanceof A2AError) || !refusesFinished.has(error.code)) return undefined;
+    try {
+      const { value } = await repeat("GetTask", context, () => next.call("GetTask", { id }, context));
+      return isTerminal(value.status.state) ? value : undefined;
+    } catch (thrown) {
+      if (thrown instanceof A2AError && (thrown.code === "Aborted" || thrown.code === "Timeout")) throw thrown;
+      return undefined;
+    }
+  }
+
+  /** A message to a finished task is UnsupportedOperation (§3.1.1), whatever the peer calls it. */
+  async function meaning(request: SendMessageRequest, error: unknown, context: CallContext): Promise<unknown> {
+    const { taskId } = request.message;
+    if (taskId === undefined || !(error instanceof A2AError) || error.fields.length > 0) return error;
+    if (error.code === "UnsupportedOperation" || (await finishedTask(taskId, error, context)) === undefined)
+      return error;
+    return new A2AError("UnsupportedOperation", error.message, { metadata: error.metadata, cause: error });
+  }
+
+  async function open<Name extends StreamName>(
+    operation: Name,
+    request: StreamOperations[Name]["request"],
+    context: CallContext,
+  ): Promise<StreamReply> {
+    try {
+      return await repeat(operation, context, () => next.stream(operation, request, context));
+    } catch (thrown) {
+      if ("message" in request) throw await meaning(request, thrown, context);
+      const task = await finishedTask(request.id, thrown, context);
+      if (task === undefined) throw thrown;
+      return { batches: once([{ event: { task } }]) };
+    }
+  }
+
+  async function* survive<Name extends StreamName>(
+    operation: Name,
+    request: StreamOperations[Name]["request"],
+    context: CallContext,
+    first: StreamReply,
+  ): AsyncGenerator<readonly StreamItem[], void, void> {
+    const replay = options.canReplay();
+    let { batches } = first;
+    let taskId = "message" in request ? undefined : request.id;
+    let cursor = replay ? context.after : undefined;
+    let state: TaskState | undefined;
+    /** Tries in a row that brought nothing new. */
+    let attempt = 0;
+
+    for (let resumed = false; ; resumed = true) {
+      const since = clock.now();
+      let opening = resumed;
+      let fresh = false;
+      let error: A2AError;
+      try {
+        for await (const batch of batches) {
+          const news: StreamItem[] = [];
+          let over = false;
+          for (const item of batch) {
+            const { seq, event } = item;
+            const snapshot = opening && event.task !== undefined;
+            opening = false;
+            if (snapshot) cursor = undefined;
+            else if (seq !== undefined && cursor !== undefined && seq <= cursor) continue;
+            if (replay && seq !== undefined) cursor = seq;
+            fresh ||= !snapshot;
+            taskId ??= event.task?.id ?? event.statusUpdate?.taskId ?? event.artifactUpdate?.taskId;
+            state = event.task?.status.state ?? event.statusUpdate?.status.state ?? state;
+            news.push(item);
+            // The binding judged by the operation that opened the connection, which is another one by now.
+            over = resumed && closesAfter(event, operation);
+            if (over) break;
+          }
+          if (news.length > 0) yield news;
+          if (over) return;
+        }
+        // A server that replays keeps a subscription open while its task is interrupted: if it ends there, it broke.
+        const open = operation === "SubscribeToTask" && state !== undefined && isInterrupted(state);
+        if (!replay || !open) return;
+        error = new A2AError("ConnectionLost", "The stream ended before its task did");
+      } catch (thrown) {
+        if (context.signal?.aborted || !isBreak(thrown)) throw thrown;
+        error = thrown;
+      }
+      if (fresh || clock.now() - since >= streams.maxDelay) attempt = 0;
+
+      for (;;) {
+        attempt++;
+        // Nothing has come: nobody knows whether the message arrived.
+        if (taskId === undefined && !options.canResend()) throw error;
+        const delay = delayAfter(streams, attempt, error);
+        if (delay === undefined) throw error;
+        await pause(clock, delay, context.signal);
+        try {
+          if (taskId === undefined) {
+            ({ batches } = await next.stream(operation, request, context));
+          } else {
+            const { after: _, ...rest } = context;
+            const again = cursor === undefined ? rest : { ...rest, after: cursor };
+            ({ batches } = await next.stream("SubscribeToTask", { id: taskId }, again));
+          }
+          break;
+        } catch (thrown) {
+          if (context.signal?.aborted) throw thrown;
+          if (taskId !== undefined && thrown instanceof A2AError && refusesFinished.has(thrown.code)) {
+            const task = await finishedTask(taskId, thrown, context);
+            if (task === undefined) throw thrown;
+            yield [{ event: { task } }];
+            return;
+          }
+          if (!isBreak(thrown)) throw thrown;
+          error = thrown;
+        }
+      }
+    }
+  }
+
+  return {
+    async call<Name extends UnaryName>(
+      operation: Name,
+      request: UnaryOperations[Name]["request"],
+      context: CallContext,
+    ) {
+      try {
+        return await repeat<Reply<Operations[Name]["response"]>>(operation, context, () =>
+          next.call(operation, request, context),
+        );
+      } catch (thrown) {
+        throw operation === "SendMessage" ? await meaning(request as SendMessageRequest, thrown, context) : thrown;
+      }
+    },
+    async stream(operation, request, context) {
+      const { after: _, ...rest } = context;
+      // Nobody knows what another server's ids mean (D4).
+      const known = options.canReplay() ? context : rest;
+      const reply = await open(operation, request, known);
+      return { ...reply, batches: begun(reply, survive(operation, request, known, reply)) };
+    },
+  };
+}
+
+/** Whether a stream may be taken up again after this: a limit of one connection is no limit of the whole. */
+function isBreak(error: unknown): error is A2AError {
+  return isTransient(error) || (error instanceof A2AError && error.code === "Timeout");
+}
+
+async function* once<T>(value: T): AsyncGenerator<T, void, void> {
+  yield value;
+}
+
+/** `run` reads `reply`; leaving before the first event must let go of it all the same. */
+function begun(
+  reply: StreamReply,
+  run: AsyncGenerator<readonly StreamItem[], void, void>,
+): AsyncIterable<readonly StreamItem[]> {
+  let reading = false;
+  return {
+    [Symbol.asyncIterator]: () => ({
+      next() {
+        reading = true;
+        return run.next();
+      },
+      async return() {
+        if (!reading) await reply.batches[Symbol.asyncIterator]().return?.();
+        await run.return();
+        return { done: true, value: undefined };
+      },
+    }),
+  };
+}

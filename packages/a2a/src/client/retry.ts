@@ -1,0 +1,86 @@
+import type { Clock } from "../base/index.ts";
+import { A2AError } from "../model/index.ts";
+import { abortError } from "../transport/http/index.ts";
+
+/** How often and how soon something is tried again. Delays double from one try to the next, half of each by chance. */
+export interface RetryPolicy {
+  /** Tries in all, the first included; for a stream, tries in a row that brought nothing new. */
+  readonly attempts: number;
+  /** Milliseconds. */
+  readonly minDelay: number;
+  /** Milliseconds. */
+  readonly maxDelay: number;
+  /** The longest `Retry-After` that is waited for, in milliseconds; a longer one is the caller's to wait for. */
+  readonly maxRetryAfter: number;
+}
+
+export const callPolicy: RetryPolicy = { attempts: 3, minDelay: 200, maxDelay: 5_000, maxRetryAfter: 30_000 };
+
+export const streamPolicy: RetryPolicy = { attempts: 10, minDelay: 250, maxDelay: 30_000, maxRetryAfter: 300_000 };
+
+/** How long to wait after the try of this number, from 1; `undefined`: not at all, it is over. */
+export function delayAfter(policy: RetryPolicy, attempt: number, error: A2AError): number | undefined {
+  if (attempt >= policy.attempts) return undefined;
+  const own = Math.min(policy.maxDelay, policy.minDelay * 2 ** (attempt - 1)) * (0.5 + Math.random() / 2);
+  const asked = (error.retryAfter ?? 0) * 1000;
+  return asked > policy.maxRetryAfter ? undefined : Math.max(own, asked);
+}
+
+/** Waits; throws what the signal says when it fires first. */
+export function pause(clock: Clock, ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(abortError(signal));
+    const stop = clock.after(ms, () => {
+      signal?.removeEventListener("abort", onAbort);
+      resolve();
+    });
+    function onAbort(): void {
+      stop();
+      reject(abortError(signal as AbortSignal));
+    }
+    signal?.addEventListener("abort", onAbort, { once: true });
+  });
+}
+
+const gatewayStatuses: ReadonlySet<string | undefined> = new Set(["502", "504"]);
+
+/** Whether the same request may fare better in a while. */
+export function isTransient(error: unknown): error is A2AError {
+  if (!(error instanceof A2AError)) return false;
+  switch (error.code) {
+    case "ConnectionFailed":
+    case "ConnectionLost":
+    case "Unavailable":
+    case "TooManyRequests":
+      return true;
+    case "InvalidResponse":
+      return gatewayStatuses.has(error.metadata["httpStatus"]);
+    default:
+      return false;
+  }
+}
+
+/** Codes of Node and Bun for a connection that never came about. Browsers tell no such thing. */
+const unsentCodes: ReadonlySet<unknown> = new Set([
+  "ECONNREFUSED",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "UND_ERR_CONNECT_TIMEOUT",
+  "ConnectionRefused",
+  "FailedToOpenSocket",
+]);
+
+/** Whether the peer certainly never saw the request: then it may be sent again, whatever it does. */
+export function neverProcessed(error: A2AError): boolean {
+  if (error.code === "TooManyRequests" || error.code === "MethodNotAllowed") return true;
+  if (error.code === "InvalidResponse") return /^(404|405|0|3..)$/.test(error.metadata["httpStatus"] ?? "");
+  if (error.code !== "ConnectionFailed") return false;
+  for (let cause: unknown = error.cause; cause instanceof Error; cause = cause.cause) {
+    if ("code" in cause && unsentCodes.has(cause.code)) return true;
+    // Deno tells it in words alone.
+    if (cause.message.includes("client error (Connect)")) return true;
+  }
+  return false;
+}

@@ -1,0 +1,206 @@
+import {
+  A2AError,
+  type A2AErrorOptions,
+  stateKinds,
+  type StreamResponse,
+  type TaskState,
+  wireErrors,
+  type WireErrorCode,
+} from "../../model/index.ts";
+import { closesAfter, type StreamItem, type StreamName } from "../../protocol/index.ts";
+import type { Clock } from "../../base/index.ts";
+import type { ServerSentEvent } from "../sse/read.ts";
+import type { Exchange } from "./exchange.ts";
+
+/** How a client reads what HTTP answers, whatever the binding. */
+
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Header `A2A-Extensions`: the URIs that the server activated (A2A 1.0 §4.6.1). */
+export function activatedExtensions(exchange: Exchange): { extensions?: readonly string[] } {
+  const uris = exchange
+    .header("a2a-extensions")
+    ?.split(",")
+    .map((uri) => uri.trim())
+    .filter((uri) => uri !== "");
+  return uris === undefined ? {} : { extensions: uris };
+}
+
+/** Enough of a stranger's page to know it by. */
+function excerpt(text: string): string {
+  const plain = text
+    .replace(/<(style|script)[^]*?<\/\1>|<[^>]*>/gi, " ")
+    .replace(/\s+/g, " ")
+    .trim();
+  return plain.length > 200 ? `${plain.slice(0, 200)}…` : plain;
+}
+
+/** An answer that is none of the protocol's. `metadata.httpStatus` says what HTTP called it. */
+export function strangeAnswer(exchange: Exchange, url: string, text: string): A2AError {
+  const { status } = exchange;
+  const shown = excerpt(text);
+  const location = exchange.header("location");
+  const what =
+    // A browser hides the answer behind status 0.
+    status === 0 || (status >= 300 && status < 400)
+      ? `a redirect${location === undefined ? "" : ` to ${location}`}, which is not followed`
+      : `HTTP ${status}, ${exchange.mediaType || "no media type"}${shown === "" ? "" : `: ${shown}`}`;
+  return new A2AError("InvalidResponse", `${url} does not answer in the protocol: ${what}`, {
+    metadata: { httpStatus: String(status) },
+  });
+}
+
+/** The body as JSON; `undefined` when it says that it is something else, or is no JSON. */
+export function parseJson(exchange: Exchange, text: string): unknown {
+  if (exchange.mediaType !== "" && !/[/+]json$/.test(exchange.mediaType)) return undefined;
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
+/** `retry-after` in seconds: a number, or a date. */
+function seconds(value: string | undefined, now: number): number | undefined {
+  if (value === undefined || value === "") return undefined;
+  const wait = /^\d+$/.test(value) ? Number(value) : (Date.parse(value) - now) / 1000;
+  return Number.isNaN(wait) ? undefined : Math.max(0, wait);
+}
+
+/** Codes that say less than an HTTP status does. */
+const vague: ReadonlySet<string> = new Set<WireErrorCode>([
+  "InternalError",
+  "InvalidRequest",
+  "MethodNotFound",
+  "ParseError",
+]);
+
+/**
+ * The error of a refused request: what the body said, sharpened by what HTTP knows better, the status of what never
+ * reached the protocol, `WWW-Authenticate` and `Retry-After`.
+ */
+export function refusal(
+  exchange: Exchange,
+  clock: Clock,
+  url: string,
+  text: string,
+  decoded: A2AError | undefined,
+): A2AError {
+  const outside = Object.keys(wireErrors).find((code): code is WireErrorCode => {
+    const row = wireErrors[code as WireErrorCode];
+    return row.outside === true && row.http === exchange.status;
+  });
+  const retryAfter = seconds(exchange.header("retry-after"), clock.now()) ?? decoded?.retryAfter;
+  const challenge = exchange.header("www-authenticate") ?? decoded?.challenge;
+  if (decoded === undefined && outside === undefined) return strangeAnswer(exchange, url, text);
+  const code = outside !== undefined && (decoded === undefined || vague.has(decoded.code)) ? outside : decoded?.code;
+  if (
+    decoded !== undefined &&
+    code === decoded.code &&
+    retryAfter === decoded.retryAfter &&
+    challenge === decoded.challenge
+  ) {
+    return decoded;
+  }
+  const options: A2AErrorOptions = {
+    ...(decoded === undefined
+      ? undefined
+      : { fields: decoded.fields, metadata: decoded.metadata, details: decoded.details }),
+    ...(retryAfter === undefined ? undefined : { retryAfter }),
+    ...(challenge === undefined ? undefined : { challenge }),
+  };
+  return new A2AError(code as WireErrorCode, decoded?.message, options);
+}
+
+function stateOf(event: StreamResponse): TaskState | undefined {
+  return event.statusUpdate?.status.state ?? event.task?.status.state;
+}
+
+/** A place in a log, if an event's id is one. */
+function seqOf(id: string | undefined): { seq?: number } {
+  return id !== undefined && /^\d{1,15}$/.test(id) ? { seq: Number(id) } : {};
+}
+
+async function* read(
+  exchange: Exchange,
+  operation: StreamName,
+  decode: (sse: ServerSentEvent) => StreamResponse,
+): AsyncGenerator<readonly StreamItem[], void, void> {
+  let state: TaskState | undefined;
+  let first = true;
+  for await (const events of exchange.events()) {
+    const batch: StreamItem[] = [];
+    let over = false;
+    let broken: { readonly error: unknown } | undefined;
+    for (const sse of events) {
+      let event: StreamResponse;
+      try {
+        event = decode(sse);
+      } catch (thrown) {
+        // What came before it in the same piece is delivered first.
+        broken = { error: thrown };
+        break;
+      }
+      batch.push({ ...seqOf(sse.id), event });
+      state = stateOf(event) ?? state;
+      // Some servers open a send to an interrupted task with the task as it was: more follows.
+      const opening = first && event.task !== undefined && state !== undefined && stateKinds[state] === "interrupted";
+      first = false;
+      over = !opening && closesAfter(event, operation);
+      if (over) break;
+    }
+    if (batch.length > 0) yield batch;
+    if (broken !== undefined) throw broken.error;
+    if (over) return;
+  }
+  // Interrupted tasks end some servers' streams (§11.7); in any other state more was to come.
+  if (state === undefined || stateKinds[state] === "active") {
+    throw new A2AError("ConnectionLost", "The stream ended before its task did");
+  }
+}
+
+/**
+ * The events of an answer, until the protocol says that the stream is over. Throws `ConnectionLost` where it ends
+ * sooner, with the wait that the server asked for.
+ */
+export function streamItems(
+  exchange: Exchange,
+  operation: StreamName,
+  decode: (sse: ServerSentEvent) => StreamResponse,
+): AsyncIterable<readonly StreamItem[]> {
+  return {
+    [Symbol.asyncIterator]() {
+      const batches = read(exchange, operation, decode);
+      return {
+        async next() {
+          try {
+            return await batches.next();
+          } catch (thrown) {
+            exchange.close();
+            const retryAfter = exchange.retryAfter();
+            if (retryAfter === undefined || !(thrown instanceof A2AError) || thrown.code !== "ConnectionLost")
+              throw thrown;
+            throw new A2AError(thrown.code, thrown.message, { retryAfter, cause: thrown.cause });
+          }
+        },
+        async return() {
+          // Also where the generator never began and has nothing to clean up.
+          exchange.close();
+          await batches.return();
+          return { done: true, value: undefined };
+        },
+      };
+    },
+  };
+}
+
+/** Text of an event as JSON. Throws `InvalidResponse`. */
+export function eventJson(sse: ServerSentEvent): unknown {
+  try {
+    return JSON.parse(sse.data) as unknown;
+  } catch {
+    throw new A2AError("InvalidResponse", `An event of the stream is no JSON: ${excerpt(sse.data)}`);
+  }
+}

@@ -1,0 +1,13 @@
+import type { AgentInterface } from "../../model/index.ts";
+import type { AgentService } from "../../protocol/index.ts";
+import type { ClientHost } from "./exchange.ts";
+
+/** A binding as a client sees it: what it is called on a card, and how an interface of it is talked to. */
+export interface ClientBinding {
+  /** As a card's `protocolBinding` names it (A2A 1.0 §4.4.6). */
+  readonly name: string;
+  /** Versions that it speaks, `Major.Minor`, the preferred first. */
+  readonly versions: readonly string[];
+  /** Opens no connection: that waits for the first call. `version` is one of `versions`. */
+  open(target: AgentInterface, version: string, host: ClientHost): AgentService;
+}

@@ -1,0 +1,236 @@
+import type { Clock, Logger } from "../../base/index.ts";
+import { A2AError } from "../../model/index.ts";
+import type { CallContext, OperationName } from "../../protocol/index.ts";
+import { SseParser, type ServerSentEvent } from "../sse/read.ts";
+
+/** One HTTP exchange of a client: its limits, its abort, and what went wrong in words of ours. */
+
+/** What a request may ask of `fetch`: small enough that a guarded fetch or a test double satisfies it too. */
+export interface FetchInit {
+  readonly method: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+  readonly signal: AbortSignal;
+  /** Never followed: a redirect would carry credentials and messages to an address that nobody chose. */
+  readonly redirect: "manual" | "follow";
+}
+
+export type FetchLike = (url: string, init: FetchInit) => Promise<Response>;
+
+/** What credentials are asked for: the operation, or the card itself. */
+export interface HeadersRequest {
+  readonly url: string;
+  readonly operation: OperationName | "AgentCard";
+}
+
+/** Headers of every request, or a function that is asked before each one, so that a token can be renewed. */
+export type HeadersSource =
+  | Readonly<Record<string, string>>
+  | ((request: HeadersRequest) => Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>>);
+
+export interface ClientLimits {
+  /** Longest wait for the head of an answer, in milliseconds. A send that waits for its task has none. */
+  readonly connectTimeout: number | false;
+  /** Longest silence within an answer, in milliseconds. */
+  readonly idleTimeout: number | false;
+  /** Longest answer, in bytes. */
+  readonly maxResponseBytes: number;
+  /** Longest event of a stream, in characters. */
+  readonly maxEventChars: number;
+}
+
+/** What the bindings of a client are given. */
+export interface ClientHost {
+  readonly fetch: FetchLike;
+  readonly headers: HeadersSource;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly limits: ClientLimits;
+}
+
+export interface ExchangeRequest {
+  readonly operation: OperationName | "AgentCard";
+  readonly method: string;
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+  readonly redirect?: "follow";
+  /** Whether the head of the answer may take as long as the task does. */
+  readonly waits?: boolean;
+}
+
+export interface Exchange {
+  readonly status: number;
+  header(name: string): string | undefined;
+  /** Media type in lower case, without parameters; `""` when there is none. */
+  readonly mediaType: string;
+  /** The whole body. */
+  text(): Promise<string>;
+  /** The events of an event stream, those of one piece together. */
+  events(): AsyncGenerator<readonly ServerSentEvent[], void, void>;
+  /** When the event stream wants its reader back after a break, in seconds. */
+  retryAfter(): number | undefined;
+  /** Lets go of the connection. May be called at any time, and more than once. */
+  close(): void;
+}
+
+/** Why a signal fired, as an error of ours: a caller's abort is `Aborted`, a caller's time limit `Timeout`. */
+export function abortError(signal: AbortSignal): A2AError {
+  const reason: unknown = signal.reason;
+  if (reason instanceof A2AError) return reason;
+  const timeout = reason instanceof Error && reason.name === "TimeoutError";
+  return timeout
+    ? new A2AError("Timeout", "The call took longer than its signal allows", { cause: reason })
+    : new A2AError("Aborted", "The call was aborted", { cause: reason });
+}
+
+/** Service parameters as headers (A2A 1.0 §9.2, §11.2), under whatever the caller adds. */
+export async function requestHeaders(
+  host: ClientHost,
+  request: HeadersRequest,
+  context: Pick<CallContext, "version" | "extensions" | "after" | "trace" | "outgoing">,
+): Promise<Record<string, string>> {
+  const source = typeof host.headers === "function" ? await host.headers(request) : host.headers;
+  const headers: Record<string, string> = {};
+  for (const [name, value] of [...Object.entries(source), ...Object.entries(context.outgoing?.headers ?? {})]) {
+    headers[name.toLowerCase()] = value;
+  }
+  headers["a2a-version"] = context.version;
+  const asked = headers["a2a-extensions"];
+  const extensions = asked === undefined ? context.extensions : [asked, ...context.extensions];
+  if (extensions.length > 0) headers["a2a-extensions"] = extensions.join(",");
+  if (context.after !== undefined) headers["last-event-id"] = String(context.after);
+  if (context.trace !== undefined) headers["traceparent"] = context.trace;
+  return headers;
+}
+
+/** Sends a request and waits for the head of its answer. Throws `ConnectionFailed`, `Timeout` or `Aborted`. */
+export async function exchange(
+  host: ClientHost,
+  request: ExchangeRequest,
+  context: Pick<CallContext, "signal" | "outgoing">,
+): Promise<Exchange> {
+  const { clock, limits } = host;
+  const outer = context.signal;
+  if (outer?.aborted) throw abortError(outer);
+  const controller = new AbortController();
+  const signal = controller.signal;
+  let reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
+  let fail!: (error: A2AError) => void;
+  // Some fetches ignore their signal, so the wait for the head races this promise, and an abort cancels the reader.
+  const failed = new Promise<never>((_, reject) => (fail = reject));
+  failed.catch(() => undefined);
+  const abort = (error: A2AError): void => {
+    controller.abort(error);
+    fail(error);
+    reader?.cancel().catch(() => undefined);
+  };
+  const onAbort = (): void => abort(abortError(outer as AbortSignal));
+  outer?.addEventListener("abort", onAbort, { once: true });
+  const release = (): void => outer?.removeEventListener("abort", onAbort);
+
+  async function within<T>(work: Promise<T>, limit: number | false, what: string): Promise<T> {
+    const disarm =
+      limit === false
+        ? undefined
+        : clock.after(limit, () => abort(new A2AError("Timeout", `${what} within ${limit} ms`)));
+    try {
+      return await work;
+    } finally {
+      disarm?.();
+    }
+  }
+
+  let response: Response;
+  try {
+    const connect = request.waits ? false : limits.connectTimeout;
+    const sent = host.fetch(request.url, {
+      method: request.method,
+      headers: request.headers,
+      ...(request.body === undefined ? undefined : { body: request.body }),
+      signal,
+      redirect: request.redirect ?? "manual",
+    });
+    sent.then(
+      (late) => signal.aborted && void late.body?.cancel().catch(() => undefined),
+      () => undefined,
+    );
+    response = await within(
+      Promise.race([sent, failed]),
+      context.outgoing?.connectTimeout ?? connect,
+      `No answer from ${request.url}`,
+    );
+  } catch (thrown) {
+    release();
+    if (thrown instanceof A2AError) throw thrown;
+    if (signal.aborted) throw abortError(signal);
+    throw new A2AError("ConnectionFailed", `No answer from ${request.url}: ${reasonOf(thrown)}`, { cause: thrown });
+  }
+
+  const idle = context.outgoing?.idleTimeout ?? limits.idleTimeout;
+  const close = (): void => {
+    release();
+    const left = reader === undefined ? response.body?.cancel() : reader.cancel();
+    left?.catch(() => undefined);
+    controller.abort();
+  };
+
+  /** The body in pieces of text. A break is `ConnectionLost`. */
+  async function* pieces(limit: number): AsyncGenerator<string, void, void> {
+    if (response.body === null) return;
+    const decoder = new TextDecoder();
+    reader = response.body.getReader();
+    let size = 0;
+    try {
+      for (;;) {
+        const { done, value } = await within(reader.read(), idle, `Nothing more from ${request.url}`);
+        if (signal.aborted) throw abortError(signal);
+        if (done) break;
+        size += value.byteLength;
+        if (size > limit) {
+          throw new A2AError(
+            "InvalidResponse",
+            `The answer of ${request.url} is longer than the limit of ${limit} bytes`,
+          );
+        }
+        yield decoder.decode(value, { stream: true });
+      }
+    } catch (thrown) {
+      if (thrown instanceof A2AError) throw thrown;
+      throw signal.aborted
+        ? abortError(signal)
+        : new A2AError("ConnectionLost", `The answer of ${request.url} broke off: ${reasonOf(thrown)}`, {
+            cause: thrown,
+          });
+    } finally {
+      close();
+    }
+  }
+
+  const parser = new SseParser(limits.maxEventChars);
+  return {
+    status: response.status,
+    header: (name) => response.headers.get(name) ?? undefined,
+    mediaType: (response.headers.get("content-type") ?? "").split(";", 1)[0]!.trim().toLowerCase(),
+    async text() {
+      let text = "";
+      for await (const piece of pieces(limits.maxResponseBytes)) text += piece;
+      return text;
+    },
+    async *events() {
+      for await (const piece of pieces(Infinity)) {
+        const events = parser.push(piece);
+        if (events.length > 0) yield events;
+      }
+    },
+    retryAfter: () => (parser.retry === undefined ? undefined : parser.retry / 1000),
+    close,
+  };
+}
+
+/** What a runtime says of a failed connection; the cause often knows more than the error. */
+function reasonOf(thrown: unknown): string {
+  if (!(thrown instanceof Error)) return String(thrown);
+  const { cause } = thrown;
+  return cause instanceof Error && cause.message !== "" ? cause.message : thrown.message;
+}

@@ -1,0 +1,109 @@
+import { A2AError, type AgentInterface } from "../../model/index.ts";
+import type {
+  AgentService,
+  CallContext,
+  OperationName,
+  Operations,
+  StreamName,
+  StreamOperations,
+  UnaryName,
+  UnaryOperations,
+} from "../../protocol/index.ts";
+import type { Codec } from "../../wire/codec.ts";
+import {
+  activatedExtensions,
+  eventJson,
+  isObject,
+  parseJson,
+  refusal,
+  strangeAnswer,
+  streamItems,
+} from "../http/answer.ts";
+import type { ClientBinding } from "../http/binding.ts";
+import { type ClientHost, exchange, type Exchange, requestHeaders } from "../http/exchange.ts";
+
+/** JSON-RPC as a client speaks it (A2A 1.0 §9). */
+export function jsonRpcBinding(codecs: readonly Codec[]): ClientBinding {
+  return {
+    name: "JSONRPC",
+    versions: codecs.map((codec) => codec.version),
+    open(target, version, host) {
+      return jsonRpcService(codecs.find((codec) => codec.version === version) as Codec, target, host);
+    },
+  };
+}
+
+function jsonRpcService(codec: Codec, { url }: AgentInterface, host: ClientHost): AgentService {
+  let last = 0;
+
+  async function send<Name extends OperationName>(
+    operation: Name,
+    request: Operations[Name]["request"],
+    context: CallContext,
+    accept: string,
+    waits: boolean,
+  ): Promise<{ id: number; answer: Exchange }> {
+    const id = ++last;
+    const headers = await requestHeaders(host, { url, operation }, { ...context, version: codec.version });
+    const params = codec.encodeRequest(operation, request);
+    const body = JSON.stringify({ jsonrpc: "2.0", id, method: codec.jsonrpc.method(operation), params });
+    headers["content-type"] = "application/json";
+    headers["accept"] = accept;
+    return { id, answer: await exchange(host, { operation, method: "POST", url, headers, body, waits }, context) };
+  }
+
+  /** The result of a JSON-RPC response; throws its error. */
+  function resultOf(value: unknown, id: number): unknown {
+    if (isObject(value) && isObject(value["error"])) throw codec.jsonrpc.decodeError(value["error"]);
+    if (!isObject(value) || !("result" in value)) {
+      throw new A2AError("InvalidResponse", `${url} gave no JSON-RPC response`);
+    }
+    if (value["id"] !== id) {
+      throw new A2AError(
+        "InvalidResponse",
+        `${url} answered request ${JSON.stringify(value["id"])} where ${id} was asked`,
+      );
+    }
+    return value["result"];
+  }
+
+  async function wholeResult(answer: Exchange, id: number): Promise<unknown> {
+    const text = await answer.text();
+    const value = parseJson(answer, text);
+    const known = isObject(value) && (isObject(value["error"]) || "result" in value);
+    if (answer.status === 200 && known) return resultOf(value, id);
+    if (answer.status === 200) throw strangeAnswer(answer, url, text);
+    const decoded = known && isObject(value["error"]) ? codec.jsonrpc.decodeError(value["error"]) : undefined;
+    throw refusal(answer, host.clock, url, text, decoded);
+  }
+
+  return {
+    async call<Name extends UnaryName>(
+      operation: Name,
+      request: UnaryOperations[Name]["request"],
+      context: CallContext,
+    ) {
+      const { id, answer } = await send(operation, request, context, "application/json", operation === "SendMessage");
+      const value = codec.decodeResponse<Name>(operation, await wholeResult(answer, id));
+      return { value, ...activatedExtensions(answer) };
+    },
+    async stream<Name extends StreamName>(
+      operation: Name,
+      request: StreamOperations[Name]["request"],
+      context: CallContext,
+    ) {
+      const { id, answer } = await send(operation, request, context, "text/event-stream, application/json", false);
+      if (answer.status === 200 && answer.mediaType === "text/event-stream") {
+        const batches = streamItems(answer, operation, (sse) => codec.decodeEvent(resultOf(eventJson(sse), id)));
+        return { batches, ...activatedExtensions(answer) };
+      }
+      // An error; or the one event of a server that saw no need for a stream.
+      const event = codec.decodeEvent(await wholeResult(answer, id));
+      return { batches: single([{ event }]), ...activatedExtensions(answer) };
+    },
+  };
+}
+
+async function* single<T>(value: T): AsyncGenerator<T, void, void> {
+  yield value;
+}

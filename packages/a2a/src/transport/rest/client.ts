@@ -1,0 +1,140 @@
+import type { AgentInterface } from "../../model/index.ts";
+import type {
+  AgentService,
+  CallContext,
+  OperationName,
+  Operations,
+  StreamName,
+  StreamOperations,
+  UnaryName,
+  UnaryOperations,
+} from "../../protocol/index.ts";
+import type { Codec, RestRoute } from "../../wire/codec.ts";
+import {
+  activatedExtensions,
+  eventJson,
+  isObject,
+  parseJson,
+  refusal,
+  strangeAnswer,
+  streamItems,
+} from "../http/answer.ts";
+import type { ClientBinding } from "../http/binding.ts";
+import { type ClientHost, exchange, type Exchange, requestHeaders } from "../http/exchange.ts";
+
+/** HTTP+JSON as a client speaks it (A2A 1.0 §11). */
+export function restBinding(codecs: readonly Codec[]): ClientBinding {
+  return {
+    name: "HTTP+JSON",
+    versions: codecs.map((codec) => codec.version),
+    open(target, version, host) {
+      return restService(codecs.find((codec) => codec.version === version) as Codec, target, host);
+    },
+  };
+}
+
+/** A request as a path, its query, and what is left for a body. */
+function fill(
+  route: RestRoute,
+  value: Readonly<Record<string, unknown>>,
+): { path: string; rest: Record<string, unknown> } {
+  const { tenant, ...fields } = value;
+  const rest: Record<string, unknown> = fields;
+  const path = route.path.replace(/\{(\w+)\}/g, (_, name: string) => {
+    const field = rest[name];
+    delete rest[name];
+    return encodeURIComponent(String(field));
+  });
+  return { path: typeof tenant === "string" ? `/${encodeURIComponent(tenant)}${path}` : path, rest };
+}
+
+/** A2A 1.0 §11.5. */
+function query(fields: Readonly<Record<string, unknown>>): string {
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(fields)) {
+    for (const one of Array.isArray(value) ? value : [value]) if (one !== undefined) search.append(name, String(one));
+  }
+  const text = search.toString();
+  return text === "" ? "" : `?${text}`;
+}
+
+function restService(codec: Codec, target: AgentInterface, host: ClientHost): AgentService {
+  const base = target.url.replace(/\/+$/, "");
+  /** The second method of a route, once a server has shown that it wants that one. */
+  const switched = new Set<OperationName>();
+
+  async function send<Name extends OperationName>(
+    operation: Name,
+    request: Operations[Name]["request"],
+    context: CallContext,
+    accept: string,
+    waits: boolean,
+  ): Promise<{ url: string; answer: Exchange }> {
+    const route = codec.rest.routes.find((one) => one.operation === operation) as RestRoute;
+    const { path, rest } = fill(route, codec.encodeRequest(operation, request) as Record<string, unknown>);
+    const url = route.body ? base + path : base + path + query(rest);
+    const method = route.methods[switched.has(operation) ? 1 : 0] as string;
+    const headers = await requestHeaders(host, { url, operation }, { ...context, version: codec.version });
+    headers["accept"] = accept;
+    if (route.body) headers["content-type"] = codec.rest.mediaType;
+    const body = route.body ? { body: JSON.stringify(rest) } : {};
+    const answer = await exchange(host, { operation, method, url, headers, waits, ...body }, context);
+    return { url, answer };
+  }
+
+  async function refused(answer: Exchange, url: string, text: string): Promise<Error> {
+    const value = parseJson(answer, text);
+    // A stranger's page is JSON too, sometimes: an error of the protocol says so.
+    const known = isObject(value) && (isObject(value["error"]) || "message" in value);
+    return refusal(answer, host.clock, url, text, known ? codec.rest.decodeError(answer.status, value) : undefined);
+  }
+
+  return {
+    async call<Name extends UnaryName>(
+      operation: Name,
+      request: UnaryOperations[Name]["request"],
+      context: CallContext,
+    ) {
+      const { url, answer } = await send(
+        operation,
+        request,
+        context,
+        `${codec.rest.mediaType}, application/json`,
+        operation === "SendMessage",
+      );
+      const text = await answer.text();
+      if (answer.status < 200 || answer.status > 299) throw await refused(answer, url, text);
+      const json = text === "" ? {} : parseJson(answer, text);
+      if (json === undefined) throw strangeAnswer(answer, url, text);
+      const value = codec.decodeResponse<Name>(operation, json);
+      return { value, ...activatedExtensions(answer) };
+    },
+    async stream<Name extends StreamName>(
+      operation: Name,
+      request: StreamOperations[Name]["request"],
+      context: CallContext,
+    ) {
+      const open = async () => send(operation, request, context, "text/event-stream", false);
+      let { url, answer } = await open();
+      const route = codec.rest.routes.find((one) => one.operation === operation) as RestRoute;
+      // The proto and the text disagree on the method of a subscription, and peers on which of them they serve.
+      const unrouted = answer.status === 405 || (answer.status === 404 && !/[/+]json$/.test(answer.mediaType));
+      if (unrouted && route.methods.length > 1 && !switched.has(operation)) {
+        answer.close();
+        switched.add(operation);
+        ({ url, answer } = await open());
+      }
+      if (answer.status !== 200) throw await refused(answer, url, await answer.text());
+      if (answer.mediaType !== "text/event-stream") throw strangeAnswer(answer, url, await answer.text());
+      const batches = streamItems(answer, operation, (sse) => {
+        const value = eventJson(sse);
+        if (isObject(value) && isObject(value["error"])) {
+          const { code } = value["error"];
+          throw codec.rest.decodeError(typeof code === "number" ? code : 500, value);
+        }
+        return codec.decodeEvent(value);
+      });
+      return { batches, ...activatedExtensions(answer) };
+    },
+  };
+}
