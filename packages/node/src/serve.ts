@@ -4,10 +4,11 @@ import {
   createHandler,
   silentLogger,
   type Agent,
+  type AgentMount,
   type Handler,
   type HandlerOptions,
   type Logger,
-  type Mount,
+  type ServedAgent,
 } from "@parley/a2a";
 import type { UniversalHandler } from "@parley/a2a/protocol";
 import type { Store } from "@parley/a2a/store";
@@ -54,6 +55,8 @@ export interface Server {
   /** Where it listens: `http://127.0.0.1:4000`. */
   readonly url: string;
   readonly port: number;
+  /** What is served, with the addresses that the cards say. */
+  readonly agents: readonly ServedAgent[];
   /**
    * Stops: takes no new connections, lets calls and turns finish within the grace, then ends the streams that are left, so
    * that their clients go on elsewhere. Always comes to an end; called again it gives the same promise.
@@ -76,7 +79,7 @@ const httpOptions = {
  * Serves one agent at the root, or several by path and by tenant, over JSON-RPC and REST on one port.
  * Rejects where an option is missing or wrong, and where the port cannot be had.
  */
-export async function serve(agents: Agent | readonly Mount[], options: ServeOptions = {}): Promise<Server> {
+export async function serve(agents: Agent | AgentMount | readonly AgentMount[], options: ServeOptions = {}): Promise<Server> {
   const { host = "127.0.0.1", port: wanted = 4000, logger = silentLogger, tls, signals = true } = options;
   const address = await addressOf(host);
   if (!isLoopback(address)) refuseOpenDoor(host, options);
@@ -118,6 +121,7 @@ export async function serve(agents: Agent | readonly Mount[], options: ServeOpti
   return {
     url: urlOf(host, port, tls !== undefined),
     port,
+    agents: handler.agents,
     close: ({ grace = options.grace ?? defaultGrace } = {}) => close(grace),
   };
 }

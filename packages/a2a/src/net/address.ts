@@ -91,15 +91,16 @@ function parseV6(text: string): Bytes | undefined {
   // A zone says by which interface, not where to.
   const [head = "", tail, ...more] = (text.split("%")[0] ?? "").split("::");
   if (more.length > 0) return undefined;
-  const before = groups(head);
-  const after = tail === undefined ? [] : groups(tail);
+  const before = groups(head, tail === undefined);
+  const after = groups(tail ?? "", true);
   if (before === undefined || after === undefined) return undefined;
   const missing = 16 - before.length - after.length;
   if (tail === undefined ? missing !== 0 : missing < 2) return undefined;
   return [...before, ...new Array<number>(missing).fill(0), ...after];
 }
 
-function groups(text: string): Bytes | undefined {
+/** Groups of four digits; at the end of an address the last two may be an IPv4 address. */
+function groups(text: string, atEnd: boolean): Bytes | undefined {
   if (text === "") return [];
   const bytes: number[] = [];
   const parts = text.split(":");
@@ -108,7 +109,7 @@ function groups(text: string): Bytes | undefined {
       const group = parseInt(part, 16);
       bytes.push(group >> 8, group & 0xff);
     } else {
-      const last = index === parts.length - 1 ? parseV4(part) : undefined;
+      const last = atEnd && index === parts.length - 1 ? parseV4(part) : undefined;
       if (last === undefined) return undefined;
       bytes.push(...last);
     }

@@ -1,0 +1,140 @@
+import fc from "fast-check";
+import ipaddr from "ipaddr.js";
+import { describe, expect, it } from "vitest";
+import { addressKind } from "../../src/net/address.ts";
+
+describe("addressKind", () => {
+  it.each([
+    ["8.8.8.8", "global"],
+    ["1.1.1.1", "global"],
+    ["0.0.0.0", "unspecified"],
+    ["0.1.2.3", "unspecified"],
+    ["10.0.0.1", "private"],
+    ["100.63.255.255", "global"],
+    ["100.64.0.0", "private"],
+    ["100.100.100.200", "private"],
+    ["100.127.255.255", "private"],
+    ["100.128.0.0", "global"],
+    ["127.0.0.1", "loopback"],
+    ["127.255.255.254", "loopback"],
+    ["168.63.129.16", "link-local"],
+    ["168.63.129.17", "global"],
+    ["169.254.169.254", "link-local"],
+    ["172.15.255.255", "global"],
+    ["172.16.0.0", "private"],
+    ["172.31.255.255", "private"],
+    ["172.32.0.0", "global"],
+    ["192.0.0.192", "reserved"],
+    ["192.0.2.1", "documentation"],
+    ["192.88.99.1", "reserved"],
+    ["192.168.1.1", "private"],
+    ["198.17.255.255", "global"],
+    ["198.18.0.1", "reserved"],
+    ["198.19.255.255", "reserved"],
+    ["198.51.100.7", "documentation"],
+    ["203.0.113.7", "documentation"],
+    ["224.0.0.1", "multicast"],
+    ["239.255.255.255", "multicast"],
+    ["240.0.0.1", "reserved"],
+    ["255.255.255.255", "reserved"],
+  ])("knows what IPv4 %s is for: %s", (address, kind) => {
+    expect(addressKind(address)).toBe(kind);
+  });
+
+  it.each([
+    ["2606:4700:4700::1111", "global"],
+    ["2a00:1450:4001:81b::200e", "global"],
+    ["::", "unspecified"],
+    ["::1", "loopback"],
+    ["0:0:0:0:0:0:0:1", "loopback"],
+    ["fc00::1", "private"],
+    ["fd00:ec2::254", "private"],
+    ["fe80::1", "link-local"],
+    ["fe80::1%eth0", "link-local"],
+    ["febf::1", "link-local"],
+    ["fec0::1", "private"],
+    ["ff02::1", "multicast"],
+    ["2001:db8::1", "documentation"],
+    ["3fff:fff::1", "documentation"],
+    ["2001:2::1", "reserved"],
+    ["2001:10::1", "reserved"],
+    ["100::1", "reserved"],
+    ["5f00::1", "reserved"],
+    ["4000::1", "reserved"],
+    ["64:ff9b:1::808:808", "reserved"],
+  ])("knows what IPv6 %s is for: %s", (address, kind) => {
+    expect(addressKind(address)).toBe(kind);
+  });
+
+  it.each([
+    ["mapped", "::ffff:127.0.0.1", "loopback"],
+    ["mapped, in hexadecimal", "::ffff:a9fe:a9fe", "link-local"],
+    ["mapped, spelled out", "0:0:0:0:0:ffff:10.0.0.1", "private"],
+    ["mapped and public", "::ffff:8.8.8.8", "global"],
+    ["compatible", "::127.0.0.1", "reserved"],
+    ["compatible and public", "::8.8.8.8", "reserved"],
+    ["NAT64", "64:ff9b::7f00:1", "loopback"],
+    ["NAT64 and public", "64:ff9b::8.8.8.8", "global"],
+    ["6to4", "2002:7f00:1::", "reserved"],
+    ["Teredo", "2001:0:4136:e378:8000:63bf:3fff:fdd2", "reserved"],
+    ["translated", "::ffff:0:127.0.0.1", "reserved"],
+  ])("sees through an embedded IPv4 address: %s", (_name, address, kind) => {
+    expect(addressKind(address)).toBe(kind);
+  });
+
+  it.each([
+    "",
+    "localhost",
+    "1.2.3",
+    "1.2.3.4.5",
+    "256.1.1.1",
+    "1.2.3.-4",
+    "::1::",
+    ":::",
+    "1:2:3:4:5:6:7",
+    "1:2:3:4:5:6:7:8:9",
+    "g::",
+    "12345::",
+    "1.2.3.4::",
+    ":1::",
+    "1:",
+  ])("takes %j for no address", (text) => {
+    expect(addressKind(text)).toBeUndefined();
+  });
+
+  it("lets no IPv4 address pass that an independent list calls special", () => {
+    const byte = fc.integer({ min: 0, max: 255 });
+    fc.assert(
+      fc.property(fc.tuple(byte, byte, byte, byte), (bytes) => {
+        const text = bytes.join(".");
+        return addressKind(text) !== "global" || ["unicast", "as112", "amt"].includes(ipaddr.parse(text).range());
+      }),
+      { numRuns: 5000 },
+    );
+  });
+
+  it("lets no IPv6 address pass that an independent list calls special, in whatever spelling", () => {
+    const heads = [0x2000, 0x2001, 0x2002, 0x3fff, 0x64, 0x100, 0xfc00, 0xfe80, 0xff02, 0];
+    const group = fc.oneof(fc.constantFrom(0, 0xffff, 0xff9b, 0xdb8, 1, 0x7f00), fc.integer({ min: 0, max: 0xffff }));
+    const first = fc.oneof(fc.constantFrom(...heads), fc.integer({ min: 0, max: 0xffff }));
+    fc.assert(
+      fc.property(first, fc.array(group, { minLength: 7, maxLength: 7 }), (head, tail) => {
+        const long = [head, ...tail].map((part) => part.toString(16)).join(":");
+        const short = new URL(`http://[${long}]/`).hostname.slice(1, -1);
+        const kind = addressKind(long);
+        expect(addressKind(short)).toBe(kind);
+        const parsed = ipaddr.parse(long) as ipaddr.IPv6;
+        if (kind !== "global") return;
+        const nat64 = parsed.range() === "rfc6052";
+        const embedded = nat64 || parsed.isIPv4MappedAddress();
+        if (embedded) {
+          const v4 = new ipaddr.IPv4(parsed.toByteArray().slice(12));
+          expect(["unicast", "as112", "amt"]).toContain(v4.range());
+        } else {
+          expect(["unicast", "as112v6", "amt"]).toContain(parsed.range());
+        }
+      }),
+      { numRuns: 5000 },
+    );
+  });
+});

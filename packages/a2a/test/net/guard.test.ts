@@ -1,0 +1,258 @@
+import { createServer, type RequestListener, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterEach, describe, expect, it } from "vitest";
+import { A2AError } from "../../src/model/index.ts";
+import { guardedFetch, type Dialer, type NetPolicy } from "../../src/net/index.ts";
+
+/** A dialer that must not be reached: what is refused is refused before anything is sent. */
+const noDialer: Dialer = {
+  resolve: () => Promise.reject(new Error("was resolved")),
+  fetch: () => Promise.reject(new Error("was called")),
+};
+
+/** Resolves as told, and answers instead of the network. */
+function dialerTo(addresses: readonly string[], called: string[] = []): Dialer {
+  return {
+    resolve: async () => addresses.map((address) => ({ address, family: address.includes(":") ? 6 : 4 })),
+    fetch: async (url, pinned) => {
+      called.push(`${url.href} ${pinned.map(({ address }) => address).join()}`);
+      return new Response("answer");
+    },
+  };
+}
+
+async function errorOf(work: Promise<unknown>): Promise<A2AError> {
+  const error = await work.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  if (!(error instanceof A2AError)) throw new Error(`No A2AError but ${String(error)}`);
+  return error;
+}
+
+const servers: Server[] = [];
+afterEach(() => {
+  for (const server of servers.splice(0)) {
+    server.closeAllConnections();
+    server.close();
+  }
+});
+
+async function serverOn(listener: RequestListener): Promise<string> {
+  const server = createServer(listener);
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+const near: NetPolicy = { allowPrivate: true };
+
+describe("an address is refused", () => {
+  it.each([
+    ["in no known form", "not a url", "no absolute URL"],
+    ["empty", "", "no absolute URL"],
+    ["relative", "/hook", "no absolute URL"],
+    ["of a file", "file:///etc/passwd", "file:"],
+    ["of another protocol", "gopher://example.com:70/", "gopher:"],
+    ["with a user name", "https://user@example.com/", "user name"],
+    ["with a password", "https://:secret@example.com/", "user name or password"],
+    ["of a mail server", "http://example.com:25/", "port 25"],
+    ["of SSH", "https://example.com:22/", "port 22"],
+    ["loopback", "http://127.0.0.1:4000/", "loopback"],
+    ["decimal", "http://2130706433/", "127.0.0.1 is a loopback"],
+    ["octal", "http://0177.0.0.1/", "127.0.0.1 is a loopback"],
+    ["hexadecimal", "http://0x7f000001/", "127.0.0.1 is a loopback"],
+    ["short", "http://127.1/", "127.0.0.1 is a loopback"],
+    ["in full-width digits", "http://１２７.０.０.１/", "127.0.0.1 is a loopback"],
+    ["with the dot of the root", "http://127.0.0.1./", "127.0.0.1 is a loopback"],
+    ["the cloud's", "http://169.254.169.254/latest/meta-data/", "link-local"],
+    ["private", "http://10.1.2.3/", "private"],
+    ["unspecified", "http://0.0.0.0:8080/", "unspecified"],
+    ["IPv6 loopback", "http://[::1]:4000/", "loopback"],
+    ["mapped", "http://[::ffff:127.0.0.1]/", "loopback"],
+    ["of the cloud's, mapped", "http://[::ffff:a9fe:a9fe]/", "link-local"],
+    ["IPv6 private", "http://[fd00::1]/", "private"],
+    ["multicast", "http://[ff02::1]/", "multicast"],
+    ["by the name localhost", "http://localhost:4000/", "inner network"],
+    ["by the name LOCALHOST.", "http://LOCALHOST.:4000/", "inner network"],
+    ["below localhost", "http://a.localhost/", "inner network"],
+    ["below local", "http://printer.local/", "inner network"],
+    ["below internal", "http://metadata.google.internal/", "inner network"],
+    ["below home.arpa", "http://nas.home.arpa/", "inner network"],
+    ["of a single label", "http://redis:6379/", "inner network"],
+  ])("that is %s", async (_name, url, reason) => {
+    for (const dialer of [noDialer, undefined]) {
+      const error = await errorOf(guardedFetch({}, dialer)(url));
+      expect(error.code).toBe("InvalidParams");
+      expect(error.message).toContain(reason);
+    }
+  });
+
+  it("when one of the addresses behind a name is not public", async () => {
+    const called: string[] = [];
+    const fetch = guardedFetch({}, dialerTo(["8.8.8.8", "10.0.0.7"], called));
+    const error = await errorOf(fetch("https://example.com/"));
+    expect(error.code).toBe("InvalidParams");
+    expect(called).toEqual([]);
+  });
+
+  it("without telling the stranger where the name leads; the operator reads it", async () => {
+    const error = await errorOf(guardedFetch({}, dialerTo(["10.0.0.7"]))("https://db.example.com/"));
+    expect(error.message).not.toContain("10.0.0.7");
+    expect((error.cause as Error).message).toContain("10.0.0.7");
+  });
+
+  it("when a name leads to something that is no address", async () => {
+    const error = await errorOf(guardedFetch({}, dialerTo(["nonsense"]))("https://example.com/"));
+    expect(error.code).toBe("InvalidParams");
+  });
+
+  it("by a policy of fewer protocols and ports", async () => {
+    const fetch = guardedFetch({ protocols: ["https:"], ports: [443] }, noDialer);
+    expect((await errorOf(fetch("http://example.com/"))).message).toContain("http:");
+    expect((await errorOf(fetch("https://example.com:8443/"))).message).toContain("port 8443");
+  });
+
+  it("when it is neither loopback, private nor link-local, even where those are allowed", async () => {
+    const error = await errorOf(guardedFetch(near, noDialer)("http://224.0.0.1/"));
+    expect(error.message).toContain("multicast");
+  });
+});
+
+describe("an address passes", () => {
+  it("when all that its name leads to is public, and the call goes to those", async () => {
+    const called: string[] = [];
+    const fetch = guardedFetch({}, dialerTo(["8.8.8.8", "2606:4700::1111"], called));
+    expect(await (await fetch("https://Example.com.:8443/hook?x=1")).text()).toBe("answer");
+    expect(called).toEqual(["https://example.com:8443/hook?x=1 8.8.8.8,2606:4700::1111"]);
+  });
+
+  it("as a public literal, without a look-up", async () => {
+    const called: string[] = [];
+    const dialer = { ...dialerTo([], called), resolve: noDialer.resolve };
+    await guardedFetch({}, dialer)("https://[2606:4700::1111]/");
+    await guardedFetch({}, dialer)("https://8.8.8.8/");
+    expect(called).toEqual(["https://[2606:4700::1111]/ 2606:4700::1111", "https://8.8.8.8/ 8.8.8.8"]);
+  });
+
+  it.each([
+    ["localhost", "http://localhost:25/"],
+    ["LocalHost:4000", "http://localhost:4000/"],
+    ["10.0.0.7", "http://10.0.0.7/"],
+    ["::1", "http://[::1]:4000/"],
+    ["[::1]:4000", "http://[::1]:4000/"],
+    ["hooks.internal:443", "https://hooks.internal/"],
+  ])("when the policy allows %s", async (entry, url) => {
+    const called: string[] = [];
+    await guardedFetch({ allow: [entry] }, dialerTo(["10.0.0.7"], called))(url);
+    expect(called).toHaveLength(1);
+  });
+
+  it("only with the port that the policy allows", async () => {
+    const error = await errorOf(guardedFetch({ allow: ["localhost:4000"] }, noDialer)("http://localhost:4001/"));
+    expect(error.code).toBe("InvalidParams");
+  });
+});
+
+describe("a header is refused", () => {
+  it.each([
+    ["x-token", "secret\r\nx-evil: 1"],
+    ["x-token", "secret\nx-evil: 1"],
+    ["x-token", "a\0b"],
+    ["x-token", "☃"],
+    ["x-evil: 1\r\nx", "a"],
+    ["", "a"],
+    ["Host", "internal"],
+    ["content-length", "0"],
+    ["Transfer-Encoding", "chunked"],
+    ["connection", "upgrade"],
+  ])("%j: %j", async (name, value) => {
+    const fetch = guardedFetch({}, noDialer);
+    const error = await errorOf(fetch("https://example.com/", { headers: { [name]: value } }));
+    expect(error.code).toBe("InvalidParams");
+    expect(error.message).not.toContain("secret");
+  });
+});
+
+describe("a guarded call", () => {
+  it("sends what it is told and gives back the answer", async () => {
+    const url = await serverOn((request, response) => {
+      let body = "";
+      request.on("data", (chunk: Buffer) => (body += chunk.toString()));
+      request.on("end", () => {
+        response.writeHead(201, { "x-seen": `${request.method} ${request.headers["x-token"]}` }).end(body);
+      });
+    });
+    const fetch = guardedFetch(near);
+    const answer = await fetch(url, { method: "POST", headers: { "x-token": "t" }, body: "héllo" });
+    expect([answer.status, answer.headers.get("x-seen"), await answer.text()]).toEqual([201, "POST t", "héllo"]);
+  });
+
+  it("follows no redirect", async () => {
+    let asked = 0;
+    const url = await serverOn((_request, response) => {
+      asked++;
+      response.writeHead(302, { location: "/elsewhere" }).end();
+    });
+    const answer = await guardedFetch(near)(url);
+    expect([answer.status, asked]).toEqual([302, 1]);
+  });
+
+  it("takes no answer that is announced as too large", async () => {
+    const url = await serverOn((_request, response) => response.end("x".repeat(2000)));
+    const error = await errorOf(guardedFetch({ ...near, maxBytes: 1000 })(url));
+    expect(error.code).toBe("InvalidResponse");
+  });
+
+  it("stops reading an answer that becomes too large", async () => {
+    let stopped!: () => void;
+    const gone = new Promise<void>((resolve) => (stopped = resolve));
+    const url = await serverOn((_request, response) => {
+      response.on("close", stopped);
+      const more = (): void => {
+        while (!response.destroyed && response.write("x".repeat(1000)));
+      };
+      response.on("drain", more);
+      more();
+    });
+    const answer = await guardedFetch({ ...near, maxBytes: 100_000 })(url);
+    const error = await errorOf(answer.text());
+    expect([error.code, error.message]).toEqual(["InvalidResponse", "The answer is larger than 100000 bytes"]);
+    await gone;
+  });
+
+  it("ends when its time is over before the answer", async () => {
+    const url = await serverOn(() => {});
+    const error = await errorOf(guardedFetch({ ...near, timeout: 20 })(url));
+    expect(error.code).toBe("Timeout");
+  });
+
+  it("ends when its time is over within the answer", async () => {
+    const url = await serverOn((_request, response) => response.write("half"));
+    const answer = await guardedFetch({ ...near, timeout: 200 })(url);
+    expect((await errorOf(answer.text())).code).toBe("Timeout");
+  });
+
+  it("does not wait for a look-up that never ends", async () => {
+    const dialer: Dialer = { ...noDialer, resolve: () => new Promise(() => {}) };
+    const error = await errorOf(guardedFetch({ timeout: 20 }, dialer)("https://example.com/"));
+    expect(error.code).toBe("Timeout");
+  });
+
+  it("ends when the caller ends it, before it began and after", async () => {
+    const url = await serverOn(() => {});
+    const early = await errorOf(guardedFetch(near)(url, { signal: AbortSignal.abort() }));
+    const controller = new AbortController();
+    const late = errorOf(guardedFetch(near)(url, { signal: controller.signal }));
+    controller.abort();
+    expect([early.code, (await late).code]).toEqual(["Aborted", "Aborted"]);
+  });
+
+  it("says that nobody answered", async () => {
+    const url = await serverOn(() => {});
+    await new Promise((resolve) => servers.splice(0)[0]?.close(resolve));
+    expect((await errorOf(guardedFetch(near)(url))).code).toBe("ConnectionFailed");
+    const dialer: Dialer = { ...noDialer, resolve: async () => [] };
+    expect((await errorOf(guardedFetch({}, dialer)("https://example.com/"))).code).toBe("ConnectionFailed");
+  });
+});
