@@ -29,8 +29,9 @@ const signalCodes: Readonly<Record<Signal, number>> = { SIGINT: 130, SIGTERM: 14
 /** For programs: each event a line of JSON on standard output, everything else on standard error. */
 function jsonProgress(io: Io): Progress {
   return {
-    event: (event) => io.stdout.write(`${jsonLine(event)}\n`),
+    received: (event) => io.stdout.write(`${jsonLine(event)}\n`),
     known() {},
+    show() {},
     note: (text) => io.stderr.write(`${text}\n`),
   };
 }
@@ -69,24 +70,39 @@ export async function follow(
   });
   let answered = false;
   let old: ReadonlyMap<string, number> | undefined = known ? undefined : new Map();
+  /** The first task, where it may still stand in the interruption that this message ends: the next event tells. */
+  let held: StreamResponse | undefined;
   let taskId: string | undefined;
   let state: TaskState | undefined;
+
+  function show(event: StreamResponse): void {
+    progress.show(event);
+    taskId ??= event.task?.id ?? event.statusUpdate?.taskId ?? event.artifactUpdate?.taskId;
+    const now = event.task?.status.state ?? event.statusUpdate?.status.state ?? state;
+    if (now === state || taskId === undefined) return;
+    state = now;
+    const hint = waiting(state, taskId, hints);
+    if (hint !== undefined) progress.note(hint);
+  }
+
   try {
     for await (const event of start(interrupt.signal)) {
       answered = true;
+      held = undefined;
       view.apply(event);
+      progress.received(event);
       if (old === undefined && event.task !== undefined) {
+        taskId = event.task.id;
         old = partCounts(event.task);
         progress.known(event.task);
+        if (isInterrupted(event.task.status.state)) {
+          held = event;
+          continue;
+        }
       }
-      progress.event(event);
-      taskId ??= event.task?.id ?? event.statusUpdate?.taskId ?? event.artifactUpdate?.taskId;
-      const now = event.task?.status.state ?? event.statusUpdate?.status.state ?? state;
-      if (now === state || taskId === undefined) continue;
-      state = now;
-      const hint = waiting(state, taskId, hints);
-      if (hint !== undefined) progress.note(hint);
+      show(event);
     }
+    if (held !== undefined) show(held);
   } catch (error) {
     if (signal === undefined) throw error;
   } finally {

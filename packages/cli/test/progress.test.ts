@@ -106,6 +106,20 @@ describe("a stream on a terminal", () => {
     expect(out).toBe("new\n");
   });
 
+  test("the question that a message answers is not shown again, one that is asked anew is", async () => {
+    const question = { messageId: "q", role: "ROLE_AGENT", parts: [{ text: "Which?" }] } as const;
+    const waits: StreamResponse = {
+      task: { id: "t1", status: { state: "TASK_STATE_INPUT_REQUIRED", message: question } },
+    };
+    const answered = await shown([waits, status("TASK_STATE_WORKING"), status("TASK_STATE_COMPLETED")], {
+      known: true,
+    });
+    expect(answered.both).toBe("● working\n✓ completed\n");
+    const asked = await shown([waits], { known: true });
+    expect(asked.out).toBe("Which?\n");
+    expect(asked.err).toContain("The agent waits for your answer");
+  });
+
   test("a peer that sends no snapshot, or appends to what it never began, is understood", async () => {
     const { code, out } = await shown([chunk("a", "x", true), chunk("a", "y", true), status("TASK_STATE_COMPLETED")]);
     expect({ code, out }).toEqual({ code: 0, out: "xy\n" });

@@ -15,7 +15,10 @@ import { line } from "./text.ts";
 
 /** Shows what happens to a task while it happens. */
 export interface Progress {
-  event(event: StreamResponse): void;
+  /** An event came, as it is. */
+  received(event: StreamResponse): void;
+  /** An event is to be shown. */
+  show(event: StreamResponse): void;
   /** What this task has made so far counts as shown. */
   known(task: Task): void;
   /** Writes a line beside the agent's own output. */
@@ -96,10 +99,11 @@ export function terminalProgress(io: Io): Progress {
 
   return {
     note,
+    received() {},
     known(task) {
       for (const each of task.artifacts ?? []) artifacts.set(each.artifactId, showParts(each.parts));
     },
-    event(event) {
+    show(event) {
       if (event.message !== undefined) return say(event.message);
       if (event.statusUpdate !== undefined) return status(event.statusUpdate.status);
       if (event.artifactUpdate !== undefined) {
