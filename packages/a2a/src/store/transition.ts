@@ -84,20 +84,10 @@ export function decide({ item, records }: ReadItem, head: TaskHead | undefined):
     if (head !== undefined) return "exists";
   } else if (head === undefined) return "missing";
 
-  let next: Mutable<TaskHead> = head ?? newHead(item);
+  const next: Mutable<TaskHead> = { ...(head ?? newHead(item)) };
   if (item.expect !== undefined && item.expect !== next.seq) return "stale";
   if (item.fence !== undefined && item.fence !== next.fence) return "fenced";
 
-  next = { ...next };
-  for (const effect of item.effects ?? []) {
-    if (effect.effect === "lease") {
-      const refusal = changeLease(next, effect);
-      if (refusal !== undefined) return refusal;
-    } else if (effect.effect === "run") {
-      if (effect.run === null) delete next.run;
-      else next.run = Object.freeze({ ...effect.run });
-    }
-  }
   let over = head !== undefined && isTerminal(head.state);
   for (const { record } of records) {
     if (over) return "terminal";
@@ -107,6 +97,15 @@ export function decide({ item, records }: ReadItem, head: TaskHead | undefined):
     next.state = record.state ?? next.state;
     next.statusTime = record.time;
     over = isTerminal(next.state);
+  }
+  for (const effect of item.effects ?? []) {
+    if (effect.effect === "lease") {
+      const refusal = changeLease(next, effect);
+      if (refusal !== undefined) return refusal;
+    } else if (effect.effect === "run") {
+      if (effect.run === null) delete next.run;
+      else next.run = Object.freeze({ ...effect.run });
+    }
   }
   return Object.freeze(next);
 }

@@ -1,0 +1,179 @@
+import type { AppendItem, AppendOutcome, Store, TaskAppend, TaskHead, TaskKey } from "../../store/index.ts";
+import {
+  TaskFold,
+  type Message,
+  type NewRecord,
+  type Task,
+  type TaskArtifactUpdateEvent,
+  type TaskState,
+  type TaskStatusUpdateEvent,
+} from "../../model/index.ts";
+
+/** What the cases of the store contract are told in. */
+
+/** The part of an assertion library that the suites use: vitest's, jest's, or one that you wrote. */
+export interface Expectation {
+  toEqual(expected: unknown): void;
+}
+
+export interface Given {
+  readonly store: Store;
+  /** A store without anything in it. */
+  readonly expect: (actual: unknown) => Expectation;
+  /** Closes a store and opens what it has stored. */
+  readonly reopen?: (store: Store) => Promise<Store>;
+}
+
+export type Case = (given: Given) => Promise<void>;
+export type Cases = Readonly<Record<string, Case>>;
+
+export const alice = { agent: "agent", owner: "alice" } as const;
+export const bob = { agent: "agent", owner: "bob" } as const;
+export const context = "conversation";
+
+export function key(taskId: string, owner: { agent: string; owner: string } = alice): TaskKey {
+  return { ...owner, taskId };
+}
+
+export function userMessage(text: string, messageId = `m-${text}`): Message {
+  return { messageId, role: "ROLE_USER", parts: [{ text }] };
+}
+
+export function agentMessage(text: string): Message {
+  return { messageId: `m-${text}`, role: "ROLE_AGENT", parts: [{ text }] };
+}
+
+const user = { actor: "user", turn: 1, attempt: 1 } as const;
+const agent = { actor: "agent", turn: 1, attempt: 1 } as const;
+
+interface CreateOptions {
+  readonly contextId?: string;
+  readonly time?: number;
+  readonly state?: TaskState;
+  readonly text?: string;
+  readonly owner?: { agent: string; owner: string };
+  readonly metadata?: Task["metadata"];
+}
+
+/** An item that makes a task. */
+export function making(taskId: string, options: CreateOptions = {}): TaskAppend & { readonly create: object } {
+  const { contextId = context, time = 1000, state = "TASK_STATE_SUBMITTED", text = "hello", owner = alice } = options;
+  const task: Task = {
+    id: taskId,
+    contextId,
+    status: { state, timestamp: new Date(time).toISOString() },
+    history: [userMessage(text, `m-${taskId}`)],
+    ...(options.metadata && { metadata: options.metadata }),
+  };
+  const record: NewRecord = { kind: "task", json: JSON.stringify(task), time, state, ...user };
+  return { task: key(taskId, owner), create: { contextId }, records: [record] };
+}
+
+interface StatusOptions {
+  readonly time?: number;
+  readonly text?: string;
+  readonly keep?: boolean;
+  readonly contextId?: string;
+  readonly metadata?: TaskStatusUpdateEvent["metadata"];
+}
+
+export function status(taskId: string, state: TaskState, options: StatusOptions = {}): NewRecord {
+  const { time = 1000, text, keep, contextId = context, metadata } = options;
+  const update: TaskStatusUpdateEvent = {
+    taskId,
+    contextId,
+    status: {
+      state,
+      timestamp: new Date(time).toISOString(),
+      ...(text !== undefined && { message: agentMessage(text) }),
+    },
+    ...(metadata && { metadata }),
+  };
+  return {
+    kind: "statusUpdate",
+    json: JSON.stringify(update),
+    time,
+    state,
+    ...agent,
+    ...(keep !== undefined && { keep }),
+  };
+}
+
+export const working = (taskId: string, options?: StatusOptions): NewRecord =>
+  status(taskId, "TASK_STATE_WORKING", options);
+export const completed = (taskId: string, options?: StatusOptions): NewRecord =>
+  status(taskId, "TASK_STATE_COMPLETED", options);
+
+export function said(text: string, time = 1000): NewRecord {
+  return { kind: "message", json: JSON.stringify(userMessage(text)), time, ...user };
+}
+
+export function chunk(
+  taskId: string,
+  artifactId: string,
+  text: string,
+  options: Pick<TaskArtifactUpdateEvent, "append" | "lastChunk"> & Partial<TaskArtifactUpdateEvent["artifact"]> = {},
+): NewRecord {
+  const { append, lastChunk, ...artifact } = options;
+  const update: TaskArtifactUpdateEvent = {
+    taskId,
+    contextId: context,
+    artifact: { artifactId, parts: [{ text }], ...artifact },
+    ...(append !== undefined && { append }),
+    ...(lastChunk !== undefined && { lastChunk }),
+  };
+  return { kind: "artifactUpdate", json: JSON.stringify(update), time: 1000, ...agent };
+}
+
+/** What became of a single item. */
+export async function append(store: Store, item: AppendItem): Promise<AppendOutcome> {
+  const [outcome] = await store.append([item]);
+  if (outcome === undefined) throw new Error("append gave no outcome for its item");
+  return outcome;
+}
+
+/** `"ok"`, or why not. */
+export function verdicts(outcomes: readonly AppendOutcome[]): readonly string[] {
+  return outcomes.map((outcome) => (outcome.ok ? "ok" : outcome.reason));
+}
+
+export async function headOf(store: Store, task: TaskKey): Promise<TaskHead> {
+  const head = await store.head(task, task.taskId);
+  if (head === undefined) throw new Error(`there is no task ${task.taskId}`);
+  return head;
+}
+
+/** The task that a log means, as `load` has to give it. */
+export function folded(records: readonly NewRecord[], options: { history?: number; artifacts?: boolean } = {}): Task {
+  const fold = new TaskFold();
+  for (const record of records) fold.applyRecord(record);
+  return plain(fold.snapshot(options));
+}
+
+/** As it would arrive over a wire: without prototypes, `undefined` and frozen objects. */
+export function plain<T>(value: T): T {
+  return JSON.parse(JSON.stringify(value)) as T;
+}
+
+/** Tries to change a value; a frozen one does not have to let itself be changed quietly. */
+export function spoil(change: () => void): void {
+  try {
+    change();
+  } catch {
+    // Frozen: as good as copied.
+  }
+}
+
+/** The `code` of what a call rejects with. */
+export async function codeOf(call: () => Promise<unknown>): Promise<unknown> {
+  try {
+    await call();
+    return "resolved";
+  } catch (thrown) {
+    return thrown instanceof Error && "code" in thrown
+      ? thrown.code
+      : thrown instanceof TypeError
+        ? "TypeError"
+        : thrown;
+  }
+}
