@@ -1,13 +1,13 @@
 import type { Clock } from "../../base/index.ts";
 import { invalidParams, type AgentCard } from "../../model/index.ts";
 import type { AgentService, UniversalHandler } from "../../protocol/index.ts";
-import type { Binding, Endpoint } from "./binding.ts";
+import type { Binding, Endpoint, Target } from "./binding.ts";
 import { withCors, type CorsOptions } from "./cors.ts";
 import { cardEndpoint, cardPath, type CardEndpoint, type CardOptions } from "../discovery/handler.ts";
 import { notFound } from "../discovery/errors.ts";
 import { jsonrpcEndpoint } from "../jsonrpc/handler.ts";
 import { restEndpoint } from "../rest/handler.ts";
-import { reservedSegments } from "../rest/routes.ts";
+import { compileRoutes, matchRoute, reservedSegments } from "../rest/routes.ts";
 import { KeepAlive } from "../sse/keep-alive.ts";
 
 export type { CorsOptions };
@@ -52,35 +52,66 @@ export function routeServices(mounts: readonly ServiceMount[], options: RouterOp
     const here = mounts.filter((mount) => mount.path === path);
     const services = new Map(here.map(({ tenant, service }) => [tenant, service]));
     const binding: Binding = { ...options, keepAlive, services };
-    const cards = new Map(
-      here.map(({ tenant, card }) => [
-        tenant === undefined ? cardPath : `/${encodeURIComponent(tenant)}${cardPath}`,
-        cardEndpoint(card, codecs, options),
-      ]),
-    );
+    const cards = new Map(here.map(({ tenant, card }) => [cardPathOf(tenant), cardEndpoint(card, codecs, options)]));
     bases.set(path, { jsonrpc: jsonrpcEndpoint(binding), rest: restEndpoint(binding), cards });
   }
-  const longest = Math.max(...mounts.map((mount) => mount.path.length));
+  const find = baseFinder(bases);
   const handler: UniversalHandler = (request) => {
-    const { url } = request;
-    const mark = url.indexOf("?");
-    const path = mark < 0 ? url : url.slice(0, mark);
-    const query = mark < 0 ? "" : url.slice(mark + 1);
-    // The longest base that the path begins with; cut at its slashes, from where a base can end.
+    const { path, query } = splitUrl(request.url);
+    const found = find(path);
+    if (found === undefined) return notFound(codecs[0]);
+    const { base, rest } = found;
+    if (rest === "" || rest === "/") return base.jsonrpc(request, { path: rest, query });
+    const card = base.cards.get(rest);
+    return card === undefined ? base.rest(request, { path: rest, query }) : card(request, query);
+  };
+  return options.cors === undefined ? handler : withCors(handler, options.cors);
+}
+
+/**
+ * Tells the URLs that `routeServices` has an answer for, whatever the method. Before any look at who asks: what belongs
+ * to another part of an application is none of ours to refuse.
+ */
+export function knownUrls(
+  mounts: readonly ServiceMount[],
+  { codecs }: Pick<Binding, "codecs">,
+): (url: string) => boolean {
+  const tables = codecs.map((codec) => compileRoutes(codec.rest.routes));
+  const bases = new Map(
+    mounts.map(({ path }) => [path, mounts.filter((mount) => mount.path === path).map(({ tenant }) => tenant)]),
+  );
+  const find = baseFinder(bases);
+  return (url) => {
+    const { path } = splitUrl(url);
+    const found = find(path);
+    if (found === undefined) return false;
+    const { base: tenants, rest } = found;
+    if (rest === "" || rest === "/" || tenants.some((tenant) => rest === cardPathOf(tenant))) return true;
+    return tables.some((table) => matchRoute(table, "GET", rest) !== undefined);
+  };
+}
+
+function cardPathOf(tenant: string | undefined): string {
+  return tenant === undefined ? cardPath : `/${encodeURIComponent(tenant)}${cardPath}`;
+}
+
+function splitUrl(url: string): Target {
+  const mark = url.indexOf("?");
+  return mark < 0 ? { path: url, query: "" } : { path: url.slice(0, mark), query: url.slice(mark + 1) };
+}
+
+/** Finds the longest base that a path begins with, and what comes after it: cut at its slashes, from where a base can end. */
+function baseFinder<T>(bases: ReadonlyMap<string, T>): (path: string) => { base: T; rest: string } | undefined {
+  const longest = Math.max(...[...bases.keys()].map((path) => path.length));
+  return (path) => {
     let end = path.length <= longest ? path.length : path.lastIndexOf("/", longest);
     for (; end >= 0; end = path.lastIndexOf("/", end - 1)) {
       const base = bases.get(path.slice(0, end));
-      if (base !== undefined) {
-        const rest = path.slice(end);
-        if (rest === "" || rest === "/") return base.jsonrpc(request, { path: rest, query });
-        const card = base.cards.get(rest);
-        return card === undefined ? base.rest(request, { path: rest, query }) : card(request, query);
-      }
+      if (base !== undefined) return { base, rest: path.slice(end) };
       if (end === 0) break;
     }
-    return notFound(codecs[0]);
+    return undefined;
   };
-  return options.cors === undefined ? handler : withCors(handler, options.cors);
 }
 
 const pathPattern = /^(?:\/[\w\-.~!$&'()*+,;=:@%]+)*$/;
