@@ -1,3 +1,3 @@
 export { serve, type CloseOptions, type ServeOptions, type Server } from "./serve.ts";
 export { nodeListener, type HttpOptions, type NodeListener } from "./http.ts";
-export { nodeDialer } from "./dialer.ts";
+export { nodeDialer, type DialerOptions } from "./dialer.ts";

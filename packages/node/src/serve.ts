@@ -79,7 +79,7 @@ const httpOptions = {
  * Serves one agent at the root, or several by path and by tenant, over JSON-RPC and REST on one port.
  * Rejects where an option is missing or wrong, and where the port cannot be had.
  */
-export async function serve(agents: Agent | AgentMount | readonly AgentMount[], options: ServeOptions = {}): Promise<Server> {
+export async function serve(agents: Agent | readonly AgentMount[], options: ServeOptions = {}): Promise<Server> {
   const { host = "127.0.0.1", port: wanted = 4000, logger = silentLogger, tls, signals = true } = options;
   const address = await addressOf(host);
   if (!isLoopback(address)) refuseOpenDoor(host, options);

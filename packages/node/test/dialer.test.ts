@@ -1,0 +1,148 @@
+import { createServer, type RequestListener, type Server } from "node:http";
+import { createServer as createTlsServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import type { TLSSocket } from "node:tls";
+import { afterEach, describe, expect, it } from "vitest";
+import { A2AError } from "@parley/a2a";
+import { guardedFetch, type Dialer } from "@parley/a2a/net";
+import { nodeDialer } from "../src/dialer.ts";
+import { certificateFor } from "./support/certificate.ts";
+
+const servers: Server[] = [];
+afterEach(() => {
+  for (const server of servers.splice(0)) {
+    server.closeAllConnections();
+    server.close();
+  }
+});
+
+async function portOf(server: Server): Promise<number> {
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return (server.address() as AddressInfo).port;
+}
+
+const toHere: Dialer["resolve"] = async () => [{ address: "127.0.0.1", family: 4 }];
+const sayHost: RequestListener = (request, response) => response.end(request.headers.host);
+const codeOf = (error: unknown): unknown => (error instanceof A2AError ? error.code : error);
+
+describe("the Node dialer", () => {
+  it("connects to the addresses that were checked, whatever the name means by then (DNS rebinding)", async () => {
+    const port = await portOf(createServer(sayHost));
+    const asked: string[] = [];
+    const resolve: Dialer["resolve"] = async (name) => {
+      asked.push(name);
+      // The second answer would be the attacker's.
+      if (asked.length > 1) throw new Error("was resolved again");
+      return toHere(name);
+    };
+    const fetch = guardedFetch({ allowPrivate: true }, nodeDialer({ resolve }));
+    const answer = await fetch(`http://rebinding.example:${port}/`);
+    expect(await answer.text()).toBe(`rebinding.example:${port}`);
+    expect(asked).toEqual(["rebinding.example"]);
+  });
+
+  it("is not reached for a name that leads into this machine", async () => {
+    let reached = false;
+    const port = await portOf(createServer(() => (reached = true)));
+    const fetch = guardedFetch({}, nodeDialer({ resolve: toHere }));
+    const error: unknown = await fetch(`http://rebinding.example:${port}/`).catch((thrown: unknown) => thrown);
+    expect([codeOf(error), reached]).toEqual(["InvalidParams", false]);
+  });
+
+  it("opens a connection of its own for each call", async () => {
+    const server = createServer((_request, response) => response.end("{}"));
+    const port = await portOf(server);
+    let connections = 0;
+    server.on("connection", () => connections++);
+    const fetch = guardedFetch({ allowPrivate: true }, nodeDialer({ resolve: toHere }));
+    for (let call = 0; call < 3; call++) await (await fetch(`http://a.example:${port}/`)).text();
+    expect(connections).toBe(3);
+  });
+
+  it("tries the next address when the first does not answer", async () => {
+    const port = await portOf(createServer(sayHost));
+    const resolve: Dialer["resolve"] = async () => [
+      { address: "::1", family: 6 },
+      { address: "127.0.0.1", family: 4 },
+    ];
+    const answer = await guardedFetch({ allowPrivate: true }, nodeDialer({ resolve }))(`http://a.example:${port}/`);
+    expect(answer.status).toBe(200);
+  });
+
+  it("calls an address without a look-up", async () => {
+    const port = await portOf(createServer(sayHost));
+    const resolve: Dialer["resolve"] = () => Promise.reject(new Error("was resolved"));
+    const answer = await guardedFetch({ allow: ["127.0.0.1"] }, nodeDialer({ resolve }))(`http://127.0.0.1:${port}/`);
+    expect(await answer.text()).toBe(`127.0.0.1:${port}`);
+  });
+
+  it("resolves names as the system does", async () => {
+    const port = await portOf(createServer(sayHost));
+    const answer = await guardedFetch({ allow: ["localhost"] }, nodeDialer())(`http://localhost:${port}/`);
+    expect(await answer.text()).toBe(`localhost:${port}`);
+  });
+
+  it("gives back status, headers and body, and follows no redirect", async () => {
+    const port = await portOf(
+      createServer((_request, response) => {
+        response.setHeader("x-many", ["a", "b"]);
+        response.writeHead(307, { location: "http://127.0.0.1/" }).end("moved");
+      }),
+    );
+    const answer = await guardedFetch({ allowPrivate: true }, nodeDialer())(`http://127.0.0.1:${port}/`);
+    expect([answer.status, answer.headers.get("x-many"), await answer.text()]).toEqual([307, "a, b", "moved"]);
+  });
+
+  it.each([204, 304])("gives back a status %i, which has no body", async (status) => {
+    const port = await portOf(createServer((_request, response) => response.writeHead(status).end()));
+    const answer = await guardedFetch({ allowPrivate: true }, nodeDialer())(`http://127.0.0.1:${port}/`);
+    expect([answer.status, answer.body]).toEqual([status, null]);
+  });
+
+  it("asks for nothing compressed, which could swell", async () => {
+    const port = await portOf(createServer((request, response) => response.end(request.headers["accept-encoding"])));
+    const answer = await guardedFetch({ allowPrivate: true }, nodeDialer())(`http://127.0.0.1:${port}/`);
+    expect(await answer.text()).toBe("identity");
+  });
+
+  it("breaks the connection off when the body is let go of", async () => {
+    let gone!: () => void;
+    const closed = new Promise<void>((resolve) => (gone = resolve));
+    const port = await portOf(
+      createServer((_request, response) => {
+        response.on("close", gone);
+        response.write("half");
+      }),
+    );
+    const answer = await guardedFetch({ allowPrivate: true }, nodeDialer())(`http://127.0.0.1:${port}/`);
+    await answer.body?.cancel();
+    await closed;
+  });
+
+  it("ends with the time of the call, within the answer too", async () => {
+    const port = await portOf(createServer((_request, response) => response.write("half")));
+    const fetch = guardedFetch({ allowPrivate: true, timeout: 200 }, nodeDialer());
+    const answer = await fetch(`http://127.0.0.1:${port}/`);
+    const error: unknown = await answer.text().catch((thrown: unknown) => thrown);
+    expect(codeOf(error)).toBe("Timeout");
+  });
+
+  it("names the host to a TLS server, and takes no certificate but one of that name", async () => {
+    const { cert, key } = await certificateFor("hooks.example");
+    const server = createTlsServer({ cert, key }, (request, response) => {
+      response.end(`${request.headers.host} ${String((request.socket as TLSSocket).servername)}`);
+    });
+    const port = await portOf(server);
+    const fetch = guardedFetch({ allowPrivate: true }, nodeDialer({ resolve: toHere, tls: { ca: cert } }));
+    const answer = await fetch(`https://hooks.example:${port}/`);
+    expect(await answer.text()).toBe(`hooks.example:${port} hooks.example`);
+
+    const wrongName: unknown = await fetch(`https://other.example:${port}/`).catch((thrown: unknown) => thrown);
+    const untrusted: unknown = await guardedFetch(
+      { allowPrivate: true },
+      nodeDialer({ resolve: toHere }),
+    )(`https://hooks.example:${port}/`).catch((thrown: unknown) => thrown);
+    expect([codeOf(wrongName), codeOf(untrusted)]).toEqual(["ConnectionFailed", "ConnectionFailed"]);
+  });
+});
