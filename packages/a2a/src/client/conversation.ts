@@ -1,8 +1,14 @@
-import { isTerminal, type Message, type SendMessageResponse, type StreamResponse, type Task } from "../model/index.ts";
+import {
+  isTerminal,
+  type Message,
+  type SendMessageRequest,
+  type SendMessageResponse,
+  type StreamResponse,
+  type Task,
+} from "../model/index.ts";
 import type { CallOptions, Client } from "./client.ts";
 import { type SendInput, toSendRequest } from "./content.ts";
 import type { EventStream } from "./stream.ts";
-import type { SendMessageRequest } from "../model/index.ts";
 
 export interface ConversationInit {
   /** Goes on with a conversation of earlier. */

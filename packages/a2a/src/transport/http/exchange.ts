@@ -211,7 +211,7 @@ export async function exchange(
   return {
     status: response.status,
     header: (name) => response.headers.get(name) ?? undefined,
-    mediaType: (response.headers.get("content-type") ?? "").split(";", 1)[0]!.trim().toLowerCase(),
+    mediaType: (response.headers.get("content-type") ?? "").replace(/;[^]*/, "").trim().toLowerCase(),
     async text() {
       let text = "";
       for await (const piece of pieces(limits.maxResponseBytes)) text += piece;

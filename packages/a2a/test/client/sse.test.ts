@@ -1,0 +1,127 @@
+import * as fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { SseParser, type ServerSentEvent } from "../../src/transport/sse/read.ts";
+
+/** HTML Living Standard §9.2.6, word by word and slowly: the whole stream at once. */
+function reference(bytes: Uint8Array): ServerSentEvent[] {
+  const text = new TextDecoder().decode(bytes);
+  const lines = text.split(/\r\n|\n|\r/);
+  // The last piece has no line end.
+  lines.pop();
+  const events: ServerSentEvent[] = [];
+  let data = "";
+  let hasData = false;
+  let fields: { event?: string; id?: string } = {};
+  for (const line of lines) {
+    if (line === "") {
+      if (hasData) events.push({ ...fields, data: data.slice(0, -1) });
+      data = "";
+      hasData = false;
+      fields = {};
+      continue;
+    }
+    if (line.startsWith(":")) continue;
+    const [, name, value = ""] = /^([^:]*)(?:: ?([^]*))?$/.exec(line) as unknown as [string, string, string?];
+    if (name === "data") {
+      data += `${value}\n`;
+      hasData = true;
+    } else if (name === "event") fields = { ...fields, event: value };
+    else if (name === "id" && !value.includes("\0")) fields = { ...fields, id: value };
+  }
+  return events;
+}
+
+function inPieces(bytes: Uint8Array, cuts: readonly number[]): ServerSentEvent[] {
+  const parser = new SseParser();
+  const decoder = new TextDecoder();
+  const events: ServerSentEvent[] = [];
+  const places = [...new Set(cuts.map((cut) => cut % (bytes.length + 1)))].sort((a, b) => a - b);
+  let from = 0;
+  for (const to of [...places, bytes.length]) {
+    events.push(...parser.push(decoder.decode(bytes.subarray(from, to), { stream: true })));
+    from = to;
+  }
+  return events;
+}
+
+function parse(text: string): ServerSentEvent[] {
+  return new SseParser().push(text);
+}
+
+const lineEnd = fc.constantFrom("\n", "\r", "\r\n");
+const value = fc.oneof(
+  fc.string({ unit: "grapheme", maxLength: 8 }),
+  fc.constantFrom("", " ", ":", "{}", "\u{1F600}é"),
+);
+const line = fc.oneof(
+  fc
+    .tuple(fc.constantFrom("data", "event", "id", "retry", "", "dat", "data2"), fc.constantFrom(":", ": ", ""), value)
+    .map((all) => all.join("")),
+  fc.constantFrom("data", "id: 1\0", "id"),
+  value,
+);
+const stream = fc
+  .tuple(
+    fc.constantFrom("", "\uFEFF"),
+    fc.array(fc.tuple(fc.oneof(line, fc.constant("")), lineEnd), { maxLength: 30 }),
+    fc.constantFrom("", "data: unfinished"),
+  )
+  .map(([mark, lines, rest]) => new TextEncoder().encode(mark + lines.flat().join("") + rest));
+
+describe("an event stream (HTML Living Standard §9.2)", () => {
+  test("reads the same however its bytes are cut, inside characters and line ends too", () => {
+    fc.assert(
+      fc.property(stream, fc.array(fc.nat(), { maxLength: 40 }), (bytes, cuts) => {
+        expect(inPieces(bytes, cuts)).toEqual(reference(bytes));
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  test("reads the same byte by byte", () => {
+    fc.assert(
+      fc.property(stream, (bytes) => {
+        expect(inPieces(bytes, [...bytes.keys()])).toEqual(reference(bytes));
+      }),
+    );
+  });
+
+  test("joins the lines of data, and takes one space off", () => {
+    expect(parse("data: one\ndata:two\ndata\ndata:  three\n\n")).toEqual([{ data: "one\ntwo\n\n three" }]);
+  });
+
+  test("gives an event its own id and name, and later ones none of them", () => {
+    expect(parse("event: error\nid: 7\ndata: a\n\ndata: b\n\n")).toEqual([
+      { data: "a", id: "7", event: "error" },
+      { data: "b" },
+    ]);
+  });
+
+  test("skips comments, unknown fields, ids with NUL and events without data", () => {
+    expect(parse(": keep-alive\n\nfoo: bar\n\nid: 1\0\ndata: x\n\nid: 9\n\n")).toEqual([{ data: "x" }]);
+  });
+
+  test("keeps the last whole number of retry", () => {
+    const parser = new SseParser();
+    parser.push("retry: 1500\nretry: soon\nretry: 1e3\n");
+    expect(parser.retry).toBe(1500);
+  });
+
+  test("refuses an event over the limit, in one line or many, before it has ended", () => {
+    const long = new SseParser(10);
+    expect(() => long.push("data: 0123456789abcdef")).toThrow(expect.objectContaining({ code: "InvalidResponse" }));
+    const many = new SseParser(30);
+    many.push("data: 0123456789\ndata: 0123456789\n");
+    expect(() => many.push("data: 0123456789\n")).toThrow(expect.objectContaining({ code: "InvalidResponse" }));
+  });
+
+  test("takes a long line in many pieces at the cost of its length", () => {
+    const parser = new SseParser();
+    const piece = "x".repeat(1024);
+    expect(parser.push("data: ")).toEqual([]);
+    // Eight times 2 ** 20 characters: what is searched again for each piece would take minutes.
+    for (let count = 0; count < 8 * 1024; count++) parser.push(piece);
+    const [event] = parser.push("\n\n");
+    expect(event?.data.length).toBe(8 * 2 ** 20);
+  });
+});

@@ -1,0 +1,558 @@
+import { describe, expect, test } from "vitest";
+import { connect, type ConnectOptions } from "../../src/client/index.ts";
+import { A2AError, type AgentCapabilities, type StreamResponse } from "../../src/model/index.ts";
+import {
+  cardOf,
+  chunkEvent,
+  glance,
+  glances,
+  HandClock,
+  jsonRpcAt,
+  replayExtensions,
+  resendExtensions,
+  type RpcCall,
+  rpcServer,
+  soon,
+  statusEvent,
+  taskEvent,
+  taskOf,
+  until,
+} from "./support.ts";
+
+async function agent(
+  script: (call: RpcCall) => void | Promise<void>,
+  capabilities: AgentCapabilities = {},
+  options: ConnectOptions = {},
+) {
+  const server = await rpcServer(script);
+  const card = cardOf([jsonRpcAt(server.url)], { capabilities: { streaming: true, ...capabilities } });
+  return { server, client: await connect(card, { ...soon, ...options }) };
+}
+
+async function failure(stream: AsyncIterable<StreamResponse>): Promise<{ seen: string[]; error: A2AError }> {
+  const seen: string[] = [];
+  try {
+    for await (const event of stream) seen.push(glance(event));
+  } catch (thrown) {
+    expect(thrown).toBeInstanceOf(A2AError);
+    return { seen, error: thrown as A2AError };
+  }
+  throw new Error(`the stream ended well after ${seen.join(", ")}`);
+}
+
+describe("the end of a stream (A2A 1.0 §3.1.2)", () => {
+  test("comes with a terminal state, even where the server leaves the connection open", async () => {
+    const { client } = await agent(({ events }) => {
+      events.send(taskEvent());
+      events.send(chunkEvent("a", false));
+      events.send(statusEvent("TASK_STATE_COMPLETED"));
+      events.send(chunkEvent("late"));
+    });
+    expect(await glances(client.sendStreamingMessage("go"))).toEqual(["task WORKING", "a", "COMPLETED"]);
+  });
+
+  test("comes with a message, and with input-required on a send", async () => {
+    const { client } = await agent(({ number, events }) => {
+      if (number === 1) events.send({ message: { messageId: "m", role: "ROLE_AGENT", parts: [{ text: "hi" }] } });
+      else {
+        events.send(taskEvent());
+        events.send(statusEvent("TASK_STATE_INPUT_REQUIRED"));
+      }
+    });
+    expect(await glances(client.sendStreamingMessage("go"))).toEqual(["message"]);
+    expect(await glances(client.sendStreamingMessage("go"))).toEqual(["task WORKING", "INPUT_REQUIRED"]);
+  });
+
+  test("does not come with the old state of a task that an answer wakes up", async () => {
+    const { client } = await agent(({ events }) => {
+      events.send(taskEvent("TASK_STATE_INPUT_REQUIRED"));
+      events.send(statusEvent("TASK_STATE_WORKING"));
+      events.send(statusEvent("TASK_STATE_COMPLETED"));
+    });
+    expect(await glances(client.sendStreamingMessage("go"))).toEqual(["task INPUT_REQUIRED", "WORKING", "COMPLETED"]);
+  });
+
+  test("comes where a server closes at auth-required, as some do (§11.7)", async () => {
+    const { client, server } = await agent(({ events }) => {
+      events.send(taskEvent());
+      events.send(statusEvent("TASK_STATE_AUTH_REQUIRED"));
+      events.end();
+    });
+    expect(await glances(client.sendStreamingMessage("go"))).toEqual(["task WORKING", "AUTH_REQUIRED"]);
+    expect(server.methods()).toEqual(["SendStreamingMessage"]);
+  });
+
+  test("does not come with input-required on a subscription (§3.1.6)", async () => {
+    const { client } = await agent(({ events }) => {
+      events.send(taskEvent("TASK_STATE_INPUT_REQUIRED"));
+      events.send(statusEvent("TASK_STATE_WORKING"));
+      events.send(statusEvent("TASK_STATE_COMPLETED"));
+    });
+    expect(await glances(client.subscribeToTask("t1"))).toEqual(["task INPUT_REQUIRED", "WORKING", "COMPLETED"]);
+  });
+
+  test("of a finished task is its final state, whatever the peer calls the refusal", async () => {
+    for (const code of [-32004, -32602, -32001]) {
+      const { client } = await agent((call) => {
+        if (call.method === "GetTask") call.answer(taskOf("TASK_STATE_FAILED"));
+        else call.fail(code, "over");
+      });
+      expect(await glances(client.subscribeToTask("t1"))).toEqual(["task FAILED"]);
+    }
+  });
+
+  test("stays an error where the task is not over, or is not there", async () => {
+    const working = await agent((call) => {
+      if (call.method === "GetTask") call.answer(taskOf("TASK_STATE_WORKING"));
+      else call.fail(-32004, "no streams");
+    });
+    expect((await failure(working.client.subscribeToTask("t1"))).error.code).toBe("UnsupportedOperation");
+    const gone = await agent((call) => call.fail(-32001, "none"));
+    expect((await failure(gone.client.subscribeToTask("t1"))).error.code).toBe("TaskNotFound");
+  });
+});
+
+describe("a stream that breaks, where the card promises replay (D4)", () => {
+  const log: StreamResponse[] = [
+    taskEvent(),
+    chunkEvent("a", false),
+    chunkEvent("b"),
+    chunkEvent("c"),
+    statusEvent("TASK_STATE_COMPLETED"),
+  ];
+
+  function replay({ headers, events }: RpcCall, to: number): void {
+    const after = Number(headers["last-event-id"] ?? 0);
+    events.open();
+    for (let seq = after + 1; seq <= Math.min(to, log.length); seq++) events.send(log[seq - 1] as StreamResponse, seq);
+  }
+
+  test.each(["drop", "end"] as const)("goes on after the last event when the connection ends by %s", async (how) => {
+    const { client, server } = await agent((call) => {
+      replay(call, server.calls.length * 2);
+      call.events[how]();
+    }, replayExtensions);
+    const stream = client.sendStreamingMessage("go");
+    expect(await glances(stream)).toEqual(["task WORKING", "a", "b", "c", "COMPLETED"]);
+    expect(stream.seq).toBe(5);
+    expect(server.methods()).toEqual(["SendStreamingMessage", "SubscribeToTask", "SubscribeToTask"]);
+    expect(server.calls.map(({ headers }) => headers["last-event-id"])).toEqual([undefined, "2", "4"]);
+    expect(server.calls[1]?.params).toEqual({ id: "t1" });
+  });
+
+  test("goes on after an event that was cut in the middle", async () => {
+    const { client } = await agent((call) => {
+      if (call.method === "SendStreamingMessage") {
+        replay(call, 2);
+        call.events.raw('id: 3\ndata: {"jsonrpc":"2.0","id":1,"result":{"artifactUp');
+        call.events.drop();
+      } else replay(call, 5);
+    }, replayExtensions);
+    expect(await glances(client.sendStreamingMessage("go"))).toEqual(["task WORKING", "a", "b", "c", "COMPLETED"]);
+  });
+
+  test("never repeats what a server sends twice", async () => {
+    const { client } = await agent((call) => {
+      if (call.method === "SendStreamingMessage") {
+        for (const seq of [1, 2, 2, 1]) call.events.send(log[seq - 1] as StreamResponse, seq);
+        call.events.drop();
+      } else {
+        for (const seq of [2, 3, 3, 4, 2, 5]) call.events.send(log[seq - 1] as StreamResponse, seq);
+      }
+    }, replayExtensions);
+    expect(await glances(client.sendStreamingMessage("go"))).toEqual(["task WORKING", "a", "b", "c", "COMPLETED"]);
+  });
+
+  test("takes the task as it is where the server cannot continue, and goes on from there", async () => {
+    const { client, server } = await agent((call) => {
+      if (call.method === "SendStreamingMessage") {
+        replay(call, 3);
+        call.events.drop();
+      } else if (call.number === 1) {
+        call.events.send(taskEvent("TASK_STATE_WORKING"), 2);
+        call.events.drop();
+      } else replay(call, 5);
+    }, replayExtensions);
+    expect(await glances(client.sendStreamingMessage("go"))).toEqual([
+      "task WORKING",
+      "a",
+      "b",
+      "task WORKING",
+      "b",
+      "c",
+      "COMPLETED",
+    ]);
+    expect(server.calls[2]?.headers["last-event-id"]).toBe("2");
+  });
+
+  test("reads on while a subscription's task is interrupted, since such a server keeps it open", async () => {
+    const { client, server } = await agent((call) => {
+      if (call.number === 1) {
+        call.events.send(taskEvent("TASK_STATE_INPUT_REQUIRED"), 4);
+        call.events.end();
+      } else call.events.send(statusEvent("TASK_STATE_CANCELED"), 5);
+    }, replayExtensions);
+    expect(await glances(client.subscribeToTask("t1"))).toEqual(["task INPUT_REQUIRED", "CANCELED"]);
+    expect(server.calls[1]?.headers["last-event-id"]).toBe("4");
+  });
+
+  test("begins after the place that its caller kept from an earlier stream", async () => {
+    const { client, server } = await agent((call) => replay(call, 5), replayExtensions);
+    expect(await glances(client.subscribeToTask("t1", { after: 3 }))).toEqual(["c", "COMPLETED"]);
+    expect(server.calls[0]?.headers["last-event-id"]).toBe("3");
+  });
+});
+
+describe("a stream that breaks, where nothing is promised", () => {
+  test("goes on with the task as it is by then, and relies on no id", async () => {
+    const { client, server } = await agent((call) => {
+      if (call.method === "SendStreamingMessage") {
+        call.events.send(taskEvent(), 1);
+        call.events.send(chunkEvent("a", false), 1);
+        call.events.send(chunkEvent("b"), 1);
+        call.events.drop();
+      } else {
+        call.events.send(taskEvent("TASK_STATE_WORKING"), 1);
+        call.events.send(statusEvent("TASK_STATE_COMPLETED"), 1);
+      }
+    });
+    const seen = await glances(client.sendStreamingMessage("go"));
+    expect(seen).toEqual(["task WORKING", "a", "b", "task WORKING", "COMPLETED"]);
+    expect(server.calls[1]?.headers["last-event-id"]).toBeUndefined();
+    expect(await glances(client.subscribeToTask("t1", { after: 7 }))).toHaveLength(2);
+    expect(server.calls[2]?.headers["last-event-id"]).toBeUndefined();
+  });
+
+  test.each([-32004, -32602, -32001])("gives the final task where it ended meanwhile (%i)", async (code) => {
+    const { client } = await agent((call) => {
+      if (call.method === "SendStreamingMessage") {
+        call.events.send(taskEvent());
+        call.events.drop();
+      } else if (call.method === "SubscribeToTask") call.fail(code, "over");
+      else call.answer(taskOf("TASK_STATE_COMPLETED"));
+    });
+    expect(await glances(client.sendStreamingMessage("go"))).toEqual(["task WORKING", "task COMPLETED"]);
+  });
+
+  test("ends where the new snapshot is one that a send stops at", async () => {
+    const { client } = await agent((call) => {
+      call.events.send(
+        taskEvent(call.method === "SubscribeToTask" ? "TASK_STATE_INPUT_REQUIRED" : "TASK_STATE_WORKING"),
+      );
+      if (call.method === "SendStreamingMessage") call.events.drop();
+    });
+    expect(await glances(client.sendStreamingMessage("go"))).toEqual(["task WORKING", "task INPUT_REQUIRED"]);
+  });
+
+  test("tells a task that is gone from one that is over", async () => {
+    const { client } = await agent((call) => {
+      if (call.method === "SendStreamingMessage") {
+        call.events.send(taskEvent());
+        call.events.drop();
+      } else call.fail(-32001, "purged");
+    });
+    const { seen, error } = await failure(client.sendStreamingMessage("go"));
+    expect(seen).toEqual(["task WORKING"]);
+    expect(error.code).toBe("TaskNotFound");
+  });
+
+  test("gives up after its tries with ConnectionLost, never with an error of the runtime", async () => {
+    const { client, server } = await agent(
+      (call) => {
+        if (call.method === "SendStreamingMessage") call.events.send(taskEvent());
+        call.events.drop();
+      },
+      {},
+      { reconnect: { attempts: 4, minDelay: 1, maxDelay: 2 }, retry: false },
+    );
+    const { seen, error } = await failure(client.sendStreamingMessage("go"));
+    expect(seen).toEqual(["task WORKING"]);
+    expect(["ConnectionLost", "ConnectionFailed"]).toContain(error.code);
+    expect(server.methods()).toEqual(["SendStreamingMessage", ...Array<string>(3).fill("SubscribeToTask")]);
+  });
+
+  test("reports a stream that closes while its task works as lost, where it may not reconnect", async () => {
+    const { client } = await agent(
+      ({ events }) => {
+        events.send(taskEvent());
+        events.end();
+      },
+      {},
+      { reconnect: false },
+    );
+    const { seen, error } = await failure(client.sendStreamingMessage("go"));
+    expect(seen).toEqual(["task WORKING"]);
+    expect(error.code).toBe("ConnectionLost");
+  });
+
+  test("has as many tries as it needs while each brings something new", async () => {
+    const { client, server } = await agent(
+      (call) => {
+        if (call.number === 9) call.events.send(statusEvent("TASK_STATE_COMPLETED"));
+        else {
+          call.events.send(taskEvent());
+          call.events.send(chunkEvent("x"));
+          call.events.drop();
+        }
+      },
+      {},
+      { reconnect: { attempts: 3, minDelay: 1, maxDelay: 2 } },
+    );
+    await glances(client.subscribeToTask("t1"));
+    expect(server.calls).toHaveLength(9);
+  });
+});
+
+describe("a send whose stream breaks before its first event (D8)", () => {
+  test("is not sent again: nobody knows whether it arrived", async () => {
+    for (const how of ["drop", "end"] as const) {
+      const { client, server } = await agent(({ events }) => {
+        events.open();
+        events[how]();
+      });
+      const { error } = await failure(client.sendStreamingMessage("go"));
+      expect(error.code).toBe("ConnectionLost");
+      expect(server.calls).toHaveLength(1);
+    }
+  });
+
+  test("is sent again under the same messageId where the card promises that it joins the first", async () => {
+    const { client, server } = await agent(({ number, events }) => {
+      if (number < 3) {
+        if (number === 2) events.open();
+        events.drop();
+      } else events.send(taskEvent("TASK_STATE_COMPLETED"));
+    }, resendExtensions);
+    expect(await glances(client.sendStreamingMessage("go"))).toEqual(["task COMPLETED"]);
+    const ids = server.calls.map(({ params }) => (params["message"] as { messageId: string }).messageId);
+    expect(new Set(ids).size).toBe(1);
+    expect(ids).toHaveLength(3);
+  });
+});
+
+describe("errors in the middle of a stream", () => {
+  test("keep their type, and what came before them is delivered", async () => {
+    const { client } = await agent(({ events }) => {
+      events.send(taskEvent());
+      const error = {
+        code: -32603,
+        message: "The agent fell over",
+        data: [
+          {
+            "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+            reason: "INVALID_AGENT_RESPONSE",
+            domain: "a2a-protocol.org",
+          },
+        ],
+      };
+      events.raw(`event: error\ndata: ${JSON.stringify({ jsonrpc: "2.0", id: 1, error })}\n\n`);
+    });
+    const { seen, error } = await failure(client.sendStreamingMessage("go"));
+    expect(seen).toEqual(["task WORKING"]);
+    expect(error).toMatchObject({ code: "InvalidAgentResponse", message: "The agent fell over" });
+  });
+
+  test("that are no JSON, no event or no answer to this request are InvalidResponse", async () => {
+    for (const data of [
+      "<html>",
+      "{}",
+      '{"jsonrpc":"2.0","id":1,"result":{"task":7}}',
+      '{"jsonrpc":"2.0","id":99,"result":{}}',
+    ]) {
+      const { client, server } = await agent(({ events }) => events.raw(`data: ${data}\n\n`));
+      expect((await failure(client.sendStreamingMessage("go"))).error.code).toBe("InvalidResponse");
+      expect(server.calls).toHaveLength(1);
+    }
+  });
+
+  test("one event may be as large as the limit, which can be raised", async () => {
+    const large = "x".repeat(5 * 2 ** 20);
+    const script = ({ events }: RpcCall): void => {
+      events.send(taskEvent());
+      events.send(chunkEvent(large, false));
+      events.send(statusEvent("TASK_STATE_COMPLETED"));
+    };
+    const generous = await agent(script);
+    expect((await glances(generous.client.sendStreamingMessage("go")))[1]).toHaveLength(large.length);
+    const strict = await agent(script, {}, { maxEventChars: 2 ** 20 });
+    const { seen, error } = await failure(strict.client.sendStreamingMessage("go"));
+    expect(seen).toEqual(["task WORKING"]);
+    expect(error.code).toBe("InvalidResponse");
+  });
+});
+
+describe("a server that asks for time", () => {
+  test("is given it: Retry-After, and the retry field of its stream", async () => {
+    const clock = new HandClock();
+    const { client, server } = await agent(
+      (call) => {
+        if (call.method === "SendStreamingMessage") {
+          call.events.raw("retry: 4000\n\n");
+          call.events.send(taskEvent());
+          call.events.drop();
+        } else if (call.number === 1) call.page(503, { "retry-after": "7" }, "");
+        else call.events.send(taskEvent("TASK_STATE_COMPLETED"));
+      },
+      {},
+      { clock, idleTimeout: false, connectTimeout: false },
+    );
+    const seen = glances(client.sendStreamingMessage("go"));
+    await clock.armed(4_000);
+    clock.advance(3_999);
+    expect(server.calls).toHaveLength(1);
+    clock.advance(1);
+    await clock.armed(7_000);
+    expect(server.calls).toHaveLength(2);
+    clock.advance(7_000);
+    expect(await seen).toEqual(["task WORKING", "task COMPLETED"]);
+    expect(clock.waiting).toBe(0);
+  });
+
+  test("is not waited for longer than the caller allows", async () => {
+    const { client } = await agent((call) => {
+      if (call.method === "SendStreamingMessage") {
+        call.events.send(taskEvent());
+        call.events.drop();
+      } else call.page(503, { "retry-after": "86400" }, "");
+    });
+    const { error } = await failure(client.sendStreamingMessage("go"));
+    expect(error).toMatchObject({ code: "Unavailable", retryAfter: 86_400 });
+  });
+});
+
+describe("silence (three separate limits)", () => {
+  test("of a half-open connection is noticed, and the stream goes on over another one", async () => {
+    const clock = new HandClock();
+    const { client, server } = await agent(
+      (call) => {
+        call.events.send(taskEvent(call.number === 2 ? "TASK_STATE_COMPLETED" : "TASK_STATE_WORKING"));
+        if (call.method === "SubscribeToTask" && call.number === 1) call.events.send(chunkEvent("x"));
+      },
+      {},
+      { clock, idleTimeout: 9_000, reconnect: { minDelay: 1, maxDelay: 1 } },
+    );
+    const seen: string[] = [];
+    const reading = (async () => {
+      for await (const event of client.subscribeToTask("t1")) seen.push(glance(event));
+    })();
+    await until(() => seen.length === 2);
+    await clock.armed(9_000);
+    clock.advance(9_000);
+    await until(() => clock.waiting > 0);
+    clock.advance(1);
+    await reading;
+    expect(seen).toEqual(["task WORKING", "x", "task COMPLETED"]);
+    expect(server.calls).toHaveLength(2);
+  });
+
+  test("is broken by a keep-alive comment", async () => {
+    const clock = new HandClock();
+    const { client, server } = await agent(
+      ({ events }) => {
+        events.send(taskEvent());
+      },
+      {},
+      { clock, idleTimeout: 9_000 },
+    );
+    const seen: string[] = [];
+    const reading = (async () => {
+      for await (const event of client.subscribeToTask("t1")) seen.push(glance(event));
+    })();
+    await until(() => seen.length === 1);
+    for (let beat = 0; beat < 5; beat++) {
+      await clock.armed(9_000);
+      clock.advance(6_000);
+      const { response } = server.calls[0] as RpcCall;
+      const before = clock.rearmed;
+      response.write(": keep-alive\n\n");
+      await until(() => clock.rearmed > before);
+    }
+    server.calls[0]?.events.send(statusEvent("TASK_STATE_COMPLETED"));
+    await reading;
+    expect(seen).toEqual(["task WORKING", "COMPLETED"]);
+    expect(server.calls).toHaveLength(1);
+  });
+
+  test("of a server that never answers is Timeout, once the connect limit is over", async () => {
+    const clock = new HandClock();
+    const { client, server } = await agent(() => undefined, {}, { clock, connectTimeout: 5_000 });
+    const failed = failure(client.sendStreamingMessage("go"));
+    await clock.armed(5_000);
+    clock.advance(5_000);
+    expect((await failed).error.code).toBe("Timeout");
+    await until(() => server.calls.length === 1);
+    expect(clock.waiting).toBe(0);
+  });
+
+  test("does not matter to the total limit, which ends a lively stream too", async () => {
+    const clock = new HandClock();
+    const { client } = await agent(({ events }) => events.send(taskEvent()), {}, { clock });
+    const stream = client.sendStreamingMessage("go", { timeout: 77_000 });
+    const failed = failure(stream);
+    await clock.armed(120_000);
+    clock.advance(77_000);
+    const { seen, error } = await failed;
+    expect(seen).toEqual(["task WORKING"]);
+    expect(error.code).toBe("Timeout");
+    expect(clock.waiting).toBe(0);
+  });
+});
+
+describe("letting go of a stream", () => {
+  test("closes the connection when the reader leaves the loop", async () => {
+    let closed = 0;
+    const { client } = await agent(({ events, response }) => {
+      response.on("close", () => closed++);
+      events.send(taskEvent());
+      events.send(chunkEvent("a"));
+    });
+    for await (const event of client.sendStreamingMessage("go")) {
+      expect(glance(event)).toBe("task WORKING");
+      break;
+    }
+    await until(() => closed === 1);
+  });
+
+  test("closes the connection of a stream that was opened and never read", async () => {
+    let closed = 0;
+    const { client } = await agent(({ events, response }) => {
+      response.on("close", () => closed++);
+      events.send(taskEvent());
+    });
+    const stream = client.sendStreamingMessage("go");
+    await stream.opened();
+    await stream.close();
+    await until(() => closed === 1);
+  });
+
+  test.each(["before", "waiting", "reading", "between"] as const)("an abort %s is Aborted, at once", async (when) => {
+    const clock = new HandClock();
+    const controller = new AbortController();
+    const { client, server } = await agent(
+      (call) => {
+        if (when === "waiting") return;
+        call.events.send(taskEvent());
+        if (when === "between") call.events.drop();
+      },
+      {},
+      { clock, idleTimeout: 9_000, reconnect: { minDelay: 500, maxDelay: 500 } },
+    );
+    if (when === "before") controller.abort();
+    const failed = failure(client.sendStreamingMessage("go", { signal: controller.signal }));
+    if (when === "waiting") await until(() => server.calls.length === 1);
+    if (when === "reading") await clock.armed(9_000);
+    // The pause before a reconnection is the only timer left.
+    if (when === "between") await until(() => clock.waiting === 1 && server.calls[0]?.response.destroyed === true);
+    controller.abort();
+    const { error } = await failed;
+    expect(error.code).toBe("Aborted");
+    expect(server.calls).toHaveLength(when === "before" ? 0 : 1);
+    expect(clock.waiting).toBe(0);
+  });
+
+  test("a signal with a time limit is Timeout", async () => {
+    const { client } = await agent(({ events }) => events.send(taskEvent()));
+    const failed = await failure(client.sendStreamingMessage("go", { signal: AbortSignal.timeout(20) }));
+    expect(failed.error.code).toBe("Timeout");
+  });
+});
