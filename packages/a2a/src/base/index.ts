@@ -33,7 +33,8 @@ export const systemClock: Clock = {
   after(ms, run) {
     const timer: unknown = setTimeout(run, ms);
     // Node's timers hold the process open unless told otherwise; other runtimes return a number.
-    if (typeof timer === "object" && timer !== null && "unref" in timer && typeof timer.unref === "function") timer.unref();
+    if (typeof timer === "object" && timer !== null && "unref" in timer && typeof timer.unref === "function")
+      timer.unref();
     return () => clearTimeout(timer as number);
   },
 };
@@ -44,3 +45,6 @@ export interface Ids {
 }
 
 export const randomIds: Ids = { next: () => crypto.randomUUID() };
+
+export { defer } from "./defer.ts";
+export { deferred, type Deferred } from "./deferred.ts";

@@ -1,0 +1,47 @@
+import { ArtifactLedger, type TaskArtifactUpdateEvent } from "../model/index.ts";
+import type { AgentEvent } from "../protocol/index.ts";
+import type { Store, TaskKey } from "../store/index.ts";
+import { agentMistake } from "./records.ts";
+
+type ArtifactEvent = Extract<AgentEvent, { kind: "artifact" }>;
+
+/**
+ * Which artifacts a task has, so that an append to an unknown or closed one is found to be the agent's mistake (D2). What earlier
+ * turns and lost runs made is read from the log when an append first asks for it.
+ */
+export class TaskArtifacts {
+  readonly #store: Store;
+  readonly #task: TaskKey;
+  readonly #mine = new ArtifactLedger();
+  #older: ArtifactLedger | undefined;
+
+  /** `fresh`: the task is being made, there is nothing to read. */
+  constructor(store: Store, task: TaskKey, fresh: boolean) {
+    this.#store = store;
+    this.#task = task;
+    if (fresh) this.#older = new ArtifactLedger();
+  }
+
+  /** Notes an event; throws when it cannot follow. A run that repeats what is stored may append to what it closed the first time. */
+  async note(event: ArtifactEvent, repeating: boolean): Promise<void> {
+    const { artifactId } = event.artifact;
+    if (event.append === true && !repeating) {
+      const closed = this.#mine.isClosed(artifactId) ?? (this.#older ??= await this.#read()).isClosed(artifactId);
+      if (closed === undefined) throw agentMistake(`An append to artifact ${artifactId}, which the task does not have`);
+      if (closed) throw agentMistake(`An append to artifact ${artifactId}, which was complete`);
+    }
+    this.#mine.note({ artifact: event.artifact, lastChunk: event.lastChunk === true });
+  }
+
+  async #read(): Promise<ArtifactLedger> {
+    const ledger = new ArtifactLedger();
+    const { taskId } = this.#task;
+    for (let after = 0; ;) {
+      const page = await this.#store.read(this.#task, taskId, { after, limit: 256, kinds: ["artifactUpdate"] });
+      const last = page?.records.at(-1);
+      if (page === undefined || last === undefined) return ledger;
+      for (const record of page.records) ledger.note(JSON.parse(record.json) as TaskArtifactUpdateEvent);
+      after = last.seq;
+    }
+  }
+}

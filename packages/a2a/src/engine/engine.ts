@@ -1,0 +1,53 @@
+import { A2AError } from "../model/index.ts";
+import type { AgentService } from "../protocol/index.ts";
+import { Committer } from "./committer.ts";
+import { Conversations } from "./conversations.ts";
+import { startKeeper } from "./keeper.ts";
+import { Board } from "./live.ts";
+import { settingsOf, type EngineOptions } from "./options.ts";
+import { Runs } from "./runs.ts";
+import { Sends } from "./sends.ts";
+import { createService } from "./service.ts";
+
+/** The server's heart: what executes agents, keeps their tasks, and answers for them. */
+export interface Engine {
+  /** The service of one agent; throws for an id that was not given. */
+  service(agentId: string): AgentService;
+  /**
+   * Takes nothing new, lets turns go on for `grace` milliseconds (default 0), hands resumable tasks to the next process and
+   * fails the others, then ends what still waits. The store stays open: whoever opened it closes it.
+   */
+  close(options?: { readonly grace?: number }): Promise<void>;
+}
+
+export function createEngine(options: EngineOptions): Engine {
+  const settings = settingsOf(options);
+  const agents = new Map(options.agents.map((hosted) => [hosted.id, hosted]));
+  const committer = new Committer(settings.store);
+  const board = new Board(settings.limits);
+  const conversations = new Conversations(settings, committer);
+  const runs = new Runs({ settings, committer, board, conversations, agents });
+  const sends = new Sends(runs);
+  const stopKeeper = startKeeper(runs);
+  let closing: Promise<void> | undefined;
+
+  const services = new Map(
+    [...agents].map(([id, hosted]) => [id, createService(hosted, runs, sends, () => closing !== undefined)]),
+  );
+
+  async function close(grace: number): Promise<void> {
+    await runs.stop(grace);
+    stopKeeper();
+    // Streams break off without a last event: their clients come back, to whoever runs the task then (D4).
+    board.failAll(new A2AError("Unavailable", "The server is stopping", { retryAfter: 1 }));
+  }
+
+  return {
+    service(agentId) {
+      const service = services.get(agentId);
+      if (service === undefined) throw new Error(`No agent has the id ${agentId}`);
+      return service;
+    },
+    close: ({ grace = 0 } = {}) => (closing ??= close(grace)),
+  };
+}

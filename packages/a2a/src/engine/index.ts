@@ -1,0 +1,9 @@
+export { createEngine, type Engine } from "./engine.ts";
+export type {
+  DedupeOptions,
+  EngineLimits,
+  EngineOptions,
+  HostedAgent,
+  LeaseOptions,
+  RetentionOptions,
+} from "./options.ts";

@@ -1,0 +1,275 @@
+import { A2AError, isTerminal, type NewRecord, type TaskState } from "../model/index.ts";
+import type { AppendOutcome, OnceRecord, Run, TaskAppend, TaskEffect, TaskKey } from "../store/index.ts";
+import type { Committer, Submission } from "./committer.ts";
+import type { Channel } from "./live.ts";
+
+/** Why a run may write no more, without having come to an end itself. */
+export type Loss = "canceled" | "fenced" | "store" | "shutdown";
+
+export interface WriterStart {
+  readonly seq: number;
+  readonly state: TaskState;
+  readonly fence: number;
+  readonly run: Run;
+}
+
+export interface WriterOptions {
+  readonly committer: Committer;
+  readonly channel: Channel;
+  readonly task: TaskKey;
+  readonly contextId: string;
+  /** Where the task stands; absent: it is made by the first records. */
+  readonly start?: WriterStart;
+  /** The lease that making the task takes. */
+  readonly lease: () => TaskEffect;
+  readonly limits: { readonly pendingEvents: number; readonly pendingChars: number };
+  /** The first commit: the task stands. */
+  readonly onBorn: (seq: number) => void;
+  /** The task was made before, under the same idempotency key. */
+  readonly onDuplicate: (once: OnceRecord) => void;
+  /** Nothing more can be written: the task is over or parked (`undefined`), or lost. Called once. */
+  readonly onOver: (loss: Loss | undefined, error: unknown) => void;
+}
+
+/** What `endTurn` found: the turn has ended, or messages came in that want the next one. */
+export type TurnEnd = "ended" | "more";
+
+interface Ending {
+  readonly finish: NewRecord | undefined;
+  readonly resolve: (end: TurnEnd) => void;
+}
+
+/** What is on its way to the store, and where the task stands once it is there. */
+interface Flight {
+  readonly records: readonly NewRecord[];
+  readonly effects: readonly TaskEffect[];
+  readonly chars: number;
+  readonly state: TaskState;
+  readonly run: Run | null;
+  readonly ending: Ending | undefined;
+}
+
+/** With these a task that is over, or waits for its user, lets go of its run. */
+const leaving: readonly TaskEffect[] = [
+  { effect: "run", run: null },
+  { effect: "checkpoint", value: null },
+  { effect: "lease", op: "revoke" },
+];
+
+/**
+ * Writes the log of one task under a fence (D3, D6). What it is given is gathered and goes down with the next commit,
+ * one at a time, so that order is kept without waiting; a bounded window makes a fast agent wait for a slow store.
+ *
+ * The invariant that messages hang on: a task without a run has no message that waits. So a turn ends only if the last record is
+ * still the one that the writer knows (`expect`), and ending raises the fence, under which messages are accepted.
+ */
+export class LogWriter implements Submission {
+  readonly #options: WriterOptions;
+  #seq: number;
+  #state: TaskState;
+  #fence: number | undefined;
+  #run: Run | null;
+  #records: NewRecord[] = [];
+  #effects: TaskEffect[] = [];
+  #chars = 0;
+  #flight: Flight | undefined;
+  #submitted = false;
+  #ending: Ending | undefined;
+  #over = false;
+  #lost = false;
+  #newcomers = false;
+  #waiting: (() => void)[] = [];
+
+  constructor(options: WriterOptions) {
+    this.#options = options;
+    this.#seq = options.start?.seq ?? 0;
+    this.#state = options.start?.state ?? "TASK_STATE_SUBMITTED";
+    this.#fence = options.start?.fence;
+    this.#run = options.start?.run ?? null;
+  }
+
+  /** The state after everything that was written, stored or not. */
+  get state(): TaskState {
+    return this.#state;
+  }
+
+  get over(): boolean {
+    return this.#over;
+  }
+
+  /** The fence of the last commit; `undefined` before the task stands. */
+  get fence(): number | undefined {
+    return this.#fence;
+  }
+
+  /** Takes records and effects; all of one call are stored together or not at all. A terminal state ends the run with them. */
+  write(records: readonly NewRecord[], effects: readonly TaskEffect[] = []): void {
+    if (this.#over) return;
+    for (const record of records) {
+      this.#records.push(record);
+      this.#chars += record.json.length;
+      if (record.state !== undefined) this.#state = record.state;
+    }
+    for (const effect of effects) {
+      this.#effects.push(effect);
+      if (effect.effect === "run") this.#run = effect.run;
+    }
+    if (isTerminal(this.#state)) {
+      this.#run = null;
+      this.#effects.push(...leaving);
+    }
+    this.#submit();
+  }
+
+  /** Whether the window is full; then wait for `room`. */
+  get full(): boolean {
+    const { pendingEvents, pendingChars } = this.#options.limits;
+    const events = this.#records.length + (this.#flight?.records.length ?? 0);
+    return events >= pendingEvents || this.#chars + (this.#flight?.chars ?? 0) >= pendingChars;
+  }
+
+  /** Resolves once a commit made room, or the writer is over. */
+  async room(): Promise<void> {
+    while (this.full && !this.#over) await this.#settled();
+  }
+
+  /** Resolves once everything written so far is stored; rejects when it cannot be. */
+  async flush(): Promise<void> {
+    while (this.#submitted && !this.#over) await this.#settled();
+    if (this.#lost) throw new A2AError("Unavailable", "What was yielded last is not stored");
+  }
+
+  /**
+   * Ends the turn: with `finish` as its last record, or as it stands when the task is interrupted. `more` when a message
+   * came in meanwhile: the turn has not ended then, the next one is to begin.
+   */
+  endTurn(finish: NewRecord | undefined): Promise<TurnEnd> {
+    if (this.#over) return Promise.resolve("ended");
+    return new Promise((resolve) => {
+      this.#ending = { finish, resolve };
+      this.#submit();
+    });
+  }
+
+  /** The log was read up to `seq`, while nothing was on its way to it: `waiting` says whether messages are left that wait. */
+  sawLog(seq: number, waiting: boolean): void {
+    this.#seq = seq;
+    this.#newcomers = waiting;
+  }
+
+  /** Gives the run up: nothing more is written. */
+  lose(loss: Loss, error?: unknown): void {
+    this.#finish(loss, error);
+  }
+
+  /** Gives the lease back and leaves the run for another to take over. */
+  async handBack(): Promise<void> {
+    this.write([], [{ effect: "lease", op: "release" }]);
+    await this.flush().catch(() => {});
+    this.#finish("shutdown", undefined);
+  }
+
+  take(): TaskAppend {
+    const { task, contextId, lease } = this.#options;
+    // Given up while it waited for the store: an item that changes nothing.
+    if (this.#over) return { task, records: [] };
+    const ending = this.#endingNow();
+    const records = ending?.finish === undefined ? this.#records : [...this.#records, ending.finish];
+    const effects = this.#effects;
+    this.#flight = {
+      records,
+      effects,
+      chars: this.#chars,
+      state: ending?.finish?.state ?? this.#state,
+      run: ending === undefined ? this.#run : null,
+      ending,
+    };
+    this.#records = [];
+    this.#effects = [];
+    this.#chars = 0;
+    const all = ending === undefined ? effects : [...effects, ...leaving];
+    if (this.#fence === undefined) return { task, create: { contextId }, records, effects: [lease(), ...all] };
+    return { task, fence: this.#fence, ...(ending !== undefined && { expect: this.#seq }), records, effects: all };
+  }
+
+  settle(outcome: AppendOutcome): void {
+    const flight = this.#flight;
+    this.#flight = undefined;
+    this.#submitted = false;
+    if (flight === undefined || this.#over) return;
+    if (outcome.ok) this.#stored(flight, outcome.seq, outcome.fence);
+    else if (outcome.reason === "stale" && flight.ending !== undefined) this.#takeBack(flight, flight.ending);
+    else {
+      if (outcome.reason === "duplicate" && outcome.once !== undefined) this.#options.onDuplicate(outcome.once);
+      this.#finish(outcome.reason === "terminal" ? "canceled" : "fenced", undefined);
+    }
+    this.#wake();
+    if (this.#records.length > 0 || this.#effects.length > 0 || this.#ending !== undefined) this.#submit();
+  }
+
+  fail(error: unknown): void {
+    this.#finish("store", error);
+  }
+
+  #stored(flight: Flight, seq: number, fence: number): void {
+    const born = this.#fence === undefined;
+    if (!born && seq - flight.records.length !== this.#seq) this.#newcomers = true;
+    this.#seq = seq;
+    this.#fence = fence;
+    const { channel, onBorn } = this.#options;
+    const head = { seq, state: flight.state, run: flight.run ?? undefined };
+    if (born) channel.attach({ ...head, seq: 0 });
+    channel.push(flight.records, head);
+    if (born) onBorn(seq);
+    if (flight.run === null) {
+      this.#state = flight.state;
+      this.#finish(undefined, undefined);
+    }
+  }
+
+  /** Messages stand in the log that the writer did not know of: the turn has not ended after all. */
+  #takeBack(flight: Flight, ending: Ending): void {
+    this.#newcomers = true;
+    this.#ending = undefined;
+    const kept = ending.finish === undefined ? flight.records : flight.records.slice(0, -1);
+    this.#records = [...kept, ...this.#records];
+    this.#effects = [...flight.effects, ...this.#effects];
+    this.#chars += flight.chars;
+    ending.resolve("more");
+  }
+
+  /** The ending that can go down with what is written; messages that are known to wait call it off. */
+  #endingNow(): Ending | undefined {
+    const ending = this.#ending;
+    if (ending === undefined || !this.#newcomers) return ending;
+    this.#ending = undefined;
+    ending.resolve("more");
+    return undefined;
+  }
+
+  #submit(): void {
+    if (this.#submitted || this.#over) return;
+    this.#submitted = true;
+    this.#options.committer.submit(this);
+  }
+
+  #settled(): Promise<void> {
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  #wake(): void {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const resolve of waiting) resolve();
+  }
+
+  #finish(loss: Loss | undefined, error: unknown): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#lost = loss !== undefined;
+    this.#ending?.resolve("ended");
+    this.#ending = undefined;
+    this.#options.onOver(loss, error);
+    this.#wake();
+  }
+}

@@ -1,0 +1,150 @@
+import { randomIds, silentLogger, systemClock, type Clock, type Ids, type Logger } from "../base/index.ts";
+import type { AgentCard } from "../model/index.ts";
+import type { Agent, Principal } from "../protocol/index.ts";
+import type { Store } from "../store/index.ts";
+
+/** An agent under the name that its tasks are stored by. */
+export interface HostedAgent {
+  /** Key of everything that is stored for this agent: keep it when the agent moves to another path. */
+  readonly id: string;
+  readonly agent: Agent;
+  /** The card as it is served: what it declares decides what may be asked (A2A 1.0 §3.3.4). */
+  readonly card: AgentCard;
+  /** The card that authenticated callers get (§3.1.11); absent: none is configured. */
+  readonly extendedCard?: (principal: Principal) => AgentCard;
+}
+
+/** D8. */
+export interface DedupeOptions {
+  /** How long a messageId is remembered, in milliseconds. Default: as long as its task; 10 minutes for direct replies. */
+  readonly window?: number;
+  /** Other content under a used messageId: refused, or taken as a new message. Default `refuse`. */
+  readonly onConflict?: "refuse" | "accept";
+  /** How many direct replies are remembered in memory. Default 10,000. */
+  readonly replies?: number;
+}
+
+export interface RetentionOptions {
+  /** Terminal tasks are deleted after so many milliseconds; `false`: never. Default 30 days. */
+  readonly terminal?: number | false;
+  /** The logs of terminal tasks are compacted after so many milliseconds; until then a stream can be resumed anywhere in them. Default 1 hour. */
+  readonly replay?: number | false;
+  /** How often to look, in milliseconds. Default 1 minute. */
+  readonly interval?: number;
+}
+
+export interface LeaseOptions {
+  /** How long a node that fell silent keeps its tasks, in milliseconds. Default 30 s. */
+  readonly ttl?: number;
+  /** How often a lost run is started again before its task fails. Default 10. */
+  readonly maxAttempts?: number;
+  /** This process, in the leases that it holds. Default: a random name. */
+  readonly holder?: string;
+  /** Whether a holder is known to be dead, so that its tasks need not wait for the lease to run out. */
+  readonly isGone?: (holder: string) => boolean;
+}
+
+/** Bounds that keep one task from costing the others. */
+export interface EngineLimits {
+  /** Events of one turn that may wait for their commit (D3). Default 256. */
+  readonly pendingEvents?: number;
+  /** The same in characters. Default 4 Mi. */
+  readonly pendingChars?: number;
+  /** Records that a live task keeps at hand for its readers. Default 256. */
+  readonly liveRecords?: number;
+  /** The same in characters. Default 1 Mi. */
+  readonly liveChars?: number;
+  /** Largest event of an agent, in characters. Default 16 Mi. */
+  readonly eventChars?: number;
+}
+
+export interface EngineOptions {
+  readonly store: Store;
+  readonly agents: readonly HostedAgent[];
+  readonly logger?: Logger;
+  readonly clock?: Clock;
+  readonly ids?: Ids;
+  /** Who owns what a caller makes (D7). Default: organisation and subject together. */
+  readonly ownerOf?: (principal: Principal) => string;
+  readonly dedupe?: DedupeOptions | false;
+  readonly retention?: RetentionOptions;
+  readonly lease?: LeaseOptions;
+  readonly limits?: EngineLimits;
+  /**
+   * How long a send with `returnImmediately` waits for the first event of an agent that may reply directly, before it
+   * makes the task and answers with it. Milliseconds, default 500.
+   */
+  readonly directReplyWithin?: number;
+  /** Where direct replies and what they answer are kept for `turn.context.messages()`: a bounded memory, or the store. Default `memory`. */
+  readonly conversations?: "memory" | "store";
+  /** How often readers look for what another process appended, where the store cannot tell. Milliseconds, default 1 s. */
+  readonly pollInterval?: number;
+}
+
+/** Options with nothing left open, as the rooms of the engine read them. */
+export interface EngineSettings {
+  readonly store: Store;
+  readonly logger: Logger;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly ownerOf: (principal: Principal) => string;
+  readonly dedupe: Required<Omit<DedupeOptions, "window">> & {
+    readonly window: number | undefined;
+    readonly on: boolean;
+  };
+  readonly retention: Required<RetentionOptions>;
+  readonly lease: Required<LeaseOptions>;
+  readonly limits: Required<EngineLimits>;
+  readonly directReplyWithin: number;
+  readonly conversations: "memory" | "store";
+  readonly pollInterval: number;
+}
+
+/** An owner that two principals cannot share by choosing their names well. */
+function ownerOfPrincipal(principal: Principal): string {
+  return principal.organization === undefined
+    ? principal.subject
+    : JSON.stringify([principal.organization, principal.subject]);
+}
+
+const day = 24 * 60 * 60 * 1000;
+
+export function settingsOf(options: EngineOptions): EngineSettings {
+  const ids = options.ids ?? randomIds;
+  const dedupe = options.dedupe === false ? undefined : (options.dedupe ?? {});
+  const { retention = {}, lease = {}, limits = {} } = options;
+  return {
+    store: options.store,
+    logger: options.logger ?? silentLogger,
+    clock: options.clock ?? systemClock,
+    ids,
+    ownerOf: options.ownerOf ?? ownerOfPrincipal,
+    dedupe: {
+      on: dedupe !== undefined,
+      window: dedupe?.window,
+      onConflict: dedupe?.onConflict ?? "refuse",
+      replies: dedupe?.replies ?? 10_000,
+    },
+    retention: {
+      terminal: retention.terminal ?? 30 * day,
+      replay: retention.replay ?? day / 24,
+      interval: retention.interval ?? 60_000,
+    },
+    lease: {
+      ttl: lease.ttl ?? 30_000,
+      maxAttempts: lease.maxAttempts ?? 10,
+      holder: lease.holder ?? ids.next(),
+      isGone: lease.isGone ?? (() => false),
+    },
+    limits: {
+      pendingEvents: limits.pendingEvents ?? 256,
+      pendingChars: limits.pendingChars ?? 4 << 20,
+      liveRecords: limits.liveRecords ?? 256,
+      liveChars: limits.liveChars ?? 1 << 20,
+      eventChars: limits.eventChars ?? 16 << 20,
+    },
+    directReplyWithin: options.directReplyWithin ?? 500,
+    conversations: options.conversations ?? "memory",
+    pollInterval: options.pollInterval ?? 1_000,
+  };
+}

@@ -1,0 +1,33 @@
+import { invalidParams, type ListTasksRequest } from "../model/index.ts";
+import type { ListPosition } from "../store/index.ts";
+
+/**
+ * A place in a list as a token (A2A 1.0 §3.1.4): opaque, good for one caller and one set of filters. The checksum is no
+ * secret and keeps nobody out, the scope of the query does that; it tells a made-up token from one that was given out.
+ */
+export function encodePageToken(position: ListPosition, scope: string, request: ListTasksRequest): string {
+  const place = `${position.statusTime}.${position.number}`;
+  return `${place}.${checksum(place, scope, request)}`;
+}
+
+export function decodePageToken(token: string, scope: string, request: ListTasksRequest): ListPosition {
+  const match = /^(\d{1,16}\.\d{1,16})\.([0-9a-z]+)$/.exec(token);
+  const place = match?.[1] ?? "";
+  if (match?.[2] !== checksum(place, scope, request)) {
+    throw invalidParams([{ field: "pageToken", description: "is not one that this list gave out" }]);
+  }
+  const [statusTime = "", number = ""] = place.split(".");
+  return { statusTime: Number(statusTime), number: Number(number) };
+}
+
+function checksum(place: string, scope: string, request: ListTasksRequest): string {
+  const { contextId, status, statusTimestampAfter } = request;
+  const text = JSON.stringify([place, scope, contextId, status, statusTimestampAfter]);
+  let a = 0x811c9dc5;
+  let b = 0x1b873593;
+  for (let i = 0; i < text.length; i += 1) {
+    a = Math.imul(a ^ text.charCodeAt(i), 0x01000193);
+    b = Math.imul(b ^ (a >>> 13), 0x85ebca6b) + i;
+  }
+  return (a >>> 0).toString(36) + (b >>> 0).toString(36);
+}

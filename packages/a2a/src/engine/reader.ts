@@ -1,0 +1,243 @@
+import { A2AError, isInterrupted, isTerminal, type LogRecord, type Message } from "../model/index.ts";
+import { closesAfter, type StreamItem, type StreamName } from "../protocol/index.ts";
+import type { Scope, Snapshot, Store, TaskKey } from "../store/index.ts";
+import type { Board, Channel, Waiting } from "./live.ts";
+
+/** Records of one reading of the store: enough to keep a fast reader busy, little enough to hold many readers. */
+const pageSize = 256;
+
+/** Which log to read, for whom, and from where. */
+export interface Position {
+  readonly store: Store;
+  readonly board: Board;
+  readonly scope: Scope;
+  readonly task: TaskKey;
+  readonly contextId: string;
+  /** Begin after this `seq`. */
+  readonly after: number;
+}
+
+/**
+ * The log of a task from a position on, for ever: first what is stored, then what comes (D4). Everything that waits for
+ * a task, a stream or a send, has one of these. A class and not a generator, since a generator that waits cannot be
+ * told to let go.
+ */
+export class LogReader {
+  readonly #from: Position;
+  #after: number;
+  #channel: Channel | undefined;
+  #waiting: Waiting | undefined;
+  #closed = false;
+
+  constructor(from: Position) {
+    this.#from = from;
+    this.#after = from.after;
+  }
+
+  /** What has gathered, at least one record; waits when there is nothing. `undefined` once closed. */
+  async read(): Promise<readonly LogRecord[] | undefined> {
+    while (!this.#closed) {
+      const channel = (this.#channel ??= this.#from.board.hold(this.#from.task, this.#from.contextId));
+      const { version } = channel;
+      const records = channel.after(this.#after) ?? (await readPage(this.#from, this.#after));
+      const last = records.at(-1);
+      if (last === undefined) await this.#wait(channel, version);
+      else {
+        this.#after = last.seq;
+        return this.#closed ? undefined : records;
+      }
+    }
+    return undefined;
+  }
+
+  /** Lets go of everything; a `read` that waits gives `undefined`. */
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    if (this.#channel === undefined) return;
+    if (this.#waiting !== undefined) {
+      this.#channel.forget(this.#waiting);
+      this.#waiting.resolve();
+    }
+    this.#from.board.release(this.#channel);
+  }
+
+  async #wait(channel: Channel, version: number): Promise<void> {
+    if (this.#closed) return;
+    await new Promise<void>((resolve, reject) => {
+      this.#waiting = { resolve, reject };
+      channel.wait(version, this.#waiting);
+    });
+    this.#waiting = undefined;
+  }
+}
+
+async function readPage({ store, scope, task: { taskId } }: Position, after: number): Promise<readonly LogRecord[]> {
+  const page = await store.read(scope, taskId, { after, limit: pageSize });
+  if (page === undefined) throw new A2AError("TaskNotFound", undefined, { metadata: { taskId } });
+  // What was compacted meanwhile cannot be read on from here; whoever asks again gets the Task first.
+  if (after + 1 < page.head.firstSeq) throw new A2AError("Unavailable", "This stream must be opened anew");
+  return page.records;
+}
+
+/**
+ * Whether a send that waits for the answer to the message at `input` may stop at this record (A2A 1.0 §3.2.2). A terminal
+ * state always ends the wait. An interrupted one only when it belongs to the turn that answers the message: the turn
+ * before it may well ask something while the message is waiting for its own.
+ */
+async function answers(record: LogRecord, input: number, { board, store, scope, task }: Position): Promise<boolean> {
+  if (record.state === undefined) return false;
+  if (isTerminal(record.state)) return true;
+  if (!isInterrupted(record.state)) return false;
+  const head = board.find(task.taskId)?.head ?? (await store.head(scope, task.taskId));
+  // No run: every message had its turn, and the task waits for the next one.
+  return head?.run === undefined || (head.run.input >= input && head.run.turn === record.turn);
+}
+
+/** Waits until the message at `input` has been answered: the task stands still for it, or is over. */
+export async function waitForAnswer(from: Position, input: number, signal: AbortSignal | undefined): Promise<void> {
+  const reader = new LogReader(from);
+  const close = (): void => reader.close();
+  signal?.addEventListener("abort", close, { once: true });
+  try {
+    for (;;) {
+      if (signal?.aborted === true) throw new A2AError("Aborted", "The caller is gone");
+      const records = (await reader.read()) ?? [];
+      for (const record of records) if (await answers(record, input, from)) return;
+    }
+  } finally {
+    signal?.removeEventListener("abort", close);
+    reader.close();
+  }
+}
+
+/** A stored event, parsed when somebody asks for it, and once. */
+class StoredItem implements StreamItem {
+  readonly seq: number;
+  readonly json: string;
+  #event: StreamItem["event"] | undefined;
+
+  constructor(seq: number, json: string) {
+    this.seq = seq;
+    this.json = json;
+  }
+
+  get event(): StreamItem["event"] {
+    this.#event ??= deepFreeze(JSON.parse(this.json) as StreamItem["event"]);
+    return this.#event;
+  }
+}
+
+function deepFreeze<T>(value: T): T {
+  if (typeof value === "object" && value !== null && !Object.isFrozen(value)) {
+    Object.freeze(value);
+    for (const member of Object.values(value)) deepFreeze(member);
+  }
+  return value;
+}
+
+/** The task as it stood, as the first event of a stream (§3.1.6). */
+export function snapshotItem({ head, task, json }: Snapshot): StreamItem {
+  return json === undefined ? { seq: head.seq, event: { task } } : new StoredItem(head.seq, `{"task":${json}}`);
+}
+
+/** A direct answer as the only event of a stream (§3.1.2). */
+export function messageItem(message: Message): StreamItem {
+  return { event: { message } };
+}
+
+/** Where a stream of a task begins. */
+export interface StreamFrom extends Position {
+  /** Goes out first: the task as it stood at `after`. */
+  readonly first?: StreamItem;
+  /** For the stream of a send: `seq` of its message. */
+  readonly input: number;
+}
+
+type Batch = readonly StreamItem[];
+
+/**
+ * The events of a stream until the protocol says that it is over. `open` tells, once it is known, what there is to
+ * stream: a task from somewhere on, or one message.
+ */
+export class EventStream implements AsyncIterableIterator<Batch, void, void> {
+  readonly #operation: StreamName;
+  readonly #open: () => Promise<StreamFrom | StreamItem>;
+  #from: StreamFrom | undefined;
+  #reader: LogReader | undefined;
+  #over = false;
+  #leave: (() => void) | undefined;
+
+  constructor(operation: StreamName, open: () => Promise<StreamFrom | StreamItem>) {
+    this.#operation = operation;
+    this.#open = open;
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  async next(): Promise<IteratorResult<Batch, void>> {
+    if (this.#over) return over;
+    try {
+      const batch = this.#reader === undefined ? await this.#begin() : await this.#read(this.#reader);
+      return batch === undefined ? over : { done: false, value: batch };
+    } catch (error) {
+      this.#end();
+      throw error;
+    }
+  }
+
+  return(): Promise<IteratorResult<Batch, void>> {
+    this.#end();
+    return Promise.resolve(over);
+  }
+
+  async #begin(): Promise<Batch | undefined> {
+    // Whoever leaves before the agent has said a word need not wait for it.
+    const left = new Promise<undefined>((resolve) => (this.#leave = () => resolve(undefined)));
+    const opened = await Promise.race([this.#open(), left]);
+    if (opened === undefined || this.#over) return undefined;
+    if ("event" in opened) {
+      this.#end();
+      return [opened];
+    }
+    this.#from = opened;
+    this.#reader = new LogReader(opened);
+    if (opened.first === undefined) return this.#read(this.#reader);
+    if (closesAfter(opened.first.event, "SubscribeToTask")) this.#end();
+    return [opened.first];
+  }
+
+  async #read(reader: LogReader): Promise<Batch | undefined> {
+    for (;;) {
+      const records = await reader.read();
+      if (records === undefined) return undefined;
+      const items: StreamItem[] = [];
+      for (const record of records) {
+        // User messages are rows of the log, but no events of a stream (§3.1.2).
+        if (record.kind !== "message") items.push(new StoredItem(record.seq, `{"${record.kind}":${record.json}}`));
+        if (record.state !== undefined && (await this.#closes(record))) {
+          this.#end();
+          break;
+        }
+      }
+      if (items.length > 0) return items;
+    }
+  }
+
+  /** `closesAfter` for a record, without parsing it, and with `answers` where the sender's own turn decides. */
+  async #closes(record: LogRecord): Promise<boolean> {
+    if (record.state !== undefined && isTerminal(record.state)) return true;
+    const mayClose = this.#operation === "SendStreamingMessage" && record.state === "TASK_STATE_INPUT_REQUIRED";
+    return mayClose && this.#from !== undefined && answers(record, this.#from.input, this.#from);
+  }
+
+  #end(): void {
+    this.#over = true;
+    this.#reader?.close();
+    this.#leave?.();
+  }
+}
+
+const over: IteratorReturnResult<void> = { done: true, value: undefined };

@@ -1,0 +1,152 @@
+import {
+  A2AError,
+  artifactSchema,
+  check,
+  isHistory,
+  isTaskState,
+  messageSchema,
+  type Artifact,
+  type JsonObject,
+  type Message,
+  type NewRecord,
+  type Schema,
+  type TaskState,
+} from "../model/index.ts";
+import type { AgentEvent, AgentMessage, Principal } from "../protocol/index.ts";
+
+/** Where records belong, and who makes them. */
+export interface Origin {
+  readonly taskId: string;
+  readonly contextId: string;
+  readonly turn: number;
+  readonly attempt: number;
+  readonly extensions: readonly string[];
+  readonly trace: string | undefined;
+}
+
+/** What a turn must know of the call that brought its message, kept with the message so that a lost run can be resumed. */
+export interface StoredCall {
+  readonly principal: Principal;
+  readonly version: string;
+  readonly extensions: readonly string[];
+  readonly acceptedOutputModes: readonly string[];
+  readonly metadata?: JsonObject;
+  readonly trace?: string;
+}
+
+type Common = Pick<NewRecord, "time" | "turn" | "attempt" | "extensions" | "trace">;
+
+function common(origin: Origin, time: number): Common {
+  return {
+    time,
+    turn: origin.turn,
+    attempt: origin.attempt,
+    ...(origin.extensions.length > 0 && { extensions: origin.extensions }),
+    ...(origin.trace !== undefined && { trace: origin.trace }),
+  };
+}
+
+/** The first record of a task: as it was made, with the message that made it. */
+export function taskRecord(
+  origin: Origin,
+  state: TaskState,
+  message: Message,
+  call: StoredCall,
+  time: number,
+): NewRecord {
+  const { taskId, contextId } = origin;
+  const status = { state, timestamp: new Date(time).toISOString() };
+  return {
+    kind: "task",
+    json: JSON.stringify({ id: taskId, contextId, status, history: [{ ...message, taskId }] }),
+    actor: "user",
+    state,
+    call: JSON.stringify(call),
+    ...common(origin, time),
+  };
+}
+
+/** A later message of the user's. */
+export function messageRecord(origin: Origin, message: Message, call: StoredCall, time: number): NewRecord {
+  return {
+    kind: "message",
+    json: JSON.stringify(message),
+    actor: "user",
+    call: JSON.stringify(call),
+    ...common(origin, time),
+  };
+}
+
+export interface MessageIds {
+  readonly messageId: string;
+  readonly contextId: string;
+  readonly taskId?: string;
+}
+
+/** The agent's words as a message. Throws `InvalidAgentResponse` when they make none. */
+export function agentMessage(message: AgentMessage, ids: MessageIds): Message {
+  const { messageId = ids.messageId, ...rest } = message;
+  return checked(messageSchema, { ...rest, ...ids, messageId, role: "ROLE_AGENT" }, "message");
+}
+
+export interface StatusInit {
+  readonly state: TaskState;
+  readonly message?: AgentMessage;
+  readonly metadata?: JsonObject;
+  readonly keep?: boolean;
+}
+
+export function statusRecord(
+  origin: Origin,
+  init: StatusInit,
+  actor: "agent" | "system",
+  messageId: string,
+  time: number,
+): NewRecord {
+  const { taskId, contextId } = origin;
+  const { state, metadata } = init;
+  if (!isTaskState(state)) throw agentMistake(`status.state ${JSON.stringify(state)} is no task state`);
+  const message = init.message && agentMessage(init.message, { messageId, contextId, taskId });
+  const status = { state, ...(message && { message }), timestamp: new Date(time).toISOString() };
+  return {
+    kind: "statusUpdate",
+    json: JSON.stringify({ taskId, contextId, status, ...(metadata && { metadata }) }),
+    actor,
+    state,
+    ...(message && isHistory(state, init.keep) && { keep: true }),
+    ...common(origin, time),
+  };
+}
+
+export function artifactRecord(
+  origin: Origin,
+  event: Extract<AgentEvent, { kind: "artifact" }>,
+  time: number,
+): NewRecord {
+  const { taskId, contextId } = origin;
+  const artifact: Artifact = checked(artifactSchema, event.artifact, "artifact");
+  const json = JSON.stringify({
+    taskId,
+    contextId,
+    artifact,
+    ...(event.append === true && { append: true }),
+    ...(event.lastChunk === true && { lastChunk: true }),
+    ...(event.metadata && { metadata: event.metadata }),
+  });
+  return { kind: "artifactUpdate", json, actor: "agent", ...common(origin, time) };
+}
+
+/** What an agent yielded, held to the protocol: nothing that it made up reaches the log. */
+function checked<T>(schema: Schema<T>, value: unknown, what: string): T {
+  const result = check(schema, value, "copy");
+  if (result.ok) return result.value;
+  const list = result.violations.map(
+    ({ field, description }) => `${field === "" ? what : `${what}.${field}`} ${description}`,
+  );
+  throw agentMistake(list.join("; "));
+}
+
+/** What an agent did wrong. The text is for the operator's log; the client reads a sentence that says nothing of the inside (D12). */
+export function agentMistake(text: string): A2AError {
+  return new A2AError("InvalidAgentResponse", text);
+}

@@ -1,0 +1,322 @@
+import {
+  A2AError,
+  contentHash,
+  invalidParams,
+  isInterrupted,
+  isTerminal,
+  type Message,
+  type SendMessageRequest,
+} from "../model/index.ts";
+import type { CallContext } from "../protocol/index.ts";
+import type { OnceEffect, OnceRecord, Owner, TaskHead, TaskKey } from "../store/index.ts";
+import { BoundedMap } from "./bounded-map.ts";
+import { activate, checkSend } from "./checks.ts";
+import type { HostedAgent } from "./options.ts";
+import { messageRecord, statusRecord, type Origin, type StoredCall } from "./records.ts";
+import type { Runs } from "./runs.ts";
+
+/** What became of a message: it was answered, or it stands in the log of a task. */
+export type Accepted =
+  | { readonly kind: "message"; readonly message: Message }
+  | {
+      readonly kind: "task";
+      readonly task: TaskKey;
+      readonly contextId: string;
+      /** `seq` of the message. */
+      readonly input: number;
+      /** Whether this message made the task, just now: its log from the first record on is news to the caller. */
+      readonly made: boolean;
+    };
+
+/** A message that is taken in: nothing refuses it any more, and its answer comes. Boxed, so that awaiting one is not awaiting the other. */
+export interface Admission {
+  readonly answer: Promise<Accepted>;
+}
+
+/** How long a direct reply is remembered when nobody says otherwise. */
+const defaultReplyWindow = 10 * 60 * 1000;
+
+interface InFlight {
+  readonly hash: string;
+  readonly admission: Promise<Admission>;
+}
+
+interface RememberedReply {
+  readonly hash: string;
+  readonly until: number;
+  readonly message: Message;
+}
+
+/** Takes messages in: once each (D8), as the first of a task or as the next of one (A2A 1.0 §3.4). */
+export class Sends {
+  readonly #runs: Runs;
+  readonly #inFlight = new Map<string, InFlight>();
+  readonly #replies: BoundedMap<string, RememberedReply>;
+
+  constructor(runs: Runs) {
+    this.#runs = runs;
+    this.#replies = new BoundedMap(runs.settings.dedupe.replies);
+  }
+
+  /** Rejects when the message is refused. The answer resolves when the message is safe: answered, or stored. */
+  async accept(
+    hosted: HostedAgent,
+    owner: Owner,
+    request: SendMessageRequest,
+    context: CallContext,
+  ): Promise<Admission> {
+    checkSend(hosted, request);
+    const { dedupe } = this.#runs.settings;
+    const call = storedCall(request, context, activate(hosted.card, context));
+    const { message } = request;
+    if (!dedupe.on) return this.#take(hosted, owner, request, call, undefined);
+
+    const hash = contentHash(message);
+    const key = JSON.stringify([message.taskId ?? null, message.messageId]);
+    const name = JSON.stringify([owner.agent, owner.owner, key]);
+    const before = this.#inFlight.get(name);
+    if (before !== undefined && this.#sameContent(before.hash, hash)) return before.admission;
+    const admission = this.#acceptOnce(hosted, owner, request, call, { key, hash, name });
+    this.#inFlight.set(name, { hash, admission });
+    const forget = (): void => {
+      if (this.#inFlight.get(name)?.admission === admission) this.#inFlight.delete(name);
+    };
+    void admission.then(({ answer }) => answer).then(forget, forget);
+    return admission;
+  }
+
+  async #acceptOnce(
+    hosted: HostedAgent,
+    owner: Owner,
+    request: SendMessageRequest,
+    call: StoredCall,
+    { key, hash, name }: { readonly key: string; readonly hash: string; readonly name: string },
+  ): Promise<Admission> {
+    const { store, clock, dedupe } = this.#runs.settings;
+    const now = clock.now();
+    const reply = this.#replies.get(name);
+    if (reply !== undefined && reply.until > now && this.#sameContent(reply.hash, hash)) {
+      return answered({ kind: "message", message: reply.message });
+    }
+    const once = await store.once(owner, key, now);
+    if (once !== undefined && this.#sameContent(once.hash, hash)) return answered(await this.#join(owner, once));
+    const until = dedupe.window === undefined ? {} : { until: now + dedupe.window };
+    // A key that stands and is to be taken as new stays with its first message.
+    const effect: OnceEffect | undefined =
+      once === undefined ? { effect: "once", key, hash, now, ...until } : undefined;
+    const { answer } = await this.#take(hosted, owner, request, call, effect);
+    const remembered = answer.then((accepted) => {
+      if (accepted.kind === "message") {
+        this.#replies.set(name, {
+          hash,
+          until: now + (dedupe.window ?? defaultReplyWindow),
+          message: accepted.message,
+        });
+      }
+      return accepted;
+    });
+    // Whoever asked may be gone; then nobody hears that it failed.
+    remembered.catch(() => {});
+    return { answer: remembered };
+  }
+
+  /** Whether two messages under one id are the same; other content is refused, or new (`onConflict`). */
+  #sameContent(known: string, hash: string): boolean {
+    if (known === hash) return true;
+    if (this.#runs.settings.dedupe.onConflict === "accept") return false;
+    const description = "was used before, for a message with other content";
+    throw invalidParams([{ field: "message.messageId", description }], "This messageId is taken");
+  }
+
+  /** The answer that the first one got, or will get. */
+  async #join(owner: Owner, once: OnceRecord): Promise<Accepted> {
+    if (once.answer !== undefined) return { kind: "message", message: JSON.parse(once.answer) as Message };
+    const taskId = once.taskId ?? "";
+    const head = await this.#runs.settings.store.head(owner, taskId);
+    if (head === undefined) throw notFound(taskId);
+    const [sentTo] = JSON.parse(once.key) as [string | null, string];
+    const input = sentTo === null ? 1 : once.seq;
+    return { kind: "task", task: head.task, contextId: head.contextId, input, made: false };
+  }
+
+  async #take(
+    hosted: HostedAgent,
+    owner: Owner,
+    request: SendMessageRequest,
+    call: StoredCall,
+    once: OnceEffect | undefined,
+  ): Promise<Admission> {
+    const { message } = request;
+    if (message.taskId === undefined) return this.#begin(hosted, owner, request, call, once);
+    return answered(await this.#follow(hosted, { ...owner, taskId: message.taskId }, message, call, once));
+  }
+
+  /** A message that belongs to no task yet: the agent answers it, or makes one. */
+  #begin(
+    hosted: HostedAgent,
+    owner: Owner,
+    { message, configuration }: SendMessageRequest,
+    call: StoredCall,
+    once: OnceEffect | undefined,
+  ): Admission {
+    const { ids, clock, directReplyWithin } = this.#runs.settings;
+    const contextId = message.contextId ?? ids.next();
+    const task = { ...owner, taskId: ids.next() };
+    const run = this.#runs.start({
+      hosted,
+      key: task,
+      contextId,
+      freshContext: message.contextId === undefined,
+      message: { ...message, contextId },
+      call,
+      ...(once !== undefined && { once }),
+    });
+    let takeBack = (): void => {};
+    if (hosted.agent.mayReplyDirectly === false) run.makeTask();
+    else if (configuration?.returnImmediately === true) takeBack = clock.after(directReplyWithin, () => run.makeTask());
+    void run.execute();
+    const answer = run.first.then((first): Accepted | Promise<Accepted> => {
+      takeBack();
+      if (first.kind === "message") return first;
+      if (first.kind === "duplicate") return this.#join(owner, first.once);
+      return { kind: "task", task, contextId, input: 1, made: true };
+    });
+    answer.catch(() => takeBack());
+    return { answer };
+  }
+
+  /** A message for a task that is there (§3.4.3). Tries again when the task moves between the look and the append. */
+  async #follow(
+    hosted: HostedAgent,
+    task: TaskKey,
+    message: Message,
+    call: StoredCall,
+    once: OnceEffect | undefined,
+  ): Promise<Accepted> {
+    const { store } = this.#runs.settings;
+    for (;;) {
+      const head = await store.head(task, task.taskId);
+      if (head === undefined) throw notFound(task.taskId);
+      checkContext(message, head);
+      if (isTerminal(head.state)) throw isOver(head);
+      const whole = { ...message, contextId: head.contextId };
+      const accepted =
+        head.run === undefined
+          ? await this.#wake(hosted, head, whole, call, once)
+          : await this.#queue(head, whole, call, once);
+      if (accepted !== undefined) return accepted;
+    }
+  }
+
+  /** The task is being worked on: the message waits in its log for the next turn. */
+  async #queue(
+    head: TaskHead,
+    message: Message,
+    call: StoredCall,
+    once: OnceEffect | undefined,
+  ): Promise<Accepted | undefined> {
+    const { clock } = this.#runs.settings;
+    const record = messageRecord(originOf(head, head.run?.turn ?? 1, call), message, call, clock.now());
+    const { board, committer } = this.#runs;
+    const effects = once === undefined ? [] : [once];
+    // Under the fence of the run that is to take it up: were that run to end before, the message would be lost.
+    const outcome = await committer.append(
+      { task: head.task, fence: head.fence, records: [record], effects },
+      (stored) => {
+        if (stored.ok) board.find(head.task.taskId)?.add(record, stored.seq);
+      },
+    );
+    if (outcome.ok) return acceptedBy(head, outcome.seq);
+    return this.#retry(head, outcome.reason, outcome.once);
+  }
+
+  /** The task waits for its user: the message leaves that state (D11), and its turn begins. */
+  async #wake(
+    hosted: HostedAgent,
+    head: TaskHead,
+    message: Message,
+    call: StoredCall,
+    once: OnceEffect | undefined,
+  ): Promise<Accepted | undefined> {
+    const { store, clock, lease } = this.#runs.settings;
+    const { taskId } = head.task;
+    const last = await store.read(head.task, taskId, { after: head.seq - 1, limit: 1 });
+    const turn = (last?.records[0]?.turn ?? 0) + 1;
+    const origin = originOf(head, turn, call);
+    const now = Math.max(clock.now(), head.statusTime);
+    const working = isInterrupted(head.state)
+      ? [statusRecord(origin, { state: "TASK_STATE_WORKING" }, "system", "", now)]
+      : [];
+    const records = [...working, messageRecord(origin, message, call, now)];
+    const run = { turn, attempt: 1, input: head.seq + records.length };
+    const outcome = await this.#runs.committer.append({
+      task: head.task,
+      expect: head.seq,
+      records,
+      effects: [
+        { effect: "lease", op: "acquire", holder: lease.holder, now, until: now + lease.ttl },
+        { effect: "run", run },
+        ...(once === undefined ? [] : [once]),
+      ],
+    });
+    if (!outcome.ok) return this.#retry(head, outcome.reason, outcome.once);
+    const snapshot = await store.load(head.task, taskId, { artifacts: true });
+    void this.#runs
+      .start({
+        hosted,
+        key: head.task,
+        contextId: head.contextId,
+        freshContext: false,
+        message,
+        call,
+        start: { seq: outcome.seq, state: "TASK_STATE_WORKING", fence: outcome.fence, run },
+        ...(snapshot !== undefined && { task: snapshot.task }),
+      })
+      .execute();
+    return acceptedBy(head, outcome.seq);
+  }
+
+  async #retry(head: TaskHead, reason: string, once: OnceRecord | undefined): Promise<Accepted | undefined> {
+    if (reason === "terminal") throw isOver(head);
+    if (reason === "missing") throw notFound(head.task.taskId);
+    return reason === "duplicate" && once !== undefined ? this.#join(head.task, once) : undefined;
+  }
+}
+
+function answered(accepted: Accepted): Admission {
+  return { answer: Promise.resolve(accepted) };
+}
+
+function acceptedBy({ task, contextId }: TaskHead, input: number): Accepted {
+  return { kind: "task", task, contextId, input, made: false };
+}
+
+function originOf({ task, contextId }: TaskHead, turn: number, call: StoredCall): Origin {
+  return { taskId: task.taskId, contextId, turn, attempt: 1, extensions: call.extensions, trace: call.trace };
+}
+
+function storedCall(request: SendMessageRequest, context: CallContext, extensions: readonly string[]): StoredCall {
+  return {
+    principal: context.principal,
+    version: context.version,
+    extensions,
+    acceptedOutputModes: request.configuration?.acceptedOutputModes ?? [],
+    ...(request.metadata !== undefined && { metadata: request.metadata }),
+    ...(context.trace !== undefined && { trace: context.trace }),
+  };
+}
+
+/** §3.4.3: a task keeps its context. */
+function checkContext(message: Message, head: TaskHead): void {
+  if (message.contextId === undefined || message.contextId === head.contextId) return;
+  throw invalidParams([{ field: "message.contextId", description: "is not the context of this task" }]);
+}
+
+export function notFound(taskId: string): A2AError {
+  return new A2AError("TaskNotFound", undefined, { metadata: { taskId } });
+}
+
+function isOver({ task, state }: TaskHead): A2AError {
+  const metadata = { taskId: task.taskId, state };
+  return new A2AError("UnsupportedOperation", "This task is over and takes no more messages", { metadata });
+}

@@ -1,0 +1,228 @@
+import {
+  A2AError,
+  invalidParams,
+  isTerminal,
+  type ListTasksRequest,
+  type SendMessageRequest,
+  type SubscribeToTaskRequest,
+} from "../model/index.ts";
+import type {
+  AgentService,
+  CallContext,
+  Reply,
+  StreamItem,
+  StreamName,
+  StreamReply,
+  UnaryName,
+  UnaryOperations,
+} from "../protocol/index.ts";
+import type { Owner, Snapshot, TaskHead, TaskKey } from "../store/index.ts";
+import { activate, checkCapability } from "./checks.ts";
+import type { HostedAgent } from "./options.ts";
+import { decodePageToken, encodePageToken } from "./page-token.ts";
+import { EventStream, messageItem, snapshotItem, waitForAnswer } from "./reader.ts";
+import { statusRecord } from "./records.ts";
+import type { Runs } from "./runs.ts";
+import { notFound, type Sends } from "./sends.ts";
+
+type Handlers = {
+  readonly [Name in UnaryName]: (
+    request: UnaryOperations[Name]["request"],
+    context: CallContext,
+  ) => Promise<Reply<UnaryOperations[Name]["response"]>>;
+};
+
+/** The operations of one agent (A2A 1.0 §3.1) over the rooms of the engine. */
+export function createService(hosted: HostedAgent, runs: Runs, sends: Sends, isClosed: () => boolean): AgentService {
+  const { settings, board } = runs;
+  const { store } = settings;
+
+  function ownerOf(context: CallContext): Owner {
+    return { agent: hosted.id, owner: settings.ownerOf(context.principal) };
+  }
+
+  async function load(task: TaskKey, historyLength: number | undefined): Promise<Snapshot> {
+    const history = historyLength === undefined ? {} : { history: historyLength };
+    const snapshot = await store.load(task, task.taskId, { ...history, artifacts: true });
+    if (snapshot === undefined) throw notFound(task.taskId);
+    return snapshot;
+  }
+
+  async function headOf(context: CallContext, taskId: string): Promise<TaskHead> {
+    const head = await store.head(ownerOf(context), taskId);
+    if (head === undefined) throw notFound(taskId);
+    return head;
+  }
+
+  const handlers: Handlers = {
+    async SendMessage(request, context) {
+      const { answer } = await sends.accept(hosted, ownerOf(context), request, context);
+      const accepted = await answer;
+      if (accepted.kind === "message") return { value: { message: accepted.message } };
+      const { task, contextId, input } = accepted;
+      if (request.configuration?.returnImmediately !== true) {
+        await waitForAnswer({ store, board, scope: task, task, contextId, after: input }, input, context.signal);
+      }
+      const snapshot = await load(accepted.task, request.configuration?.historyLength);
+      return wrapped(snapshot);
+    },
+
+    async GetTask({ id, historyLength }, context) {
+      const snapshot = await load({ ...ownerOf(context), taskId: id }, historyLength);
+      return { value: snapshot.task, ...(snapshot.json !== undefined && { json: snapshot.json }) };
+    },
+
+    async ListTasks(request, context) {
+      return { value: await list(request, ownerOf(context)) };
+    },
+
+    async CancelTask({ id }, context) {
+      const head = await headOf(context, id);
+      const origin = {
+        taskId: id,
+        contextId: head.contextId,
+        turn: head.run?.turn ?? 1,
+        attempt: head.run?.attempt ?? 1,
+        extensions: activate(hosted.card, context),
+        trace: context.trace,
+      };
+      const time = Math.max(settings.clock.now(), head.statusTime);
+      const record = statusRecord(origin, { state: "TASK_STATE_CANCELED" }, "system", "", time);
+      if (isTerminal(head.state) || !(await runs.endTask(head, record))) {
+        throw new A2AError("TaskNotCancelable", undefined, { metadata: { taskId: id } });
+      }
+      const snapshot = await load(head.task, undefined);
+      return { value: snapshot.task, ...(snapshot.json !== undefined && { json: snapshot.json }) };
+    },
+
+    async GetExtendedAgentCard(_request, context) {
+      if (hosted.extendedCard === undefined) throw new A2AError("ExtendedAgentCardNotConfigured");
+      return { value: hosted.extendedCard(context.principal) };
+    },
+
+    CreateTaskPushNotificationConfig: noPush,
+    GetTaskPushNotificationConfig: noPush,
+    ListTaskPushNotificationConfigs: noPush,
+    DeleteTaskPushNotificationConfig: noPush,
+  };
+
+  async function list(request: ListTasksRequest, owner: Owner): Promise<UnaryOperations["ListTasks"]["response"]> {
+    const {
+      contextId,
+      status,
+      pageSize = 50,
+      pageToken,
+      historyLength,
+      statusTimestampAfter,
+      includeArtifacts,
+    } = request;
+    if (!Number.isInteger(pageSize) || pageSize < 1 || pageSize > 100) {
+      throw invalidParams([{ field: "pageSize", description: `must be between 1 and 100, got ${pageSize}` }]);
+    }
+    const scope = JSON.stringify([owner.agent, owner.owner]);
+    const page = await store.list(owner, {
+      limit: pageSize,
+      artifacts: includeArtifacts === true,
+      ...(contextId !== undefined && { contextId }),
+      ...(status !== undefined && { state: status }),
+      ...(statusTimestampAfter !== undefined && { since: Date.parse(statusTimestampAfter) }),
+      ...(historyLength !== undefined && { history: historyLength }),
+      ...(pageToken !== undefined && { after: decodePageToken(pageToken, scope, request) }),
+    });
+    return {
+      tasks: page.tasks.map((snapshot) => snapshot.task),
+      nextPageToken: page.next === undefined ? "" : encodePageToken(page.next, scope, request),
+      pageSize,
+      totalSize: page.total,
+    };
+  }
+
+  async function streamSend(request: SendMessageRequest, context: CallContext): Promise<EventStream> {
+    const { answer } = await sends.accept(hosted, ownerOf(context), request, context);
+    return new EventStream("SendStreamingMessage", async () => {
+      const accepted = await answer;
+      if (accepted.kind === "message") return messageItem(accepted.message);
+      const { task, contextId, input } = accepted;
+      const from = { store, board, scope: task, task, contextId, input };
+      const historyLength = request.configuration?.historyLength;
+      // Its own first record is the task as it was made; anything else begins with the task as it stands.
+      if (accepted.made && historyLength === undefined) return { ...from, after: 0 };
+      const snapshot = await load(task, historyLength);
+      return { ...from, after: snapshot.head.seq, first: snapshotItem(snapshot) };
+    });
+  }
+
+  async function subscribe(
+    { id }: SubscribeToTaskRequest,
+    context: CallContext,
+  ): Promise<AsyncIterable<readonly StreamItem[]>> {
+    const { task, contextId, state, seq, firstSeq } = await headOf(context, id);
+    const { after } = context;
+    if (isTerminal(state)) {
+      if (after === undefined) {
+        throw new A2AError("UnsupportedOperation", "This task is over: read it with GetTask", {
+          metadata: { taskId: id, state },
+        });
+      }
+      // Everything has been seen: there is nothing to wait for.
+      if (after === seq) return nothing();
+    }
+    const from = { store, board, scope: task, task, contextId, input: 0 };
+    return new EventStream("SubscribeToTask", async () => {
+      // A cursor of another log, or of what is no longer kept, begins anew with the Task (D4, §3.1.6).
+      if (after !== undefined && after <= seq && after + 1 >= firstSeq) return { ...from, after };
+      const snapshot = await load(task, undefined);
+      return { ...from, after: snapshot.head.seq, first: snapshotItem(snapshot) };
+    });
+  }
+
+  function open(): void {
+    if (isClosed()) throw new A2AError("Unavailable", "The server is stopping", { retryAfter: 1 });
+  }
+
+  function extensionsOf(context: CallContext): { extensions?: readonly string[] } {
+    const extensions = activate(hosted.card, context);
+    return extensions.length === 0 ? {} : { extensions };
+  }
+
+  return {
+    async call<Name extends UnaryName>(
+      operation: Name,
+      request: UnaryOperations[Name]["request"],
+      context: CallContext,
+    ): Promise<Reply<UnaryOperations[Name]["response"]>> {
+      open();
+      checkCapability(hosted, operation);
+      const extensions = extensionsOf(context);
+      const reply = await handlers[operation](request, context);
+      return extensions.extensions === undefined ? reply : { ...reply, ...extensions };
+    },
+    async stream(operation: StreamName, request, context): Promise<StreamReply> {
+      open();
+      checkCapability(hosted, operation);
+      const extensions = extensionsOf(context);
+      const batches =
+        operation === "SubscribeToTask"
+          ? await subscribe(request as SubscribeToTaskRequest, context)
+          : await streamSend(request as SendMessageRequest, context);
+      return { batches, ...extensions };
+    },
+  };
+}
+
+/** Webhooks come with a later version; until then no card declares them, and `checkCapability` answers before this. */
+function noPush(): Promise<never> {
+  return Promise.reject(new A2AError("PushNotificationNotSupported"));
+}
+
+function wrapped({ task, json }: Snapshot): Reply<UnaryOperations["SendMessage"]["response"]> {
+  if (json === undefined) return { value: { task } };
+  return {
+    json: `{"task":${json}}`,
+    get value() {
+      return { task };
+    },
+  };
+}
+
+async function* nothing(): AsyncGenerator<readonly StreamItem[], void, void> {}

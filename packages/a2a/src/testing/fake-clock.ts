@@ -1,0 +1,41 @@
+import type { Clock } from "../base/index.ts";
+
+export interface FakeClock extends Clock {
+  /** Lets `ms` milliseconds pass: everything that was due runs, in its order, and what that set up in the meantime too. */
+  advance(ms: number): void;
+}
+
+interface Timer {
+  readonly at: number;
+  readonly run: () => void;
+}
+
+/** A clock that stands still until a test moves it. Begins at `start`, milliseconds since the Unix epoch. */
+export function fakeClock(start: number = Date.UTC(2026, 0, 1)): FakeClock {
+  let now = start;
+  const timers = new Set<Timer>();
+
+  function nextBy(end: number): Timer | undefined {
+    let next: Timer | undefined;
+    for (const timer of timers) if (timer.at <= end && (next === undefined || timer.at < next.at)) next = timer;
+    return next;
+  }
+
+  return {
+    now: () => now,
+    after(ms, run) {
+      const timer = { at: now + ms, run };
+      timers.add(timer);
+      return () => timers.delete(timer);
+    },
+    advance(ms) {
+      const end = now + ms;
+      for (let timer = nextBy(end); timer !== undefined; timer = nextBy(end)) {
+        timers.delete(timer);
+        now = Math.max(now, timer.at);
+        timer.run();
+      }
+      now = end;
+    },
+  };
+}
