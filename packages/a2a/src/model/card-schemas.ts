@@ -46,7 +46,7 @@ type MemberOf<Union, Name extends PropertyKey> = Union extends { readonly [Key i
 
 function union<Union>(fields: Fields<Members<Union>>): Schema<Union> {
   // A kind that is new to us must not make the rest of a card unreadable.
-  return object<Members<Union>>(fields, { members: Object.keys(fields), open: true }) as Schema<Union>;
+  return object<Members<Union>>(fields, { members: Object.keys(fields), none: {} }) as Schema<Union>;
 }
 
 const strings: Schema<readonly string[]> = list(string);

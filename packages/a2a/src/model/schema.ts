@@ -82,10 +82,11 @@ export type Fields<T> = {
   };
 };
 
-/** Exactly one of these members; in answers none may do, where more kinds are likely to come. */
+/** Exactly one of these members. */
 export interface OneOf {
   readonly members: readonly string[];
-  readonly open?: boolean;
+  /** What to read into a peer's answer that has none of them; absent: it is wrong. */
+  readonly none?: object;
 }
 
 export function object<T>(fields: Fields<T>, oneOf?: OneOf): Schema<T> {
@@ -118,8 +119,10 @@ export function object<T>(fields: Fields<T>, oneOf?: OneOf): Schema<T> {
       if (choice.has(name)) chosen += 1;
     }
     if (found < needed.length) addMissing(needed, value, out, run);
-    if (oneOf !== undefined && chosen !== 1 && !(oneOf.open && chosen === 0 && run.mode === "answer"))
-      return fail(run, chooseOne as string);
+    if (oneOf !== undefined && chosen !== 1) {
+      if (chosen > 0 || oneOf.none === undefined || run.mode !== "answer") return fail(run, chooseOne as string);
+      Object.assign(out, oneOf.none);
+    }
     return out;
   };
 }

@@ -84,7 +84,8 @@ export const partSchema: Schema<Part> = object<AnyPart>(
     filename: optional(blank),
     mediaType: optional(blank),
   },
-  { members: ["text", "raw", "url", "data"] },
+  // The codec of the JavaScript SDK loses `data: null`: what comes from it is a part with nothing in it.
+  { members: ["text", "raw", "url", "data"], none: { data: null } },
 ) as Schema<Part>;
 
 const parts: Schema<readonly Part[]> = list(partSchema, { nonEmpty: "must hold at least one part" });

@@ -1,0 +1,74 @@
+import * as sdk from "@a2a-js/sdk";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { check } from "../../src/model/index.ts";
+import { messageOf } from "./arbitraries.ts";
+import { fieldsOf, messageNames, oneOfOf, type MessageName } from "./proto.ts";
+import { schemas } from "./schema-table.ts";
+
+/** What the official SDK's codec offers for each message. */
+interface OfficialCodec {
+  fromJSON(value: unknown): Record<string, unknown>;
+  toJSON(message: unknown): unknown;
+}
+
+function official(name: MessageName): OfficialCodec {
+  return (sdk as unknown as Record<string, OfficialCodec>)[name] as OfficialCodec;
+}
+
+function checked(name: MessageName, value: unknown, mode: "request" | "copy" | "answer"): unknown {
+  const result = check<unknown>(schemas[name], value, mode);
+  return result.ok ? result.value : result.violations;
+}
+
+describe.each(messageNames)("%s and the official codec", (name) => {
+  test("know the same fields", () => {
+    const choice = oneOfOf(name);
+    const known = Object.keys(official(name).fromJSON({}));
+    // Fields with the keyword `optional` are left out of an empty message.
+    const explicit = fieldsOf(name).flatMap(([field, kind]) => (kind.explicit ? [field] : []));
+    const mine = fieldsOf(name)
+      .map(([field]) => field)
+      .filter((field) => !choice?.of.includes(field));
+    expect(new Set([...mine, ...(choice ? [choice.sdk] : [])])).toEqual(new Set([...known, ...explicit]));
+  });
+
+  test.each(fieldsOf(name))("carry %s alike", (field) => {
+    const withField = messageOf(name, true).filter((message) => field in message);
+    fc.assert(
+      fc.property(withField, (message) => {
+        expect(official(name).toJSON(official(name).fromJSON(message))).toEqual(message);
+      }),
+      { numRuns: 10 },
+    );
+  });
+
+  test("carry every message alike", () => {
+    fc.assert(
+      fc.property(messageOf(name), (message) => {
+        const codec = official(name);
+        expect(codec.toJSON(codec.fromJSON(message))).toEqual(message);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test("is accepted and left as it is, whatever the mode", () => {
+    fc.assert(
+      fc.property(messageOf(name), (message) => {
+        const before = structuredClone(message);
+        expect(checked(name, message, "copy")).toEqual(before);
+        expect(checked(name, message, "answer")).toEqual(before);
+        expect(checked(name, message, "request")).toEqual(before);
+        expect(message).toEqual(before);
+      }),
+      { numRuns: 200 },
+    );
+  });
+});
+
+test("a data part with null, which the official codec loses, is read back as one", () => {
+  const lost = official("Part").toJSON(official("Part").fromJSON({ data: null, filename: "a.json" }));
+  expect(lost).toEqual({ filename: "a.json" });
+  expect(checked("Part", lost, "answer")).toEqual({ data: null, filename: "a.json" });
+});

@@ -1,0 +1,298 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import {
+  check,
+  listTasksRequestSchema,
+  maxViolations,
+  messageSchema,
+  partSchema,
+  sendMessageRequestSchema,
+  taskSchema,
+  taskStatusSchema,
+  type CheckMode,
+} from "../../src/model/index.ts";
+import { messageOf } from "./arbitraries.ts";
+import { fieldsOf, isMessageName, messageNames, oneOfOf, type FieldKind, type MessageName } from "./proto.ts";
+import { schemas } from "./schema-table.ts";
+
+/** The fields that are named for a value, or the value when nothing is wrong with it. */
+function verdict(name: MessageName, value: unknown, mode: CheckMode = "request"): unknown {
+  const result = check<unknown>(schemas[name], value, mode);
+  return result.ok ? result.value : result.violations.map(({ field }) => field);
+}
+
+const noText = [0, -1.5, true, {}, [], ["a"]];
+const noObject = [0, "text", true, []];
+
+/** Values that are wrong for a type of the table. */
+const wrong: Readonly<Record<string, readonly unknown[]>> = {
+  string: noText,
+  filled: [...noText, ""],
+  id: [...noText, "a\0b", "half \ud800", "long".repeat(300)],
+  bytes: [...noText, "a", "ab=c", "YQ=", "YQ===", "=", "é", "YWJj\n", "+_=="],
+  bool: ["false", "true", "", 0, 1, {}, []],
+  count: [-1, 1.5, 2 ** 31, 1e300, "1", "", true, {}, []],
+  page: [0, 101, -1, 1.5, "50", true],
+  Role: ["user", "ROLE_UNSPECIFIED", "role_user", "", 1, {}, []],
+  TaskState: ["working", "TASK_STATE_CANCELLED", "task_state_working", "", 2, {}, []],
+  Timestamp: [
+    ...noText,
+    "",
+    "yesterday",
+    "2026-01-31",
+    "2026-01-31T12:00:00",
+    "2026-13-01T00:00:00Z",
+    "2026-02-30T00:00:00Z",
+    "2026-01-31T24:30:00Z",
+    "2026-01-31T12:00:00.Z",
+    "9999-12-31T23:59:59-01:00",
+  ],
+  Struct: noObject,
+};
+
+function wrongFor(kind: FieldKind): readonly unknown[] {
+  if (isMessageName(kind.base)) return noObject;
+  return wrong[kind.base] ?? [];
+}
+
+/** Each way to damage a field: what to put there, and where the error has to be. */
+function damages(field: string, kind: FieldKind): readonly (readonly [unknown, string])[] {
+  switch (kind.shape) {
+    case "one":
+      return wrongFor(kind).map((value) => [value, field]);
+    case "list":
+      return [
+        ...[0, "text", true, {}].map((value) => [value, field] as const),
+        ...[...wrongFor(kind), null].map((value) => [[value], `${field}[0]`] as const),
+      ];
+    case "map":
+      return [
+        ...noObject.map((value) => [value, field] as const),
+        ...[...wrongFor(kind), null].map((value) => [{ key: value }, `${field}.key`] as const),
+      ];
+  }
+}
+
+/** A whole message; of a oneof only the member that matters here. */
+function sampleOf(name: MessageName, field?: string): Record<string, unknown> {
+  const choice = oneOfOf(name)?.of ?? [];
+  const fits = (message: object): boolean => field === undefined || !choice.includes(field) || field in message;
+  const [sample] = fc.sample(messageOf(name, true).filter(fits), { numRuns: 1, seed: 1 });
+  return sample as unknown as Record<string, unknown>;
+}
+
+describe.each(messageNames)("%s: a wrong value is refused and named", (name) => {
+  test.each(["text", 1, true, null, undefined, []])("instead of the whole: %j", (value) => {
+    expect(verdict(name, value)).toEqual([""]);
+  });
+
+  test.each(fieldsOf(name))("in %s", (field, kind) => {
+    for (const mode of ["request", "copy"] as const) {
+      for (const [value, path] of damages(field, kind)) {
+        expect(verdict(name, { ...sampleOf(name, field), [field]: value }, mode), JSON.stringify(value)).toEqual([
+          path,
+        ]);
+      }
+    }
+  });
+
+  test.each(fieldsOf(name))("where %s is absent, null or empty, as the proto says (A2A 1.0 §5.7)", (field, kind) => {
+    const { [field]: _, ...others } = sampleOf(name, field);
+    const inOneOf = oneOfOf(name)?.of.includes(field) === true;
+    const absent = kind.required ? [field] : inOneOf ? [""] : others;
+    expect(verdict(name, { ...others })).toEqual(absent);
+    if (kind.base !== "Value") expect(verdict(name, { ...others, [field]: null })).toEqual(absent);
+    expect(verdict(name, { ...others, [field]: undefined }, "copy")).toEqual(absent);
+  });
+});
+
+describe("input that may be written in several ways", () => {
+  test("an empty optional identifier is an absent one", () => {
+    const message = { messageId: "m", role: "ROLE_USER", parts: [{ text: "" }] };
+    expect(verdict("Message", { ...structuredClone(message), contextId: "", taskId: "" })).toEqual(message);
+    expect(verdict("ListTasksRequest", { tenant: "", contextId: "", pageToken: "" })).toEqual({});
+    expect(verdict("Part", { url: "https://example.com", filename: "", mediaType: "" })).toEqual({
+      url: "https://example.com",
+    });
+  });
+
+  test("a status filter that protobuf calls unspecified is none", () => {
+    expect(verdict("ListTasksRequest", { status: "TASK_STATE_UNSPECIFIED" })).toEqual({});
+  });
+
+  test.each([
+    ["", ""],
+    ["AA", "AA=="],
+    ["AAA", "AAA="],
+    ["_-8", "/+8="],
+    ["_-8=", "/+8="],
+    ["/+8=", "/+8="],
+    ["AAAA", "AAAA"],
+  ])("base64 %j goes on as %j", (given, standard) => {
+    expect(verdict("Part", { raw: given })).toEqual({ raw: standard });
+  });
+
+  test.each([
+    ["2026-01-31T12:00:00Z", "2026-01-31T12:00:00.000Z"],
+    ["2026-01-31T12:00:00.5Z", "2026-01-31T12:00:00.500Z"],
+    ["2026-01-31T12:00:00.123456789Z", "2026-01-31T12:00:00.123Z"],
+    ["2026-01-31T00:30:00+01:00", "2026-01-30T23:30:00.000Z"],
+    ["2026-01-31t12:00:00z", "2026-01-31T12:00:00.000Z"],
+    ["2024-02-29T00:00:00Z", "2024-02-29T00:00:00.000Z"],
+  ])("time %s goes on as %s (A2A 1.0 §5.6.1)", (given, utc) => {
+    expect(verdict("TaskStatus", { state: "TASK_STATE_WORKING", timestamp: given })).toEqual({
+      state: "TASK_STATE_WORKING",
+      timestamp: utc,
+    });
+  });
+
+  test("a null in free JSON stays, and so does a data part with null", () => {
+    const part = { data: null, metadata: { none: null } };
+    expect(verdict("Part", structuredClone(part))).toEqual(part);
+  });
+
+  test("an array that is required may be empty where emptiness means something: skills and tasks, not parts (§5.7)", () => {
+    expect(verdict("AgentCard", { ...sampleOf("AgentCard"), skills: [] })).toMatchObject({ skills: [] });
+    expect(verdict("ListTasksResponse", { tasks: [], nextPageToken: "", pageSize: 50, totalSize: 0 })).toMatchObject({
+      tasks: [],
+    });
+    expect(verdict("Message", { ...sampleOf("Message"), parts: [] })).toEqual(["parts"]);
+    expect(verdict("Artifact", { ...sampleOf("Artifact"), parts: [] })).toEqual(["parts"]);
+    expect(verdict("AgentCard", { ...sampleOf("AgentCard"), supportedInterfaces: [] })).toEqual([
+      "supportedInterfaces",
+    ]);
+  });
+
+  test("text with NUL, half a surrogate pair or no end in sight stays as it is", () => {
+    for (const text of ["a\0b", "half \ud800", "x".repeat(1_000_000), ""]) {
+      expect(verdict("Part", { text })).toEqual({ text });
+    }
+  });
+});
+
+describe("members that no one knows", () => {
+  test("are dropped from a request, and from a copy, and left in an answer (A2A 1.0 §5.7)", () => {
+    const task = { id: "t", status: { state: "TASK_STATE_WORKING", mood: "good" }, generation: "7" };
+    const known = { id: "t", status: { state: "TASK_STATE_WORKING" } };
+    expect(verdict("Task", structuredClone(task), "request")).toEqual(known);
+    expect(verdict("Task", structuredClone(task), "copy")).toEqual(known);
+    expect(verdict("Task", structuredClone(task), "answer")).toEqual(task);
+  });
+
+  test("named __proto__ change no prototype", () => {
+    const text = `{"id":"t","status":{"state":"TASK_STATE_WORKING"},"__proto__":{"evil":1},"metadata":{"__proto__":{"evil":1}}}`;
+    for (const mode of ["request", "copy", "answer"] as const) {
+      const value = verdict("Task", JSON.parse(text), mode) as Record<string, unknown>;
+      expect(value["evil"]).toBeUndefined();
+      expect((value["metadata"] as Record<string, unknown>)["evil"]).toBeUndefined();
+      expect(({} as Record<string, unknown>)["evil"]).toBeUndefined();
+    }
+    const scheme = { httpAuthSecurityScheme: { scheme: "Bearer" } };
+    const schemes = JSON.parse(`{"a":${JSON.stringify(scheme)},"__proto__":${JSON.stringify(scheme)}}`) as object;
+    const card = { ...sampleOf("AgentCard"), securitySchemes: schemes };
+    for (const mode of ["copy", "request"] as const) {
+      const checked = verdict("AgentCard", card, mode) as { securitySchemes: object };
+      expect(Object.keys(checked.securitySchemes)).toEqual(["a"]);
+      expect(Object.getPrototypeOf(checked.securitySchemes)).toBe(Object.prototype);
+    }
+  });
+});
+
+describe("modes", () => {
+  const request = () => ({
+    message: { messageId: "m", contextId: "", role: "ROLE_USER", parts: [{ raw: "_-8", extra: 1 }] },
+    extra: 1,
+  });
+  const clean = { message: { messageId: "m", role: "ROLE_USER", parts: [{ raw: "/+8=" }] } };
+
+  test("a request is put right in place: nothing is copied on the hot path (D1)", () => {
+    const value = request();
+    const result = check(sendMessageRequestSchema, value, "request");
+    expect(result).toEqual({ ok: true, value: clean });
+    expect(result.ok && result.value).toBe(value);
+  });
+
+  test("a copy leaves the original alone", () => {
+    const value = Object.freeze(request());
+    expect(check(sendMessageRequestSchema, value, "copy")).toEqual({ ok: true, value: clean });
+    expect(value).toEqual(request());
+  });
+
+  test("an answer may lack what an encoder of protobuf leaves out", () => {
+    expect(verdict("ListTasksResponse", {}, "answer")).toEqual({
+      tasks: [],
+      nextPageToken: "",
+      pageSize: 0,
+      totalSize: 0,
+    });
+    expect(verdict("Artifact", { artifactId: "a" }, "answer")).toEqual({ artifactId: "a", parts: [] });
+    const card = { supportedInterfaces: [{ url: "https://a", protocolBinding: "JSONRPC", protocolVersion: "1.0" }] };
+    expect(verdict("AgentCard", card, "answer")).toMatchObject({ ...card, name: "", capabilities: {}, skills: [] });
+  });
+
+  test("an answer must have what it is about", () => {
+    expect(verdict("Task", {}, "answer")).toEqual(["id", "status"]);
+    expect(verdict("TaskStatus", {}, "answer")).toEqual(["state"]);
+    expect(verdict("StreamResponse", {}, "answer")).toEqual([""]);
+    expect(verdict("AgentCard", {}, "answer")).toEqual(["supportedInterfaces"]);
+  });
+
+  test("kinds of schemes that are new do not make a card unreadable", () => {
+    const card = { ...sampleOf("AgentCard"), securitySchemes: { fresh: { quantumSecurityScheme: { q: 1 } } } };
+    expect(verdict("AgentCard", structuredClone(card), "answer")).toEqual(card);
+    expect(verdict("AgentCard", card, "request")).toEqual(["securitySchemes.fresh"]);
+  });
+
+  test("a time without a zone is UTC in an answer", () => {
+    const status = { state: "TASK_STATE_WORKING", timestamp: "2026-01-31T12:00:00" };
+    expect(check(taskStatusSchema, status, "answer")).toMatchObject({
+      value: { timestamp: "2026-01-31T12:00:00.000Z" },
+    });
+  });
+});
+
+describe("violations", () => {
+  test("all come at once, with their places", () => {
+    const value = {
+      message: { role: "user", parts: [{ text: "fine" }, {}, { text: "a", raw: "b" }, 1, null, "hello", { text: {} }] },
+      configuration: { returnImmediately: "false", historyLength: -1, acceptedOutputModes: "text/plain" },
+      metadata: [],
+    };
+    expect(check(sendMessageRequestSchema, value, "request")).toMatchObject({
+      ok: false,
+      violations: [
+        { field: "message.role", description: "must be one of ROLE_USER, ROLE_AGENT" },
+        { field: "message.parts[1]", description: "must have exactly one of text, raw, url, data" },
+        { field: "message.parts[2].raw", description: "must be base64" },
+        { field: "message.parts[2]", description: "must have exactly one of text, raw, url, data" },
+        { field: "message.parts[3]", description: "must be an object" },
+        { field: "message.parts[4]", description: "must be an object" },
+        { field: "message.parts[5]", description: "must be an object" },
+        { field: "message.parts[6].text", description: "must be a string" },
+        { field: "message.messageId", description: "is required" },
+        { field: "configuration.returnImmediately", description: "must be true or false" },
+        { field: "configuration.historyLength", description: "must be a whole number, 0 or more" },
+        { field: "configuration.acceptedOutputModes", description: "must be an array" },
+        { field: "metadata", description: "must be an object" },
+      ],
+    });
+  });
+
+  test("stop at a limit, however much is wrong", () => {
+    const parts = Array.from({ length: 100_000 }, () => ({}));
+    const result = check(messageSchema, { messageId: "m", role: "ROLE_USER", parts }, "request");
+    expect(result.ok ? [] : result.violations).toHaveLength(maxViolations);
+  });
+
+  test.each(["constructor", "toString", "hasOwnProperty"])("a member named %s is not taken for a field", (name) => {
+    expect(check(partSchema, { text: "a", [name]: 1 }, "request")).toEqual({ ok: true, value: { text: "a" } });
+    expect(check(taskSchema, { id: "t", status: { state: name } }, "request").ok).toBe(false);
+  });
+
+  test("a page of 100 tasks is the largest (A2A 1.0 §3.1.4)", () => {
+    expect(check(listTasksRequestSchema, { pageSize: 100 }, "request").ok).toBe(true);
+    expect(check(listTasksRequestSchema, { pageSize: 101 }, "request")).toMatchObject({
+      violations: [{ field: "pageSize", description: "must be a whole number from 1 to 100" }],
+    });
+  });
+});
