@@ -47,7 +47,8 @@ export class NodeRequest implements UniversalRequest {
       this.#continue = false;
       this.#response.writeContinue();
     }
-    return readText(this.#incoming, limit);
+    // Where a parser has been before, an empty body may have come to its end, and tells so to nobody any more.
+    return this.#incoming.readableEnded ? Promise.resolve("") : readText(this.#incoming, limit);
   }
 }
 

@@ -1,0 +1,29 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { answer, type HttpOptions } from "./http.ts";
+import { MountRequest, type MountedHandler } from "./mount.ts";
+
+/** What Express adds to a request, as far as it matters here. */
+export interface ExpressRequest extends IncomingMessage {
+  /** The URL before routers took their prefixes away. */
+  readonly originalUrl?: string;
+  readonly body?: unknown;
+}
+
+export type ExpressMiddleware = (request: ExpressRequest, response: ServerResponse, next: () => void) => void;
+
+/**
+ * Agents as middleware of an Express application: `app.use(expressMount(handler))`, with or without body parsers before
+ * it. The path of the handler's `publicUrl` decides where its agents are, or `basePath` where a proxy changes paths;
+ * what has another path goes on to the next middleware.
+ *
+ * To stop, close the handler and then the server.
+ */
+export function expressMount(handler: MountedHandler, options: HttpOptions = {}): ExpressMiddleware {
+  return (incoming, response, next) => {
+    const request = new MountRequest(incoming, response, incoming.originalUrl ?? incoming.url, incoming.body);
+    if (handler.answers(request.url)) void answer(handler.handle, request, incoming, response, options);
+    else next();
+  };
+}
+
+export type { HttpOptions, MountedHandler };
