@@ -52,12 +52,12 @@ export function decodeRestError(status: number, body: unknown): A2AError {
   const details = readDetails(error["details"] ?? error["data"] ?? error["errors"]);
   const rpc = typeof error["code"] === "number" && error["code"] < 0 ? codeOfJsonRpc(error["code"]) : undefined;
   const name = typeof error["status"] === "string" ? error["status"] : "";
-  const understood = "message" in error || "code" in error || name !== "";
+  const understood = "code" in error || name !== "" || details.fields.length > 0;
   // In the middle of a stream the HTTP status is long gone; the body repeats it.
   const http = status < 400 && typeof error["code"] === "number" ? error["code"] : status;
   const code = details.code ?? codeOfProblem(error["type"]) ?? rpc ?? codeOfHttp(http, name, understood);
   const text = textOf(error["message"]) ?? textOf(error["detail"]) ?? textOf(error["title"]);
-  return makeError(code, text ?? (understood ? undefined : `The peer answered with HTTP ${status}`), details);
+  return makeError(code, text ?? `The peer answered with HTTP ${status}`, details);
 }
 
 /** What a client alone can run into is nobody's business beyond a proxy that passes errors on. */

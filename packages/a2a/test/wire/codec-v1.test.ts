@@ -1,0 +1,222 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { A2AError, type A2AErrorCode } from "../../src/model/index.ts";
+import { operations, type OperationName } from "../../src/protocol/index.ts";
+import { codecV1 } from "../../src/wire/v1/index.ts";
+import { messageOf } from "../model/arbitraries.ts";
+import { fieldsOf, type MessageName } from "../model/proto.ts";
+
+/** Which message of the proto goes in, and which comes out (A2A 1.0 §5.3). */
+const shapes: Readonly<Record<OperationName, readonly [request: MessageName, response: MessageName | "Empty"]>> = {
+  SendMessage: ["SendMessageRequest", "SendMessageResponse"],
+  SendStreamingMessage: ["SendMessageRequest", "StreamResponse"],
+  GetTask: ["GetTaskRequest", "Task"],
+  ListTasks: ["ListTasksRequest", "ListTasksResponse"],
+  CancelTask: ["CancelTaskRequest", "Task"],
+  SubscribeToTask: ["SubscribeToTaskRequest", "StreamResponse"],
+  CreateTaskPushNotificationConfig: ["TaskPushNotificationConfig", "TaskPushNotificationConfig"],
+  GetTaskPushNotificationConfig: ["GetTaskPushNotificationConfigRequest", "TaskPushNotificationConfig"],
+  ListTaskPushNotificationConfigs: [
+    "ListTaskPushNotificationConfigsRequest",
+    "ListTaskPushNotificationConfigsResponse",
+  ],
+  DeleteTaskPushNotificationConfig: ["DeleteTaskPushNotificationConfigRequest", "Empty"],
+  GetExtendedAgentCard: ["GetExtendedAgentCardRequest", "AgentCard"],
+};
+const names = Object.keys(operations) as OperationName[];
+
+/** The code of what a call throws, and the fields that it names. */
+function refusal(run: () => unknown): readonly [A2AErrorCode, readonly string[]] {
+  try {
+    run();
+  } catch (error) {
+    if (error instanceof A2AError) return [error.code, error.fields.map(({ field }) => field)];
+    throw error;
+  }
+  throw new Error("nothing was refused");
+}
+
+describe.each(names)("%s", (name) => {
+  const [request, response] = shapes[name];
+
+  test("is its own method name on JSON-RPC (A2A 1.0 §9.4)", () => {
+    expect(codecV1.jsonrpc.method(name)).toBe(name);
+    expect(codecV1.jsonrpc.operation(name)).toBe(name);
+  });
+
+  test("requests go out and come in as they are", () => {
+    fc.assert(
+      fc.property(messageOf(request), (message) => {
+        const sent: unknown = JSON.parse(JSON.stringify(codecV1.encodeRequest(name, message as never)));
+        expect(sent).toEqual(message);
+        expect(codecV1.decodeRequest(name, sent)).toEqual(message);
+        expect(codecV1.decodeRequest(name, sent)).toBe(sent);
+      }),
+    );
+  });
+
+  test("answers go out and come in as they are", () => {
+    fc.assert(
+      fc.property(response === "Empty" ? fc.constant({}) : messageOf(response), (message) => {
+        const text = codecV1.encodeResponse(name, { value: message as never });
+        expect(codecV1.decodeResponse(name, JSON.parse(text))).toEqual(message);
+      }),
+    );
+  });
+
+  test("an answer that is at hand as text is not written anew (D5)", () => {
+    expect(codecV1.encodeResponse(name, { value: {} as never, json: '{"at":"hand"}' })).toBe('{"at":"hand"}');
+  });
+
+  test("a request that is no object, or lacks what is required, is InvalidParams", () => {
+    const required = fieldsOf(request).flatMap(([field, kind]) => (kind.required ? [field] : []));
+    for (const wrong of ["text", 1, true, [], [{}]]) {
+      expect(refusal(() => codecV1.decodeRequest(name, wrong))).toEqual(["InvalidParams", [""]]);
+    }
+    for (const empty of [undefined, null, {}]) {
+      if (required.length === 0) expect(codecV1.decodeRequest(name, empty)).toEqual({});
+      else expect(refusal(() => codecV1.decodeRequest(name, empty))).toEqual(["InvalidParams", required]);
+    }
+  });
+
+  test("a route carries every field of the request (A2A 1.0 §11.3, §11.5)", () => {
+    const routes = codecV1.rest.routes.filter((route) => route.operation === name);
+    expect(routes).toHaveLength(1);
+    const [route] = routes;
+    if (route === undefined) return;
+    const inPath = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, field]) => field);
+    const inQuery = Object.keys(route.query ?? {});
+    const fields = fieldsOf(request)
+      .map(([field]) => field)
+      .filter((field) => field !== "tenant");
+    expect(new Set(route.body ? fields : [...inPath, ...inQuery])).toEqual(new Set(fields));
+    for (const field of inPath) expect(fields).toContain(field);
+    for (const [field, kind] of fieldsOf(request)) {
+      const type = { bool: "boolean", count: "integer", page: "integer" }[kind.base] ?? "string";
+      if (inQuery.includes(field)) expect(route.query?.[field]).toBe(type);
+    }
+  });
+});
+
+test("routes are those of the specification (A2A 1.0 §11.3)", () => {
+  expect(codecV1.rest.routes.map(({ methods, path }) => `${methods.join(",")} ${path}`)).toEqual([
+    "POST /message:send",
+    "POST /message:stream",
+    "GET /tasks/{id}",
+    "GET /tasks",
+    "POST /tasks/{id}:cancel",
+    "POST,GET /tasks/{id}:subscribe",
+    "POST /tasks/{taskId}/pushNotificationConfigs",
+    "GET /tasks/{taskId}/pushNotificationConfigs/{id}",
+    "GET /tasks/{taskId}/pushNotificationConfigs",
+    "DELETE /tasks/{taskId}/pushNotificationConfigs/{id}",
+    "GET /extendedAgentCard",
+  ]);
+  expect(codecV1.rest.mediaType).toBe("application/a2a+json");
+  expect(codecV1.version).toBe("1.0");
+});
+
+test.each(["message/send", "sendMessage", "SENDMESSAGE", "constructor", "__proto__", ""])(
+  "%j is no method",
+  (method) => {
+    expect(codecV1.jsonrpc.operation(method)).toBeUndefined();
+  },
+);
+
+/** A request to send with this as its message, parts or configuration. */
+function send(change: {
+  readonly message?: object;
+  readonly parts?: unknown;
+  readonly configuration?: unknown;
+}): unknown {
+  const { parts = [{ text: "hi" }], configuration } = change;
+  const message = { messageId: "m", role: "ROLE_USER", parts, ...change.message };
+  return { message, ...(configuration !== undefined && { configuration }) };
+}
+
+describe("what other servers took in and should not have", () => {
+  test.each<[string, unknown, string]>([
+    ["no role", send({ message: { role: undefined } }), "message.role"],
+    ["an unknown role", send({ message: { role: "user" } }), "message.role"],
+    ["no parts", send({ message: { parts: undefined } }), "message.parts"],
+    ["null for parts", send({ message: { parts: null } }), "message.parts"],
+    ["an empty array of parts", send({ parts: [] }), "message.parts"],
+    ["text for parts", send({ parts: "hello" }), "message.parts"],
+    ["a part without content", send({ parts: [{}] }), "message.parts[0]"],
+    ["a number as a part", send({ parts: [1] }), "message.parts[0]"],
+    ["null as a part", send({ parts: [null] }), "message.parts[0]"],
+    ["two contents in one part", send({ parts: [{ text: "a" }, { text: "a", url: "b" }] }), "message.parts[1]"],
+    ["bad base64", send({ parts: [{ raw: "not base64!" }] }), "message.parts[0].raw"],
+    ["an object as text", send({ parts: [{ text: {} }] }), "message.parts[0].text"],
+    ["no id", send({ message: { messageId: "" } }), "message.messageId"],
+    ["text for a flag", send({ configuration: { returnImmediately: "false" } }), "configuration.returnImmediately"],
+    ["a negative length", send({ configuration: { historyLength: -1 } }), "configuration.historyLength"],
+    [
+      "a webhook nowhere",
+      send({ configuration: { taskPushNotificationConfig: { url: "" } } }),
+      "configuration.taskPushNotificationConfig.url",
+    ],
+  ])("%s", (_what, request, field) => {
+    expect(refusal(() => codecV1.decodeRequest("SendMessage", request))).toEqual(["InvalidParams", [field]]);
+    expect(refusal(() => codecV1.encodeRequest("SendMessage", request as never))).toEqual(["InvalidParams", [field]]);
+  });
+
+  test("the error says in words what is wrong", () => {
+    expect(() => codecV1.decodeRequest("SendMessage", send({ parts: [] }))).toThrow(
+      "Invalid parameters: message.parts must hold at least one part",
+    );
+    expect(() => codecV1.decodeRequest("GetTask", [])).toThrow("Invalid parameters: it must be an object");
+    expect(() => codecV1.decodeRequest("GetTaskPushNotificationConfig", {})).toThrow(
+      "Invalid parameters: taskId is required (and 1 more)",
+    );
+  });
+});
+
+test("what a caller adds to a request does not go out, since some servers turn it away", () => {
+  const request = { id: "t", historyLength: 2, generation: "4" };
+  expect(codecV1.encodeRequest("GetTask", request)).toEqual({ id: "t", historyLength: 2 });
+  expect(request).toEqual({ id: "t", historyLength: 2, generation: "4" });
+});
+
+describe("answers of a peer", () => {
+  test("that are nonsense are InvalidResponse, with the place", () => {
+    expect(refusal(() => codecV1.decodeResponse("GetTask", { id: "t", status: {} }))).toEqual([
+      "InvalidResponse",
+      ["status.state"],
+    ]);
+    expect(refusal(() => codecV1.decodeResponse("SendMessage", {}))).toEqual(["InvalidResponse", [""]]);
+    expect(refusal(() => codecV1.decodeResponse("SendMessage", "<html>"))).toEqual(["InvalidResponse", [""]]);
+    expect(refusal(() => codecV1.decodeEvent({ task: 1 }))).toEqual(["InvalidResponse", ["task"]]);
+    expect(refusal(() => codecV1.decodeCard({ name: "a" }))).toEqual(["InvalidResponse", ["supportedInterfaces"]]);
+  });
+
+  test("to a deletion may be nothing at all", () => {
+    for (const nothing of [undefined, null, {}]) {
+      expect(codecV1.decodeResponse("DeleteTaskPushNotificationConfig", nothing)).toEqual({});
+    }
+  });
+
+  test("may have members that nobody knows yet", () => {
+    const event = {
+      statusUpdate: { taskId: "t", contextId: "c", status: { state: "TASK_STATE_WORKING" }, final: false },
+    };
+    expect(codecV1.decodeEvent(structuredClone(event))).toEqual(event);
+  });
+});
+
+test("events go out as the text that was stored, or are written (D5)", () => {
+  const event = { message: { messageId: "m", role: "ROLE_AGENT" as const, parts: [{ text: "hi" }] } };
+  expect(codecV1.encodeEvent({ event, json: '{"stored":1}' })).toBe('{"stored":1}');
+  expect(codecV1.decodeEvent(JSON.parse(codecV1.encodeEvent({ event })))).toEqual(event);
+});
+
+test("a card goes out as the 1.0 JSON, and is read back with both spellings of its bindings and more", () => {
+  fc.assert(
+    fc.property(messageOf("AgentCard"), (card) => {
+      expect(codecV1.encodeCard(card)).toEqual(card);
+      const both = { ...card, url: "https://a", preferredTransport: "JSONRPC", protocolVersion: "0.3.0" };
+      expect(codecV1.decodeCard(structuredClone(both))).toEqual(both);
+    }),
+    { numRuns: 30 },
+  );
+});
