@@ -1,0 +1,265 @@
+import { toBase64, type AgentEvent, type Part, type Turn } from "@parley/a2a";
+import type { GuardedFetch } from "@parley/a2a/net";
+import { collect, type Numbers } from "./chart/collect.ts";
+import { renderSvg } from "./chart/render.ts";
+import { chartData, chartTable, chartText } from "./chart/report.ts";
+import { specOf } from "./chart/spec.ts";
+import {
+  checkpointOf,
+  pendingOf,
+  pendingPart,
+  recall,
+  rememberedTable,
+  rememberTable,
+  type Pending,
+  type TableRef,
+} from "./conversation/memory.ts";
+import { outputsFor, type Outputs } from "./conversation/outputs.ts";
+import { loadTable, questionIn, tableIn } from "./conversation/source.ts";
+import type { Steps } from "./conversation/steps.ts";
+import { readRows, type Table } from "./csv/table.ts";
+import { profileTable, type Profile } from "./profile/profile.ts";
+import { headline, profileData, profileText } from "./profile/report.ts";
+import { askAgain, askText, readAnswer } from "./question/ask.ts";
+import { findColumns } from "./question/columns.ts";
+import type { Answers, Ask, Plan } from "./question/plan.ts";
+import { parseQuestion, type ChartRequest, type Request } from "./question/request.ts";
+import { resolveChart } from "./question/resolve.ts";
+import { Refusal } from "./refusal.ts";
+import { suggestionsFor } from "./suggestions.ts";
+import { countOf, formatNumber, markdownTable } from "./words.ts";
+
+/** How many rows are read between two words of progress. */
+const progressRows = 20_000;
+
+const sendTable =
+  "Send me a table first: a CSV file as a file part of your message, or as text of type text/csv, or as the URL of one.";
+
+export const helpText = `I read CSV files, say what is in their columns, and draw charts of them.
+
+Send a CSV file, alone or with a question. Then ask, in the same conversation:
+
+- chart average temp_max by month
+- plot wind over date
+- bar chart of count by weather
+- show the distribution of precipitation
+- plot temp_max against temp_min, split by weather
+- what is the median wind?
+- profile, or: show the first 10 rows
+
+Charts come as SVG, together with their numbers.`;
+
+/** What is to be done in a turn, before the table was looked at. */
+interface Assignment {
+  readonly question: string;
+  readonly answers: Answers;
+  /** Absent: nobody has sent one. */
+  readonly table?: TableRef;
+  /** Whether the message itself brought the table. */
+  readonly fresh: boolean;
+  /** The last answer was none; this is asked again. */
+  readonly again?: Ask;
+}
+
+/** The work of one turn, step by step. It depends on nothing but the message, the conversation and the table, so it can be done again. */
+export class Analyst {
+  readonly #turn: Turn;
+  readonly #fetch: GuardedFetch;
+  readonly #outputs: Outputs;
+  #table: TableRef | undefined;
+
+  constructor(turn: Turn, fetch: GuardedFetch) {
+    this.#turn = turn;
+    this.#fetch = fetch;
+    this.#outputs = outputsFor(turn.acceptedOutputModes);
+  }
+
+  /** The table that is worked on, once it is known. */
+  get table(): TableRef | undefined {
+    return this.#table;
+  }
+
+  async *steps(): Steps {
+    try {
+      yield* this.#answer(this.#assignment());
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      yield [this.#turn[error.outcome](error.message)];
+    }
+  }
+
+  #assignment(): Assignment {
+    const { message } = this.#turn;
+    const part = tableIn(message);
+    const pending = pendingOf(this.#turn);
+    const said = questionIn(message);
+    const request = parseQuestion(said);
+    if (part !== undefined) {
+      const question = said === "" && pending !== undefined ? pending.question : said;
+      return { question, answers: {}, table: { messageId: message.messageId, part, sha256: "" }, fresh: true };
+    }
+    const known = checkpointOf(this.#turn).table ?? pending?.table ?? rememberedTable(this.#turn);
+    const table = known === undefined ? {} : { table: known };
+    if (pending === undefined) return { question: said, answers: {}, ...table, fresh: false };
+    const { ask, answers, question } = pending;
+    if (ask.key === "table") return { question, answers, ...table, fresh: false };
+    const answer = readAnswer(said, ask);
+    if (ask.key === "question") return { question: answer?.[0] ?? said, answers: {}, ...table, fresh: false };
+    if (answer !== undefined) return { question, answers: { ...answers, [ask.key]: answer }, ...table, fresh: false };
+    if (isClear(request)) return { question: said, answers: {}, ...table, fresh: false };
+    return { question, answers, ...table, fresh: false, again: askAgain(ask) };
+  }
+
+  async *#answer(assignment: Assignment): Steps {
+    const turn = this.#turn;
+    const { question, answers, fresh, again } = assignment;
+    const request = parseQuestion(question);
+    if (again !== undefined) return yield [this.#ask(question, answers, again, assignment.table)];
+    if (request.kind === "help" && !fresh) return yield [turn.reply(helpText)];
+    if (assignment.table === undefined) {
+      if (!isClear(request)) return yield [turn.reply(`${sendTable}\n\n${helpText}`)];
+      return yield [this.#ask(question, answers, { key: "table", prompt: sendTable, choices: [] }, undefined)];
+    }
+
+    const table = await this.#open(assignment.table);
+    if (fresh && this.#table !== undefined) rememberTable(turn, this.#table);
+    yield [turn.working(`${fresh ? "Reading" : "Looking at"} ${table.name}.`)];
+    if (request.kind === "rows") return yield* this.#rows(table, request.count);
+    const profile = yield* this.#count("Profiling", profileTable(table, turn.signal));
+    if (profile.rows === 0) throw new Refusal("failed", "The table has no rows.");
+    if (fresh || request.kind === "profile") yield* this.#profile(profile);
+    if (request.kind === "help" || request.kind === "profile")
+      return yield [this.#finish(`${headline(profile)} ${hint(profile)}`)];
+    if (request.kind !== "chart" || isVague(request, profile)) {
+      if (fresh)
+        return yield [
+          this.#finish(`${headline(profile)} I did not find a question in what you wrote. ${hint(profile)}`),
+        ];
+      const choices = suggestionsFor(profile).map((text) => ({ value: text, label: text }));
+      const ask: Ask = {
+        key: "question",
+        prompt: "I do not know what to do with that. One of these, or another question like them?",
+        choices,
+      };
+      return yield [this.#ask(question, {}, ask, this.#table)];
+    }
+    const plan = resolveChart(request, profile, answers);
+    if ("prompt" in plan) return yield [this.#ask(question, answers, plan, this.#table)];
+    yield* this.#chart(table, plan);
+  }
+
+  /** Finds the table again and makes sure that it is the same that this work began with. */
+  async #open(reference: TableRef): Promise<Table> {
+    const part = await recall(this.#turn, reference);
+    if (part === undefined)
+      throw new Refusal("rejected", "I no longer have the table of this conversation. Please send it again.");
+    const table = await loadTable(part, this.#fetch, this.#turn.signal);
+    const begun = checkpointOf(this.#turn).table?.sha256;
+    if (begun !== undefined && begun !== table.sha256) {
+      throw new Refusal("failed", "The file at that address changed while I was working on it. Please ask again.");
+    }
+    this.#table = { ...reference, sha256: table.sha256 };
+    return table;
+  }
+
+  async *#profile(profile: Profile): Steps {
+    const artifactId = `profile-${this.#turn.number}`;
+    const texts = profileText(profile).map((text): Part => ({ text, mediaType: this.#outputs.text }));
+    const [first, ...others] = texts;
+    if (first === undefined) return;
+    const name = `Profile of ${profile.table}`;
+    yield [{ kind: "artifact", artifact: { artifactId, name, parts: [first] } }];
+    const data: readonly Part[] = this.#outputs.json
+      ? [{ data: profileData(profile), mediaType: "application/json" }]
+      : [];
+    for (const [index, part] of others.entries()) {
+      const last = index === others.length - 1;
+      yield [this.#turn.append(artifactId, last ? [part, ...data] : [part], { last })];
+    }
+  }
+
+  async *#chart(table: Table, plan: Plan): Steps {
+    const numbers = yield* this.#count("Collecting the numbers", collect(table, plan, this.#turn.signal));
+    const summary = chartText(numbers);
+    const parts = await this.#chartParts(table, numbers);
+    const artifactId = `chart-${this.#turn.number}`;
+    yield [this.#turn.artifact({ artifactId, name: plan.title, description: summary, parts }), this.#finish(summary)];
+  }
+
+  async #chartParts(table: Table, numbers: Numbers): Promise<readonly Part[]> {
+    const parts: Part[] = [];
+    const { plan, rowsUsed } = numbers;
+    if (this.#outputs.svg && !(plan.kind === "groups" && plan.group === undefined)) {
+      const svg = await renderSvg(specOf(numbers, `${table.name}, ${countOf(rowsUsed, "row")}`));
+      parts.push({ raw: toBase64(new TextEncoder().encode(svg)), mediaType: "image/svg+xml", filename: "chart.svg" });
+    }
+    if (this.#outputs.json) parts.push({ data: chartData(table.name, numbers), mediaType: "application/json" });
+    if (!this.#outputs.svg || parts.length === 0)
+      parts.push({ text: chartTable(numbers), mediaType: this.#outputs.text });
+    return parts;
+  }
+
+  async *#rows(table: Table, count: number): Steps {
+    const rows: (readonly string[])[] = [];
+    for await (const batch of readRows(table, this.#turn.signal)) {
+      rows.push(...batch.rows.slice(0, count - rows.length));
+      if (rows.length >= count) break;
+    }
+    const text: Part = { text: markdownTable(table.columns, rows), mediaType: this.#outputs.text };
+    const data: Part = { data: { table: table.name, columns: table.columns, rows }, mediaType: "application/json" };
+    const name = `First rows of ${table.name}`;
+    const parts = this.#outputs.json ? [text, data] : [text];
+    const artifact = this.#turn.artifact({ artifactId: `rows-${this.#turn.number}`, name, parts });
+    yield [artifact, this.#finish(`The first ${countOf(rows.length, "row")} of ${table.name}.`)];
+  }
+
+  /** Passes on what a reader of rows finds, with a word of progress now and then. */
+  async *#count<T>(
+    what: string,
+    reading: AsyncGenerator<number, T, void>,
+  ): AsyncGenerator<readonly AgentEvent[], T, void> {
+    let told = 0;
+    for (;;) {
+      const next = await reading.next();
+      if (next.done === true) return next.value;
+      if (next.value < told + progressRows) continue;
+      told = next.value;
+      yield [this.#turn.working(`${what}: ${formatNumber(told)} rows so far.`)];
+    }
+  }
+
+  /**
+   * The answer in words. It is kept in the history as a word of progress, and the turn then falls off its end, so that a message which
+   * came meanwhile is answered by the same task.
+   */
+  #finish(text: string): AgentEvent {
+    return this.#turn.working(text, { keep: true });
+  }
+
+  #ask(question: string, answers: Answers, ask: Ask, table: TableRef | undefined): AgentEvent {
+    const pending: Pending = { question, answers, ask, ...(table === undefined ? {} : { table }) };
+    return this.#turn.inputRequired([{ text: askText(ask) }, pendingPart(pending)]);
+  }
+}
+
+/** Whether the words alone show that something is asked for. */
+function isClear(request: Request): boolean {
+  if (request.kind !== "chart") return request.kind === "profile" || request.kind === "rows";
+  return (
+    request.picture ||
+    request.distribution ||
+    request.by !== undefined ||
+    request.measures.some(({ aggregate }) => aggregate !== undefined)
+  );
+}
+
+/** Whether what looks like a question names nothing in the table. */
+function isVague(request: ChartRequest, { columns }: Profile): boolean {
+  return !isClear(request) && !request.measures.some(({ words }) => findColumns(words, columns).length > 0);
+}
+
+function hint(profile: Profile): string {
+  return `You could ask: ${suggestionsFor(profile)
+    .map((text) => `“${text}”`)
+    .join(", ")}.`;
+}

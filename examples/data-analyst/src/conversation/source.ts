@@ -1,0 +1,90 @@
+import { A2AError, bytesOf, isDataPart, isRawPart, isTextPart, isUrlPart, type Message, type Part } from "@parley/a2a";
+import type { GuardedFetch } from "@parley/a2a/net";
+import { openTable, type Table } from "../csv/table.ts";
+import { notCsv, Refusal } from "../refusal.ts";
+
+/** Media types of tables as text. Excel claims `.csv` files on Windows, which then come under its own name. */
+export const tableTypes = [
+  "text/csv",
+  "application/csv",
+  "text/tab-separated-values",
+  "application/vnd.ms-excel",
+] as const;
+
+function isTable(part: Part): boolean {
+  if (isRawPart(part) || isUrlPart(part)) return true;
+  const type = part.mediaType?.split(";", 1)[0]?.trim().toLowerCase();
+  return isTextPart(part) && tableTypes.some((known) => known === type);
+}
+
+/**
+ * Place of the table among the parts of a message, if it brings one.
+ *
+ * @throws Refusal when it is not clear which, or when there is only JSON.
+ */
+export function tableIn({ parts }: Message): number | undefined {
+  const places = parts.flatMap((part, place) => (isTable(part) ? [place] : []));
+  if (places.length > 1)
+    throw new Refusal("rejected", `You sent ${places.length} files. I look at one table at a time: send one of them.`);
+  if (places.length === 0 && parts.some(isDataPart))
+    throw notCsv("You sent a data part, which holds JSON.", "Send the table as a file, or as text of type text/csv.");
+  return places[0];
+}
+
+/** What is asked, without the text that is a table. */
+export function questionIn({ parts }: Message): string {
+  const texts = parts.filter((part) => isTextPart(part) && !isTable(part));
+  return texts
+    .map(({ text = "" }) => text.trim())
+    .join("\n")
+    .trim();
+}
+
+/**
+ * The table in a part: its own bytes, or those at its address, which the guard of `fetch` lets pass or not.
+ *
+ * @throws Refusal in words for the sender.
+ */
+export async function loadTable(part: Part, fetch: GuardedFetch, signal: AbortSignal): Promise<Table> {
+  if (isUrlPart(part))
+    return openTable(nameOf(part.filename ?? new URL(part.url).pathname), await download(part.url, fetch, signal));
+  const bytes = isRawPart(part) ? bytesOf(part) : new TextEncoder().encode(part.text ?? "");
+  return openTable(nameOf(part.filename ?? ""), bytes);
+}
+
+/** The last segment of a path, on one line: it goes into titles and file names. */
+function nameOf(path: string): string {
+  const last = path.split(/[/\\]/).at(-1) ?? "";
+  const clean = last
+    .replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, " ")
+    .trim()
+    .slice(0, 80);
+  return clean === "" ? "table.csv" : clean;
+}
+
+async function download(url: string, fetch: GuardedFetch, signal: AbortSignal): Promise<Uint8Array> {
+  try {
+    const response = await fetch(url, { headers: { accept: "text/csv, text/*;q=0.5, */*;q=0.1" }, signal });
+    if (response.status >= 300 && response.status < 400)
+      throw new Refusal(
+        "failed",
+        "That address leads to another one, and I do not follow redirects. Send the final address.",
+      );
+    if (!response.ok) throw new Refusal("failed", `I asked for that file and got the HTTP status ${response.status}.`);
+    return new Uint8Array(await response.arrayBuffer());
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!(error instanceof A2AError)) throw error;
+    switch (error.code) {
+      case "InvalidParams":
+        throw new Refusal("rejected", `I do not fetch that file. ${error.message}.`);
+      case "InvalidResponse":
+        throw new Refusal("failed", "That file is larger than I may fetch. Send a smaller one.");
+      default:
+        throw new Refusal(
+          "failed",
+          "I could not fetch that file: its server did not answer as it should. Send the file itself, or try again later.",
+        );
+    }
+  }
+}

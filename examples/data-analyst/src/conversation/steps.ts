@@ -1,0 +1,30 @@
+import type { AgentEvent, Turn } from "@parley/a2a";
+import { checkpointOf, type TableRef } from "./memory.ts";
+
+/** Work as a series of steps, each some events that are stored together. The same message and table make the same steps. */
+export type Steps = AsyncGenerator<readonly AgentEvent[], void, void>;
+
+/**
+ * Makes steps resumable. A checkpoint is no more than their number: a run that is started again does the reading once more, which is cheap,
+ * says nothing of the steps that are stored, and goes on with the next one.
+ */
+export async function* resumable(
+  turn: Turn,
+  steps: Steps,
+  table: () => TableRef | undefined,
+): AsyncGenerator<readonly AgentEvent[], void, void> {
+  const stored = checkpointOf(turn).steps;
+  let step = 0;
+  for await (const events of steps) {
+    step += 1;
+    if (step <= stored) continue;
+    const reference = table();
+    const value = { steps: step, ...(reference === undefined ? {} : { table: { ...reference } }) };
+    // After an end nothing can be resumed.
+    yield events.some(endsTurn) ? events : [...events, turn.saveCheckpoint(value)];
+  }
+}
+
+function endsTurn(event: AgentEvent): boolean {
+  return event.kind === "reply" || (event.kind === "status" && event.state !== "TASK_STATE_WORKING");
+}
