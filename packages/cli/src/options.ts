@@ -7,30 +7,30 @@ import type { TaskState } from "@parley/a2a";
 /** Options of every command that calls an agent. */
 export interface CallOptions {
   readonly token?: string;
-  readonly header: readonly string[];
+  readonly header?: readonly string[];
   readonly binding?: "JSONRPC" | "HTTP+JSON";
   readonly json?: boolean;
   readonly verbose?: boolean;
 }
 
-export function collect(value: string, before: readonly string[]): readonly string[] {
+export function collect(value: string, before: readonly string[] = []): readonly string[] {
   return [...before, value];
 }
 
 /** Adds the options that say how an agent is called, and how its answer is shown. */
 export function callOptions(command: Command): Command {
   return command
-    .option("--token <token>", "bearer token of the caller (environment: PARLEY_TOKEN)")
-    .option("--header <name: value>", "a header to send; may be repeated", collect, [])
+    .option("--token <token>", "bearer token of the caller")
+    .option("--header <name: value>", "a header to send; repeatable", collect)
     .addOption(new Option("--binding <name>", "binding to use, if the card has it").choices(["JSONRPC", "HTTP+JSON"]))
-    .option("--json", "for programs: JSON on standard output, one document a line, and nothing else")
+    .option("--json", "for programs: JSON alone on standard output, one document a line")
     .option("--verbose", "say what caused an error");
 }
 
 /** The headers of a call: those of `--header`, and the token. Throws where one is not a header. */
 export function callHeaders(options: CallOptions, env: Io["env"]): Readonly<Record<string, string>> {
   const headers: Record<string, string> = {};
-  for (const text of options.header) {
+  for (const text of options.header ?? []) {
     const [, name, value] = /^([!#$%&'*+.^`|~\w-]+):\s*([^\r\n\0]*)$/.exec(text) ?? [];
     if (name === undefined || value === undefined) throw new UsageError(`--header "${text}" is not "Name: value"`);
     headers[name.toLowerCase()] = value;

@@ -7,7 +7,15 @@ import { createProgram } from "./program.ts";
 /** Runs one command line, given without the name of the program; gives its exit code. Never throws. */
 export async function run(argv: readonly string[], io: Io): Promise<number> {
   let code = 0;
-  const program = createProgram(io, (value) => (code = value));
+  /** What the error of a command is told with. */
+  let told: { url?: string; verbose?: boolean } = {};
+  const program = createProgram(io, (value) => (code = value)).hook("preAction", (_, command) => {
+    const [target] = command.args;
+    told = {
+      ...(target !== undefined && /^https?:/i.test(target) ? { url: target } : {}),
+      verbose: command.getOptionValue("verbose") === true,
+    };
+  });
   if (argv.length === 0) {
     program.outputHelp({ error: true });
     return 2;
@@ -18,9 +26,7 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
   } catch (error) {
     // Commander has said what is wrong; help and the version also come this way, as a success.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-    const url = argv.find((word) => /^https?:\/\//i.test(word));
-    const verbose = argv.includes("--verbose");
-    io.stderr.write(`parley: ${explain(error, { verbose, ...(url === undefined ? {} : { url }) })}\n`);
+    io.stderr.write(`parley: ${explain(error, told)}\n`);
     return error instanceof UsageError ? 2 : 1;
   }
 }

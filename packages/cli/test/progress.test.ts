@@ -34,7 +34,7 @@ async function shown(
     async function* () {
       yield* events;
     },
-    { hints: hintsFor("http://a", { header: [] }), options: {}, ...rest },
+    { hints: hintsFor("http://a", {}), options: {}, ...rest },
   );
   return { code, out: recorded.out(), err: recorded.err(), both: recorded.both() };
 }
@@ -159,7 +159,7 @@ describe("what to do next", () => {
   });
 
   test("ids that an agent made up to run something are quoted, and are no options", () => {
-    const hints = hintsFor("http://a", { header: [] });
+    const hints = hintsFor("http://a", {});
     expect(hints.watch("$(rm -rf ~)")).toBe("parley watch http://a '$(rm -rf ~)'");
     expect(hints.cancel("--out=/etc")).toBe("parley cancel -- http://a --out=/etc");
     expect(hints.answer("-x';id;'")).toBe(`parley send http://a --task='-x'\\'';id;'\\''' "your answer"`);
@@ -177,7 +177,7 @@ describe("what to do next", () => {
         recorded.interrupt(signal);
         aborted.throwIfAborted();
       },
-      { hints: hintsFor("http://a", { header: [] }), options: {} },
+      { hints: hintsFor("http://a", {}), options: {} },
     );
     expect(code).toBe(expected);
     expect(recorded.err()).toContain("Interrupted; the task goes on.");

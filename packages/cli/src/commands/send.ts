@@ -9,7 +9,7 @@ import type { Io } from "../io.ts";
 import type { CallOptions } from "../options.ts";
 
 export interface SendOptions extends CallOptions, FollowOptions {
-  readonly file: readonly string[];
+  readonly file?: readonly string[];
   readonly context?: string;
   readonly task?: string;
   readonly accept?: string;
@@ -27,7 +27,7 @@ async function readAll(stdin: Io["stdin"]): Promise<string> {
 async function partsOf(io: Io, text: string | undefined, options: SendOptions): Promise<readonly Part[]> {
   const words = text === "-" ? (await readAll(io.stdin)).trimEnd() : text;
   const parts: Part[] = words === undefined || words === "" ? [] : [{ text: words }];
-  for (const file of options.file) parts.push(await filePart(file, io.cwd));
+  for (const file of options.file ?? []) parts.push(await filePart(file, io.cwd));
   if (parts.length === 0) throw new UsageError("there is nothing to send: give a TEXT, or a --file");
   return parts;
 }

@@ -17,8 +17,8 @@ export interface ServeOptions {
   readonly host: string;
   readonly publicUrl?: string;
   readonly store: string;
-  readonly token: readonly string[];
-  readonly cors: readonly string[];
+  readonly token?: readonly string[];
+  readonly cors?: readonly string[];
   readonly insecure?: boolean;
   readonly grace: number;
   readonly json?: boolean;
@@ -38,7 +38,7 @@ export function parseToken(text: string): readonly [token: string, subject: stri
 
 function principalsOf(io: Io, options: ServeOptions): Readonly<Record<string, Principal>> {
   const listed = (io.env["PARLEY_TOKENS"] ?? "").split(",").map((text) => text.trim());
-  const tokens = [...listed, ...options.token].filter((text) => text !== "").map(parseToken);
+  const tokens = [...listed, ...(options.token ?? [])].filter((text) => text !== "").map(parseToken);
   return Object.fromEntries(tokens.map(([token, subject]) => [token, { subject }]));
 }
 
@@ -99,7 +99,7 @@ export async function serve(io: Io, file: string, options: ServeOptions): Promis
       signals: false,
       ...(options.publicUrl === undefined ? {} : { publicUrl: options.publicUrl }),
       ...(open ? {} : { authenticator: bearer(principals) }),
-      ...(options.cors.length === 0 ? {} : { cors: { origins: options.cors.includes("*") ? "*" : options.cors } }),
+      ...(options.cors === undefined ? {} : { cors: { origins: options.cors.includes("*") ? "*" : options.cors } }),
       ...(options.insecure === true ? { insecure: true } : {}),
     });
     const stopped = new Promise<void>((done) => io.onInterrupt(() => done()));

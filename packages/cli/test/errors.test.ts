@@ -1,0 +1,95 @@
+import { once } from "node:events";
+import { createServer, type RequestListener, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterEach, describe, expect, test } from "vitest";
+import { A2AError } from "@parley/a2a";
+import { explain } from "../src/explain.ts";
+import { run } from "../src/run.ts";
+import { recordedIo } from "./support/io.ts";
+
+let server: Server | undefined;
+afterEach(async () => {
+  server?.closeAllConnections();
+  if (server !== undefined) await new Promise((resolve) => server?.close(resolve));
+  server = undefined;
+});
+
+/** A stranger's server that answers everything in one way. */
+async function stranger(listener: RequestListener): Promise<string> {
+  server = createServer(listener).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+async function card(url: string, ...more: string[]): Promise<{ code: number; out: string; err: string }> {
+  const { io, out, err } = recordedIo();
+  const code = await run(["card", url, ...more], io);
+  return { code, out: out(), err: err() };
+}
+
+describe("what goes wrong on the way is told in the words of a person", () => {
+  test("nobody listens", async () => {
+    const url = await stranger(() => {});
+    await new Promise((resolve) => server?.close(resolve));
+    expect(await card(url)).toEqual({ code: 1, out: "", err: `parley: cannot reach ${url}: connection refused\n` });
+  });
+
+  test("no such host", async () => {
+    const url = "http://no-such-host.invalid";
+    const { code, err } = await card(url);
+    expect(code).toBe(1);
+    expect(err).toMatch(
+      /^parley: cannot reach http:\/\/no-such-host\.invalid: (?:unknown host|the host name could not be looked up)\n$/,
+    );
+  });
+
+  test("the connection breaks", async () => {
+    const url = await stranger((request) => request.socket.destroy());
+    const { code, err } = await card(url);
+    expect(code).toBe(1);
+    expect(err).toMatch(/^parley: (?:cannot reach|the connection to) /);
+  });
+
+  test.each([
+    ["a page", "text/html", "<html><h1>Welcome</h1></html>"],
+    ["no JSON", "application/json", "{"],
+    ["something else as JSON", "application/json", '{"hello":"world"}'],
+    ["a card without interfaces", "application/json", '{"name":"x","supportedInterfaces":[]}'],
+  ])("%s instead of a card", async (_, type, body) => {
+    const url = await stranger((_request, response) => response.setHeader("content-type", type).end(body));
+    const { code, out, err } = await card(url);
+    expect({ code, out }).toEqual({ code: 1, out: "" });
+    expect(err).toMatch(new RegExp(`^parley: ${url} does not speak A2A as it should: `));
+  });
+
+  test("a page of a stranger cannot drive the terminal", async () => {
+    const url = await stranger((_request, response) =>
+      response.setHeader("content-type", "text/plain").end("\u001b[2J\u001b]0;owned\u0007"),
+    );
+    const { err } = await card(url);
+    expect(err).not.toContain("\u001b");
+  });
+
+  test("401 names the option that helps", async () => {
+    const url = await stranger((_request, response) => response.writeHead(401, { "www-authenticate": "Bearer" }).end());
+    const { code, err } = await card(url);
+    expect(code).toBe(1);
+    expect(err).toContain("pass --token TOKEN or set PARLEY_TOKEN");
+  });
+
+  test("--verbose says what caused it", async () => {
+    const url = await stranger(() => {});
+    await new Promise((resolve) => server?.close(resolve));
+    const { err } = await card(url, "--verbose");
+    expect(err).toContain(`cannot reach ${url}: connection refused\n`);
+    expect(err).toContain("caused by: ");
+    expect(err).toContain("ECONNREFUSED");
+  });
+});
+
+test("fields that an agent refuses are named", () => {
+  const fields = [{ field: "message.parts", description: "must not be empty" }];
+  expect(explain(new A2AError("InvalidParams", "Invalid parameters", { fields }))).toBe(
+    "Invalid parameters (InvalidParams)\n  message.parts: must not be empty",
+  );
+});
