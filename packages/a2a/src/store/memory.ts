@@ -1,4 +1,4 @@
-import { A2AError, isTerminal, type LogRecord, type Message } from "../model/index.ts";
+import { isTerminal, type LogRecord, type Message } from "../model/index.ts";
 import { assemble, compact, messagesOf, type StoredEvent, type TaskPieces } from "./assemble.ts";
 import type {
   AppendItem,
@@ -26,6 +26,7 @@ import type {
 import { SortedList } from "./sorted-list.ts";
 import { newestFirst, oldestFirst, TaskIndex } from "./task-index.ts";
 import { decide, readItem, type ReadItem } from "./transition.ts";
+import { unavailable } from "./unavailable.ts";
 
 /**
  * A store in the memory of this process: everything is gone when the process ends. For tests, for development, and for
@@ -241,7 +242,7 @@ class MemoryStore implements Store {
   }
 
   #check(): void {
-    if (this.#closed) throw new A2AError("Unavailable", "The store is closed");
+    if (this.#closed) throw unavailable("The store is closed");
   }
 
   #next(): number {

@@ -1,0 +1,132 @@
+import type { Driver } from "./driver.ts";
+import { count } from "./rows.ts";
+
+/**
+ * The tables, and how they came to be. A version that was published never changes; what is new is appended.
+ *
+ * - `scopes`: agents, the owners in them, the contexts in those, each with its number of tasks by state.
+ * - `tasks`: what the head of a task says, in a small row that is rewritten with each append; anything that can be large
+ *   stands elsewhere.
+ * - `log`: one row a record under `number << 24 | seq`, so that a task lies together and an append goes to its end. The
+ *   partial indexes find its history without its artifacts and the other way round.
+ *
+ * `docs/decisions/0002-sqlite-layout.md` has the measurements.
+ */
+const versions: readonly string[] = [
+  `
+  CREATE TABLE scopes (
+    id INTEGER PRIMARY KEY,
+    parent INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    is_context INTEGER NOT NULL,
+    tasks INTEGER NOT NULL DEFAULT 0,
+    touched INTEGER,
+    places INTEGER NOT NULL DEFAULT 0,
+    n0 INTEGER NOT NULL DEFAULT 0,
+    n1 INTEGER NOT NULL DEFAULT 0,
+    n2 INTEGER NOT NULL DEFAULT 0,
+    n3 INTEGER NOT NULL DEFAULT 0,
+    n4 INTEGER NOT NULL DEFAULT 0,
+    n5 INTEGER NOT NULL DEFAULT 0,
+    n6 INTEGER NOT NULL DEFAULT 0,
+    n7 INTEGER NOT NULL DEFAULT 0,
+    UNIQUE (parent, name)
+  ) STRICT;
+  CREATE INDEX scopes_idle ON scopes (touched) WHERE is_context = 1 AND tasks = 0;
+
+  CREATE TABLE context_states (context INTEGER PRIMARY KEY, value TEXT NOT NULL) STRICT;
+
+  CREATE TABLE replies (
+    context INTEGER NOT NULL,
+    place INTEGER NOT NULL,
+    time INTEGER NOT NULL,
+    json TEXT NOT NULL,
+    PRIMARY KEY (context, place)
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE tasks (
+    number INTEGER PRIMARY KEY,
+    agent INTEGER NOT NULL,
+    owner INTEGER NOT NULL,
+    context INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    state INTEGER NOT NULL,
+    status_time INTEGER NOT NULL,
+    status_seq INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    first_seq INTEGER NOT NULL,
+    generation INTEGER NOT NULL,
+    fence INTEGER NOT NULL,
+    holder TEXT,
+    lease_until INTEGER,
+    run_turn INTEGER,
+    run_attempt INTEGER,
+    run_input INTEGER,
+    has_metadata INTEGER NOT NULL,
+    compacted INTEGER NOT NULL DEFAULT 0
+  ) STRICT;
+  CREATE UNIQUE INDEX tasks_id ON tasks (agent, id);
+  CREATE INDEX tasks_agent ON tasks (agent, state, status_time);
+  CREATE INDEX tasks_owner ON tasks (owner, state, status_time);
+  CREATE INDEX tasks_context ON tasks (context, state, status_time);
+  CREATE INDEX tasks_runs ON tasks (lease_until) WHERE run_turn IS NOT NULL;
+  CREATE INDEX tasks_over ON tasks (compacted, status_time) WHERE state >= 4;
+
+  CREATE TABLE checkpoints (task INTEGER PRIMARY KEY, value TEXT NOT NULL) STRICT;
+
+  CREATE TABLE log (
+    key INTEGER PRIMARY KEY,
+    kind INTEGER NOT NULL,
+    state INTEGER,
+    time INTEGER NOT NULL,
+    actor INTEGER NOT NULL,
+    turn INTEGER NOT NULL,
+    attempt INTEGER NOT NULL,
+    context INTEGER,
+    place INTEGER,
+    has_metadata INTEGER NOT NULL,
+    extra TEXT,
+    base TEXT,
+    json TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX log_history ON log (key) WHERE place IS NOT NULL;
+  CREATE INDEX log_context ON log (context, place) WHERE place IS NOT NULL;
+  CREATE INDEX log_artifacts ON log (key) WHERE kind = 3;
+  CREATE INDEX log_metadata ON log (key) WHERE has_metadata = 1;
+
+  CREATE TABLE keys (
+    id INTEGER PRIMARY KEY,
+    owner INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    hash TEXT NOT NULL,
+    task INTEGER,
+    context INTEGER,
+    seq INTEGER NOT NULL,
+    until INTEGER,
+    answer TEXT,
+    UNIQUE (owner, name)
+  ) STRICT;
+  CREATE INDEX keys_until ON keys (until) WHERE until IS NOT NULL;
+  CREATE INDEX keys_task ON keys (task) WHERE task IS NOT NULL;
+  CREATE INDEX keys_context ON keys (context) WHERE context IS NOT NULL;
+  `,
+];
+
+/** A newer release made the file: what it holds cannot be guessed at. */
+export class UnknownVersion extends Error {}
+
+/** Brings a file to the newest version, in one transaction. */
+export function migrate(driver: Driver): void {
+  driver.transaction("write", () => {
+    driver.exec("CREATE TABLE IF NOT EXISTS migrations (version INTEGER PRIMARY KEY) STRICT");
+    const found = count(driver.prepare("SELECT coalesce(max(version), 0) FROM migrations").get());
+    if (found > versions.length) {
+      throw new UnknownVersion(`The database is of version ${found}, this release knows ${versions.length} and before`);
+    }
+    for (const [index, sql] of versions.entries()) {
+      if (index < found) continue;
+      driver.exec(sql);
+      driver.prepare("INSERT INTO migrations (version) VALUES (?)").run(index + 1);
+    }
+  });
+}

@@ -1,0 +1,261 @@
+import {
+  assemble,
+  messagesOf,
+  type ContextKey,
+  type Conversation,
+  type ListPosition,
+  type ListQuery,
+  type LoadOptions,
+  type LogPage,
+  type OnceRecord,
+  type Owner,
+  type ReadOptions,
+  type Scope,
+  type Snapshot,
+  type StoredEvent,
+  type TaskHead,
+  type TaskPage,
+  type TaskPieces,
+} from "@parley/a2a/store";
+import type { Message, TaskState } from "@parley/a2a";
+import type { Driver, Row, Value } from "./driver.ts";
+import { findKey } from "./keys.ts";
+import {
+  count,
+  int,
+  kindNumber,
+  logKey,
+  maxSeq,
+  optional,
+  recordColumns,
+  recordRow,
+  stateNumber,
+  states,
+  taskColumns,
+  taskRow,
+  taskTables,
+  taskWidth,
+  text,
+  type TaskRow,
+} from "./rows.ts";
+import { findContexts, findScope, tallyOf } from "./scopes.ts";
+import { encodeName } from "./text.ts";
+
+/** Every reader runs inside one transaction, so that what it gives belongs to one moment. */
+
+export function readHead(driver: Driver, scope: Scope, taskId: string): TaskHead | undefined {
+  const row = selectTask(
+    driver,
+    scope,
+    taskId,
+    `${taskColumns}, p.value`,
+    "LEFT JOIN checkpoints p ON p.task = t.number",
+  );
+  return row && headWithCheckpoint(row);
+}
+
+export function readClaimable(driver: Driver, now: number, limit: number): readonly TaskHead[] {
+  return driver
+    .prepare(
+      `SELECT ${taskColumns}, p.value FROM ${taskTables} LEFT JOIN checkpoints p ON p.task = t.number
+       WHERE t.run_turn IS NOT NULL AND (t.lease_until IS NULL OR t.lease_until <= ?)
+       ORDER BY t.lease_until, t.number LIMIT ?`,
+    )
+    .all(now, limit)
+    .map(headWithCheckpoint);
+}
+
+function headWithCheckpoint(row: Row): TaskHead {
+  const { head } = taskRow(row);
+  const checkpoint = optional(row, taskWidth);
+  return typeof checkpoint === "string" ? { ...head, checkpoint } : head;
+}
+
+export function readTask(driver: Driver, scope: Scope, taskId: string, options: LoadOptions): Snapshot | undefined {
+  const row = selectTask(driver, scope, taskId, loadColumns, loadJoins);
+  return row && assemble(piecesOf(driver, row, options), options);
+}
+
+/** Where the task was made, and its last status: the history and the artifacts are not looked at. */
+const loadColumns = `${taskColumns}, b.base, s.json`;
+const loadJoins = `JOIN log b ON b.key = (t.number << 24) + 1
+  LEFT JOIN log s ON t.status_seq > 0 AND s.key = (t.number << 24) + t.status_seq`;
+
+export function piecesOf(driver: Driver, row: Row, { history, artifacts }: LoadOptions): TaskPieces {
+  const task = taskRow(row);
+  const status = optional(row, taskWidth + 1);
+  return {
+    head: task.head,
+    base: text(row, taskWidth),
+    status: typeof status === "string" ? status : undefined,
+    metadata: task.hasMetadata ? jsonOf(driver, task, "log_metadata", "has_metadata = 1") : [],
+    history: history === 0 ? [] : historyOf(driver, task, history),
+    artifacts: artifacts ? jsonOf(driver, task, "log_artifacts", "kind = 3") : [],
+  };
+}
+
+/** The row of `piecesOf` for a task by its number. */
+export function selectPieces(driver: Driver, number: number): Row {
+  const row = driver.prepare(`SELECT ${loadColumns} FROM ${taskTables} ${loadJoins} WHERE t.number = ?`).get(number);
+  if (row === undefined) throw new RangeError(`There is no task of number ${number}`);
+  return row;
+}
+
+function jsonOf(driver: Driver, { number }: TaskRow, index: string, condition: string): readonly string[] {
+  return driver
+    .prepare(`SELECT json FROM log INDEXED BY ${index} WHERE ${condition} AND key > ? AND key <= ? ORDER BY key`)
+    .all(logKey(number, 0), logKey(number, maxSeq))
+    .map((row) => text(row, 0));
+}
+
+function historyOf(driver: Driver, { number }: TaskRow, limit: number | undefined): readonly StoredEvent[] {
+  return driver
+    .prepare(
+      `SELECT kind, json FROM log INDEXED BY log_history WHERE place IS NOT NULL AND key > ? AND key <= ?
+       ORDER BY key DESC LIMIT ?`,
+    )
+    .all(logKey(number, 0), logKey(number, maxSeq), limit ?? maxSeq)
+    .map((row) => eventOf(int(row, 0), text(row, 1)))
+    .reverse();
+}
+
+function eventOf(kind: number, json: string): StoredEvent {
+  return {
+    kind: kind === kindNumber("task") ? "task" : kind === kindNumber("message") ? "message" : "statusUpdate",
+    json,
+  };
+}
+
+export function readLog(driver: Driver, scope: Scope, taskId: string, options: ReadOptions): LogPage | undefined {
+  const row = selectTask(driver, scope, taskId, taskColumns, "");
+  if (row === undefined) return undefined;
+  const { number, head } = taskRow(row);
+  const from = logKey(number, Math.min(maxSeq, Math.max(options.after, head.firstSeq - 1)));
+  const kinds = options.kinds?.map(kindNumber);
+  const rows = driver
+    .prepare(
+      `SELECT ${recordColumns} FROM log WHERE key > ? AND key <= ?
+       ${kinds === undefined ? "" : `AND kind IN (${kinds.join(", ")})`} ORDER BY key LIMIT ?`,
+    )
+    .all(from, logKey(number, maxSeq), options.limit);
+  return { records: rows.map(recordRow), head };
+}
+
+/** The row of a task that the scope may see. */
+function selectTask(driver: Driver, scope: Scope, taskId: string, columns: string, joins: string): Row | undefined {
+  const names: Value[] = [encodeName(scope.agent), encodeName(taskId)];
+  if (scope.owner !== undefined) names.push(encodeName(scope.owner));
+  return driver
+    .prepare(
+      `SELECT ${columns} FROM ${taskTables} ${joins} WHERE a.parent = 0 AND a.name = ? AND t.agent = a.id AND t.id = ?
+       ${scope.owner === undefined ? "" : "AND o.name = ?"}`,
+    )
+    .get(...names);
+}
+
+type Level = "agent" | "owner" | "context";
+
+export function readList(driver: Driver, scope: Scope, query: ListQuery): TaskPage {
+  const { level, ids } = listScopes(driver, scope, query.contextId);
+  const wanted = query.state === undefined ? states : [query.state];
+  let total = 0;
+  const found: ListPosition[] = [];
+  for (const id of ids) {
+    const tally = tallyOf(driver, id);
+    for (const state of wanted) {
+      const held = tally[stateNumber(state)] ?? 0;
+      if (held === 0) continue;
+      total += query.since === undefined ? held : countSince(driver, level, id, state, query.since);
+      found.push(...positions(driver, level, id, state, query));
+    }
+  }
+  found.sort((a, b) => b.statusTime - a.statusTime || b.number - a.number);
+  const page = found.slice(0, query.limit);
+  const last = page.at(-1);
+  const tasks = page.map(({ number }) => assemble(piecesOf(driver, selectPieces(driver, number), query), query));
+  return found.length > query.limit && last !== undefined ? { tasks, total, next: last } : { tasks, total };
+}
+
+function listScopes(
+  driver: Driver,
+  scope: Scope,
+  contextId: string | undefined,
+): { readonly level: Level; readonly ids: readonly number[] } {
+  const names = [scope.agent, ...(scope.owner === undefined ? [] : [scope.owner])];
+  const found = findScope(driver, ...names);
+  if (contextId === undefined) {
+    return { level: scope.owner === undefined ? "agent" : "owner", ids: found === undefined ? [] : [found] };
+  }
+  if (found === undefined) return { level: "context", ids: [] };
+  if (scope.owner === undefined) return { level: "context", ids: findContexts(driver, found, contextId) };
+  const context = findScope(driver, ...names, contextId);
+  return { level: "context", ids: context === undefined ? [] : [context] };
+}
+
+/** The places of one state in one scope, one more than the limit: two steps along the index, however deep. */
+function positions(
+  driver: Driver,
+  level: Level,
+  id: number,
+  state: TaskState,
+  query: ListQuery,
+): readonly ListPosition[] {
+  const { after, since = Number.MIN_SAFE_INTEGER, limit } = query;
+  const select = `SELECT status_time, number FROM tasks INDEXED BY tasks_${level} WHERE ${level} = ? AND state = ?`;
+  const scope = [id, stateNumber(state)] as const;
+  const rows: Row[] = [];
+  if (after !== undefined && after.statusTime >= since) {
+    const ties = driver.prepare(`${select} AND status_time = ? AND number < ? ORDER BY number DESC LIMIT ?`);
+    rows.push(...ties.all(...scope, after.statusTime, after.number, limit + 1));
+  }
+  const older = driver.prepare(
+    `${select} AND status_time < ? AND status_time >= ? ORDER BY status_time DESC, number DESC LIMIT ?`,
+  );
+  const before = after?.statusTime ?? Number.MAX_SAFE_INTEGER;
+  if (rows.length <= limit) rows.push(...older.all(...scope, before, since, limit + 1 - rows.length));
+  return rows.map((row) => ({ statusTime: int(row, 0), number: int(row, 1) }));
+}
+
+function countSince(driver: Driver, level: Level, id: number, state: TaskState, since: number): number {
+  return count(
+    driver
+      .prepare(
+        `SELECT count(*) FROM tasks INDEXED BY tasks_${level} WHERE ${level} = ? AND state = ? AND status_time >= ?`,
+      )
+      .get(id, stateNumber(state), since),
+  );
+}
+
+export function readOnce(driver: Driver, owner: Owner, key: string, now: number): OnceRecord | undefined {
+  const scope = findScope(driver, owner.agent, owner.owner);
+  return scope === undefined ? undefined : findKey(driver, scope, key, now);
+}
+
+export function readConversation(driver: Driver, key: ContextKey, limit: number): Conversation {
+  const context = findScope(driver, key.agent, key.owner, key.contextId);
+  if (context === undefined) return { messages: [] };
+  const state = driver.prepare("SELECT value FROM context_states WHERE context = ?").get(context);
+  const rows = [
+    ...driver
+      .prepare(
+        `SELECT place, time, kind, json FROM log INDEXED BY log_context WHERE place IS NOT NULL AND context = ?
+         ORDER BY place DESC LIMIT ?`,
+      )
+      .all(context, limit),
+    ...driver
+      .prepare(
+        `SELECT place, time, ${kindNumber("message")}, json FROM replies WHERE context = ? ORDER BY place DESC LIMIT ?`,
+      )
+      .all(context, limit),
+  ].sort((a, b) => int(a, 0) - int(b, 0));
+  const messages = rows.flatMap((row) =>
+    messagesOf(eventOf(int(row, 2), text(row, 3))).map((json) => ({
+      time: int(row, 1),
+      message: JSON.parse(json) as Message,
+    })),
+  );
+  return {
+    ...(state !== undefined && { state: text(state, 0) }),
+    messages: messages.slice(Math.max(0, messages.length - limit)),
+  };
+}

@@ -1,0 +1,154 @@
+import type { Actor, LogRecord, NewRecord, RecordKind, TaskState } from "@parley/a2a";
+import type { ReadRecord, Run, TaskHead } from "@parley/a2a/store";
+import type { Row, Value } from "./driver.ts";
+import { decodeName, encodeJson } from "./text.ts";
+
+/** Rows as the model has them, and back. The place of a name in these lists is what stands in the tables: append only. */
+
+const kinds: readonly RecordKind[] = ["task", "message", "statusUpdate", "artifactUpdate"];
+const actors: readonly Actor[] = ["user", "agent", "system"];
+
+/** Terminal states are those from 4 on. */
+export const states: readonly TaskState[] = [
+  "TASK_STATE_SUBMITTED",
+  "TASK_STATE_WORKING",
+  "TASK_STATE_INPUT_REQUIRED",
+  "TASK_STATE_AUTH_REQUIRED",
+  "TASK_STATE_COMPLETED",
+  "TASK_STATE_FAILED",
+  "TASK_STATE_CANCELED",
+  "TASK_STATE_REJECTED",
+];
+
+export function kindNumber(kind: RecordKind): number {
+  return kinds.indexOf(kind);
+}
+
+export function stateNumber(state: TaskState): number {
+  return states.indexOf(state);
+}
+
+/** Most records of one task. With a number below 2^29 a key stays a safe integer. */
+export const maxSeq: number = 2 ** 24 - 1;
+
+export function logKey(number: number, seq: number): number {
+  return number * 2 ** 24 + seq;
+}
+
+/** A column that is an integer. */
+export function int(row: Row | undefined, column: number): number {
+  const value = row?.[column];
+  if (typeof value !== "number") throw new TypeError(`no integer in column ${column}`);
+  return value;
+}
+
+/** A column that is text. */
+export function text(row: Row | undefined, column: number): string {
+  const value = row?.[column];
+  if (typeof value !== "string") throw new TypeError(`no text in column ${column}`);
+  return value;
+}
+
+/** A column that may be nothing. */
+export function optional(row: Row, column: number): Value | undefined {
+  return row[column] ?? undefined;
+}
+
+/** The only column of the only row. */
+export function count(row: Row | undefined): number {
+  return int(row, 0);
+}
+
+/** A task as its row says it. */
+export interface TaskRow {
+  readonly number: number;
+  readonly agent: number;
+  readonly owner: number;
+  readonly context: number;
+  readonly statusSeq: number;
+  readonly hasMetadata: boolean;
+  readonly head: TaskHead;
+}
+
+export const taskColumns = `t.number, t.agent, t.owner, t.context, t.status_seq, t.has_metadata, t.id, t.state, t.status_time,
+  t.seq, t.first_seq, t.generation, t.fence, t.holder, t.lease_until, t.run_turn, t.run_attempt, t.run_input,
+  a.name, o.name, c.name`;
+
+/** What `taskColumns` come from. */
+export const taskTables = `tasks t JOIN scopes a ON a.id = t.agent JOIN scopes o ON o.id = t.owner
+  JOIN scopes c ON c.id = t.context`;
+
+/** How many columns there are, for those who ask for more. */
+export const taskWidth = 21;
+
+export function taskRow(row: Row): TaskRow {
+  const holder = optional(row, 13);
+  const leaseUntil = optional(row, 14);
+  return {
+    number: int(row, 0),
+    agent: int(row, 1),
+    owner: int(row, 2),
+    context: int(row, 3),
+    statusSeq: int(row, 4),
+    hasMetadata: int(row, 5) === 1,
+    head: Object.freeze({
+      task: Object.freeze({
+        agent: decodeName(text(row, 18)),
+        owner: decodeName(text(row, 19)),
+        taskId: decodeName(text(row, 6)),
+      }),
+      contextId: decodeName(text(row, 20)),
+      state: states[int(row, 7)] ?? "TASK_STATE_FAILED",
+      statusTime: int(row, 8),
+      seq: int(row, 9),
+      firstSeq: int(row, 10),
+      generation: int(row, 11),
+      fence: int(row, 12),
+      ...(typeof holder === "string" && { holder: decodeName(holder) }),
+      ...(typeof leaseUntil === "number" && { leaseUntil }),
+      ...(optional(row, 15) !== undefined && { run: runOf(row) }),
+    }),
+  };
+}
+
+function runOf(row: Row): Run {
+  return Object.freeze({ turn: int(row, 15), attempt: int(row, 16), input: int(row, 17) });
+}
+
+export const recordColumns = "key, kind, state, time, actor, turn, attempt, extra, json";
+
+/** Members of a record that few records have. */
+type Extra = Pick<NewRecord, "keep" | "call" | "extensions" | "trace">;
+
+export function recordRow(row: Row): LogRecord {
+  const state = optional(row, 2);
+  const extra = optional(row, 7);
+  return {
+    kind: kinds[int(row, 1)] ?? "task",
+    json: text(row, 8),
+    time: int(row, 3),
+    actor: actors[int(row, 4)] ?? "system",
+    turn: int(row, 5),
+    attempt: int(row, 6),
+    ...(typeof state === "number" && { state: states[state] ?? "TASK_STATE_FAILED" }),
+    ...(typeof extra === "string" && (JSON.parse(extra) as Extra)),
+    seq: int(row, 0) % 2 ** 24,
+  };
+}
+
+/** Values of kind, state, time, actor, turn, attempt, has_metadata, extra, json. */
+export function recordValues({ record, hasMetadata }: ReadRecord): readonly Value[] {
+  const { keep, call, extensions, trace } = record;
+  const bare = keep === undefined && call === undefined && extensions === undefined && trace === undefined;
+  return [
+    kindNumber(record.kind),
+    record.state === undefined ? null : stateNumber(record.state),
+    record.time,
+    actors.indexOf(record.actor),
+    record.turn,
+    record.attempt,
+    hasMetadata ? 1 : 0,
+    bare ? null : JSON.stringify({ keep, call, extensions, trace } satisfies Record<keyof Extra, unknown>),
+    encodeJson(record.json),
+  ];
+}

@@ -1,0 +1,121 @@
+import { compact, type SweepOptions, type SweepReport } from "@parley/a2a/store";
+import type { Driver, Row } from "./driver.ts";
+import { count, int, logKey, maxSeq, taskRow } from "./rows.ts";
+import { piecesOf, selectPieces } from "./read.ts";
+import { ScopeChanges } from "./scopes.ts";
+import { encodeJson } from "./text.ts";
+
+/** Most records that one call deletes, about: what one transaction takes away stays short. */
+const recordsPerSweep = 10_000;
+
+const everything = { artifacts: true } as const;
+
+export function sweep(driver: Driver, options: SweepOptions): SweepReport {
+  const { deleteBefore, compactBefore, now, limit } = options;
+  const keys = driver
+    .prepare("SELECT id FROM keys WHERE until <= ? ORDER BY until LIMIT ?")
+    .all(now, limit + 1)
+    .map(count);
+  for (const id of keys.slice(0, limit)) driver.prepare("DELETE FROM keys WHERE id = ?").run(id);
+  let more = keys.length > limit;
+  let budget = recordsPerSweep;
+
+  let deleted = 0;
+  if (deleteBefore !== undefined) {
+    // Of a task that was compacted and one that was not the older one could be either: each list is in order.
+    const over = driver.prepare(
+      "SELECT number, status_time FROM tasks INDEXED BY tasks_over WHERE state >= 4 AND compacted = ? AND status_time < ? ORDER BY status_time, number LIMIT ?",
+    );
+    const found = [...over.all(0, deleteBefore, limit + 1), ...over.all(1, deleteBefore, limit + 1)];
+    found.sort((a, b) => int(a, 1) - int(b, 1) || int(a, 0) - int(b, 0));
+    for (const row of found.slice(0, limit)) {
+      if (budget <= 0) break;
+      budget -= deleteTask(driver, int(row, 0));
+      deleted += 1;
+    }
+    more ||= found.length > deleted;
+    const idle = driver
+      .prepare("SELECT id FROM scopes WHERE is_context = 1 AND tasks = 0 AND coalesce(touched, 0) < ? LIMIT ?")
+      .all(deleteBefore, limit + 1)
+      .map(count);
+    for (const id of idle.slice(0, limit)) deleteContext(driver, id);
+    more ||= idle.length > limit;
+  }
+
+  let compacted = 0;
+  if (compactBefore !== undefined) {
+    const loose = driver
+      .prepare(
+        "SELECT number FROM tasks INDEXED BY tasks_over WHERE state >= 4 AND compacted = 0 AND status_time < ? ORDER BY status_time, number LIMIT ?",
+      )
+      .all(compactBefore, limit - deleted + 1)
+      .map(count);
+    let seen = 0;
+    for (const number of loose.slice(0, limit - deleted)) {
+      if (budget <= 0) break;
+      const records = compactTask(driver, number);
+      budget -= records;
+      seen += 1;
+      if (records > 0) compacted += 1;
+    }
+    more ||= loose.length > seen;
+  }
+  return { deleted, compacted, more };
+}
+
+/** Deletes a task with all it has; gives how many records those were. */
+function deleteTask(driver: Driver, number: number): number {
+  const { head, agent, owner, context } = taskRow(selectPieces(driver, number));
+  const scopes = new ScopeChanges(driver);
+  scopes.move([agent, owner, context], head.state, undefined);
+  scopes.write();
+  for (const sql of [
+    "DELETE FROM tasks WHERE number = ?",
+    "DELETE FROM checkpoints WHERE task = ?",
+    "DELETE FROM keys WHERE task = ?",
+  ]) {
+    driver.prepare(sql).run(number);
+  }
+  return driver.prepare("DELETE FROM log WHERE key > ? AND key <= ?").run(logKey(number, 0), logKey(number, maxSeq))
+    .changes;
+}
+
+function deleteContext(driver: Driver, context: number): void {
+  for (const sql of [
+    "DELETE FROM scopes WHERE id = ?",
+    "DELETE FROM context_states WHERE context = ?",
+    "DELETE FROM replies WHERE context = ?",
+    "DELETE FROM keys WHERE context = ?",
+  ]) {
+    driver.prepare(sql).run(context);
+  }
+}
+
+/** One record an artifact, no progress; gives how many records there were, 0 where there is nothing to gain. */
+function compactTask(driver: Driver, number: number): number {
+  const row: Row = selectPieces(driver, number);
+  const { head } = taskRow(row);
+  const end = head.seq > 1;
+  driver.prepare("UPDATE tasks SET compacted = 1, first_seq = seq, has_metadata = 0 WHERE number = ?").run(number);
+  if (!end) return 0;
+
+  const { base, artifacts } = compact(piecesOf(driver, row, everything));
+  const range = [logKey(number, 0), logKey(number, head.seq - 1)] as const;
+  driver.prepare("UPDATE log SET base = ? WHERE key = ?").run(encodeJson(base), logKey(number, 1));
+  // Artifacts stay in the places of the oldest records that there were, so that their order stays.
+  const keys = driver
+    .prepare("SELECT key FROM log INDEXED BY log_artifacts WHERE kind = 3 AND key > ? AND key <= ? ORDER BY key")
+    .all(...range)
+    .map(count);
+  for (const [index, artifact] of artifacts.entries()) {
+    driver.prepare("UPDATE log SET json = ? WHERE key = ?").run(encodeJson(artifact), keys[index] ?? 0);
+  }
+  driver
+    .prepare("DELETE FROM log WHERE kind = 3 AND key > ? AND key <= ?")
+    .run(keys[artifacts.length - 1] ?? range[0], range[1]);
+  driver.prepare("DELETE FROM log WHERE kind = 2 AND place IS NULL AND key > ? AND key <= ?").run(...range);
+  driver
+    .prepare("UPDATE log SET has_metadata = 0 WHERE has_metadata = 1 AND key > ? AND key <= ?")
+    .run(range[0], logKey(number, head.seq));
+  return head.seq;
+}
