@@ -73,15 +73,15 @@ class FetchRequest implements UniversalRequest {
         reader.cancel().catch(() => undefined);
         throw tooLarge(limit);
       }
-      text += decode(decoder, value);
+      text += utf8(() => decoder.decode(value, { stream: true }));
     }
-    return text + decode(decoder);
+    return text + utf8(() => decoder.decode());
   }
 }
 
-function decode(decoder: TextDecoder, chunk?: Uint8Array): string {
+function utf8(decode: () => string): string {
   try {
-    return chunk === undefined ? decoder.decode() : decoder.decode(chunk, { stream: true });
+    return decode();
   } catch {
     throw new A2AError("ParseError", "The request body is not UTF-8");
   }
@@ -91,11 +91,12 @@ function tooLarge(limit: number): A2AError {
   return new A2AError("RequestTooLarge", `The request body is larger than ${limit} bytes`);
 }
 
+const encoder = new TextEncoder();
+
 /** A sink whose peer reads a `ReadableStream`. */
 class StreamSink implements Sink {
   closed = false;
   readonly #request: FetchRequest;
-  readonly #encoder: TextEncoder = new TextEncoder();
   readonly #listeners: (() => void)[] = [];
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
   #waiting: (() => void)[] = [];
@@ -128,7 +129,7 @@ class StreamSink implements Sink {
 
   write(chunk: string): boolean {
     if (this.closed || this.#controller === undefined) return false;
-    this.#controller.enqueue(this.#encoder.encode(chunk));
+    this.#controller.enqueue(encoder.encode(chunk));
     return (this.#controller.desiredSize ?? 0) > 0;
   }
 

@@ -1,14 +1,54 @@
 /** Serving agents: the model, the authoring of agents, stores, authentication, and the handler that puts them together. */
 
 export * from "./model/index.ts";
-export { defineAgent, type AgentDefinition } from "./agent/index.ts";
-export { bearer, type Authenticator, type BearerOptions, type VerifyToken } from "./auth/index.ts";
 export {
-  randomIds,
   silentLogger,
   systemClock,
+  randomIds,
   type Clock,
   type Ids,
   type Logger,
   type LogFields,
 } from "./base/index.ts";
+export { defineAgent, type AgentDefinition } from "./agent/index.ts";
+export { bearer, type Authenticator, type BearerOptions, type VerifyToken } from "./auth/index.ts";
+export type { DedupeOptions, EngineLimits, LeaseOptions, RetentionOptions } from "./engine/index.ts";
+export {
+  createHandler,
+  type AgentMount,
+  type CorsOptions,
+  type Handler,
+  type HandlerLimits,
+  type HandlerOptions,
+  type ServedAgent,
+} from "./handler.ts";
+export {
+  anonymous,
+  idempotentSendExtension,
+  intercept,
+  resumeExtension,
+  type Agent,
+  type AgentBehaviour,
+  type AgentDescription,
+  type AgentEvent,
+  type AgentMessage,
+  type AgentOutput,
+  type AgentService,
+  type AgentYield,
+  type ArtifactInit,
+  type ArtifactWriter,
+  type CallContext,
+  type Executor,
+  type Interceptor,
+  type Principal,
+  type Reply,
+  type StreamItem,
+  type StreamReply,
+  type Turn,
+  type TurnContext,
+  type UniversalHandler,
+  type UniversalRequest,
+  type UniversalResponse,
+  type WriterOptions,
+} from "./protocol/index.ts";
+export { memoryStore, type Store } from "./store/index.ts";

@@ -72,22 +72,15 @@ function knownTokens(tokens: Readonly<Record<string, Principal>>): VerifyToken {
       `${bad.length} of the tokens cannot be sent: ${description}`,
     );
   }
-  let table: Promise<{ readonly key: CryptoKey; readonly principals: ReadonlyMap<string, Principal> }> | undefined;
-  const prepare = async () => {
+  const prepare = async (): Promise<VerifyToken> => {
+    const encoder = new TextEncoder();
     const key = await crypto.subtle.generateKey({ name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
-    const rows = Object.entries(tokens).map(
-      async ([token, principal]) => [await digest(key, token), principal] as const,
-    );
-    return { key, principals: new Map(await Promise.all(rows)) };
+    const digest = async (token: string) =>
+      String.fromCharCode(...new Uint8Array(await crypto.subtle.sign("HMAC", key, encoder.encode(token))));
+    const rows = Object.entries(tokens).map(async ([token, principal]) => [await digest(token), principal] as const);
+    const principals = new Map(await Promise.all(rows));
+    return async (token) => principals.get(await digest(token));
   };
-  return async (token) => {
-    table ??= prepare();
-    const { key, principals } = await table;
-    return principals.get(await digest(key, token));
-  };
-}
-
-async function digest(key: CryptoKey, text: string): Promise<string> {
-  const bytes = new Uint8Array(await crypto.subtle.sign("HMAC", key, new TextEncoder().encode(text)));
-  return String.fromCharCode(...bytes);
+  let ready: Promise<VerifyToken> | undefined;
+  return async (token, request) => (await (ready ??= prepare()))(token, request);
 }

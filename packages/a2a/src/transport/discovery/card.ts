@@ -25,7 +25,7 @@ const textOnly = ["text/plain"];
 
 /** The card of an agent as this host serves it: both bindings of each version, JSON-RPC first (§8.3.1). */
 export function buildCard(agent: AgentDescription, host: CardHost): AgentCard {
-  const { capabilities = { streaming: true } } = agent;
+  const capabilities = { streaming: true, ...agent.capabilities };
   const extensions = [...(capabilities.extensions ?? []), ...(host.extensions ?? [])];
   const securitySchemes = { ...host.securitySchemes, ...agent.securitySchemes };
   const securityRequirements = agent.securityRequirements ?? host.securityRequirements ?? [];

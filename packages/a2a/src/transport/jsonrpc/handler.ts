@@ -88,7 +88,7 @@ async function answer(
       ),
     };
   }
-  const reply = await service.call(operation as UnaryName, params as never, context);
+  const reply = await service.call(operation as UnaryName, params, context);
   if (call.id === undefined) return noContent;
   return {
     status: 200,

@@ -1,12 +1,12 @@
 import { A2AError } from "../../model/index.ts";
 import type {
   OperationName,
+  Principal,
   StreamName,
   UnaryName,
   UniversalRequest,
   UniversalResponse,
 } from "../../protocol/index.ts";
-import type { Principal } from "../../protocol/index.ts";
 import type { Codec, RestRoute } from "../../wire/codec.ts";
 import { serviceOf, type Binding, type Endpoint, type Target } from "../server/binding.ts";
 import { callContext, codecOf, requestedVersion, versionOfSilence } from "../server/request.ts";
@@ -103,7 +103,7 @@ async function answer(
       ),
     };
   }
-  const reply = await service.call(operation as UnaryName, input as never, context);
+  const reply = await service.call(operation as UnaryName, input, context);
   return {
     status: 200,
     headers: withExtensions(headers, reply.extensions),

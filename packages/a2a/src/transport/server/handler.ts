@@ -87,7 +87,11 @@ export function knownUrls(
     if (found === undefined) return false;
     const { base: tenants, rest } = found;
     if (rest === "" || rest === "/" || tenants.some((tenant) => rest === cardPathOf(tenant))) return true;
-    return tables.some((table) => matchRoute(table, "GET", rest) !== undefined);
+    const matches = tables.map((table) => matchRoute(table, "GET", rest)).filter((match) => match !== undefined);
+    // `/api/tasks` is a path of some tenant to the protocol, and here only where there is one of that name.
+    return matches.some(
+      ({ tenant }) => tenant === undefined || tenants.some((name) => encodeURIComponent(name ?? "") === tenant),
+    );
   };
 }
 

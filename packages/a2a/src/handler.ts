@@ -1,0 +1,206 @@
+import type { Authenticator } from "./auth/index.ts";
+import { silentLogger, systemClock } from "./base/index.ts";
+import { createEngine, type EngineLimits, type EngineOptions } from "./engine/index.ts";
+import { toFetch } from "./fetch-host.ts";
+import { invalidParams, type AgentCard, type AgentExtension } from "./model/index.ts";
+import {
+  anonymous,
+  idempotentSendExtension,
+  intercept,
+  operations,
+  resumeExtension,
+  type Agent,
+  type Interceptor,
+  type Principal,
+  type UniversalHandler,
+} from "./protocol/index.ts";
+import { buildCard, cardPath } from "./transport/discovery/handler.ts";
+import { knownUrls, routeServices, type CorsOptions } from "./transport/server/handler.ts";
+import { codecV1 } from "./wire/v1/index.ts";
+
+export type { CorsOptions };
+
+/** An agent and where it is served. */
+export interface AgentMount {
+  readonly agent: Agent;
+  /** Path of its base below `publicUrl`, such as `/weather`. Default: `publicUrl` itself. */
+  readonly path?: string;
+  /** The protocol's routing label, for agents that share a path (A2A 1.0 §8.3.2). */
+  readonly tenant?: string;
+  /**
+   * Under what name its tasks are stored. Default: its path and tenant; name it before an agent moves, and its tasks
+   * move along.
+   */
+  readonly id?: string;
+  /** The card that authenticated callers get (§3.1.11); the agent's capabilities must declare it. */
+  readonly extendedCard?: (card: AgentCard, principal: Principal) => AgentCard;
+}
+
+export interface HandlerLimits extends EngineLimits {
+  /** Largest request body in bytes. Default 10 MiB. */
+  readonly bodyBytes?: number;
+  /** Deepest nesting of a request. Default 64. */
+  readonly depth?: number;
+}
+
+export interface HandlerOptions extends Omit<EngineOptions, "agents" | "limits"> {
+  /**
+   * The URL that clients reach this handler at, such as `https://agents.example.com`. Cards say it; it is never taken
+   * from a request, whose headers anyone can write. A path in it stands before every path that is answered here.
+   */
+  readonly publicUrl: string;
+  /** The path before every path that reaches the handler, where a proxy takes off or adds one. Default: that of `publicUrl`. */
+  readonly basePath?: string;
+  /** Who calls. Absent: everyone is the same anonymous caller. */
+  readonly authenticator?: Authenticator;
+  /** Which pages of other origins may call; `true`: any. Default: none. */
+  readonly cors?: CorsOptions | boolean;
+  /** Refuse requests that name no version, as §3.6.2 has it (they would be of 0.3). Default: read them by their method or path. */
+  readonly strictVersion?: boolean;
+  /** Around every service, the first of them outermost. */
+  readonly interceptors?: readonly Interceptor[];
+  readonly limits?: HandlerLimits;
+  /** A comment goes out on every open stream this often, in milliseconds. Default 15 s. */
+  readonly keepAlive?: number;
+  /** How long clients may keep a card without asking again, in seconds. Default 300. */
+  readonly cardMaxAge?: number;
+}
+
+/** An agent at its address. */
+export interface ServedAgent {
+  readonly id: string;
+  /** Base URL, as the card says it: JSON-RPC is posted here, REST paths follow. */
+  readonly url: string;
+  readonly tenant?: string;
+  readonly cardUrl: string;
+  readonly card: AgentCard;
+}
+
+export interface Handler {
+  /** For hosts: the function that answers. */
+  readonly handle: UniversalHandler;
+  /** For everything that speaks Fetch: Bun, Deno, Workers, Hono. */
+  fetch(this: void, request: Request): Promise<Response>;
+  /** Whether a URL, as `UniversalRequest` has it, is one of the addresses here, by whatever method: frameworks go on with the others. */
+  answers(this: void, url: string): boolean;
+  readonly agents: readonly ServedAgent[];
+  /** Takes nothing new, gives running turns `grace` milliseconds to end, and hands the rest over to whoever comes next. */
+  close(options?: { readonly grace?: number }): Promise<void>;
+}
+
+const codecs = [codecV1] as const;
+
+/**
+ * Serves agents over every binding at once.
+ *
+ * @throws A2AError `InvalidParams` when `publicUrl` is missing, or when two agents would have one address or one id.
+ */
+export function createHandler(agents: Agent | AgentMount | readonly AgentMount[], options: HandlerOptions): Handler {
+  const { authenticator, interceptors = [], logger = silentLogger, clock = systemClock, cors } = options;
+  const { bodyBytes = 10 << 20, depth = 64, ...engineLimits } = options.limits ?? {};
+  const publicUrl = readPublicUrl(options.publicUrl);
+  const basePath = withoutSlash(options.basePath ?? publicUrl.pathname);
+  const mounts: readonly AgentMount[] =
+    "execute" in agents ? [{ agent: agents }] : "agent" in agents ? [agents] : agents;
+  const served = mounts.map((mount) => serveAt(withoutSlash(publicUrl.href), mount, options));
+  checkIds(served.map(({ id }) => id));
+  const engine = createEngine({
+    ...options,
+    limits: engineLimits,
+    agents: mounts.map(({ agent, extendedCard }, at) => {
+      const { id, card } = served[at] as ServedAgent;
+      return {
+        id,
+        agent,
+        card,
+        ...(extendedCard !== undefined && { extendedCard: (principal: Principal) => extendedCard(card, principal) }),
+      };
+    }),
+  });
+  const services = mounts.map(({ path = "", tenant }, at) => {
+    const { id, card } = served[at] as ServedAgent;
+    const service = intercept(engine.service(id), interceptors);
+    return { path: basePath + withoutSlash(path), ...(tenant !== undefined && { tenant }), service, card };
+  });
+  const handle = routeServices(services, {
+    codecs,
+    operations,
+    authenticate: (request) => authenticator?.authenticate(request) ?? anonymous,
+    limits: { bodyBytes, depth },
+    strictVersion: options.strictVersion ?? false,
+    keepAlive: options.keepAlive ?? 15_000,
+    maxAge: options.cardMaxAge ?? 300,
+    ...(cors !== undefined && cors !== false && { cors }),
+    clock,
+    logger,
+  });
+  return {
+    handle,
+    fetch: toFetch(handle),
+    answers: knownUrls(services, { codecs }),
+    agents: served,
+    close: (closing) => engine.close(closing),
+  };
+}
+
+function serveAt(
+  publicUrl: string,
+  { agent, path = "", tenant, id }: AgentMount,
+  options: HandlerOptions,
+): ServedAgent {
+  if (agent.capabilities?.pushNotifications === true) {
+    const description = "cannot be declared: this server sends no webhooks";
+    throw invalidParams(
+      [{ field: "capabilities.pushNotifications", description }],
+      `capabilities.pushNotifications ${description}`,
+    );
+  }
+  const url = publicUrl + withoutSlash(path);
+  const prefix = tenant === undefined ? "" : `/${encodeURIComponent(tenant)}`;
+  const { authenticator, dedupe } = options;
+  const extensions: AgentExtension[] = [];
+  if (agent.capabilities?.streaming ?? true) {
+    extensions.push({ uri: resumeExtension, description: "Streams continue after Last-Event-ID" });
+  }
+  if (dedupe !== false) {
+    extensions.push({ uri: idempotentSendExtension, description: "A send with a known messageId joins the first one" });
+  }
+  const card = buildCard(agent, {
+    url,
+    ...(tenant !== undefined && { tenant }),
+    versions: codecs.map((codec) => codec.version),
+    ...(authenticator !== undefined && {
+      securitySchemes: authenticator.securitySchemes,
+      securityRequirements: authenticator.securityRequirements,
+    }),
+    extensions,
+  });
+  return {
+    id: id ?? `${withoutSlash(path) || "/"}${prefix}`,
+    url,
+    ...(tenant !== undefined && { tenant }),
+    cardUrl: `${url}${prefix}${cardPath}`,
+    card,
+  };
+}
+
+function checkIds(ids: readonly string[]): void {
+  const twice = ids.find((id, at) => ids.indexOf(id) !== at);
+  if (twice === undefined) return;
+  const description = `${JSON.stringify(twice)} is the name of two agents, whose tasks could not be told apart`;
+  throw invalidParams([{ field: "id", description }], `Agents cannot be served like this: ${description}`);
+}
+
+function readPublicUrl(text: unknown): URL {
+  const url = typeof text === "string" && URL.canParse(text) ? new URL(text) : undefined;
+  const isBase = url !== undefined && /^https?:$/.test(url.protocol) && url.search + url.hash + url.username === "";
+  if (url !== undefined && isBase) return url;
+  const description =
+    'is required: the address that clients reach this server at, such as "https://agents.example.com". ' +
+    "Cards must say it, and a request's own headers cannot be trusted with it";
+  throw invalidParams([{ field: "publicUrl", description }], `publicUrl ${description}`);
+}
+
+function withoutSlash(path: string): string {
+  return path.replace(/\/+$/, "");
+}

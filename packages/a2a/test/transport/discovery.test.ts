@@ -1,0 +1,132 @@
+import { describe, expect, test } from "vitest";
+import { buildCard } from "../../src/transport/discovery/handler.ts";
+import { A2AError } from "../../src/model/index.ts";
+import { codecV1 } from "../../src/wire/v1/index.ts";
+import { ask, card, request, ScriptedService, serveAlone, serveMounts } from "./support.ts";
+
+const path = "/.well-known/agent-card.json";
+const service = new ScriptedService();
+
+describe("the card's endpoint (A2A 1.0 §8.2, §8.6)", () => {
+  test("serves the card with a strong ETag and a time to keep it", async () => {
+    const answer = await ask(serveAlone(service, { maxAge: 60 }), request("GET", path));
+    expect(answer).toMatchObject({ status: 200, json: card() });
+    expect(answer.headers).toMatchObject({ "content-type": "application/json", "cache-control": "public, max-age=60" });
+    expect(answer.headers["etag"]).toMatch(/^"[0-9a-f]{32}"$/);
+    expect(answer.headers).not.toHaveProperty("vary");
+  });
+
+  test("has the same ETag for the same card and another one for another", async () => {
+    const tag = async (description: string) => {
+      const handler = serveMounts([{ path: "", service, card: card({ description }) }]);
+      return (await ask(handler, request("GET", path))).headers["etag"];
+    };
+    expect(await tag("a")).toBe(await tag("a"));
+    expect(await tag("a")).not.toBe(await tag("b"));
+  });
+
+  test("answers 304 without a body to who has the card", async () => {
+    const handler = serveAlone(service);
+    const etag = (await ask(handler, request("GET", path))).headers["etag"] ?? "";
+    for (const known of [etag, `W/${etag}`, `"x", ${etag}`, "*"]) {
+      const answer = await ask(handler, request("GET", path, { headers: { "if-none-match": known } }));
+      expect(answer).toMatchObject({
+        status: 304,
+        text: "",
+        headers: { etag, "cache-control": "public, max-age=300" },
+      });
+    }
+    expect(await ask(handler, request("GET", path, { headers: { "if-none-match": '"x"' } }))).toMatchObject({
+      status: 200,
+    });
+  });
+
+  test("answers HEAD as GET without the body, and other methods with 405", async () => {
+    const handler = serveAlone(service);
+    const head = await ask(handler, request("HEAD", path));
+    expect(head).toMatchObject({ status: 200, text: "", headers: { "content-type": "application/json" } });
+    expect(await ask(handler, request("POST", path, { body: "{}" }))).toMatchObject({
+      status: 405,
+      headers: { allow: "GET, HEAD" },
+    });
+  });
+
+  test("needs no credentials: the card says which are needed", async () => {
+    const handler = serveAlone(service, { authenticate: () => Promise.reject(new A2AError("Unauthenticated")) });
+    expect(await ask(handler, request("GET", path))).toMatchObject({ status: 200 });
+  });
+
+  test("says Vary where the answer depends on the version asked for", async () => {
+    const later = { ...codecV1, version: "9.1", encodeCard: () => ({ later: true }) };
+    const handler = serveAlone(service, { codecs: [codecV1, later] });
+    const plain = await ask(handler, request("GET", path));
+    expect(plain).toMatchObject({ json: card(), headers: { vary: "A2A-Version" } });
+    const asked = await ask(handler, request("GET", path, { headers: { "a2a-version": "9.1" } }));
+    expect(asked).toMatchObject({ json: { later: true }, headers: { vary: "A2A-Version" } });
+    expect(asked.headers["etag"]).not.toBe(plain.headers["etag"]);
+    expect((await ask(handler, request("GET", `${path}?A2A-Version=9.1`))).json).toEqual({ later: true });
+    expect((await ask(handler, request("GET", path, { headers: { "a2a-version": "5.0" } }))).json).toEqual(card());
+  });
+});
+
+describe("what a card says", () => {
+  const agent = { name: "Echo", description: "Says it again", version: "1.2.3", skills: [] };
+
+  test("both bindings of one URL, JSON-RPC first (§8.3.1), and what the agent left out", () => {
+    expect(buildCard(agent, { url: "https://x.example/echo", versions: ["1.0"] })).toEqual({
+      ...agent,
+      supportedInterfaces: [
+        { url: "https://x.example/echo", protocolBinding: "JSONRPC", protocolVersion: "1.0" },
+        { url: "https://x.example/echo", protocolBinding: "HTTP+JSON", protocolVersion: "1.0" },
+      ],
+      capabilities: { streaming: true },
+      defaultInputModes: ["text/plain"],
+      defaultOutputModes: ["text/plain"],
+    });
+  });
+
+  test("the tenant in every interface (§8.3.2)", () => {
+    const { supportedInterfaces } = buildCard(agent, { url: "https://x.example", tenant: "acme", versions: ["1.0"] });
+    expect(supportedInterfaces.map(({ tenant }) => tenant)).toEqual(["acme", "acme"]);
+  });
+
+  test("the schemes of who is in charge of the door, beside the agent's own", () => {
+    const bearer = { httpAuthSecurityScheme: { scheme: "Bearer" } };
+    const key = { apiKeySecurityScheme: { location: "header", name: "X-Key" } };
+    const host = {
+      url: "https://x.example",
+      versions: ["1.0"],
+      securitySchemes: { bearer },
+      securityRequirements: [{ schemes: { bearer: { list: [] } } }],
+    };
+    expect(buildCard(agent, host)).toMatchObject({
+      securitySchemes: { bearer },
+      securityRequirements: host.securityRequirements,
+    });
+    const own = { ...agent, securitySchemes: { key }, securityRequirements: [{ schemes: { key: {}, bearer: {} } }] };
+    expect(buildCard(own, host)).toMatchObject({
+      securitySchemes: { bearer, key },
+      securityRequirements: own.securityRequirements,
+    });
+  });
+
+  test("the host's extensions after the agent's own", () => {
+    const own = { ...agent, capabilities: { streaming: false, extensions: [{ uri: "urn:own" }] } };
+    const { capabilities } = buildCard(own, {
+      url: "https://x.example",
+      versions: ["1.0"],
+      extensions: [{ uri: "urn:host" }],
+    });
+    expect(capabilities).toEqual({ streaming: false, extensions: [{ uri: "urn:own" }, { uri: "urn:host" }] });
+  });
+
+  test("is read back as it is by the codec (no union form of ours is published)", () => {
+    const host = {
+      url: "https://x.example",
+      versions: ["1.0"],
+      securitySchemes: { b: { httpAuthSecurityScheme: { scheme: "Bearer" } } },
+    };
+    const built = buildCard(agent, host);
+    expect(codecV1.decodeCard(JSON.parse(JSON.stringify(codecV1.encodeCard(built))))).toEqual(built);
+  });
+});

@@ -1,0 +1,245 @@
+import { afterEach, describe, expect, test } from "vitest";
+import {
+  A2AError,
+  bearer,
+  createHandler,
+  defineAgent,
+  idempotentSendExtension,
+  memoryStore,
+  resumeExtension,
+  type AgentDefinition,
+  type Handler,
+  type HandlerOptions,
+  type Interceptor,
+} from "../../src/index.ts";
+import { message } from "./support.ts";
+
+const open: Handler[] = [];
+afterEach(async () => {
+  for (const handler of open.splice(0)) await handler.close();
+});
+
+function agent(definition: Partial<AgentDefinition> = {}) {
+  return defineAgent({
+    name: "Echo",
+    description: "Says it again",
+    version: "1.0.0",
+    skills: [],
+    onMessage: (turn) => turn.reply(`echo: ${turn.text}`),
+    ...definition,
+  });
+}
+
+function serve(agents: Parameters<typeof createHandler>[0], options: Partial<HandlerOptions> = {}): Handler {
+  const handler = createHandler(agents, { store: memoryStore(), publicUrl: "https://agents.example", ...options });
+  open.push(handler);
+  return handler;
+}
+
+const json = { "content-type": "application/json" };
+let sent = 0;
+const sendBody = (more: object = {}) => JSON.stringify({ ...more, message: { ...message, messageId: `m${sent++}` } });
+const send = (handler: Handler, url: string, headers: Record<string, string> = {}) =>
+  handler.fetch(new Request(url, { method: "POST", headers: { ...json, ...headers }, body: sendBody() }));
+
+describe("createHandler", () => {
+  test("serves an agent over both bindings, and its card", async () => {
+    const handler = serve(agent());
+    const rest = await send(handler, "https://agents.example/message:send");
+    expect(await rest.json()).toMatchObject({ message: { role: "ROLE_AGENT", parts: [{ text: "echo: hi" }] } });
+    const body = `{"jsonrpc":"2.0","id":7,"method":"SendMessage","params":${sendBody()}}`;
+    const rpc = await handler.fetch(new Request("https://agents.example/", { method: "POST", headers: json, body }));
+    expect(await rpc.json()).toMatchObject({ id: 7, result: { message: { parts: [{ text: "echo: hi" }] } } });
+    const card = await handler.fetch(new Request("https://agents.example/.well-known/agent-card.json"));
+    expect(await card.json()).toEqual(handler.agents[0]?.card);
+  });
+
+  test("streams a turn from end to end, ids rising", async () => {
+    const handler = serve(
+      agent({
+        async *onMessage(turn) {
+          yield turn.working("on it");
+          yield turn.artifact({ name: "a", parts: [{ text: "done" }] });
+        },
+      }),
+    );
+    const response = await send(handler, "https://agents.example/message:stream");
+    const text = await response.text();
+    const ids = [...text.matchAll(/^id: (\d+)$/gm)].map((match) => Number(match[1]));
+    expect(ids.length).toBeGreaterThan(2);
+    expect(ids).toEqual([...ids].sort((a, b) => a - b));
+    expect(text).toContain("TASK_STATE_COMPLETED");
+  });
+
+  test.each([
+    undefined,
+    "",
+    "agents.example",
+    "ftp://agents.example",
+    "https://a.example/?x=1",
+    "https://a.example/#x",
+    "https://u:p@a.example",
+  ])("refuses to be created with the publicUrl %j, and says what it needs", (publicUrl) => {
+    expect(() => serve(agent(), { publicUrl: publicUrl as string })).toThrow(
+      /publicUrl is required.*https:\/\/agents\.example/,
+    );
+  });
+
+  test("puts publicUrl on the card, whatever a request's headers say", async () => {
+    const handler = serve(agent(), { publicUrl: "https://agents.example/a2a/" });
+    const headers = { host: "evil.example", "x-forwarded-host": "evil.example", forwarded: "host=evil.example" };
+    const response = await handler.fetch(new Request("http://localhost/a2a/.well-known/agent-card.json", { headers }));
+    const card = (await response.json()) as { supportedInterfaces: { url: string }[] };
+    expect(card.supportedInterfaces.map(({ url }) => url)).toEqual([
+      "https://agents.example/a2a",
+      "https://agents.example/a2a",
+    ]);
+    expect(handler.agents[0]).toMatchObject({
+      url: "https://agents.example/a2a",
+      cardUrl: "https://agents.example/a2a/.well-known/agent-card.json",
+    });
+  });
+
+  test("expects the path of publicUrl on requests, or the one that a proxy makes of it", async () => {
+    const publicUrl = "https://agents.example/a2a";
+    const plain = serve(agent(), { publicUrl });
+    expect((await send(plain, "http://inside/a2a/message:send")).status).toBe(200);
+    expect((await send(plain, "http://inside/message:send")).status).toBe(404);
+    const stripped = serve(agent(), { publicUrl, basePath: "/" });
+    expect((await send(stripped, "http://inside/message:send")).status).toBe(200);
+    expect((await send(stripped, "http://inside/a2a/message:send")).status).not.toBe(200);
+  });
+
+  test("declares what this server does beyond the protocol, where it does so (D4, D8)", () => {
+    const urisOf = (handler: Handler) => handler.agents[0]?.card.capabilities.extensions?.map(({ uri }) => uri);
+    expect(urisOf(serve(agent()))).toEqual([resumeExtension, idempotentSendExtension]);
+    expect(urisOf(serve(agent(), { dedupe: false }))).toEqual([resumeExtension]);
+    expect(urisOf(serve(agent({ capabilities: { streaming: false } })))).toEqual([idempotentSendExtension]);
+    expect(urisOf(serve(agent({ capabilities: { streaming: false } }), { dedupe: false }))).toBeUndefined();
+  });
+
+  test("lets in whom the authenticator knows, tells the card and the agent", async () => {
+    const who = agent({ onMessage: (turn) => turn.reply(turn.principal.subject) });
+    const handler = serve(who, { authenticator: bearer({ "s3cret-token": { subject: "alice" } }) });
+    const url = "https://agents.example/message:send";
+    const out = await send(handler, url);
+    expect([out.status, out.headers.get("www-authenticate")]).toEqual([401, "Bearer"]);
+    const into = await send(handler, url, { authorization: "Bearer s3cret-token" });
+    expect(await into.json()).toMatchObject({ message: { parts: [{ text: "alice" }] } });
+    expect(handler.agents[0]?.card).toMatchObject({
+      securitySchemes: { bearer: { httpAuthSecurityScheme: { scheme: "Bearer" } } },
+      securityRequirements: [{ schemes: { bearer: {} } }],
+    });
+  });
+
+  test("without an authenticator takes everyone for the same anonymous caller", async () => {
+    const handler = serve(agent({ onMessage: (turn) => turn.reply(turn.principal.subject) }));
+    const answer = await send(handler, "https://agents.example/message:send", { authorization: "Bearer whatever" });
+    expect(await answer.json()).toMatchObject({ message: { parts: [{ text: "anonymous" }] } });
+  });
+
+  test("puts interceptors around the service, the first outermost", async () => {
+    const seen: string[] = [];
+    const note =
+      (name: string): Interceptor =>
+      (next) => ({
+        call: (operation, request, context) => {
+          seen.push(`${name} ${operation}`);
+          return next.call(operation, request, { ...context, principal: { subject: name } });
+        },
+        stream: (operation, request, context) => next.stream(operation, request, context),
+      });
+    const handler = serve(agent({ onMessage: (turn) => turn.reply(turn.principal.subject) }), {
+      interceptors: [note("a"), note("b")],
+    });
+    const answer = await send(handler, "https://agents.example/message:send");
+    expect(seen).toEqual(["a SendMessage", "b SendMessage"]);
+    expect(await answer.json()).toMatchObject({ message: { parts: [{ text: "b" }] } });
+  });
+
+  test("serves several agents by path and by tenant, and says where", async () => {
+    const named = (name: string) => agent({ name, onMessage: (turn) => turn.reply(name) });
+    const handler = serve(
+      [
+        { agent: named("weather"), path: "/weather/" },
+        { agent: named("acme"), path: "/shop", tenant: "acme" },
+        { agent: named("other"), path: "/shop", tenant: "other one" },
+      ],
+      { publicUrl: "https://agents.example/base" },
+    );
+    expect(handler.agents.map(({ id, url, tenant, cardUrl }) => [id, url, tenant, cardUrl])).toEqual([
+      [
+        "/weather",
+        "https://agents.example/base/weather",
+        undefined,
+        "https://agents.example/base/weather/.well-known/agent-card.json",
+      ],
+      [
+        "/shop/acme",
+        "https://agents.example/base/shop",
+        "acme",
+        "https://agents.example/base/shop/acme/.well-known/agent-card.json",
+      ],
+      [
+        "/shop/other%20one",
+        "https://agents.example/base/shop",
+        "other one",
+        "https://agents.example/base/shop/other%20one/.well-known/agent-card.json",
+      ],
+    ]);
+    const said = async (path: string) => {
+      const answer = await send(handler, `https://agents.example/base${path}/message:send`);
+      return ((await answer.json()) as { message: { parts: { text: string }[] } }).message.parts[0]?.text;
+    };
+    expect([await said("/weather"), await said("/shop/acme"), await said("/shop/other%20one")]).toEqual([
+      "weather",
+      "acme",
+      "other",
+    ]);
+    for (const { cardUrl, card } of handler.agents) {
+      expect(await (await handler.fetch(new Request(cardUrl))).json()).toEqual(card);
+    }
+  });
+
+  test("refuses two agents of one address, and two of one id", () => {
+    const one = agent();
+    expect(() =>
+      serve([
+        { agent: one, path: "/a" },
+        { agent: one, path: "/a/" },
+      ]),
+    ).toThrow(A2AError);
+    expect(() =>
+      serve([
+        { agent: one, path: "/a", id: "x" },
+        { agent: one, path: "/b", id: "x" },
+      ]),
+    ).toThrow(/two agents/);
+  });
+
+  test("refuses an agent that declares what is not there: webhooks", () => {
+    expect(() => serve(agent({ capabilities: { pushNotifications: true } }))).toThrow(/pushNotifications/);
+  });
+
+  test("answers capability and media checks of the card on both bindings alike (§3.3.4)", async () => {
+    const handler = serve(agent({ capabilities: { streaming: false } }));
+    const stream = await send(handler, "https://agents.example/message:stream");
+    expect([stream.status, await stream.json()]).toMatchObject([
+      400,
+      { error: { details: [{ reason: "UNSUPPORTED_OPERATION" }] } },
+    ]);
+    const body = `{"jsonrpc":"2.0","id":1,"method":"SendStreamingMessage","params":${sendBody()}}`;
+    const rpc = await handler.fetch(new Request("https://agents.example", { method: "POST", headers: json, body }));
+    expect(await rpc.json()).toMatchObject({ error: { code: -32004 } });
+    const card = await handler.fetch(new Request("https://agents.example/extendedAgentCard"));
+    expect(await card.json()).toMatchObject({ error: { details: [{ reason: "UNSUPPORTED_OPERATION" }] } });
+  });
+
+  test("is closed for good: what comes afterwards is told to come back later", async () => {
+    const handler = serve(agent());
+    await handler.close({ grace: 0 });
+    const late = await send(handler, "https://agents.example/message:send");
+    expect(late.status).toBe(503);
+    await handler.close();
+  });
+});

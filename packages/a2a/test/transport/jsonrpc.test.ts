@@ -1,0 +1,348 @@
+import { describe, expect, test } from "vitest";
+import { A2AError, invalidParams } from "../../src/model/index.ts";
+import {
+  ask,
+  LinesLogger,
+  message,
+  post,
+  request,
+  rpc,
+  ScriptedService,
+  serveAlone,
+  serveMounts,
+  card,
+  task,
+} from "./support.ts";
+
+const withService = (options: Parameters<typeof serveAlone>[1] = {}) => {
+  const service = new ScriptedService();
+  return { service, handler: serveAlone(service, options) };
+};
+
+describe("the JSON-RPC envelope (A2A 1.0 §9.3)", () => {
+  test.each([
+    ["a string", "x-1"],
+    ["an empty string", ""],
+    ["zero", 0],
+    ["a negative integer", -7],
+    ["null", null],
+  ])("echoes %s as id", async (_, id) => {
+    const { handler } = withService();
+    const answer = await post(handler, rpc("GetTask", { id: "t1" }, id));
+    expect(answer).toMatchObject({ status: 200, json: { jsonrpc: "2.0", id, result: task } });
+    expect(answer.headers["content-type"]).toBe("application/json");
+  });
+
+  test.each([
+    ["fractional", 1.5],
+    ["an object", {}],
+    ["an array", []],
+    ["a boolean", true],
+    ["beyond exact integers", 2 ** 60],
+  ])("refuses an id that is %s", async (_, id) => {
+    const { handler, service } = withService();
+    const answer = await post(handler, rpc("GetTask", { id: "t1" }, id));
+    expect(answer).toMatchObject({ status: 200, json: { id: null, error: { code: -32600 } } });
+    expect(answer.json.error.data[0].fieldViolations[0].field).toBe("id");
+    expect(service.calls).toEqual([]);
+  });
+
+  test("echoes the id of a request that is wrong elsewhere", async () => {
+    const { handler } = withService();
+    const answer = await post(handler, JSON.stringify({ jsonrpc: "1.0", id: 5, method: "GetTask" }));
+    expect(answer.json).toMatchObject({ id: 5, error: { code: -32600 } });
+  });
+
+  test.each([
+    ["a batch", "[" + rpc("GetTask", { id: "t1" }) + "]"],
+    ["an empty batch", "[]"],
+    ["a string", '"hi"'],
+    ["null", "null"],
+    ["a wrong jsonrpc", '{"jsonrpc":"1.0","id":1,"method":"GetTask"}'],
+    ["no jsonrpc", '{"id":1,"method":"GetTask"}'],
+    ["no method", '{"jsonrpc":"2.0","id":1}'],
+    ["an empty method", '{"jsonrpc":"2.0","id":1,"method":""}'],
+    ["a method that is no string", '{"jsonrpc":"2.0","id":1,"method":7}'],
+    ["no id and no method", '{"jsonrpc":"2.0"}'],
+  ])("answers -32600 to %s", async (_, body) => {
+    const { handler, service } = withService();
+    expect(await post(handler, body)).toMatchObject({ status: 200, json: { error: { code: -32600 } } });
+    expect(service.calls).toEqual([]);
+  });
+
+  test.each([
+    ["text", "hello"],
+    ["half an object", '{"jsonrpc":"2.0",'],
+    ["nothing", ""],
+    ["blanks", "  "],
+  ])("answers -32700 to %s", async (_, body) => {
+    const { handler } = withService();
+    const answer = await post(handler, body, body === "" ? {} : { "content-type": "application/json" });
+    expect(answer).toMatchObject({ status: 200, json: { id: null, error: { code: -32700 } } });
+  });
+
+  test("answers -32601 to an unknown method, also to names of Object.prototype and methods of 0.3", async () => {
+    const { handler } = withService();
+    for (const method of ["Nope", "constructor", "__proto__", "toString", "message/send"]) {
+      expect(await post(handler, rpc(method))).toMatchObject({ status: 200, json: { id: 1, error: { code: -32601 } } });
+    }
+  });
+
+  test("answers -32602 to wrong params, naming every field (§9.5)", async () => {
+    const { handler, service } = withService();
+    const { status, json } = await post(handler, rpc("SendMessage", { message: { role: "ROLE_CAT", parts: [] } }));
+    expect(status).toBe(200);
+    expect(json.error.code).toBe(-32602);
+    const bad = json.error.data.find((detail: { "@type": string }) =>
+      detail["@type"].endsWith("google.rpc.BadRequest"),
+    );
+    const fields = bad.fieldViolations.map((violation: { field: string }) => violation.field);
+    expect(fields).toEqual(expect.arrayContaining(["message.messageId", "message.role", "message.parts"]));
+    expect(service.calls).toEqual([]);
+  });
+
+  test.each([
+    ["an array", [1]],
+    ["a string", "x"],
+    ["a number", 3],
+  ])("answers -32602 to params that are %s", async (_, params) => {
+    const { handler } = withService();
+    expect(await post(handler, rpc("GetTask", params))).toMatchObject({ json: { error: { code: -32602 } } });
+  });
+
+  test("takes absent and null params where all of them are optional", async () => {
+    const { handler, service } = withService();
+    const value = { tasks: [], nextPageToken: "", pageSize: 50, totalSize: 0 };
+    service.script = () => ({ value });
+    expect((await post(handler, rpc("ListTasks"))).json.result).toEqual(value);
+    expect((await post(handler, rpc("ListTasks", null))).json.result).toEqual(value);
+    expect((await post(handler, rpc("GetTask"))).json.error.code).toBe(-32602);
+  });
+
+  test("executes a notification and answers it with nothing, whatever comes of it", async () => {
+    const { handler, service } = withService();
+    const notification = JSON.stringify({ jsonrpc: "2.0", method: "SendMessage", params: { message } });
+    expect(await post(handler, notification)).toMatchObject({ status: 204, text: "" });
+    expect(service.last.operation).toBe("SendMessage");
+    service.script = () => {
+      throw new A2AError("TaskNotFound");
+    };
+    expect(await post(handler, notification)).toMatchObject({ status: 204, text: "" });
+    expect(await post(handler, '{"jsonrpc":"2.0","method":"Nope"}')).toMatchObject({ status: 204, text: "" });
+  });
+
+  test("lets go of the stream that a notification began", async () => {
+    const { handler, service } = withService();
+    const notification = JSON.stringify({ jsonrpc: "2.0", method: "SendStreamingMessage", params: { message } });
+    expect(await post(handler, notification)).toMatchObject({ status: 204, text: "" });
+    expect(service.feed.returned).toBe(1);
+  });
+});
+
+describe("JSON-RPC over HTTP", () => {
+  test("answers at the base with and without a slash at its end", async () => {
+    const service = new ScriptedService();
+    const handler = serveMounts([{ path: "/weather", service, card: card() }]);
+    for (const url of ["/weather", "/weather/", "/weather?x=1"]) {
+      const answer = await ask(handler, request("POST", url, { body: rpc("GetTask", { id: "t1" }) }));
+      expect(answer.json.result).toEqual(task);
+    }
+  });
+
+  test("answers other methods with 405 and what it takes", async () => {
+    const { handler } = withService();
+    for (const method of ["GET", "PUT", "DELETE", "OPTIONS"]) {
+      const answer = await ask(handler, request(method, "/"));
+      expect(answer).toMatchObject({ status: 405, headers: { allow: "POST" } });
+    }
+  });
+
+  test.each([
+    "application/json",
+    "application/a2a+json",
+    "Application/JSON; charset=utf-8",
+    "application/a2a+json;v=1",
+  ])("reads %s", async (type) => {
+    const { handler } = withService();
+    expect(await post(handler, rpc("GetTask", { id: "t1" }), { "content-type": type })).toMatchObject({
+      status: 200,
+      json: { result: task },
+    });
+  });
+
+  test.each(["text/plain", "application/xml", "multipart/form-data; boundary=x", "application/jsonp", ""])(
+    "answers %j with 415, before the body is read",
+    async (type) => {
+      const { handler } = withService();
+      const asked = request("POST", "/", { body: rpc("GetTask", { id: "t1" }), headers: { "content-type": type } });
+      let read = false;
+      const spied = { ...asked, text: (limit: number) => ((read = true), asked.text(limit)) };
+      expect(await ask(handler, spied)).toMatchObject({ status: 415, json: { jsonrpc: "2.0", id: null } });
+      // Without a type only an empty body could pass, so that one is read.
+      expect(read).toBe(type === "");
+    },
+  );
+
+  test("answers a body over the limit with 413 (default 10 MiB)", async () => {
+    const { handler, service } = withService();
+    const answer = await post(handler, rpc("GetTask", { id: "x".repeat(2000) }));
+    expect(answer).toMatchObject({ status: 413, json: { error: { code: -32600 } } });
+    expect(service.calls).toEqual([]);
+  });
+
+  test("answers nesting over the limit with -32600, and 20,000 levels too", async () => {
+    const { handler, service } = withService({ limits: { bodyBytes: 1 << 20, depth: 64 } });
+    const nested = (depth: number) =>
+      rpc("SendMessage", { message, metadata: { deep: JSON.parse("[".repeat(depth) + "]".repeat(depth)) } });
+    expect(await post(handler, nested(62))).toMatchObject({ json: { result: task } });
+    expect(await post(handler, nested(63))).toMatchObject({ status: 200, json: { error: { code: -32600 } } });
+    const calls = service.calls.length;
+    const bomb = `{"jsonrpc":"2.0","id":1,"method":"GetTask","params":${"[".repeat(20_000)}${"]".repeat(20_000)}}`;
+    expect(await post(handler, bomb)).toMatchObject({ status: 200, json: { error: { code: -32600 } } });
+    expect(service.calls.length).toBe(calls);
+  });
+
+  test("does not take brackets in strings for nesting", async () => {
+    const { handler } = withService({ limits: { bodyBytes: 1 << 20, depth: 64 } });
+    const text = `${"[{".repeat(100)}\\"\\\\`;
+    const body = rpc("SendMessage", { message: { ...message, parts: [{ text }] } });
+    expect(await post(handler, body)).toMatchObject({ json: { result: task } });
+  });
+
+  test.each([
+    ["Unauthenticated", 401, { challenge: "Bearer" }, { "www-authenticate": "Bearer" }],
+    ["PermissionDenied", 403, {}, {}],
+    ["TooManyRequests", 429, { retryAfter: 1.2 }, { "retry-after": "2" }],
+    ["Unavailable", 503, { retryAfter: 5 }, { "retry-after": "5" }],
+  ] as const)("says %s by HTTP too, since JSON-RPC has no code for it", async (code, status, options, headers) => {
+    const { handler, service } = withService();
+    service.script = () => {
+      throw new A2AError(code, undefined, options);
+    };
+    expect(await post(handler, rpc("GetTask", { id: "t1" }))).toMatchObject({
+      status,
+      headers,
+      json: { id: 1, error: {} },
+    });
+  });
+
+  test("answers every other error with 200", async () => {
+    const { handler, service } = withService();
+    for (const [code, number] of [
+      ["TaskNotFound", -32001],
+      ["TaskNotCancelable", -32002],
+      ["PushNotificationNotSupported", -32003],
+      ["UnsupportedOperation", -32004],
+      ["ContentTypeNotSupported", -32005],
+      ["InvalidAgentResponse", -32006],
+      ["ExtendedAgentCardNotConfigured", -32007],
+      ["ExtensionSupportRequired", -32008],
+      ["InternalError", -32603],
+    ] as const) {
+      service.script = () => {
+        throw new A2AError(code);
+      };
+      expect(await post(handler, rpc("GetTask", { id: "t1" }))).toMatchObject({
+        status: 200,
+        json: { id: 1, error: { code: number } },
+      });
+    }
+  });
+
+  test("keeps what went wrong inside from the client, and tells the operator (D12)", async () => {
+    const logger = new LinesLogger();
+    const { handler, service } = withService({ logger });
+    const cause = new Error("connect postgres://admin:hunter2@db.internal failed");
+    service.script = () => {
+      throw cause;
+    };
+    const answer = await post(handler, rpc("GetTask", { id: "t1" }));
+    expect(answer.json.error).toEqual({ code: -32603, message: "Internal error" });
+    expect(logger.lines).toMatchObject([{ level: "error", fields: { method: "GetTask", cause } }]);
+  });
+
+  test("takes the loss of a connection behind a proxy for its own failure", async () => {
+    const { handler, service } = withService();
+    service.script = () => {
+      throw new A2AError("ConnectionLost", "10.0.0.7:4000 went away");
+    };
+    const answer = await post(handler, rpc("GetTask", { id: "t1" }));
+    expect(answer.json.error).toEqual({ code: -32603, message: "Internal error" });
+  });
+
+  test("writes JSON that is at hand as it is, without parsing it", async () => {
+    const { handler, service } = withService();
+    const json = '{"id":"t1",  "status":{"state":"TASK_STATE_WORKING"}}';
+    service.script = () => ({
+      json,
+      get value() {
+        throw new Error("It was parsed");
+      },
+    });
+    const answer = await post(handler, rpc("GetTask", { id: "t1" }, 'a"b'));
+    expect(answer.text).toBe(`{"jsonrpc":"2.0","id":"a\\"b","result":${json}}`);
+  });
+});
+
+describe("authentication", () => {
+  test("comes before the body is read", async () => {
+    const { handler, service } = withService({
+      authenticate: () => Promise.reject(new A2AError("Unauthenticated", undefined, { challenge: 'Bearer realm="x"' })),
+    });
+    const asked = request("POST", "/", { body: "[".repeat(5000) });
+    const unread = { ...asked, text: () => Promise.reject(new Error("The body was read")) };
+    const answer = await ask(handler, unread);
+    expect(answer).toMatchObject({ status: 401, headers: { "www-authenticate": 'Bearer realm="x"' } });
+    expect(answer.json).toMatchObject({ jsonrpc: "2.0", id: null, error: { message: "Authentication required" } });
+    expect(service.calls).toEqual([]);
+  });
+
+  test("gives the service its principal", async () => {
+    const { handler, service } = withService({ authenticate: () => ({ subject: "alice" }) });
+    await post(handler, rpc("GetTask", { id: "t1" }));
+    expect(service.last.context.principal).toEqual({ subject: "alice" });
+  });
+});
+
+describe("tenants", () => {
+  const two = () => {
+    const acme = new ScriptedService();
+    const plain = new ScriptedService();
+    const handler = serveMounts([
+      { path: "", service: plain, card: card() },
+      { path: "", tenant: "acme", service: acme, card: card() },
+    ]);
+    return { acme, plain, handler };
+  };
+
+  test("are told apart by params.tenant; an empty one is none", async () => {
+    const { acme, plain, handler } = two();
+    await post(handler, rpc("GetTask", { id: "t1", tenant: "acme" }));
+    await post(handler, rpc("GetTask", { id: "t1", tenant: "" }));
+    await post(handler, rpc("GetTask", { id: "t1" }));
+    expect([acme.calls.length, plain.calls.length]).toEqual([1, 2]);
+  });
+
+  test("that nobody configured are InvalidParams", async () => {
+    const { handler } = two();
+    const answer = await post(handler, rpc("GetTask", { id: "t1", tenant: "nobody" }));
+    expect(answer.json.error).toMatchObject({ code: -32602, data: [{ fieldViolations: [{ field: "tenant" }] }] });
+  });
+
+  test("must be named where there is no agent without one", async () => {
+    const handler = serveMounts([{ path: "", tenant: "acme", service: new ScriptedService(), card: card() }]);
+    const answer = await post(handler, rpc("GetTask", { id: "t1" }));
+    expect(answer.json.error).toMatchObject({ code: -32602, data: [{ fieldViolations: [{ field: "tenant" }] }] });
+  });
+});
+
+test("fields that an interceptor found wrong are named like all others", async () => {
+  const { handler, service } = withService();
+  service.script = () => {
+    throw invalidParams([{ field: "message.parts[0].url", description: "is not allowed" }]);
+  };
+  const answer = await post(handler, rpc("SendMessage", { message }));
+  expect(answer.json.error.data[0].fieldViolations).toEqual([
+    { field: "message.parts[0].url", description: "is not allowed" },
+  ]);
+});
