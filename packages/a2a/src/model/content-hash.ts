@@ -10,7 +10,7 @@ import type { JsonValue, Message } from "./types.ts";
 export function contentHash(message: Message): string {
   const hash = new Lanes();
   const present = Object.entries(message).filter(([, value]) => !Array.isArray(value) || value.length > 0);
-  feed(hash, Object.fromEntries(present) as unknown as JsonValue);
+  feed(hash, Object.fromEntries(present));
   return hash.digest();
 }
 

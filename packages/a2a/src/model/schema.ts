@@ -226,10 +226,12 @@ export const optionalId: Schema<string> = (value, run) => {
 export const boolean: Schema<boolean> = (value, run) =>
   typeof value === "boolean" ? value : fail(run, "must be true or false");
 
+const maxInt32: number = 2 ** 31 - 1;
+
 /** A whole number of at most 32 bits. */
-export function integer(min: number, max = 2 ** 31 - 1): Schema<number> {
+export function integer(min: number, max: number = maxInt32): Schema<number> {
   const description =
-    max < 2 ** 31 - 1 ? `must be a whole number from ${min} to ${max}` : `must be a whole number, ${min} or more`;
+    max < maxInt32 ? `must be a whole number from ${min} to ${max}` : `must be a whole number, ${min} or more`;
   return (value, run) =>
     Number.isInteger(value) && (value as number) >= min && (value as number) <= max ? value : fail(run, description);
 }

@@ -1,5 +1,4 @@
-import type { A2AError } from "../model/index.ts";
-import type { AgentCard, StreamResponse } from "../model/index.ts";
+import type { A2AError, AgentCard, StreamResponse } from "../model/index.ts";
 import type { OperationName, Operations, Reply, StreamItem } from "../protocol/index.ts";
 
 /**

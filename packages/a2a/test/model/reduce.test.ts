@@ -352,10 +352,10 @@ describe("any sequence of events", () => {
         const taken: [Task, string][] = [];
         for (const [next, keep] of events) {
           const before = fold.snapshot();
-          const over = isTerminal(before.status.state);
           taken.push([before, JSON.stringify(before)]);
           fold.apply(next, { keep });
-          if (over) expect(fold.snapshot()).toEqual(before);
+          const mayChange = !isTerminal(before.status.state);
+          expect(mayChange || JSON.stringify(fold.snapshot()) === JSON.stringify(before)).toBe(true);
         }
         for (const [snapshot, text] of taken) expect(JSON.stringify(snapshot)).toBe(text);
       }),

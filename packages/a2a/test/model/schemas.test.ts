@@ -101,7 +101,8 @@ describe.each(messageNames)("%s: a wrong value is refused and named", (name) => 
     const inOneOf = oneOfOf(name)?.of.includes(field) === true;
     const absent = kind.required ? [field] : inOneOf ? [""] : others;
     expect(verdict(name, { ...others })).toEqual(absent);
-    if (kind.base !== "Value") expect(verdict(name, { ...others, [field]: null })).toEqual(absent);
+    const withNull = kind.base === "Value" ? { ...others, [field]: null } : absent;
+    expect(verdict(name, { ...others, [field]: null })).toEqual(withNull);
     expect(verdict(name, { ...others, [field]: undefined }, "copy")).toEqual(absent);
   });
 });
@@ -161,6 +162,13 @@ describe("input that may be written in several ways", () => {
     expect(verdict("AgentCard", { ...sampleOf("AgentCard"), supportedInterfaces: [] })).toEqual([
       "supportedInterfaces",
     ]);
+  });
+
+  test("free JSON is not looked into, so its depth costs no stack", () => {
+    const deep = JSON.parse(`${"[".repeat(20_000)}${"]".repeat(20_000)}`) as unknown;
+    for (const mode of ["request", "copy", "answer"] as const) {
+      expect(check(partSchema, { data: deep, metadata: { deep } }, mode).ok).toBe(true);
+    }
   });
 
   test("text with NUL, half a surrogate pair or no end in sight stays as it is", () => {
