@@ -11,7 +11,9 @@ export function toFetch(handler: UniversalHandler): (request: Request) => Promis
   return async (request) => {
     const incoming = new FetchRequest(request);
     const { status, headers, body } = await handler(incoming);
-    if (body === undefined || typeof body === "string") return new Response(body ?? null, { status, headers });
+    if (body === undefined || typeof body === "string") {
+      return new Response(request.method === "HEAD" ? null : (body ?? null), { status, headers });
+    }
     const sink = new StreamSink(incoming);
     return new Response(sink.open(body), { status, headers });
   };
@@ -65,7 +67,9 @@ class FetchRequest implements UniversalRequest {
     let text = "";
     let size = 0;
     for (;;) {
-      const { done, value } = await reader.read();
+      const { done, value } = await reader.read().catch((cause: unknown) => {
+        throw new A2AError("InvalidRequest", "The request body broke off", { cause });
+      });
       if (done) break;
       size += value.byteLength;
       if (size > limit) {

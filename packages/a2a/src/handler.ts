@@ -2,7 +2,7 @@ import type { Authenticator } from "./auth/index.ts";
 import { silentLogger, systemClock } from "./base/index.ts";
 import { createEngine, type EngineLimits, type EngineOptions } from "./engine/index.ts";
 import { toFetch } from "./fetch-host.ts";
-import { invalidParams, type AgentCard, type AgentExtension } from "./model/index.ts";
+import { invalidParams, type A2AError, type AgentCard, type AgentExtension } from "./model/index.ts";
 import {
   anonymous,
   idempotentSendExtension,
@@ -32,7 +32,7 @@ export interface AgentMount {
    * move along.
    */
   readonly id?: string;
-  /** The card that authenticated callers get (§3.1.11); the agent's capabilities must declare it. */
+  /** The card that authenticated callers get (§3.1.11), made of the public one. Needs an authenticator. */
   readonly extendedCard?: (card: AgentCard, principal: Principal) => AgentCard;
 }
 
@@ -125,7 +125,7 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
   const handle = routeServices(services, {
     codecs,
     operations,
-    authenticate: (request) => authenticator?.authenticate(request) ?? anonymous,
+    authenticate: authenticator === undefined ? () => anonymous : (request) => authenticator.authenticate(request),
     limits: { bodyBytes, depth },
     strictVersion: options.strictVersion ?? false,
     keepAlive: options.keepAlive ?? 15_000,
@@ -143,21 +143,17 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
   };
 }
 
-function serveAt(
-  publicUrl: string,
-  { agent, path = "", tenant, id }: AgentMount,
-  options: HandlerOptions,
-): ServedAgent {
+function serveAt(publicUrl: string, mount: AgentMount, options: HandlerOptions): ServedAgent {
+  const { agent, path = "", tenant, id, extendedCard } = mount;
+  const { authenticator, dedupe } = options;
   if (agent.capabilities?.pushNotifications === true) {
-    const description = "cannot be declared: this server sends no webhooks";
-    throw invalidParams(
-      [{ field: "capabilities.pushNotifications", description }],
-      `capabilities.pushNotifications ${description}`,
-    );
+    throw refuse("capabilities.pushNotifications", "cannot be declared: this server sends no webhooks");
+  }
+  if (extendedCard !== undefined && authenticator === undefined) {
+    throw refuse("extendedCard", "needs an authenticator: it is not for everyone (A2A 1.0 §3.1.11)");
   }
   const url = publicUrl + withoutSlash(path);
   const prefix = tenant === undefined ? "" : `/${encodeURIComponent(tenant)}`;
-  const { authenticator, dedupe } = options;
   const extensions: AgentExtension[] = [];
   if (agent.capabilities?.streaming ?? true) {
     extensions.push({ uri: resumeExtension, description: "Streams continue after Last-Event-ID" });
@@ -173,6 +169,7 @@ function serveAt(
       securitySchemes: authenticator.securitySchemes,
       securityRequirements: authenticator.securityRequirements,
     }),
+    extendedCard: extendedCard !== undefined,
     extensions,
   });
   return {
@@ -187,18 +184,22 @@ function serveAt(
 function checkIds(ids: readonly string[]): void {
   const twice = ids.find((id, at) => ids.indexOf(id) !== at);
   if (twice === undefined) return;
-  const description = `${JSON.stringify(twice)} is the name of two agents, whose tasks could not be told apart`;
-  throw invalidParams([{ field: "id", description }], `Agents cannot be served like this: ${description}`);
+  throw refuse("id", `${JSON.stringify(twice)} is the name of two agents, whose tasks could not be told apart`);
 }
 
 function readPublicUrl(text: unknown): URL {
   const url = typeof text === "string" && URL.canParse(text) ? new URL(text) : undefined;
   const isBase = url !== undefined && /^https?:$/.test(url.protocol) && url.search + url.hash + url.username === "";
   if (url !== undefined && isBase) return url;
-  const description =
+  throw refuse(
+    "publicUrl",
     'is required: the address that clients reach this server at, such as "https://agents.example.com". ' +
-    "Cards must say it, and a request's own headers cannot be trusted with it";
-  throw invalidParams([{ field: "publicUrl", description }], `publicUrl ${description}`);
+      "Cards must say it, and a request's own headers cannot be trusted with it",
+  );
+}
+
+function refuse(field: string, description: string): A2AError {
+  return invalidParams([{ field, description }], `This cannot be served: ${field} ${description}`);
 }
 
 function withoutSlash(path: string): string {

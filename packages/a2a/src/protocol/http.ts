@@ -39,7 +39,10 @@ export interface UniversalResponse {
   readonly status: number;
   /** Lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Absent: no body. A writer's headers go out before its first byte. */
+  /**
+   * Absent: no body. A writer's headers go out before its first byte. It is called even where the peer is gone already, so
+   * that it lets go of its source; and to HEAD a host sends the headers alone.
+   */
   readonly body?: string | BodyWriter;
 }
 

@@ -89,6 +89,13 @@ describe("requests", () => {
     });
   });
 
+  test("refuse a body that breaks off", async () => {
+    const body = new ReadableStream<Uint8Array>({ pull: (controller) => controller.error(new Error("reset")) });
+    await seen(new Request(url, { method: "POST", body, duplex: "half" }), async (request) => {
+      await expect(request.text(100)).rejects.toMatchObject({ code: "InvalidRequest" });
+    });
+  });
+
   test("tell when the peer is gone", async () => {
     const leaving = new AbortController();
     await seen(new Request(url, { signal: leaving.signal }), (request) => {
@@ -119,6 +126,13 @@ describe("answers", () => {
       new Request(url, { method: "POST", headers: json, body: '{"jsonrpc":"2.0","method":"ListTasks"}' }),
     );
     expect([notification.status, await notification.text()]).toEqual([204, ""]);
+  });
+
+  test("to HEAD carry the headers alone", async () => {
+    const fetch = toFetch(serveAlone(new ScriptedService()));
+    const head = await fetch(new Request(`${url}.well-known/agent-card.json`, { method: "HEAD" }));
+    expect([head.status, head.body]).toEqual([200, null]);
+    expect(head.headers.get("etag")).not.toBeNull();
   });
 
   /** A stream whose sink a test holds. */

@@ -8,9 +8,12 @@ import {
   memoryStore,
   resumeExtension,
   type AgentDefinition,
+  type AgentMount,
+  type Authenticator,
   type Handler,
   type HandlerOptions,
   type Interceptor,
+  type Principal,
 } from "../../src/index.ts";
 import { message } from "./support.ts";
 
@@ -136,6 +139,39 @@ describe("createHandler", () => {
     const handler = serve(agent({ onMessage: (turn) => turn.reply(turn.principal.subject) }));
     const answer = await send(handler, "https://agents.example/message:send", { authorization: "Bearer whatever" });
     expect(await answer.json()).toMatchObject({ message: { parts: [{ text: "anonymous" }] } });
+  });
+
+  test("never takes a caller for anonymous whom its authenticator did not name", async () => {
+    const nobody: Authenticator = {
+      authenticate: () => undefined as unknown as Principal,
+      securitySchemes: {},
+      securityRequirements: [],
+    };
+    const answer = await send(serve(agent(), { authenticator: nobody }), "https://agents.example/message:send");
+    expect(answer.status).toBe(500);
+  });
+
+  test("gives the extended card to authenticated callers alone, and to no cache (§3.1.11)", async () => {
+    const mount: AgentMount = {
+      agent: agent(),
+      extendedCard: (card, principal) => ({ ...card, description: `for ${principal.subject}` }),
+    };
+    expect(() => serve(mount)).toThrow(/extendedCard needs an authenticator/);
+    const handler = serve(mount, { authenticator: bearer({ "s3cret-token": { subject: "alice" } }) });
+    expect(handler.agents[0]?.card.capabilities.extendedAgentCard).toBe(true);
+    const url = "https://agents.example/extendedAgentCard";
+    expect((await handler.fetch(new Request(url))).status).toBe(401);
+    const into = await handler.fetch(new Request(url, { headers: { authorization: "Bearer s3cret-token" } }));
+    expect(await into.json()).toEqual({ ...handler.agents[0]?.card, description: "for alice" });
+    expect(into.headers.get("cache-control")).toContain("private");
+  });
+
+  test("answers for an extended card that is declared and not configured (§3.3.4)", async () => {
+    const handler = serve(agent({ capabilities: { extendedAgentCard: true } }));
+    const answer = await handler.fetch(new Request("https://agents.example/extendedAgentCard"));
+    expect(await answer.json()).toMatchObject({
+      error: { details: [{ reason: "EXTENDED_AGENT_CARD_NOT_CONFIGURED" }] },
+    });
   });
 
   test("puts interceptors around the service, the first outermost", async () => {

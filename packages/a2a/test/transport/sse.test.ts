@@ -156,7 +156,7 @@ describe.each(streams)("a stream on %s", (binding, subscribe, broken) => {
     const last = sink.text.trimEnd().split("\n\n").at(-1) ?? "";
     expect(last.split("data: ")[0]).toBe(broken.before);
     expect(dataOf(last)).toMatchObject([broken.data]);
-    expect(logger.lines).toMatchObject([{ level: "warn" }]);
+    expect(logger.lines).toMatchObject([{ level: "warn", fields: { operation: "SubscribeToTask" } }]);
   });
 
   test("keeps the cause of an error in mid-stream inside (D12)", async () => {

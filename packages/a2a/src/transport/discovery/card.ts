@@ -17,6 +17,8 @@ export interface CardHost {
   /** What callers must show here; an agent that declares requirements of its own is believed. */
   readonly securitySchemes?: Readonly<Record<string, SecurityScheme>>;
   readonly securityRequirements?: readonly SecurityRequirement[];
+  /** Whether there is another card for authenticated callers (§3.1.11). */
+  readonly extendedCard?: boolean;
   /** What this host does beyond the protocol. */
   readonly extensions?: readonly AgentExtension[];
 }
@@ -25,7 +27,11 @@ const textOnly = ["text/plain"];
 
 /** The card of an agent as this host serves it: both bindings of each version, JSON-RPC first (§8.3.1). */
 export function buildCard(agent: AgentDescription, host: CardHost): AgentCard {
-  const capabilities = { streaming: true, ...agent.capabilities };
+  const capabilities = {
+    streaming: true,
+    ...agent.capabilities,
+    ...(host.extendedCard === true && { extendedAgentCard: true }),
+  };
   const extensions = [...(capabilities.extensions ?? []), ...(host.extensions ?? [])];
   const securitySchemes = { ...host.securitySchemes, ...agent.securitySchemes };
   const securityRequirements = agent.securityRequirements ?? host.securityRequirements ?? [];

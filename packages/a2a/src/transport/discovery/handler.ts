@@ -44,7 +44,7 @@ export function cardEndpoint(
     const { text, headers } = await documentOf(codecs.find((codec) => codec.version === version) ?? codecs[0]);
     const known = request.header("if-none-match");
     if (known !== undefined && matches(known, headers["etag"] as string)) return { status: 304, headers };
-    return request.method === "HEAD" ? { status: 200, headers } : { status: 200, headers, body: text };
+    return { status: 200, headers, body: text };
   };
 }
 

@@ -83,8 +83,8 @@ async function answer(
           event: (item) => `${open}${codec.encodeEvent(item)}}`,
           error: (error) => `data: ${errorText(codec, id, error)}`,
         },
-        binding.keepAlive,
-        binding.logger,
+        binding,
+        operation,
       ),
     };
   }

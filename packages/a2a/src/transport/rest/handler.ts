@@ -27,7 +27,7 @@ function restVersion(codec: Codec): RestVersion {
   return {
     codec,
     table: compileRoutes(codec.rest.routes),
-    headers: { "content-type": codec.rest.mediaType, "cache-control": "no-store" },
+    headers: { "content-type": codec.rest.mediaType, "cache-control": "private, no-store" },
   };
 }
 
@@ -98,8 +98,8 @@ async function answer(
           // The text has no word for an error in mid-stream; an event of this name with the error's body is what peers read.
           error: (error) => `event: error\ndata: ${codec.rest.encodeError(error)}`,
         },
-        binding.keepAlive,
-        binding.logger,
+        binding,
+        operation,
       ),
     };
   }

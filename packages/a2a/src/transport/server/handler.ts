@@ -1,5 +1,5 @@
 import type { Clock } from "../../base/index.ts";
-import { invalidParams, type AgentCard } from "../../model/index.ts";
+import { invalidParams, type A2AError, type AgentCard } from "../../model/index.ts";
 import type { AgentService, UniversalHandler } from "../../protocol/index.ts";
 import type { Binding, Endpoint, Target } from "./binding.ts";
 import { withCors, type CorsOptions } from "./cors.ts";
@@ -154,6 +154,6 @@ function checkMounts(mounts: readonly ServiceMount[], { codecs }: Pick<Binding, 
   }
 }
 
-function refuse(field: string, description: string): Error {
-  return invalidParams([{ field, description }], `Agents cannot be served like this: ${description}`);
+function refuse(field: string, description: string): A2AError {
+  return invalidParams([{ field, description }], `This cannot be served: ${description}`);
 }

@@ -1,8 +1,7 @@
-import type { Logger } from "../../base/index.ts";
-import type { BodyWriter, StreamItem, StreamReply } from "../../protocol/index.ts";
-import type { Headers, WireError } from "../server/response.ts";
-import { failureOf } from "../server/response.ts";
-import { caughtUp, type KeepAlive } from "./keep-alive.ts";
+import type { BodyWriter, OperationName, StreamItem, StreamReply } from "../../protocol/index.ts";
+import type { Binding } from "../server/binding.ts";
+import { failureOf, type Headers, type WireError } from "../server/response.ts";
+import { caughtUp } from "./keep-alive.ts";
 
 /** Headers of an event stream; the last one keeps nginx from holding events back. */
 export const streamHeaders: Headers = {
@@ -32,8 +31,8 @@ function eventText(item: StreamItem, format: EventFormat): string {
 export function writeEvents(
   batches: StreamReply["batches"],
   format: EventFormat,
-  keepAlive: KeepAlive,
-  logger: Logger,
+  { keepAlive, logger }: Pick<Binding, "keepAlive" | "logger">,
+  operation: OperationName,
 ): BodyWriter {
   return async (sink) => {
     const source = batches[Symbol.asyncIterator]();
@@ -53,7 +52,7 @@ export function writeEvents(
         if (!sink.write(text)) await caughtUp(beat);
       }
     } catch (thrown) {
-      const error = failureOf(thrown, logger, { stream: true });
+      const error = failureOf(thrown, logger, { operation });
       if (!sink.closed) sink.write(`${format.error(error)}\n\n`);
     } finally {
       remove();
