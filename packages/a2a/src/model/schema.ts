@@ -15,7 +15,7 @@ export const maxViolations = 32;
  */
 export type CheckMode = "request" | "copy" | "answer";
 
-export interface Run {
+interface Run {
   readonly mode: CheckMode;
   readonly violations: Violation[];
 }
@@ -44,7 +44,7 @@ export function check<T>(schema: Schema<T>, value: unknown, mode: CheckMode): Ch
 }
 
 /** Notes that the value at hand is wrong; who called adds its place. */
-export function fail(run: Run, description: string): undefined {
+function fail(run: Run, description: string): undefined {
   if (run.violations.length < maxViolations) run.violations.push({ field: "", description });
   return undefined;
 }

@@ -5,7 +5,7 @@ import type * as model from "../../src/model/index.ts";
  * the proto names them. `!` is REQUIRED, `?` is the keyword `optional`, `[]` is repeated, `{T}` a map from string to T.
  * `of` names the members of a oneof. Types, schemas and codecs are all held to this table.
  */
-export const proto = {
+const proto = {
   SendMessageConfiguration: {
     acceptedOutputModes: "string[]",
     taskPushNotificationConfig: "TaskPushNotificationConfig",
@@ -177,7 +177,7 @@ export type Proto = typeof proto;
 export type MessageName = keyof Proto;
 
 /** The members of a oneof, of the messages that have one; the official codec keeps them under the name on the right. */
-export const oneOfs = {
+const oneOfs = {
   Part: { of: ["text", "raw", "url", "data"], sdk: "content" },
   SecurityScheme: { of: Object.keys(proto.SecurityScheme), sdk: "scheme" },
   OAuthFlows: { of: Object.keys(proto.OAuthFlows), sdk: "flow" },
@@ -200,7 +200,7 @@ export interface FieldKind {
   readonly shape: "one" | "list" | "map";
 }
 
-export function kindOf(spelled: string): FieldKind {
+function kindOf(spelled: string): FieldKind {
   const required = spelled.endsWith("!");
   const explicit = spelled.endsWith("?");
   const type = required || explicit ? spelled.slice(0, -1) : spelled;
