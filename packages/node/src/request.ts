@@ -14,7 +14,12 @@ export class NodeRequest implements UniversalRequest {
   #signal: AbortSignal | undefined;
 
   /** `url` where a framework has taken a prefix away; `awaitsContinue` where the client asked first whether to send its body. */
-  constructor(incoming: IncomingMessage, response: ServerResponse, url = incoming.url, awaitsContinue = false) {
+  constructor(
+    incoming: IncomingMessage,
+    response: ServerResponse,
+    url: string | undefined = incoming.url,
+    awaitsContinue = false,
+  ) {
     this.method = incoming.method ?? "GET";
     this.url = originForm(url ?? "/");
     this.#incoming = incoming;

@@ -16,6 +16,7 @@ import { addressOf, bind, isLoopback, urlOf } from "./bind.ts";
 import { Connections } from "./connections.ts";
 import { defaultStore } from "./default-store.ts";
 import { answer, type HttpOptions } from "./http.ts";
+import { processLease } from "./process-lease.ts";
 import { NodeRequest } from "./request.ts";
 import { onStopSignal } from "./signals.ts";
 
@@ -96,7 +97,7 @@ export async function serve(agents: Agent | readonly AgentMount[], options: Serv
   try {
     port = await bind(server, address, wanted);
     const publicUrl = options.publicUrl ?? urlOf(host, port, tls !== undefined);
-    handler = createHandler(agents, { ...options, store, publicUrl });
+    handler = createHandler(agents, { ...options, store, publicUrl, lease: { ...processLease(), ...options.lease } });
   } catch (error) {
     server.close();
     await release();

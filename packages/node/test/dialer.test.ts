@@ -117,7 +117,7 @@ describe("the Node dialer", () => {
     );
     const answer = await guardedFetch({ allowPrivate: true }, nodeDialer())(`http://127.0.0.1:${port}/`);
     await answer.body?.cancel();
-    await closed;
+    await expect(closed).resolves.toBeUndefined();
   });
 
   it("ends with the time of the call, within the answer too", async () => {

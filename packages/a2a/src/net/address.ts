@@ -96,7 +96,7 @@ function parseV6(text: string): Bytes | undefined {
   if (before === undefined || after === undefined) return undefined;
   const missing = 16 - before.length - after.length;
   if (tail === undefined ? missing !== 0 : missing < 2) return undefined;
-  return [...before, ...new Array<number>(missing).fill(0), ...after];
+  return [...before, ...Array.from({ length: missing }, () => 0), ...after];
 }
 
 /** Groups of four digits; at the end of an address the last two may be an IPv4 address. */

@@ -180,7 +180,7 @@ describe("a guarded call", () => {
       let body = "";
       request.on("data", (chunk: Buffer) => (body += chunk.toString()));
       request.on("end", () => {
-        response.writeHead(201, { "x-seen": `${request.method} ${request.headers["x-token"]}` }).end(body);
+        response.writeHead(201, { "x-seen": `${request.method} ${String(request.headers["x-token"])}` }).end(body);
       });
     });
     const fetch = guardedFetch(near);

@@ -1,0 +1,51 @@
+import { randomUUID } from "node:crypto";
+import { readlinkSync } from "node:fs";
+import { hostname } from "node:os";
+import { isMainThread } from "node:worker_threads";
+import type { LeaseOptions } from "@parley/a2a";
+
+/**
+ * A name for the leases of this process that its successor on the same machine can judge (D6): tasks of a process that
+ * is known to be dead need not wait for their leases to run out. Where nothing is known, they wait.
+ */
+export function processLease(): Required<Pick<LeaseOptions, "holder" | "isGone">> {
+  const here = { place: place(), pid: process.pid, start: isMainThread ? Math.round(performance.timeOrigin) : 0 };
+  return {
+    holder: JSON.stringify([here.place, here.pid, here.start, randomUUID()]),
+    isGone(holder) {
+      const [where, pid, start] = parse(holder);
+      if (where !== here.place || typeof pid !== "number" || typeof start !== "number") return false;
+      if (pid !== here.pid) return !isAlive(pid);
+      // In containers the successor often has its predecessor's number; only the time of their start tells them apart.
+      return start > 0 && here.start > 0 && start !== here.start;
+    },
+  };
+}
+
+/** Within what process numbers mean something: a machine, and in it a container. */
+function place(): string {
+  try {
+    return `${hostname()} ${readlinkSync("/proc/self/ns/pid")}`;
+  } catch {
+    return hostname();
+  }
+}
+
+function parse(holder: string): readonly unknown[] {
+  try {
+    const value: unknown = JSON.parse(holder);
+    return Array.isArray(value) ? value : [];
+  } catch {
+    return [];
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    // A process of another user is there all the same.
+    return (error as NodeJS.ErrnoException).code !== "ESRCH";
+  }
+}

@@ -1,0 +1,320 @@
+import { mkdtemp, rm, stat } from "node:fs/promises";
+import { request as httpsRequest } from "node:https";
+import { connect as netConnect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { bearer, memoryStore, type Agent, type AgentMount } from "@parley/a2a";
+import { connect } from "@parley/a2a/client";
+import { addressOf, isLoopback, urlOf } from "../src/bind.ts";
+import { serve, type ServeOptions, type Server } from "../src/index.ts";
+import { echoAgent, slowAgent } from "./support/agents.ts";
+import { certificateFor } from "./support/certificate.ts";
+import { RawClient } from "./support/host.ts";
+
+const running: Server[] = [];
+afterEach(async () => {
+  await Promise.all(running.splice(0).map((server) => server.close({ grace: 0 })));
+});
+
+/** A server of this test on a port of its own, its tasks in memory. */
+async function start(agents: Agent | readonly AgentMount[], options: ServeOptions = {}): Promise<Server> {
+  const server = await serve(agents, { port: 0, signals: false, store: memoryStore(), ...options });
+  running.push(server);
+  return server;
+}
+
+const send = (text: string, tenant?: string): string =>
+  JSON.stringify({
+    jsonrpc: "2.0",
+    id: 1,
+    method: "SendMessage",
+    params: {
+      ...(tenant && { tenant }),
+      message: { messageId: crypto.randomUUID(), role: "ROLE_USER", parts: [{ text }] },
+    },
+  });
+
+describe("serve", () => {
+  it("answers the operations over JSON-RPC and REST, and the card, on one port", async () => {
+    const server = await start(echoAgent());
+    expect(server.url).toBe(`http://127.0.0.1:${server.port}`);
+    for (const protocolBinding of ["JSONRPC", "HTTP+JSON"]) {
+      const client = await connect(server.url);
+      const [face] = client.card.supportedInterfaces.filter((one) => one.protocolBinding === protocolBinding);
+      const only = await connect({ ...client.card, supportedInterfaces: face === undefined ? [] : [face] });
+      const { task } = await only.sendMessage("hello");
+      expect(task?.status.state).toBe("TASK_STATE_COMPLETED");
+      expect(task?.artifacts?.[0]?.parts).toEqual([{ text: "Echo: hello" }]);
+      const events = [];
+      for await (const event of only.sendStreamingMessage("again")) events.push(event);
+      expect(events.at(-1)?.statusUpdate?.status.state).toBe("TASK_STATE_COMPLETED");
+    }
+  });
+
+  it("serves several agents on one port and one store, by path and by tenant", async () => {
+    const server = await start([
+      { agent: echoAgent("Root") },
+      { agent: echoAgent("Weather"), path: "/weather" },
+      { agent: echoAgent("Acme"), path: "/shared", tenant: "acme" },
+      { agent: echoAgent("Bolt"), path: "/shared", tenant: "bolt" },
+    ]);
+    expect(server.agents.map(({ card }) => card.name)).toEqual(["Root", "Weather", "Acme", "Bolt"]);
+    const made: string[] = [];
+    for (const { card, cardUrl } of server.agents) {
+      const client = await connect(cardUrl);
+      const { task } = await client.sendMessage("hi");
+      expect(task?.artifacts?.[0]?.parts).toEqual([{ text: `${card.name}: hi` }]);
+      expect((await client.listTasks()).tasks.map(({ id }) => id)).toEqual([task?.id]);
+      for (const other of made) {
+        const stranger = await client.getTask(other).catch((error: unknown) => error);
+        expect(stranger).toMatchObject({ code: "TaskNotFound" });
+      }
+      made.push(task?.id ?? "");
+    }
+  });
+
+  it("says the public URL on cards, whatever a request's Host says", async () => {
+    const server = await start(echoAgent(), { publicUrl: "https://agents.example.com/echo" });
+    const client = await RawClient.to(server.port);
+    client.socket.write(
+      "GET /echo/.well-known/agent-card.json HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n",
+    );
+    const text = await client.ended();
+    expect(text).toContain('"https://agents.example.com/echo"');
+    expect(text).not.toContain("evil.example");
+  });
+
+  it("speaks HTTPS with a certificate", async () => {
+    const tls = await certificateFor("localhost", "127.0.0.1");
+    const server = await start(echoAgent(), { tls });
+    expect(server.url).toBe(`https://127.0.0.1:${server.port}`);
+    const answer = await new Promise<string>((resolve, reject) => {
+      const request = httpsRequest(server.url, {
+        method: "POST",
+        ca: tls.cert,
+        headers: { "content-type": "application/json" },
+      });
+      request.on("error", reject).on("response", (message) => {
+        let body = "";
+        message.on("data", (chunk: Buffer) => (body += chunk.toString()));
+        message.on("end", () => resolve(body));
+      });
+      request.end(send("over TLS"));
+    });
+    expect(JSON.parse(answer)).toMatchObject({
+      result: { task: { artifacts: [{ parts: [{ text: "Echo: over TLS" }] }] } },
+    });
+  });
+
+  it("asks for a large body only when somebody wants to read it (RFC 9110 §10.1.1)", async () => {
+    const server = await start(echoAgent(), { limits: { bodyBytes: 1000 } });
+    using client = await RawClient.to(server.port);
+    const head = "POST / HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nExpect: 100-continue\r\n";
+    const body = send("asked first");
+    client.socket.write(`${head}Content-Length: ${body.length}\r\n\r\n`);
+    await client.until((text) => text.startsWith("HTTP/1.1 100 "));
+    client.socket.write(body);
+    await client.until((text) => text.includes("Echo: asked first"));
+
+    using greedy = await RawClient.to(server.port);
+    greedy.socket.write(`${head}Content-Length: 1000000\r\n\r\n`);
+    const text = await greedy.until((seen) => seen.includes("larger than"));
+    expect(text).toMatch(/^HTTP\/1\.1 413 /);
+  });
+
+  it("takes calls while earlier ones on the same connection wait (pipelining)", async () => {
+    const { agent, begun, finish } = slowAgent();
+    const server = await start([{ agent }, { agent: echoAgent(), path: "/echo" }]);
+    using client = await RawClient.to(server.port);
+    const post = (path: string, body: string): string =>
+      `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+    client.socket.write(post("/", send("first")) + post("/echo", send("second")));
+    await begun;
+    const echo = await connect(`${server.url}/echo`);
+    await vi.waitFor(async () => expect((await echo.listTasks()).totalSize).toBe(1));
+    finish();
+    const text = await client.until((seen) => seen.includes("Echo: second"));
+    expect(text.indexOf("done")).toBeLessThan(text.indexOf("Echo: second"));
+  });
+
+  it("keeps tasks on disk below the working directory by default", async () => {
+    const before = process.cwd();
+    const folder = await mkdtemp(join(tmpdir(), "parley-serve-"));
+    process.chdir(folder);
+    try {
+      const first = await serve(echoAgent(), { port: 0, signals: false });
+      const { task } = await (await connect(first.url)).sendMessage("keep me");
+      await first.close();
+      const second = await serve(echoAgent(), { port: 0, signals: false });
+      const kept = await (await connect(second.url)).getTask(task?.id ?? "");
+      expect(kept.artifacts).toEqual(task?.artifacts);
+      await second.close();
+      expect((await stat(join(folder, ".parley", "parley.db"))).isFile()).toBe(true);
+    } finally {
+      process.chdir(before);
+      await rm(folder, { recursive: true });
+    }
+  });
+});
+
+describe("an address to listen on", () => {
+  it.each([
+    ["127.0.0.1", true, "http://127.0.0.1:4000"],
+    ["127.8.9.1", true, "http://127.8.9.1:4000"],
+    ["::1", true, "http://[::1]:4000"],
+    ["0.0.0.0", false, "http://0.0.0.0:4000"],
+    ["::", false, "http://[::]:4000"],
+    ["::ffff:10.0.0.1", false, "http://[::ffff:10.0.0.1]:4000"],
+    ["192.168.1.5", false, "http://192.168.1.5:4000"],
+  ])("of %s is this machine's alone: %s", async (host, alone, url) => {
+    expect(isLoopback(await addressOf(host))).toBe(alone);
+    expect(urlOf(host, 4000, false)).toBe(url);
+  });
+
+  it("may be a name, judged by where it leads", async () => {
+    expect(isLoopback(await addressOf("localhost"))).toBe(true);
+    expect(urlOf("localhost", 4000, true)).toBe("https://localhost:4000");
+  });
+});
+
+describe("serve refuses", () => {
+  it("an address that others reach, without an authenticator or a word that this is meant", async () => {
+    const refused = start(echoAgent(), { host: "0.0.0.0", publicUrl: "https://agents.example.com" });
+    await expect(refused).rejects.toThrow(/no authenticator .* `insecure: true`/);
+  });
+
+  it("an address that others reach, without a URL for them", async () => {
+    await expect(start(echoAgent(), { host: "0.0.0.0", insecure: true })).rejects.toThrow("publicUrl");
+    await expect(start(echoAgent(), { host: "::", insecure: true })).rejects.toThrow("publicUrl");
+  });
+
+  it("nothing of that with an authenticator", async () => {
+    const authenticator = bearer({ secret: { subject: "ann" } });
+    const server = await start(echoAgent(), {
+      host: "0.0.0.0",
+      publicUrl: "https://agents.example.com",
+      authenticator,
+    });
+    const answer = await fetch(`http://127.0.0.1:${server.port}/`, {
+      method: "POST",
+      body: send("hi"),
+      headers: { "content-type": "application/json" },
+    });
+    expect([answer.status, answer.headers.get("www-authenticate")]).toEqual([401, expect.stringContaining("Bearer")]);
+  });
+
+  it("a port that is taken, in plain words, and leaves nothing behind", async () => {
+    const first = await start(echoAgent());
+    await expect(start(echoAgent(), { port: first.port })).rejects.toThrow(
+      `Cannot listen on 127.0.0.1:${first.port}: another process listens there`,
+    );
+  });
+
+  it("a port that is none", async () => {
+    await expect(start(echoAgent(), { port: 70_000 })).rejects.toThrow("port");
+  });
+
+  it("options that the handler refuses, and lets go of the port", async () => {
+    const { port, close } = await serve(echoAgent(), { port: 0, signals: false, store: memoryStore() });
+    await close();
+    await expect(start(echoAgent(), { port, publicUrl: "nonsense" })).rejects.toThrow("publicUrl");
+    expect((await start(echoAgent(), { port })).port).toBe(port);
+  });
+});
+
+describe("close", () => {
+  it("lets a call finish within the grace, and says that the connection ends", async () => {
+    const { agent, begun, finish } = slowAgent();
+    const server = await start(agent);
+    const answer = fetch(server.url, {
+      method: "POST",
+      body: send("x"),
+      headers: { "content-type": "application/json" },
+    });
+    await begun;
+    const closing = server.close({ grace: 60_000 });
+    finish();
+    const response = await answer;
+    expect(response.headers.get("connection")).toBe("close");
+    expect(await response.json()).toMatchObject({ result: { task: { status: { state: "TASK_STATE_COMPLETED" } } } });
+    await closing;
+  });
+
+  it("stops what goes on longer, and ends the streams so that their clients go on elsewhere", async () => {
+    const { agent, begun, aborted } = slowAgent();
+    const store = memoryStore();
+    const server = await start(agent, { store });
+    using client = await RawClient.to(server.port);
+    const body = send("x").replace("SendMessage", "SendStreamingMessage");
+    client.socket.write(
+      `POST / HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+    );
+    await begun;
+    await client.until((text) => text.includes("Began"));
+    await server.close({ grace: 0 });
+    await aborted;
+    expect(await client.ended()).not.toContain("TASK_STATE_COMPLETED");
+  });
+
+  it("takes no new connection", async () => {
+    const server = await start(echoAgent());
+    await server.close();
+    const refused = await new Promise((resolve) => {
+      netConnect(server.port, "127.0.0.1").on("error", resolve).on("connect", resolve);
+    });
+    expect(refused).toMatchObject({ code: "ECONNREFUSED" });
+  });
+
+  it("again is the same promise", async () => {
+    const server = await start(echoAgent());
+    expect(server.close()).toBe(server.close({ grace: 5 }));
+    await server.close();
+  });
+
+  it("does not wait for idle or silent connections", async () => {
+    const server = await start(echoAgent());
+    using silent = await RawClient.to(server.port);
+    using half = await RawClient.to(server.port);
+    half.socket.write("POST / HTTP/1.1\r\nHost:");
+    using idle = await RawClient.to(server.port);
+    idle.socket.write("GET /.well-known/agent-card.json HTTP/1.1\r\nHost: a\r\n\r\n");
+    await idle.until((text) => text.includes("}"));
+    await server.close({ grace: 60_000 });
+    expect(await Promise.all([silent.ended(), half.ended()])).toEqual(["", ""]);
+    await idle.ended();
+  });
+
+  it("does not wait for a TLS handshake that never ends", async () => {
+    const server = await start(echoAgent(), { tls: await certificateFor("localhost") });
+    using silent = await RawClient.to(server.port);
+    await server.close({ grace: 60_000 });
+    expect(await silent.ended()).toBe("");
+  });
+
+  it("does not cut off an answer that is on its way to a slow reader", async () => {
+    const text = "x".repeat(8_000_000);
+    const server = await start(echoAgent());
+    using client = await RawClient.to(server.port);
+    const body = send(text);
+    client.socket.write(
+      `POST / HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+    );
+    await client.until((seen) => seen.length > 0);
+    client.socket.pause();
+    const closing = server.close({ grace: 60_000 });
+    client.socket.resume();
+    const answer = await client.ended();
+    const [head = "", rest = ""] = answer.split("\r\n\r\n");
+    const length = Number(/content-length: (\d+)/i.exec(head)?.[1]);
+    expect(rest.length).toBe(length);
+    await closing;
+  });
+
+  it("leaves a store open that it was given, and closes its own", async () => {
+    const store = memoryStore();
+    const server = await start(echoAgent(), { store });
+    await server.close();
+    await expect(store.claimable(0, 1)).resolves.toEqual([]);
+  });
+});
