@@ -174,6 +174,22 @@ describe("createHandler", () => {
     });
   });
 
+  test("takes bodies of up to 10 MiB, or as much as it is told to", async () => {
+    const body = (length: number) => JSON.stringify({ message: { ...message, parts: [{ text: "x".repeat(length) }] } });
+    const post = async (handler: Handler, length: number) => {
+      const asked = new Request("https://agents.example/message:send", {
+        method: "POST",
+        headers: json,
+        body: body(length),
+      });
+      return (await handler.fetch(asked)).status;
+    };
+    const quiet = agent({ onMessage: (turn) => turn.reply("read") });
+    expect([await post(serve(quiet), 9 << 20), await post(serve(quiet), 10 << 20)]).toEqual([200, 413]);
+    const small = serve(quiet, { limits: { bodyBytes: 1000 } });
+    expect([await post(small, 800), await post(small, 1000)]).toEqual([200, 413]);
+  });
+
   test("puts interceptors around the service, the first outermost", async () => {
     const seen: string[] = [];
     const note =
