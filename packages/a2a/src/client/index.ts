@@ -1,7 +1,7 @@
 import type { AgentCard } from "../model/index.ts";
 import { jsonRpcBinding } from "../transport/jsonrpc/client.ts";
 import { restBinding } from "../transport/rest/client.ts";
-import { codecV1 } from "../wire/v1/index.ts";
+import { codecV1, jsonRpcClientV1 } from "../wire/v1/index.ts";
 import type { Client } from "./client.ts";
 import { type ConnectOptions, connectWith } from "./connect.ts";
 
@@ -20,7 +20,11 @@ export function connect(agent: string | URL | AgentCard, options?: ConnectOption
 
 /** `connect` over JSON-RPC alone, for where each kilobyte counts. */
 export function connectJsonRpc(agent: string | URL | AgentCard, options?: ConnectOptions): Promise<Client> {
-  return connectWith({ bindings: [jsonRpcBinding([codecV1])], decodeCard: codecV1.decodeCard }, agent, options);
+  return connectWith(
+    { bindings: [jsonRpcBinding([jsonRpcClientV1])], decodeCard: jsonRpcClientV1.decodeCard },
+    agent,
+    options,
+  );
 }
 
 export { connectWith, type ClientKit, type ConnectOptions } from "./connect.ts";

@@ -76,6 +76,7 @@ function isDead(error: A2AError): boolean {
     case "Timeout":
     case "Unavailable":
     case "MethodNotAllowed":
+    case "MethodNotFound":
     case "VersionNotSupported":
       return true;
     case "InvalidResponse":
@@ -113,8 +114,7 @@ export function firstAlive(candidates: readonly Candidate[]): { service: AgentSe
         const last = mine === candidates.length - 1;
         // With the last one all are dead: the next request begins anew.
         if (current === mine) current = last ? 0 : mine + 1;
-        const safe =
-          operations[operation].idempotent || neverProcessed(thrown) || thrown.code === "VersionNotSupported";
+        const safe = operations[operation].idempotent || neverProcessed(thrown);
         if (last || !safe) throw thrown;
       }
     }

@@ -72,9 +72,17 @@ const unsentCodes: ReadonlySet<unknown> = new Set([
   "FailedToOpenSocket",
 ]);
 
+/** What a peer says before it looks at what a request wants. */
+const refusedUnread: ReadonlySet<string> = new Set([
+  "TooManyRequests",
+  "MethodNotAllowed",
+  "MethodNotFound",
+  "VersionNotSupported",
+]);
+
 /** Whether the peer certainly never saw the request: then it may be sent again, whatever it does. */
 export function neverProcessed(error: A2AError): boolean {
-  if (error.code === "TooManyRequests" || error.code === "MethodNotAllowed") return true;
+  if (refusedUnread.has(error.code)) return true;
   if (error.code === "InvalidResponse") return /^(404|405|0|3..)$/.test(error.metadata["httpStatus"] ?? "");
   if (error.code !== "ConnectionFailed") return false;
   for (let cause: unknown = error.cause; cause instanceof Error; cause = cause.cause) {

@@ -33,6 +33,11 @@ export interface JsonRpcNames {
   decodeError(value: unknown): A2AError;
 }
 
+/** As much of a codec as a JSON-RPC client needs: one that is made of this alone leaves the server's half behind. */
+export type JsonRpcClientCodec = Pick<Codec, "version" | "encodeRequest" | "decodeResponse" | "decodeEvent"> & {
+  readonly jsonrpc: Pick<JsonRpcNames, "method" | "decodeError">;
+};
+
 export interface RestRoute {
   readonly operation: OperationName;
   /** The first is what a client sends. */

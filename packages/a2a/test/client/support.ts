@@ -191,6 +191,16 @@ export async function glances(stream: AsyncIterable<StreamResponse>): Promise<st
   return seen;
 }
 
+/** What a promise is rejected with; it must be. */
+export function errorOf(work: Promise<unknown>): Promise<unknown> {
+  return work.then(
+    () => {
+      throw new Error("it worked");
+    },
+    (error: unknown) => error,
+  );
+}
+
 /** Waits for a condition. */
 export async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise((resolve) => setTimeout(resolve, 2));

@@ -1,6 +1,6 @@
 import type { Clock, Logger } from "../../base/index.ts";
 import { A2AError } from "../../model/index.ts";
-import type { CallContext, OperationName } from "../../protocol/index.ts";
+import type { CallContext, OperationName, Operations } from "../../protocol/index.ts";
 import { SseParser, type ServerSentEvent } from "../sse/read.ts";
 
 /** One HTTP exchange of a client: its limits, its abort, and what went wrong in words of ours. */
@@ -102,6 +102,12 @@ export async function requestHeaders(
   if (context.after !== undefined) headers["last-event-id"] = String(context.after);
   if (context.trace !== undefined) headers["traceparent"] = context.trace;
   return headers;
+}
+
+/** Whether the head of the answer may take as long as the task does: a send waits for it, unless told otherwise (A2A 1.0 §3.2.2). */
+export function waits(operation: OperationName, request: object): boolean {
+  if (operation !== "SendMessage") return false;
+  return (request as Operations["SendMessage"]["request"]).configuration?.returnImmediately !== true;
 }
 
 /** Sends a request and waits for the head of its answer. Throws `ConnectionFailed`, `Timeout` or `Aborted`. */

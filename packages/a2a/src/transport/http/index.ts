@@ -13,4 +13,5 @@ export {
   type HeadersRequest,
   type HeadersSource,
   requestHeaders,
+  waits,
 } from "./exchange.ts";

@@ -9,31 +9,23 @@ import type {
   UnaryName,
   UnaryOperations,
 } from "../../protocol/index.ts";
-import type { Codec } from "../../wire/codec.ts";
-import {
-  activatedExtensions,
-  eventJson,
-  isObject,
-  parseJson,
-  refusal,
-  strangeAnswer,
-  streamItems,
-} from "../http/answer.ts";
+import type { JsonRpcClientCodec } from "../../wire/codec.ts";
+import { activatedExtensions, eventJson, isObject, parseJson, refusal, streamItems } from "../http/answer.ts";
 import type { ClientBinding } from "../http/binding.ts";
-import { type ClientHost, exchange, type Exchange, requestHeaders } from "../http/exchange.ts";
+import { type ClientHost, exchange, type Exchange, requestHeaders, waits } from "../http/exchange.ts";
 
 /** JSON-RPC as a client speaks it (A2A 1.0 §9). */
-export function jsonRpcBinding(codecs: readonly Codec[]): ClientBinding {
+export function jsonRpcBinding(codecs: readonly JsonRpcClientCodec[]): ClientBinding {
   return {
     name: "JSONRPC",
     versions: codecs.map((codec) => codec.version),
     open(target, version, host) {
-      return jsonRpcService(codecs.find((codec) => codec.version === version) as Codec, target, host);
+      return jsonRpcService(codecs.find((codec) => codec.version === version) as JsonRpcClientCodec, target, host);
     },
   };
 }
 
-function jsonRpcService(codec: Codec, { url }: AgentInterface, host: ClientHost): AgentService {
+function jsonRpcService(codec: JsonRpcClientCodec, { url }: AgentInterface, host: ClientHost): AgentService {
   let last = 0;
 
   async function send<Name extends OperationName>(
@@ -41,7 +33,6 @@ function jsonRpcService(codec: Codec, { url }: AgentInterface, host: ClientHost)
     request: Operations[Name]["request"],
     context: CallContext,
     accept: string,
-    waits: boolean,
   ): Promise<{ id: number; answer: Exchange }> {
     const id = ++last;
     const headers = await requestHeaders(host, { url, operation }, { ...context, version: codec.version });
@@ -49,7 +40,14 @@ function jsonRpcService(codec: Codec, { url }: AgentInterface, host: ClientHost)
     const body = JSON.stringify({ jsonrpc: "2.0", id, method: codec.jsonrpc.method(operation), params });
     headers["content-type"] = "application/json";
     headers["accept"] = accept;
-    return { id, answer: await exchange(host, { operation, method: "POST", url, headers, body, waits }, context) };
+    return {
+      id,
+      answer: await exchange(
+        host,
+        { operation, method: "POST", url, headers, body, waits: waits(operation, request) },
+        context,
+      ),
+    };
   }
 
   /** The result of a JSON-RPC response; throws its error. */
@@ -70,9 +68,9 @@ function jsonRpcService(codec: Codec, { url }: AgentInterface, host: ClientHost)
   async function wholeResult(answer: Exchange, id: number): Promise<unknown> {
     const text = await answer.text();
     const value = parseJson(answer, text);
-    const known = isObject(value) && (isObject(value["error"]) || "result" in value);
-    if (answer.status === 200 && known) return resultOf(value, id);
-    if (answer.status === 200) throw strangeAnswer(answer, url, text);
+    // Whoever else is at that address has errors in JSON too.
+    const known = isObject(value) && "jsonrpc" in value;
+    if (known && answer.status === 200) return resultOf(value, id);
     const decoded = known && isObject(value["error"]) ? codec.jsonrpc.decodeError(value["error"]) : undefined;
     throw refusal(answer, host.clock, url, text, decoded);
   }
@@ -83,7 +81,7 @@ function jsonRpcService(codec: Codec, { url }: AgentInterface, host: ClientHost)
       request: UnaryOperations[Name]["request"],
       context: CallContext,
     ) {
-      const { id, answer } = await send(operation, request, context, "application/json", operation === "SendMessage");
+      const { id, answer } = await send(operation, request, context, "application/json");
       const value = codec.decodeResponse<Name>(operation, await wholeResult(answer, id));
       return { value, ...activatedExtensions(answer) };
     },
@@ -92,7 +90,7 @@ function jsonRpcService(codec: Codec, { url }: AgentInterface, host: ClientHost)
       request: StreamOperations[Name]["request"],
       context: CallContext,
     ) {
-      const { id, answer } = await send(operation, request, context, "text/event-stream, application/json", false);
+      const { id, answer } = await send(operation, request, context, "text/event-stream, application/json");
       if (answer.status === 200 && answer.mediaType === "text/event-stream") {
         const batches = streamItems(answer, operation, (sse) => codec.decodeEvent(resultOf(eventJson(sse), id)));
         return { batches, ...activatedExtensions(answer) };

@@ -20,7 +20,7 @@ import {
   streamItems,
 } from "../http/answer.ts";
 import type { ClientBinding } from "../http/binding.ts";
-import { type ClientHost, exchange, type Exchange, requestHeaders } from "../http/exchange.ts";
+import { type ClientHost, exchange, type Exchange, requestHeaders, waits } from "../http/exchange.ts";
 
 /** HTTP+JSON as a client speaks it (A2A 1.0 §11). */
 export function restBinding(codecs: readonly Codec[]): ClientBinding {
@@ -68,7 +68,6 @@ function restService(codec: Codec, target: AgentInterface, host: ClientHost): Ag
     request: Operations[Name]["request"],
     context: CallContext,
     accept: string,
-    waits: boolean,
   ): Promise<{ url: string; answer: Exchange }> {
     const route = codec.rest.routes.find((one) => one.operation === operation) as RestRoute;
     const { path, rest } = fill(route, codec.encodeRequest(operation, request) as Record<string, unknown>);
@@ -78,14 +77,15 @@ function restService(codec: Codec, target: AgentInterface, host: ClientHost): Ag
     headers["accept"] = accept;
     if (route.body) headers["content-type"] = codec.rest.mediaType;
     const body = route.body ? { body: JSON.stringify(rest) } : {};
-    const answer = await exchange(host, { operation, method, url, headers, waits, ...body }, context);
+    const sent = { operation, method, url, headers, waits: waits(operation, request), ...body };
+    const answer = await exchange(host, sent, context);
     return { url, answer };
   }
 
   async function refused(answer: Exchange, url: string, text: string): Promise<Error> {
     const value = parseJson(answer, text);
-    // A stranger's page is JSON too, sometimes: an error of the protocol says so.
-    const known = isObject(value) && (isObject(value["error"]) || "message" in value);
+    // Whoever else is at that address may have errors in JSON too; older peers send theirs without the wrapper.
+    const known = isObject(value) && (isObject(value["error"]) || "message" in value || "title" in value);
     return refusal(answer, host.clock, url, text, known ? codec.rest.decodeError(answer.status, value) : undefined);
   }
 
@@ -95,13 +95,7 @@ function restService(codec: Codec, target: AgentInterface, host: ClientHost): Ag
       request: UnaryOperations[Name]["request"],
       context: CallContext,
     ) {
-      const { url, answer } = await send(
-        operation,
-        request,
-        context,
-        `${codec.rest.mediaType}, application/json`,
-        operation === "SendMessage",
-      );
+      const { url, answer } = await send(operation, request, context, `${codec.rest.mediaType}, application/json`);
       const text = await answer.text();
       if (answer.status < 200 || answer.status > 299) throw await refused(answer, url, text);
       const json = text === "" ? {} : parseJson(answer, text);
@@ -114,7 +108,7 @@ function restService(codec: Codec, target: AgentInterface, host: ClientHost): Ag
       request: StreamOperations[Name]["request"],
       context: CallContext,
     ) {
-      const open = async () => send(operation, request, context, "text/event-stream", false);
+      const open = async () => send(operation, request, context, "text/event-stream");
       let { url, answer } = await open();
       const route = codec.rest.routes.find((one) => one.operation === operation) as RestRoute;
       // The proto and the text disagree on the method of a subscription, and peers on which of them they serve.

@@ -18,3 +18,5 @@ export const codecV1: Codec = {
   encodeCard,
   decodeCard,
 };
+
+export { jsonRpcClientV1 } from "./client.ts";

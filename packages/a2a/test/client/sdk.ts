@@ -1,0 +1,143 @@
+import {
+  AgentEvent,
+  DefaultRequestHandler,
+  InMemoryPushNotificationStore,
+  InMemoryTaskStore,
+} from "@a2a-js/sdk/server";
+import type { AgentExecutor, ExecutionEventBus, RequestContext } from "@a2a-js/sdk/server";
+import { agentCardHandler, jsonRpcHandler, restHandler, UserBuilder } from "@a2a-js/sdk/server/express";
+import { type AgentCard as SdkCard, Role, TaskState } from "@a2a-js/sdk";
+import express from "express";
+import { listen } from "./support.ts";
+
+/** An agent on the official SDK's server: what a peer of ours is most likely to be. */
+
+function part(text: string) {
+  return {
+    content: { $case: "text" as const, value: text },
+    metadata: undefined,
+    filename: "",
+    mediaType: "text/plain",
+  };
+}
+
+/** Does what the text of a message says; `gate` opens when a test lets it. */
+class Obedient implements AgentExecutor {
+  readonly gates = new Map<string, () => void>();
+
+  async execute(
+    { taskId, contextId, userMessage, task, request }: RequestContext,
+    bus: ExecutionEventBus,
+  ): Promise<void> {
+    const [first] = userMessage.parts;
+    const text = first?.content?.$case === "text" ? first.content.value : "";
+    const status = (state: TaskState, says?: string) => ({
+      state,
+      timestamp: new Date().toISOString(),
+      message:
+        says === undefined
+          ? undefined
+          : {
+              messageId: crypto.randomUUID(),
+              role: Role.ROLE_AGENT,
+              parts: [part(says)],
+              taskId,
+              contextId,
+              extensions: [],
+              metadata: {},
+              referenceTaskIds: [],
+            },
+    });
+    const update = (state: TaskState, says?: string): void =>
+      bus.publish(AgentEvent.statusUpdate({ taskId, contextId, status: status(state, says), metadata: {} }));
+    if (text === "reply") {
+      const message = status(0, `tenant ${request.tenant}`).message;
+      if (message !== undefined) bus.publish(AgentEvent.message({ ...message, taskId: "" }));
+      return;
+    }
+    bus.publish(
+      AgentEvent.task(
+        task ?? {
+          id: taskId,
+          contextId,
+          status: status(TaskState.TASK_STATE_SUBMITTED),
+          artifacts: [],
+          history: [userMessage],
+          metadata: {},
+        },
+      ),
+    );
+    if (text === "ask") return update(TaskState.TASK_STATE_INPUT_REQUIRED, "Which one?");
+    update(TaskState.TASK_STATE_WORKING);
+    for (const [at, chunk] of ["al", "pha"].entries()) {
+      const artifact = {
+        artifactId: "a1",
+        name: "out",
+        description: "",
+        parts: [part(chunk)],
+        metadata: {},
+        extensions: [],
+      };
+      bus.publish(
+        AgentEvent.artifactUpdate({ taskId, contextId, artifact, append: at > 0, lastChunk: at > 0, metadata: {} }),
+      );
+    }
+    if (text === "wait") await new Promise<void>((resolve) => this.gates.set(taskId, resolve));
+    update(TaskState.TASK_STATE_COMPLETED);
+  }
+
+  async cancelTask(taskId: string, bus: ExecutionEventBus): Promise<void> {
+    const status = { state: TaskState.TASK_STATE_CANCELED, timestamp: new Date().toISOString(), message: undefined };
+    bus.publish(AgentEvent.statusUpdate({ taskId, contextId: "", status, metadata: {} }));
+    await Promise.resolve();
+  }
+}
+
+export interface SdkAgent {
+  readonly url: string;
+  /** Lets a task that was told to wait go on; resolves once it does wait. */
+  release(taskId: string): Promise<void>;
+}
+
+export async function sdkAgent(tenant = ""): Promise<SdkAgent> {
+  const app = express();
+  const url = await listen((request, response) => void app(request, response));
+  const card: SdkCard = {
+    name: "Obedient",
+    description: "Does what it is told.",
+    supportedInterfaces: [
+      { url: `${url}/rpc`, protocolBinding: "JSONRPC", tenant, protocolVersion: "1.0" },
+      { url: `${url}/rest`, protocolBinding: "HTTP+JSON", tenant, protocolVersion: "1.0" },
+    ],
+    provider: undefined,
+    version: "1.0.0",
+    capabilities: { streaming: true, pushNotifications: true, extensions: [], extendedAgentCard: true },
+    securitySchemes: {},
+    securityRequirements: [],
+    defaultInputModes: ["text/plain"],
+    defaultOutputModes: ["text/plain"],
+    skills: [],
+    signatures: [],
+  };
+  const executor = new Obedient();
+  const requestHandler = new DefaultRequestHandler(
+    card,
+    new InMemoryTaskStore(),
+    executor,
+    undefined,
+    new InMemoryPushNotificationStore(),
+    undefined,
+    () => Promise.resolve({ ...card, name: "Obedient, extended" }),
+  );
+  const options = { requestHandler, userBuilder: UserBuilder.noAuthentication };
+  app.use("/.well-known/agent-card.json", agentCardHandler({ agentCardProvider: requestHandler }));
+  app.use("/rpc", jsonRpcHandler(options));
+  app.use("/rest", restHandler(options));
+  return {
+    url,
+    async release(taskId) {
+      while (!executor.gates.has(taskId)) await new Promise((resolve) => setTimeout(resolve, 2));
+      executor.gates.get(taskId)?.();
+    },
+  };
+}
