@@ -34,7 +34,7 @@ function describe(value: unknown): string {
   if (value === undefined) return "it has no default export";
   if (Array.isArray(value))
     return value.length === 0 ? "its default export is an empty list" : "its list holds something else";
-  return `its default export is ${value === null ? "null" : `a ${typeof value}`}`;
+  return `its default export is of type ${value === null ? "null" : typeof value}`;
 }
 
 /**

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { bearer } from "@parley/a2a";
 import type { Server } from "@parley/node";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { scripted } from "./fixtures/agent.ts";
+import scripted from "./fixtures/agent.ts";
 import { parley, start } from "./support/parley.ts";
 import { startServer } from "./support/server.ts";
 

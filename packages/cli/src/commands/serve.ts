@@ -69,10 +69,11 @@ function announce(io: Io, server: Server, json: boolean): void {
     return;
   }
   const style = styleFor(io.stdout, io.env);
-  for (const { name, url, tenant } of agents) {
+  const lines = agents.map(({ name, url, tenant }) => {
     const where = tenant === undefined ? "" : ` (tenant ${line(tenant)})`;
-    io.stdout.write(`${style("bold", line(name))} is ready at ${style("cyan", url)}${where}\n`);
-  }
+    return `${style("bold", line(name))} is ready at ${style("cyan", url)}${where}\n`;
+  });
+  io.stdout.write(lines.join(""));
 }
 
 export async function serve(io: Io, file: string, options: ServeOptions): Promise<number> {

@@ -1,0 +1,91 @@
+import { spawn } from "node:child_process";
+import { chmod, cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Server } from "@parley/node";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createProgram } from "../src/program.ts";
+import { run } from "../src/run.ts";
+import scripted from "./fixtures/agent.ts";
+import { recordedIo } from "./support/io.ts";
+import { parley, parleyCommand } from "./support/parley.ts";
+import { startServer } from "./support/server.ts";
+
+const root = fileURLToPath(new URL("../../..", import.meta.url));
+const commands = createProgram(recordedIo().io, () => {}).commands.map((command) => command.name());
+
+async function help(...command: string[]): Promise<string> {
+  const { io, out } = recordedIo();
+  expect(await run([...command, "--help"], io)).toBe(0);
+  return out();
+}
+
+describe("docs/cli.md", () => {
+  test("shows the help of every command as it is", async () => {
+    const text = await readFile(join(root, "docs", "cli.md"), "utf8");
+    const blocks = [...text.matchAll(/^```text\n([^]*?)^```$/gm)].map((found) => found[1]);
+    const helps = [await help()];
+    for (const name of commands) helps.push(await help(name));
+    expect(blocks).toEqual(helps);
+  });
+});
+
+describe("every example of the help runs", () => {
+  let server: Server;
+  let folder = "";
+
+  beforeAll(async () => {
+    server = await startServer(scripted);
+    folder = await mkdtemp(join(tmpdir(), "parley-help-"));
+    await mkdir(join(folder, "bin"));
+    const shim = join(folder, "bin", "parley");
+    await writeFile(shim, `#!/bin/sh\nexec ${parleyCommand.map((word) => `'${word}'`).join(" ")} "$@"\n`);
+    await chmod(shim, 0o755);
+    await symlink(join(root, "node_modules"), join(folder, "node_modules"));
+    await cp(fileURLToPath(new URL("./fixtures/agent.ts", import.meta.url)), join(folder, "agent.ts"));
+    await writeFile(join(folder, "package.json"), '{ "type": "module" }');
+    await cp(join(root, "node_modules", "vega-datasets", "data", "weather.csv"), join(folder, "weather.csv"));
+  });
+  afterAll(async () => {
+    await server.close({ grace: 0 });
+    await rm(folder, { recursive: true });
+  });
+
+  /** Runs a line in a shell; one that serves is stopped once it is ready. */
+  function shell(line: string): Promise<{ code: number | null; err: string }> {
+    const child = spawn("sh", ["-c", line], {
+      cwd: folder,
+      env: { ...process.env, PATH: `${join(folder, "bin")}:${process.env["PATH"]}` },
+    });
+    let err = "";
+    child.stderr.setEncoding("utf8").on("data", (text: string) => (err += text));
+    child.stdout.setEncoding("utf8").on("data", (text: string) => {
+      if (text.includes(" is ready at ")) child.kill("SIGTERM");
+    });
+    child.stdin.end();
+    return new Promise((resolve, reject) => {
+      child.on("error", reject);
+      child.on("close", (code) => resolve({ code, err }));
+    });
+  }
+
+  /** A task for an example: one to cancel is at work, others have ended. */
+  async function taskFor(example: string): Promise<string> {
+    const text = example.includes(" cancel ") ? "hang" : "stream";
+    const { out } = await parley(["send", server.url, text, "--no-wait", "--json"]);
+    return (JSON.parse(out) as { task: { id: string } }).task.id;
+  }
+
+  test.each(commands)("parley %s", async (name) => {
+    const examples = [...(await help(name)).matchAll(/^ {2}\$ (.*)$/gm)].map((found) => found[1] ?? "");
+    expect(examples).not.toEqual([]);
+    for (const example of examples) {
+      let line = example.replaceAll("http://localhost:4000", server.url);
+      if (line.includes(" TASK")) line = line.replace("TASK", await taskFor(line));
+      // Any free port, whatever the example says; and no shell in between that would keep the signal.
+      if (name === "serve") line = `exec ${line} --port 0`;
+      expect(await shell(line), example).toMatchObject({ code: 0 });
+    }
+  });
+});

@@ -1,0 +1,179 @@
+import { mkdtemp, readdir, rm, symlink, writeFile, mkdir } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { UsageError } from "../src/errors.ts";
+import { parseToken } from "../src/commands/serve.ts";
+import { parley, start, type Running } from "./support/parley.ts";
+
+const fixture = (name: string): string => fileURLToPath(new URL(`./fixtures/${name}`, import.meta.url));
+
+let folder = "";
+const servers: Running[] = [];
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "parley-serve-"));
+});
+afterEach(async () => {
+  for (const { child, done } of servers.splice(0)) {
+    child.kill("SIGTERM");
+    await done;
+  }
+  await rm(folder, { recursive: true });
+});
+
+/** Starts `parley serve` and gives the URLs that it says. */
+async function serving(
+  args: readonly string[],
+  env: Record<string, string> = {},
+): Promise<{ running: Running; urls: readonly string[] }> {
+  const running = start(["serve", ...args, "--port", "0"], { cwd: folder, env });
+  servers.push(running);
+  await running.until("out", / is ready at .*\n$/);
+  const [text] = await running.until("out", /[^]*/);
+  return { running, urls: [...text.matchAll(/ is ready at (\S+)/g)].map((found) => found[1] ?? "") };
+}
+
+describe("parley serve", () => {
+  test("serves an agent that is written in TypeScript, and stops at SIGTERM", async () => {
+    const { running, urls } = await serving([fixture("agent.ts"), "--store", "memory"]);
+    const [url = ""] = urls;
+    expect(await parley(["send", url, "hello"])).toMatchObject({ code: 0, out: "You said: hello\n" });
+    running.child.kill("SIGTERM");
+    const { code, out, err } = await running.done;
+    expect({ code, out }).toEqual({ code: 0, out: `Scripted is ready at ${url}\n` });
+    expect(err).toBe("Stopping; once more to stop at once.\n");
+  });
+
+  test("serves a list of mounts, each at its path", async () => {
+    const { urls } = await serving([fixture("mounts.ts"), "--store", "memory"]);
+    expect(urls.map((url) => new URL(url).pathname)).toEqual(["/first", "/second"]);
+    for (const [i, name] of ["Scripted", "Other"].entries()) {
+      const { out } = await parley(["card", urls[i] ?? "", "--json"]);
+      expect(JSON.parse(out)).toMatchObject({ name });
+    }
+  });
+
+  test("--json says the URLs in one document and nothing else", async () => {
+    const running = start(["serve", fixture("agent.ts"), "--port", "0", "--store", "memory", "--json"]);
+    servers.push(running);
+    const [line] = await running.until("out", /^.*\n/);
+    const { url, port, agents } = JSON.parse(line) as { url: string; port: number; agents: unknown };
+    expect(agents).toEqual([{ name: "Scripted", url }]);
+    expect(new URL(url).port).toBe(String(port));
+  });
+
+  test("keeps tasks in a file, where the next server finds them", async () => {
+    const first = await serving([fixture("agent.ts")]);
+    const { out } = await parley(["send", first.urls[0] ?? "", "stream", "--json"]);
+    const { task } = JSON.parse(out.split("\n")[0] ?? "") as { task: { id: string } };
+    first.running.child.kill("SIGINT");
+    expect((await first.running.done).code).toBe(0);
+    expect(await readdir(join(folder, ".parley"))).toContain("parley.db");
+
+    const second = await serving([fixture("agent.ts"), "--store", ".parley/parley.db"]);
+    const shown = await parley(["task", second.urls[0] ?? "", task.id]);
+    expect(shown.out).toContain("violets are blue.");
+  });
+
+  test("wants the tokens that it is given, each of a subject of its own", async () => {
+    const { urls } = await serving([fixture("agent.ts"), "--store", "memory", "--token", "a1=alice"], {
+      PARLEY_TOKENS: "b2=bob, c3",
+    });
+    const [url = ""] = urls;
+    const whoami = async (token?: string): Promise<unknown> => {
+      const { code, out } = await parley(["send", url, "whoami", ...(token === undefined ? [] : ["--token", token])]);
+      return code === 0 ? out.trim() : code;
+    };
+    expect(await whoami("a1")).toBe("alice");
+    expect(await whoami("b2")).toBe("bob");
+    expect(await whoami("c3")).toMatch(/^token-[0-9a-f]{12}$/);
+    expect(await whoami("a1=alice")).toBe(1);
+    expect(await whoami()).toBe(1);
+  });
+
+  test("lets the pages of an origin call", async () => {
+    const { urls } = await serving([fixture("agent.ts"), "--store", "memory", "--cors", "https://app.example"]);
+    const card = `${urls[0]}/.well-known/agent-card.json`;
+    const allowed = async (origin: string): Promise<string | null> =>
+      (await fetch(card, { headers: { origin } })).headers.get("access-control-allow-origin");
+    expect(await allowed("https://app.example")).toBe("https://app.example");
+    expect(await allowed("https://other.example")).toBeNull();
+  });
+
+  test("gives out its public URL, and needs --insecure to be open to others", async () => {
+    const running = start(
+      ["serve", fixture("agent.ts"), "--port", "0", "--store", "memory", "--host", "0.0.0.0", "--insecure"].concat(
+        "--public-url",
+        "https://agent.example/dice",
+      ),
+    );
+    servers.push(running);
+    const [, url] = await running.until("out", /is ready at (\S+)\n/);
+    expect(url).toBe("https://agent.example/dice");
+  });
+
+  test("a port that is taken is said", async () => {
+    const { urls } = await serving([fixture("agent.ts"), "--store", "memory"]);
+    const { port } = new URL(urls[0] ?? "");
+    const { code, out, err } = await parley(["serve", fixture("agent.ts"), "--store", "memory", "--port", port]);
+    expect({ code, out }).toEqual({ code: 1, out: "" });
+    expect(err).toMatch(new RegExp(`^parley: .*${port}`));
+  });
+
+  test("a store that cannot be opened is said", async () => {
+    await writeFile(join(folder, "file"), "");
+    const { code, err } = await parley(["serve", fixture("agent.ts"), "--store", "file/tasks.db"], { cwd: folder });
+    expect(code).toBe(1);
+    expect(err).toBe("parley: cannot open the store file/tasks.db: a file of that name is in the way\n");
+  });
+});
+
+describe("a file that has no agent says what is wrong with it", () => {
+  test.each([
+    ["no-agent.ts", /has no agent: it has no default export\. Write "export default defineAgent/],
+    ["not-an-agent.js", /has no agent: its default export is of type object/],
+    ["throws.ts", /cannot load .*throws\.ts: the database is not there\n$/],
+  ])("%s", async (name, message) => {
+    const { code, out, err } = await parley(["serve", fixture(name), "--store", "memory"]);
+    expect({ code, out }).toEqual({ code: 1, out: "" });
+    expect(err).toMatch(message);
+  });
+
+  test("with --verbose, where it was thrown", async () => {
+    const { err } = await parley(["serve", fixture("throws.ts"), "--verbose"]);
+    expect(err).toMatch(/caused by: Error: the database is not there\n.*throws\.ts:1/);
+  });
+});
+
+test.each(["module", "commonjs"])("a project of type %s has its TypeScript run, with what it imports", async (type) => {
+  const root = fileURLToPath(new URL("../../..", import.meta.url));
+  await symlink(join(root, "node_modules"), join(folder, "node_modules"));
+  await mkdir(join(folder, "lib"));
+  await writeFile(join(folder, "package.json"), JSON.stringify({ type }));
+  await writeFile(join(folder, "lib", "name.ts"), "export enum Name { Agent = 'Enumerated' }\n");
+  await writeFile(
+    join(folder, "agent.ts"),
+    `import { defineAgent } from "@parley/a2a";
+     import { Name } from "./lib/name";
+     export default defineAgent({
+       name: Name.Agent, description: "d", version: "1", skills: [],
+       onMessage: (turn) => turn.reply("hi"),
+     });`,
+  );
+  const { urls } = await serving(["agent.ts", "--store", "memory"]);
+  expect((await parley(["card", urls[0] ?? "", "--json"])).out).toContain('"name":"Enumerated"');
+});
+
+describe("a token", () => {
+  test("may carry a subject, and may end in =", () => {
+    expect(parseToken("abc=alice")).toEqual(["abc", "alice"]);
+    expect(parseToken("YWI==")).toEqual(["YWI==", expect.stringMatching(/^token-/)]);
+    expect(parseToken("YWI===bob")).toEqual(["YWI==", "bob"]);
+  });
+
+  test("that no header could carry is refused", () => {
+    expect(() => parseToken("two words")).toThrow(UsageError);
+    expect(() => parseToken("=alice")).toThrow(UsageError);
+  });
+});
