@@ -4,10 +4,15 @@ import { encodeCard, encodeEvent, encodeRequest, encodeResponse } from "./encode
 import { decodeJsonRpcError, decodeRestError, encodeJsonRpcError, encodeRestError } from "./errors.ts";
 import { names, routes } from "./routes.ts";
 
-/** A2A 1.0 on JSON-RPC and REST. */
+/** A2A 1.0 on JSON-RPC and REST. No spreads: bundlers keep them, with all that they name. */
 export const codecV1: Codec = {
   version: "1.0",
-  jsonrpc: { ...names, encodeError: encodeJsonRpcError, decodeError: decodeJsonRpcError },
+  jsonrpc: {
+    operation: names.operation,
+    method: names.method,
+    encodeError: encodeJsonRpcError,
+    decodeError: decodeJsonRpcError,
+  },
   rest: { routes, mediaType: "application/a2a+json", encodeError: encodeRestError, decodeError: decodeRestError },
   decodeRequest: (operation, value) => decodeRequest(operation, value, "request"),
   encodeRequest,
