@@ -92,6 +92,9 @@ interface Growing {
   readonly parts: string[];
 }
 
+/** Members of an artifact that the fold takes as they are. */
+const joinable: ReadonlySet<string> = new Set(["artifactId", "name", "description", "parts", "metadata"]);
+
 /** Each artifact as JSON text. Chunks that bring parts and nothing else, as nearly all do, are joined as they are. */
 function joinArtifacts(head: TaskHead, updates: readonly string[]): readonly string[] {
   const ledger = new ArtifactLedger();
@@ -105,6 +108,7 @@ function joinArtifacts(head: TaskHead, updates: readonly string[]): readonly str
     const event = { append, artifact: { artifactId }, lastChunk: update.get("lastChunk") === "true" };
     if (ledger.problem(event as TaskArtifactUpdateEvent) !== undefined) continue;
     ledger.note(event);
+    if ([...artifact.keys()].some((name) => !joinable.has(name))) return foldArtifacts(head, updates);
     const parts = (artifact.get("parts") ?? "[]").slice(1, -1);
     artifact.delete("parts");
     const known = joined.get(artifactId);

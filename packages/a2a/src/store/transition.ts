@@ -73,9 +73,8 @@ function readRecord(record: NewRecord): ReadRecord {
 }
 
 function baseOf(json: string): string {
-  const base = members(json);
-  base.delete("history");
-  return object(base);
+  const task = members(json);
+  return object([...task].filter(([name]) => name !== "history"));
 }
 
 /** What an item makes of its task: the new head, or why it changes nothing. Idempotency keys come before it and are the store's. */
