@@ -167,40 +167,32 @@ function codeOfProblem(type: unknown): WireErrorCode | undefined {
   );
 }
 
-/** For answers without a reason. Some statuses are those of 1.0.0: 409, 415, 502, and UNIMPLEMENTED for what is not supported. */
+/** What a status means beside what the table of errors says; `spoken` when the body is one of the protocol. Some are those of 1.0.0. */
+const statuses: Readonly<Record<number, WireErrorCode>> = {
+  404: "MethodNotFound",
+  409: "TaskNotCancelable",
+  501: "UnsupportedOperation",
+  502: "Unavailable",
+  504: "Unavailable",
+};
+const spoken: Readonly<Record<number, WireErrorCode>> = {
+  400: "InvalidParams",
+  415: "ContentTypeNotSupported",
+  502: "InvalidAgentResponse",
+};
+
+/** For answers without a reason. */
 function codeOfHttp(status: number, name: string, understood: boolean): WireErrorCode {
+  // Every web framework has a 404 of its own for addresses where no agent is.
+  if (status === 404 && name === "NOT_FOUND") return "TaskNotFound";
+  if (name === "FAILED_PRECONDITION" && status === 400) return "UnsupportedOperation";
   if (name === "UNIMPLEMENTED" && status !== 404 && status !== 405) return "UnsupportedOperation";
-  switch (status) {
-    case 400:
-      return name === "FAILED_PRECONDITION" ? "UnsupportedOperation" : understood ? "InvalidParams" : "InvalidRequest";
-    case 401:
-      return "Unauthenticated";
-    case 403:
-      return "PermissionDenied";
-    case 404:
-      // Every web framework has a 404 of its own for addresses where no agent is.
-      return name === "NOT_FOUND" ? "TaskNotFound" : "MethodNotFound";
-    case 405:
-      return "MethodNotAllowed";
-    case 409:
-      return "TaskNotCancelable";
-    case 413:
-      return "RequestTooLarge";
-    case 415:
-      return understood ? "ContentTypeNotSupported" : "UnsupportedMediaType";
-    case 429:
-      return "TooManyRequests";
-    case 501:
-      return "UnsupportedOperation";
-    case 502:
-      // Sent by a gateway it says that the server behind it is away.
-      return understood ? "InvalidAgentResponse" : "Unavailable";
-    case 503:
-    case 504:
-      return "Unavailable";
-    default:
-      return status >= 400 && status < 500 ? "InvalidRequest" : "InternalError";
-  }
+  return (
+    (understood ? spoken[status] : undefined) ??
+    codes.find((code) => wireErrors[code].outside && wireErrors[code].http === status) ??
+    statuses[status] ??
+    (status >= 400 && status < 500 ? "InvalidRequest" : "InternalError")
+  );
 }
 
 function textOf(value: unknown): string | undefined {
