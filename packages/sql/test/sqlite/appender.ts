@@ -1,0 +1,41 @@
+// Appends to the file that it is given until it is killed, and says on stdout what was acknowledged.
+import { writeSync } from "node:fs";
+import type { Message, NewRecord } from "@parley/a2a";
+import type { AppendItem } from "@parley/a2a/store";
+import { sqliteStore } from "@parley/sql/sqlite";
+
+const [path = "", life] = process.argv.slice(2);
+const store = await sqliteStore({ path, synchronous: "NORMAL" });
+const owner = { agent: "agent", owner: "alice" };
+const contextId = `context-${life}`;
+const record = { time: 1000, actor: "agent", turn: 1, attempt: 1 } as const;
+const submitted = "TASK_STATE_SUBMITTED";
+const completed = "TASK_STATE_COMPLETED";
+
+for (let number = 1; ; number += 1) {
+  // Two tasks a batch: either both of them are there, or none.
+  const ids = [`${life}-${number}-a`, `${life}-${number}-b`];
+  const outcomes = await store.append(ids.flatMap((taskId) => wholeLife(taskId, "x".repeat(number % 5000))));
+  if (!outcomes.every((outcome) => outcome.ok)) throw new Error(JSON.stringify(outcomes));
+  writeSync(1, `${ids.join("\n")}\n`);
+}
+
+function wholeLife(taskId: string, text: string): readonly AppendItem[] {
+  const task = { ...owner, taskId };
+  const made = { id: taskId, contextId, status: { state: submitted }, history: [message(taskId)] };
+  const chunk = { taskId, contextId, artifact: { artifactId: "a", parts: [{ text }] } };
+  const done = { taskId, contextId, status: { state: completed, message: message(`${taskId}-end`) } };
+  const first: NewRecord = { ...record, kind: "task", state: submitted, json: JSON.stringify(made) };
+  const rest: readonly NewRecord[] = [
+    { ...record, kind: "artifactUpdate", json: JSON.stringify(chunk) },
+    { ...record, kind: "statusUpdate", state: completed, json: JSON.stringify(done) },
+  ];
+  return [
+    { task, create: { contextId }, records: [first], effects: [{ effect: "once", key: taskId, hash: "h", now: 1 }] },
+    { task, expect: 1, records: rest },
+  ];
+}
+
+function message(messageId: string): Message {
+  return { messageId, role: "ROLE_USER", parts: [{ text: "hello" }] };
+}

@@ -1,0 +1,72 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { afterAll, describe, expect, it } from "vitest";
+import type { ListPosition, Store } from "@parley/a2a/store";
+import { sqliteStore } from "@parley/sql/sqlite";
+
+const folder = await mkdtemp(join(tmpdir(), "parley-"));
+afterAll(() => rm(folder, { recursive: true }));
+
+const alice = { agent: "agent", owner: "alice" };
+const appender = fileURLToPath(new URL("appender.ts", import.meta.url));
+const tsx = pathToFileURL(createRequire(import.meta.url).resolve("tsx")).href;
+
+/** Lets a process append until it has said so many tasks, kills it, and gives all that it had said. */
+async function killedAfter(path: string, life: number, tasks: number): Promise<readonly string[]> {
+  const child = spawn(
+    process.execPath,
+    ["--conditions=@parley/source", "--import", tsx, appender, path, String(life)],
+    { stdio: ["ignore", "pipe", "inherit"] },
+  );
+  const exit = once(child, "exit");
+  const acknowledged: string[] = [];
+  for await (const line of createInterface({ input: child.stdout })) {
+    acknowledged.push(line);
+    if (acknowledged.length === tasks) child.kill("SIGKILL");
+  }
+  const [, signal] = (await exit) as [number | null, string | null];
+  expect(signal).toBe("SIGKILL");
+  return acknowledged;
+}
+
+async function everything(store: Store): Promise<Map<string, unknown>> {
+  const found = new Map<string, unknown>();
+  let after: ListPosition | undefined;
+  do {
+    const page = await store.list(alice, { limit: 100, artifacts: true, ...(after && { after }) });
+    for (const { head, task } of page.tasks) found.set(head.task.taskId, [head.seq, task]);
+    expect(page.total).toBeGreaterThanOrEqual(found.size);
+    after = page.next;
+    if (after === undefined) expect(page.total).toBe(found.size);
+  } while (after !== undefined);
+  return found;
+}
+
+describe("a process that is killed while it appends", () => {
+  it("has lost nothing that was acknowledged, and left nothing by half (D3)", async () => {
+    const path = join(folder, "crash.db");
+    const acknowledged: string[] = [];
+    for (let life = 1; life <= 5; life += 1) {
+      acknowledged.push(...(await killedAfter(path, life, 1 + Math.floor(Math.random() * 400))));
+      const store = await sqliteStore({ path });
+      const found = await everything(store);
+      for (const id of acknowledged) expect(found.has(id), id).toBe(true);
+      for (const [id, value] of found) {
+        // What was not acknowledged may be there too, whole and with the other task of its batch.
+        expect(found.has(id.endsWith("a") ? id.replace(/a$/, "b") : id.replace(/b$/, "a")), id).toBe(true);
+        expect(value).toMatchObject([
+          3,
+          { id, status: { state: "TASK_STATE_COMPLETED" }, artifacts: [{}], history: [{ messageId: id }, {}] },
+        ]);
+        expect(await store.once(alice, id, 1)).toMatchObject({ taskId: id });
+      }
+      await store.close();
+    }
+  });
+});

@@ -1,0 +1,219 @@
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import Database from "libsql";
+import { afterAll, describe, expect, it } from "vitest";
+import type { NewRecord } from "@parley/a2a";
+import type { Store, TaskAppend } from "@parley/a2a/store";
+import { sqliteStore } from "@parley/sql/sqlite";
+
+const folder = await mkdtemp(join(tmpdir(), "parley-"));
+afterAll(() => rm(folder, { recursive: true }));
+
+let files = 0;
+function newPath(): string {
+  files += 1;
+  return join(folder, `${files}.db`);
+}
+
+const alice = { agent: "agent", owner: "alice" };
+const record = { time: 1000, actor: "agent", turn: 1, attempt: 1 } as const;
+
+function making(taskId: string, text = "hello"): TaskAppend {
+  const state = "TASK_STATE_SUBMITTED";
+  const history = [{ messageId: taskId, role: "ROLE_USER", parts: [{ text }] }];
+  const task = { id: taskId, contextId: "c", status: { state }, history };
+  return {
+    task: { ...alice, taskId },
+    create: { contextId: "c" },
+    records: [{ ...record, kind: "task", state, json: JSON.stringify(task) }],
+    effects: [{ effect: "once", key: taskId, hash: "h", now: 1 }],
+  };
+}
+
+function completed(taskId: string): TaskAppend {
+  const state = "TASK_STATE_COMPLETED";
+  const json = JSON.stringify({ taskId, contextId: "c", status: { state } });
+  return { task: { ...alice, taskId }, records: [{ ...record, kind: "statusUpdate", state, json }] };
+}
+
+describe("a full disk", () => {
+  it("refuses what does not fit, stores none of it, serves what there is, and goes on once there is room", async () => {
+    const store = await sqliteStore({ path: newPath(), maxPages: 200 });
+    const stored: string[] = [];
+    let refused: unknown;
+    for (let number = 1; refused === undefined; number += 1) {
+      const ids = [`${number}-a`, `${number}-b`];
+      try {
+        await store.append([making(ids[0] ?? ""), making(ids[1] ?? "", "x".repeat(30_000)), completed(ids[0] ?? "")]);
+        stored.push(...ids);
+      } catch (thrown) {
+        refused = thrown;
+        for (const id of ids) {
+          expect(await store.head(alice, id)).toBeUndefined();
+          expect(await store.once(alice, id, 1)).toBeUndefined();
+        }
+      }
+    }
+    expect(refused).toMatchObject({ code: "Unavailable", cause: { code: "SQLITE_FULL" } });
+    expect(String((refused as Error).message)).not.toContain(folder);
+    const page = await store.list(alice, { limit: 100, artifacts: true });
+    expect(page.total).toBe(stored.length);
+    expect(page.tasks.map(({ task }) => task.id).sort()).toEqual([...stored].sort());
+    expect((await store.conversation({ ...alice, contextId: "c" }, 1000)).messages).toHaveLength(stored.length);
+
+    await store.append(stored.filter((id) => id.endsWith("b")).map(completed));
+    await store.sweep({ now: 0, deleteBefore: 2000, limit: 100 });
+    expect(await store.append([making("after", "x".repeat(30_000))])).toMatchObject([{ ok: true }]);
+    await store.close();
+  });
+});
+
+describe("a file that another process uses", () => {
+  it("is waited for, without holding up the event loop", async () => {
+    const path = newPath();
+    const store = await sqliteStore({ path });
+    const other = new Database(path);
+    other.exec("BEGIN IMMEDIATE");
+    let settled = false;
+    const append = store.append([making("t")]).finally(() => (settled = true));
+    for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    expect(settled).toBe(false);
+    expect(await store.head(alice, "t")).toBeUndefined();
+    other.exec("COMMIT");
+    expect(await append).toMatchObject([{ ok: true }]);
+    other.close();
+    await store.close();
+  });
+
+  it("makes a call fail as Unavailable when it is not given back, with nothing stored", async () => {
+    const path = newPath();
+    const store = await sqliteStore({ path, busyTimeout: 20 });
+    const other = new Database(path);
+    other.exec("BEGIN IMMEDIATE");
+    await expect(store.append([making("t")])).rejects.toMatchObject({
+      code: "Unavailable",
+      cause: { code: "SQLITE_BUSY" },
+    });
+    other.exec("ROLLBACK");
+    expect(await store.head(alice, "t")).toBeUndefined();
+    expect(await store.append([making("t")])).toMatchObject([{ ok: true }]);
+    other.close();
+    await store.close();
+  });
+
+  it("closes only after the calls that wait", async () => {
+    const path = newPath();
+    const store = await sqliteStore({ path });
+    const other = new Database(path);
+    other.exec("BEGIN IMMEDIATE");
+    const append = store.append([making("t")]);
+    const close = store.close();
+    other.exec("COMMIT");
+    expect(await append).toMatchObject([{ ok: true }]);
+    await close;
+    other.close();
+  });
+
+  it("may be opened and written by two stores at once: leases and sequences hold between them", async () => {
+    const path = newPath();
+    const [old, young] = await Promise.all([sqliteStore({ path }), sqliteStore({ path })]);
+    await old.append([making("t")]);
+    const acquire = (holder: string): TaskAppend => ({
+      task: { ...alice, taskId: "t" },
+      records: [],
+      effects: [{ effect: "lease", op: "acquire", holder, now: 1, until: 9 }],
+    });
+    expect(await old.append([acquire("old")])).toMatchObject([{ ok: true, fence: 1 }]);
+    expect(await young.append([acquire("young")])).toMatchObject([{ ok: false, reason: "leased" }]);
+
+    const writers = [old, young].flatMap((store) => Array.from({ length: 25 }, () => store));
+    const said: NewRecord = { ...record, kind: "message", json: '{"messageId":"m","role":"ROLE_USER","parts":[]}' };
+    const outcomes = await Promise.all(
+      writers.map((store) => store.append([{ task: { ...alice, taskId: "t" }, fence: 1, records: [said] }])),
+    );
+    expect(
+      outcomes
+        .flat()
+        .map((outcome) => outcome.ok && outcome.seq)
+        .sort((a, b) => Number(a) - Number(b)),
+    ).toEqual(Array.from({ length: 50 }, (_, index) => index + 2));
+    for (const store of [old, young]) expect((await store.head(alice, "t"))?.seq).toBe(51);
+    await old.close();
+    expect((await young.load(alice, "t", { artifacts: true }))?.task.history).toHaveLength(51);
+    await young.close();
+  });
+
+  it("tells its watchers that something changed", async () => {
+    const path = newPath();
+    const [one, two] = await Promise.all([
+      sqliteStore({ path, watchInterval: 5 }),
+      sqliteStore({ path, watchInterval: 5 }),
+    ]);
+    let stop = (): void => {};
+    const told = new Promise<void>((resolve) => {
+      stop = one.watch?.(() => resolve()) ?? stop;
+    });
+    await two.append([making("t")]);
+    await told;
+    stop();
+    await Promise.all([one.close(), two.close()]);
+  });
+});
+
+describe("a file that cannot be opened", () => {
+  async function refusal(path: string): Promise<{ code: unknown; message: string }> {
+    try {
+      await sqliteStore({ path });
+    } catch (thrown) {
+      if (thrown instanceof Error && "code" in thrown) return { code: thrown.code, message: thrown.message };
+      throw thrown;
+    }
+    throw new Error("it was opened");
+  }
+
+  it("is refused when a newer release made it, saying so", async () => {
+    const path = newPath();
+    await (await sqliteStore({ path })).close();
+    const database = new Database(path);
+    database.exec("INSERT INTO migrations (version) VALUES (999)");
+    database.close();
+    expect(await refusal(path)).toEqual({
+      code: "Unavailable",
+      message: expect.stringMatching(/version 999, this release knows 1 /) as string,
+    });
+  });
+
+  it("is refused when it is something else, or a folder", async () => {
+    const path = newPath();
+    await writeFile(path, "This is not a database. ".repeat(1000));
+    const folderPath = newPath();
+    await mkdir(folderPath);
+    for (const bad of [path, folderPath, join(path, "below", "a-file.db")]) {
+      const { code, message } = await refusal(bad);
+      expect(code).toBe("Unavailable");
+      expect(message).not.toContain(folder);
+    }
+  });
+
+  it("is made with its folders where there is none", async () => {
+    const store = await sqliteStore({ path: join(folder, "a", "b", "new.db") });
+    expect(await store.append([making("t")])).toMatchObject([{ ok: true }]);
+    await store.close();
+  });
+});
+
+describe("values that SQLite cannot hold", () => {
+  it("reject the call, and nothing of it is stored", async () => {
+    const store: Store = await sqliteStore({ path: newPath() });
+    const bad = [NaN, 0.5, Infinity, 2 ** 60, true as unknown as number, undefined as unknown as number];
+    for (const time of bad) {
+      const item = making("t");
+      const broken = { ...item, records: item.records.map((one) => ({ ...one, time })) };
+      await expect(store.append([making("u"), broken])).rejects.toThrow(TypeError);
+    }
+    expect((await store.list(alice, { limit: 9, artifacts: false })).total).toBe(0);
+    expect(await store.append([making("t")])).toMatchObject([{ ok: true }]);
+    await store.close();
+  });
+});
