@@ -100,11 +100,9 @@ export interface EngineSettings {
   readonly pollInterval: number;
 }
 
-/** An owner that two principals cannot share by choosing their names well. */
-function ownerOfPrincipal(principal: Principal): string {
-  return principal.organization === undefined
-    ? principal.subject
-    : JSON.stringify([principal.organization, principal.subject]);
+/** A name that no two principals share, whatever they call themselves. */
+function ownerOfPrincipal({ organization, subject }: Principal): string {
+  return JSON.stringify([organization ?? null, subject]);
 }
 
 const day = 24 * 60 * 60 * 1000;

@@ -301,7 +301,7 @@ export class Run {
     if (this.#replay?.over === true) this.#replay = undefined;
     if (this.#stopped) return;
     if (!this.#exists) this.#create(only?.kind === "status" ? "TASK_STATE_SUBMITTED" : "TASK_STATE_WORKING");
-    else if (this.#writer.state === "TASK_STATE_SUBMITTED" && unsaid[0]?.kind === "artifactUpdate") this.#begin();
+    else if (unsaid[0]?.kind === "artifactUpdate" && this.#isAtRest) this.#begin();
     const change = this.#context?.takeChange();
     if (change !== undefined) effects.push({ effect: "contextState", value: change });
     if (unsaid.length > 0 || effects.length > 0) this.#writer.write(unsaid, effects);
@@ -354,7 +354,11 @@ export class Run {
     this.#writer.write([record], this.#once === undefined ? [run] : [run, this.#once]);
   }
 
-  /** The task was made before the agent had said a word; now it works. */
+  /** Whether results show that the agent works, although the state does not say so yet: it is new, or was authorized by another way (§7.6.1). */
+  get #isAtRest(): boolean {
+    return this.#writer.state === "TASK_STATE_SUBMITTED" || this.#writer.state === "TASK_STATE_AUTH_REQUIRED";
+  }
+
   #begin(): void {
     this.#writer.write([this.#status({ state: "TASK_STATE_WORKING" }, "system")]);
   }

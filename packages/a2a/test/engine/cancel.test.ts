@@ -1,0 +1,100 @@
+import { describe, expect, it } from "vitest";
+import { eventually, gate, gist, harness } from "./support.ts";
+
+describe("CancelTask (A2A 1.0 §3.1.5, D6)", () => {
+  it("cancels at once an agent that ignores it, and accepts nothing of it afterwards", async () => {
+    const { opened, open } = gate();
+    let aborted = false;
+    let ended = false;
+    const { stream, cancel, get } = harness(async function* (turn) {
+      try {
+        turn.signal.addEventListener("abort", () => (aborted = true));
+        yield turn.working();
+        await opened;
+        yield turn.artifact({ parts: [{ text: "after the cancel" }] });
+        yield turn.completed("all done");
+      } finally {
+        ended = true;
+      }
+    });
+    const reading = await stream("Go");
+    const id = (await reading.next())?.event.task?.id ?? "";
+    expect((await cancel(id)).status.state).toBe("TASK_STATE_CANCELED");
+    expect(aborted).toBe(true);
+    expect((await reading.all()).map(({ event }) => gist(event)).at(-1)).toBe("canceled");
+    open();
+    await eventually(() => ended);
+    const task = await get(id);
+    expect(task.status.state).toBe("TASK_STATE_CANCELED");
+    expect(task.artifacts).toBeUndefined();
+  });
+
+  it("stops an agent that streams as fast as it can: what was seen is what is stored, each chunk once", async () => {
+    let yielded = 0;
+    let ended = false;
+    const { stream, cancel, get } = harness(async function* (turn) {
+      try {
+        yield turn.working();
+        yield { kind: "artifact", artifact: { artifactId: "a", parts: [{ text: "0" }] } };
+        for (;;) yield turn.append("a", [{ text: String((yielded += 1)) }]);
+      } finally {
+        ended = true;
+      }
+    });
+    const reading = await stream("Go");
+    const id = (await reading.next())?.event.task?.id ?? "";
+    const seen = [await reading.until((event) => event.artifactUpdate !== undefined)];
+    const canceled = cancel(id);
+    seen.push(...(await reading.all()));
+    await canceled;
+    const chunks = seen.flatMap(({ event }) => event.artifactUpdate?.artifact.parts.map((part) => part.text) ?? []);
+    const stored = (await get(id)).artifacts?.[0]?.parts.map((part) => part.text);
+    expect(stored).toEqual(chunks);
+    expect(new Set(stored).size).toBe(stored?.length);
+    await eventually(() => ended);
+  });
+
+  it("ends in one CANCELED event when two race, and refuses what comes after (-32002)", async () => {
+    const { opened, open } = gate();
+    const { stream, cancel } = harness(async function* (turn) {
+      yield turn.working();
+      await opened;
+    });
+    const reading = await stream("Go");
+    const id = (await reading.next())?.event.task?.id ?? "";
+    const results = await Promise.allSettled([cancel(id), cancel(id), cancel(id)]);
+    expect(results.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+    for (const result of results) {
+      if (result.status === "rejected") expect(result.reason).toMatchObject({ code: "TaskNotCancelable" });
+    }
+    const events = (await reading.all()).map(({ event }) => gist(event));
+    expect(events.filter((event) => event === "canceled")).toHaveLength(1);
+    await expect(cancel(id)).rejects.toMatchObject({ code: "TaskNotCancelable" });
+    await expect(cancel("nobody")).rejects.toMatchObject({ code: "TaskNotFound" });
+    open();
+  });
+
+  it("cancels a task that waits for its user, whose later message is refused", async () => {
+    const { send, cancel } = harness(async function* (turn) {
+      yield turn.inputRequired("Which?");
+    });
+    const { id } = await send("Go");
+    expect((await cancel(id)).status.state).toBe("TASK_STATE_CANCELED");
+    await expect(send("That one", { message: { taskId: id } })).rejects.toMatchObject({ code: "UnsupportedOperation" });
+  });
+
+  it("releases a send that waits", async () => {
+    const { opened, open } = gate();
+    const { send, cancel, service } = harness(async function* (turn) {
+      yield turn.working();
+      await opened;
+    });
+    const waiting = send("Go");
+    const list = async () =>
+      (await service.call("ListTasks", {}, (await import("../../src/testing/index.ts")).callContext())).value.tasks;
+    await eventually(async () => (await list()).length === 1);
+    await cancel((await list())[0]?.id ?? "");
+    expect((await waiting).status.state).toBe("TASK_STATE_CANCELED");
+    open();
+  });
+});

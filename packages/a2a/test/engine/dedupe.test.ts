@@ -1,0 +1,126 @@
+import { describe, expect, it } from "vitest";
+import { fakeClock, callContext } from "../../src/testing/index.ts";
+import { gate, gist, harness, messageOf } from "./support.ts";
+
+describe("retry is safe (D8, A2A 1.0 §3.3.1)", () => {
+  function counting() {
+    let turns = 0;
+    const made = harness(async function* (turn) {
+      turns += 1;
+      if (turn.text === "direct") return turn.reply(`reply ${turns}`);
+      if (turn.text === "ask") return yield turn.inputRequired("Which?");
+      yield turn.artifact({ parts: [{ text: `run ${turns}` }] });
+      return undefined;
+    });
+    return { ...made, turns: () => turns };
+  }
+
+  it("the same message again joins the same task, by whatever operation", async () => {
+    const { send, stream, turns } = counting();
+    const message = { messageId: "m1" };
+    const task = await send("Go", { message });
+    expect(await send("Go", { message })).toEqual(task);
+    const items = await (await stream("Go", { message })).all();
+    expect(items.map(({ event }) => gist(event))).toEqual(["task completed"]);
+    expect(items[0]?.event.task).toEqual(task);
+    expect(turns()).toBe(1);
+  });
+
+  it("the same message while the first is under way gets the same answer", async () => {
+    const { opened, open } = gate();
+    let turns = 0;
+    const { ask, stream } = harness(async (turn) => {
+      turns += 1;
+      await opened;
+      return turn.reply("one answer");
+    });
+    const message = { messageId: "m1" };
+    const answers = [ask("Go", { message }), ask("Go", { message })];
+    const reading = await stream("Go", { message });
+    open();
+    const [first, second] = await Promise.all(answers);
+    expect(second).toEqual(first);
+    expect((await reading.all())[0]?.event).toEqual(first);
+    expect(turns).toBe(1);
+  });
+
+  it("a direct reply is remembered for a while, in bounded memory", async () => {
+    const clock = fakeClock();
+    let turns = 0;
+    const { ask } = harness((turn) => turn.reply(`reply ${(turns += 1)}`), {
+      clock,
+      dedupe: { window: 1_000, replies: 2 },
+    });
+    const message = { messageId: "m1" };
+    const first = await ask("Go", { message });
+    expect(await ask("Go", { message })).toEqual(first);
+    clock.advance(1_001);
+    expect(await ask("Go", { message })).not.toEqual(first);
+    const kept = await ask("Go", { message: { messageId: "m2" } });
+    for (const messageId of ["m3", "m4"]) await ask("Go", { message: { messageId } });
+    expect(await ask("Go", { message: { messageId: "m2" } })).not.toEqual(kept);
+  });
+
+  it("a direct reply kept in the store outlives the process", async () => {
+    const agent = (turn: Parameters<Parameters<typeof harness>[0]>[0]) => turn.reply(crypto.randomUUID());
+    const first = harness(agent, { conversations: "store" });
+    const message = { messageId: "m1", contextId: "c" };
+    const answer = await first.ask("Go", { message });
+    await first.engine.close();
+    const second = harness(agent, { conversations: "store", store: first.store });
+    expect(await second.ask("Go", { message })).toEqual(answer);
+  });
+
+  it("other content under a used messageId is refused, naming the field", async () => {
+    const { send, turns } = counting();
+    await send("Go", { message: { messageId: "m1" } });
+    await expect(send("Something else", { message: { messageId: "m1" } })).rejects.toMatchObject({
+      code: "InvalidParams",
+      fields: [{ field: "message.messageId" }],
+    });
+    expect(turns()).toBe(1);
+  });
+
+  it("unless conflicts are accepted, or nothing is remembered at all", async () => {
+    for (const dedupe of [{ onConflict: "accept" } as const, false as const]) {
+      const { send } = harness(
+        async function* (turn) {
+          yield turn.artifact({ parts: [{ text: turn.text }] });
+        },
+        { dedupe },
+      );
+      const one = await send("one", { message: { messageId: "m1" } });
+      const two = await send("two", { message: { messageId: "m1" } });
+      expect(two.id).not.toBe(one.id);
+    }
+  });
+
+  it("a repeated follow-up does not run twice", async () => {
+    const { send, turns } = counting();
+    const { id } = await send("ask");
+    const follow = { message: { messageId: "f1", taskId: id } };
+    const done = await send("Go", follow);
+    expect(done.status.state).toBe("TASK_STATE_COMPLETED");
+    expect(await send("Go", follow)).toEqual(done);
+    expect(turns()).toBe(2);
+  });
+
+  it("two processes on one store make one task of one message", async () => {
+    const first = counting();
+    const second = harness(
+      async function* (turn) {
+        yield turn.artifact({ parts: [{ text: "other process" }] });
+      },
+      { store: first.store },
+    );
+    const request = { message: messageOf("Go", { messageId: "m1" }) };
+    const answers = await Promise.all(
+      [first, second].map(
+        async ({ service }) => (await service.call("SendMessage", request, callContext())).value.task,
+      ),
+    );
+    expect(answers[1]).toEqual(answers[0]);
+    const { value } = await first.service.call("ListTasks", {}, callContext());
+    expect(value.totalSize).toBe(1);
+  });
+});

@@ -1,0 +1,125 @@
+import { describe, expect, it } from "vitest";
+import { gate, gist, harness } from "./support.ts";
+
+describe("messages to a task that is being worked on (D11)", () => {
+  it("wait for the turn after this one: one run, in order, nothing lost, one COMPLETED", async () => {
+    const { opened, open } = gate();
+    const running: string[] = [];
+    let together = 0;
+    const { stream, send, get } = harness(async function* (turn) {
+      together += 1;
+      expect(together).toBe(1);
+      running.push(turn.text);
+      yield turn.artifact({ artifactId: `of-${turn.number}`, parts: [{ text: turn.text }] });
+      if (turn.number === 1) await opened;
+      yield turn.append(`of-${turn.number}`, [{ text: "!" }]).kind === "artifact"
+        ? turn.working(`end of ${turn.number}`)
+        : turn.working();
+      together -= 1;
+    });
+    const reading = await stream("one");
+    const id = (await reading.next())?.event.task?.id ?? "";
+    await reading.until((event) => event.artifactUpdate !== undefined);
+    const returned = await send("two", { message: { taskId: id }, configuration: { returnImmediately: true } });
+    expect(returned.status.state).toBe("TASK_STATE_WORKING");
+    const third = send("three", { message: { taskId: id } });
+    open();
+    const done = await third;
+    expect(done.status.state).toBe("TASK_STATE_COMPLETED");
+    expect(running).toEqual(["one", "two", "three"]);
+    expect(done.artifacts?.map(({ artifactId }) => artifactId)).toEqual(["of-1", "of-2", "of-3"]);
+    expect(done.history?.map(({ parts }) => parts[0]?.text)).toEqual(["one", "two", "three"]);
+    const events = (await reading.all()).map(({ event }) => gist(event));
+    expect(events.filter((event) => event === "completed")).toHaveLength(1);
+    expect(await get(id)).toEqual(done);
+  });
+
+  it("do not disturb the streams that are open", async () => {
+    const { opened, open } = gate();
+    const { stream, subscribe, send } = harness(async function* (turn) {
+      yield turn.working(turn.text);
+      if (turn.number === 1) await opened;
+    });
+    const first = await stream("one");
+    const id = (await first.next())?.event.task?.id ?? "";
+    const second = await subscribe(id);
+    await second.next();
+    await first.next();
+    const later = send("two", { message: { taskId: id } });
+    open();
+    await later;
+    const tail = (await first.all()).map(({ event }) => gist(event));
+    expect(tail).toEqual(["working", "completed"]);
+    expect((await second.all()).map(({ event }) => gist(event)).slice(-2)).toEqual(tail);
+  });
+
+  it("begin the next turn when the one before asks something: the sender is not told of that question as its answer", async () => {
+    const { opened, open } = gate();
+    const { stream, send } = harness(async function* (turn) {
+      if (turn.number === 1) {
+        yield turn.working();
+        await opened;
+        yield turn.inputRequired("Which one?");
+      } else {
+        yield turn.artifact({ parts: [{ text: `answer to ${turn.text}` }] });
+      }
+    });
+    const reading = await stream("one");
+    const id = (await reading.next())?.event.task?.id ?? "";
+    await reading.next();
+    const waiting = send("two", { message: { taskId: id } });
+    const queued = send("three", { message: { taskId: id }, configuration: { returnImmediately: true } });
+    await queued;
+    open();
+    const task = await waiting;
+    expect(task.status.state).toBe("TASK_STATE_COMPLETED");
+    expect(task.artifacts?.map(({ parts }) => parts[0]?.text)).toEqual(["answer to two", "answer to three"]);
+    // The first sender's stream closes at the question, as §11.7 has it: that was the answer to its message.
+    expect((await reading.all()).map(({ event }) => gist(event))).toEqual(["input_required"]);
+  });
+
+  it("leave the interrupted state as they are accepted, so that no waiting send returns on the old one", async () => {
+    const { opened, open } = gate();
+    const { send } = harness(async function* (turn) {
+      if (turn.number === 1) return yield turn.inputRequired("Which one?");
+      await opened;
+      yield turn.artifact({ parts: [{ text: "found" }] });
+      return undefined;
+    });
+    const { id } = await send("one");
+    const immediate = await send("two", { message: { taskId: id }, configuration: { returnImmediately: true } });
+    expect(immediate.status.state).toBe("TASK_STATE_WORKING");
+    const waiting = send("three", { message: { taskId: id } });
+    open();
+    expect((await waiting).status.state).toBe("TASK_STATE_COMPLETED");
+  });
+
+  it("race each other into a task that waits: each gets its own turn", async () => {
+    const turns: string[] = [];
+    const { send, get } = harness(async function* (turn) {
+      turns.push(turn.text);
+      yield turn.inputRequired(`heard ${turn.text}`);
+    });
+    const { id } = await send("start");
+    await Promise.all(["a", "b", "c", "d"].map((text) => send(text, { message: { taskId: id } })));
+    expect(turns.slice(1).sort()).toEqual(["a", "b", "c", "d"]);
+    const task = await get(id);
+    expect(task.status.state).toBe("TASK_STATE_INPUT_REQUIRED");
+    expect(task.history?.filter(({ role }) => role === "ROLE_USER")).toHaveLength(5);
+  });
+
+  it("hold nobody up: a burst of sends is answered while all their agents work (§3.2.2)", async () => {
+    const { opened, open } = gate();
+    const { send, get } = harness(async function* (turn) {
+      yield turn.working();
+      await opened;
+    });
+    const tasks = await Promise.all(
+      Array.from({ length: 200 }, (_, n) => send(`n${n}`, { configuration: { returnImmediately: true } })),
+    );
+    expect(new Set(tasks.map(({ id }) => id)).size).toBe(200);
+    open();
+    for (const { id } of tasks)
+      await expect.poll(async () => (await get(id)).status.state).toBe("TASK_STATE_COMPLETED");
+  });
+});

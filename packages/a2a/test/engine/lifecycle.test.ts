@@ -1,0 +1,340 @@
+import { describe, expect, it } from "vitest";
+import { A2AError } from "../../src/model/index.ts";
+import type { AgentEvent } from "../../src/protocol/index.ts";
+import { callContext } from "../../src/testing/index.ts";
+import { gate, gist, harness, messageOf, short } from "./support.ts";
+
+describe("the life of a task (A2A 1.0 §3.1.1, §4.1.3)", () => {
+  it("completes when the agent falls off the end", async () => {
+    const { send } = harness(async function* (turn) {
+      yield turn.working("Shaking the ball");
+      yield turn.artifact({ name: "fortune", parts: [{ text: "It is certain." }] });
+    });
+    const task = await send("Will it work?");
+    expect(task.status.state).toBe("TASK_STATE_COMPLETED");
+    expect(task.artifacts).toEqual([{ artifactId: "1-1", name: "fortune", parts: [{ text: "It is certain." }] }]);
+    expect(task.history?.map(({ parts }) => parts[0]?.text)).toEqual(["Will it work?"]);
+  });
+
+  it("answers with a Message, and makes no task, when the agent replies first (§3.1.1)", async () => {
+    const { ask, service } = harness((turn) => turn.reply("Hello"));
+    const { message, task } = await ask("Hi");
+    expect(task).toBeUndefined();
+    expect(message).toMatchObject({ role: "ROLE_AGENT", parts: [{ text: "Hello" }] });
+    expect(message?.contextId).toEqual(expect.any(String));
+    expect(message?.taskId).toBeUndefined();
+    const { value } = await service.call("ListTasks", {}, callContext());
+    expect(value.totalSize).toBe(0);
+  });
+
+  it("completes the task with a reply that comes after it was made (D11)", async () => {
+    const { send } = harness(async function* (turn) {
+      yield turn.working();
+      return turn.reply("Done after all");
+    });
+    const task = await send("Go");
+    expect(task.status).toMatchObject({
+      state: "TASK_STATE_COMPLETED",
+      message: { parts: [{ text: "Done after all" }] },
+    });
+  });
+
+  it("stores the task at once for returnImmediately, although the agent has not begun (§3.2.2)", async () => {
+    const { opened, open } = gate();
+    const { send, get } = harness(
+      async function* (turn) {
+        await opened;
+        yield turn.artifact({ parts: [{ text: "late" }] });
+      },
+      { behaviour: { mayReplyDirectly: false } },
+    );
+    const task = await send("Go", { configuration: { returnImmediately: true } });
+    expect(task.status.state).toBe("TASK_STATE_SUBMITTED");
+    open();
+    await expect.poll(async () => (await get(task.id)).status.state).toBe("TASK_STATE_COMPLETED");
+  });
+
+  it("bounds the wait for an agent that may reply directly, then makes the task and answers with it", async () => {
+    const { opened, open } = gate();
+    const { ask, get } = harness(
+      async (turn) => {
+        await opened;
+        return turn.reply("A late reply");
+      },
+      { directReplyWithin: 1 },
+    );
+    const { task } = await ask("Go", { configuration: { returnImmediately: true } });
+    expect(task?.status.state).toBe("TASK_STATE_SUBMITTED");
+    open();
+    await expect.poll(async () => (await get(task?.id ?? "")).status.state).toBe("TASK_STATE_COMPLETED");
+    expect((await get(task?.id ?? "")).status.message?.parts).toEqual([{ text: "A late reply" }]);
+  });
+
+  it("gives back the direct Message that came in time although returnImmediately was asked for", async () => {
+    const { ask } = harness((turn) => turn.reply("quick"));
+    const { message } = await ask("Go", { configuration: { returnImmediately: true } });
+    expect(message?.parts).toEqual([{ text: "quick" }]);
+  });
+
+  it("keeps its context when only the taskId is given, and refuses another one (§3.4.3)", async () => {
+    const { send } = harness(async function* (turn) {
+      if (turn.number === 1) yield turn.inputRequired("Which one?");
+      else yield turn.artifact({ parts: [{ text: turn.text }] });
+    });
+    const first = await send("Chart it");
+    expect(first.status.state).toBe("TASK_STATE_INPUT_REQUIRED");
+    await expect(send("x", { message: { taskId: first.id, contextId: "another" } })).rejects.toMatchObject({
+      code: "InvalidParams",
+      fields: [{ field: "message.contextId" }],
+    });
+    const second = await send("The left one", { message: { taskId: first.id } });
+    expect(second).toMatchObject({
+      id: first.id,
+      contextId: first.contextId,
+      status: { state: "TASK_STATE_COMPLETED" },
+    });
+    expect(second.history?.map(({ parts }) => parts[0]?.text)).toEqual(["Chart it", "Which one?", "The left one"]);
+  });
+
+  it("accepts and keeps a context that the client made (§3.4.1)", async () => {
+    const { send } = harness(async function* (turn) {
+      yield turn.working();
+    });
+    expect((await send("x", { message: { contextId: "mine" } })).contextId).toBe("mine");
+  });
+
+  it("refuses messages to a task that is over, and to one that is not there (§3.1.1)", async () => {
+    const { send } = harness(async function* (turn) {
+      yield turn.working();
+    });
+    const { id } = await send("x");
+    await expect(send("more", { message: { taskId: id } })).rejects.toMatchObject({ code: "UnsupportedOperation" });
+    await expect(send("more", { message: { taskId: "nobody" } })).rejects.toMatchObject({ code: "TaskNotFound" });
+  });
+
+  it("shows only messages that matter in the history: progress when the agent says keep, what stops the task always (§3.7)", async () => {
+    const { send } = harness(async function* (turn) {
+      yield turn.working("a step");
+      yield turn.working("a step worth keeping", { keep: true });
+      yield turn.failed("It cannot be done");
+    });
+    const task = await send("Go");
+    expect(task.history?.map(({ parts }) => parts[0]?.text)).toEqual([
+      "Go",
+      "a step worth keeping",
+      "It cannot be done",
+    ]);
+    expect(task.status).toMatchObject({
+      state: "TASK_STATE_FAILED",
+      message: { parts: [{ text: "It cannot be done" }] },
+    });
+  });
+
+  it("gives the agent the whole task on a later turn, and what it was asked with", async () => {
+    const seen: unknown[] = [];
+    const { send } = harness(async function* (turn) {
+      seen.push({ number: turn.number, artifacts: turn.task?.artifacts?.length, metadata: turn.metadata });
+      if (turn.number > 1) return;
+      yield turn.artifact({ parts: [{ text: "one" }] });
+      yield turn.inputRequired("More?");
+    });
+    const { id } = await send("Go");
+    const failed = await send("Yes", { message: { taskId: id } });
+    expect(seen).toEqual([
+      { number: 1, artifacts: undefined, metadata: undefined },
+      { number: 2, artifacts: 1, metadata: undefined },
+    ]);
+    // A turn without an event is the agent's mistake even when an earlier one had many.
+    expect(failed.status.state).toBe("TASK_STATE_FAILED");
+  });
+});
+
+describe("an agent that does wrong", () => {
+  async function failure(onMessage: Parameters<typeof harness>[0]) {
+    const { send, log, get } = harness(onMessage);
+    const task = await send("Go");
+    const again = await get(task.id);
+    expect(again).toEqual(task);
+    const cause = log.find(({ message }) => message === "A task failed")?.["cause"];
+    return { state: short(task.status.state), said: task.status.message?.parts[0]?.text, cause, task };
+  }
+
+  it("that throws ends FAILED with a safe sentence; the log has the cause (D12)", async () => {
+    const { state, said, cause, task } = await failure(async function* (turn) {
+      yield turn.working("step", { keep: true });
+      yield turn.artifact({ parts: [{ text: "half" }] });
+      throw new Error("postgres://user:secret@db/prod refused");
+    });
+    expect(state).toBe("failed");
+    expect(said).toBe("The agent failed and could not complete this task.");
+    expect(JSON.stringify(task)).not.toContain("secret");
+    expect(cause).toMatchObject({ message: "postgres://user:secret@db/prod refused" });
+    // What was there before stays there: history and artifacts are not cut.
+    expect(task.history).toHaveLength(3);
+    expect(task.artifacts).toHaveLength(1);
+  });
+
+  it("that throws before its first event, or is no generator at all", async () => {
+    expect(
+      (
+        await failure(() => {
+          throw new Error("at once");
+        })
+      ).state,
+    ).toBe("failed");
+    expect((await failure(() => Promise.reject(new Error("later")))).state).toBe("failed");
+  });
+
+  it("that publishes nothing fails as an invalid response, and nobody is left waiting", async () => {
+    const { state, said, cause } = await failure(async function* () {});
+    expect([state, said]).toEqual(["failed", "The agent gave no answer."]);
+    expect(cause).toBeInstanceOf(A2AError);
+    expect(cause).toMatchObject({ code: "InvalidAgentResponse" });
+  });
+
+  const nonsense: readonly [string, unknown][] = [
+    ["a string", "hello"],
+    ["null", null],
+    ["an unknown kind", { kind: "dance" }],
+    ["an unknown state", { kind: "status", state: "TASK_STATE_BORED" }],
+    ["an artifact without parts", { kind: "artifact", artifact: { artifactId: "a", parts: [] } }],
+    ["a part with two contents", { kind: "artifact", artifact: { artifactId: "a", parts: [{ text: "a", data: 1 }] } }],
+    ["a message of numbers", { kind: "status", state: "TASK_STATE_WORKING", message: { parts: [1] } }],
+    [
+      "an append to an artifact that is not there",
+      { kind: "artifact", append: true, artifact: { artifactId: "x", parts: [{ text: "y" }] } },
+    ],
+    ["a state that goes back", { kind: "status", state: "TASK_STATE_SUBMITTED" }],
+  ];
+  it.each(nonsense)("that yields %s", async (_name, event) => {
+    const { state, said, cause } = await failure(async function* (turn) {
+      yield turn.working();
+      yield event as AgentEvent;
+    });
+    expect([state, said]).toEqual(["failed", "The agent gave an invalid answer."]);
+    expect(cause).toMatchObject({ code: "InvalidAgentResponse" });
+  });
+
+  it("that appends to an artifact it had closed (D2)", async () => {
+    const { state } = await failure(async function* (turn) {
+      const whole = turn.artifact({ parts: [{ text: "all of it" }] });
+      yield whole;
+      if (whole.kind === "artifact") yield turn.append(whole.artifact.artifactId, [{ text: "and more" }]);
+    });
+    expect(state).toBe("failed");
+  });
+
+  it("that goes on after the end changes nothing (§4.1.3: terminal states are final)", async () => {
+    let cleanedUp = false;
+    const { stream, get } = harness(async function* (turn) {
+      try {
+        yield turn.completed("Done");
+        yield turn.artifact({ parts: [{ text: "too late" }] });
+        yield turn.working("still here");
+      } finally {
+        cleanedUp = true;
+      }
+    });
+    const items = await (await stream("Go")).all();
+    expect(items.map(({ event }) => gist(event))).toEqual(["task submitted", "completed"]);
+    const task = await get(items[0]?.event.task?.id ?? "");
+    expect(task.artifacts).toBeUndefined();
+    expect(cleanedUp).toBe(true);
+  });
+
+  it("that puts an event after the end into the same array stores none of it", async () => {
+    const { state, task } = await failure(async function* (turn) {
+      yield turn.working();
+      yield [turn.completed("Done"), turn.artifact({ parts: [{ text: "too late" }] })];
+    });
+    expect(state).toBe("failed");
+    expect(task.artifacts).toBeUndefined();
+  });
+
+  it("that changes an event after yielding it changes nothing", async () => {
+    const { send } = harness(async function* (turn) {
+      const parts = [{ text: "as yielded" }];
+      yield turn.artifact({ artifactId: "a", parts });
+      (parts[0] as { text: string }).text = "as changed";
+      yield turn.working();
+    });
+    expect((await send("Go")).artifacts?.[0]?.parts).toEqual([{ text: "as yielded" }]);
+  });
+
+  it("whose values are used by a caller in the same process cannot be changed by it", async () => {
+    const { stream, get } = harness(async function* (turn) {
+      yield turn.artifact({ parts: [{ text: "mine" }] });
+    });
+    const items = await (await stream("Go")).all();
+    const [first] = items;
+    expect(() => Object.assign(first?.event.task?.status ?? {}, { state: "TASK_STATE_FAILED" })).toThrow(TypeError);
+    const task = await get(first?.event.task?.id ?? "");
+    expect(() => Object.assign(task.status, { state: "TASK_STATE_FAILED" })).toThrow(TypeError);
+  });
+});
+
+describe("what is refused before any work (D13, §3.3.4)", () => {
+  const reply = harness.bind(undefined, (turn) => turn.reply("ok"));
+
+  it("streams when the card says that it does not stream", async () => {
+    const { stream, subscribe } = reply({ card: { capabilities: { streaming: false } } });
+    await expect(stream("x")).rejects.toMatchObject({ code: "UnsupportedOperation" });
+    await expect(subscribe("x")).rejects.toMatchObject({ code: "UnsupportedOperation" });
+  });
+
+  it("webhooks, also inside a send", async () => {
+    const { ask, service } = reply();
+    const refused = { code: "PushNotificationNotSupported" };
+    const configuration = { taskPushNotificationConfig: { url: "https://example.com/hook" } };
+    await expect(ask("x", { configuration })).rejects.toMatchObject(refused);
+    const context = callContext();
+    const key = { taskId: "t", id: "c" };
+    await expect(
+      service.call("CreateTaskPushNotificationConfig", { url: "https://example.com" }, context),
+    ).rejects.toMatchObject(refused);
+    await expect(service.call("GetTaskPushNotificationConfig", key, context)).rejects.toMatchObject(refused);
+    await expect(service.call("ListTaskPushNotificationConfigs", key, context)).rejects.toMatchObject(refused);
+    await expect(service.call("DeleteTaskPushNotificationConfig", key, context)).rejects.toMatchObject(refused);
+  });
+
+  it("the extended card: undeclared is unsupported, declared and missing is not configured", async () => {
+    const undeclared = reply();
+    await expect(undeclared.service.call("GetExtendedAgentCard", {}, callContext())).rejects.toMatchObject({
+      code: "UnsupportedOperation",
+    });
+    const declared = reply({ card: { capabilities: { streaming: true, extendedAgentCard: true } } });
+    await expect(declared.service.call("GetExtendedAgentCard", {}, callContext())).rejects.toMatchObject({
+      code: "ExtendedAgentCardNotConfigured",
+    });
+  });
+
+  it("callers who did not ask for a required extension (§4.6)", async () => {
+    const extensions = [{ uri: "urn:example:needed", required: true }, { uri: "urn:example:other" }];
+    const { ask, service } = reply({ card: { capabilities: { streaming: true, extensions } } });
+    await expect(ask("x")).rejects.toMatchObject({ code: "ExtensionSupportRequired" });
+    const context = callContext({ extensions: ["urn:example:needed", "urn:example:unknown"] });
+    const { extensions: activated } = await service.call("SendMessage", { message: messageOf("x") }, context);
+    expect(activated).toEqual(["urn:example:needed"]);
+  });
+
+  it("media types that the agent does not read, by the card's modes and those of its skills", async () => {
+    const skill = { id: "s", name: "s", description: "s", tags: [], inputModes: ["image/*"] };
+    const { ask } = reply({ card: { defaultInputModes: ["text/plain"], skills: [skill] } });
+    const part = (init: object) => ({ message: { parts: [init as { text: string }] } });
+    await expect(ask("", part({ raw: "AA==", mediaType: "video/mp4" }))).rejects.toMatchObject({
+      code: "ContentTypeNotSupported",
+      fields: [{ field: "message.parts[0].mediaType" }],
+    });
+    await expect(ask("", part({ data: {} }))).rejects.toMatchObject({ code: "ContentTypeNotSupported" });
+    await ask("", part({ raw: "AA==", mediaType: "Image/PNG; q=1" }));
+    await ask("", part({ url: "https://example.com/unknown" }));
+  });
+
+  it("messages that pretend to be the agent's", async () => {
+    const { ask } = reply();
+    await expect(ask("x", { message: { role: "ROLE_AGENT" } })).rejects.toMatchObject({
+      code: "InvalidParams",
+      fields: [{ field: "message.role" }],
+    });
+  });
+});

@@ -1,0 +1,178 @@
+import { describe, expect, it } from "vitest";
+import { gate, gist, harness } from "./support.ts";
+
+describe("streams are cursors over the log (D4)", () => {
+  it("begin with the Task, then show every event in order under its place in the log (§3.1.2, §3.1.6)", async () => {
+    const { stream } = harness(async function* (turn) {
+      yield turn.working("a");
+      yield turn.artifact({ parts: [{ text: "b" }] });
+    });
+    const items = await (await stream("Go")).all();
+    expect(items.map(({ event }) => gist(event))).toEqual(["task submitted", "working", "artifact b", "completed"]);
+    expect(items.map(({ seq }) => seq)).toEqual([1, 2, 3, 4]);
+    for (const { json, event } of items) expect(JSON.parse(json ?? "")).toEqual(event);
+  });
+
+  it("hold exactly one Message when the agent answers directly", async () => {
+    const { stream } = harness((turn) => turn.reply("Hello"));
+    expect((await (await stream("Hi")).all()).map(({ event }) => gist(event))).toEqual(["message Hello"]);
+  });
+
+  it("are accepted before the agent has said a word", async () => {
+    const { opened, open } = gate();
+    const { stream } = harness(async (turn) => {
+      await opened;
+      return turn.reply("at last");
+    });
+    const reading = await stream("Go");
+    open();
+    expect((await reading.all()).map(({ event }) => gist(event))).toEqual(["message at last"]);
+  });
+
+  it("go on after any place, with no snapshot in between, while the task runs and after it ended", async () => {
+    const { opened, open } = gate();
+    const { stream, subscribe } = harness(async function* (turn) {
+      yield turn.working("0");
+      yield { kind: "artifact", artifact: { artifactId: "a", parts: [{ text: "1" }] } };
+      for (let n = 2; n < 8; n += 1) yield turn.append("a", [{ text: String(n) }]);
+      await opened;
+      yield turn.append("a", [{ text: "8" }]);
+    });
+    const reading = await stream("Go");
+    const id = (await reading.next())?.event.task?.id ?? "";
+    const live = await subscribe(id, { after: 4 });
+    expect(gist((await live.next())?.event ?? never())).toBe("artifact 3");
+    open();
+    const all = await reading.all();
+    expect((await live.all()).map(({ seq }) => seq)).toEqual([6, 7, 8, 9, 10, 11]);
+    for (let after = 1; after < 11; after += 1) {
+      const rest = await (await subscribe(id, { after })).all();
+      expect(rest.map(({ json }) => json)).toEqual(all.filter(({ seq = 0 }) => seq > after).map(({ json }) => json));
+    }
+    expect(await (await subscribe(id, { after: 11 })).all()).toEqual([]);
+  });
+
+  it("begin anew with the Task for a cursor above the head, and refuse a finished task without one (§3.1.6)", async () => {
+    const { opened, open } = gate();
+    const { stream, subscribe } = harness(async function* (turn) {
+      yield turn.working();
+      await opened;
+    });
+    const reading = await stream("Go");
+    const id = (await reading.next())?.event.task?.id ?? "";
+    await reading.next();
+    const lost = await subscribe(id, { after: 999 });
+    expect(gist((await lost.next())?.event ?? never())).toBe("task working");
+    open();
+    await reading.all();
+    await expect(subscribe(id)).rejects.toMatchObject({ code: "UnsupportedOperation" });
+    expect((await (await subscribe(id, { after: 999 })).all()).map(({ event }) => gist(event))).toEqual([
+      "task completed",
+    ]);
+    await expect(subscribe("nobody")).rejects.toMatchObject({ code: "TaskNotFound" });
+  });
+
+  it("show the same events in the same order to each of many readers, fast and slow (§3.5.2)", async () => {
+    const { opened, open } = gate();
+    const { stream, subscribe } = harness(
+      async function* (turn) {
+        yield { kind: "artifact", artifact: { artifactId: "a", parts: [{ text: "0" }] } };
+        await opened;
+        for (let n = 1; n < 600; n += 1) yield turn.append("a", [{ text: String(n) }]);
+      },
+      { limits: { liveRecords: 16 } },
+    );
+    const first = await stream("Go");
+    const id = (await first.next())?.event.task?.id ?? "";
+    const readers = await Promise.all(Array.from({ length: 20 }, () => subscribe(id)));
+    for (const reader of readers) await reader.next();
+    const gone = readers.pop();
+    await gone?.leave();
+    open();
+    const expected = (await first.all()).filter(({ event }) => gist(event) !== "artifact 0").map(({ json }) => json);
+    expect(expected).toHaveLength(600);
+    // One after the other: the last ones are far behind what is kept at hand, and page through the log (D10).
+    for (const reader of readers) {
+      const got = (await reader.all()).filter(({ event }) => gist(event) !== "artifact 0");
+      expect(got.map(({ json }) => json)).toEqual(expected);
+    }
+  });
+
+  it("close at input-required for the sender, and stay open for a subscriber (§11.7)", async () => {
+    const { opened, open } = gate();
+    const { stream, subscribe, send } = harness(async function* (turn) {
+      if (turn.number === 1) {
+        yield turn.working();
+        await opened;
+        yield turn.inputRequired("Which?");
+      } else yield turn.artifact({ parts: [{ text: turn.text }] });
+    });
+    const sender = await stream("Go");
+    const id = (await sender.next())?.event.task?.id ?? "";
+    const subscriber = await subscribe(id);
+    await subscriber.next();
+    open();
+    expect((await sender.all()).map(({ event }) => gist(event)).at(-1)).toBe("input_required");
+    await send("This", { message: { taskId: id } });
+    expect((await subscriber.all()).map(({ event }) => gist(event)).slice(-4)).toEqual([
+      "input_required",
+      "working",
+      "artifact This",
+      "completed",
+    ]);
+  });
+
+  it("stay open at auth-required, where the agent may go on by itself (§7.6.1)", async () => {
+    const { opened, open } = gate();
+    const { stream, send } = harness(async function* (turn) {
+      yield turn.authRequired("Log in there");
+      await opened;
+      yield turn.artifact({ parts: [{ text: "thanks" }] });
+    });
+    const reading = await stream("Go");
+    await reading.until((event) => event.statusUpdate?.status.state === "TASK_STATE_AUTH_REQUIRED");
+    // A send that waits returns: its caller must act.
+    expect((await send("Go too")).status.state).toBe("TASK_STATE_AUTH_REQUIRED");
+    open();
+    expect((await reading.all()).map(({ event }) => gist(event))).toEqual(["working", "artifact thanks", "completed"]);
+  });
+
+  it("let go of everything when their reader leaves, even while nothing happens", async () => {
+    const { opened, open } = gate();
+    const { stream, subscribe } = harness(async function* (turn) {
+      yield turn.working();
+      await opened;
+    });
+    const reading = await stream("Go");
+    const id = (await reading.next())?.event.task?.id ?? "";
+    const idle = await subscribe(id);
+    await idle.next();
+    const waiting = idle.next();
+    await idle.leave();
+    expect(await waiting).toBeUndefined();
+    open();
+    expect((await reading.all()).map(({ event }) => gist(event)).at(-1)).toBe("completed");
+  });
+
+  it("cut the history of their Task as asked (§3.2.4)", async () => {
+    const { stream } = harness(async function* (turn) {
+      yield turn.working();
+    });
+    const [none] = await (await stream("Go", { configuration: { historyLength: 0 } })).all();
+    expect(none?.event.task).not.toHaveProperty("history");
+  });
+
+  it("gather what comes while the reader is busy into one batch", async () => {
+    const { stream } = harness(async function* (turn) {
+      yield { kind: "artifact", artifact: { artifactId: "a", parts: [{ text: "0" }] } };
+      for (let n = 1; n < 100; n += 1) yield turn.append("a", [{ text: String(n) }]);
+    });
+    const reading = await stream("Go");
+    const items = await reading.all();
+    expect(items).toHaveLength(102);
+  });
+});
+
+function never(): never {
+  throw new Error("The stream ended early");
+}
