@@ -8,7 +8,7 @@ import { names } from "./routes.ts";
 /** What a client of A2A 1.0 needs that speaks JSON-RPC alone: the rest of the codec would double its size. */
 export const jsonRpcClientV1: JsonRpcClientCodec & { readonly decodeCard: (value: unknown) => AgentCard } = {
   version: "1.0",
-  jsonrpc: { method: names.method, decodeError: decodeJsonRpcError },
+  jsonrpc: { method: (operation) => names.method(operation), decodeError: decodeJsonRpcError },
   encodeRequest,
   decodeResponse,
   decodeEvent,
