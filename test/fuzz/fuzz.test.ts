@@ -1,5 +1,8 @@
 import { fork, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { wireErrors, type FieldViolation, type WireErrorCode } from "@parley/a2a";
@@ -15,7 +18,11 @@ import { askedOnce, askedTwice } from "./around.ts";
 
 /** Give it in the environment to see a run again. */
 const seed = Number(process.env["FUZZ_SEED"] ?? Math.floor(Math.random() * 2 ** 32));
-const wanted = Number(process.env["FUZZ_REQUESTS"] ?? 100_000);
+const stores = [
+  { store: "memory", wanted: 100_000 },
+  // What a database makes of the odd values that are rightly accepted.
+  { store: "SQLite", wanted: 25_000 },
+] as const;
 const connections = 16;
 
 /** A place and what is done to it. */
@@ -88,17 +95,20 @@ function ofRest({ status, type, body }: Answer): Outcome {
   return refused(error.code as WireErrorCode, error);
 }
 
-describe(`bad requests (FUZZ_SEED=${seed})`, () => {
+describe.each(stores)(`bad requests to a server with its tasks in $store (FUZZ_SEED=${seed})`, ({ store, wanted }) => {
   const random = randomFrom(seed);
   let child: ChildProcess;
   let client: Client;
+  let folder: string;
   let said = "";
   let taskId = "";
   /** What went wrong, each kind once. */
   const problems = new Set<string>();
 
   beforeAll(async () => {
-    child = fork(fileURLToPath(new URL("server.ts", import.meta.url)), {
+    folder = mkdtempSync(join(tmpdir(), "parley-fuzz-"));
+    const path = store === "SQLite" ? [join(folder, "fuzz.db")] : [];
+    child = fork(fileURLToPath(new URL("server.ts", import.meta.url)), path, {
       execArgv: ["--import", "tsx", "--conditions", "@parley/source", "--expose-gc"],
       stdio: ["ignore", "pipe", "pipe", "ipc"],
     });
@@ -116,6 +126,7 @@ describe(`bad requests (FUZZ_SEED=${seed})`, () => {
     const ended = once(child, "exit");
     child.kill();
     await ended;
+    rmSync(folder, { recursive: true, force: true });
   });
 
   async function stats(): Promise<Stats> {

@@ -1,7 +1,11 @@
 import { defineAgent, memoryStore } from "@parley/a2a";
 import { serve } from "@parley/node";
+import { sqliteStore } from "@parley/sql/sqlite";
 
-/** The server that is fuzzed: a process of its own, so that its memory is its own and a crash is seen. */
+/**
+ * The server that is fuzzed: a process of its own, so that its memory is its own and a crash is seen. Its argument is the
+ * file of its database; without one it keeps everything in memory.
+ */
 
 /** What it has come to; sent whenever the test asks. */
 export interface Stats {
@@ -33,7 +37,8 @@ const agent = defineAgent({
 if (process.send !== undefined) {
   const errors: string[] = [];
   let appended = 0;
-  const store = memoryStore();
+  const path = process.argv[2];
+  const store = path === undefined ? memoryStore() : await sqliteStore({ path });
   const append = store.append.bind(store);
   store.append = (items) => {
     appended += items.length;
