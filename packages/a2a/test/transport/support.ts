@@ -236,7 +236,7 @@ export const post = (
 ): Promise<Answer> => ask(handler, request("POST", "/", { body, headers }));
 
 /** A sink that a test reads; it can be slow, and it can go. */
-export class BufferSink implements Sink {
+class BufferSink implements Sink {
   readonly writes: string[] = [];
   closed = false;
   full = false;
