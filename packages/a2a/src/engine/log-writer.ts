@@ -11,6 +11,8 @@ export interface WriterStart {
   readonly state: TaskState;
   readonly fence: number;
   readonly run: Run;
+  /** Whether messages may wait in the log for the turns after this one: so it is with a run that another had. */
+  readonly mayHaveMessages: boolean;
 }
 
 export interface WriterOptions {
@@ -77,7 +79,7 @@ export class LogWriter implements Submission {
   #ending: Ending | undefined;
   #over = false;
   #lost = false;
-  #newcomers = false;
+  #newcomers: boolean;
   #waiting: (() => void)[] = [];
 
   constructor(options: WriterOptions) {
@@ -86,6 +88,7 @@ export class LogWriter implements Submission {
     this.#state = options.start?.state ?? "TASK_STATE_SUBMITTED";
     this.#fence = options.start?.fence;
     this.#run = options.start?.run ?? null;
+    this.#newcomers = options.start?.mayHaveMessages ?? false;
   }
 
   /** The state after everything that was written, stored or not. */

@@ -116,6 +116,7 @@ export class Run {
   #said = false;
   #exists: boolean;
   #closed = false;
+  #leaving = false;
   #storeError: A2AError | undefined;
   #controller: AbortController | undefined;
   #time = 0;
@@ -196,9 +197,11 @@ export class Run {
       this.#writer.lose("shutdown");
       return;
     }
-    this.#abort("The server stops");
-    if (this.hosted.agent.resumable === true) await this.#writer.handBack();
-    else this.#failTask(safeSentences.stopped, new Error("The server was stopped"));
+    if (this.hosted.agent.resumable === true) {
+      this.#leaving = true;
+      this.#abort("The server stops");
+      await this.#writer.handBack();
+    } else this.#failTask(safeSentences.stopped, new Error("The server was stopped"));
   }
 
   /** Runs until the task is over, waits for its user, or is lost. Never rejects. */
@@ -253,7 +256,7 @@ export class Run {
 
   /** Whether nothing that the agent says counts any more. */
   get #stopped(): boolean {
-    return this.#closed || this.#writer.over || isTerminal(this.#writer.state);
+    return this.#leaving || this.#closed || this.#writer.over || isTerminal(this.#writer.state);
   }
 
   async #drive(output: AgentOutput): Promise<void> {

@@ -1,3 +1,4 @@
+import { deferred } from "../base/index.ts";
 import { A2AError, type Message } from "../model/index.ts";
 import type { AppendItem, TaskHead } from "../store/index.ts";
 import type { Committer } from "./committer.ts";
@@ -120,7 +121,7 @@ export class Runs {
       freshContext: false,
       message: messageOf(input.kind, input.json),
       call: JSON.parse(input.call) as StoredCall,
-      start: { seq: outcome.seq, state: snapshot.head.state, fence: outcome.fence, run: next },
+      start: { seq: outcome.seq, state: snapshot.head.state, fence: outcome.fence, run: next, mayHaveMessages: true },
       // The first turn made the task: to the agent there was none before, whatever its attempt.
       ...(run.turn > 1 && { task: snapshot.task }),
       ...(head.checkpoint !== undefined && { checkpoint: head.checkpoint }),
@@ -177,13 +178,16 @@ export class Runs {
   async stop(grace: number): Promise<void> {
     this.#stopping = true;
     const running = [...this.#running.values()];
-    if (running.length === 0) return;
-    let takeBack = (): void => {};
-    const patience = new Promise<void>((resolve) => (takeBack = this.settings.clock.after(grace, resolve)));
-    await Promise.race([Promise.all(running.map((run) => run.done)), patience]);
-    takeBack();
+    if (grace > 0 && running.length > 0) await this.#patience(running, grace);
     await Promise.all([...this.#running.values()].map((run) => run.stop()));
     await Promise.all(running.map((run) => run.done));
+  }
+
+  async #patience(running: readonly Run[], ms: number): Promise<void> {
+    const over = deferred<void>();
+    const takeBack = this.settings.clock.after(ms, () => over.resolve());
+    await Promise.race([Promise.all(running.map((run) => run.done)), over.promise]);
+    takeBack();
   }
 }
 

@@ -269,7 +269,7 @@ export class Sends {
         freshContext: false,
         message,
         call,
-        start: { seq: outcome.seq, state: "TASK_STATE_WORKING", fence: outcome.fence, run },
+        start: { seq: outcome.seq, state: "TASK_STATE_WORKING", fence: outcome.fence, run, mayHaveMessages: false },
         ...(snapshot !== undefined && { task: snapshot.task }),
       })
       .execute();

@@ -1,0 +1,229 @@
+import { describe, expect, it } from "vitest";
+import { A2AError } from "../../src/model/index.ts";
+import { callContext, fakeClock } from "../../src/testing/index.ts";
+import { memoryStore, type Store } from "../../src/store/index.ts";
+import { eventually, gate, gist, harness, messageOf } from "./support.ts";
+
+describe("a turn has limits", () => {
+  it("in silence: an agent that never ends and says nothing fails, and its signal fires", async () => {
+    const clock = fakeClock();
+    const { opened, open } = gate();
+    let aborted = false;
+    const { stream, log } = harness(
+      async function* (turn) {
+        turn.signal.addEventListener("abort", () => (aborted = true));
+        yield turn.working();
+        await opened;
+        yield turn.working("far too late");
+      },
+      { clock, behaviour: { idleTimeout: 10_000 } },
+    );
+    const reading = await stream("Go");
+    await reading.next();
+    await reading.next();
+    clock.advance(9_000);
+    clock.advance(3_000);
+    const [last] = await reading.all();
+    expect(last?.event.statusUpdate?.status).toMatchObject({
+      state: "TASK_STATE_FAILED",
+      message: { parts: [{ text: "The agent gave no sign of life for too long." }] },
+    });
+    expect(aborted).toBe(true);
+    expect(log.some(({ message }) => message === "A task failed")).toBe(true);
+    open();
+  });
+
+  it("in all: an agent that goes on for ever", async () => {
+    const clock = fakeClock();
+    const { stream } = harness(
+      async function* (turn) {
+        for (;;) {
+          yield turn.working();
+          await new Promise<void>((resolve) => clock.after(1_000, resolve));
+        }
+      },
+      { clock, behaviour: { turnTimeout: 60_000 } },
+    );
+    const reading = await stream("Go");
+    const all = reading.all();
+    let over = false;
+    void all.then(() => (over = true));
+    await eventually(() => {
+      clock.advance(1_000);
+      return over;
+    });
+    const last = (await all).at(-1);
+    expect(last?.event.statusUpdate?.status).toMatchObject({
+      state: "TASK_STATE_FAILED",
+      message: { parts: [{ text: "The agent did not finish in time." }] },
+    });
+  });
+
+  it("but not while the task waits for someone else (§7.6.1)", async () => {
+    const clock = fakeClock();
+    const { opened, open } = gate();
+    const { stream } = harness(
+      async function* (turn) {
+        yield turn.authRequired("Log in there");
+        await opened;
+        yield turn.working("thanks");
+      },
+      { clock, behaviour: { idleTimeout: 10_000, turnTimeout: false } },
+    );
+    const reading = await stream("Go");
+    await reading.next();
+    await reading.next();
+    clock.advance(3_600_000);
+    open();
+    expect((await reading.all()).map(({ event }) => gist(event))).toEqual(["working", "completed"]);
+  });
+});
+
+describe("a slow store makes a fast agent wait, and nobody else (D3)", () => {
+  it("bounds what waits for its commit; flush is the barrier", async () => {
+    const { opened, open } = gate();
+    const inner = memoryStore();
+    let held = false;
+    let largest = 0;
+    const store: Store = new Proxy(inner, {
+      get(target, name: keyof Store) {
+        if (name === "watch") return undefined;
+        if (name !== "append") return (target[name] as (...args: never[]) => unknown).bind(target);
+        return async (items: Parameters<Store["append"]>[0]) => {
+          for (const item of items) if ("records" in item) largest = Math.max(largest, item.records.length);
+          if (held) await opened;
+          return inner.append(items);
+        };
+      },
+    });
+    let yielded = 0;
+    let flushed = false;
+    const { stream } = harness(
+      async function* (turn) {
+        yield { kind: "artifact", artifact: { artifactId: "a", parts: [{ text: "0" }] } };
+        await turn.flush();
+        held = true;
+        for (yielded = 1; yielded < 1_000; yielded += 1) yield turn.append("a", [{ text: "x" }]);
+        await turn.flush();
+        flushed = true;
+      },
+      { store, limits: { pendingEvents: 50 } },
+    );
+    const reading = await stream("Go");
+    await reading.next();
+    await eventually(() => yielded >= 50);
+    expect(yielded).toBeLessThanOrEqual(51);
+    expect(flushed).toBe(false);
+    open();
+    expect(await reading.all()).toHaveLength(1_001);
+    expect(flushed).toBe(true);
+    expect(largest).toBeLessThanOrEqual(51);
+  });
+});
+
+describe("a store that fails", () => {
+  function failing() {
+    const inner = memoryStore();
+    const state = { broken: false };
+    const store: Store = new Proxy(inner, {
+      get(target, name: keyof Store) {
+        if (name === "watch") return undefined;
+        const method = (target[name] as (...args: never[]) => Promise<unknown>).bind(target);
+        const full = new A2AError("Unavailable", undefined, { cause: new Error("disk full at /var/db") });
+        return (...args: never[]) => (state.broken && name !== "close" ? Promise.reject(full) : method(...args));
+      },
+    });
+    return { store, state };
+  }
+
+  it("answers every caller with a clear error, and serves again once it is back", async () => {
+    const { store, state } = failing();
+    const clock = fakeClock();
+    const { send, get, service, stream } = harness(
+      async function* (turn) {
+        yield turn.artifact({ parts: [{ text: "kept" }] });
+      },
+      { store, clock },
+    );
+    const before = await send("Go");
+    state.broken = true;
+    for (const attempt of [send("Go"), get(before.id), stream("Go"), service.call("ListTasks", {}, callContext())]) {
+      await expect(attempt).rejects.toMatchObject({ code: "Unavailable" });
+    }
+    state.broken = false;
+    expect((await send("Go")).status.state).toBe("TASK_STATE_COMPLETED");
+    expect((await service.call("ListTasks", {}, callContext())).value.totalSize).toBe(2);
+  });
+
+  it("surfaces at the agent's next yield; those who wait hear at once, and the task ends in the right state later", async () => {
+    const { store, state } = failing();
+    const clock = fakeClock();
+    const { opened, open } = gate();
+    let thrown: unknown;
+    const { stream, get, service } = harness(
+      async function* (turn) {
+        yield turn.working();
+        await opened;
+        try {
+          for (;;) {
+            yield turn.working("more");
+            await turn.flush().catch(() => {});
+          }
+        } catch (error) {
+          thrown = error;
+          throw error;
+        }
+      },
+      { store, clock },
+    );
+    const reading = await stream("Go");
+    const id = (await reading.next())?.event.task?.id ?? "";
+    const rest = reading.all();
+    state.broken = true;
+    open();
+    await expect(rest).rejects.toMatchObject({ code: "Unavailable" });
+    await eventually(() => thrown !== undefined);
+    expect(thrown).toMatchObject({ code: "Unavailable" });
+    state.broken = false;
+    await eventually(async () => {
+      clock.advance(5_000);
+      return (await get(id)).status.state === "TASK_STATE_FAILED";
+    });
+    const { value } = await service.call(
+      "SendMessage",
+      { message: messageOf("again"), configuration: { returnImmediately: true } },
+      callContext(),
+    );
+    expect(value.task?.id).toEqual(expect.any(String));
+  });
+});
+
+describe("retention", () => {
+  it("forgets terminal tasks after their time, compacts their logs before that, and leaves the others alone", async () => {
+    const clock = fakeClock();
+    const { send, get, subscribe } = harness(
+      async function* (turn) {
+        if (turn.text === "wait") yield turn.inputRequired("?");
+        else {
+          yield { kind: "artifact", artifact: { artifactId: "a", parts: [{ text: "0" }] } };
+          yield turn.append("a", [{ text: "1" }], { last: true });
+        }
+      },
+      { clock, retention: { terminal: 100_000, replay: 10_000, interval: 1_000 } },
+    );
+    const done = await send("Go");
+    const waiting = await send("wait");
+    expect(await (await subscribe(done.id, { after: 1 })).all()).toHaveLength(3);
+    await eventually(async () => {
+      clock.advance(1_000);
+      const [first] = await (await subscribe(done.id, { after: 1 })).all();
+      return first?.event.task !== undefined;
+    });
+    expect(await get(done.id)).toEqual(done);
+    await eventually(async () => {
+      clock.advance(10_000);
+      return (await get(done.id).catch((error: A2AError) => error.code)) === "TaskNotFound";
+    });
+    expect((await get(waiting.id)).status.state).toBe("TASK_STATE_INPUT_REQUIRED");
+  });
+});

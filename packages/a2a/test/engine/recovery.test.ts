@@ -1,0 +1,308 @@
+import { describe, expect, it, onTestFinished } from "vitest";
+import { defineAgent } from "../../src/agent/index.ts";
+import { callContext, fakeClock, inProcess, type InProcessOptions } from "../../src/testing/index.ts";
+import { memoryStore, type Store } from "../../src/store/index.ts";
+import { eventually, gate, gist, harness, messageOf, Reading, type OnMessage } from "./support.ts";
+
+/**
+ * Two engines on one store. The first one is "killed": its store is cut off, so that nothing it still does is kept, as
+ * after SIGKILL. (The crash tests kill real processes.)
+ */
+function twoNodes(onMessage: OnMessage, options: InProcessOptions & { resumable?: boolean } = {}) {
+  const { resumable = false, ...rest } = options;
+  const shared = memoryStore();
+  const clock = fakeClock();
+  const definition = { name: "test", description: "a test", version: "1", skills: [], resumable, onMessage };
+  let alive = true;
+  const cut: Store = {
+    ...bound(shared),
+    append: (items) => (alive ? shared.append(items) : new Promise(() => {})),
+  };
+  const node = (store: Store) => {
+    const made = inProcess(defineAgent(definition), { clock, store, lease: { ttl: 3_000, maxAttempts: 3 }, ...rest });
+    onTestFinished(() => void made.engine.close());
+    return made;
+  };
+  return {
+    clock,
+    shared,
+    first: node(cut),
+    kill: () => (alive = false),
+    /** The successor, once the leases of the dead one have run out. */
+    takeOver() {
+      const second = node(shared);
+      clock.advance(10_000);
+      return second;
+    },
+    successor: () => node(shared),
+  };
+}
+
+function bound(store: Store): Store {
+  return {
+    append: (items) => store.append(items),
+    head: (scope, id) => store.head(scope, id),
+    load: (scope, id, options) => store.load(scope, id, options),
+    read: (scope, id, options) => store.read(scope, id, options),
+    list: (scope, query) => store.list(scope, query),
+    once: (owner, key, now) => store.once(owner, key, now),
+    conversation: (context, limit) => store.conversation(context, limit),
+    claimable: (now, limit) => store.claimable(now, limit),
+    sweep: (options) => store.sweep(options),
+    close: () => store.close(),
+  };
+}
+
+async function begin({ first }: { first: ReturnType<typeof inProcess> }, text = "Go") {
+  const { batches } = await first.service.stream("SendStreamingMessage", { message: messageOf(text) }, callContext());
+  const reading = new Reading(batches);
+  const id = (await reading.next())?.event.task?.id ?? "";
+  return { id, reading };
+}
+
+describe("a run that is lost (D6)", () => {
+  it("fails, and says why, when its agent cannot resume: nothing stays WORKING for ever", async () => {
+    const { opened } = gate();
+    const nodes = twoNodes(async function* (turn) {
+      yield turn.artifact({ parts: [{ text: "half" }] });
+      await opened;
+    });
+    const { id, reading } = await begin(nodes);
+    await reading.next();
+    nodes.kill();
+    const { service } = nodes.takeOver();
+    const get = async () => (await service.call("GetTask", { id }, callContext())).value;
+    await eventually(async () => (await get()).status.state !== "TASK_STATE_WORKING");
+    const task = await get();
+    expect(task.status.state).toBe("TASK_STATE_FAILED");
+    expect(task.status.message?.parts[0]?.text).toContain("interrupted");
+    expect(task.artifacts).toHaveLength(1);
+  });
+
+  it("is resumed after its last checkpoint; what is stored is not said twice, and the task is that of an undisturbed run", async () => {
+    const attempts: unknown[] = [];
+    const { opened, open } = gate();
+    const agent = (stopAt: number): OnMessage =>
+      async function* (turn) {
+        attempts.push([turn.attempt, turn.checkpoint]);
+        const from = (turn.checkpoint as number | undefined) ?? 0;
+        if (from === 0) yield { kind: "artifact", artifact: { artifactId: "a", parts: [{ text: "start" }] } };
+        for (let n = from + 1; n <= 9; n += 1) {
+          yield turn.working(`step ${n}`, { keep: true });
+          const chunk = turn.append("a", [{ text: String(n) }], { last: n === 9 });
+          // Every third step is a checkpoint, stored together with what it covers.
+          yield n % 3 === 0 ? [chunk, turn.saveCheckpoint(n)] : chunk;
+          if (n === stopAt && turn.attempt === 1) await opened;
+        }
+      };
+    const undisturbed = await harness(agent(0), { ids: counted() }).send("Go", { message: { messageId: "m" } });
+    attempts.length = 0;
+    for (const stopAt of [1, 2, 3, 4, 5, 8]) {
+      const nodes = twoNodes(agent(stopAt), { resumable: true, ids: counted() });
+      const { id, reading } = await begin(nodes);
+      await reading.until((event) => event.artifactUpdate?.artifact.parts[0]?.text === String(stopAt));
+      nodes.kill();
+      const { service } = nodes.takeOver();
+      const get = async () => (await service.call("GetTask", { id }, callContext())).value;
+      await eventually(async () => (await get()).status.state === "TASK_STATE_COMPLETED");
+      const task = await get();
+      expect(task.artifacts).toEqual(undisturbed.artifacts);
+      const said = (history: typeof task.history) => history?.slice(1).map(({ parts }) => parts[0]?.text);
+      expect(said(task.history)).toEqual(said(undisturbed.history));
+      const page = await nodes.shared.read({ agent: "agent" }, id, { after: 0, limit: 100 });
+      expect(page?.records).toHaveLength(1 + 1 + 18 + 1);
+    }
+    expect(attempts.slice(0, 2)).toEqual([
+      [1, undefined],
+      [2, undefined],
+    ]);
+    expect(attempts.at(-1)).toEqual([2, 6]);
+    open();
+  });
+
+  it("keeps what is new when the resumed agent does something else than before", async () => {
+    const { opened } = gate();
+    const nodes = twoNodes(
+      async function* (turn) {
+        yield turn.working("the same");
+        yield turn.artifact({ artifactId: `try-${turn.attempt}`, parts: [{ text: "different" }] });
+        if (turn.attempt === 1) await opened;
+      },
+      { resumable: true },
+    );
+    const { id, reading } = await begin(nodes);
+    await reading.until((event) => event.artifactUpdate !== undefined);
+    nodes.kill();
+    const { service } = nodes.takeOver();
+    const get = async () => (await service.call("GetTask", { id }, callContext())).value;
+    await eventually(async () => (await get()).status.state === "TASK_STATE_COMPLETED");
+    expect((await get()).artifacts?.map(({ artifactId }) => artifactId)).toEqual(["try-1", "try-2"]);
+  });
+
+  it("is given up after so many attempts", async () => {
+    const nodes = twoNodes(() => new Promise(() => {}), { resumable: true, card: {} });
+    const { shared, clock } = nodes;
+    const { service } = nodes.first;
+    const reply = service.call(
+      "SendMessage",
+      { message: messageOf("Go"), configuration: { returnImmediately: true } },
+      callContext(),
+    );
+    await eventually(async () => {
+      clock.advance(600);
+      return (await shared.claimable(Number.MAX_SAFE_INTEGER, 1)).length === 1;
+    });
+    const id = (await reply).value.task?.id ?? "";
+    nodes.kill();
+    // Each successor dies as well, as if the task itself killed it: its heartbeat stops, its lease runs out.
+    for (let attempt = 2; attempt <= 3; attempt += 1) {
+      const head = (await shared.claimable(Number.MAX_SAFE_INTEGER, 1))[0];
+      const run = { turn: 1, attempt, input: 1 };
+      const effects = [
+        { effect: "lease", op: "revoke" },
+        { effect: "run", run },
+      ] as const;
+      await shared.append([{ task: head?.task ?? { agent: "", owner: "", taskId: "" }, records: [], effects }]);
+    }
+    const last = nodes.takeOver();
+    const get = async () => (await last.service.call("GetTask", { id }, callContext())).value;
+    await eventually(async () => (await get()).status.state === "TASK_STATE_FAILED");
+    expect((await get()).status.message?.parts[0]?.text).toContain("too often");
+  });
+
+  it("loses its fence: a node that was only thought dead can write no more", async () => {
+    const { opened, open } = gate();
+    let wrote = 0;
+    const nodes = twoNodes(
+      async function* (turn) {
+        yield { kind: "artifact", artifact: { artifactId: "a", parts: [{ text: "0" }] } };
+        if (turn.attempt === 1) {
+          await opened;
+          for (wrote = 1; wrote < 5; wrote += 1) yield turn.append("a", [{ text: "of the old node" }]);
+          await turn.flush();
+        }
+      },
+      { resumable: true },
+    );
+    const { id, reading } = await begin(nodes);
+    // The old node goes on, but its clock does not tick for it: a long pause of the process.
+    const { clock, shared } = nodes;
+    const second = nodes.successor();
+    const head = await shared.head({ agent: "agent" }, id);
+    const now = clock.now();
+    await shared.append([
+      {
+        task: head?.task ?? { agent: "", owner: "", taskId: "" },
+        records: [],
+        effects: [
+          { effect: "lease", op: "revoke" },
+          { effect: "lease", op: "acquire", holder: "another", now, until: now + 1 },
+          { effect: "run", run: { turn: 1, attempt: 1, input: 1 } },
+        ],
+      },
+    ]);
+    open();
+    clock.advance(5_000);
+    const get = async () => (await second.service.call("GetTask", { id }, callContext())).value;
+    await eventually(async () => (await get()).status.state === "TASK_STATE_COMPLETED");
+    expect((await get()).artifacts?.[0]?.parts).toEqual([{ text: "0" }]);
+    await reading.leave();
+  });
+
+  it("takes its waiting messages along: they get their turns on the other node", async () => {
+    const { opened } = gate();
+    const turns: string[] = [];
+    const nodes = twoNodes(
+      async function* (turn) {
+        turns.push(`${turn.text} ${turn.attempt}`);
+        yield turn.working(turn.text);
+        if (turn.attempt === 1 && turn.number === 1) await opened;
+      },
+      { resumable: true },
+    );
+    const { id } = await begin(nodes, "one");
+    const follow = { message: messageOf("two", { taskId: id }), configuration: { returnImmediately: true } };
+    await nodes.first.service.call("SendMessage", follow, callContext());
+    nodes.kill();
+    const { service } = nodes.takeOver();
+    const get = async () => (await service.call("GetTask", { id }, callContext())).value;
+    await eventually(async () => (await get()).status.state === "TASK_STATE_COMPLETED");
+    expect(turns).toEqual(["one 1", "one 2", "two 1"]);
+  });
+
+  it("is followed by readers on any node, before and after it moves (D4)", async () => {
+    const { opened } = gate();
+    const nodes = twoNodes(
+      async function* (turn) {
+        yield turn.working("first node");
+        if (turn.attempt === 1) await opened;
+        yield turn.working("second node");
+      },
+      { resumable: true },
+    );
+    const { id } = await begin(nodes);
+    const second = nodes.successor();
+    const { batches } = await second.service.stream("SubscribeToTask", { id }, callContext({ after: 1 }));
+    const reading = new Reading(batches);
+    expect(gist((await reading.next())?.event ?? { message: messageOf("") })).toBe("working");
+    nodes.kill();
+    const rest = reading.all();
+    await eventually(async () => {
+      nodes.clock.advance(1_000);
+      return (await nodes.shared.head({ agent: "agent" }, id))?.state === "TASK_STATE_COMPLETED";
+    });
+    nodes.clock.advance(2_000);
+    expect((await rest).map(({ event }) => gist(event))).toEqual(["working", "completed"]);
+  });
+});
+
+describe("a server that is closed", () => {
+  it("lets turns end within its grace, and takes nothing new", async () => {
+    const { opened, open } = gate();
+    const { stream, engine, send } = harness(async function* (turn) {
+      yield turn.working();
+      await opened;
+      yield turn.artifact({ parts: [{ text: "in time" }] });
+    });
+    const reading = await stream("Go");
+    await reading.next();
+    const closed = engine.close({ grace: 60_000 });
+    await expect(send("more")).rejects.toMatchObject({ code: "Unavailable" });
+    open();
+    expect((await reading.all()).map(({ event }) => gist(event)).at(-1)).toBe("completed");
+    await closed;
+  });
+
+  it("hands a resumable task to its successor at once, and fails any other with the reason", async () => {
+    for (const resumable of [true, false]) {
+      const shared = memoryStore();
+      let attempts = 0;
+      const onMessage: OnMessage = async function* (turn) {
+        attempts += 1;
+        yield turn.working();
+        if (turn.attempt === 1) await new Promise((resolve) => turn.signal.addEventListener("abort", resolve));
+        yield turn.artifact({ parts: [{ text: "from the successor" }] });
+      };
+      const before = harness(onMessage, { store: shared, behaviour: { resumable } });
+      const reading = await before.stream("Go");
+      const id = (await reading.next())?.event.task?.id ?? "";
+      await reading.next();
+      const rest = reading.all().catch((error: unknown) => error);
+      await before.engine.close({ grace: 1 });
+      const after = harness(onMessage, { store: shared, behaviour: { resumable } });
+      await eventually(async () => (await after.get(id)).status.state !== "TASK_STATE_WORKING");
+      const task = await after.get(id);
+      expect(task.status.state).toBe(resumable ? "TASK_STATE_COMPLETED" : "TASK_STATE_FAILED");
+      expect(attempts).toBe(resumable ? 2 : 1);
+      // The stream of a task that goes on elsewhere breaks off, so that its client comes back; the other one ends.
+      if (resumable) expect(await rest).toMatchObject({ code: "Unavailable" });
+      else expect(((await rest) as { event: object }[]).length).toBeGreaterThan(0);
+    }
+  });
+});
+
+/** Identifiers that two engines make alike. */
+function counted(): { next(): string } {
+  let n = 0;
+  return { next: () => `id-${(n += 1)}` };
+}
