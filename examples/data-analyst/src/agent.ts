@@ -58,4 +58,6 @@ export function createDataAnalyst({ fetch = guardedFetch({}, nodeDialer()) }: Da
   });
 }
 
-export default createDataAnalyst();
+const dataAnalyst: Agent = createDataAnalyst();
+
+export default dataAnalyst;

@@ -1,4 +1,4 @@
-import { toBase64, type AgentEvent, type Part, type Turn } from "@parley/a2a";
+import { isUrlPart, toBase64, type AgentEvent, type JsonValue, type Part, type Turn } from "@parley/a2a";
 import type { GuardedFetch } from "@parley/a2a/net";
 import { collect, type Numbers } from "./chart/collect.ts";
 import { renderSvg } from "./chart/render.ts";
@@ -7,7 +7,7 @@ import { specOf } from "./chart/spec.ts";
 import {
   checkpointOf,
   pendingOf,
-  pendingPart,
+  pendingMetadata,
   recall,
   rememberedTable,
   rememberTable,
@@ -20,7 +20,7 @@ import type { Steps } from "./conversation/steps.ts";
 import { readRows, type Table } from "./csv/table.ts";
 import { profileTable, type Profile } from "./profile/profile.ts";
 import { headline, profileData, profileText } from "./profile/report.ts";
-import { askAgain, askText, readAnswer } from "./question/ask.ts";
+import { askText, readAnswer } from "./question/ask.ts";
 import { findColumns } from "./question/columns.ts";
 import type { Answers, Ask, Plan } from "./question/plan.ts";
 import { parseQuestion, type ChartRequest, type Request } from "./question/request.ts";
@@ -57,7 +57,7 @@ interface Assignment {
   readonly table?: TableRef;
   /** Whether the message itself brought the table. */
   readonly fresh: boolean;
-  /** The last answer was none; this is asked again. */
+  /** What the message should have answered, and did not: asked again. */
   readonly again?: Ask;
 }
 
@@ -99,29 +99,30 @@ export class Analyst {
       return { question, answers: {}, table: { messageId: message.messageId, part, sha256: "" }, fresh: true };
     }
     const known = checkpointOf(this.#turn).table ?? pending?.table ?? rememberedTable(this.#turn);
-    const table = known === undefined ? {} : { table: known };
-    if (pending === undefined) return { question: said, answers: {}, ...table, fresh: false };
+    const place = { ...(known === undefined ? {} : { table: known }), fresh: false };
+    const anew = { question: said, answers: {}, ...place };
+    if (pending === undefined || (request.kind === "help" && said !== "")) return anew;
     const { ask, answers, question } = pending;
-    if (ask.key === "table") return { question, answers, ...table, fresh: false };
+    if (ask.key === "table") return { question, answers, ...place };
     const answer = readAnswer(said, ask);
-    if (ask.key === "question") return { question: answer?.[0] ?? said, answers: {}, ...table, fresh: false };
-    if (answer !== undefined) return { question, answers: { ...answers, [ask.key]: answer }, ...table, fresh: false };
-    if (isClear(request)) return { question: said, answers: {}, ...table, fresh: false };
-    return { question, answers, ...table, fresh: false, again: askAgain(ask) };
+    if (ask.key === "question") return { ...anew, question: answer?.[0] ?? said };
+    if (answer !== undefined) return { question, answers: { ...answers, [ask.key]: answer }, ...place };
+    return isClear(request) ? anew : { question, answers, ...place, again: ask };
   }
 
   async *#answer(assignment: Assignment): Steps {
     const turn = this.#turn;
     const { question, answers, fresh, again } = assignment;
     const request = parseQuestion(question);
-    if (again !== undefined) return yield [this.#ask(question, answers, again, assignment.table)];
+    if (again !== undefined)
+      return yield [this.#ask(question, answers, again, assignment.table, "That is none of these. ")];
     if (request.kind === "help" && !fresh) return yield [turn.reply(helpText)];
     if (assignment.table === undefined) {
       if (!isClear(request)) return yield [turn.reply(`${sendTable}\n\n${helpText}`)];
       return yield [this.#ask(question, answers, { key: "table", prompt: sendTable, choices: [] }, undefined)];
     }
 
-    const table = await this.#open(assignment.table);
+    const table = yield* this.#open(assignment.table);
     if (fresh && this.#table !== undefined) rememberTable(turn, this.#table);
     yield [turn.working(`${fresh ? "Reading" : "Looking at"} ${table.name}.`)];
     if (request.kind === "rows") return yield* this.#rows(table, request.count);
@@ -149,10 +150,11 @@ export class Analyst {
   }
 
   /** Finds the table again and makes sure that it is the same that this work began with. */
-  async #open(reference: TableRef): Promise<Table> {
+  async *#open(reference: TableRef): AsyncGenerator<readonly AgentEvent[], Table, void> {
     const part = await recall(this.#turn, reference);
     if (part === undefined)
       throw new Refusal("rejected", "I no longer have the table of this conversation. Please send it again.");
+    if (isUrlPart(part)) yield [this.#turn.working("Fetching the file.")];
     const table = await loadTable(part, this.#fetch, this.#turn.signal);
     const begun = checkpointOf(this.#turn).table?.sha256;
     if (begun !== undefined && begun !== table.sha256) {
@@ -164,14 +166,12 @@ export class Analyst {
 
   async *#profile(profile: Profile): Steps {
     const artifactId = `profile-${this.#turn.number}`;
-    const texts = profileText(profile).map((text): Part => ({ text, mediaType: this.#outputs.text }));
+    const texts = profileText(profile).map((text) => this.#text(text, "profile"));
     const [first, ...others] = texts;
     if (first === undefined) return;
     const name = `Profile of ${profile.table}`;
     yield [{ kind: "artifact", artifact: { artifactId, name, parts: [first] } }];
-    const data: readonly Part[] = this.#outputs.json
-      ? [{ data: profileData(profile), mediaType: "application/json" }]
-      : [];
+    const data: readonly Part[] = this.#outputs.json ? [dataPart(profileData(profile), "profile")] : [];
     for (const [index, part] of others.entries()) {
       const last = index === others.length - 1;
       yield [this.#turn.append(artifactId, last ? [part, ...data] : [part], { last })];
@@ -193,9 +193,8 @@ export class Analyst {
       const svg = await renderSvg(specOf(numbers, `${table.name}, ${countOf(rowsUsed, "row")}`));
       parts.push({ raw: toBase64(new TextEncoder().encode(svg)), mediaType: "image/svg+xml", filename: "chart.svg" });
     }
-    if (this.#outputs.json) parts.push({ data: chartData(table.name, numbers), mediaType: "application/json" });
-    if (!this.#outputs.svg || parts.length === 0)
-      parts.push({ text: chartTable(numbers), mediaType: this.#outputs.text });
+    if (this.#outputs.json) parts.push(dataPart(chartData(table.name, numbers), "chart"));
+    if (!this.#outputs.svg || parts.length === 0) parts.push(this.#text(chartTable(numbers), "chart"));
     return parts;
   }
 
@@ -205,12 +204,17 @@ export class Analyst {
       rows.push(...batch.rows.slice(0, count - rows.length));
       if (rows.length >= count) break;
     }
-    const text: Part = { text: markdownTable(table.columns, rows), mediaType: this.#outputs.text };
-    const data: Part = { data: { table: table.name, columns: table.columns, rows }, mediaType: "application/json" };
+    const text = this.#text(markdownTable(table.columns, rows), "rows");
+    const data = dataPart({ table: table.name, columns: table.columns, rows }, "rows");
     const name = `First rows of ${table.name}`;
     const parts = this.#outputs.json ? [text, data] : [text];
     const artifact = this.#turn.artifact({ artifactId: `rows-${this.#turn.number}`, name, parts });
     yield [artifact, this.#finish(`The first ${countOf(rows.length, "row")} of ${table.name}.`)];
+  }
+
+  #text(text: string, name: string): Part {
+    const mediaType = this.#outputs.text;
+    return { text, mediaType, filename: `${name}.${mediaType === "text/markdown" ? "md" : "txt"}` };
   }
 
   /** Passes on what a reader of rows finds, with a word of progress now and then. */
@@ -236,10 +240,15 @@ export class Analyst {
     return this.#turn.working(text, { keep: true });
   }
 
-  #ask(question: string, answers: Answers, ask: Ask, table: TableRef | undefined): AgentEvent {
+  #ask(question: string, answers: Answers, ask: Ask, table: TableRef | undefined, before = ""): AgentEvent {
     const pending: Pending = { question, answers, ask, ...(table === undefined ? {} : { table }) };
-    return this.#turn.inputRequired([{ text: askText(ask) }, pendingPart(pending)]);
+    const message = { parts: [{ text: `${before}${askText(ask)}` }], metadata: pendingMetadata(pending) };
+    return { kind: "status", state: "TASK_STATE_INPUT_REQUIRED", message };
   }
+}
+
+function dataPart(data: JsonValue, name: string): Part {
+  return { data, mediaType: "application/json", filename: `${name}.json` };
 }
 
 /** Whether the words alone show that something is asked for. */

@@ -19,11 +19,6 @@ export function countOf(count: number, noun: string): string {
   return `${formatNumber(count)} ${noun}${count === 1 ? "" : "s"}`;
 }
 
-/** `a, b or c`. */
-export function listOf(items: readonly string[], last: "and" | "or"): string {
-  return items.length < 2 ? items.join("") : `${items.slice(0, -1).join(", ")} ${last} ${items.at(-1) ?? ""}`;
-}
-
 /** Text from a table inside Markdown: on one line, of bearable length, and never markup. */
 export function cell(text: string, limit = 60): string {
   const line = text.replaceAll(/\s+/g, " ").trim();

@@ -1,4 +1,4 @@
-import { isDataPart, type JsonObject, type JsonValue, type Message, type Part, type Turn } from "@parley/a2a";
+import type { JsonObject, JsonValue, Message, Part, Turn } from "@parley/a2a";
 import type { Answers, Ask } from "../question/plan.ts";
 
 /**
@@ -22,6 +22,8 @@ export interface Pending {
   readonly ask: Ask;
   readonly table?: TableRef;
 }
+
+const pendingKey = "pending";
 
 /** Where a resumed run goes on from: so many steps were stored, of work on this table. */
 export interface Checkpoint {
@@ -49,12 +51,12 @@ export function pendingOf({ task, message }: Turn): Pending | undefined {
   const place = history.findIndex(({ messageId, role }) => role === "ROLE_USER" && messageId === message.messageId);
   const before = place === -1 ? history : history.slice(0, place);
   const said = before.findLast(({ role }) => role === "ROLE_AGENT");
-  const value = said?.parts.find(isDataPart)?.data;
-  return isObject(value) && "ask" in value ? (value as unknown as Pending) : undefined;
+  return said?.metadata?.[pendingKey] as unknown as Pending | undefined;
 }
 
-export function pendingPart(pending: Pending): Part {
-  return { data: pending as unknown as JsonValue, mediaType: "application/json" };
+/** For programs, too: what is asked and what can be answered. */
+export function pendingMetadata(pending: Pending): JsonObject {
+  return { [pendingKey]: pending as unknown as JsonValue };
 }
 
 /** The part that a reference names, while the conversation still has its message. */
@@ -62,8 +64,4 @@ export async function recall(turn: Turn, { messageId, part }: TableRef): Promise
   const mine = (message: Message): boolean => message.role === "ROLE_USER" && message.messageId === messageId;
   const message = mine(turn.message) ? turn.message : (await turn.context.messages()).findLast(mine);
   return message?.parts[part];
-}
-
-function isObject(value: JsonValue | undefined): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,3 +1,4 @@
+import type { Options } from "csv-parse";
 import { parse } from "csv-parse/sync";
 import { notCsv } from "../refusal.ts";
 import { isMissing, readDate, readNumber } from "./values.ts";
@@ -17,17 +18,20 @@ export interface Dialect {
 
 const delimiters = [",", ";", "\t", "|"] as const;
 const sampleRows = 200;
+const maxTitles = 10;
 const maxColumns = 1000;
 /** A file of which more rows than this have the wrong number of fields is no table. */
 export const raggedLimit = 0.2;
 
 /** Options of the parser that do not depend on the file: small damage is repaired, and counted by who reads the rows. */
-export const parserOptions = {
+export const parserOptions: Readonly<
+  Pick<Options, "relax_column_count" | "relax_quotes" | "skip_empty_lines" | "max_record_size">
+> = {
   relax_column_count: true,
   relax_quotes: true,
   skip_empty_lines: true,
   max_record_size: 1024 * 1024,
-} as const;
+};
 
 /**
  * Finds out how a table is written from its beginning.
@@ -37,25 +41,18 @@ export const parserOptions = {
 export function dialectOf(head: string, whole: boolean): Dialect {
   const attempts = delimiters.map((delimiter) => attempt(head, whole, delimiter));
   const best = attempts.reduce((left, right) => (better(right, left) ? right : left));
-  const { delimiter, rows, width } = best;
+  const { delimiter, skip, rows, width } = best;
   if (rows.length === 0) throw notCsv("The file has no rows.");
   if (width > maxColumns)
     throw notCsv(`A table of ${width} columns is more than I can take in; ${maxColumns} is my limit.`, "");
   const decimalComma = delimiter === ";";
-  if (width === 1) refuseProse(rows, decimalComma);
-  else if (best.share < 1 - raggedLimit) {
+  if (best.share < 1 - raggedLimit) {
     throw notCsv(
       "The rows of this file do not have the same number of fields, whatever separator I try, so it is no table.",
     );
   }
-  const skip =
-    width === 1
-      ? 0
-      : Math.max(
-          0,
-          rows.slice(0, 10).findIndex((row) => filled(row) > 1),
-        );
-  const [first = [], ...rest] = rows.slice(skip);
+  if (width === 1) refuseProse(rows, decimalComma);
+  const [first = [], ...rest] = rows;
   const header = hasHeader(first, rest, decimalComma);
   if (header && rest.length === 0) throw notCsv("The file has a row of column names and no rows below it.");
   const names = Array.from({ length: Math.max(width, first.length) }, (_, index) =>
@@ -66,6 +63,8 @@ export function dialectOf(head: string, whole: boolean): Dialect {
 
 interface Attempt {
   readonly delimiter: Dialect["delimiter"];
+  /** Titles above the table. */
+  readonly skip: number;
   readonly rows: readonly (readonly string[])[];
   /** The most frequent number of fields. */
   readonly width: number;
@@ -74,21 +73,26 @@ interface Attempt {
 }
 
 function attempt(head: string, whole: boolean, delimiter: Dialect["delimiter"]): Attempt {
-  const rows: string[][] = [];
+  const sample: string[][] = [];
   const text = whole ? head : head.slice(0, Math.max(head.lastIndexOf("\n"), 0) || head.length);
   try {
     const keep = (row: string[]): null => {
-      rows.push(row);
+      sample.push(row);
       return null;
     };
     parse(text, { ...parserOptions, delimiter, to: sampleRows, on_record: keep });
   } catch {
     // A quoted field may be cut by the end of the sample; if it is really open, reading the rows will say so.
   }
+  const skip = Math.max(
+    0,
+    sample.slice(0, maxTitles + 1).findIndex((row) => filled(row) > 1),
+  );
+  const rows = sample.slice(skip);
   const counts = new Map<number, number>();
   for (const row of rows) counts.set(row.length, (counts.get(row.length) ?? 0) + 1);
   const [width, count] = [...counts].reduce((left, right) => (right[1] > left[1] ? right : left), [0, 0]);
-  return { delimiter, rows, width, share: rows.length === 0 ? 0 : count / rows.length };
+  return { delimiter, skip, rows, width, share: rows.length === 0 ? 0 : count / rows.length };
 }
 
 function better(left: Attempt, right: Attempt): boolean {

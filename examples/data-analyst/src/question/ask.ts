@@ -1,4 +1,3 @@
-import { listOf } from "../words.ts";
 import { findColumns } from "./columns.ts";
 import type { Ask } from "./plan.ts";
 
@@ -60,13 +59,4 @@ function named(words: string, names: readonly string[]): readonly number[] {
     names.map((name, index) => ({ name, index })),
   );
   return found.map(({ index }) => index);
-}
-
-/** For an answer that is none of the choices. */
-export function askAgain(ask: Ask): Ask {
-  const choices = listOf(
-    ask.choices.slice(0, 3).map(({ label }) => `“${label}”`),
-    "or",
-  );
-  return choices === "" ? ask : { ...ask, prompt: `That is none of these; ${choices}, for example. ${ask.prompt}` };
 }

@@ -79,7 +79,7 @@ const tops = /\b(top|highest|largest|first|bottom|lowest|smallest|last) (\d{1,4}
 export function parseQuestion(text: string): Request {
   const question = text
     .toLowerCase()
-    .replaceAll(/["“”`´]/g, "")
+    .replaceAll(/["“”`´]|,? please\b/g, "")
     .replaceAll(/\s+/g, " ")
     .trim()
     .replace(/[.!?\s]+$/, "");

@@ -1,0 +1,49 @@
+import { relative } from "node:path";
+import { fileURLToPath } from "node:url";
+import { silentLogger, type Logger } from "@parley/a2a";
+import { serve } from "@parley/node";
+import agent from "./agent.ts";
+
+// Serves the data analyst on PORT (default 4000), with its tasks in .parley/ below the working directory.
+
+function report(label: string): Logger["warn"] {
+  return (message, { cause } = {}) => {
+    const why = cause === undefined ? "" : `: ${cause instanceof Error ? cause.message : String(cause)}`;
+    process.stderr.write(`${label} ${message}${why}\n`);
+  };
+}
+
+/** A path in this repository, as it is written from where the user stands. */
+function local(path: string): string {
+  return relative(process.cwd(), fileURLToPath(new URL(`../../../${path}`, import.meta.url)));
+}
+
+function portOf(text: string): number {
+  const port = Number(text);
+  if (/^\d{1,5}$/.test(text) && port <= 65_535) return port;
+  process.stderr.write(`PORT must be a number from 0 to 65535, and is “${text}”\n`);
+  process.exit(2);
+}
+
+const port = portOf(process.env["PORT"] || "4000");
+try {
+  const logger = { ...silentLogger, warn: report("warn"), error: report("error") };
+  const { url } = await serve(agent, { port, logger });
+  const parley = `node ${local("packages/cli/dist/main.js")}`;
+  process.stdout.write(`Data analyst at ${url}
+
+Try next, in another terminal:
+
+  ${parley} send ${url} "chart average temp_max by month" --file ${local("node_modules/vega-datasets/data/weather.csv")} --out charts
+  ${parley} card ${url}
+  curl -s ${url}/message:send -H 'Content-Type: application/json' -d '{"message":{"messageId":"hello","role":"ROLE_USER","parts":[{"text":"help"}]}}'
+`);
+} catch (error) {
+  const taken = error instanceof Error && "code" in error && error.code === "EADDRINUSE";
+  process.stderr.write(
+    taken
+      ? `Port ${port} is taken. Choose another: PORT=${port + 1} npm start\n`
+      : `The server could not start: ${error instanceof Error ? error.message : String(error)}\n`,
+  );
+  process.exit(1);
+}
