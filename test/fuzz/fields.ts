@@ -117,11 +117,13 @@ function fieldsOf(declared: Node): ReadonlyMap<string, Field> {
 /** The request of each operation. */
 export const requests: ReadonlyMap<OperationName, Shape & { kind: "object" }> = new Map(
   ["UnaryOperations", "StreamOperations"].flatMap((table) => {
-    const { body } = declarationsIn("protocol/operations.ts").get(table)?.["body"] as { body: Node[] };
-    return body.map((row) => {
+    const declared = declarationsIn("protocol/operations.ts").get(table);
+    if (declared === undefined) throw new Error(`There is no table ${table}`);
+    return (declared["body"] as { body: Node[] }).body.map((row) => {
       const { members } = (row["typeAnnotation"] as { typeAnnotation: { members: Node[] } }).typeAnnotation;
       const request = members.find((member) => nameOf(member["key"]) === "request");
-      const type = (request?.["typeAnnotation"] as { typeAnnotation: Node }).typeAnnotation;
+      if (request === undefined) throw new Error(`${nameOf(row["key"])} has no request`);
+      const type = (request["typeAnnotation"] as { typeAnnotation: Node }).typeAnnotation;
       return [nameOf(row["key"]) as OperationName, shapeOf(type, "request") as Shape & { kind: "object" }] as const;
     });
   }),

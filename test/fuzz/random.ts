@@ -11,11 +11,11 @@ export function randomFrom(seed: number): Random {
   };
 }
 
-export function below(random: Random, limit: number): number {
+function below(random: Random, limit: number): number {
   return Math.floor(random() * limit);
 }
 
-export function pick<T>(random: Random, list: readonly T[]): T {
+function pick<T>(random: Random, list: readonly T[]): T {
   return list[below(random, list.length)] as T;
 }
 

@@ -80,9 +80,9 @@ export async function* streamText(
     while (!finished) {
       const token = tokens.next();
       if (writer.waits && (await passesFirst(token, options.maxDelay ?? defaultMaxDelay, clock))) yield* writer.flush();
-      const { done, value } = await token;
-      finished = done === true;
-      yield* finished ? writer.end() : writer.write(value as string);
+      const next = await token;
+      finished = next.done === true;
+      yield* next.done === true ? writer.end() : writer.write(next.value);
     }
   } finally {
     if (!finished) await tokens.return?.();

@@ -31,10 +31,9 @@ export interface Clock {
 export const systemClock: Clock = {
   now: () => Date.now(),
   after(ms, run) {
-    const timer: unknown = setTimeout(run, ms);
+    const timer = setTimeout(run, ms) as unknown as number | { unref?(): unknown };
     // Node's timers hold the process open unless told otherwise; other runtimes return a number.
-    if (typeof timer === "object" && timer !== null && "unref" in timer && typeof timer.unref === "function")
-      timer.unref();
+    if (typeof timer === "object") timer.unref?.();
     return () => clearTimeout(timer as number);
   },
 };

@@ -50,7 +50,7 @@ export class Runs {
   /** Ends turns that have gone on, or have been silent, for too long. */
   checkLimits(): void {
     const now = this.settings.clock.now();
-    for (const run of [...this.#running.values()]) {
+    for (const run of this.#running.values()) {
       const { idleTimeout = 5 * 60_000, turnTimeout = 60 * 60_000 } = run.hosted.agent;
       if (turnTimeout !== false && now - run.startedAt >= turnTimeout) {
         run.expire(safeSentences.late, `The turn went on for more than ${turnTimeout} ms`);

@@ -1,4 +1,10 @@
-import { ArtifactLedger, TaskFold, type LogEvent, type Task, type TaskArtifactUpdateEvent } from "../model/index.ts";
+import {
+  ArtifactLedger,
+  TaskFold,
+  type Task,
+  type TaskArtifactUpdateEvent,
+  type TaskStatusUpdateEvent,
+} from "../model/index.ts";
 import { elements, members, object } from "./slices.ts";
 import type { LoadOptions, Snapshot, TaskHead } from "./port.ts";
 
@@ -106,7 +112,7 @@ function joinArtifacts(head: TaskHead, updates: readonly string[]): readonly str
     const artifactId = JSON.parse(idText) as string;
     const append = update.get("append") === "true";
     const event = { append, artifact: { artifactId }, lastChunk: update.get("lastChunk") === "true" };
-    if (ledger.problem(event as TaskArtifactUpdateEvent) !== undefined) continue;
+    if (ledger.problem(event) !== undefined) continue;
     ledger.note(event);
     if ([...artifact.keys()].some((name) => !joinable.has(name))) return foldArtifacts(head, updates);
     const parts = (artifact.get("parts") ?? "[]").slice(1, -1);
@@ -125,13 +131,13 @@ function joinArtifacts(head: TaskHead, updates: readonly string[]): readonly str
 /** The same by way of parsing, for chunks that change more than parts. */
 function foldArtifacts(head: TaskHead, updates: readonly string[]): readonly string[] {
   const fold = new TaskFold({ id: head.task.taskId, status: { state: "TASK_STATE_WORKING" } });
-  for (const json of updates) fold.apply({ artifactUpdate: JSON.parse(json) } as LogEvent);
+  for (const json of updates) fold.apply({ artifactUpdate: JSON.parse(json) as TaskArtifactUpdateEvent });
   return (fold.snapshot().artifacts ?? []).map((artifact) => JSON.stringify(artifact));
 }
 
 function mergeMetadata({ base, metadata }: TaskPieces): string | undefined {
   const fold = new TaskFold(JSON.parse(base) as Task);
-  for (const json of metadata) fold.apply({ statusUpdate: JSON.parse(json) } as LogEvent);
+  for (const json of metadata) fold.apply({ statusUpdate: JSON.parse(json) as TaskStatusUpdateEvent });
   const merged = fold.snapshot({ history: 0 }).metadata;
   return merged && JSON.stringify(merged);
 }

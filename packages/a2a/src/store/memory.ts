@@ -335,7 +335,7 @@ class MemoryStore implements Store {
   }
 
   #ownerRoom({ agent, owner: name }: Owner): OwnerRoom {
-    const room = getOrMake(this.#agents, agent, () => ({
+    const room = getOrMake<AgentRoom>(this.#agents, agent, () => ({
       tasks: new Map(),
       index: new TaskIndex(),
       owners: new Map(),
