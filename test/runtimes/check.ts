@@ -1,0 +1,52 @@
+import { A2AError, connect, type Client } from "@parley/a2a/client";
+
+/** What a client saw of the agent that counts. */
+export interface Report {
+  readonly binding: string;
+  readonly reply: string;
+  readonly sent: string;
+  readonly streamed: string;
+  readonly ended: string;
+  readonly error: string;
+}
+
+/** Calls the agent that counts by every interface of its card: a message, a task, a stream, and an error. */
+export async function check(url: string): Promise<readonly Report[]> {
+  const { card } = await connect(url);
+  const reports: Report[] = [];
+  for (const face of card.supportedInterfaces) {
+    reports.push(await checkOne(face.protocolBinding, await connect({ ...card, supportedInterfaces: [face] })));
+  }
+  return reports;
+}
+
+/** What `check` finds where everything works. */
+export const expected: readonly Report[] = ["JSONRPC", "HTTP+JSON"].map((binding) => ({
+  binding,
+  reply: "Which number?",
+  sent: "0123",
+  streamed: "0,1,2,3,4,5",
+  ended: "TASK_STATE_COMPLETED",
+  error: "TaskNotFound",
+}));
+
+async function checkOne(binding: string, client: Client): Promise<Report> {
+  const { message } = await client.sendMessage("hello");
+  const { task } = await client.sendMessage("3");
+  const chunks: string[] = [];
+  let ended = "";
+  for await (const event of client.sendStreamingMessage("5")) {
+    const part = event.artifactUpdate?.artifact.parts[0];
+    if (part?.text !== undefined) chunks.push(part.text);
+    ended = event.statusUpdate?.status.state ?? ended;
+  }
+  const error: unknown = await client.getTask("unknown").catch((thrown: unknown) => thrown);
+  return {
+    binding,
+    reply: message?.parts[0]?.text ?? "",
+    sent: task?.artifacts?.[0]?.parts.map((part) => part.text).join("") ?? "",
+    streamed: chunks.join(),
+    ended,
+    error: error instanceof A2AError ? error.code : String(error),
+  };
+}

@@ -1,0 +1,138 @@
+import { execFile, spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { copyFile, mkdtemp, rm } from "node:fs/promises";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { serve as serveHono } from "@hono/node-server";
+import { build } from "esbuild";
+import { Hono } from "hono";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { memoryStore } from "@parley/a2a";
+import { serve, type Server } from "@parley/node";
+import { countingAgent, countingHandler } from "./agent.ts";
+import { findProgram, installRuntimes } from "./binaries.ts";
+import { check, expected, type Report } from "./check.ts";
+
+/** A way to run the agent and the client somewhere else. */
+interface Runtime {
+  readonly version: string;
+  /** Serves the agent by the core's `fetch(Request)`; gives its URL. */
+  serve(): Promise<string>;
+  /** Runs the client in there, against an agent elsewhere. */
+  check(url: string): Promise<readonly Report[]>;
+}
+
+const here = import.meta.dirname;
+/** Nothing of this machine's settings, proxies least of all, but what programs need to start. */
+const env = { PATH: process.env["PATH"] ?? "", HOME: tmpdir(), DENO_NO_UPDATE_CHECK: "1", DO_NOT_TRACK: "1" };
+const children: ChildProcess[] = [];
+const folders: string[] = [];
+let node: Server;
+
+beforeAll(async () => {
+  await installRuntimes();
+  node = await serve(countingAgent, { port: 0, signals: false, store: memoryStore() });
+}, 600_000);
+
+afterEach(async () => {
+  await Promise.all(children.splice(0).map(end));
+  await Promise.all(folders.splice(0).map((folder) => rm(folder, { recursive: true })));
+});
+
+afterAll(() => node.close());
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  child.kill("SIGKILL");
+  await once(child, "exit");
+}
+
+/** Starts a program, and gives what it says on `stream` up to the end of its first line. */
+async function start(file: string, args: readonly string[], stream: 1 | 3): Promise<string> {
+  const child = spawn(file, args, { cwd: here, env, stdio: ["ignore", "pipe", "inherit", "pipe"] });
+  children.push(child);
+  let text = "";
+  const said = new Promise<string>((resolve, reject) => {
+    child.stdio[stream]?.on("data", (chunk: Buffer) => {
+      text += chunk.toString();
+      if (text.includes("\n")) resolve(text.split("\n")[0] ?? "");
+    });
+    child.on("error", reject).on("exit", (code) => reject(new Error(`${file} ended with ${code}`)));
+  });
+  return said;
+}
+
+/** A runtime that runs a TypeScript file: without an argument it serves, with a URL it checks that. */
+async function scripted(scope: string, path: readonly string[], args: readonly string[]): Promise<Runtime> {
+  const { file, version } = await findProgram(scope, ...path);
+  return {
+    version,
+    serve: () => start(file, args, 1),
+    async check(url) {
+      const { stdout } = await promisify(execFile)(file, [...args, url], { cwd: here, env });
+      return JSON.parse(stdout) as readonly Report[];
+    },
+  };
+}
+
+async function workerd(): Promise<Runtime> {
+  const { file, version } = await findProgram("@cloudflare", "bin", "workerd");
+  const startWorker = async (): Promise<string> => {
+    const folder = await mkdtemp(join(tmpdir(), "parley-workerd-"));
+    folders.push(folder);
+    const outfile = join(folder, "worker.js");
+    const entryPoints = [join(here, "worker.ts")];
+    await build({ entryPoints, outfile, bundle: true, format: "esm", platform: "neutral", logLevel: "error" });
+    const config = join(folder, "worker.capnp");
+    await copyFile(join(here, "worker.capnp"), config);
+    const said = await start(file, ["serve", config, "--control-fd=3"], 3);
+    return `http://127.0.0.1:${(JSON.parse(said) as { port: number }).port}`;
+  };
+  return {
+    version,
+    serve: startWorker,
+    async check(url) {
+      const worker = await startWorker();
+      const answer = await fetch(`${worker}/check?url=${encodeURIComponent(url)}`);
+      if (!answer.ok) throw new Error(await answer.text());
+      return (await answer.json()) as readonly Report[];
+    },
+  };
+}
+
+const deno = ["run", "--no-lock", "--node-modules-dir=manual", "--allow-net=127.0.0.1", "deno.ts"];
+
+describe.each([
+  ["Bun", () => scripted("@oven", ["bin", "bun"], ["bun.ts"])],
+  ["Deno", () => scripted("@deno", ["deno"], deno)],
+  ["workerd", workerd],
+])("on %s", (name, find) => {
+  it("an agent is served, and a client calls", async () => {
+    const runtime = await find();
+    expect(await check(await runtime.serve())).toEqual(expected);
+    expect(await runtime.check(node.url)).toEqual(expected);
+    process.stdout.write(`${name} (${runtime.version}): served an agent, and called one\n`);
+  });
+});
+
+describe("in Hono", () => {
+  it("an agent is served beside the routes of the application", async () => {
+    const app = new Hono();
+    const server = serveHono({ fetch: app.fetch, hostname: "127.0.0.1", port: 0 });
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    const handler = countingHandler(`http://127.0.0.1:${port}/agents`);
+    app.get("/", (context) => context.text("home"));
+    app.all("/agents/*", (context) => handler.fetch(context.req.raw));
+    try {
+      expect(await (await fetch(`http://127.0.0.1:${port}/`)).text()).toBe("home");
+      expect(await check(`http://127.0.0.1:${port}/agents`)).toEqual(expected);
+    } finally {
+      await handler.close();
+      server.close();
+    }
+    process.stdout.write("Hono: served an agent\n");
+  });
+});

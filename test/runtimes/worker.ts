@@ -1,0 +1,32 @@
+import type { Handler } from "@parley/a2a";
+import { countingHandler } from "./agent.ts";
+import { check } from "./check.ts";
+
+interface Env {
+  readonly AGENTS: {
+    idFromName(name: string): unknown;
+    get(id: unknown): { fetch(request: Request): Promise<Response> };
+  };
+}
+
+/**
+ * The agents live in a Durable Object: a task goes on between requests, and what one request begins another may read,
+ * which plain Workers keep apart.
+ */
+export class Agents {
+  #handler: Handler | undefined;
+
+  fetch(request: Request): Promise<Response> {
+    // A Worker is only ever asked under names that are routed to it.
+    this.#handler ??= countingHandler(new URL(request.url).origin);
+    return this.#handler.fetch(request);
+  }
+}
+
+export default {
+  async fetch(request: Request, { AGENTS }: Env): Promise<Response> {
+    const { pathname, searchParams } = new URL(request.url);
+    if (pathname === "/check") return Response.json(await check(searchParams.get("url") ?? ""));
+    return AGENTS.get(AGENTS.idFromName("all")).fetch(request);
+  },
+};
