@@ -242,6 +242,8 @@ describe("modes", () => {
     expect(verdict("Task", {}, "answer")).toEqual(["id", "status"]);
     expect(verdict("TaskStatus", {}, "answer")).toEqual(["state"]);
     expect(verdict("StreamResponse", {}, "answer")).toEqual([""]);
+    expect(verdict("Part", { text: "a", url: "b" }, "answer")).toEqual([""]);
+    expect(verdict("Message", { messageId: "m", parts: [{ text: "a" }] }, "answer")).toEqual(["role"]);
     expect(verdict("AgentCard", {}, "answer")).toEqual(["supportedInterfaces"]);
   });
 

@@ -135,7 +135,12 @@ describe("errors of other peers on JSON-RPC", () => {
     expect(decoded.message).toBe("no");
   });
 
-  test("details of unknown types are kept", () => {
+  test("details of unknown types, and reasons that nobody knows, are kept", () => {
+    const fresh = { "@type": errorInfo, reason: "BAD_WEATHER", domain: "a2a-protocol.org", metadata: { sky: "grey" } };
+    expect(jsonrpc.decodeError({ code: -32603, data: [fresh] })).toMatchObject({
+      details: [fresh],
+      metadata: { sky: "grey" },
+    });
     const others = [{ "@type": "example.com/Custom" }, "text", 3, null];
     expect(jsonrpc.decodeError({ code: -32603, message: "no", data: others }).details).toEqual(others);
     expect(jsonrpc.decodeError({ code: -32603, message: "no", data: { taskId: "t" } }).details).toEqual([

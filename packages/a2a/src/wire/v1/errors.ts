@@ -115,7 +115,7 @@ function readDetail(detail: unknown, found: Details): void {
     if (code !== undefined) found.code ??= code;
     if (isObject(detail["metadata"]))
       for (const [name, text] of Object.entries(detail["metadata"]))
-        if (typeof text === "string" && name !== "__proto__") found.metadata[name] = text;
+        if (typeof text === "string") found.metadata[name] = text;
     if (code === undefined) found.others.push(detail);
   } else if (type.endsWith("BadRequest") && Array.isArray(detail["fieldViolations"])) {
     for (const violation of detail["fieldViolations"] as readonly unknown[]) readViolation(violation, found);
@@ -144,7 +144,7 @@ function makeError(code: WireErrorCode, message: string | undefined, details: De
 const codes = Object.keys(wireErrors) as WireErrorCode[];
 
 function upperSnake(code: string): string {
-  return code.replaceAll(/(?<=[a-z])(?=[A-Z])/g, "_").toUpperCase();
+  return code.replaceAll(/\B[A-Z]/g, "_$&").toUpperCase();
 }
 
 function codeOfReason(reason: unknown): WireErrorCode | undefined {
