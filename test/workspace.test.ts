@@ -13,6 +13,10 @@ interface Manifest {
   readonly dependencies?: Readonly<Record<string, string>>;
 }
 
+interface Lockfile {
+  readonly packages: Readonly<Record<string, { readonly optionalDependencies?: Readonly<Record<string, string>> }>>;
+}
+
 function manifestIn(folder: string): Manifest {
   return JSON.parse(readFileSync(join(root, folder, "package.json"), "utf8")) as Manifest;
 }
@@ -53,5 +57,15 @@ describe("the workspace", () => {
       ([, version]) => !/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(version),
     );
     expect(loose).toEqual([]);
+  });
+
+  // npm leaves out what the registry at hand does not have, and then refuses its own lockfile everywhere.
+  test.each(["package-lock.json", "test/runtimes/package-lock.json"])("%s names each platform's packages", (file) => {
+    const { packages } = JSON.parse(readFileSync(join(root, file), "utf8")) as Lockfile;
+    const named = new Set(Object.keys(packages).map((path) => path.slice(path.lastIndexOf("node_modules/"))));
+    const optional = Object.values(packages).flatMap(({ optionalDependencies = {} }) =>
+      Object.keys(optionalDependencies),
+    );
+    expect(optional.filter((name) => !named.has(`node_modules/${name}`))).toEqual([]);
   });
 });
