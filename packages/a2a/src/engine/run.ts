@@ -1,33 +1,14 @@
-import { deferred, type Deferred, type Logger } from "../base/index.ts";
-import {
-  A2AError,
-  isInterrupted,
-  isTerminal,
-  mayMove,
-  type JsonValue,
-  type Message,
-  type NewRecord,
-  type Task,
-} from "../model/index.ts";
+import { deferred, type Deferred } from "../base/index.ts";
+import { A2AError, isInterrupted, isTerminal, type Message, type Task } from "../model/index.ts";
 import type { AgentEvent, AgentOutput, AgentYield } from "../protocol/index.ts";
 import type { ContextKey, OnceEffect, OnceRecord, TaskEffect, TaskKey } from "../store/index.ts";
-import { TaskArtifacts } from "./artifacts.ts";
 import type { Committer } from "./committer.ts";
 import type { Conversations, ContextView } from "./conversations.ts";
+import { Intake, type StoredCheckpoint, type TurnAtHand } from "./intake.ts";
 import type { Board, Channel } from "./live.ts";
 import { LogWriter, type Loss, type TurnEnd, type WriterStart } from "./log-writer.ts";
 import type { EngineSettings, HostedAgent } from "./options.ts";
-import {
-  agentMessage,
-  agentMistake,
-  artifactRecord,
-  statusRecord,
-  taskRecord,
-  type Origin,
-  type StatusInit,
-  type StoredCall,
-} from "./records.ts";
-import { Replay } from "./replay.ts";
+import { agentMessage, agentMistake, type StoredCall } from "./records.ts";
 import { createTurn } from "./turn.ts";
 
 /** The rooms of the engine that a run works with. */
@@ -63,13 +44,6 @@ export type First =
   | { readonly kind: "task"; readonly seq: number }
   | { readonly kind: "duplicate"; readonly once: OnceRecord };
 
-/** A checkpoint as it is stored: the agent's value, and how far its events and ids had come. */
-interface StoredCheckpoint {
-  readonly value: JsonValue;
-  readonly events: number;
-  readonly ids: number;
-}
-
 /** Sentences that a client reads (D12); the cause is in the operator's log. */
 export const safeSentences = {
   failed: "The agent failed and could not complete this task.",
@@ -98,57 +72,44 @@ export class Run {
   readonly #contextId: string;
   readonly #channel: Channel;
   readonly #writer: LogWriter;
+  readonly #intake: Intake;
   readonly #once: OnceEffect | undefined;
-  readonly #logger: Logger;
-  #message: Message;
-  #call: StoredCall;
+  #at: TurnAtHand;
   #task: Task | undefined;
-  #turn: number;
-  #attempt: number;
-  #input: number;
   #freshContext: boolean;
   #context: ContextView | undefined;
-  #checkpoint: StoredCheckpoint | undefined;
-  #replay: Replay | undefined;
-  readonly #artifacts: TaskArtifacts;
-  #events = 0;
-  #ids = 0;
-  #said = false;
+  /** Whether the task is made, stored or on its way. */
   #exists: boolean;
   #closed = false;
   #leaving = false;
   #storeError: A2AError | undefined;
   #controller: AbortController | undefined;
-  #time = 0;
-  readonly #settleFirst: Deferred<First>;
-  readonly #settleDone: Deferred<void>;
+  readonly #first: Deferred<First> = deferred();
+  readonly #done: Deferred<void> = deferred();
 
   constructor(rooms: RunRooms, init: RunInit) {
     const { settings, board, committer } = rooms;
-    const { hosted, key, contextId, start } = init;
+    const { hosted, key, contextId, message, call, start } = init;
     this.#rooms = rooms;
     this.hosted = hosted;
     this.key = key;
     this.#contextId = contextId;
-    this.#message = init.message;
-    this.#call = init.call;
+    this.#at = {
+      ...(start?.run ?? { turn: 1, attempt: 1, input: 1 }),
+      message,
+      call,
+      checkpoint: init.checkpoint === undefined ? undefined : (JSON.parse(init.checkpoint) as StoredCheckpoint),
+    };
     this.#task = init.task;
     this.#once = init.once;
     this.#freshContext = init.freshContext;
-    this.#turn = start?.run.turn ?? 1;
-    this.#attempt = start?.run.attempt ?? 1;
-    this.#input = start?.run.input ?? 1;
     this.#exists = start !== undefined;
-    this.#artifacts = new TaskArtifacts(settings.store, key, start === undefined);
-    this.#logger = settings.logger;
+    this.#intake = new Intake(settings, key, contextId, !this.#exists, this.#at);
     this.startedAt = this.lastSignAt = settings.clock.now();
-    if (init.checkpoint !== undefined) this.#checkpoint = JSON.parse(init.checkpoint) as StoredCheckpoint;
-    this.#settleFirst = deferred();
-    this.first = this.#settleFirst.promise;
+    this.first = this.#first.promise;
+    this.done = this.#done.promise;
     // Whoever waits hears of it; a run that nobody waits for must not count as an unhandled rejection.
     this.first.catch(() => {});
-    this.#settleDone = deferred();
-    this.done = this.#settleDone.promise;
     this.#channel = board.hold(key, contextId);
     if (start !== undefined) this.#channel.attach({ seq: start.seq, state: start.state, run: start.run });
     this.#writer = new LogWriter({
@@ -159,8 +120,8 @@ export class Run {
       ...(start !== undefined && { start }),
       lease: () => this.#acquire(),
       limits: settings.limits,
-      onBorn: (seq) => this.#settleFirst.resolve({ kind: "task", seq }),
-      onDuplicate: (once) => this.#settleFirst.resolve({ kind: "duplicate", once }),
+      onBorn: (seq) => this.#first.resolve({ kind: "task", seq }),
+      onDuplicate: (once) => this.#first.resolve({ kind: "duplicate", once }),
       onOver: (loss, error) => this.#close(loss, error),
     });
   }
@@ -193,11 +154,8 @@ export class Run {
   /** Stops for good: a resumable task is left for another process, any other fails and says why. */
   async stop(): Promise<void> {
     if (this.#closed) return;
-    if (!this.#exists) {
-      this.#writer.lose("shutdown");
-      return;
-    }
-    if (this.hosted.agent.resumable === true) {
+    if (!this.#exists) this.#writer.lose("shutdown");
+    else if (this.hosted.agent.resumable === true) {
       this.#leaving = true;
       this.#abort("The server stops");
       await this.#writer.handBack();
@@ -216,40 +174,33 @@ export class Run {
 
   async #runTurn(): Promise<void> {
     const { conversations, settings } = this.#rooms;
-    const context: ContextKey = { agent: this.key.agent, owner: this.key.owner, contextId: this.#contextId };
-    this.#context = await conversations.open(context, this.#message, this.#freshContext);
+    const { turn, attempt, message, call, checkpoint } = this.#at;
+    const { taskId } = this.key;
+    this.#context = await conversations.open(this.#contextKey(), message, this.#freshContext);
     this.#freshContext = false;
-    this.#said = false;
-    if (this.#attempt > 1) {
-      const { taskId } = this.key;
-      const covered = this.#checkpoint?.events ?? 0;
-      this.#events = covered;
-      this.#ids = this.#checkpoint?.ids ?? 0;
-      this.#said = covered > 0;
-      this.#replay = new Replay(settings.store, this.key, taskId, this.#turn, this.#input, covered);
-    }
-    const turn = createTurn({
-      message: this.#message,
-      taskId: this.key.taskId,
+    const given = createTurn({
+      message,
+      taskId,
       contextId: this.#contextId,
       task: this.#task,
-      number: this.#turn,
-      attempt: this.#attempt,
-      checkpoint: this.#checkpoint?.value,
-      call: this.#call,
+      number: turn,
+      attempt,
+      checkpoint: checkpoint?.value,
+      call,
       context: this.#context,
-      logger: this.#logger,
+      logger: settings.logger,
       clock: settings.clock,
       signal: () => (this.#controller ??= this.#newController()).signal,
-      makeId: () => `${this.#turn}-${(this.#ids += 1)}`,
+      makeId: () => this.#intake.makeId(),
       flush: () => this.#writer.flush(),
     });
     try {
-      await this.#drive(this.hosted.agent.execute(turn));
-      if (!this.#said) this.#failTask(safeSentences.silent, agentMistake("The agent ended its turn without an event"));
+      await this.#drive(this.hosted.agent.execute(given));
+      if (!this.#intake.said) {
+        this.#failTask(safeSentences.silent, agentMistake("The agent ended its turn without an event"));
+      }
     } catch (error) {
-      const { taskId } = this.key;
-      if (this.#stopped) this.#logger.debug("An agent threw after its task was over", { taskId, cause: error });
+      if (this.#stopped) settings.logger.debug("An agent threw after its task was over", { taskId, cause: error });
       else this.#failTask(isMistake(error) ? safeSentences.invalid : safeSentences.failed, error);
     }
   }
@@ -262,7 +213,7 @@ export class Run {
   async #drive(output: AgentOutput): Promise<void> {
     if (!isGenerator(output)) {
       const event = await output;
-      if (event !== undefined) await this.#accept(event);
+      if (event !== undefined && !this.#stopped) await this.#accept(event);
       return;
     }
     try {
@@ -288,82 +239,44 @@ export class Run {
   async #accept(yielded: AgentYield): Promise<void> {
     this.lastSignAt = this.#rooms.settings.clock.now();
     const events: readonly AgentEvent[] = isArray(yielded) ? yielded : [yielded];
-    const [only] = events;
-    if (!this.#exists && events.length === 1 && only?.kind === "reply") {
-      await this.#replyDirectly(only);
-      return;
-    }
-    const records: NewRecord[] = [];
-    const effects: TaskEffect[] = [];
-    for (const event of events) {
-      if (event?.kind === "checkpoint") effects.push(this.#checkpointEffect(event.value));
-      else records.push(await this.#record(event, records));
-    }
-    if (records.length > 0) this.#said = true;
-    const unsaid = this.#replay === undefined ? records : await this.#replay.unsaid(records);
-    if (this.#replay?.over === true) this.#replay = undefined;
+    const [first] = events;
+    if (!this.#exists && events.length === 1 && first?.kind === "reply") return this.#replyDirectly(first);
+    const taken = await this.#intake.take(events, this.#exists ? this.#writer.state : undefined);
     if (this.#stopped) return;
-    if (!this.#exists) this.#create(only?.kind === "status" ? "TASK_STATE_SUBMITTED" : "TASK_STATE_WORKING");
-    else if (unsaid[0]?.kind === "artifactUpdate" && this.#isAtRest) this.#begin();
-    const change = this.#context?.takeChange();
-    if (change !== undefined) effects.push({ effect: "contextState", value: change });
-    if (unsaid.length > 0 || effects.length > 0) this.#writer.write(unsaid, effects);
-  }
-
-  async #record(event: AgentEvent, before: readonly NewRecord[]): Promise<NewRecord> {
-    this.#events += 1;
-    if (before.some(({ state }) => state !== undefined && isTerminal(state)))
-      throw agentMistake("An event after the end");
-    if (event?.kind === "artifact") {
-      const record = artifactRecord(this.#origin(), event, this.#now());
-      await this.#artifacts.note(event, this.#replay !== undefined);
-      return record;
-    }
-    if (event?.kind === "status") return this.#status(event, "agent");
-    if (event?.kind === "reply")
-      return this.#status({ state: "TASK_STATE_COMPLETED", message: event.message }, "agent");
-    throw agentMistake(`Not an event: ${describe(event)}`);
-  }
-
-  #status(status: StatusInit, actor: "agent" | "system"): NewRecord {
-    if (this.#exists && this.#replay === undefined && !mayMove(this.#writer.state, status.state)) {
-      throw agentMistake(`A task cannot go from ${this.#writer.state} to ${String(status.state)}`);
-    }
-    // Made of what a resumed run knows too, so that it says the same again (`Replay`).
-    const messageId = `${this.key.taskId}-${this.#turn}-${actor === "agent" ? this.#events : actor}`;
-    return statusRecord(this.#origin(), status, actor, messageId, this.#now());
-  }
-
-  #checkpointEffect(value: JsonValue): TaskEffect {
-    const stored: StoredCheckpoint = { value, events: this.#events, ids: this.#ids };
-    return { effect: "checkpoint", value: JSON.stringify(stored) };
+    if (!this.#exists) this.#create(first?.kind === "status" ? "TASK_STATE_SUBMITTED" : "TASK_STATE_WORKING");
+    else if (taken.records[0]?.kind === "artifactUpdate" && this.#isAtRest) this.#work();
+    const effects = [...taken.effects, ...this.#contextChange()];
+    if (taken.records.length > 0 || effects.length > 0) this.#writer.write(taken.records, effects);
   }
 
   async #replyDirectly(event: Extract<AgentEvent, { kind: "reply" }>): Promise<void> {
-    const ids = { messageId: this.#rooms.settings.ids.next(), contextId: this.#contextId };
-    const message = agentMessage(event.message, ids);
-    this.#said = true;
-    const { conversations } = this.#rooms;
-    const context: ContextKey = { agent: this.key.agent, owner: this.key.owner, contextId: this.#contextId };
-    await conversations.keepReply(context, this.#message, message, this.#context?.takeChange(), this.#once);
-    this.#settleFirst.resolve({ kind: "message", message });
+    const { conversations, settings } = this.#rooms;
+    const message = agentMessage(event.message, { messageId: settings.ids.next(), contextId: this.#contextId });
+    const change = this.#context?.takeChange();
+    await conversations.keepReply(this.#contextKey(), this.#at.message, message, change, this.#once);
+    this.#first.resolve({ kind: "message", message });
     this.#close(undefined, undefined);
   }
 
   #create(state: "TASK_STATE_SUBMITTED" | "TASK_STATE_WORKING"): void {
     this.#exists = true;
-    const record = taskRecord(this.#origin(), state, this.#message, this.#call, this.#now());
-    const run: TaskEffect = { effect: "run", run: { turn: 1, attempt: 1, input: 1 } };
-    this.#writer.write([record], this.#once === undefined ? [run] : [run, this.#once]);
+    const { turn, attempt, input } = this.#at;
+    const run: TaskEffect = { effect: "run", run: { turn, attempt, input } };
+    this.#writer.write([this.#intake.task(state)], this.#once === undefined ? [run] : [run, this.#once]);
   }
 
-  /** Whether results show that the agent works, although the state does not say so yet: it is new, or was authorized by another way (§7.6.1). */
+  /** Whether results show that the agent works although the state does not say so: it is new, or was authorized by another way (§7.6.1). */
   get #isAtRest(): boolean {
     return this.#writer.state === "TASK_STATE_SUBMITTED" || this.#writer.state === "TASK_STATE_AUTH_REQUIRED";
   }
 
-  #begin(): void {
-    this.#writer.write([this.#status({ state: "TASK_STATE_WORKING" }, "system")]);
+  #work(): void {
+    this.#writer.write([this.#intake.systemStatus({ state: "TASK_STATE_WORKING" })]);
+  }
+
+  #contextChange(): readonly TaskEffect[] {
+    const value = this.#context?.takeChange();
+    return value === undefined ? [] : [{ effect: "contextState", value }];
   }
 
   /** Ends the turn; `true` when a message waits and its turn was begun instead (D11). */
@@ -377,68 +290,74 @@ export class Run {
   }
 
   #endTurn(): Promise<TurnEnd> {
-    const change = this.#context?.takeChange();
-    if (change !== undefined) this.#writer.write([], [{ effect: "contextState", value: change }]);
-    const { state } = this.#writer;
-    const finish = isInterrupted(state) ? undefined : this.#status({ state: "TASK_STATE_COMPLETED" }, "system");
-    return this.#writer.endTurn(finish);
+    const change = this.#contextChange();
+    if (change.length > 0) this.#writer.write([], change);
+    const completed = this.#intake.systemStatus({ state: "TASK_STATE_COMPLETED" });
+    return this.#writer.endTurn(isInterrupted(this.#writer.state) ? undefined : completed);
   }
 
   /** Takes up the oldest message that waits, if one does. */
   async #nextTurn(): Promise<boolean> {
-    const { store } = this.#rooms.settings;
+    const { store, clock } = this.#rooms.settings;
     await this.#writer.flush();
     const { taskId } = this.key;
-    const page = await store.read(this.key, taskId, { after: this.#input, limit: 2, kinds: ["message"] });
+    const page = await store.read(this.key, taskId, { after: this.#at.input, limit: 2, kinds: ["message"] });
     if (page === undefined) throw new Error(`Task ${taskId} is gone from the store`);
     const [next, later] = page.records;
     this.#writer.sawLog(page.head.seq, later !== undefined);
     if (next === undefined) return false;
     this.#task = (await store.load(this.key, taskId, { artifacts: true }))?.task;
-    this.#turn += 1;
-    this.#attempt = 1;
-    this.#input = next.seq;
-    this.#message = JSON.parse(next.json) as Message;
-    this.#call = JSON.parse(next.call ?? "null") as StoredCall;
-    this.#checkpoint = undefined;
-    this.#replay = undefined;
-    this.#events = this.#ids = 0;
-    this.startedAt = this.lastSignAt = this.#rooms.settings.clock.now();
-    const wakes = isInterrupted(this.#writer.state) ? [this.#status({ state: "TASK_STATE_WORKING" }, "system")] : [];
-    this.#writer.write(wakes, [
-      { effect: "run", run: { turn: this.#turn, attempt: 1, input: next.seq } },
-      { effect: "checkpoint", value: null },
-    ]);
+    this.#at = {
+      turn: this.#at.turn + 1,
+      attempt: 1,
+      input: next.seq,
+      message: JSON.parse(next.json) as Message,
+      call: JSON.parse(next.call ?? "null") as StoredCall,
+      checkpoint: undefined,
+    };
+    this.#intake.begin(this.#at);
+    this.startedAt = this.lastSignAt = clock.now();
+    if (isInterrupted(this.#writer.state)) this.#work();
+    const { turn, input } = this.#at;
+    this.#writer.write(
+      [],
+      [
+        { effect: "run", run: { turn, attempt: 1, input } },
+        { effect: "checkpoint", value: null },
+      ],
+    );
     return true;
   }
 
   #failTask(sentence: string, cause: unknown): void {
     if (this.#stopped) return;
-    this.#logger.error("A task failed", { agent: this.key.agent, taskId: this.key.taskId, turn: this.#turn, cause });
+    const { agent, taskId } = this.key;
+    this.#rooms.settings.logger.error("A task failed", { agent, taskId, turn: this.#at.turn, cause });
     if (!this.#exists) this.#create("TASK_STATE_WORKING");
     const message = { parts: [{ text: sentence }] };
-    this.#writer.write([this.#status({ state: "TASK_STATE_FAILED", message }, "system")]);
+    this.#writer.write([this.#intake.systemStatus({ state: "TASK_STATE_FAILED", message })]);
     this.#abort(sentence);
   }
 
   #close(loss: Loss | undefined, error: unknown): void {
     if (this.#closed) return;
     this.#closed = true;
-    const { board, onOver } = this.#rooms;
+    const { board, settings, onOver } = this.#rooms;
     if (loss === "store") {
       this.#storeError = new A2AError("Unavailable", undefined, { cause: error });
-      this.#logger.error("A run was given up because the store failed", { taskId: this.key.taskId, cause: error });
+      const { agent, taskId } = this.key;
+      settings.logger.error("A run was given up because the store failed", { agent, taskId, cause: error });
       this.#channel.fail(this.#storeError);
     }
     if (loss !== undefined) {
-      this.#settleFirst.reject(this.#storeError ?? new A2AError("Unavailable"));
+      this.#first.reject(this.#storeError ?? new A2AError("Unavailable"));
       this.#abort(`The run was ended: ${loss}`);
     }
     // A terminal task does not change: its readers may go on with what is at hand.
     if (this.#channel.head === undefined || !isTerminal(this.#channel.head.state)) this.#channel.detach();
     board.release(this.#channel);
     onOver(this);
-    this.#settleDone.resolve();
+    this.#done.resolve();
   }
 
   #abort(reason: string): void {
@@ -458,21 +377,8 @@ export class Run {
     return { effect: "lease", op: "acquire", holder: lease.holder, now, until: now + lease.ttl };
   }
 
-  #origin(): Origin {
-    return {
-      taskId: this.key.taskId,
-      contextId: this.#contextId,
-      turn: this.#turn,
-      attempt: this.#attempt,
-      extensions: this.#call.extensions,
-      trace: this.#call.trace,
-    };
-  }
-
-  /** Time that never runs backwards within a task. */
-  #now(): number {
-    this.#time = Math.max(this.#time, this.#rooms.settings.clock.now());
-    return this.#time;
+  #contextKey(): ContextKey {
+    return { agent: this.key.agent, owner: this.key.owner, contextId: this.#contextId };
   }
 }
 
@@ -486,12 +392,4 @@ function isMistake(error: unknown): boolean {
 
 function isArray(yielded: AgentYield): yielded is readonly AgentEvent[] {
   return Array.isArray(yielded);
-}
-
-function describe(value: unknown): string {
-  try {
-    return (JSON.stringify(value) ?? String(value)).slice(0, 200);
-  } catch {
-    return typeof value;
-  }
 }

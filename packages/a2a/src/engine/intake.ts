@@ -1,0 +1,184 @@
+import { isTerminal, mayMove, type JsonValue, type Message, type NewRecord, type TaskState } from "../model/index.ts";
+import type { AgentEvent } from "../protocol/index.ts";
+import type { TaskEffect, TaskKey } from "../store/index.ts";
+import { TaskArtifacts } from "./artifacts.ts";
+import type { EngineSettings } from "./options.ts";
+import {
+  agentMistake,
+  artifactRecord,
+  statusRecord,
+  taskRecord,
+  type Origin,
+  type StatusInit,
+  type StoredCall,
+} from "./records.ts";
+import { Replay } from "./replay.ts";
+
+/** A turn: which one it is, and the message that it answers. */
+export interface TurnAtHand {
+  readonly turn: number;
+  /** Which try of it; more than 1 resumes a run that was lost. */
+  readonly attempt: number;
+  /** `seq` of the message. */
+  readonly input: number;
+  readonly message: Message;
+  readonly call: StoredCall;
+  readonly checkpoint: StoredCheckpoint | undefined;
+}
+
+/** A checkpoint as it is stored: the agent's value, and how far its events and ids had come. */
+export interface StoredCheckpoint {
+  readonly value: JsonValue;
+  readonly events: number;
+  readonly ids: number;
+}
+
+export interface Taken {
+  readonly records: readonly NewRecord[];
+  readonly effects: readonly TaskEffect[];
+}
+
+/**
+ * Makes records of what an agent yields in the turns of one task: held to the protocol and to what the task has, with ids that a
+ * resumed run makes again, and without what such a run repeats.
+ */
+export class Intake {
+  readonly #settings: EngineSettings;
+  readonly #key: TaskKey;
+  readonly #contextId: string;
+  readonly #artifacts: TaskArtifacts;
+  #at: TurnAtHand;
+  #replay: Replay | undefined;
+  #events = 0;
+  #ids = 0;
+  #time = 0;
+  #said = false;
+
+  /** `fresh`: the task is not made yet. */
+  constructor(settings: EngineSettings, key: TaskKey, contextId: string, fresh: boolean, first: TurnAtHand) {
+    this.#settings = settings;
+    this.#key = key;
+    this.#contextId = contextId;
+    this.#artifacts = new TaskArtifacts(settings.store, key, fresh);
+    this.#at = first;
+    this.begin(first);
+  }
+
+  begin(turn: TurnAtHand): void {
+    const { checkpoint, attempt, input } = turn;
+    this.#at = turn;
+    this.#events = checkpoint?.events ?? 0;
+    this.#ids = checkpoint?.ids ?? 0;
+    this.#said = this.#events > 0;
+    this.#replay =
+      attempt === 1
+        ? undefined
+        : new Replay(this.#settings.store, this.#key, this.#key.taskId, turn.turn, input, this.#events);
+  }
+
+  /** Whether the agent has said anything in this turn, in whatever attempt. */
+  get said(): boolean {
+    return this.#said;
+  }
+
+  makeId(): string {
+    this.#ids += 1;
+    return `${this.#at.turn}-${this.#ids}`;
+  }
+
+  /** The first record of the task. */
+  task(state: TaskState): NewRecord {
+    return taskRecord(this.#origin(), state, this.#at.message, this.#at.call, this.#now());
+  }
+
+  /** A status of the engine's own. */
+  systemStatus(init: StatusInit): NewRecord {
+    const messageId = `${this.#key.taskId}-${this.#at.turn}-system`;
+    return statusRecord(this.#origin(), init, "system", messageId, this.#now());
+  }
+
+  /** What is to be stored of what the agent yielded. `state`: where the task stands, if it is made. Throws `InvalidAgentResponse`. */
+  async take(events: readonly AgentEvent[], state: TaskState | undefined): Promise<Taken> {
+    const records: NewRecord[] = [];
+    const effects: TaskEffect[] = [];
+    let before = state;
+    for (const event of events) {
+      if (event?.kind === "checkpoint") {
+        effects.push(this.#checkpoint(event.value));
+        continue;
+      }
+      const record = await this.#record(event, before);
+      before = record.state ?? before;
+      records.push(record);
+    }
+    if (records.length > 0) this.#said = true;
+    if (this.#replay === undefined) return { records, effects };
+    const unsaid = await this.#replay.unsaid(records);
+    if (this.#replay.over) this.#replay = undefined;
+    return { records: unsaid, effects };
+  }
+
+  async #record(event: AgentEvent, before: TaskState | undefined): Promise<NewRecord> {
+    this.#events += 1;
+    if (before !== undefined && isTerminal(before)) throw agentMistake("An event after the end");
+    const record = await this.#translate(event);
+    const { eventChars } = this.#settings.limits;
+    if (record.json.length > eventChars) {
+      throw agentMistake(`An event of ${record.json.length} characters; the limit is ${eventChars}`);
+    }
+    // A run that repeats what is stored goes through its states a second time.
+    const moves = record.state === undefined || before === undefined || mayMove(before, record.state);
+    if (!moves && this.#replay === undefined) {
+      throw agentMistake(`A task cannot go from ${before} to ${record.state}`);
+    }
+    return record;
+  }
+
+  async #translate(event: AgentEvent): Promise<NewRecord> {
+    switch (event?.kind) {
+      case "artifact": {
+        const record = artifactRecord(this.#origin(), event, this.#now());
+        await this.#artifacts.note(event, this.#replay !== undefined);
+        return record;
+      }
+      case "status":
+        return this.#status(event);
+      case "reply":
+        // The task was made before the answer was known: the answer completes it (D11).
+        return this.#status({ state: "TASK_STATE_COMPLETED", message: event.message });
+      default:
+        throw agentMistake(`Not an event: ${describe(event)}`);
+    }
+  }
+
+  #status(init: StatusInit): NewRecord {
+    // Made of what a resumed run knows too, so that it says the same again (`Replay`).
+    const messageId = `${this.#key.taskId}-${this.#at.turn}-${this.#events}`;
+    return statusRecord(this.#origin(), init, "agent", messageId, this.#now());
+  }
+
+  #checkpoint(value: JsonValue): TaskEffect {
+    const stored: StoredCheckpoint = { value, events: this.#events, ids: this.#ids };
+    return { effect: "checkpoint", value: JSON.stringify(stored) };
+  }
+
+  #origin(): Origin {
+    const { turn, attempt, call } = this.#at;
+    const { extensions, trace } = call;
+    return { taskId: this.#key.taskId, contextId: this.#contextId, turn, attempt, extensions, trace };
+  }
+
+  /** Time that never runs backwards within a task. */
+  #now(): number {
+    this.#time = Math.max(this.#time, this.#settings.clock.now());
+    return this.#time;
+  }
+}
+
+function describe(value: unknown): string {
+  try {
+    return (JSON.stringify(value) ?? String(value)).slice(0, 200);
+  } catch {
+    return typeof value;
+  }
+}
