@@ -41,6 +41,7 @@ export interface ConnectOptions extends InterfaceChoice {
   readonly retry?: Partial<RetryPolicy> | false;
   /** How a broken stream is taken up again; `false`: never. Default 10 tries in a row that bring nothing new. */
   readonly reconnect?: Partial<RetryPolicy> | false;
+  /** Is told of what is repeated, taken up again, and given up on. Default: nobody is. */
   readonly logger?: Logger;
   readonly clock?: Clock;
   readonly ids?: Ids;
@@ -74,13 +75,12 @@ export async function connectWith(
   agent: string | URL | AgentCard,
   options: ConnectOptions = {},
 ): Promise<Client> {
-  const clock = options.clock ?? waitingClock;
+  const { clock = waitingClock, logger = silentLogger } = options;
   const host: ClientHost = {
     // Browsers want their fetch called on nothing but the global object.
     fetch: options.fetch ?? ((url, init) => fetch(url, init)),
     headers: options.headers ?? noHeaders,
     clock,
-    logger: options.logger ?? silentLogger,
     limits: {
       connectTimeout: options.connectTimeout ?? 60_000,
       idleTimeout: options.idleTimeout ?? 120_000,
@@ -92,17 +92,18 @@ export async function connectWith(
   const card =
     typeof agent === "string" || agent instanceof URL
       ? await discover(kit, String(agent), host, calls, options)
-      : agent;
-  const { service, chosen } = firstAlive(candidatesOf(card, kit.bindings, options, host));
+      : kit.decodeCard(structuredClone(agent));
+  const { service, chosen } = firstAlive(candidatesOf(card, kit.bindings, options, host), logger);
   const declares = (uri: string): boolean => card.capabilities.extensions?.some((one) => one.uri === uri) === true;
   return new Client({
     card,
     service: resilient(intercept(service, options.interceptors ?? []), {
       clock,
+      logger,
       calls,
       streams: policy(streamPolicy, options.reconnect),
-      canReplay: () => declares(resumeExtension),
-      canResend: () => declares(idempotentSendExtension),
+      canReplay: declares(resumeExtension),
+      canResend: declares(idempotentSendExtension),
     }),
     chosen,
     clock,

@@ -1,3 +1,4 @@
+import type { Logger } from "../base/index.ts";
 import { A2AError, type AgentCard, type AgentInterface } from "../model/index.ts";
 import { type AgentService, type CallContext, type OperationName, operations } from "../protocol/index.ts";
 import type { ClientBinding, ClientHost } from "../transport/http/index.ts";
@@ -36,10 +37,9 @@ export function candidatesOf(
   choice: InterfaceChoice,
   host: ClientHost,
 ): readonly Candidate[] {
-  const interfaces: readonly AgentInterface[] = Array.isArray(card.supportedInterfaces) ? card.supportedInterfaces : [];
   const reasons: string[] = [];
   const candidates: Candidate[] = [];
-  for (const target of interfaces) {
+  for (const target of card.supportedInterfaces) {
     const version = minor(target.protocolVersion);
     const binding = bindings.find((one) => one.name === target.protocolBinding && one.versions.includes(version));
     const asked =
@@ -90,7 +90,10 @@ function isDead(error: A2AError): boolean {
  * One service over the candidates: the first that answers is kept. A request that may have reached a dead interface is
  * never sent to another one, unless repeating it does no harm; the next request then goes to the next interface.
  */
-export function firstAlive(candidates: readonly Candidate[]): { service: AgentService; chosen(): AgentInterface } {
+export function firstAlive(
+  candidates: readonly Candidate[],
+  logger: Logger,
+): { service: AgentService; chosen(): AgentInterface } {
   let current = 0;
   let proven = false;
 
@@ -112,6 +115,7 @@ export function firstAlive(candidates: readonly Candidate[]): { service: AgentSe
           throw thrown;
         }
         const last = mine === candidates.length - 1;
+        logger.warn("An interface of the card is dead", { url: candidates[mine]?.target.url, cause: thrown });
         // With the last one all are dead: the next request begins anew.
         if (current === mine) current = last ? 0 : mine + 1;
         const safe = operations[operation].idempotent || neverProcessed(thrown);

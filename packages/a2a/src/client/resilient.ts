@@ -1,4 +1,4 @@
-import type { Clock } from "../base/index.ts";
+import type { Clock, Logger } from "../base/index.ts";
 import {
   A2AError,
   isInterrupted,
@@ -26,16 +26,21 @@ import { delayAfter, isTransient, neverProcessed, pause, type RetryPolicy } from
 
 export interface ResilientOptions {
   readonly clock: Clock;
+  readonly logger: Logger;
   readonly calls: RetryPolicy;
   readonly streams: RetryPolicy;
-  /** The card promises that a subscription continues after `Last-Event-ID`. Asked each time: a card may be renewed. */
-  readonly canReplay: () => boolean;
+  /** The card promises that a subscription continues after `Last-Event-ID`. */
+  readonly canReplay: boolean;
   /** The card promises that a repeated message joins the first one. */
-  readonly canResend: () => boolean;
+  readonly canResend: boolean;
 }
 
-/** What peers say of a subscription to a finished task: the first is right (A2A 1.0 §3.1.6), Python and Go servers say the others. */
-const refusesFinished: ReadonlySet<unknown> = new Set(["UnsupportedOperation", "InvalidParams", "TaskNotFound"]);
+const finishedCodes: ReadonlySet<string> = new Set(["UnsupportedOperation", "InvalidParams", "TaskNotFound"]);
+
+/** Whether this may be said of a finished task: the first code is right (A2A 1.0 §3.1.6), Python and Go servers say the others. */
+function refusesFinished(error: unknown): boolean {
+  return error instanceof A2AError && finishedCodes.has(error.code);
+}
 
 /**
  * Makes a service survive what networks do (D4, D8): what is safe to repeat is repeated, and a stream that breaks is
@@ -46,12 +51,12 @@ const refusesFinished: ReadonlySet<unknown> = new Set(["UnsupportedOperation", "
  * as one `task` event.
  */
 export function resilient(next: AgentService, options: ResilientOptions): AgentService {
-  const { clock, calls, streams } = options;
+  const { clock, logger, calls, streams, canReplay, canResend } = options;
 
   function mayRepeat(operation: OperationName, error: unknown): error is A2AError {
     if (!isTransient(error)) return false;
     if (operations[operation].idempotent || neverProcessed(error)) return true;
-    return (operation === "SendMessage" || operation === "SendStreamingMessage") && options.canResend();
+    return (operation === "SendMessage" || operation === "SendStreamingMessage") && canResend;
   }
 
   async function repeat<T>(operation: OperationName, context: CallContext, run: () => Promise<T>): Promise<T> {
@@ -62,14 +67,14 @@ export function resilient(next: AgentService, options: ResilientOptions): AgentS
         if (!mayRepeat(operation, thrown)) throw thrown;
         const delay = delayAfter(calls, attempt, thrown);
         if (delay === undefined) throw thrown;
+        logger.info("A call is repeated", { operation, attempt, delay, cause: thrown });
         await pause(clock, delay, context.signal);
       }
     }
   }
 
-  /** The task, where peers that refuse it with one of `refusesFinished` mean that it is over. */
-  async function finishedTask(id: string, error: unknown, context: CallContext): Promise<Task | undefined> {
-    if (!(error instanceof A2AError) || !refusesFinished.has(error.code)) return undefined;
+  /** The task, if it is over. */
+  async function finishedTask(id: string, context: CallContext): Promise<Task | undefined> {
     try {
       const { value } = await repeat("GetTask", context, () => next.call("GetTask", { id }, context));
       return isTerminal(value.status.state) ? value : undefined;
@@ -83,8 +88,8 @@ export function resilient(next: AgentService, options: ResilientOptions): AgentS
   async function meaning(request: SendMessageRequest, error: unknown, context: CallContext): Promise<unknown> {
     const { taskId } = request.message;
     if (taskId === undefined || !(error instanceof A2AError) || error.fields.length > 0) return error;
-    if (error.code === "UnsupportedOperation" || (await finishedTask(taskId, error, context)) === undefined)
-      return error;
+    if (!refusesFinished(error) || error.code === "UnsupportedOperation") return error;
+    if ((await finishedTask(taskId, context)) === undefined) return error;
     return new A2AError("UnsupportedOperation", error.message, { metadata: error.metadata, cause: error });
   }
 
@@ -97,7 +102,7 @@ export function resilient(next: AgentService, options: ResilientOptions): AgentS
       return await repeat(operation, context, () => next.stream(operation, request, context));
     } catch (thrown) {
       if ("message" in request) throw await meaning(request, thrown, context);
-      const task = await finishedTask(request.id, thrown, context);
+      const task = refusesFinished(thrown) ? await finishedTask(request.id, context) : undefined;
       if (task === undefined) throw thrown;
       return { batches: once([{ event: { task } }]) };
     }
@@ -109,10 +114,9 @@ export function resilient(next: AgentService, options: ResilientOptions): AgentS
     context: CallContext,
     first: StreamReply,
   ): AsyncGenerator<readonly StreamItem[], void, void> {
-    const replay = options.canReplay();
     let { batches } = first;
     let taskId = "message" in request ? undefined : request.id;
-    let cursor = replay ? context.after : undefined;
+    let cursor = canReplay ? context.after : undefined;
     let state: TaskState | undefined;
     /** Tries in a row that brought nothing new. */
     let attempt = 0;
@@ -132,7 +136,7 @@ export function resilient(next: AgentService, options: ResilientOptions): AgentS
             opening = false;
             if (snapshot) cursor = undefined;
             else if (seq !== undefined && cursor !== undefined && seq <= cursor) continue;
-            if (replay && seq !== undefined) cursor = seq;
+            if (canReplay && seq !== undefined) cursor = seq;
             fresh ||= !snapshot;
             taskId ??= event.task?.id ?? event.statusUpdate?.taskId ?? event.artifactUpdate?.taskId;
             state = event.task?.status.state ?? event.statusUpdate?.status.state ?? state;
@@ -146,20 +150,29 @@ export function resilient(next: AgentService, options: ResilientOptions): AgentS
         }
         // A server that replays keeps a subscription open while its task is interrupted: if it ends there, it broke.
         const open = operation === "SubscribeToTask" && state !== undefined && isInterrupted(state);
-        if (!replay || !open) return;
+        if (!canReplay || !open) return;
         error = new A2AError("ConnectionLost", "The stream ended before its task did");
       } catch (thrown) {
         if (context.signal?.aborted || !isBreak(thrown)) throw thrown;
         error = thrown;
+      }
+      if (taskId !== undefined && state === undefined && error.cause === undefined) {
+        // It closed in good order without a word: so does the stream of a finished task that its reader knows all of.
+        const task = await finishedTask(taskId, context);
+        if (task !== undefined) {
+          yield [{ event: { task } }];
+          return;
+        }
       }
       if (fresh || clock.now() - since >= streams.maxDelay) attempt = 0;
 
       for (;;) {
         attempt++;
         // Nothing has come: nobody knows whether the message arrived.
-        if (taskId === undefined && !options.canResend()) throw error;
+        if (taskId === undefined && !canResend) throw error;
         const delay = delayAfter(streams, attempt, error);
         if (delay === undefined) throw error;
+        logger.info("A stream broke and is taken up again", { operation, taskId, attempt, delay, cause: error });
         await pause(clock, delay, context.signal);
         try {
           if (taskId === undefined) {
@@ -172,8 +185,8 @@ export function resilient(next: AgentService, options: ResilientOptions): AgentS
           break;
         } catch (thrown) {
           if (context.signal?.aborted) throw thrown;
-          if (taskId !== undefined && thrown instanceof A2AError && refusesFinished.has(thrown.code)) {
-            const task = await finishedTask(taskId, thrown, context);
+          if (taskId !== undefined && refusesFinished(thrown)) {
+            const task = await finishedTask(taskId, context);
             if (task === undefined) throw thrown;
             yield [{ event: { task } }];
             return;
@@ -202,7 +215,7 @@ export function resilient(next: AgentService, options: ResilientOptions): AgentS
     async stream(operation, request, context) {
       const { after: _, ...rest } = context;
       // Nobody knows what another server's ids mean (D4).
-      const known = options.canReplay() ? context : rest;
+      const known = canReplay ? context : rest;
       const reply = await open(operation, request, known);
       return { ...reply, batches: begun(reply, survive(operation, request, known, reply)) };
     },

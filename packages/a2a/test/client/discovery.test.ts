@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { silentLogger } from "../../src/base/index.ts";
 import { type CachedCard, connect, type ConnectOptions } from "../../src/client/index.ts";
 import type { AgentCard, AgentInterface } from "../../src/model/index.ts";
 import { bodyOf, cardOf, deadUrl, HandClock, jsonRpcAt, listen, restAt, rpcServer, soon, taskOf } from "./support.ts";
@@ -253,12 +254,15 @@ describe("choosing an interface (A2A 1.0 §8.3.2)", () => {
 
   test("leaves an interface where nobody listens, and keeps the one that answers", async () => {
     const plain = await rest();
-    const client = await connect(cardOf([jsonRpcAt(await deadUrl()), restAt(`${plain.url}/`)]), soon);
+    const told: string[] = [];
+    const logger = { ...silentLogger, warn: (text: string) => told.push(text) };
+    const client = await connect(cardOf([jsonRpcAt(await deadUrl()), restAt(`${plain.url}/`)]), { ...soon, logger });
     const dead = client.chosen.url;
     expect(await client.sendMessage("hi")).toHaveProperty("task");
     expect(client.chosen).toMatchObject({ protocolBinding: "HTTP+JSON" });
     expect(client.chosen.url).not.toBe(dead);
     expect(plain.paths).toEqual(["POST /message:send"]);
+    expect(told).toEqual(["An interface of the card is dead"]);
   });
 
   test.each([404, 405])(

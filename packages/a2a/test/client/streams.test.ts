@@ -101,6 +101,16 @@ describe("the end of a stream (A2A 1.0 §3.1.2)", () => {
     }
   });
 
+  test("of a finished task is its final state where the peer closes without a word, too", async () => {
+    const { client, server } = await agent((call) => {
+      if (call.method === "GetTask") return call.answer(taskOf("TASK_STATE_COMPLETED"));
+      call.events.open();
+      call.events.end();
+    }, replayExtensions);
+    expect(await glances(client.subscribeToTask("t1", { after: 9 }))).toEqual(["task COMPLETED"]);
+    expect(server.methods()).toEqual(["SubscribeToTask", "GetTask"]);
+  });
+
   test("stays an error where the task is not over, or is not there", async () => {
     const working = await agent((call) => {
       if (call.method === "GetTask") call.answer(taskOf("TASK_STATE_WORKING"));
@@ -477,10 +487,9 @@ describe("silence (three separate limits)", () => {
     const clock = new HandClock();
     const { client, server } = await agent(() => undefined, {}, { clock, connectTimeout: 5_000 });
     const failed = failure(client.sendStreamingMessage("go"));
-    await clock.armed(5_000);
+    await until(() => server.calls.length === 1);
     clock.advance(5_000);
     expect((await failed).error.code).toBe("Timeout");
-    await until(() => server.calls.length === 1);
     expect(clock.waiting).toBe(0);
   });
 

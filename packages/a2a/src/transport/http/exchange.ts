@@ -1,4 +1,4 @@
-import type { Clock, Logger } from "../../base/index.ts";
+import type { Clock } from "../../base/index.ts";
 import { A2AError } from "../../model/index.ts";
 import type { CallContext, OperationName, Operations } from "../../protocol/index.ts";
 import { SseParser, type ServerSentEvent } from "../sse/read.ts";
@@ -44,7 +44,6 @@ export interface ClientHost {
   readonly fetch: FetchLike;
   readonly headers: HeadersSource;
   readonly clock: Clock;
-  readonly logger: Logger;
   readonly limits: ClientLimits;
 }
 

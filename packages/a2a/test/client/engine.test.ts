@@ -1,0 +1,216 @@
+import * as fc from "fast-check";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { collect, connect, type ConnectOptions, type FetchLike, TaskView } from "../../src/client/index.ts";
+import { createHandler, defineAgent, memoryStore, type Handler, type Turn } from "../../src/index.ts";
+import { errorOf, glance, glances, soon, until } from "./support.ts";
+
+const publicUrl = "https://agents.example/one";
+
+/** Says what it is told to: `7` is seven chunks, `ask` a question, `hold` waits until it is canceled, anything else an answer. */
+const agent = defineAgent({
+  name: "Counter",
+  description: "Counts.",
+  version: "1.0.0",
+  skills: [],
+  async *onMessage(turn: Turn) {
+    const count = Number(turn.text);
+    if (turn.text === "ask") yield turn.inputRequired("How far?");
+    else if (turn.text === "hold") {
+      yield turn.working("Holding");
+      await new Promise((resolve) => turn.signal.addEventListener("abort", resolve));
+    } else if (Number.isNaN(count)) yield turn.reply(`You said ${turn.text}`);
+    else {
+      for (let at = 1; at <= count; at++) {
+        const artifact = { artifactId: "numbers", parts: [{ text: String(at) }] };
+        yield { kind: "artifact", artifact, append: at > 1, lastChunk: at === count };
+        if (at % 3 === 0) await turn.flush();
+      }
+    }
+  },
+});
+
+function host(): Handler {
+  const handler = createHandler(agent, { publicUrl, store: memoryStore() });
+  onTestFinished(() => handler.close({ grace: 0 }));
+  return handler;
+}
+
+function fetchOf(handler: Handler): FetchLike {
+  return (url, init) => handler.fetch(new Request(url, init));
+}
+
+/** A network that breaks the body of each event stream off after so many bytes, one number a stream, then no more. */
+function breaking(fetch: FetchLike, cuts: readonly number[]): FetchLike {
+  const left = [...cuts];
+  return async (url, init) => {
+    const response = await fetch(url, init);
+    const { body } = response;
+    if (body === null || !response.headers.get("content-type")?.startsWith("text/event-stream")) return response;
+    let room = left.shift() ?? Infinity;
+    const cut = new TransformStream<Uint8Array, Uint8Array>({
+      transform(chunk, controller) {
+        controller.enqueue(chunk.subarray(0, room));
+        room -= chunk.byteLength;
+        if (room <= 0) controller.error(new TypeError("terminated"));
+      },
+    });
+    return new Response(body.pipeThrough(cut), response);
+  };
+}
+
+describe.each(["JSONRPC", "HTTP+JSON"])("our own server over %s", (binding) => {
+  function client(handler: Handler, options: ConnectOptions = {}) {
+    return connect(publicUrl, { binding, fetch: fetchOf(handler), ...soon, ...options });
+  }
+
+  test("a stream shows every event once and in order, wherever the network cuts it", async () => {
+    const handler = host();
+    await fc.assert(
+      fc.asyncProperty(
+        fc.integer({ min: 1, max: 30 }),
+        fc.array(fc.integer({ min: 0, max: 1_500 }), { maxLength: 6 }),
+        async (count, cuts) => {
+          const stranger = await client(handler, { fetch: breaking(fetchOf(handler), cuts) });
+          const stream = stranger.sendStreamingMessage(String(count));
+          const view = new TaskView();
+          const places: (number | undefined)[] = [];
+          const seen: string[] = [];
+          for await (const event of stream) {
+            view.apply(event);
+            seen.push(glance(event));
+            places.push(stream.seq);
+          }
+          const numbers = view.task?.artifacts?.[0]?.parts.map(({ text }) => text);
+          expect(numbers).toEqual(Array.from({ length: count }, (_, at) => String(at + 1)));
+          // The task comes once: nothing was told twice, in a snapshot or otherwise.
+          expect(seen.filter((one) => one.startsWith("task "))).toHaveLength(1);
+          expect(seen.at(-1)).toMatch(/COMPLETED$/);
+          expect(new Set(places).size).toBe(places.length);
+          expect(places).toEqual([...places].sort((a, b) => Number(a) - Number(b)));
+        },
+      ),
+      { numRuns: 60 },
+    );
+  });
+
+  test("a send whose answer is lost is sent again and joins the first: one task, one run", async () => {
+    const handler = host();
+    let lost = 0;
+    const losing: FetchLike = async (url, init) => {
+      const response = await fetchOf(handler)(url, init);
+      if (init.method !== "POST" || lost >= 2) return response;
+      lost++;
+      await response.body?.cancel();
+      throw new TypeError("terminated");
+    };
+    const stranger = await client(handler, { fetch: losing });
+    const { task } = await stranger.sendMessage("3");
+    expect(lost).toBe(2);
+    expect(task?.artifacts?.[0]?.parts).toHaveLength(3);
+    const again = await client(handler);
+    expect((await again.listTasks()).totalSize).toBe(1);
+  });
+
+  test("a stream that was left is taken up again from the kept place, also once the task is over", async () => {
+    const handler = host();
+    const first = await client(handler);
+    const stream = first.sendStreamingMessage("9");
+    let taskId = "";
+    let kept: number | undefined;
+    for await (const event of stream) {
+      taskId = event.task?.id ?? taskId;
+      kept = stream.seq;
+      if (glance(event) === "4") break;
+    }
+    await first.waitFor(taskId);
+    const rest = await glances(first.subscribeToTask(taskId, { after: kept as number }));
+    expect(rest.filter((one) => /^\d+$/.test(one))).toEqual(["5", "6", "7", "8", "9"]);
+    expect(rest.at(-1)).toBe("COMPLETED");
+    expect(await glances(first.subscribeToTask(taskId))).toEqual(["task COMPLETED"]);
+  });
+
+  test("what a stream tells is what the task is", async () => {
+    const stranger = await client(host());
+    const { task } = await collect(stranger.sendStreamingMessage("12"));
+    const whole = await stranger.getTask(task?.id as string);
+    expect(task?.artifacts).toEqual(whole.artifacts);
+    expect(task?.status).toEqual(whole.status);
+  });
+
+  test("a conversation answers a question, and gets its plain answers", async () => {
+    const conversation = (await client(host())).conversation();
+    const { task } = await conversation.send("ask");
+    expect(task?.status.state).toBe("TASK_STATE_INPUT_REQUIRED");
+    const { task: counted } = await conversation.send("2");
+    expect(counted).toMatchObject({
+      id: task?.id,
+      contextId: task?.contextId,
+      status: { state: "TASK_STATE_COMPLETED" },
+    });
+    const { message } = await conversation.send("thanks");
+    expect(message).toMatchObject({ contextId: task?.contextId, parts: [{ text: "You said thanks" }] });
+  });
+
+  test("a waiting reader sees the cancel of another one", async () => {
+    const handler = host();
+    const [reader, other] = [await client(handler), await client(handler)];
+    const { task } = await reader.sendMessage({ message: "hold", configuration: { returnImmediately: true } });
+    const id = task?.id as string;
+    const waiting = reader.waitFor(id);
+    const seen = glances(reader.subscribeToTask(id));
+    expect((await other.cancelTask(id)).status.state).toBe("TASK_STATE_CANCELED");
+    expect((await waiting).status.state).toBe("TASK_STATE_CANCELED");
+    expect((await seen).at(-1)).toMatch(/CANCELED$/);
+    expect(await errorOf(other.cancelTask(id))).toMatchObject({ code: "TaskNotCancelable" });
+  });
+
+  test("an abort lets go of the server's side of a stream", async () => {
+    const handler = host();
+    let closed = false;
+    const watching: FetchLike = async (url, init) => {
+      init.signal.addEventListener("abort", () => (closed = true));
+      return fetchOf(handler)(url, init);
+    };
+    const stranger = await client(handler, { fetch: watching });
+    const controller = new AbortController();
+    const stream = stranger.sendStreamingMessage("hold", { signal: controller.signal });
+    const seen = errorOf(
+      (async () => {
+        for await (const event of stream) if (glance(event) === "WORKING") controller.abort();
+      })(),
+    );
+    expect(await seen).toMatchObject({ code: "Aborted" });
+    await until(() => closed);
+  });
+
+  test("errors name their fields", async () => {
+    const stranger = await client(host());
+    expect(await errorOf(stranger.sendMessage({ parts: [] }))).toMatchObject({
+      code: "InvalidParams",
+      fields: [{ field: "message.parts" }],
+    });
+    expect(await errorOf(stranger.listTasks({ pageSize: 0 }))).toMatchObject({
+      code: "InvalidParams",
+      fields: [{ field: "pageSize" }],
+    });
+    expect(await errorOf(stranger.getTask("none"))).toMatchObject({ code: "TaskNotFound" });
+  });
+
+  test("the card is asked for once, then only whether it changed", async () => {
+    const handler = host();
+    const asked: number[] = [];
+    const watching: FetchLike = async (url, init) => {
+      const response = await fetchOf(handler)(url, init);
+      if (url.endsWith("agent-card.json")) asked.push(response.status);
+      return response;
+    };
+    const cardCache = new Map();
+    let now = Date.now();
+    const clock = { now: () => now, after: () => () => undefined };
+    for (let round = 0; round < 2; round++) await client(handler, { fetch: watching, cardCache, clock });
+    expect(asked).toEqual([200]);
+    now += 3_600_000;
+    await client(handler, { fetch: watching, cardCache, clock });
+    expect(asked).toEqual([200, 304]);
+  });
+});
