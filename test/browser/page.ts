@@ -1,0 +1,54 @@
+import { A2AError, connect, type Client } from "@parley/a2a/client";
+
+/** Tells the test what came, where it wants to hear it. */
+declare const tellTest: ((chunk: string) => Promise<void>) | undefined;
+
+/** What the page does for the test: everything that leaves it is plain data. */
+const actions = {
+  /** Sends a message and gives the text of the answer's artifact. */
+  async send(url: string, binding: string, text: string) {
+    const { task } = await (await clientOf(url, binding)).sendMessage(text);
+    return { state: task?.status.state, texts: task?.artifacts?.map((artifact) => artifact.parts[0]?.text) };
+  },
+
+  /** Streams, and gives each chunk in the order in which it came. */
+  async stream(url: string, binding: string, text: string) {
+    const seen: string[] = [];
+    for await (const event of (await clientOf(url, binding)).sendStreamingMessage(text)) {
+      const chunk = event.artifactUpdate?.artifact.parts[0]?.text ?? event.statusUpdate?.status.state;
+      if (chunk === undefined) continue;
+      seen.push(chunk);
+      if (typeof tellTest === "function") await tellTest(chunk);
+    }
+    return seen;
+  },
+
+  /** What an operation fails with. */
+  async fail(url: string, binding: string, operation: "unknownTask" | "noAgent" | "emptyMessage") {
+    try {
+      if (operation === "noAgent") await connect(`${url}/nowhere`, { retry: false });
+      const client = await clientOf(url, binding);
+      await (operation === "unknownTask" ? client.getTask("unknown") : client.sendMessage([]));
+    } catch (error) {
+      if (!(error instanceof A2AError)) throw error;
+      return { name: error.name, code: error.code, fields: error.fields.map(({ field }) => field) };
+    }
+    throw new Error("did not fail");
+  },
+
+  /** Headers of an answer that the page may read. */
+  async headers(url: string, init: RequestInit & { cache?: string }) {
+    const answer = await fetch(url, init);
+    return { status: answer.status, headers: Object.fromEntries(answer.headers) };
+  },
+};
+
+async function clientOf(url: string, binding: string): Promise<Client> {
+  const { card } = await connect(url);
+  const faces = card.supportedInterfaces.filter((face) => face.protocolBinding === binding);
+  return connect({ ...card, supportedInterfaces: faces }, { reconnect: { minDelay: 1 } });
+}
+
+export type Actions = typeof actions;
+
+Object.assign(globalThis, { parley: actions });
