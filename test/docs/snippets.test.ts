@@ -1,0 +1,130 @@
+import { execFile, spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, describe, expect, it, onTestFinished } from "vitest";
+
+/**
+ * Every program in the documentation runs as it stands there. A page is a story: a `ts server` block is started, and the
+ * `ts client` and `sh` blocks after it are run against it. Only the port is put in place of 4000.
+ */
+
+const root = join(import.meta.dirname, "../..");
+const folder = join(root, "node_modules", ".parley-docs");
+await mkdir(folder, { recursive: true });
+const room = await mkdtemp(join(folder, "run-"));
+afterAll(() => rm(room, { recursive: true }));
+
+interface Block {
+  readonly language: string;
+  readonly role: string;
+  readonly code: string;
+}
+
+async function blocksOf(page: string): Promise<readonly Block[]> {
+  const text = await readFile(join(root, page), "utf8");
+  return [...text.matchAll(/^```(\w+)(?: (\w+))?\n([\s\S]*?)^```$/gm)].map(
+    ([, language = "", role = "", code = ""]) => ({
+      language,
+      role,
+      code,
+    }),
+  );
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  server.close();
+  await once(server, "close");
+  return typeof address === "object" && address !== null ? address.port : 0;
+}
+
+/** Runs sources as they are, like the tests themselves. */
+const node = ["--conditions=@parley/source", "--import", import.meta.resolve("tsx")];
+
+async function write(name: string, code: string): Promise<string> {
+  const file = join(room, name);
+  await writeFile(file, code);
+  return file;
+}
+
+async function start(name: string, code: string): Promise<string> {
+  const file = await write(name, code);
+  const child: ChildProcess = spawn(process.execPath, [...node, file], {
+    cwd: room,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  onTestFinished(async () => {
+    child.kill("SIGKILL");
+    if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
+  });
+  let said = "";
+  return new Promise((resolve, reject) => {
+    const listen = (chunk: Buffer): void => {
+      said += chunk.toString();
+      const url = /Listening on (\S+)/.exec(said)?.[1];
+      if (url !== undefined) resolve(url);
+    };
+    child.stdout?.on("data", listen);
+    child.stderr?.on("data", listen);
+    child.on("exit", (code) => reject(new Error(`The server ended with ${code}:\n${said}`)));
+  });
+}
+
+const run = promisify(execFile);
+
+describe("the README", () => {
+  it("serves in less than 20 lines and calls in less than 10; both run, and so does curl", async () => {
+    const blocks = await blocksOf("README.md");
+    const server = blocks.find(({ role }) => role === "server")?.code ?? "";
+    const client = blocks.find(({ role }) => role === "client")?.code ?? "";
+    expect(server.trim().split("\n").length).toBeLessThan(20);
+    expect(client.trim().split("\n").length).toBeLessThan(10);
+
+    const port = String(await freePort());
+    const here = (code: string): string => code.replaceAll("4000", port);
+    await start("server.mts", here(server));
+    const { stdout } = await run(process.execPath, [...node, await write("client.mts", here(client))], { cwd: room });
+    expect(stdout).toContain("TASK_STATE_WORKING");
+    expect(stdout).toContain("It is certain.");
+    expect(stdout).toContain("TASK_STATE_COMPLETED");
+
+    const curl = blocks.find(({ language, code }) => language === "sh" && code.startsWith("curl"))?.code ?? "";
+    const answer = await run("sh", ["-c", here(curl)], { cwd: room });
+    expect(JSON.parse(answer.stdout)).toMatchObject({ task: { status: { state: "TASK_STATE_COMPLETED" } } });
+
+    const parley = blocks.find(({ code }) => code.includes("parley -- send"))?.code ?? "";
+    const sent = await run("sh", ["-c", here(parley)], { cwd: root, env: { ...process.env, NO_COLOR: "1" } });
+    expect(sent.stdout + sent.stderr).toContain("It is certain.");
+  });
+
+  it("names only what is there", async () => {
+    for (const page of ["README.md", "docs/README.md", "docs/hosting.md", "docs/agents.md", "CONTRIBUTING.md"]) {
+      const text = await readFile(join(root, page), "utf8");
+      for (const [, target = ""] of text.matchAll(/\]\((?!https?:)([^)#]+)/g)) {
+        expect(existsSync(join(root, dirname(page), target)), `${page} → ${target}`).toBe(true);
+      }
+    }
+    const { scripts } = JSON.parse(await readFile(join(root, "package.json"), "utf8")) as { scripts: object };
+    const text =
+      (await readFile(join(root, "README.md"), "utf8")) + (await readFile(join(root, "CONTRIBUTING.md"), "utf8"));
+    for (const [, name = ""] of text.matchAll(/npm run (?:--silent )?([\w:]+)/g))
+      expect(Object.keys(scripts)).toContain(name);
+  });
+});
+
+describe.each(["docs/agents.md", "docs/hosting.md"])("%s", async (page) => {
+  const servers = (await blocksOf(page)).filter(({ role }) => role === "server");
+  it.each(servers.map(({ code }, at) => [at, code] as const))("program %i runs", async (at, code) => {
+    const url = await start(`${page.replaceAll(/\W/g, "-")}-${at}.mts`, code);
+    // A server that listens everywhere is found here too.
+    const card = await fetch(`${url.replace("0.0.0.0", "127.0.0.1")}/.well-known/agent-card.json`);
+    expect(card.status).toBe(200);
+    expect(await card.json()).toHaveProperty("supportedInterfaces");
+  });
+});
