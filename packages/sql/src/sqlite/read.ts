@@ -38,7 +38,7 @@ import {
   text,
   type TaskRow,
 } from "./rows.ts";
-import { findContexts, findScope, tallyOf } from "./scopes.ts";
+import { findContexts, tallyOf, type ScopeIds } from "./scopes.ts";
 import { encodeName } from "./text.ts";
 
 /** Every reader runs inside one transaction, so that what it gives belongs to one moment. */
@@ -155,8 +155,8 @@ function selectTask(driver: Driver, scope: Scope, taskId: string, columns: strin
 
 type Level = "agent" | "owner" | "context";
 
-export function readList(driver: Driver, scope: Scope, query: ListQuery): TaskPage {
-  const { level, ids } = listScopes(driver, scope, query.contextId);
+export function readList(driver: Driver, scopes: ScopeIds, scope: Scope, query: ListQuery): TaskPage {
+  const { level, ids } = listScopes(driver, scopes, scope, query.contextId);
   const wanted = query.state === undefined ? states : [query.state];
   let total = 0;
   const found: ListPosition[] = [];
@@ -178,17 +178,18 @@ export function readList(driver: Driver, scope: Scope, query: ListQuery): TaskPa
 
 function listScopes(
   driver: Driver,
+  scopes: ScopeIds,
   scope: Scope,
   contextId: string | undefined,
 ): { readonly level: Level; readonly ids: readonly number[] } {
   const names = [scope.agent, ...(scope.owner === undefined ? [] : [scope.owner])];
-  const found = findScope(driver, ...names);
+  const found = scopes.find(...names);
   if (contextId === undefined) {
     return { level: scope.owner === undefined ? "agent" : "owner", ids: found === undefined ? [] : [found] };
   }
   if (found === undefined) return { level: "context", ids: [] };
   if (scope.owner === undefined) return { level: "context", ids: findContexts(driver, found, contextId) };
-  const context = findScope(driver, ...names, contextId);
+  const context = scopes.find(...names, contextId);
   return { level: "context", ids: context === undefined ? [] : [context] };
 }
 
@@ -226,13 +227,19 @@ function countSince(driver: Driver, level: Level, id: number, state: TaskState, 
   );
 }
 
-export function readOnce(driver: Driver, owner: Owner, key: string, now: number): OnceRecord | undefined {
-  const scope = findScope(driver, owner.agent, owner.owner);
+export function readOnce(
+  driver: Driver,
+  scopes: ScopeIds,
+  owner: Owner,
+  key: string,
+  now: number,
+): OnceRecord | undefined {
+  const scope = scopes.find(owner.agent, owner.owner);
   return scope === undefined ? undefined : findKey(driver, scope, key, now);
 }
 
-export function readConversation(driver: Driver, key: ContextKey, limit: number): Conversation {
-  const context = findScope(driver, key.agent, key.owner, key.contextId);
+export function readConversation(driver: Driver, scopes: ScopeIds, key: ContextKey, limit: number): Conversation {
+  const context = scopes.find(key.agent, key.owner, key.contextId);
   if (context === undefined) return { messages: [] };
   const state = driver.prepare("SELECT value FROM context_states WHERE context = ?").get(context);
   const rows = [

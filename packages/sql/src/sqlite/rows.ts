@@ -1,5 +1,5 @@
 import type { Actor, LogRecord, NewRecord, RecordKind, TaskState } from "@parley/a2a";
-import type { ReadRecord, Run, TaskHead } from "@parley/a2a/store";
+import type { Owner, ReadRecord, Run, TaskHead } from "@parley/a2a/store";
 import type { Row, Value } from "./driver.ts";
 import { decodeName, encodeJson } from "./text.ts";
 
@@ -70,18 +70,21 @@ export interface TaskRow {
   readonly head: TaskHead;
 }
 
-export const taskColumns = `t.number, t.agent, t.owner, t.context, t.status_seq, t.has_metadata, t.id, t.state, t.status_time,
+/** Columns of the task itself and of its context. */
+export const ownColumns: string = `t.number, t.agent, t.owner, t.context, t.status_seq, t.has_metadata, t.id, t.state, t.status_time,
   t.seq, t.first_seq, t.generation, t.fence, t.holder, t.lease_until, t.run_turn, t.run_attempt, t.run_input,
-  a.name, o.name, c.name`;
+  c.name`;
 
-/** What `taskColumns` come from. */
-export const taskTables = `tasks t JOIN scopes a ON a.id = t.agent JOIN scopes o ON o.id = t.owner
-  JOIN scopes c ON c.id = t.context`;
+/** With the names of its agent and its owner, for those who do not know them. */
+export const taskColumns: string = `${ownColumns}, a.name, o.name`;
 
-/** How many columns there are, for those who ask for more. */
+export const ownTables: string = "tasks t JOIN scopes c ON c.id = t.context";
+export const taskTables: string = `${ownTables} JOIN scopes a ON a.id = t.agent JOIN scopes o ON o.id = t.owner`;
+
+/** How many columns `taskColumns` are, for those who ask for more. */
 export const taskWidth = 21;
 
-export function taskRow(row: Row): TaskRow {
+export function taskRow(row: Row, owner: Owner = ownerOf(row)): TaskRow {
   const holder = optional(row, 13);
   const leaseUntil = optional(row, 14);
   return {
@@ -92,12 +95,8 @@ export function taskRow(row: Row): TaskRow {
     statusSeq: int(row, 4),
     hasMetadata: int(row, 5) === 1,
     head: Object.freeze({
-      task: Object.freeze({
-        agent: decodeName(text(row, 18)),
-        owner: decodeName(text(row, 19)),
-        taskId: decodeName(text(row, 6)),
-      }),
-      contextId: decodeName(text(row, 20)),
+      task: Object.freeze({ agent: owner.agent, owner: owner.owner, taskId: decodeName(text(row, 6)) }),
+      contextId: decodeName(text(row, 18)),
       state: states[int(row, 7)] ?? "TASK_STATE_FAILED",
       statusTime: int(row, 8),
       seq: int(row, 9),
@@ -109,6 +108,10 @@ export function taskRow(row: Row): TaskRow {
       ...(optional(row, 15) !== undefined && { run: runOf(row) }),
     }),
   };
+}
+
+function ownerOf(row: Row): Owner {
+  return { agent: decodeName(text(row, 19)), owner: decodeName(text(row, 20)) };
 }
 
 function runOf(row: Row): Run {
@@ -136,7 +139,19 @@ export function recordRow(row: Row): LogRecord {
   };
 }
 
-/** Values of kind, state, time, actor, turn, attempt, has_metadata, extra, json. */
+/** The columns of `recordValues`. */
+export const recordValueColumns = [
+  "kind",
+  "state",
+  "time",
+  "actor",
+  "turn",
+  "attempt",
+  "has_metadata",
+  "extra",
+  "json",
+] as const;
+
 export function recordValues({ record, hasMetadata }: ReadRecord): readonly Value[] {
   const { keep, call, extensions, trace } = record;
   const bare = keep === undefined && call === undefined && extensions === undefined && trace === undefined;

@@ -6,16 +6,63 @@ import { encodeName } from "./text.ts";
 /** Agents have no parent. */
 const root = 0;
 
-/** The id of an agent, of an owner in it, of a context in that. */
-export function findScope(driver: Driver, ...names: readonly string[]): number | undefined {
-  const select = driver.prepare("SELECT id FROM scopes WHERE parent = ? AND name = ?");
-  let parent = root;
-  for (const name of names) {
-    const row = select.get(parent, encodeName(name));
-    if (row === undefined) return undefined;
-    parent = count(row);
+/** Most ids of agents and owners that are remembered. */
+const remembered = 10_000;
+
+/**
+ * Ids of agents, of the owners in them, of the contexts in those. Agents and owners stay for ever, so theirs are
+ * remembered; `forget` after a transaction that was rolled back, which may have made some.
+ */
+export class ScopeIds {
+  readonly #driver: Driver;
+  readonly #known = new Map<string, number>();
+
+  constructor(driver: Driver) {
+    this.#driver = driver;
   }
-  return parent;
+
+  find(...names: readonly string[]): number | undefined {
+    let id: number | undefined = root;
+    for (const [depth, name] of names.entries()) {
+      id = this.#find(id, name, depth < 2);
+      if (id === undefined) return undefined;
+    }
+    return id;
+  }
+
+  /** The same, made where there is none. */
+  ensure(...names: readonly string[]): number {
+    let id = root;
+    for (const [depth, name] of names.entries()) {
+      id = this.#find(id, name, depth < 2) ?? this.#insert(id, name, depth === 2);
+    }
+    return id;
+  }
+
+  forget(): void {
+    this.#known.clear();
+  }
+
+  #find(parent: number, name: string, stays: boolean): number | undefined {
+    const path = `${parent}/${name}`;
+    const known = this.#known.get(path);
+    if (known !== undefined) return known;
+    const row = this.#driver
+      .prepare("SELECT id FROM scopes WHERE parent = ? AND name = ?")
+      .get(parent, encodeName(name));
+    if (row === undefined) return undefined;
+    if (stays) {
+      if (this.#known.size >= remembered) this.#known.clear();
+      this.#known.set(path, count(row));
+    }
+    return count(row);
+  }
+
+  #insert(parent: number, name: string, isContext: boolean): number {
+    return this.#driver
+      .prepare("INSERT INTO scopes (parent, name, is_context) VALUES (?, ?, ?)")
+      .run(parent, encodeName(name), isContext ? 1 : 0).lastId;
+  }
 }
 
 /** Contexts of one name at all owners of an agent. */
@@ -47,18 +94,6 @@ export class ScopeChanges {
 
   constructor(driver: Driver) {
     this.#driver = driver;
-  }
-
-  /** The id of an agent, an owner or a context, made where there is none. */
-  ensure(...names: readonly string[]): number {
-    let parent = root;
-    for (const [depth, name] of names.entries()) {
-      const row = this.#driver
-        .prepare("SELECT id FROM scopes WHERE parent = ? AND name = ?")
-        .get(parent, encodeName(name));
-      parent = row === undefined ? this.#insert(parent, name, depth === 2) : count(row);
-    }
-    return parent;
   }
 
   /** The next place in a conversation: its messages stand in the order in which they came. */
@@ -96,12 +131,6 @@ export class ScopeChanges {
       update.run(...tally, tasks, touched, touched, places, id);
     }
     this.#changes.clear();
-  }
-
-  #insert(parent: number, name: string, isContext: boolean): number {
-    return this.#driver
-      .prepare("INSERT INTO scopes (parent, name, is_context) VALUES (?, ?, ?)")
-      .run(parent, encodeName(name), isContext ? 1 : 0).lastId;
   }
 
   #change(scope: number): Change {

@@ -3,6 +3,7 @@ import { applyItems, readItems } from "./append.ts";
 import type { Driver } from "./driver.ts";
 import { readClaimable, readConversation, readHead, readList, readLog, readOnce, readTask } from "./read.ts";
 import { count } from "./rows.ts";
+import { ScopeIds } from "./scopes.ts";
 import { sweep } from "./sweep.ts";
 
 export interface DriverStoreOptions {
@@ -14,6 +15,7 @@ export interface DriverStoreOptions {
 
 /** A store on a database that has its tables. */
 export function driverStore(driver: Driver, { busyTimeout, watchInterval }: DriverStoreOptions): Store {
+  const scopes = new ScopeIds(driver);
   const watchers = new Set<() => void>();
   let working = 0;
   let closing: (() => void) | undefined;
@@ -24,6 +26,9 @@ export function driverStore(driver: Driver, { busyTimeout, watchInterval }: Driv
     working += 1;
     try {
       return await patiently(() => driver.transaction(mode, body), busyTimeout);
+    } catch (thrown) {
+      scopes.forget();
+      throw thrown;
     } finally {
       working -= 1;
       if (working === 0) closing?.();
@@ -34,14 +39,14 @@ export function driverStore(driver: Driver, { busyTimeout, watchInterval }: Driv
     async append(items) {
       if (closed) throw unavailable("The store is closed");
       const read = readItems(items);
-      return work("write", () => applyItems(driver, read));
+      return work("write", () => applyItems(driver, scopes, read));
     },
     head: (scope, taskId) => work("read", () => readHead(driver, scope, taskId)),
     load: (scope, taskId, options) => work("read", () => readTask(driver, scope, taskId, options)),
     read: (scope, taskId, options) => work("read", () => readLog(driver, scope, taskId, options)),
-    list: (scope, query) => work("read", () => readList(driver, scope, query)),
-    once: (owner, key, now) => work("read", () => readOnce(driver, owner, key, now)),
-    conversation: (context, limit) => work("read", () => readConversation(driver, context, limit)),
+    list: (scope, query) => work("read", () => readList(driver, scopes, scope, query)),
+    once: (owner, key, now) => work("read", () => readOnce(driver, scopes, owner, key, now)),
+    conversation: (context, limit) => work("read", () => readConversation(driver, scopes, context, limit)),
     claimable: (now, limit) => work("read", () => readClaimable(driver, now, limit)),
     sweep: (options) => work("write", () => sweep(driver, options)),
 
