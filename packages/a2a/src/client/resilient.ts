@@ -22,6 +22,7 @@ import {
   type UnaryName,
   type UnaryOperations,
 } from "../protocol/index.ts";
+import { abortError } from "../transport/http/index.ts";
 import { delayAfter, isTransient, neverProcessed, pause, type RetryPolicy } from "./retry.ts";
 
 export interface ResilientOptions {
@@ -35,10 +36,13 @@ export interface ResilientOptions {
   readonly canResend: boolean;
 }
 
+/** Milliseconds. */
+const longWait = 60_000;
+
 const finishedCodes: ReadonlySet<string> = new Set(["UnsupportedOperation", "InvalidParams", "TaskNotFound"]);
 
 /** Whether this may be said of a finished task: the first code is right (A2A 1.0 §3.1.6), Python and Go servers say the others. */
-function refusesFinished(error: unknown): boolean {
+export function refusesFinished(error: unknown): boolean {
   return error instanceof A2AError && finishedCodes.has(error.code);
 }
 
@@ -61,10 +65,14 @@ export function resilient(next: AgentService, options: ResilientOptions): AgentS
 
   async function repeat<T>(operation: OperationName, context: CallContext, run: () => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
+      const since = clock.now();
       try {
         return await run();
       } catch (thrown) {
         if (!mayRepeat(operation, thrown)) throw thrown;
+        // What held for so long was a send that waits for its task; runtimes and proxies cut such waits off (Node's
+        // fetch after 5 minutes), and that says nothing against the next one.
+        if (clock.now() - since >= longWait) attempt = 1;
         const delay = delayAfter(calls, attempt, thrown);
         if (delay === undefined) throw thrown;
         logger.info("A call is repeated", { operation, attempt, delay, cause: thrown });
@@ -212,12 +220,17 @@ export function resilient(next: AgentService, options: ResilientOptions): AgentS
         throw operation === "SendMessage" ? await meaning(request as SendMessageRequest, thrown, context) : thrown;
       }
     },
-    async stream(operation, request, context) {
-      const { after: _, ...rest } = context;
+    async stream(operation, request, { after, signal, ...rest }) {
+      const { own, leave } = ownSignal(signal);
       // Nobody knows what another server's ids mean (D4).
-      const known = canReplay ? context : rest;
-      const reply = await open(operation, request, known);
-      return { ...reply, batches: begun(reply, survive(operation, request, known, reply)) };
+      const known = { ...rest, signal: own.signal, ...(canReplay && after !== undefined && { after }) };
+      try {
+        const reply = await open(operation, request, known);
+        return { ...reply, batches: held(reply, survive(operation, request, known, reply), own, leave) };
+      } catch (thrown) {
+        leave();
+        throw thrown;
+      }
     },
   };
 }
@@ -231,19 +244,39 @@ async function* once<T>(value: T): AsyncGenerator<T, void, void> {
   yield value;
 }
 
-/** `run` reads `reply`; leaving before the first event must let go of it all the same. */
-function begun(
+/** A signal of a stream's own, which follows its caller's until `leave`. */
+function ownSignal(signal: AbortSignal | undefined): { own: AbortController; leave: () => void } {
+  const own = new AbortController();
+  const follow = (): void => own.abort(abortError(signal as AbortSignal));
+  if (signal?.aborted) follow();
+  signal?.addEventListener("abort", follow, { once: true });
+  return { own, leave: () => signal?.removeEventListener("abort", follow) };
+}
+
+/** `run` reads `reply`. Letting go works at any time: before the first event, and while one is waited for. */
+function held(
   reply: StreamReply,
   run: AsyncGenerator<readonly StreamItem[], void, void>,
+  own: AbortController,
+  leave: () => void,
 ): AsyncIterable<readonly StreamItem[]> {
   let reading = false;
   return {
     [Symbol.asyncIterator]: () => ({
-      next() {
+      async next() {
         reading = true;
-        return run.next();
+        try {
+          const result = await run.next();
+          if (result.done === true) leave();
+          return result;
+        } catch (thrown) {
+          leave();
+          throw thrown;
+        }
       },
       async return() {
+        leave();
+        own.abort(new A2AError("Aborted", "The reader of the stream let go of it"));
         if (!reading) await reply.batches[Symbol.asyncIterator]().return?.();
         await run.return();
         return { done: true, value: undefined };

@@ -12,6 +12,7 @@ export class EventStream implements AsyncIterable<StreamResponse> {
   #opened: Promise<StreamReply> | undefined;
   #events: AsyncGenerator<StreamResponse, void, void> | undefined;
   #seq: number | undefined;
+  #closed = false;
 
   /** @param observe - Sees each event just before the reader does. */
   constructor(open: () => Promise<StreamReply>, observe?: (event: StreamResponse) => void) {
@@ -38,20 +39,25 @@ export class EventStream implements AsyncIterable<StreamResponse> {
   }
 
   async *#read(): AsyncGenerator<StreamResponse, void, void> {
-    const { batches } = await (this.#opened ??= this.#open());
-    for await (const batch of batches) {
-      for (const { seq, event } of batch) {
-        this.#seq = seq;
-        this.#observe?.(event);
-        yield event;
+    try {
+      const { batches } = await (this.#opened ??= this.#open());
+      for await (const batch of batches) {
+        for (const { seq, event } of batch) {
+          this.#seq = seq;
+          this.#observe?.(event);
+          yield event;
+        }
       }
+    } catch (thrown) {
+      if (!this.#closed) throw thrown;
     }
   }
 
-  /** Lets go of a stream that is opened and will not be read to its end. */
+  /** Lets go of the stream, opened or not: who waits for its next event is told that there is none. */
   async close(): Promise<void> {
-    await this.#events?.return();
+    this.#closed = true;
     const reply = await this.#opened?.catch(() => undefined);
     await reply?.batches[Symbol.asyncIterator]().return?.();
+    await this.#events?.return();
   }
 }

@@ -1,5 +1,6 @@
 import type { Clock } from "../base/index.ts";
 import { A2AError, stateKinds, type Task, type TaskState } from "../model/index.ts";
+import { refusesFinished } from "./resilient.ts";
 import { pause } from "./retry.ts";
 import type { EventStream } from "./stream.ts";
 
@@ -34,8 +35,8 @@ export async function waitForTask(waiting: Waiting): Promise<Task> {
         }
       }
     } catch (thrown) {
-      // Some agents cannot stream what others of their kind can, and some forget what they can stream.
-      if (!(thrown instanceof A2AError && thrown.code === "UnsupportedOperation")) throw thrown;
+      // Some agents cannot stream what their card says, and some forget tasks of before their last restart.
+      if (!refusesFinished(thrown)) throw thrown;
     }
   }
   return poll(waiting);

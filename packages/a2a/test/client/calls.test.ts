@@ -377,6 +377,36 @@ describe("repeating calls (D8)", () => {
     expect(tries).toBe(3);
   });
 
+  test("a send that waits is, as often as its connection is cut off after a long while", async () => {
+    const clock = new HandClock();
+    const { client, server } = await agent(
+      (call) => {
+        clock.advance(300_000);
+        if (call.number < 6) call.drop();
+        else call.answer({ task: taskOf("TASK_STATE_COMPLETED") });
+      },
+      { clock },
+      resendExtensions,
+    );
+    const sending = client.sendMessage("a long story");
+    for (let tries = 1; tries < 6; tries++) {
+      await until(() => server.calls.length === tries && clock.waiting === 1);
+      clock.advance(10);
+    }
+    expect(await sending).toHaveProperty("task");
+  });
+
+  test("does not cost a connection: those of earlier calls are used again", async () => {
+    const sockets = new Set<unknown>();
+    const { client } = await agent((call) => {
+      sockets.add(call.response.socket);
+      call.answer(taskOf("TASK_STATE_WORKING"));
+    });
+    for (let count = 0; count < 20; count++) await client.getTask("t1");
+    // Node's fetch may have a second one under way before the first is free.
+    expect(sockets.size).toBeLessThanOrEqual(2);
+  });
+
   test("errors of the protocol are not", async () => {
     const { client, server } = await agent((call) => call.fail(-32603, "Internal error"));
     await errorOf(client.getTask("t1"));

@@ -535,6 +535,19 @@ describe("letting go of a stream", () => {
     await until(() => closed === 1);
   });
 
+  test("tells a reader who waits for the next event that there is none", async () => {
+    const { client } = await agent(({ events }) => events.send(taskEvent()));
+    const stream = client.sendStreamingMessage("go");
+    const seen: string[] = [];
+    const reading = (async () => {
+      for await (const event of stream) seen.push(glance(event));
+    })();
+    await until(() => seen.length === 1);
+    await stream.close();
+    await reading;
+    expect(seen).toEqual(["task WORKING"]);
+  });
+
   test.each(["before", "waiting", "reading", "between"] as const)("an abort %s is Aborted, at once", async (when) => {
     const clock = new HandClock();
     const controller = new AbortController();

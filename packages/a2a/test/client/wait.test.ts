@@ -76,11 +76,11 @@ describe("waiting for a task that streams", () => {
     ).rejects.toMatchObject({ code: "UnsupportedOperation", message: expect.stringContaining("TASK_STATE_CANCELED") });
   });
 
-  test("asks again and again where the agent forgets what its card says", async () => {
+  test.each([-32004, -32602])("asks again and again where the agent has no stream of it (%i)", async (code) => {
     const clock = new HandClock();
     const { client } = await agent(
       (call) => {
-        if (call.method === "SubscribeToTask") call.fail(-32004, "no streams here");
+        if (call.method === "SubscribeToTask") call.fail(code, "no stream of this one");
         // The first is asked for what the refusal means.
         else call.answer(taskOf(call.number < 3 ? "TASK_STATE_WORKING" : "TASK_STATE_COMPLETED"));
       },
