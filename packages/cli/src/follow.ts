@@ -1,5 +1,13 @@
 import { resolve } from "node:path";
-import { isInterrupted, isTerminal, type StreamResponse, type Task, type TaskState } from "@parley/a2a";
+import {
+  isInterrupted,
+  isTerminal,
+  type Artifact,
+  type Message,
+  type StreamResponse,
+  type Task,
+  type TaskState,
+} from "@parley/a2a";
 import { TaskView } from "@parley/a2a/client";
 import { saveArtifact } from "./artifacts.ts";
 import type { Hints } from "./hints.ts";
@@ -32,6 +40,7 @@ function jsonProgress(io: Io): Progress {
     received: (event) => io.stdout.write(`${jsonLine(event)}\n`),
     known() {},
     show() {},
+    end() {},
     note: (text) => io.stderr.write(`${text}\n`),
   };
 }
@@ -39,6 +48,12 @@ function jsonProgress(io: Io): Progress {
 /** How many parts each artifact has: more of them, or fewer, means that it changed. */
 function partCounts(task: Task | undefined): ReadonlyMap<string, number> {
   return new Map((task?.artifacts ?? []).map(({ artifactId, parts }) => [artifactId, parts.length]));
+}
+
+/** The files that came with a plain reply; its text was printed. */
+function filesOf(message: Message | undefined): readonly Artifact[] {
+  const parts = (message?.parts ?? []).filter((part) => part.text === undefined);
+  return message === undefined || parts.length === 0 ? [] : [{ artifactId: message.messageId, name: "reply", parts }];
 }
 
 /** What the caller can do now that the task waits for somebody. */
@@ -89,7 +104,7 @@ export async function follow(
     for await (const event of start(interrupt.signal)) {
       answered = true;
       held = undefined;
-      view.apply(event);
+      if (options.out !== undefined) view.apply(event);
       progress.received(event);
       if (old === undefined && event.task !== undefined) {
         taskId = event.task.id;
@@ -104,9 +119,13 @@ export async function follow(
     }
     if (held !== undefined) show(held);
   } catch (error) {
-    if (signal === undefined) throw error;
+    if (signal === undefined) {
+      if (taskId !== undefined) progress.note(`What is left of the task can be had with:\n  ${hints.watch(taskId)}`);
+      throw error;
+    }
   } finally {
     release();
+    progress.end();
   }
 
   if (signal !== undefined) {
@@ -119,7 +138,7 @@ export async function follow(
   }
   if (options.out !== undefined) {
     const folder = resolve(io.cwd, options.out);
-    for (const artifact of view.task?.artifacts ?? []) {
+    for (const artifact of [...(view.task?.artifacts ?? []), ...filesOf(view.message)]) {
       if (old?.get(artifact.artifactId) === artifact.parts.length) continue;
       for (const path of await saveArtifact(folder, artifact)) progress.note(`saved ${path}`);
     }

@@ -9,7 +9,7 @@ for (const stream of [process.stdout, process.stderr]) {
 }
 
 const code = await run(process.argv.slice(2), processIo());
-// Pipes are written asynchronously; only then may sockets that are still open be dropped.
+// Where pipes are written asynchronously they are emptied first; then sockets that are still open are dropped.
 await new Promise<void>((resolve) => process.stdout.write("", () => resolve()));
 await new Promise<void>((resolve) => process.stderr.write("", () => resolve()));
 process.exit(code);

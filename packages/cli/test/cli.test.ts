@@ -201,6 +201,12 @@ describe("artifacts on disk", () => {
     await expect(access(join(folder, "..", "escape.svg"))).rejects.toThrow("ENOENT");
   });
 
+  test("of a plain reply are its files", async () => {
+    await writeFile(join(folder, "a.csv"), "x\n");
+    await parley(["send", url, "parts", "--file", "a.csv", "--out", "out"], { cwd: folder });
+    expect(await readdir(out())).toEqual(["reply.json"]);
+  });
+
   test("of a task that is looked at or watched later, too", async () => {
     const { id } = await started("stream");
     expect(await parley(["watch", url, id, "--out", "out"], { cwd: folder })).toMatchObject({ code: 0 });

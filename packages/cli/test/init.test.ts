@@ -43,6 +43,14 @@ async function install(name: string, modules: string): Promise<void> {
   if ((await readdir(source)).includes("node_modules")) await symlink(own, join(target, "node_modules"));
 }
 
+/** Does nothing when all is built already. */
+async function build(): Promise<void> {
+  const tsc = join(root, "node_modules", "typescript", "bin", "tsc");
+  await exec(process.execPath, [tsc, "-b", "packages/cli"], { cwd: root }).catch((error: unknown) => {
+    throw new Error(`the packages cannot be built:\n${(error as { stdout: string }).stdout}`);
+  });
+}
+
 /** What `npm install` would put there: Parley as it would be published, everything else as it is installed here. */
 async function installAll(project: string): Promise<void> {
   const modules = join(project, "node_modules");
@@ -110,10 +118,7 @@ describe("a project that was just made, with the packages as they would be publi
   ];
 
   beforeAll(async () => {
-    // Does nothing when all is built already.
-    await exec(process.execPath, [join(root, "node_modules", "typescript", "bin", "tsc"), "-b", "packages/cli"], {
-      cwd: root,
-    });
+    await build();
     project = join(folder, "my-agent");
     made = await init("my-agent");
     await installAll(project);

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { startOfficial } from "./support/official.ts";
 import { parley, start } from "./support/parley.ts";
 
@@ -7,10 +7,15 @@ import { parley, start } from "./support/parley.ts";
 let official: Awaited<ReturnType<typeof startOfficial>>;
 let url = "";
 beforeAll(async () => {
+  // The SDK's server tells the console of every error that it answers with.
+  vi.spyOn(console, "error").mockImplementation(() => {});
   official = await startOfficial();
   url = official.url;
 });
-afterAll(() => official.close());
+afterAll(async () => {
+  vi.restoreAllMocks();
+  await official.close();
+});
 
 describe.each(["JSONRPC", "HTTP+JSON"])("the official SDK's server over %s", (binding) => {
   const call = (command: string, ...args: string[]) => parley([command, url, ...args, "--binding", binding]);

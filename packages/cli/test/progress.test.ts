@@ -1,4 +1,4 @@
-import type { StreamResponse, TaskState } from "@parley/a2a";
+import { A2AError, type StreamResponse, type TaskState } from "@parley/a2a";
 import { describe, expect, test } from "vitest";
 import { follow, type Follow } from "../src/follow.ts";
 import { hintsFor } from "../src/hints.ts";
@@ -183,6 +183,24 @@ describe("what to do next", () => {
     expect(recorded.err()).toContain("Interrupted; the task goes on.");
     expect(recorded.err()).toContain("\n  parley watch http://a t1\n  parley cancel http://a t1\n");
   });
+});
+
+test("an error in the middle of a stream says how to get back to the task", async () => {
+  const recorded = recordedIo();
+  const following = follow(
+    recorded.io,
+    async function* () {
+      yield chunk("a", "half");
+      throw new A2AError("ConnectionLost");
+    },
+    { hints: hintsFor("http://a", {}), options: {} },
+  );
+  await expect(following).rejects.toThrow(A2AError);
+  expect(recorded.both()).toBe("◆ a\nhalf\nWhat is left of the task can be had with:\n  parley watch http://a t1\n");
+});
+
+test("a stream that ends in the middle of a line leaves none behind", async () => {
+  expect((await shown([chunk("a", "half")])).out).toBe("half\n");
 });
 
 describe("for programs", () => {

@@ -15,12 +15,12 @@ function label(what: readonly (string | undefined)[]): string {
 
 /**
  * Parts as text for a terminal. Text stands as it is and runs on, since it may be one piece of many; everything else
- * stands on lines of its own. `before` is what was shown so far of the same artifact.
+ * stands on lines of its own. `midLine`: what was shown before stands in the middle of a line.
  */
-export function showParts(parts: readonly Part[], before = ""): string {
-  let shown = before;
+export function showParts(parts: readonly Part[], midLine = false): string {
+  let shown = "";
   const block = (text: string): void => {
-    shown += `${shown === "" || shown.endsWith("\n") ? "" : "\n"}${text}\n`;
+    shown += `${endsMidLine(shown, midLine) ? "\n" : ""}${text}\n`;
   };
   for (const part of parts) {
     if (part.text !== undefined) shown += plain(part.text);
@@ -28,5 +28,10 @@ export function showParts(parts: readonly Part[], before = ""): string {
     else if (part.url !== undefined) block(label([part.url, part.filename, part.mediaType]));
     else block(`[${label([part.filename ?? "file", part.mediaType, byteSize(rawSize(part.raw))])}]`);
   }
-  return shown.slice(before.length);
+  return shown;
+}
+
+/** Whether text, written after what stood in the middle of a line or did not, ends in the middle of one. */
+export function endsMidLine(text: string, midLine: boolean): boolean {
+  return text === "" ? midLine : !text.endsWith("\n");
 }

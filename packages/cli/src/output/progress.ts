@@ -8,7 +8,7 @@ import {
   type TaskStatus,
 } from "@parley/a2a";
 import type { Io } from "../io.ts";
-import { showParts } from "./parts.ts";
+import { endsMidLine, showParts } from "./parts.ts";
 import { endedBadly, stateName } from "./states.ts";
 import { styleFor } from "./style.ts";
 import { line } from "./text.ts";
@@ -21,8 +21,16 @@ export interface Progress {
   show(event: StreamResponse): void;
   /** What this task has made so far counts as shown. */
   known(task: Task): void;
+  /** Nothing comes after this. */
+  end(): void;
   /** Writes a line beside the agent's own output. */
   note(text: string): void;
+}
+
+/** What was written of an artifact. */
+interface Shown {
+  text: string;
+  midLine: boolean;
 }
 
 /**
@@ -32,7 +40,7 @@ export interface Progress {
 export function terminalProgress(io: Io): Progress {
   const style = styleFor(io.stderr, io.env);
   /** What was shown of each artifact: a snapshot after a reconnect then shows only what is new. */
-  const artifacts = new Map<string, string>();
+  const artifacts = new Map<string, Shown>();
   let taskId: string | undefined;
   let current: string | undefined;
   let lastStatus = "";
@@ -40,9 +48,8 @@ export function terminalProgress(io: Io): Progress {
   let open = false;
 
   function out(text: string): void {
-    if (text === "") return;
     io.stdout.write(text);
-    open = !text.endsWith("\n");
+    open = endsMidLine(text, open);
   }
 
   function closeLine(): void {
@@ -81,14 +88,16 @@ export function terminalProgress(io: Io): Progress {
 
   function artifact(value: Artifact, append: boolean): void {
     const id = value.artifactId;
-    const before = artifacts.get(id) ?? "";
-    let start = append ? before : "";
-    let fresh = showParts(value.parts, start);
-    if (!append && fresh.startsWith(before)) {
-      start = before;
-      fresh = fresh.slice(before.length);
+    let shown = artifacts.get(id);
+    let fresh = showParts(value.parts, append && shown?.midLine === true);
+    if (!append && shown !== undefined) {
+      if (fresh.startsWith(shown.text)) fresh = fresh.slice(shown.text.length);
+      else shown = undefined;
     }
-    artifacts.set(id, start + fresh);
+    if (shown === undefined) artifacts.set(id, (shown = { text: "", midLine: false }));
+    // Only ever joined, so that the thousandth chunk costs what the first did.
+    shown.text += fresh;
+    shown.midLine = endsMidLine(fresh, shown.midLine);
     if (fresh === "") return;
     if (current !== id) {
       note(style("bold", `◆ ${line(value.name ?? id)}`));
@@ -100,8 +109,12 @@ export function terminalProgress(io: Io): Progress {
   return {
     note,
     received() {},
+    end: closeLine,
     known(task) {
-      for (const each of task.artifacts ?? []) artifacts.set(each.artifactId, showParts(each.parts));
+      for (const { artifactId, parts } of task.artifacts ?? []) {
+        const text = showParts(parts);
+        artifacts.set(artifactId, { text, midLine: endsMidLine(text, false) });
+      }
     },
     show(event) {
       if (event.message !== undefined) return say(event.message);
