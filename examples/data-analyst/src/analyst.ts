@@ -35,7 +35,7 @@ const progressRows = 20_000;
 const sendTable =
   "Send me a table first: a CSV file as a file part of your message, or as text of type text/csv, or as the URL of one.";
 
-export const helpText = `I read CSV files, say what is in their columns, and draw charts of them.
+const helpText = `I read CSV files, say what is in their columns, and draw charts of them.
 
 Send a CSV file, alone or with a question. Then ask, in the same conversation:
 

@@ -8,7 +8,7 @@ import agent from "./agent.ts";
 
 function report(label: string): Logger["warn"] {
   return (message, { cause } = {}) => {
-    const why = cause === undefined ? "" : `: ${cause instanceof Error ? cause.message : String(cause)}`;
+    const why = cause instanceof Error ? `: ${cause.message}` : "";
     process.stderr.write(`${label} ${message}${why}\n`);
   };
 }
@@ -39,11 +39,7 @@ Try next, in another terminal:
   curl -s ${url}/message:send -H 'Content-Type: application/json' -d '{"message":{"messageId":"hello","role":"ROLE_USER","parts":[{"text":"help"}]}}'
 `);
 } catch (error) {
-  const taken = error instanceof Error && "code" in error && error.code === "EADDRINUSE";
-  process.stderr.write(
-    taken
-      ? `Port ${port} is taken. Choose another: PORT=${port + 1} npm start\n`
-      : `The server could not start: ${error instanceof Error ? error.message : String(error)}\n`,
-  );
+  const why = error instanceof Error ? error.message : String(error);
+  process.stderr.write(`The server could not start. ${why}\nIts port is the environment's PORT: PORT=4001 npm start\n`);
   process.exit(1);
 }

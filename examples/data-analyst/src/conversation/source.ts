@@ -1,6 +1,7 @@
 import { A2AError, bytesOf, isDataPart, isRawPart, isTextPart, isUrlPart, type Message, type Part } from "@parley/a2a";
 import type { GuardedFetch } from "@parley/a2a/net";
 import { openTable, type Table } from "../csv/table.ts";
+import { maxQuestion } from "../question/request.ts";
 import { notCsv, Refusal } from "../refusal.ts";
 
 /** Media types of tables as text. Excel claims `.csv` files on Windows, which then come under its own name. */
@@ -31,13 +32,14 @@ export function tableIn({ parts }: Message): number | undefined {
   return places[0];
 }
 
-/** What is asked, without the text that is a table. */
+/** What is asked, without the text that is a table; of a text that is no question any more, its beginning. */
 export function questionIn({ parts }: Message): string {
   const texts = parts.filter((part) => isTextPart(part) && !isTable(part));
   return texts
     .map(({ text = "" }) => text.trim())
     .join("\n")
-    .trim();
+    .trim()
+    .slice(0, maxQuestion + 1);
 }
 
 /**

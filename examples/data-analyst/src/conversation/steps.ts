@@ -17,11 +17,12 @@ export async function* resumable(
   let step = 0;
   for await (const events of steps) {
     step += 1;
-    if (step <= stored) continue;
+    // An end was never followed by a checkpoint, so it is news: the table is not there any more, or has changed.
+    const ends = events.some(endsTurn);
+    if (step <= stored && !ends) continue;
     const reference = table();
     const value = { steps: step, ...(reference === undefined ? {} : { table: { ...reference } }) };
-    // After an end nothing can be resumed.
-    yield events.some(endsTurn) ? events : [...events, turn.saveCheckpoint(value)];
+    yield ends ? events : [...events, turn.saveCheckpoint(value)];
   }
 }
 

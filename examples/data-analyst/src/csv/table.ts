@@ -50,8 +50,9 @@ export function openTable(name: string, bytes: Uint8Array): Table {
  */
 export async function* readRows(table: Table, signal: AbortSignal): AsyncGenerator<Batch, void, void> {
   const width = table.columns.length;
+  const before = table.skip + (table.header ? 1 : 0);
   const parser = Readable.from(decode(table.bytes, table.encoding)).pipe(
-    parse({ ...parserOptions, delimiter: table.delimiter, from: table.skip + (table.header ? 2 : 1) }),
+    parse({ ...parserOptions, delimiter: table.delimiter, from: before + 1 }),
   );
   let rows: (readonly string[])[] = [];
   let count = 0;
@@ -68,7 +69,7 @@ export async function* readRows(table: Table, signal: AbortSignal): AsyncGenerat
       signal.throwIfAborted();
     }
   } catch (error) {
-    throw error instanceof CsvError ? new Refusal("failed", explain(error, count)) : error;
+    throw error instanceof CsvError ? new Refusal("failed", explain(error, before)) : error;
   } finally {
     parser.destroy();
   }
@@ -86,8 +87,9 @@ function fit(row: readonly string[], width: number): readonly string[] {
   return Array.from({ length: width }, (_, index) => row[index] ?? "");
 }
 
-function explain(error: CsvError, rows: number): string {
-  const where = `after row ${rows}`;
+function explain(error: CsvError, before: number): string {
+  // By the parser's count: the stream drops what it had read and not handed over when it breaks.
+  const where = `after row ${Number(error["records"]) - before}`;
   switch (error.code) {
     case "CSV_QUOTE_NOT_CLOSED":
     case "CSV_MAX_RECORD_SIZE":

@@ -1,5 +1,12 @@
 /** How the text of a cell is read: each reader gives `undefined` for what it does not know. */
 
+/** Nothing longer is a number or a date: no pattern is tried on it, since some take long to fail. */
+const longest = 64;
+
+function short(text: string): string {
+  return text.length > longest ? "" : text.trim();
+}
+
 const missing = new Set(["", "na", "n/a", "#n/a", "nan", "null", "-", "--"]);
 
 export function isMissing(text: string): boolean {
@@ -13,7 +20,7 @@ const decorated = /^([+-]?)\s*[$€£]\s*(.+)$|^(.+?)\s*[%€]$/;
 
 /** A number: `12`, `1.5e3`, `1,234.5`, `$12`, `7 %`; `1.234,5` where the decimal sign is a comma. No number: `007`, a code. */
 export function readNumber(text: string, decimalComma: boolean): number | undefined {
-  const value = text.trim();
+  const value = short(text);
   if (plain.test(value)) return /^[+-]?0\d/.test(value) ? undefined : finite(value);
   if (decimalComma && withComma.test(value)) return finite(value.replaceAll(".", "").replace(",", "."));
   if (!decimalComma && thousands.test(value)) return finite(value.replaceAll(",", ""));
@@ -29,7 +36,7 @@ function finite(text: string): number | undefined {
 }
 
 export function readBoolean(text: string): boolean | undefined {
-  const value = text.trim().toLowerCase();
+  const value = short(text).toLowerCase();
   if (value === "true" || value === "yes" || value === "t" || value === "y") return true;
   if (value === "false" || value === "no" || value === "f" || value === "n") return false;
   return undefined;
@@ -47,26 +54,26 @@ const months = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "
 
 /** `2012-01-31`, `2012/1/31`, `2012-01`, with or without a time and a zone. */
 export const readIso: DateReader = (text) => {
-  const found = isoDate.exec(text.trim());
+  const found = isoDate.exec(short(text));
   if (found === null) return undefined;
   return instant(Number(found[1]), Number(found[2]), Number(found[3] ?? 1), found.slice(4));
 };
 
 /** `1/31/2012`, as the United States write it. */
 export const readMonthFirst: DateReader = (text) => {
-  const found = slashed.exec(text.trim());
+  const found = slashed.exec(short(text));
   return found === null ? undefined : instant(Number(found[4]), Number(found[1]), Number(found[3]), found.slice(5));
 };
 
 /** `31/1/2012` or `31.1.2012`, as most others do. */
 export const readDayFirst: DateReader = (text) => {
-  const found = slashed.exec(text.trim());
+  const found = slashed.exec(short(text));
   return found === null ? undefined : instant(Number(found[4]), Number(found[3]), Number(found[1]), found.slice(5));
 };
 
 /** `Jan 1 2000`, `1 January 2000`, `March 2004`. */
 export const readNamedMonth: DateReader = (text) => {
-  const value = text.trim();
+  const value = short(text);
   const [, day, name, year] = dayMonth.exec(value) ?? [];
   if (name !== undefined) return instant(Number(year), monthOf(name), Number(day), []);
   const found = monthDay.exec(value);
@@ -75,7 +82,7 @@ export const readNamedMonth: DateReader = (text) => {
 
 /** `1987`: asked only of a column that says it holds years. */
 export const readYear: DateReader = (text) => {
-  const value = text.trim();
+  const value = short(text);
   return /^[12]\d{3}$/.test(value) ? Date.UTC(Number(value), 0, 1) : undefined;
 };
 

@@ -3,7 +3,7 @@ import type { ColumnProfile } from "../profile/column.ts";
 /** Finds the columns that some words may mean. */
 
 /** `temp_max`, `tempMax` and `Temp. max` as `["temp", "max"]`. */
-export function tokensOf(text: string): readonly string[] {
+function tokensOf(text: string): readonly string[] {
   return text
     .replaceAll(/([a-z\d])([A-Z])/g, "$1 $2")
     .toLowerCase()

@@ -75,8 +75,12 @@ const splitting = / (?:split by|colou?red by|broken down by|stacked by|grouped b
 const filtering = / (?:where|only for|only|for|in) (?!each |every )(.+?)(?=$| by | per | over )/;
 const tops = /\b(top|highest|largest|first|bottom|lowest|smallest|last) (\d{1,4})\b( of)?/;
 
+/** No question is longer than so many characters. */
+export const maxQuestion = 500;
+
 /** Reads a question in plain English. */
 export function parseQuestion(text: string): Request {
+  if (text.length > maxQuestion) return { kind: "unknown" };
   const question = text
     .toLowerCase()
     .replaceAll(/["“”`´]|,? please\b/g, "")

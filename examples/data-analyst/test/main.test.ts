@@ -1,0 +1,108 @@
+import { execFile, spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { promisify } from "node:util";
+import { text, type SendMessageResponse, type Task } from "@parley/a2a";
+import { connect } from "@parley/a2a/client";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { csvPart, largeCsv } from "./support.ts";
+
+const loader = pathToFileURL(createRequire(import.meta.url).resolve("tsx")).href;
+const sources = ["--conditions", "@parley/source", "--import", loader];
+const main = fileURLToPath(new URL("../src/main.ts", import.meta.url));
+
+let folder: string;
+const children: ChildProcess[] = [];
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "analyst-"));
+});
+afterEach(async () => {
+  await Promise.all(children.splice(0).map(kill));
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function kill(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const gone = once(child, "exit");
+  child.kill("SIGKILL");
+  await gone;
+}
+
+interface Started {
+  readonly child: ChildProcess;
+  readonly url: string;
+  /** Everything that it printed until it was ready. */
+  readonly said: string;
+}
+
+async function start(port = "0"): Promise<Started> {
+  const child = spawn(process.execPath, [...sources, main], { cwd: folder, env: { ...process.env, PORT: port } });
+  children.push(child);
+  let said = "";
+  child.stderr.on("data", (chunk: Buffer) => (said += chunk.toString()));
+  for await (const chunk of child.stdout as AsyncIterable<Buffer>) {
+    said += chunk.toString();
+    const url = /^Data analyst at (http:\S+)\n/m.exec(said)?.[1];
+    if (url !== undefined && said.includes("curl")) return { child, url, said };
+  }
+  throw new Error(`It did not start: ${said}`);
+}
+
+describe("the program", { timeout: 120_000 }, () => {
+  it("says where it is and what to try next, and what it says works", async () => {
+    const { url, said } = await start();
+    expect(said.split("\n")[0]).toBe(`Data analyst at ${url}`);
+    expect(said).not.toContain("npx");
+    expect(await readdir(join(folder, ".parley"))).toContain("parley.db");
+
+    const commands = [...said.matchAll(/^ {2}node \S+\/packages\/cli\/dist\/main\.js (.+)$/gm)].map(
+      ([, rest = ""]) => rest,
+    );
+    expect(commands).toHaveLength(2);
+    const cli = fileURLToPath(new URL("../../../packages/cli/src/main.ts", import.meta.url));
+    for (const command of commands) {
+      const words = [...command.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, word]) => quoted ?? word ?? "");
+      await promisify(execFile)(process.execPath, [...sources, cli, ...words], { cwd: folder });
+    }
+    expect(await readdir(join(folder, "charts"))).toEqual(["chart.json", "chart.svg", "profile.json", "profile.md"]);
+
+    const [, target = "", body = ""] = /curl -s (\S+) -H 'Content-Type: application\/json' -d '(.+)'/.exec(said) ?? [];
+    const response = await fetch(target, { method: "POST", headers: { "content-type": "application/json" }, body });
+    const { message } = (await response.json()) as SendMessageResponse;
+    expect(message?.parts[0]?.text).toContain("I read CSV files");
+  });
+
+  it("says which port is taken, and which PORT is none", async () => {
+    const { url } = await start();
+    await expect(start(new URL(url).port)).rejects.toThrow(/another process listens there.*PORT=4001 npm start/s);
+    await expect(start("http")).rejects.toThrow(/PORT must be a number/);
+  });
+
+  it("takes a lost run up again after SIGKILL, with artifacts equal to those of an undisturbed one", async () => {
+    const parts = [text("chart average level by month"), csvPart("levels.csv", largeCsv(150_000))];
+    const first = await start();
+    const to = await connect(first.url, { reconnect: false });
+    const undisturbed = (await to.sendMessage({ message: { parts } })).task as Task;
+    let taskId = "";
+    const stream = to.sendStreamingMessage({ message: { parts } });
+    const seen = new Set<string>();
+    await expect(async () => {
+      for await (const event of stream) {
+        taskId ||= event.task?.id ?? "";
+        const words = event.statusUpdate?.status.message?.parts[0]?.text ?? "";
+        seen.add(words);
+        if (words.startsWith("Profiling: 60,000")) await kill(first.child);
+      }
+    }).rejects.toMatchObject({ name: "A2AError" });
+    expect(seen).not.toContain("Profiling: 140,000 rows so far.");
+
+    const second = await start();
+    const task = await (await connect(second.url)).waitFor(taskId);
+    expect(task.status.state).toBe("TASK_STATE_COMPLETED");
+    expect(task.artifacts).toEqual(undisturbed.artifacts);
+  });
+});

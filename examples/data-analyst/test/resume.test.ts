@@ -1,0 +1,93 @@
+import {
+  silentLogger,
+  systemClock,
+  text,
+  type AgentEvent,
+  type AgentYield,
+  type JsonValue,
+  type Message,
+  type Turn,
+} from "@parley/a2a";
+import type { TurnBase } from "@parley/a2a/protocol";
+import { describe, expect, it } from "vitest";
+import { createDataAnalyst } from "../src/agent.ts";
+import { csvPart, largeCsv } from "./support.ts";
+
+/** A turn as an engine makes it, so that a run can be ended and begun again at each of its steps. */
+function turnOf(message: Message, checkpoint?: JsonValue): TurnBase {
+  let state: JsonValue | undefined;
+  const context: Turn["context"] = {
+    id: "context",
+    messages: () => Promise.resolve([message]),
+    state: <T extends JsonValue>() => state as T | undefined,
+    setState: (value) => {
+      state = value;
+    },
+  };
+  return {
+    message,
+    text: "",
+    taskId: "task",
+    contextId: "context",
+    task: undefined,
+    number: 1,
+    attempt: checkpoint === undefined ? 1 : 2,
+    checkpoint,
+    principal: { subject: "anonymous" },
+    call: { version: "1.0", extensions: [] },
+    metadata: undefined,
+    acceptedOutputModes: [],
+    extensions: [],
+    signal: new AbortController().signal,
+    context,
+    logger: silentLogger,
+    clock: systemClock,
+    makeId: () => "id",
+    flush: () => Promise.resolve(),
+  };
+}
+
+async function run(message: Message, checkpoint?: JsonValue): Promise<readonly (readonly AgentEvent[])[]> {
+  const output = createDataAnalyst().execute(turnOf(message, checkpoint)) as AsyncGenerator<AgentYield, void, void>;
+  const steps: (readonly AgentEvent[])[] = [];
+  for await (const yielded of output) steps.push([yielded].flat());
+  return steps;
+}
+
+function checkpointIn(step: readonly AgentEvent[]): JsonValue | undefined {
+  return step.find((event) => event.kind === "checkpoint")?.value;
+}
+
+describe("a run that was lost", () => {
+  it.each([
+    ["a chart", [text("chart median level by month and station"), csvPart("levels.csv", largeCsv(45_000))]],
+    ["a question back", [text("chart foo by month"), csvPart("weather.csv")]],
+    ["points", [text("plot temp_max against wind"), csvPart("weather.csv")]],
+  ])(
+    "goes on from each of its checkpoints, and says the rest as it would have: %s",
+    { timeout: 60_000 },
+    async (_, parts) => {
+      const message: Message = { messageId: "message", role: "ROLE_USER", parts };
+      const whole = await run(message);
+      expect(whole.length).toBeGreaterThan(5);
+      for (const [place, step] of whole.entries()) {
+        const checkpoint = checkpointIn(step);
+        if (place === whole.length - 1 && checkpoint === undefined) continue;
+        expect(checkpoint).toMatchObject({ steps: place + 1 });
+        expect(JSON.stringify(await run(message, checkpoint))).toBe(JSON.stringify(whole.slice(place + 1)));
+      }
+    },
+  );
+
+  it("does not go on with a file that changed meanwhile", async () => {
+    const message = (content: string): Message => ({
+      messageId: "message",
+      role: "ROLE_USER",
+      parts: [csvPart("a.csv", content)],
+    });
+    const [first = []] = await run(message("a,b\n1,2\n"));
+    const [next = []] = await run(message("a,b\n1,3\n"), checkpointIn(first));
+    expect(next).toMatchObject([{ kind: "status", state: "TASK_STATE_FAILED" }]);
+    expect(JSON.stringify(next)).toContain("changed while I was working");
+  });
+});
