@@ -8,6 +8,8 @@ import { jsonLine } from "../output/text.ts";
 export async function cancel(io: Io, url: string, id: string, options: CallOptions): Promise<number> {
   const client = await open(io, url, options);
   const task = await client.cancelTask(id);
-  io.stdout.write(options.json === true ? `${jsonLine(task)}\n` : showTask(task, styleFor(io.stdout, io.env)));
+  io.stdout.write(
+    options.json === true ? `${jsonLine(task)}\n` : showTask(task, styleFor(io.stdout, io.env), io.stdout.terminal),
+  );
   return 0;
 }

@@ -15,7 +15,9 @@ export interface TaskOptions extends CallOptions {
 export async function task(io: Io, url: string, id: string, options: TaskOptions): Promise<number> {
   const client = await open(io, url, options);
   const found = await client.getTask({ id, historyLength: options.history });
-  io.stdout.write(options.json === true ? `${jsonLine(found)}\n` : showTask(found, styleFor(io.stdout, io.env)));
+  io.stdout.write(
+    options.json === true ? `${jsonLine(found)}\n` : showTask(found, styleFor(io.stdout, io.env), io.stdout.terminal),
+  );
   if (options.out !== undefined) {
     for (const artifact of found.artifacts ?? []) {
       const paths = await saveArtifact(resolve(io.cwd, options.out), artifact);

@@ -1,4 +1,4 @@
-import type { Part } from "@parley/a2a";
+import type { JsonValue, Part } from "@parley/a2a";
 import { byteSize, line, plain } from "./text.ts";
 
 /** How many bytes a base64 text stands for. */
@@ -13,18 +13,36 @@ function label(what: readonly (string | undefined)[]): string {
     .join(", ");
 }
 
+/** So many lines of a data part fit beside everything else on a screen. */
+const briefLines = 24;
+
+function showData(data: JsonValue, brief: boolean): string {
+  const text = plain(JSON.stringify(data, null, 2));
+  const lines = text.split("\n");
+  const left = lines.length - briefLines;
+  if (!brief || left <= 1) return text;
+  return `${lines.slice(0, briefLines).join("\n")}\n… ${left} more lines; --json and --out have them all`;
+}
+
+export interface ShowOptions {
+  /** Cuts long data short: for a person's screen, not for a pipe. */
+  readonly brief: boolean;
+  /** What was shown before stands in the middle of a line. */
+  readonly midLine?: boolean;
+}
+
 /**
- * Parts as text for a terminal. Text stands as it is and runs on, since it may be one piece of many; everything else
- * stands on lines of its own. `midLine`: what was shown before stands in the middle of a line.
+ * Parts as text. Text stands as it is and runs on, since it may be one piece of many; everything else
+ * stands on lines of its own.
  */
-export function showParts(parts: readonly Part[], midLine = false): string {
+export function showParts(parts: readonly Part[], { brief, midLine = false }: ShowOptions): string {
   let shown = "";
   const block = (text: string): void => {
     shown += `${endsMidLine(shown, midLine) ? "\n" : ""}${text}\n`;
   };
   for (const part of parts) {
     if (part.text !== undefined) shown += plain(part.text);
-    else if (part.data !== undefined) block(plain(JSON.stringify(part.data, null, 2)));
+    else if (part.data !== undefined) block(showData(part.data, brief));
     else if (part.url !== undefined) block(label([part.url, part.filename, part.mediaType]));
     else block(`[${label([part.filename ?? "file", part.mediaType, byteSize(rawSize(part.raw))])}]`);
   }

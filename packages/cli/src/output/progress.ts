@@ -39,6 +39,7 @@ interface Shown {
  */
 export function terminalProgress(io: Io): Progress {
   const style = styleFor(io.stderr, io.env);
+  const brief = io.stdout.terminal;
   /** What was shown of each artifact: a snapshot after a reconnect then shows only what is new. */
   const artifacts = new Map<string, Shown>();
   let taskId: string | undefined;
@@ -63,7 +64,7 @@ export function terminalProgress(io: Io): Progress {
 
   function say(message: Message): void {
     closeLine();
-    out(showParts(message.parts));
+    out(showParts(message.parts, { brief }));
     closeLine();
   }
 
@@ -75,13 +76,15 @@ export function terminalProgress(io: Io): Progress {
     const { state, message } = value;
     const name = stateName(state);
     if (endedBadly(state)) {
-      const reason = message === undefined ? "" : `: ${showParts(message.parts).trim().replaceAll("\n", "\n  ")}`;
+      const reason =
+        message === undefined ? "" : `: ${showParts(message.parts, { brief }).trim().replaceAll("\n", "\n  ")}`;
       note(`${style("red", `✗ ${name}`)}${reason}`);
     } else if (isTerminal(state) || isInterrupted(state)) {
       if (message !== undefined) say(message);
       note(isTerminal(state) ? style("green", `✓ ${name}`) : style("yellow", `? ${name}`));
     } else {
-      const text = message === undefined ? "" : `  ${showParts(message.parts).trim().replaceAll("\n", "\n  ")}`;
+      const text =
+        message === undefined ? "" : `  ${showParts(message.parts, { brief }).trim().replaceAll("\n", "\n  ")}`;
       note(`${style("cyan", `● ${name}`)}${text}`);
     }
   }
@@ -89,7 +92,7 @@ export function terminalProgress(io: Io): Progress {
   function artifact(value: Artifact, append: boolean): void {
     const id = value.artifactId;
     let shown = artifacts.get(id);
-    let fresh = showParts(value.parts, append && shown?.midLine === true);
+    let fresh = showParts(value.parts, { brief, midLine: append && shown?.midLine === true });
     if (!append && shown !== undefined) {
       if (fresh.startsWith(shown.text)) fresh = fresh.slice(shown.text.length);
       else shown = undefined;
@@ -112,7 +115,7 @@ export function terminalProgress(io: Io): Progress {
     end: closeLine,
     known(task) {
       for (const { artifactId, parts } of task.artifacts ?? []) {
-        const text = showParts(parts);
+        const text = showParts(parts, { brief });
         artifacts.set(artifactId, { text, midLine: endsMidLine(text, false) });
       }
     },

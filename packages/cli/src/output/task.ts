@@ -19,13 +19,13 @@ function indented(text: string): string {
     .join("");
 }
 
-function showMessage(message: Message, style: Style): string {
+function showMessage(message: Message, style: Style, brief: boolean): string {
   const who = message.role === "ROLE_USER" ? "user" : "agent";
-  return `${style("dim", `${who}:`)}\n${indented(showParts(message.parts))}`;
+  return `${style("dim", `${who}:`)}\n${indented(showParts(message.parts, { brief }))}`;
 }
 
 /** A task as it stands: its state, what was said, what it made. */
-export function showTask(task: Task, style: Style): string {
+export function showTask(task: Task, style: Style, brief: boolean): string {
   const { status } = task;
   const rows: (readonly [string, string])[] = [
     ["task", line(task.id)],
@@ -39,11 +39,11 @@ export function showTask(task: Task, style: Style): string {
     table(rows, (cell, row, column) =>
       column === 1 && rows[row]?.[0] === "state" ? showState(status.state, style) : cell,
     ),
-    ...history.map((message) => `\n${showMessage(message, style)}`),
-    ...(status.message === undefined || said ? [] : [`\n${showMessage(status.message, style)}`]),
+    ...history.map((message) => `\n${showMessage(message, style, brief)}`),
+    ...(status.message === undefined || said ? [] : [`\n${showMessage(status.message, style, brief)}`]),
     ...(task.artifacts ?? []).map(
       (artifact) =>
-        `\n${style("bold", `◆ ${line(artifact.name ?? artifact.artifactId)}`)}\n${indented(showParts(artifact.parts))}`,
+        `\n${style("bold", `◆ ${line(artifact.name ?? artifact.artifactId)}`)}\n${indented(showParts(artifact.parts, { brief }))}`,
     ),
   ].join("");
 }
