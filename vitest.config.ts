@@ -4,7 +4,7 @@ import { defineConfig } from "vitest/config";
 const conditions = ["@parley/source"];
 
 /** Tests that take minutes and many processes: they run after the others, one file at a time. */
-const long = ["test/fuzz/**/*.test.ts", "test/kill/**/*.test.ts"];
+const long = ["test/fuzz/**/*.test.ts", "test/crash/**/*.test.ts"];
 /** Tests that need a browser or other runtimes: commands of their own. */
 const browser = ["test/browser/**/*.test.ts"];
 const runtimes = ["test/runtimes/**/*.test.ts"];
