@@ -3,7 +3,6 @@ export type {
   DedupeOptions,
   EngineLimits,
   EngineOptions,
-  HostedAgent,
   LeaseOptions,
   RetentionOptions,
 } from "./options.ts";

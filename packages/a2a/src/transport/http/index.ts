@@ -13,5 +13,4 @@ export {
   type HeadersRequest,
   type HeadersSource,
   requestHeaders,
-  waits,
 } from "./exchange.ts";

@@ -1,0 +1,185 @@
+import { message, silentLogger, type AgentCard, type Message, type StreamResponse, type Task } from "@parley/a2a";
+import { A2AError, connect, type Client, type EventStream } from "@parley/a2a/client";
+
+/** Callers that go on through every crash, and keep what they saw. */
+
+export type AgentName = "resumable" | "plain";
+export type Binding = "JSONRPC" | "HTTP+JSON";
+
+/** What came over one stream. */
+export interface Seen {
+  readonly events: { readonly seq: number | undefined; readonly event: StreamResponse }[];
+  readonly story: Story;
+}
+
+/** One task, as its caller knows it. */
+export interface Story {
+  readonly agent: AgentName;
+  /** The messages that were accepted, in order. */
+  readonly texts: string[];
+  /** Known once anything has come back. */
+  taskId: string;
+  /** What a send that waited for the end was answered with. */
+  answer?: Task;
+}
+
+export interface LoadOptions {
+  readonly cards: Readonly<Record<AgentName, AgentCard>>;
+  readonly random: () => number;
+  /** Called with every event that any caller sees. */
+  readonly onEvent: () => void;
+}
+
+const bindings: readonly Binding[] = ["JSONRPC", "HTTP+JSON"];
+
+export class Load {
+  readonly stories: Story[] = [];
+  readonly streams: Seen[] = [];
+  /** What sends came to that broke off and were not to be repeated. */
+  readonly failures: unknown[] = [];
+  /** How often a stream was taken up again. */
+  resumed = 0;
+  readonly #options: LoadOptions;
+  readonly #watching: Promise<void>[] = [];
+  #ending = false;
+  #made = 0;
+
+  constructor(options: LoadOptions) {
+    this.#options = options;
+  }
+
+  /** Keeps both agents busy in every way until `end`, and then sees everything through. Rejects with what no caller should meet. */
+  async run(): Promise<void> {
+    const callers = (["resumable", "plain"] as const).flatMap((agent) =>
+      bindings.flatMap((binding) => [
+        () => this.#streamed(agent, binding),
+        () => (this.#chance(0.5) ? this.#asked(agent, binding) : this.#awaited(agent, binding)),
+      ]),
+    );
+    await Promise.all(
+      [...callers, () => this.#interrupted()].map(async (call) => {
+        while (!this.#ending) await call();
+      }),
+    );
+    await Promise.all(this.#watching);
+  }
+
+  end(): void {
+    this.#ending = true;
+  }
+
+  /** A task that is streamed to its end; sometimes another reader comes later. */
+  async #streamed(agent: AgentName, binding: Binding): Promise<void> {
+    const story = this.#begin(agent);
+    const client = await this.#client(agent, binding);
+    const joinAt = this.#chance(0.4) ? this.#upTo(60) : 0;
+    await this.#read(client.sendStreamingMessage(this.#plan(story, "plan")), story, (count) => {
+      if (count === joinAt) this.#watching.push(this.#watch(story, binding));
+    });
+  }
+
+  async #watch(story: Story, binding: Binding): Promise<void> {
+    const client = await this.#client(story.agent, binding);
+    await this.#read(client.subscribeToTask(story.taskId), story);
+  }
+
+  /** A task that asks for more before it ends: a stream for each message. */
+  async #asked(agent: AgentName, binding: Binding): Promise<void> {
+    const story = this.#begin(agent);
+    const client = await this.#client(agent, binding);
+    const last = await this.#read(client.sendStreamingMessage(this.#plan(story, "ask")), story);
+    if (last?.statusUpdate?.status.state !== "TASK_STATE_INPUT_REQUIRED") return;
+    const answer = { ...this.#plan(story, "plan"), taskId: story.taskId };
+    await this.#read(client.sendStreamingMessage(answer), story);
+  }
+
+  /** A send that waits for the end. One whose client may not repeat it fails, and the message is sent once more. */
+  async #awaited(agent: AgentName, binding: Binding): Promise<void> {
+    const story = this.#begin(agent);
+    const request = this.#plan(story, "plan");
+    if (this.#chance(0.5)) {
+      const client = await this.#client(agent, binding, false);
+      const task = await client.sendMessage(request).catch((error: unknown) => void this.failures.push(error));
+      if (typeof task === "object") return this.#answered(story, task.task);
+    }
+    const client = await this.#client(agent, binding);
+    this.#answered(story, (await client.sendMessage(request)).task);
+  }
+
+  /** A message that comes while its task is at work: once it is accepted, it gets its turn. */
+  async #interrupted(): Promise<void> {
+    const story = this.#begin("resumable");
+    const client = await this.#client("resumable", "JSONRPC");
+    const at = this.#upTo(20);
+    let sent: Promise<void> | undefined;
+    await this.#read(client.sendStreamingMessage(this.#plan(story, "plan")), story, (count) => {
+      if (count === at) sent = this.#interrupt(client, story);
+    });
+    await sent;
+  }
+
+  async #interrupt(client: Client, story: Story): Promise<void> {
+    const note = `note ${(this.#made += 1)}`;
+    const configuration = { returnImmediately: true };
+    try {
+      await client.sendMessage({ message: message(note, { taskId: story.taskId }), configuration });
+      story.texts.push(note);
+    } catch (error) {
+      // It came too late.
+      if (!(error instanceof A2AError && error.code === "UnsupportedOperation")) throw error;
+    }
+  }
+
+  /** Reads a stream to its end, and gives its last event. */
+  async #read(
+    stream: EventStream,
+    story: Story,
+    onCount: (count: number) => void = () => {},
+  ): Promise<StreamResponse | undefined> {
+    const seen: Seen = { events: [], story };
+    this.streams.push(seen);
+    for await (const event of stream) {
+      seen.events.push({ seq: stream.seq, event });
+      story.taskId ||= event.task?.id ?? "";
+      this.#options.onEvent();
+      onCount(seen.events.length);
+    }
+    return seen.events.at(-1)?.event;
+  }
+
+  #begin(agent: AgentName): Story {
+    const story: Story = { agent, texts: [], taskId: "" };
+    this.stories.push(story);
+    return story;
+  }
+
+  #plan(story: Story, what: "plan" | "ask"): Message {
+    const words = `${what} ${(this.#made += 1)} ${10 + this.#upTo(70)}`;
+    story.texts.push(words);
+    return message(words);
+  }
+
+  #answered(story: Story, task: Task | undefined): void {
+    if (task === undefined) throw new Error("The answer was no task");
+    story.taskId = task.id;
+    story.answer = task;
+  }
+
+  /** A client that comes back as often as it takes, or one that takes things as they are. */
+  #client(agent: AgentName, binding: Binding, patient = true): Promise<Client> {
+    const policy = patient ? ({ attempts: Infinity, minDelay: 10, maxDelay: 100 } as const) : false;
+    const info = (message: string): void => {
+      if (message.startsWith("A stream broke")) this.resumed += 1;
+    };
+    const logger = { ...silentLogger, info };
+    return connect(this.#options.cards[agent], { binding, retry: policy, reconnect: policy, logger });
+  }
+
+  #chance(of: number): boolean {
+    return this.#options.random() < of;
+  }
+
+  #upTo(most: number): number {
+    return 1 + Math.floor(this.#options.random() * most);
+  }
+}
