@@ -74,7 +74,9 @@ function readText(incoming: IncomingMessage, limit: number): Promise<string> {
         chunks.push(chunk);
       }
     };
-    const onBroken = (): void => reject(new A2AError("InvalidRequest", "Request body broke off"));
+    const onBroken = (): void => {
+      if (!incoming.readableEnded) reject(new A2AError("InvalidRequest", "Request body broke off"));
+    };
     incoming
       .on("data", onData)
       .on("end", () => {
