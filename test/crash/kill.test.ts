@@ -1,10 +1,10 @@
 import { mkdtemp, rm } from "node:fs/promises";
-import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { A2AError, connect } from "@parley/a2a/client";
 import { sqliteStore } from "@parley/sql/sqlite";
 import { afterAll, describe, expect, it } from "vitest";
+import { integrityOf } from "../../packages/sql/test/sqlite/integrity.ts";
 import { Load, type AgentName } from "./load.ts";
 import { expectBeginning, expectComplete, expectWhole, outcomesOf, undisturbed } from "./outcome.ts";
 import { random } from "./plan.ts";
@@ -125,19 +125,3 @@ describe("a server that is killed and started again on its file", () => {
       expect(count).toBeGreaterThan(0);
   });
 });
-
-interface Database {
-  prepare(sql: string): { all(): readonly { readonly integrity_check: string }[] };
-  close(): void;
-}
-
-/** What SQLite itself says of the file. */
-function integrityOf(file: string): readonly string[] {
-  // The driver that the store brings along.
-  const require = createRequire(join(import.meta.dirname, "../../packages/sql/package.json"));
-  const Sqlite = require("libsql") as new (file: string) => Database;
-  const database = new Sqlite(file);
-  const rows = database.prepare("PRAGMA integrity_check").all();
-  database.close();
-  return rows.map((row) => row.integrity_check);
-}

@@ -1,8 +1,2 @@
 export { createEngine, type Engine } from "./engine.ts";
-export type {
-  DedupeOptions,
-  EngineLimits,
-  EngineOptions,
-  LeaseOptions,
-  RetentionOptions,
-} from "./options.ts";
+export type { DedupeOptions, EngineLimits, EngineOptions, LeaseOptions, RetentionOptions } from "./options.ts";
