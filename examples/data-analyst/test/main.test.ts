@@ -1,6 +1,6 @@
 import { execFile, spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -52,6 +52,20 @@ async function start(port = "0"): Promise<Started> {
   throw new Error(`It did not start: ${said}`);
 }
 
+const repository = fileURLToPath(new URL("../../..", import.meta.url));
+const cli = join(repository, "packages/cli/src/main.ts");
+
+/** What stands behind the program in the lines of a text that call the command line. */
+function cliCommands(text: string): readonly string[] {
+  return [...text.matchAll(/^ *node \S*packages\/cli\/dist\/main\.js (.+)$/gm)].map(([, rest = ""]) => rest);
+}
+
+async function parley(command: string): Promise<string> {
+  const words = [...command.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, word]) => quoted ?? word ?? "");
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, [...sources, cli, ...words], { cwd: folder });
+  return stdout + stderr;
+}
+
 describe("the program", { timeout: 120_000 }, () => {
   it("says where it is and what to try next, and what it says works", async () => {
     const { url, said } = await start();
@@ -59,21 +73,31 @@ describe("the program", { timeout: 120_000 }, () => {
     expect(said).not.toContain("npx");
     expect(await readdir(join(folder, ".parley"))).toContain("parley.db");
 
-    const commands = [...said.matchAll(/^ {2}node \S+\/packages\/cli\/dist\/main\.js (.+)$/gm)].map(
-      ([, rest = ""]) => rest,
-    );
+    const commands = cliCommands(said);
     expect(commands).toHaveLength(2);
-    const cli = fileURLToPath(new URL("../../../packages/cli/src/main.ts", import.meta.url));
-    for (const command of commands) {
-      const words = [...command.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, word]) => quoted ?? word ?? "");
-      await promisify(execFile)(process.execPath, [...sources, cli, ...words], { cwd: folder });
-    }
+    for (const command of commands) await parley(command);
     expect(await readdir(join(folder, "charts"))).toEqual(["chart.json", "chart.svg", "profile.json", "profile.md"]);
 
     const [, target = "", body = ""] = /curl -s (\S+) -H 'Content-Type: application\/json' -d '(.+)'/.exec(said) ?? [];
     const response = await fetch(target, { method: "POST", headers: { "content-type": "application/json" }, body });
     const { message } = (await response.json()) as SendMessageResponse;
     expect(message?.parts[0]?.text).toContain("I read CSV files");
+  });
+
+  it("does what its README shows", async () => {
+    const { url } = await start();
+    const readme = await readFile(new URL("../README.md", import.meta.url), "utf8");
+    const local = readme
+      .replaceAll("http://127.0.0.1:4000", url)
+      .replaceAll("node_modules/vega-datasets", join(repository, "node_modules/vega-datasets"));
+    const [first = "", second = ""] = cliCommands(local);
+    const context = /context ([\w-]+)/.exec(await parley(first))?.[1] ?? "";
+    expect(await parley(second.replace("CONTEXT", context))).toContain("Number of rows by weather");
+    const [, target = "", body = ""] =
+      /^curl -s (\S+) -H 'Content-Type: application\/json' -d '([^']+)'/m.exec(local) ?? [];
+    const response = await fetch(target, { method: "POST", headers: { "content-type": "application/json" }, body });
+    const { task } = (await response.json()) as SendMessageResponse;
+    expect(task?.artifacts?.map(({ name }) => name)).toEqual(["Profile of table.csv", "Mm by day"]);
   });
 
   it("says which port is taken, and which PORT is none", async () => {

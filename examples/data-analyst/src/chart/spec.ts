@@ -1,5 +1,5 @@
 import type { TopLevelSpec } from "vega-lite";
-import type { Grouping } from "../question/plan.ts";
+import type { GroupPlan, Grouping } from "../question/plan.ts";
 import { isPoints, type Grouped, type Numbers, type Points } from "./collect.ts";
 
 /** A chart in Vega-Lite. Fields have names of ours: those of the table's columns could read as paths or expressions. */
@@ -67,9 +67,29 @@ function colour(title: string | null, names?: readonly string[]): object {
   };
 }
 
+/** What the shapes of a chart of groups have in common. */
+interface Drawing {
+  readonly values: readonly Value[];
+  readonly mark: GroupPlan["mark"];
+  readonly group: Grouping | undefined;
+  /** The axis of the values. */
+  readonly amount: object;
+  /** Channels and settings of the colours, empty where there is one. */
+  readonly color: object;
+  readonly fill: object;
+  /** Names of the colours where their bars stand side by side, since adding up would mean nothing. */
+  readonly beside: readonly string[] | undefined;
+}
+
+interface Value {
+  readonly at: string | number;
+  readonly label: string;
+  readonly value: number;
+  readonly series?: string;
+}
+
 function groupsOf(numbers: Grouped): object {
-  const { plan } = numbers;
-  const { measures, group, split, mark } = plan;
+  const { measures, group, split, mark, limit } = numbers.plan;
   const labels = measures.map(({ label }) => label);
   const many = measures.length > 1;
   const names = many ? labels : numbers.series;
@@ -81,79 +101,79 @@ function groupsOf(numbers: Grouped): object {
     }),
   );
   const coloured = many || split !== undefined;
-  const amount = { field: "value", type: "quantitative", title: labels.length === 1 ? labels[0] : null };
-  const stacks = measures.every(({ aggregate }) => aggregate === "count" || aggregate === "sum") && !many;
-  // The largest stands at the bottom of a stack and on top of the legend.
-  const order = stacks && mark !== "line" ? { order: { field: "rank" } } : {};
-  const color = coloured ? { color: colour(many ? null : (split?.name ?? null), names), ...order } : {};
-  const stack = coloured && mark !== "line" ? { stack: stacks ? "zero" : null } : {};
-  const fill = coloured ? {} : { color: single };
+  const adds = !many && measures.every(({ aggregate }) => aggregate === "count" || aggregate === "sum");
+  const stack = coloured && mark !== "line" ? { stack: adds ? "zero" : null } : {};
+  const drawing: Drawing = {
+    values,
+    mark,
+    group,
+    amount: { field: "value", type: "quantitative", title: labels.length === 1 ? labels[0] : null, ...stack },
+    color: {
+      ...(coloured ? { color: colour(many ? null : (split?.name ?? null), names) } : {}),
+      // The largest stands at the bottom of a stack and on top of the legend.
+      ...(coloured && adds && mark !== "line" ? { order: { field: "rank" } } : {}),
+    },
+    fill: coloured ? {} : { color: single },
+    beside: coloured && !adds && mark === "bar" ? names : undefined,
+  };
+  const scaled = limit === undefined && drawing.beside === undefined;
+  if (scaled && group?.kind === "time" && isAlong(group)) return timeline(drawing, group);
+  if (scaled && group?.kind === "bin") return histogram(drawing, group);
+  return places(drawing);
+}
 
-  if (group !== undefined && isAlong(group) && plan.limit === undefined) {
-    const dense = new Set(values.map(({ at }) => at)).size;
-    const shape =
-      mark === "bar"
-        ? {
-            type: "bar",
-            ...fill,
-            ...(stacks || !coloured ? { opacity: 1 } : { opacity: 0.7 }),
-            width: Math.max(1, Math.min(40, (width / Math.max(dense, 1)) * 0.8)),
-          }
-        : {
-            type: mark,
-            ...fill,
-            interpolate: "linear",
-            ...(dense <= 60 ? { point: true } : {}),
-            ...(mark === "area" ? { opacity: 0.6 } : { strokeWidth: dense > 400 ? 1 : 2 }),
-          };
-    const x = { field: "at", type: "temporal", scale: { type: "utc" }, title: axisTitle(group) };
-    return {
-      data: { values },
-      mark: shape,
-      encoding: { x, y: { ...amount, scale: { zero: mark !== "line" }, ...stack }, ...color },
-    };
-  }
+/** Groups along an axis of time. */
+function timeline({ values, mark, amount, color, fill }: Drawing, group: Grouping): object {
+  const dense = new Set(values.map(({ at }) => at)).size;
+  const shape =
+    mark === "bar"
+      ? { width: Math.max(1, Math.min(40, (width / Math.max(dense, 1)) * 0.8)) }
+      : {
+          ...(dense <= 60 ? { point: true } : {}),
+          ...(mark === "area" ? { opacity: 0.6 } : { strokeWidth: dense > 400 ? 1 : 2 }),
+        };
+  const x = { field: "at", type: "temporal", scale: { type: "utc" }, title: axisTitle(group) };
+  const y = { ...amount, scale: { zero: mark !== "line" } };
+  return { data: { values }, mark: { type: mark, ...fill, ...shape }, encoding: { x, y, ...color } };
+}
 
-  if (group?.kind === "bin" && plan.limit === undefined) {
-    const binned = values.map((value) => ({ ...value, end: Number(value.at) + group.step }));
-    const x = { field: "at", bin: { binned: true, step: group.step }, type: "quantitative", title: group.column.name };
-    return {
-      data: { values: binned },
-      mark: { type: "bar", ...fill },
-      encoding: { x, x2: { field: "end" }, y: { ...amount, ...stack }, ...color },
-    };
-  }
+/** Groups that are intervals of a column of numbers. */
+function histogram(
+  { values, amount, color, fill }: Drawing,
+  { step, column }: Extract<Grouping, { kind: "bin" }>,
+): object {
+  const binned = values.map((value) => ({ ...value, end: Number(value.at) + step }));
+  const x = { field: "at", bin: { binned: true, step }, type: "quantitative", title: column.name };
+  return {
+    data: { values: binned },
+    mark: { type: "bar", ...fill },
+    encoding: { x, x2: { field: "end" }, y: amount, ...color },
+  };
+}
 
-  const places = [...new Set(values.map(({ label }) => label))];
+/** Groups side by side, each with its name: upright in an order of their own, lying where names are many or long. */
+function places({ values, mark, group, amount, color, fill, beside }: Drawing): object {
+  const labels = [...new Set(values.map(({ label }) => label))];
   const ordered = group !== undefined && (group.kind !== "value" || group.numeric);
-  const longest = Math.max(0, ...places.map((label) => label.length));
-  const lying = !ordered && (places.length > 12 || longest > 10);
-  const place = { field: "label", type: "nominal", sort: places, title: group === undefined ? null : axisTitle(group) };
-  const beside = coloured && !stacks && mark === "bar";
-  const shape = mark === "bar" ? { type: "bar", ...fill } : { type: mark, ...fill, point: true };
-  if (lying && mark === "bar") {
-    const offset = beside ? { yOffset: { field: "series", sort: names } } : {};
+  const longest = Math.max(0, ...labels.map((label) => label.length));
+  const place = { field: "label", type: "nominal", sort: labels, title: group === undefined ? null : axisTitle(group) };
+  const shift = beside && { field: "series", sort: beside };
+  if (mark === "bar" && !ordered && (labels.length > 12 || longest > 10)) {
     return {
       height: { step: beside ? 10 : 20 },
       data: { values },
-      mark: shape,
-      encoding: {
-        y: { ...place, axis: { labelLimit: 220 } },
-        x: { ...amount, ...(beside ? { stack: null } : stack) },
-        ...offset,
-        ...color,
-      },
+      mark: { type: mark, ...fill },
+      encoding: { y: { ...place, axis: { labelLimit: 220 } }, x: amount, ...(shift && { yOffset: shift }), ...color },
     };
   }
-  const offset = beside ? { xOffset: { field: "series", sort: names } } : {};
-  const turned = { axis: { labelAngle: places.length > 16 || (places.length > 8 && longest > 6) ? -45 : 0 } };
+  const labelAngle = labels.length > 16 || (labels.length > 8 && longest > 6) ? -45 : 0;
   return {
     data: { values },
-    mark: shape,
+    mark: { type: mark, ...fill, ...(mark === "bar" ? {} : { point: true }) },
     encoding: {
-      x: { ...place, ...turned },
-      y: { ...amount, ...(beside ? { stack: null } : stack) },
-      ...offset,
+      x: { ...place, axis: { labelAngle, labelOverlap: true } },
+      y: amount,
+      ...(shift && { xOffset: shift }),
       ...color,
     },
   };
