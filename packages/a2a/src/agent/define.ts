@@ -1,6 +1,6 @@
 import { A2AError } from "../model/index.ts";
 import type { Agent, AgentBehaviour, AgentDescription, AgentOutput, Turn } from "../protocol/index.ts";
-import { withBuilders } from "./turn.ts";
+import { AuthorTurn } from "./turn.ts";
 
 /** What `defineAgent` takes: the card's words, how to run it, and the function itself (D11). */
 export interface AgentDefinition extends AgentDescription, AgentBehaviour {
@@ -29,5 +29,8 @@ export function defineAgent(definition: AgentDefinition): Agent {
     const list = fields.map((violation) => `${violation.field} ${violation.description}`).join(", ");
     throw new A2AError("InvalidParams", `This is no agent: ${list}`, { fields });
   }
-  return Object.freeze({ ...rest, execute: (turn) => onMessage.call(definition, withBuilders(turn)) } satisfies Agent);
+  return Object.freeze({
+    ...rest,
+    execute: (turn) => onMessage.call(definition, new AuthorTurn(turn)),
+  } satisfies Agent);
 }

@@ -1,6 +1,10 @@
-/** A map that forgets what was put in first once it holds too much. */
+/**
+ * A map that forgets what was put in first: it holds the newest `limit` entries, and up to as many older ones. Two
+ * generations and no queue, since a `Map` whose oldest entries are deleted one by one searches its holes for the next.
+ */
 export class BoundedMap<Key, Value> {
-  readonly #entries = new Map<Key, Value>();
+  #young = new Map<Key, Value>();
+  #old = new Map<Key, Value>();
   readonly #limit: number;
 
   constructor(limit: number) {
@@ -8,18 +12,13 @@ export class BoundedMap<Key, Value> {
   }
 
   get(key: Key): Value | undefined {
-    return this.#entries.get(key);
+    return this.#young.get(key) ?? this.#old.get(key);
   }
 
   set(key: Key, value: Value): void {
-    this.#entries.delete(key);
-    this.#entries.set(key, value);
-    if (this.#entries.size <= this.#limit) return;
-    const oldest = this.#entries.keys().next();
-    if (oldest.done !== true) this.#entries.delete(oldest.value);
-  }
-
-  delete(key: Key): void {
-    this.#entries.delete(key);
+    this.#young.set(key, value);
+    if (this.#young.size < this.#limit) return;
+    this.#old = this.#young;
+    this.#young = new Map();
   }
 }

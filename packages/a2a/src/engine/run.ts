@@ -9,7 +9,7 @@ import type { Board, Channel } from "./live.ts";
 import { LogWriter, type Loss, type TurnEnd, type WriterStart } from "./log-writer.ts";
 import type { EngineSettings, HostedAgent } from "./options.ts";
 import { agentMessage, agentMistake, type StoredCall } from "./records.ts";
-import { createTurn } from "./turn.ts";
+import { EngineTurn, type TurnHost } from "./turn.ts";
 
 /** The rooms of the engine that a run works with. */
 export interface RunRooms {
@@ -57,7 +57,7 @@ export const safeSentences = {
 } as const;
 
 /** Executes the turns of one task, one after the other, under one lease (D6, D11). */
-export class Run {
+export class Run implements TurnHost {
   readonly key: TaskKey;
   readonly hosted: HostedAgent;
   /** Settles with the first that can be told of the message. */
@@ -136,6 +136,21 @@ export class Run {
     return isInterrupted(this.#writer.state);
   }
 
+  /** For the turn: fires when the run is over, in whatever way. */
+  get signal(): AbortSignal {
+    return (this.#controller ??= this.#newController()).signal;
+  }
+
+  /** For the turn. */
+  makeId(): string {
+    return this.#intake.makeId();
+  }
+
+  /** For the turn: everything yielded so far is stored. */
+  flush(): Promise<void> {
+    return this.#writer.flush();
+  }
+
   /** Makes the task although the agent has said nothing yet (§3.2.2 `returnImmediately`). */
   makeTask(): void {
     if (!this.#exists && !this.#closed) this.#create("TASK_STATE_SUBMITTED");
@@ -174,29 +189,24 @@ export class Run {
 
   async #runTurn(): Promise<void> {
     const { conversations, settings } = this.#rooms;
-    const { turn, attempt, message, call, checkpoint } = this.#at;
     const { taskId } = this.key;
-    this.#context = await conversations.open(this.#contextKey(), message, this.#freshContext);
+    this.#context = await conversations.open(this.#contextKey(), this.#at.message, this.#freshContext);
     this.#freshContext = false;
-    const given = createTurn({
-      message,
-      taskId,
-      contextId: this.#contextId,
-      task: this.#task,
-      number: turn,
-      attempt,
-      checkpoint: checkpoint?.value,
-      call,
-      context: this.#context,
-      logger: settings.logger,
-      clock: settings.clock,
-      signal: () => (this.#controller ??= this.#newController()).signal,
-      makeId: () => this.#intake.makeId(),
-      flush: () => this.#writer.flush(),
-    });
+    const given = new EngineTurn(
+      {
+        at: this.#at,
+        taskId,
+        contextId: this.#contextId,
+        task: this.#task,
+        context: this.#context,
+        logger: settings.logger,
+        clock: settings.clock,
+      },
+      this,
+    );
     try {
       await this.#drive(this.hosted.agent.execute(given));
-      if (!this.#intake.said) {
+      if (!this.#intake.said && !this.#stopped) {
         this.#failTask(safeSentences.silent, agentMistake("The agent ended its turn without an event"));
       }
     } catch (error) {

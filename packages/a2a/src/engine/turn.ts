@@ -1,55 +1,94 @@
 import type { Clock, Logger } from "../base/index.ts";
-import { textOf, type JsonValue, type Message, type Task } from "../model/index.ts";
+import { textOf, type JsonObject, type JsonValue, type Message, type Task } from "../model/index.ts";
 import type { TurnBase, TurnContext } from "../protocol/index.ts";
-import type { StoredCall } from "./records.ts";
+import type { TurnAtHand } from "./intake.ts";
 
 export interface TurnInit {
+  readonly at: TurnAtHand;
+  readonly taskId: string;
+  readonly contextId: string;
+  readonly task: Task | undefined;
+  readonly context: TurnContext;
+  readonly logger: Logger;
+  readonly clock: Clock;
+}
+
+/** What a turn asks of its run. */
+export interface TurnHost {
+  readonly signal: AbortSignal;
+  makeId(): string;
+  flush(): Promise<void>;
+}
+
+/** A turn as an executor sees it. A class of getters, made for every message: what nobody asks for costs nothing. */
+export class EngineTurn implements TurnBase {
   readonly message: Message;
   readonly taskId: string;
   readonly contextId: string;
   readonly task: Task | undefined;
-  readonly number: number;
-  readonly attempt: number;
-  readonly checkpoint: JsonValue | undefined;
-  readonly call: StoredCall;
   readonly context: TurnContext;
   readonly logger: Logger;
   readonly clock: Clock;
-  readonly signal: () => AbortSignal;
-  readonly makeId: () => string;
-  readonly flush: () => Promise<void>;
-}
+  readonly #at: TurnAtHand;
+  readonly #host: TurnHost;
 
-/** A turn as an executor sees it. A plain object: the authoring API puts its builders on top of it. */
-export function createTurn(init: TurnInit): TurnBase {
-  const { message, taskId, contextId, task, number, attempt, checkpoint, call, context, logger, clock } = init;
-  return {
-    message,
-    get text() {
-      return textOf(message);
-    },
-    taskId,
-    contextId,
-    task,
-    number,
-    attempt,
-    checkpoint,
-    principal: call.principal,
-    call: {
-      version: call.version,
-      extensions: call.extensions,
-      ...(call.trace !== undefined && { trace: call.trace }),
-    },
-    metadata: call.metadata,
-    acceptedOutputModes: call.acceptedOutputModes,
-    extensions: call.extensions,
-    get signal() {
-      return init.signal();
-    },
-    context,
-    logger,
-    clock,
-    makeId: init.makeId,
-    flush: init.flush,
-  };
+  constructor({ at, taskId, contextId, task, context, logger, clock }: TurnInit, host: TurnHost) {
+    this.message = at.message;
+    this.taskId = taskId;
+    this.contextId = contextId;
+    this.task = task;
+    this.context = context;
+    this.logger = logger;
+    this.clock = clock;
+    this.#at = at;
+    this.#host = host;
+  }
+
+  get text(): string {
+    return textOf(this.message);
+  }
+
+  get number(): number {
+    return this.#at.turn;
+  }
+
+  get attempt(): number {
+    return this.#at.attempt;
+  }
+
+  get checkpoint(): JsonValue | undefined {
+    return this.#at.checkpoint?.value;
+  }
+
+  get principal(): TurnBase["principal"] {
+    return this.#at.call.principal;
+  }
+
+  get call(): TurnBase["call"] {
+    return this.#at.call;
+  }
+
+  get metadata(): JsonObject | undefined {
+    return this.#at.call.metadata;
+  }
+
+  get acceptedOutputModes(): readonly string[] {
+    return this.#at.call.acceptedOutputModes;
+  }
+
+  get extensions(): readonly string[] {
+    return this.#at.call.extensions;
+  }
+
+  get signal(): AbortSignal {
+    return this.#host.signal;
+  }
+
+  makeId(): string {
+    return this.#host.makeId();
+  }
+
+  flush(): Promise<void> {
+    return this.#host.flush();
+  }
 }
