@@ -46,7 +46,8 @@ export class Intake {
   readonly #settings: EngineSettings;
   readonly #key: TaskKey;
   readonly #contextId: string;
-  readonly #artifacts: TaskArtifacts;
+  readonly #fresh: boolean;
+  #artifacts: TaskArtifacts | undefined;
   #at: TurnAtHand;
   #replay: Replay | undefined;
   #events = 0;
@@ -59,7 +60,7 @@ export class Intake {
     this.#settings = settings;
     this.#key = key;
     this.#contextId = contextId;
-    this.#artifacts = new TaskArtifacts(settings.store, key, fresh);
+    this.#fresh = fresh;
     this.#at = first;
     this.begin(first);
   }
@@ -138,6 +139,7 @@ export class Intake {
     switch (event?.kind) {
       case "artifact": {
         const record = artifactRecord(this.#origin(), event, this.#now());
+        this.#artifacts ??= new TaskArtifacts(this.#settings.store, this.#key, this.#fresh);
         await this.#artifacts.note(event, this.#replay !== undefined);
         return record;
       }

@@ -1,5 +1,5 @@
 import { deferred, type Deferred } from "../base/index.ts";
-import { A2AError, isInterrupted, isTerminal, type Message, type Task } from "../model/index.ts";
+import { A2AError, isInterrupted, isTerminal, type Message, type Task, type TaskState } from "../model/index.ts";
 import type { AgentEvent, AgentOutput, AgentYield } from "../protocol/index.ts";
 import type { ContextKey, OnceEffect, OnceRecord, TaskEffect, TaskKey } from "../store/index.ts";
 import type { Committer } from "./committer.ts";
@@ -70,16 +70,15 @@ export class Run implements TurnHost {
 
   readonly #rooms: RunRooms;
   readonly #contextId: string;
-  readonly #channel: Channel;
-  readonly #writer: LogWriter;
+  /** There from when the task is: a direct answer needs neither. */
+  #channel: Channel | undefined;
+  #writer: LogWriter | undefined;
   readonly #intake: Intake;
   readonly #once: OnceEffect | undefined;
   #at: TurnAtHand;
   #task: Task | undefined;
   #freshContext: boolean;
   #context: ContextView | undefined;
-  /** Whether the task is made, stored or on its way. */
-  #exists: boolean;
   #closed = false;
   #leaving = false;
   #storeError: A2AError | undefined;
@@ -88,7 +87,7 @@ export class Run implements TurnHost {
   readonly #done: Deferred<void> = deferred();
 
   constructor(rooms: RunRooms, init: RunInit) {
-    const { settings, board, committer } = rooms;
+    const { settings } = rooms;
     const { hosted, key, contextId, message, call, start } = init;
     this.#rooms = rooms;
     this.hosted = hosted;
@@ -103,20 +102,26 @@ export class Run implements TurnHost {
     this.#task = init.task;
     this.#once = init.once;
     this.#freshContext = init.freshContext;
-    this.#exists = start !== undefined;
-    this.#intake = new Intake(settings, key, contextId, !this.#exists, this.#at);
+    this.#intake = new Intake(settings, key, contextId, start === undefined, this.#at);
     this.startedAt = this.lastSignAt = settings.clock.now();
     this.first = this.#first.promise;
     this.done = this.#done.promise;
     // Whoever waits hears of it; a run that nobody waits for must not count as an unhandled rejection.
     this.first.catch(() => {});
-    this.#channel = board.hold(key, contextId);
-    if (start !== undefined) this.#channel.attach({ seq: start.seq, state: start.state, run: start.run });
+    if (start !== undefined) this.#openLog(start);
+  }
+
+  /** Begins to write the log of the task, from where it stands, or from its first record on. */
+  #openLog(start?: WriterStart): LogWriter {
+    const { board, committer, settings } = this.#rooms;
+    const channel = board.hold(this.key, this.#contextId);
+    if (start !== undefined) channel.attach({ seq: start.seq, state: start.state, run: start.run });
+    this.#channel = channel;
     this.#writer = new LogWriter({
       committer,
-      channel: this.#channel,
-      task: key,
-      contextId,
+      channel,
+      task: this.key,
+      contextId: this.#contextId,
       ...(start !== undefined && { start }),
       lease: () => this.#acquire(),
       limits: settings.limits,
@@ -124,16 +129,17 @@ export class Run implements TurnHost {
       onDuplicate: (once) => this.#first.resolve({ kind: "duplicate", once }),
       onOver: (loss, error) => this.#close(loss, error),
     });
+    return this.#writer;
   }
 
   /** Fence under which the run writes; `undefined` while there is no task. */
   get fence(): number | undefined {
-    return this.#writer.fence;
+    return this.#writer?.fence;
   }
 
   /** Whether the run waits for somebody outside, so that its silence is no sign of trouble. */
   get waits(): boolean {
-    return isInterrupted(this.#writer.state);
+    return this.#writer !== undefined && isInterrupted(this.#writer.state);
   }
 
   /** For the turn: fires when the run is over, in whatever way. */
@@ -147,18 +153,19 @@ export class Run implements TurnHost {
   }
 
   /** For the turn: everything yielded so far is stored. */
-  flush(): Promise<void> {
-    return this.#writer.flush();
+  async flush(): Promise<void> {
+    await this.#writer?.flush();
   }
 
   /** Makes the task although the agent has said nothing yet (§3.2.2 `returnImmediately`). */
   makeTask(): void {
-    if (!this.#exists && !this.#closed) this.#create("TASK_STATE_SUBMITTED");
+    if (this.#writer === undefined && !this.#closed) this.#create("TASK_STATE_SUBMITTED");
   }
 
   /** Another took the task away, or this node gives it up. */
   lose(loss: Loss, error?: unknown): void {
-    this.#writer.lose(loss, error);
+    if (this.#writer === undefined) this.#close(loss, error);
+    else this.#writer.lose(loss, error);
   }
 
   /** Ends the task as failed, whatever the agent is doing. */
@@ -169,7 +176,7 @@ export class Run implements TurnHost {
   /** Stops for good: a resumable task is left for another process, any other fails and says why. */
   async stop(): Promise<void> {
     if (this.#closed) return;
-    if (!this.#exists) this.#writer.lose("shutdown");
+    if (this.#writer === undefined) this.#close("shutdown", undefined);
     else if (this.hosted.agent.resumable === true) {
       this.#leaving = true;
       this.#abort("The server stops");
@@ -217,7 +224,8 @@ export class Run implements TurnHost {
 
   /** Whether nothing that the agent says counts any more. */
   get #stopped(): boolean {
-    return this.#leaving || this.#closed || this.#writer.over || isTerminal(this.#writer.state);
+    if (this.#leaving || this.#closed) return true;
+    return this.#writer !== undefined && (this.#writer.over || isTerminal(this.#writer.state));
   }
 
   async #drive(output: AgentOutput): Promise<void> {
@@ -232,7 +240,7 @@ export class Run implements TurnHost {
         if (this.#stopped) break;
         if (step.value !== undefined) await this.#accept(step.value);
         if (step.done === true) return;
-        if (this.#writer.full) await this.#writer.room();
+        if (this.#writer?.full === true) await this.#writer.room();
         if (this.#stopped) break;
       }
     } catch (error) {
@@ -250,13 +258,14 @@ export class Run implements TurnHost {
     this.lastSignAt = this.#rooms.settings.clock.now();
     const events: readonly AgentEvent[] = isArray(yielded) ? yielded : [yielded];
     const [first] = events;
-    if (!this.#exists && events.length === 1 && first?.kind === "reply") return this.#replyDirectly(first);
-    const taken = await this.#intake.take(events, this.#exists ? this.#writer.state : undefined);
+    if (this.#writer === undefined && events.length === 1 && first?.kind === "reply") return this.#replyDirectly(first);
+    const taken = await this.#intake.take(events, this.#writer?.state);
     if (this.#stopped) return;
-    if (!this.#exists) this.#create(first?.kind === "status" ? "TASK_STATE_SUBMITTED" : "TASK_STATE_WORKING");
-    else if (taken.records[0]?.kind === "artifactUpdate" && this.#isAtRest) this.#work();
+    const writer =
+      this.#writer ?? this.#create(first?.kind === "status" ? "TASK_STATE_SUBMITTED" : "TASK_STATE_WORKING");
+    if (taken.records[0]?.kind === "artifactUpdate" && isAtRest(writer.state)) this.#work(writer);
     const effects = [...taken.effects, ...this.#contextChange()];
-    if (taken.records.length > 0 || effects.length > 0) this.#writer.write(taken.records, effects);
+    if (taken.records.length > 0 || effects.length > 0) writer.write(taken.records, effects);
   }
 
   async #replyDirectly(event: Extract<AgentEvent, { kind: "reply" }>): Promise<void> {
@@ -268,20 +277,16 @@ export class Run implements TurnHost {
     this.#close(undefined, undefined);
   }
 
-  #create(state: "TASK_STATE_SUBMITTED" | "TASK_STATE_WORKING"): void {
-    this.#exists = true;
+  #create(state: "TASK_STATE_SUBMITTED" | "TASK_STATE_WORKING"): LogWriter {
+    const writer = this.#openLog();
     const { turn, attempt, input } = this.#at;
     const run: TaskEffect = { effect: "run", run: { turn, attempt, input } };
-    this.#writer.write([this.#intake.task(state)], this.#once === undefined ? [run] : [run, this.#once]);
+    writer.write([this.#intake.task(state)], this.#once === undefined ? [run] : [run, this.#once]);
+    return writer;
   }
 
-  /** Whether results show that the agent works although the state does not say so: it is new, or was authorized by another way (§7.6.1). */
-  get #isAtRest(): boolean {
-    return this.#writer.state === "TASK_STATE_SUBMITTED" || this.#writer.state === "TASK_STATE_AUTH_REQUIRED";
-  }
-
-  #work(): void {
-    this.#writer.write([this.#intake.systemStatus({ state: "TASK_STATE_WORKING" })]);
+  #work(writer: LogWriter): void {
+    writer.write([this.#intake.systemStatus({ state: "TASK_STATE_WORKING" })]);
   }
 
   #contextChange(): readonly TaskEffect[] {
@@ -291,30 +296,30 @@ export class Run implements TurnHost {
 
   /** Ends the turn; `true` when a message waits and its turn was begun instead (D11). */
   async #goesOn(): Promise<boolean> {
-    while (!this.#stopped) {
-      const end = await this.#endTurn();
+    while (this.#writer !== undefined && !this.#stopped) {
+      const end = await this.#endTurn(this.#writer);
       if (end === "ended" || this.#stopped) return false;
-      if (await this.#nextTurn()) return true;
+      if (await this.#nextTurn(this.#writer)) return true;
     }
     return false;
   }
 
-  #endTurn(): Promise<TurnEnd> {
+  #endTurn(writer: LogWriter): Promise<TurnEnd> {
     const change = this.#contextChange();
-    if (change.length > 0) this.#writer.write([], change);
-    const completed = this.#intake.systemStatus({ state: "TASK_STATE_COMPLETED" });
-    return this.#writer.endTurn(isInterrupted(this.#writer.state) ? undefined : completed);
+    if (change.length > 0) writer.write([], change);
+    if (isInterrupted(writer.state)) return writer.endTurn(undefined);
+    return writer.endTurn(this.#intake.systemStatus({ state: "TASK_STATE_COMPLETED" }));
   }
 
   /** Takes up the oldest message that waits, if one does. */
-  async #nextTurn(): Promise<boolean> {
+  async #nextTurn(writer: LogWriter): Promise<boolean> {
     const { store, clock } = this.#rooms.settings;
-    await this.#writer.flush();
+    await writer.flush();
     const { taskId } = this.key;
     const page = await store.read(this.key, taskId, { after: this.#at.input, limit: 2, kinds: ["message"] });
     if (page === undefined) throw new Error(`Task ${taskId} is gone from the store`);
     const [next, later] = page.records;
-    this.#writer.sawLog(page.head.seq, later !== undefined);
+    writer.sawLog(page.head.seq, later !== undefined);
     if (next === undefined) return false;
     this.#task = (await store.load(this.key, taskId, { artifacts: true }))?.task;
     this.#at = {
@@ -327,9 +332,9 @@ export class Run implements TurnHost {
     };
     this.#intake.begin(this.#at);
     this.startedAt = this.lastSignAt = clock.now();
-    if (isInterrupted(this.#writer.state)) this.#work();
+    if (isInterrupted(writer.state)) this.#work(writer);
     const { turn, input } = this.#at;
-    this.#writer.write(
+    writer.write(
       [],
       [
         { effect: "run", run: { turn, attempt: 1, input } },
@@ -343,9 +348,9 @@ export class Run implements TurnHost {
     if (this.#stopped) return;
     const { agent, taskId } = this.key;
     this.#rooms.settings.logger.error("A task failed", { agent, taskId, turn: this.#at.turn, cause });
-    if (!this.#exists) this.#create("TASK_STATE_WORKING");
     const message = { parts: [{ text: sentence }] };
-    this.#writer.write([this.#intake.systemStatus({ state: "TASK_STATE_FAILED", message })]);
+    const writer = this.#writer ?? this.#create("TASK_STATE_WORKING");
+    writer.write([this.#intake.systemStatus({ state: "TASK_STATE_FAILED", message })]);
     this.#abort(sentence);
   }
 
@@ -357,15 +362,17 @@ export class Run implements TurnHost {
       this.#storeError = new A2AError("Unavailable", undefined, { cause: error });
       const { agent, taskId } = this.key;
       settings.logger.error("A run was given up because the store failed", { agent, taskId, cause: error });
-      this.#channel.fail(this.#storeError);
+      this.#channel?.fail(this.#storeError);
     }
     if (loss !== undefined) {
       this.#first.reject(this.#storeError ?? new A2AError("Unavailable"));
       this.#abort(`The run was ended: ${loss}`);
     }
-    // A terminal task does not change: its readers may go on with what is at hand.
-    if (this.#channel.head === undefined || !isTerminal(this.#channel.head.state)) this.#channel.detach();
-    board.release(this.#channel);
+    if (this.#channel !== undefined) {
+      // A terminal task does not change: its readers may go on with what is at hand.
+      if (this.#channel.head === undefined || !isTerminal(this.#channel.head.state)) this.#channel.detach();
+      board.release(this.#channel);
+    }
     onOver(this);
     this.#done.resolve();
   }
@@ -390,6 +397,11 @@ export class Run implements TurnHost {
   #contextKey(): ContextKey {
     return { agent: this.key.agent, owner: this.key.owner, contextId: this.#contextId };
   }
+}
+
+/** Whether results show that the agent works although the state does not say so: the task is new, or was authorized by another way (§7.6.1). */
+function isAtRest(state: TaskState): boolean {
+  return state === "TASK_STATE_SUBMITTED" || state === "TASK_STATE_AUTH_REQUIRED";
 }
 
 function isGenerator(output: AgentOutput): output is Extract<AgentOutput, AsyncGenerator<unknown, unknown, void>> {
