@@ -1,9 +1,12 @@
 import type { Store } from "../store/index.ts";
+import { appendCases } from "./store/append-cases.ts";
 import { contextCases, leaseCases, onceCases } from "./store/effect-cases.ts";
 import type { Case, Cases, Expectation } from "./store/given.ts";
 import { everythingStays, lifeCases } from "./store/life-cases.ts";
-import { listCases, retentionCases } from "./store/list-cases.ts";
-import { appendCases, ownerCases, readCases } from "./store/log-cases.ts";
+import { listCases } from "./store/list-cases.ts";
+import { ownerCases } from "./store/owner-cases.ts";
+import { readCases } from "./store/read-cases.ts";
+import { retentionCases } from "./store/sweep-cases.ts";
 
 export type { Expectation } from "./store/given.ts";
 

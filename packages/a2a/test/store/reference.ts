@@ -219,7 +219,7 @@ export class Reference {
       const known = effect.effect === "once" ? this.once(key, effect.key, effect.now) : undefined;
       if (known !== undefined) return { ok: false, reason: "duplicate", once: known };
     }
-    const context = this.#context(key, -Infinity);
+    const context = this.#context(key, 0);
     for (const effect of effects) {
       if (effect.effect === "contextState") {
         delete context.state;
@@ -248,7 +248,7 @@ export class Reference {
   #context({ agent, owner, contextId }: ContextKey, time: number): RefContext {
     let context = this.#contexts.find((known) => same(known, { agent, owner }) && known.contextId === contextId);
     if (context === undefined) {
-      context = { agent, owner, contextId, touched: -Infinity };
+      context = { agent, owner, contextId, touched: 0 };
       this.#contexts.push(context);
     }
     context.touched = Math.max(context.touched, time);

@@ -20,7 +20,7 @@ const versions: readonly string[] = [
     name TEXT NOT NULL,
     is_context INTEGER NOT NULL,
     tasks INTEGER NOT NULL DEFAULT 0,
-    touched INTEGER,
+    touched INTEGER NOT NULL DEFAULT 0,
     places INTEGER NOT NULL DEFAULT 0,
     n0 INTEGER NOT NULL DEFAULT 0,
     n1 INTEGER NOT NULL DEFAULT 0,

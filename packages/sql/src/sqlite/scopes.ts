@@ -82,7 +82,7 @@ export function tallyOf(driver: Driver, scope: number): readonly number[] {
 interface Change {
   readonly tally: number[];
   tasks: number;
-  touched: number | null;
+  touched: number;
   /** The last place that was given out, where it is known. */
   places: number | null;
 }
@@ -106,7 +106,7 @@ export class ScopeChanges {
 
   touch(context: number, time: number): void {
     const change = this.#change(context);
-    change.touched = Math.max(change.touched ?? time, time);
+    change.touched = Math.max(change.touched, time);
   }
 
   /** A task of these scopes comes into a state, leaves one, or moves. */
@@ -124,11 +124,11 @@ export class ScopeChanges {
   write(): void {
     const update = this.#driver.prepare(
       `UPDATE scopes SET n0 = n0 + ?, n1 = n1 + ?, n2 = n2 + ?, n3 = n3 + ?, n4 = n4 + ?, n5 = n5 + ?, n6 = n6 + ?, n7 = n7 + ?,
-         tasks = tasks + ?, touched = max(coalesce(touched, ?), coalesce(?, touched)), places = coalesce(?, places)
+         tasks = tasks + ?, touched = max(touched, ?), places = coalesce(?, places)
        WHERE id = ?`,
     );
     for (const [id, { tally, tasks, touched, places }] of this.#changes) {
-      update.run(...tally, tasks, touched, touched, places, id);
+      update.run(...tally, tasks, touched, places, id);
     }
     this.#changes.clear();
   }
@@ -136,7 +136,7 @@ export class ScopeChanges {
   #change(scope: number): Change {
     let change = this.#changes.get(scope);
     if (change === undefined) {
-      change = { tally: states.map(() => 0), tasks: 0, touched: null, places: null };
+      change = { tally: states.map(() => 0), tasks: 0, touched: 0, places: null };
       this.#changes.set(scope, change);
     }
     return change;

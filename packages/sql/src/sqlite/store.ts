@@ -21,14 +21,20 @@ export function driverStore(driver: Driver, { busyTimeout, watchInterval }: Driv
   let closing: (() => void) | undefined;
   let closed = false;
 
+  function attempt<T>(mode: "read" | "write", body: () => T): T {
+    try {
+      return driver.transaction(mode, body);
+    } catch (thrown) {
+      scopes.forget();
+      throw thrown;
+    }
+  }
+
   async function work<T>(mode: "read" | "write", body: () => T): Promise<T> {
     if (closed) throw unavailable("The store is closed");
     working += 1;
     try {
-      return await patiently(() => driver.transaction(mode, body), busyTimeout);
-    } catch (thrown) {
-      scopes.forget();
-      throw thrown;
+      return await patiently(() => attempt(mode, body), busyTimeout);
     } finally {
       working -= 1;
       if (working === 0) closing?.();

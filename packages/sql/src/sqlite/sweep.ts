@@ -35,7 +35,7 @@ export function sweep(driver: Driver, options: SweepOptions): SweepReport {
     }
     more ||= found.length > deleted;
     const idle = driver
-      .prepare("SELECT id FROM scopes WHERE is_context = 1 AND tasks = 0 AND coalesce(touched, 0) < ? LIMIT ?")
+      .prepare("SELECT id FROM scopes WHERE is_context = 1 AND tasks = 0 AND touched < ? ORDER BY touched LIMIT ?")
       .all(deleteBefore, limit + 1)
       .map(count);
     for (const id of idle.slice(0, limit)) deleteContext(driver, id);

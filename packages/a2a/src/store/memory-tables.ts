@@ -1,0 +1,322 @@
+import { isTerminal, type LogRecord } from "../model/index.ts";
+import { compact, type StoredEvent, type TaskPieces } from "./assemble.ts";
+import type { ContextKey, ListPosition, OnceEffect, OnceRecord, Owner, Scope, TaskHead } from "./port.ts";
+import { SortedList } from "./sorted-list.ts";
+import { oldestFirst, TaskIndex } from "./task-index.ts";
+import type { ReadItem } from "./transition.ts";
+
+export interface AgentRoom {
+  readonly tasks: Map<string, StoredTask>;
+  readonly index: TaskIndex<StoredTask>;
+  readonly owners: Map<string, OwnerRoom>;
+}
+
+export interface OwnerRoom {
+  readonly name: string;
+  readonly agent: AgentRoom;
+  readonly index: TaskIndex<StoredTask>;
+  readonly contexts: Map<string, StoredContext>;
+  readonly keys: Map<string, StoredKey>;
+}
+
+export interface StoredContext {
+  readonly serial: number;
+  readonly id: string;
+  readonly owner: OwnerRoom;
+  readonly index: TaskIndex<StoredTask>;
+  readonly messages: SortedList<{ readonly place: number }, StoredMessage>;
+  /** Those that live with the context, not with a task of it. */
+  readonly keys: Set<StoredKey>;
+  tasks: number;
+  touched: number;
+  state: string | undefined;
+}
+
+export interface StoredMessage {
+  readonly place: number;
+  readonly time: number;
+  readonly event: StoredEvent;
+}
+
+export interface StoredKey {
+  readonly serial: number;
+  readonly record: OnceRecord;
+  readonly until: number;
+  readonly owner: OwnerRoom;
+  /** What it goes with. */
+  readonly keys: Set<StoredKey>;
+}
+
+export interface StoredTask extends Pick<TaskHead, "state" | "statusTime"> {
+  readonly number: number;
+  readonly context: StoredContext;
+  readonly keys: Set<StoredKey>;
+  readonly messages: StoredMessage[];
+  head: TaskHead;
+  state: TaskHead["state"];
+  statusTime: number;
+  /** When its run may be taken over; of a task without a run, nothing. */
+  due: number | undefined;
+  checkpoint: string | undefined;
+  /** What `read` gives, without gaps. */
+  records: LogRecord[];
+  base: string;
+  status: string | undefined;
+  metadata: string[];
+  artifacts: string[];
+}
+
+/** Unlike a difference, right for infinite values too. */
+function compare(a = 0, b = 0): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+type Due = Pick<StoredTask, "due" | "number">;
+type Idle = Pick<StoredContext, "touched" | "serial">;
+type Ending = Pick<StoredKey, "until" | "serial">;
+
+/** What the memory store holds, each thing in every list that it is looked for in. */
+export class MemoryTables {
+  readonly #agents = new Map<string, AgentRoom>();
+  /** Runs by the time at which they may be taken over. */
+  readonly runs: SortedList<Due, StoredTask> = new SortedList((a, b) => compare(a.due, b.due) || a.number - b.number);
+  /** Terminal tasks by age. */
+  readonly terminal: SortedList<ListPosition, StoredTask> = new SortedList(oldestFirst);
+  /** Those of them that were not compacted. */
+  readonly loose: SortedList<ListPosition, StoredTask> = new SortedList(oldestFirst);
+  /** Contexts without a task, by when they were last touched. */
+  readonly idle: SortedList<Idle, StoredContext> = new SortedList(
+    (a, b) => compare(a.touched, b.touched) || a.serial - b.serial,
+  );
+  /** Keys that run out, by when. */
+  readonly ending: SortedList<Ending, StoredKey> = new SortedList(
+    (a, b) => compare(a.until, b.until) || a.serial - b.serial,
+  );
+  #serial = 0;
+
+  owner({ agent, owner }: Owner): OwnerRoom | undefined {
+    return this.#agents.get(agent)?.owners.get(owner);
+  }
+
+  /** What stands under a key and has not run out. */
+  key(owner: Owner, key: string, now: number): OnceRecord | undefined {
+    const found = this.owner(owner)?.keys.get(key);
+    return found !== undefined && found.until > now ? found.record : undefined;
+  }
+
+  #next(): number {
+    this.#serial += 1;
+    return this.#serial;
+  }
+
+  find(scope: Scope, taskId: string): StoredTask | undefined {
+    const task = this.#agents.get(scope.agent)?.tasks.get(taskId);
+    return task !== undefined && (scope.owner === undefined || scope.owner === task.head.task.owner) ? task : undefined;
+  }
+
+  /** What a query may see. Contexts of one name belong to their owners; an operator sees them all. */
+  indexesOf(scope: Scope, contextId: string | undefined): readonly TaskIndex<StoredTask>[] {
+    const agent = this.#agents.get(scope.agent);
+    if (agent === undefined) return [];
+    if (scope.owner === undefined && contextId === undefined) return [agent.index];
+    const owner = scope.owner === undefined ? undefined : agent.owners.get(scope.owner);
+    const owners = scope.owner === undefined ? [...agent.owners.values()] : owner === undefined ? [] : [owner];
+    return owners.flatMap(({ index, contexts }) => {
+      const found = contextId === undefined ? index : contexts.get(contextId)?.index;
+      return found === undefined ? [] : [found];
+    });
+  }
+
+  #ownerRoom({ agent, owner: name }: Owner): OwnerRoom {
+    const room = getOrMake<AgentRoom>(this.#agents, agent, () => ({
+      tasks: new Map(),
+      index: new TaskIndex(),
+      owners: new Map(),
+    }));
+    return getOrMake(room.owners, name, () => ({
+      name,
+      agent: room,
+      index: new TaskIndex(),
+      contexts: new Map(),
+      keys: new Map(),
+    }));
+  }
+
+  ensureContext({ agent, owner: name, contextId }: ContextKey): StoredContext {
+    const owner = this.#ownerRoom({ agent, owner: name });
+    return getOrMake(owner.contexts, contextId, () => {
+      const context: StoredContext = {
+        serial: this.#next(),
+        id: contextId,
+        owner,
+        index: new TaskIndex(),
+        messages: new SortedList((a, b) => a.place - b.place),
+        keys: new Set(),
+        tasks: 0,
+        touched: 0,
+        state: undefined,
+      };
+      this.idle.add(context);
+      return context;
+    });
+  }
+
+  create(read: ReadItem, head: TaskHead): StoredTask {
+    const context = this.ensureContext({ ...head.task, contextId: head.contextId });
+    if (context.tasks === 0) this.idle.delete(context);
+    context.tasks += 1;
+    const task: StoredTask = {
+      number: this.#next(),
+      context,
+      keys: new Set(),
+      messages: [],
+      head,
+      state: head.state,
+      statusTime: head.statusTime,
+      due: dueOf(head),
+      checkpoint: undefined,
+      records: [],
+      base: read.base ?? "{}",
+      status: undefined,
+      metadata: [],
+      artifacts: [],
+    };
+    context.owner.agent.tasks.set(head.task.taskId, task);
+    this.#add(task, read);
+    this.#place(task);
+    return task;
+  }
+
+  change(task: StoredTask, read: ReadItem, head: TaskHead): StoredTask {
+    this.#add(task, read);
+    const due = dueOf(head);
+    const stays = task.state === head.state && task.statusTime === head.statusTime && task.due === due;
+    if (!stays) this.#displace(task);
+    task.head = head;
+    task.state = head.state;
+    task.statusTime = head.statusTime;
+    task.due = due;
+    if (!stays) this.#place(task);
+    return task;
+  }
+
+  /** A message takes the next place in its conversation. */
+  say(context: StoredContext, time: number, event: StoredEvent): StoredMessage {
+    const message = { place: this.#next(), time, event };
+    context.messages.add(message);
+    return message;
+  }
+
+  /** Puts a task into every list that it belongs to. */
+  #place(task: StoredTask): void {
+    for (const index of indexesOf(task)) index.add(task);
+    if (task.due !== undefined) this.runs.add(task);
+    if (isTerminal(task.state)) {
+      this.terminal.add(task);
+      if (task.head.firstSeq < task.head.seq) this.loose.add(task);
+    }
+    task.context.touched = Math.max(task.context.touched, task.statusTime);
+  }
+
+  /** Takes it out again: what a task is ordered by changes only while it is in no list. */
+  #displace(task: StoredTask): void {
+    for (const index of indexesOf(task)) index.delete(task);
+    this.runs.delete(task);
+    this.terminal.delete(task);
+    this.loose.delete(task);
+  }
+
+  #add(task: StoredTask, { records }: ReadItem): void {
+    for (const { record, inHistory, hasMetadata } of records) {
+      const seq = task.records.length + task.head.firstSeq;
+      const extensions = record.extensions && Object.freeze([...record.extensions]);
+      task.records.push(Object.freeze({ ...record, ...(extensions && { extensions }), seq }));
+      if (record.kind === "statusUpdate") task.status = record.json;
+      if (record.kind === "artifactUpdate") task.artifacts.push(record.json);
+      if (hasMetadata) task.metadata.push(record.json);
+      if (!inHistory) continue;
+      const { kind, json, time } = record;
+      task.messages.push(this.say(task.context, time, { kind, json }));
+    }
+  }
+
+  touch(context: StoredContext, time: number): void {
+    if (time <= context.touched) return;
+    if (context.tasks === 0) this.idle.delete(context);
+    context.touched = time;
+    if (context.tasks === 0) this.idle.add(context);
+  }
+
+  remember(
+    owner: OwnerRoom,
+    keys: Set<StoredKey>,
+    { key, hash, until = Infinity, answer }: OnceEffect,
+    place: Pick<OnceRecord, "taskId" | "seq">,
+  ): void {
+    const before = owner.keys.get(key);
+    if (before !== undefined) this.forget(before);
+    const record = Object.freeze({ key, hash, ...place, ...(answer !== undefined && { answer }) });
+    const stored = { serial: this.#next(), record, until, owner, keys };
+    owner.keys.set(key, stored);
+    keys.add(stored);
+    if (until !== Infinity) this.ending.add(stored);
+  }
+
+  forget(key: StoredKey): void {
+    key.owner.keys.delete(key.record.key);
+    key.keys.delete(key);
+    this.ending.delete(key);
+  }
+
+  delete(task: StoredTask): void {
+    this.#displace(task);
+    task.context.owner.agent.tasks.delete(task.head.task.taskId);
+    for (const key of task.keys) this.forget(key);
+    for (const message of task.messages) task.context.messages.delete(message);
+    task.context.tasks -= 1;
+    if (task.context.tasks === 0) this.idle.add(task.context);
+  }
+
+  drop(context: StoredContext): void {
+    this.idle.delete(context);
+    context.owner.contexts.delete(context.id);
+    for (const key of context.keys) this.forget(key);
+    const { agent, contexts, name } = context.owner;
+    if (contexts.size === 0) agent.owners.delete(name);
+  }
+
+  compact(task: StoredTask): void {
+    this.loose.delete(task);
+    const { base, artifacts } = compact(piecesOf(task, undefined));
+    task.base = base;
+    task.artifacts = [...artifacts];
+    task.metadata = [];
+    task.records = task.records.slice(-1);
+    task.head = Object.freeze({ ...task.head, firstSeq: task.head.seq });
+  }
+}
+
+function indexesOf(task: StoredTask): readonly TaskIndex<StoredTask>[] {
+  const { context } = task;
+  return [context.owner.agent.index, context.owner.index, context.index];
+}
+
+/** What of a task `assemble` needs. */
+export function piecesOf(task: StoredTask, history: number | undefined): TaskPieces {
+  const messages = history === undefined ? task.messages : history === 0 ? [] : task.messages.slice(-history);
+  const { head, base, status, metadata, artifacts } = task;
+  return { head, base, status, metadata, artifacts, history: messages.map(({ event }) => event) };
+}
+
+function dueOf({ run, leaseUntil }: TaskHead): number | undefined {
+  return run === undefined ? undefined : (leaseUntil ?? -Infinity);
+}
+
+function getOrMake<V>(map: Map<string, V>, key: string, make: () => V): V {
+  let value = map.get(key);
+  if (value === undefined) {
+    value = make();
+    map.set(key, value);
+  }
+  return value;
+}

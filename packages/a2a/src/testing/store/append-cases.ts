@@ -1,0 +1,193 @@
+import {
+  alice,
+  append,
+  bob,
+  chunk,
+  codeOf,
+  completed,
+  context,
+  headOf,
+  key,
+  making,
+  said,
+  status,
+  verdicts,
+  working,
+  type Cases,
+} from "./given.ts";
+
+const all = { artifacts: true } as const;
+
+/** D2, D3: what `append` takes and refuses. */
+export const appendCases: Cases = {
+  async "a new task begins its log at 1"({ store, expect }) {
+    expect(await append(store, making("t"))).toEqual({ ok: true, seq: 1, fence: 0 });
+    expect(await store.head(alice, "t")).toEqual({
+      task: key("t"),
+      contextId: context,
+      state: "TASK_STATE_SUBMITTED",
+      statusTime: 1000,
+      seq: 1,
+      firstSeq: 1,
+      generation: 1,
+      fence: 0,
+    });
+  },
+
+  async "a task that is there cannot be made again"({ store, expect }) {
+    await append(store, making("t"));
+    expect(await append(store, making("t", { text: "other" }))).toEqual({
+      ok: false,
+      reason: "exists",
+      head: await headOf(store, key("t")),
+    });
+  },
+
+  async "an item for no task fails as missing"({ store, expect }) {
+    expect(await append(store, { task: key("t"), records: [working("t")] })).toEqual({ ok: false, reason: "missing" });
+    expect(await store.head(alice, "t")).toEqual(undefined);
+  },
+
+  async "an item that expects another seq fails as stale, and says where the task stands"({ store, expect }) {
+    await store.append([making("t"), { task: key("t"), records: [working("t")] }]);
+    const late = { task: key("t"), expect: 1, records: [completed("t")] };
+    expect(await append(store, late)).toEqual({ ok: false, reason: "stale", head: await headOf(store, key("t")) });
+    expect(await append(store, { ...late, expect: 2 })).toEqual({ ok: true, seq: 3, fence: 0 });
+  },
+
+  async "an item with another fence fails as fenced"({ store, expect }) {
+    await append(store, { ...making("t"), effects: [{ effect: "lease", op: "revoke" }] });
+    const head = await headOf(store, key("t"));
+    const late = { task: key("t"), fence: 0, records: [working("t")] };
+    expect(await append(store, late)).toEqual({ ok: false, reason: "fenced", head });
+    expect(await append(store, { ...late, fence: 1 })).toEqual({ ok: true, seq: 2, fence: 1 });
+  },
+
+  async "one stale item fails alone"({ store, expect }) {
+    await store.append([making("a"), making("b"), making("c")]);
+    const outcomes = await store.append([
+      { task: key("a"), expect: 1, records: [working("a")] },
+      { task: key("b"), expect: 7, records: [working("b"), said("lost")] },
+      { task: key("c"), expect: 1, records: [working("c")] },
+    ]);
+    expect(verdicts(outcomes)).toEqual(["ok", "stale", "ok"]);
+    expect((await headOf(store, key("a"))).seq).toEqual(2);
+    expect((await headOf(store, key("b"))).seq).toEqual(1);
+    expect((await headOf(store, key("c"))).state).toEqual("TASK_STATE_WORKING");
+  },
+
+  async "later items of a batch see what earlier ones did to the same task"({ store, expect }) {
+    const outcomes = await store.append([
+      making("t"),
+      { task: key("t"), expect: 1, records: [working("t"), chunk("t", "a", "1")] },
+      { task: key("t"), expect: 1, records: [said("too late")] },
+      { task: key("t"), expect: 3, records: [completed("t")] },
+      { task: key("t"), records: [said("over")] },
+      making("t"),
+    ]);
+    expect(verdicts(outcomes)).toEqual(["ok", "ok", "stale", "ok", "terminal", "exists"]);
+    expect((await headOf(store, key("t"))).seq).toEqual(4);
+  },
+
+  async "a failed item can be tried again in the same batch"({ store, expect }) {
+    const early = { task: key("t"), records: [working("t")] };
+    expect(verdicts(await store.append([early, making("t"), early]))).toEqual(["missing", "ok", "ok"]);
+  },
+
+  async "nothing follows a terminal state, whatever the item says (A2A 1.0 §3.1.1)"({ store, expect }) {
+    for (const [index, state] of (
+      ["TASK_STATE_COMPLETED", "TASK_STATE_FAILED", "TASK_STATE_CANCELED", "TASK_STATE_REJECTED"] as const
+    ).entries()) {
+      const id = `t${index}`;
+      await store.append([making(id), { task: key(id), records: [status(id, state)] }]);
+      const before = await headOf(store, key(id));
+      for (const record of [working(id), said("more"), chunk(id, "a", "x"), status(id, state)]) {
+        expect(await append(store, { task: key(id), records: [record] })).toEqual({
+          ok: false,
+          reason: "terminal",
+          head: before,
+        });
+        expect(verdicts([await append(store, { task: key(id), expect: 2, fence: 0, records: [record] })])).toEqual([
+          "terminal",
+        ]);
+      }
+      expect(await headOf(store, key(id))).toEqual(before);
+    }
+  },
+
+  async "records behind a terminal status of the same item are refused with it"({ store, expect }) {
+    await append(store, making("t"));
+    const outcome = await append(store, { task: key("t"), records: [completed("t"), chunk("t", "a", "x")] });
+    expect(verdicts([outcome])).toEqual(["terminal"]);
+    expect((await headOf(store, key("t"))).seq).toEqual(1);
+  },
+
+  async "a terminal task still takes items without records"({ store, expect }) {
+    await store.append([making("t"), { task: key("t"), records: [completed("t")] }]);
+    expect(await append(store, { task: key("t"), records: [], effects: [{ effect: "lease", op: "revoke" }] })).toEqual({
+      ok: true,
+      seq: 2,
+      fence: 1,
+    });
+  },
+
+  async "a task may be made in its last state"({ store, expect }) {
+    await append(store, making("t", { state: "TASK_STATE_REJECTED" }));
+    expect(verdicts([await append(store, { task: key("t"), records: [working("t")] })])).toEqual(["terminal"]);
+  },
+
+  async "an item without records or effects changes nothing"({ store, expect }) {
+    await append(store, making("t"));
+    const before = await headOf(store, key("t"));
+    expect(await append(store, { task: key("t"), records: [] })).toEqual({ ok: true, seq: 1, fence: 0 });
+    expect(await headOf(store, key("t"))).toEqual(before);
+    expect(await store.append([])).toEqual([]);
+  },
+
+  async "a malformed item rejects the call, and nothing of it is stored"({ store, expect }) {
+    const malformed = [
+      { ...making("t"), records: [] },
+      { ...making("t"), records: [working("t")] },
+      { task: key("a"), records: making("a").records },
+      { ...making("t"), records: [...making("t").records, ...making("t").records] },
+      { task: key("a"), records: [], effects: [{ effect: "lease", op: "renew", until: 9 }] },
+    ] as const;
+    await append(store, making("a"));
+    for (const item of malformed) expect(await codeOf(() => store.append([making("b"), item]))).toEqual("TypeError");
+    expect(await store.head(alice, "b")).toEqual(undefined);
+    expect(await store.head(alice, "t")).toEqual(undefined);
+  },
+
+  async "generation counts creation, status and artifacts, not the user's messages (1.1 draft)"({ store, expect }) {
+    await append(store, making("t"));
+    await append(store, { task: key("t"), records: [said("1"), working("t"), said("2"), chunk("t", "a", "x")] });
+    expect((await headOf(store, key("t"))).generation).toEqual(3);
+    expect((await headOf(store, key("t"))).seq).toEqual(5);
+  },
+
+  async "state and status time come from the last status record"({ store, expect }) {
+    await append(store, making("t", { time: 1000 }));
+    await append(store, {
+      task: key("t"),
+      records: [
+        working("t", { time: 2000 }),
+        status("t", "TASK_STATE_INPUT_REQUIRED", { time: 3000 }),
+        said("x", 4000),
+      ],
+    });
+    const { state, statusTime } = await headOf(store, key("t"));
+    expect([state, statusTime]).toEqual(["TASK_STATE_INPUT_REQUIRED", 3000]);
+  },
+
+  async "a task id is unique for its agent, and free at another"({ store, expect }) {
+    const elsewhere = { agent: "other", owner: "alice" };
+    const outcomes = await store.append([
+      making("t"),
+      making("t", { owner: bob }),
+      making("t", { owner: elsewhere, text: "another" }),
+    ]);
+    expect(verdicts(outcomes)).toEqual(["ok", "exists", "ok"]);
+    expect("head" in (outcomes[1] ?? {})).toEqual(false);
+    expect((await store.load(elsewhere, "t", all))?.task.history?.[0]?.parts).toEqual([{ text: "another" }]);
+  },
+};

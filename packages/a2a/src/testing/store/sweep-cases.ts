@@ -1,0 +1,176 @@
+import type { ListQuery, Store } from "../../store/index.ts";
+import {
+  alice,
+  append,
+  chunk,
+  completed,
+  context,
+  folded,
+  headOf,
+  key,
+  making,
+  plain,
+  status,
+  working,
+  type Cases,
+} from "./given.ts";
+
+const bare = { limit: 100, artifacts: false } as const;
+
+async function idsOf(store: Store, query: Partial<ListQuery> = {}): Promise<readonly string[]> {
+  return (await store.list(alice, { ...bare, ...query })).tasks.map(({ head }) => head.task.taskId);
+}
+
+const all = { artifacts: true } as const;
+
+/** Retention: what `sweep` deletes and compacts. */
+export const retentionCases: Cases = {
+  async "terminal tasks older than the limit are deleted with all they have"({ store, expect }) {
+    await store.append([
+      { ...making("old", { time: 10 }), effects: [{ effect: "once", key: "k", hash: "h", now: 1 }] },
+      making("running", { time: 10 }),
+      making("young", { time: 10 }),
+      making("alone", { time: 10, contextId: "its own" }),
+      { task: key("old"), records: [chunk("old", "a", "x"), completed("old", { time: 99, text: "bye" })] },
+      { task: key("young"), records: [completed("young", { time: 100 })] },
+      {
+        task: key("alone"),
+        records: [completed("alone", { time: 50 })],
+        effects: [
+          { effect: "contextState", value: "1" },
+          { effect: "checkpoint", value: "1" },
+        ],
+      },
+    ]);
+    expect(await store.sweep({ now: 0, deleteBefore: 100, limit: 9 })).toEqual({
+      deleted: 2,
+      compacted: 0,
+      more: false,
+    });
+    for (const id of ["old", "alone"]) {
+      expect(await store.head(alice, id)).toEqual(undefined);
+      expect(await store.load(alice, id, all)).toEqual(undefined);
+      expect(await store.read(alice, id, { after: 0, limit: 1 })).toEqual(undefined);
+    }
+    expect(await store.once(alice, "k", 1)).toEqual(undefined);
+    expect(await idsOf(store)).toEqual(["young", "running"]);
+    expect((await store.list(alice, bare)).total).toEqual(2);
+    expect((await store.list(alice, { ...bare, state: "TASK_STATE_COMPLETED" })).total).toEqual(1);
+    expect(await store.conversation({ ...alice, contextId: "its own" }, 9)).toEqual({ messages: [] });
+    expect((await store.conversation({ ...alice, contextId: context }, 9)).messages.length).toEqual(2);
+    expect(await append(store, making("old"))).toEqual({ ok: true, seq: 1, fence: 0 });
+    expect((await headOf(store, key("old"))).contextId).toEqual(context);
+    expect("checkpoint" in (await headOf(store, key("old")))).toEqual(false);
+  },
+
+  async "contexts are deleted once they have no task and nothing touched them"({ store, expect }) {
+    const effects = (time: number) =>
+      [
+        {
+          effect: "contextMessage",
+          json: JSON.stringify({ messageId: "m", role: "ROLE_USER", parts: [{ text: "x" }] }),
+          time,
+        },
+        { effect: "once", key: `k${time}`, hash: "h", now: time },
+        { effect: "contextState", value: "1" },
+      ] as const;
+    await store.append([
+      { context: { ...alice, contextId: "old" }, effects: effects(10) },
+      { context: { ...alice, contextId: "young" }, effects: effects(100) },
+      { context: { ...alice, contextId: "touched" }, effects: effects(11) },
+      { context: { ...alice, contextId: "touched" }, effects: effects(101) },
+      { context: { ...alice, contextId: context }, effects: effects(12) },
+      making("t", { time: 12 }),
+    ]);
+    const counts = async (): Promise<unknown> =>
+      Promise.all(
+        ["old", "young", "touched", context].map(
+          async (contextId) => (await store.conversation({ ...alice, contextId }, 9)).messages.length,
+        ),
+      );
+    expect(await counts()).toEqual([1, 1, 2, 2]);
+    await store.sweep({ now: 0, deleteBefore: 100, limit: 9 });
+    expect(await counts()).toEqual([0, 1, 2, 2]);
+    expect(await store.once(alice, "k10", 0)).toEqual(undefined);
+    expect((await store.once(alice, "k11", 0))?.hash).toEqual("h");
+  },
+
+  async "keys that ran out are deleted, others stay"({ store, expect }) {
+    await append(store, {
+      ...making("t"),
+      effects: [
+        { effect: "once", key: "short", hash: "h", now: 1, until: 10 },
+        { effect: "once", key: "long", hash: "h", now: 1, until: 11 },
+        { effect: "once", key: "ever", hash: "h", now: 1 },
+      ],
+    });
+    await store.sweep({ now: 10, limit: 9 });
+    // Asked as of an earlier time: only what was deleted is gone.
+    expect(await store.once(alice, "short", 1)).toEqual(undefined);
+    expect((await store.once(alice, "long", 1))?.hash).toEqual("h");
+    expect((await store.once(alice, "ever", 1))?.hash).toEqual("h");
+  },
+
+  async "compaction changes what read gives and nothing of what load gives"({ store, expect }) {
+    const item = making("t", { metadata: { a: 1 } });
+    const records = [
+      ...item.records,
+      working("t", { text: "progress", metadata: { b: 2 } }),
+      chunk("t", "one", "1", { name: "One" }),
+      chunk("t", "two", "2"),
+      chunk("t", "one", "3", { append: true, lastChunk: true }),
+      status("t", "TASK_STATE_INPUT_REQUIRED", { text: "question" }),
+      completed("t", { text: "done", time: 99, metadata: { a: 3 } }),
+    ];
+    await append(store, { ...item, records });
+    await append(store, making("running", { time: 1 }));
+    const before = await headOf(store, key("t"));
+    expect(await store.sweep({ now: 0, compactBefore: 99, limit: 9 })).toEqual({
+      deleted: 0,
+      compacted: 0,
+      more: false,
+    });
+    expect(await store.sweep({ now: 0, compactBefore: 100, limit: 9 })).toEqual({
+      deleted: 0,
+      compacted: 1,
+      more: false,
+    });
+    expect(await store.sweep({ now: 0, compactBefore: 100, limit: 9 })).toEqual({
+      deleted: 0,
+      compacted: 0,
+      more: false,
+    });
+    const head = await headOf(store, key("t"));
+    expect(head).toEqual({ ...before, firstSeq: head.firstSeq });
+    expect(head.firstSeq > 1).toEqual(true);
+    for (const artifacts of [true, false]) {
+      for (const history of [undefined, 0, 1, 2]) {
+        const options = { artifacts, ...(history !== undefined && { history }) };
+        expect(plain((await store.load(alice, "t", options))?.task)).toEqual(folded(records, options));
+      }
+    }
+    const left = records.map((record, index) => ({ ...record, seq: index + 1 })).slice(head.firstSeq - 1);
+    expect((await store.read(alice, "t", { after: 0, limit: 99 }))?.records).toEqual(left);
+    expect((await store.conversation({ ...alice, contextId: context }, 9)).messages.length).toEqual(4);
+    expect(await store.sweep({ now: 0, deleteBefore: 100, limit: 9 })).toEqual({
+      deleted: 1,
+      compacted: 0,
+      more: false,
+    });
+    expect(await store.load(alice, "t", all)).toEqual(undefined);
+  },
+
+  async "a sweep does at most so many tasks, and says when there is more"({ store, expect }) {
+    const ids = ["a", "b", "c", "d", "e"];
+    await store.append(ids.map((id) => making(id, { time: 10 })));
+    await store.append(
+      ids.map((id, index) => ({ task: key(id), records: [chunk(id, "x", "y"), completed(id, { time: 10 + index })] })),
+    );
+    const sweep = { now: 0, deleteBefore: 13, compactBefore: 99, limit: 2 };
+    expect(await store.sweep(sweep)).toEqual({ deleted: 2, compacted: 0, more: true });
+    expect(await idsOf(store)).toEqual(["e", "d", "c"]);
+    expect(await store.sweep(sweep)).toEqual({ deleted: 1, compacted: 1, more: true });
+    expect(await store.sweep(sweep)).toEqual({ deleted: 0, compacted: 1, more: false });
+    expect(await store.sweep(sweep)).toEqual({ deleted: 0, compacted: 0, more: false });
+  },
+};
