@@ -47,3 +47,4 @@ export const randomIds: Ids = { next: () => crypto.randomUUID() };
 
 export { defer } from "./defer.ts";
 export { deferred, type Deferred } from "./deferred.ts";
+export { timeOrderedIds } from "./ids.ts";

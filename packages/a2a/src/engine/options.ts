@@ -1,4 +1,4 @@
-import { randomIds, silentLogger, systemClock, type Clock, type Ids, type Logger } from "../base/index.ts";
+import { silentLogger, systemClock, timeOrderedIds, type Clock, type Ids, type Logger } from "../base/index.ts";
 import type { AgentCard } from "../model/index.ts";
 import type { Agent, Principal } from "../protocol/index.ts";
 import type { Store } from "../store/index.ts";
@@ -108,7 +108,7 @@ function ownerOfPrincipal({ organization, subject }: Principal): string {
 const day = 24 * 60 * 60 * 1000;
 
 export function settingsOf(options: EngineOptions): EngineSettings {
-  const ids = options.ids ?? randomIds;
+  const ids = options.ids ?? timeOrderedIds();
   const dedupe = options.dedupe === false ? undefined : (options.dedupe ?? {});
   const { retention = {}, lease = {}, limits = {} } = options;
   return {

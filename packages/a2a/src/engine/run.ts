@@ -41,7 +41,7 @@ export interface RunInit {
 /** What came of a message first: a direct answer, a task that stands, or the discovery that it was here before. */
 export type First =
   | { readonly kind: "message"; readonly message: Message }
-  | { readonly kind: "task"; readonly seq: number }
+  | { readonly kind: "task"; readonly seq: number; readonly rests: boolean }
   | { readonly kind: "duplicate"; readonly once: OnceRecord };
 
 /** Sentences that a client reads (D12); the cause is in the operator's log. */
@@ -125,7 +125,7 @@ export class Run implements TurnHost {
       ...(start !== undefined && { start }),
       lease: () => this.#acquire(),
       limits: settings.limits,
-      onBorn: (seq) => this.#first.resolve({ kind: "task", seq }),
+      onBorn: (seq, rests) => this.#first.resolve({ kind: "task", seq, rests }),
       onDuplicate: (once) => this.#first.resolve({ kind: "duplicate", once }),
       onOver: (loss, error) => this.#close(loss, error),
     });

@@ -59,8 +59,8 @@ export function createService(hosted: HostedAgent, runs: Runs, sends: Sends, isC
       const { answer } = await sends.accept(hosted, ownerOf(context), request, context);
       const accepted = await answer;
       if (accepted.kind === "message") return { value: { message: accepted.message } };
-      const { task, contextId, input } = accepted;
-      if (request.configuration?.returnImmediately !== true) {
+      const { task, contextId, input, rests } = accepted;
+      if (!rests && request.configuration?.returnImmediately !== true) {
         await waitForAnswer({ store, board, scope: task, task, contextId, after: input }, input, context.signal);
       }
       const snapshot = await load(accepted.task, request.configuration?.historyLength);
