@@ -18,7 +18,7 @@ export function idOf(value: unknown): JsonRpcId {
 }
 
 export function readCall(value: unknown): JsonRpcCall {
-  if (Array.isArray(value)) throw invalid("", "batches are not part of A2A: send one request at a time");
+  if (Array.isArray(value)) throw invalid("", "is a batch, which A2A does not have: send one request at a time");
   if (!isObject(value)) throw invalid("", "must be a JSON object");
   const { jsonrpc, id, method, params } = value;
   if (jsonrpc !== "2.0") throw invalid("jsonrpc", 'must be "2.0"');
