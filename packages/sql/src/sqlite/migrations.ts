@@ -10,7 +10,7 @@ import { count } from "./rows.ts";
  * - `log`: one row a record under `number << 24 | seq`, so that a task lies together and an append goes to its end. The
  *   partial indexes find its history without its artifacts and the other way round.
  *
- * `docs/decisions/0002-sqlite-layout.md` has the measurements.
+ * `docs/decisions/sqlite-layout.md` has the measurements.
  */
 const versions: readonly string[] = [
   `

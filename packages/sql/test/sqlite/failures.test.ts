@@ -216,4 +216,17 @@ describe("values that SQLite cannot hold", () => {
     expect(await store.append([making("t")])).toMatchObject([{ ok: true }]);
     await store.close();
   });
+
+  it("leave no trace of the owners that the call had brought", async () => {
+    const store = await sqliteStore({ path: newPath() });
+    const item = making("t");
+    const broken = { ...making("u"), records: item.records.map((one) => ({ ...one, time: NaN })) };
+    await expect(store.append([item, broken])).rejects.toThrow(TypeError);
+    const other = { agent: "other", owner: "bob" };
+    await store.append([{ ...making("b"), task: { ...other, taskId: "b" } }, item]);
+    expect((await store.head(alice, "t"))?.task).toEqual({ ...alice, taskId: "t" });
+    expect((await store.head(other, "b"))?.task).toEqual({ ...other, taskId: "b" });
+    for (const owner of [alice, other]) expect((await store.list(owner, { limit: 9, artifacts: false })).total).toBe(1);
+    await store.close();
+  });
 });

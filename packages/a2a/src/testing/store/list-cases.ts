@@ -60,6 +60,15 @@ export const listCases: Cases = {
     expect(await idsOf(store)).toEqual(["c", "b", "a", "d"]);
   },
 
+  async "a status that keeps the state moves its task to its time"({ store, expect }) {
+    await store.append([making("a", { time: 10 }), making("b", { time: 20 })]);
+    await append(store, { task: key("a"), records: [working("a", { time: 15 })] });
+    await append(store, { task: key("a"), records: [working("a", { time: 30 })] });
+    expect((await headOf(store, key("a"))).statusTime).toEqual(30);
+    expect(await idsOf(store)).toEqual(["a", "b"]);
+    expect(await idsOf(store, { state: "TASK_STATE_WORKING", since: 30 })).toEqual(["a"]);
+  },
+
   async "filters by context, state and time, alone and together; total counts what matches"({ store, expect }) {
     const states: readonly TaskState[] = ["TASK_STATE_WORKING", "TASK_STATE_COMPLETED", "TASK_STATE_INPUT_REQUIRED"];
     const tasks = Array.from({ length: 30 }, (_, i) => ({
