@@ -25,8 +25,8 @@ export interface WriterOptions {
   /** The lease that making the task takes. */
   readonly lease: () => TaskEffect;
   readonly limits: { readonly pendingEvents: number; readonly pendingChars: number };
-  /** The first commit: the task stands. `rests`: and its turn has ended with it. */
-  readonly onBorn: (seq: number, rests: boolean) => void;
+  /** The first commit: the task stands. `log`: and its turn has ended with it; these are all its records. */
+  readonly onBorn: (log: readonly NewRecord[] | undefined) => void;
   /** The task was made before, under the same idempotency key. */
   readonly onDuplicate: (once: OnceRecord) => void;
   /** Nothing more can be written: the task is over or parked (`undefined`), or lost. Called once. */
@@ -223,7 +223,7 @@ export class LogWriter implements Submission {
     const head = { seq, state: flight.state, run: flight.run ?? undefined };
     if (born) channel.attach({ ...head, seq: 0 });
     channel.push(flight.records, head);
-    if (born) onBorn(seq, flight.run === null);
+    if (born) onBorn(flight.run === null ? flight.records : undefined);
     if (flight.run === null) {
       this.#state = flight.state;
       this.#finish(undefined, undefined);

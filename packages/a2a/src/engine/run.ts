@@ -1,5 +1,13 @@
 import { deferred, type Deferred } from "../base/index.ts";
-import { A2AError, isInterrupted, isTerminal, type Message, type Task, type TaskState } from "../model/index.ts";
+import {
+  A2AError,
+  isInterrupted,
+  isTerminal,
+  type Message,
+  type NewRecord,
+  type Task,
+  type TaskState,
+} from "../model/index.ts";
 import type { AgentEvent, AgentOutput, AgentYield } from "../protocol/index.ts";
 import type { ContextKey, OnceEffect, OnceRecord, TaskEffect, TaskKey } from "../store/index.ts";
 import type { Committer } from "./committer.ts";
@@ -41,7 +49,7 @@ export interface RunInit {
 /** What came of a message first: a direct answer, a task that stands, or the discovery that it was here before. */
 export type First =
   | { readonly kind: "message"; readonly message: Message }
-  | { readonly kind: "task"; readonly seq: number; readonly rests: boolean }
+  | { readonly kind: "task"; readonly log: readonly NewRecord[] | undefined }
   | { readonly kind: "duplicate"; readonly once: OnceRecord };
 
 /** Sentences that a client reads (D12); the cause is in the operator's log. */
@@ -125,7 +133,7 @@ export class Run implements TurnHost {
       ...(start !== undefined && { start }),
       lease: () => this.#acquire(),
       limits: settings.limits,
-      onBorn: (seq, rests) => this.#first.resolve({ kind: "task", seq, rests }),
+      onBorn: (log) => this.#first.resolve({ kind: "task", log }),
       onDuplicate: (once) => this.#first.resolve({ kind: "duplicate", once }),
       onOver: (loss, error) => this.#close(loss, error),
     });

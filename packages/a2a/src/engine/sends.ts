@@ -5,6 +5,7 @@ import {
   isInterrupted,
   isTerminal,
   type Message,
+  type NewRecord,
   type SendMessageRequest,
 } from "../model/index.ts";
 import type { CallContext } from "../protocol/index.ts";
@@ -24,8 +25,8 @@ export type Accepted =
       readonly contextId: string;
       /** `seq` of the message. */
       readonly input: number;
-      /** Whether it has been answered already: the task was made, worked on and left in one commit. */
-      readonly rests: boolean;
+      /** All that there is of a task that was made, worked on and left in one commit: its answer, without a look into the store. */
+      readonly log: readonly NewRecord[] | undefined;
       /** Whether this message made the task, just now: its log from the first record on is news to the caller. */
       readonly made: boolean;
     };
@@ -138,7 +139,7 @@ export class Sends {
     if (head === undefined) throw notFound(taskId);
     const [sentTo] = JSON.parse(once.key) as [string | null, string];
     const input = sentTo === null ? 1 : once.seq;
-    return { kind: "task", task: head.task, contextId: head.contextId, input, rests: false, made: false };
+    return { kind: "task", task: head.task, contextId: head.contextId, input, log: undefined, made: false };
   }
 
   async #take(
@@ -181,7 +182,7 @@ export class Sends {
       takeBack();
       if (first.kind === "message") return first;
       if (first.kind === "duplicate") return this.#join(owner, first.once);
-      return { kind: "task", task, contextId, input: 1, rests: first.rests, made: true };
+      return { kind: "task", task, contextId, input: 1, log: first.log, made: true };
     });
     answer.catch(() => takeBack());
     return { answer };
@@ -290,7 +291,7 @@ function answered(accepted: Accepted): Admission {
 }
 
 function acceptedBy({ task, contextId }: TaskHead, input: number): Accepted {
-  return { kind: "task", task, contextId, input, rests: false, made: false };
+  return { kind: "task", task, contextId, input, log: undefined, made: false };
 }
 
 function originOf({ task, contextId }: TaskHead, turn: number, call: StoredCall): Origin {

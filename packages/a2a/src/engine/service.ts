@@ -2,9 +2,12 @@ import {
   A2AError,
   invalidParams,
   isTerminal,
+  TaskFold,
   type ListTasksRequest,
+  type NewRecord,
   type SendMessageRequest,
   type SubscribeToTaskRequest,
+  type Task,
 } from "../model/index.ts";
 import type {
   AgentService,
@@ -59,11 +62,13 @@ export function createService(hosted: HostedAgent, runs: Runs, sends: Sends, isC
       const { answer } = await sends.accept(hosted, ownerOf(context), request, context);
       const accepted = await answer;
       if (accepted.kind === "message") return { value: { message: accepted.message } };
-      const { task, contextId, input, rests } = accepted;
-      if (!rests && request.configuration?.returnImmediately !== true) {
+      const { task, contextId, input, log } = accepted;
+      const historyLength = request.configuration?.historyLength;
+      if (log !== undefined) return { value: { task: foldOf(log, historyLength) } };
+      if (request.configuration?.returnImmediately !== true) {
         await waitForAnswer({ store, board, scope: task, task, contextId, after: input }, input, context.signal);
       }
-      const snapshot = await load(accepted.task, request.configuration?.historyLength);
+      const snapshot = await load(accepted.task, historyLength);
       return wrapped(snapshot);
     },
 
@@ -223,6 +228,12 @@ function wrapped({ task, json }: Snapshot): Reply<UnaryOperations["SendMessage"]
       return { task };
     },
   };
+}
+
+function foldOf(log: readonly NewRecord[], history: number | undefined): Task {
+  const fold = new TaskFold();
+  for (const record of log) fold.applyRecord(record);
+  return fold.snapshot(history === undefined ? {} : { history });
 }
 
 async function* nothing(): AsyncGenerator<readonly StreamItem[], void, void> {}
