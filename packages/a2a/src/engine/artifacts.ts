@@ -33,6 +33,13 @@ export class TaskArtifacts {
     this.#mine.note({ artifact: event.artifact, lastChunk: event.lastChunk === true });
   }
 
+  /** What only a lost run had closed can be appended to again. */
+  reopen(artifacts: Iterable<string>): void {
+    for (const artifactId of artifacts) {
+      if (this.#mine.isClosed(artifactId) === undefined) this.#mine.note({ artifact: { artifactId } });
+    }
+  }
+
   async #read(): Promise<ArtifactLedger> {
     const ledger = new ArtifactLedger();
     const { taskId } = this.#task;

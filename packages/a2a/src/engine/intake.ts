@@ -12,7 +12,7 @@ import {
   type StatusInit,
   type StoredCall,
 } from "./records.ts";
-import { Replay } from "./replay.ts";
+import { Replay, type LostTail } from "./replay.ts";
 
 /** A turn: which one it is, and the message that it answers. */
 export interface TurnAtHand {
@@ -50,6 +50,8 @@ export class Intake {
   #artifacts: TaskArtifacts | undefined;
   #at: TurnAtHand;
   #replay: Replay | undefined;
+  /** What a lost run had said that this one does not. */
+  #lost: LostTail | undefined;
   #events = 0;
   #ids = 0;
   #time = 0;
@@ -72,9 +74,8 @@ export class Intake {
     this.#ids = checkpoint?.ids ?? 0;
     this.#said = this.#events > 0;
     this.#replay =
-      attempt === 1
-        ? undefined
-        : new Replay(this.#settings.store, this.#key, this.#key.taskId, turn.turn, input, this.#events);
+      attempt === 1 ? undefined : new Replay(this.#settings.store, this.#key, turn.turn, input, this.#events);
+    this.#lost = undefined;
   }
 
   /** Whether the agent has said anything in this turn, in whatever attempt. */
@@ -101,11 +102,11 @@ export class Intake {
   /** What is to be stored of what the agent yielded. `state`: where the task stands, if it is made. Throws `InvalidAgentResponse`. */
   async take(events: readonly AgentEvent[], state: TaskState | undefined): Promise<Taken> {
     const records: NewRecord[] = [];
-    const effects: TaskEffect[] = [];
+    const checkpoints: StoredCheckpoint[] = [];
     let before = state;
     for (const event of events) {
       if (event?.kind === "checkpoint") {
-        effects.push(this.#checkpoint(event.value));
+        checkpoints.push({ value: event.value, events: this.#events, ids: this.#ids });
         continue;
       }
       const record = await this.#record(event, before);
@@ -113,10 +114,22 @@ export class Intake {
       records.push(record);
     }
     if (records.length > 0) this.#said = true;
-    if (this.#replay === undefined) return { records, effects };
-    const unsaid = await this.#replay.unsaid(records);
-    if (this.#replay.over) this.#replay = undefined;
-    return { records: unsaid, effects };
+    const replay = this.#replay;
+    const news = replay === undefined ? records : await replay.unsaid(records);
+    const lost = replay?.over === true ? this.#endReplay(replay) : 0;
+    // A later run that begins after the checkpoint finds what was lost in the log before it.
+    const effects = checkpoints.map((stored) => checkpointEffect({ ...stored, events: stored.events + lost }));
+    return { records: this.#lost === undefined ? news : await this.#lost.mend(news), effects };
+  }
+
+  /** From here on the agent says what is new. Gives how many events of the lost run it did not repeat. */
+  #endReplay({ tail }: Replay): number {
+    this.#replay = undefined;
+    this.#lost = tail;
+    if (tail === undefined) return 0;
+    this.#events += tail.events;
+    this.#ledger().reopen(tail.artifacts);
+    return tail.events;
   }
 
   async #record(event: AgentEvent, before: TaskState | undefined): Promise<NewRecord> {
@@ -139,8 +152,7 @@ export class Intake {
     switch (event?.kind) {
       case "artifact": {
         const record = artifactRecord(this.#origin(), event, this.#now());
-        this.#artifacts ??= new TaskArtifacts(this.#settings.store, this.#key, this.#fresh);
-        await this.#artifacts.note(event, this.#replay !== undefined);
+        await this.#ledger().note(event, this.#replay !== undefined);
         return record;
       }
       case "status":
@@ -153,15 +165,14 @@ export class Intake {
     }
   }
 
-  #status(init: StatusInit): NewRecord {
-    // Made of what a resumed run knows too, so that it says the same again (`Replay`).
-    const messageId = `${this.#key.taskId}-${this.#at.turn}-${this.#events}`;
-    return statusRecord(this.#origin(), init, "agent", messageId, this.#now());
+  #ledger(): TaskArtifacts {
+    return (this.#artifacts ??= new TaskArtifacts(this.#settings.store, this.#key, this.#fresh));
   }
 
-  #checkpoint(value: JsonValue): TaskEffect {
-    const stored: StoredCheckpoint = { value, events: this.#events, ids: this.#ids };
-    return { effect: "checkpoint", value: JSON.stringify(stored) };
+  #status(init: StatusInit): NewRecord {
+    const { turn, attempt } = this.#at;
+    const messageId = `${this.#key.taskId}-${turn}-${attempt}-${this.#events}`;
+    return statusRecord(this.#origin(), init, "agent", messageId, this.#now());
   }
 
   #origin(): Origin {
@@ -175,6 +186,10 @@ export class Intake {
     this.#time = Math.max(this.#time, this.#settings.clock.now());
     return this.#time;
   }
+}
+
+function checkpointEffect(stored: StoredCheckpoint): TaskEffect {
+  return { effect: "checkpoint", value: JSON.stringify(stored) };
 }
 
 function describe(value: unknown): string {

@@ -1,29 +1,38 @@
-import { eventOf, type NewRecord } from "../model/index.ts";
-import type { Scope, Store } from "../store/index.ts";
+import {
+  eventOf,
+  TaskFold,
+  type Artifact,
+  type LogRecord,
+  type NewRecord,
+  type TaskArtifactUpdateEvent,
+} from "../model/index.ts";
+import type { Store, TaskKey } from "../store/index.ts";
 
 const pageSize = 256;
 
 /**
  * What a lost run had stored after its last checkpoint (D6). A resumed run says it again, word for word, as far as the agent
- * does the same again: that much is not stored twice. From the first difference on everything is new.
+ * does the same again: that much is not stored twice. From the first difference on everything is new, and what the lost
+ * run had said beyond that point is its `tail`.
  */
 export class Replay {
   readonly #store: Store;
-  readonly #scope: Scope;
-  readonly #taskId: string;
+  readonly #task: TaskKey;
   readonly #turn: number;
   #skip: number;
+  /** `seq` of the last record that was read, and of the last one that was said again. */
   #after: number;
-  #page: NewRecord[] = [];
+  #said: number;
+  #page: LogRecord[] = [];
   #over = false;
+  #tail: LostTail | undefined;
 
   /** `skip`: events of the turn that the checkpoint covers. `after`: `seq` of the turn's message. */
-  constructor(store: Store, scope: Scope, taskId: string, turn: number, after: number, skip: number) {
+  constructor(store: Store, task: TaskKey, turn: number, after: number, skip: number) {
     this.#store = store;
-    this.#scope = scope;
-    this.#taskId = taskId;
+    this.#task = task;
     this.#turn = turn;
-    this.#after = after;
+    this.#after = this.#said = after;
     this.#skip = skip;
   }
 
@@ -31,30 +40,48 @@ export class Replay {
     return this.#over;
   }
 
+  /** Once it is over: what the lost run had said and this one did not, if anything. */
+  get tail(): LostTail | undefined {
+    return this.#tail;
+  }
+
   /** The records that are not in the log yet. */
   async unsaid(records: readonly NewRecord[]): Promise<readonly NewRecord[]> {
-    for (let i = 0; i < records.length; i += 1) {
+    for (const [at, record] of records.entries()) {
       const stored = await this.#next();
-      if (stored === undefined || !same(stored, records[i] as NewRecord)) {
+      if (stored === undefined || !same(stored, record)) {
         this.#over = true;
-        return records.slice(i);
+        if (stored !== undefined) this.#tail = await this.#lose(stored);
+        return records.slice(at);
       }
+      this.#said = stored.seq;
     }
     return [];
   }
 
-  async #next(): Promise<NewRecord | undefined> {
+  async #lose(first: LogRecord): Promise<LostTail> {
+    const artifacts = new Set<string>();
+    let events = 0;
+    for (let record: LogRecord | undefined = first; record !== undefined; record = await this.#next()) {
+      events += 1;
+      if (record.kind === "artifactUpdate") artifacts.add(updateOf(record).artifact.artifactId);
+    }
+    return new LostTail(this.#store, this.#task, { events, artifacts, from: this.#said });
+  }
+
+  async #next(): Promise<LogRecord | undefined> {
     for (;;) {
       const record = this.#page.shift() ?? (await this.#read());
       if (record === undefined) return undefined;
       if (record.turn !== this.#turn || record.actor !== "agent") continue;
       if (this.#skip === 0) return record;
       this.#skip -= 1;
+      this.#said = record.seq;
     }
   }
 
-  async #read(): Promise<NewRecord | undefined> {
-    const page = await this.#store.read(this.#scope, this.#taskId, {
+  async #read(): Promise<LogRecord | undefined> {
+    const page = await this.#store.read(this.#task, this.#task.taskId, {
       after: this.#after,
       limit: pageSize,
       kinds: ["statusUpdate", "artifactUpdate"],
@@ -67,13 +94,86 @@ export class Replay {
   }
 }
 
-/** Whether two records say the same at different times. */
+/**
+ * What a lost run had said, when the run after it says something else. Statuses stay, they are history. An artifact is
+ * what the last run says it is: its next chunk brings all of it anew, as of where the two runs parted.
+ */
+export class LostTail {
+  /** How many events it had. */
+  readonly events: number;
+  readonly #store: Store;
+  readonly #task: TaskKey;
+  /** Artifacts that still hold what was lost. */
+  readonly #artifacts: Set<string>;
+  /** `seq` of the last record that counts. */
+  readonly #from: number;
+
+  constructor(
+    store: Store,
+    task: TaskKey,
+    lost: { readonly events: number; readonly artifacts: Set<string>; readonly from: number },
+  ) {
+    this.events = lost.events;
+    this.#store = store;
+    this.#task = task;
+    this.#artifacts = lost.artifacts;
+    this.#from = lost.from;
+  }
+
+  get artifacts(): Iterable<string> {
+    return this.#artifacts;
+  }
+
+  /** The records, where they append to what was lost: replacing it. */
+  async mend(records: readonly NewRecord[]): Promise<readonly NewRecord[]> {
+    if (this.#artifacts.size === 0) return records;
+    const mended: NewRecord[] = [];
+    for (const record of records) mended.push(record.kind === "artifactUpdate" ? await this.#replace(record) : record);
+    return mended;
+  }
+
+  async #replace(record: NewRecord): Promise<NewRecord> {
+    const { append, ...update } = updateOf(record);
+    const { artifactId } = update.artifact;
+    if (!this.#artifacts.delete(artifactId) || append !== true) return record;
+    const fold = await this.#foldOf(artifactId);
+    fold.apply({ artifactUpdate: { ...update, append } });
+    const artifact = fold.snapshot().artifacts?.[0] as Artifact;
+    return { ...record, json: JSON.stringify({ ...update, artifact }) };
+  }
+
+  /** An artifact as it was where the runs parted. */
+  async #foldOf(artifactId: string): Promise<TaskFold> {
+    const { taskId } = this.#task;
+    const fold = new TaskFold({ id: taskId, contextId: "", status: { state: "TASK_STATE_WORKING" } });
+    for (let after = 0; after < this.#from;) {
+      const page = await this.#store.read(this.#task, taskId, { after, limit: pageSize, kinds: ["artifactUpdate"] });
+      const records = page?.records.filter(({ seq }) => seq <= this.#from) ?? [];
+      for (const record of records) {
+        const artifactUpdate = updateOf(record);
+        if (artifactUpdate.artifact.artifactId === artifactId) fold.apply({ artifactUpdate });
+      }
+      after = records.at(-1)?.seq ?? this.#from;
+    }
+    return fold;
+  }
+}
+
+function updateOf(record: NewRecord): TaskArtifactUpdateEvent {
+  return JSON.parse(record.json) as TaskArtifactUpdateEvent;
+}
+
+/** Whether two records say the same: at different times, and in messages that have an id each. */
 function same(stored: NewRecord, said: NewRecord): boolean {
   if (stored.kind !== said.kind) return false;
   if (stored.json === said.json) return true;
-  return stored.kind === "statusUpdate" && withoutTime(stored) === withoutTime(said);
+  return stored.kind === "statusUpdate" && words(stored) === words(said);
 }
 
-function withoutTime(record: NewRecord): string {
-  return JSON.stringify(eventOf(record), (key, value: unknown) => (key === "timestamp" ? undefined : value));
+function words(record: NewRecord): string {
+  const { statusUpdate } = eventOf(record);
+  if (statusUpdate === undefined) return "";
+  const { timestamp: _, message, ...status } = statusUpdate.status;
+  const { messageId: __, ...content } = message ?? {};
+  return JSON.stringify({ ...statusUpdate, status: { ...status, content } });
 }

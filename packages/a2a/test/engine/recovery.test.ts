@@ -1,5 +1,6 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import { defineAgent } from "../../src/agent/index.ts";
+import { TaskFold } from "../../src/model/index.ts";
 import { callContext, fakeClock, inProcess, type InProcessOptions } from "../../src/testing/index.ts";
 import { memoryStore, type Store } from "../../src/store/index.ts";
 import { eventually, gate, gist, harness, messageOf, Reading, type OnMessage } from "./support.ts";
@@ -137,6 +138,76 @@ describe("a run that is lost (D6)", () => {
     const get = async () => (await service.call("GetTask", { id }, callContext())).value;
     await eventually(async () => (await get()).status.state === "TASK_STATE_COMPLETED");
     expect((await get()).artifacts?.map(({ artifactId }) => artifactId)).toEqual(["try-1", "try-2"]);
+  });
+
+  it.each([
+    ["in other chunks", ["a ", "b ", "c ", "d "], 1_000],
+    ["in other words", ["a ", "x ", "y ", "z "], 1],
+    ["in fewer words", ["a ", "b "], 1],
+  ])("says what it had begun to say %s, and the artifact is what the last run said", async (_how, words, maxChars) => {
+    const { opened } = gate();
+    const nodes = twoNodes(
+      async function* (turn) {
+        const again = turn.attempt > 1;
+        yield turn.working("first", { keep: true });
+        const writer = turn.writer({ artifactId: "a", name: "answer", maxChars: again ? maxChars : 1 });
+        for (const word of again ? words : ["a ", "b ", "c "]) yield writer.write(word);
+        if (!again) await opened;
+        yield writer.end();
+      },
+      { resumable: true },
+    );
+    const { id, reading } = await begin(nodes);
+    await reading.until((event) => event.artifactUpdate?.artifact.parts[0]?.text === "c ");
+    nodes.kill();
+    const { service } = nodes.takeOver();
+    const get = async () => (await service.call("GetTask", { id }, callContext())).value;
+    await eventually(async () => (await get()).status.state === "TASK_STATE_COMPLETED");
+    const { artifacts = [], history = [] } = await get();
+    expect(artifacts).toMatchObject([{ artifactId: "a", name: "answer" }]);
+    expect(artifacts[0]?.parts.map(({ text }) => text).join("")).toBe(words.join(""));
+    expect(history).toHaveLength(2);
+    // Who reads the log event by event comes to the same.
+    const { batches } = await service.stream("SubscribeToTask", { id }, callContext({ after: 1 }));
+    const fold = new TaskFold({ id, contextId: "", status: { state: "TASK_STATE_WORKING" } });
+    for (const { event } of await new Reading(batches).all()) if (event.message === undefined) fold.apply(event);
+    expect(fold.snapshot().artifacts).toEqual(artifacts);
+  });
+
+  it("says something else, saves a checkpoint and is lost again: what the checkpoint covers is not said twice", async () => {
+    const { opened } = gate();
+    const nodes = twoNodes(
+      async function* (turn) {
+        const { attempt } = turn;
+        if (turn.checkpoint === undefined) {
+          yield { kind: "artifact", artifact: { artifactId: "a", parts: [{ text: "0" }] } };
+          yield turn.working(`attempt ${attempt}`, { keep: true });
+          yield turn.append("a", [{ text: `1 of ${attempt}` }], { last: attempt === 1 });
+          if (attempt === 1) await opened;
+          yield turn.saveCheckpoint(1);
+        }
+        yield turn.append("a", [{ text: "2" }]);
+        yield turn.working("nearly there", { keep: true });
+        if (attempt === 2) await opened;
+        yield turn.append("a", [{ text: "3" }], { last: true });
+      },
+      { resumable: true },
+    );
+    const { id, reading } = await begin(nodes);
+    await reading.until((event) => event.artifactUpdate?.lastChunk === true);
+    nodes.kill();
+    const second = nodes.takeOver();
+    const get = async () => (await second.service.call("GetTask", { id }, callContext())).value;
+    await eventually(async () => (await get()).history?.length === 4);
+    await second.engine.close();
+    const third = nodes.takeOver();
+    const last = async () => (await third.service.call("GetTask", { id }, callContext())).value;
+    await eventually(async () => (await last()).status.state === "TASK_STATE_COMPLETED");
+    const { artifacts, history = [] } = await last();
+    expect(artifacts?.[0]?.parts.map(({ text }) => text)).toEqual(["0", "1 of 2", "2", "3"]);
+    const kept = history.slice(1).map(({ parts }) => parts[0]?.text);
+    expect(kept).toEqual(["attempt 1", "attempt 2", "nearly there"]);
+    expect(new Set(history.map(({ messageId }) => messageId)).size).toBe(4);
   });
 
   it("is given up after so many attempts", async () => {
