@@ -88,9 +88,17 @@ export class Load {
     const story = this.#begin(agent);
     const client = await this.#client(agent, binding);
     const last = await this.#read(client.sendStreamingMessage(this.#plan(story, "ask")), story);
-    if (last?.statusUpdate?.status.state !== "TASK_STATE_INPUT_REQUIRED") return;
+    // A stream that was taken up only after the question shows it in the task.
+    const { status } = last?.statusUpdate ?? last?.task ?? {};
+    if (status?.state !== "TASK_STATE_INPUT_REQUIRED") return;
     const answer = { ...this.#plan(story, "plan"), taskId: story.taskId };
-    await this.#read(client.sendStreamingMessage(answer), story);
+    try {
+      await this.#read(client.sendStreamingMessage(answer), story);
+    } catch (error) {
+      // It asked, and was lost before its turn had ended.
+      if (agent === "resumable" || !isOver(error)) throw error;
+      story.texts.pop();
+    }
   }
 
   /** A send that waits for the end. One whose client may not repeat it fails, and the message is sent once more. */
@@ -126,7 +134,7 @@ export class Load {
       story.texts.push(note);
     } catch (error) {
       // It came too late.
-      if (!(error instanceof A2AError && error.code === "UnsupportedOperation")) throw error;
+      if (!isOver(error)) throw error;
     }
   }
 
@@ -137,13 +145,14 @@ export class Load {
     onCount: (count: number) => void = () => {},
   ): Promise<StreamResponse | undefined> {
     const seen: Seen = { events: [], story };
-    this.streams.push(seen);
     for await (const event of stream) {
+      if (seen.events.length === 0) this.streams.push(seen);
       seen.events.push({ seq: stream.seq, event });
       story.taskId ||= event.task?.id ?? "";
       this.#options.onEvent();
       onCount(seen.events.length);
     }
+    if (seen.events.length === 0) throw new Error("A stream showed nothing");
     return seen.events.at(-1)?.event;
   }
 
@@ -182,4 +191,8 @@ export class Load {
   #upTo(most: number): number {
     return 1 + Math.floor(this.#options.random() * most);
   }
+}
+
+function isOver(error: unknown): boolean {
+  return error instanceof A2AError && error.code === "UnsupportedOperation";
 }

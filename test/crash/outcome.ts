@@ -1,9 +1,9 @@
-import { eventOf, isTerminal, TaskFold, type Artifact, type LogRecord, type Task } from "@parley/a2a";
+import { eventOf, isTerminal, TaskFold, text, textOf, type Artifact, type LogRecord, type Task } from "@parley/a2a";
 import type { ListPosition, Store } from "@parley/a2a/store";
 import { callContext, inProcess } from "@parley/a2a/testing";
 import { expect } from "vitest";
 import type { AgentName, Seen, Story } from "./load.ts";
-import { planner } from "./plan.ts";
+import { planner, told } from "./plan.ts";
 
 /** What a task came to: as the store gives it, and its log. */
 export interface Outcome {
@@ -81,10 +81,21 @@ export async function undisturbed({ agent, texts }: Story): Promise<readonly Art
   ];
 }
 
+/** Artifacts that can be compared: where time decides about the chunks, only their text counts. */
+export function comparable(artifacts: readonly Artifact[] = []): readonly Artifact[] {
+  return artifacts.map((artifact) =>
+    artifact.artifactId.startsWith(told) ? { ...artifact, parts: [text(textOf(artifact))] } : artifact,
+  );
+}
+
 /** What a lost task had said is the beginning of what it would have said. */
 export function expectBeginning(artifacts: readonly Artifact[] = [], whole: readonly Artifact[]): void {
-  for (const { artifactId, parts } of artifacts) {
-    const said = whole.find((one) => one.artifactId === artifactId)?.parts ?? [];
+  for (const { artifactId, parts } of comparable(artifacts)) {
+    const said = comparable(whole).find((one) => one.artifactId === artifactId)?.parts ?? [];
+    if (artifactId.startsWith(told)) {
+      expect(said[0]?.text?.startsWith(parts[0]?.text ?? "")).toBe(true);
+      continue;
+    }
     expect(parts).toEqual(said.slice(0, parts.length));
   }
 }

@@ -49,10 +49,24 @@ export function planner({ resumable, pauses }: Behaviour): Agent {
         if (next.step % 20 === 0) await turn.flush();
         place = next;
       }
-      yield place.open.map((id) => turn.append(id, [text("The end.")], { last: true }));
+      if (place.step === steps) {
+        yield place.open.map((id) => turn.append(id, [text("The end.")], { last: true }));
+        yield* turn.stream(tokens(random(seed), pauses), { artifactId: `${told}${turn.number}`, maxDelay: 3 });
+        yield turn.saveCheckpoint({ step: steps + 1, open: [] });
+      }
       if (what === "ask") yield turn.inputRequired("And then?");
     },
   });
+}
+
+/** How the ids of artifacts begin whose chunks are cut by time: no two runs cut them alike. */
+export const told = "told-";
+
+async function* tokens(next: () => number, pauses: boolean): AsyncGenerator<string, void, void> {
+  for (let count = 0; count < 20; count += 1) {
+    if (pauses && Math.random() < 0.5) await pause(Math.random() * 4);
+    yield words(next, 20);
+  }
 }
 
 /** What the step at a place says: mostly chunks, and a checkpoint in the same array now and then. */
