@@ -104,7 +104,14 @@ describe("the README", () => {
   });
 
   it("names only what is there", async () => {
-    for (const page of ["README.md", "docs/README.md", "docs/hosting.md", "docs/agents.md", "CONTRIBUTING.md"]) {
+    for (const page of [
+      "README.md",
+      "docs/README.md",
+      "docs/client.md",
+      "docs/hosting.md",
+      "docs/agents.md",
+      "CONTRIBUTING.md",
+    ]) {
       const text = await readFile(join(root, page), "utf8");
       for (const [, target = ""] of text.matchAll(/\]\((?!https?:)([^)#]+)/g)) {
         expect(existsSync(join(root, dirname(page), target)), `${page} → ${target}`).toBe(true);
@@ -126,5 +133,25 @@ describe.each(["docs/agents.md", "docs/hosting.md"])("%s", async (page) => {
     const card = await fetch(`${url.replace("0.0.0.0", "127.0.0.1")}/.well-known/agent-card.json`);
     expect(card.status).toBe(200);
     expect(await card.json()).toHaveProperty("supportedInterfaces");
+  });
+});
+
+describe("docs/client.md", async () => {
+  const blocks = await blocksOf("docs/client.md");
+  const clients = blocks.filter(({ role }) => role === "client");
+  const said = [
+    ["Cook JSONRPC", "TASK_STATE_COMPLETED"],
+    ["TASK_STATE_WORKING", "Dish for three", "up to 4"],
+    ["For how many?", "Dish for four"],
+    ["TaskNotFound"],
+  ];
+  it.each(clients.map(({ code }, at) => [at, code] as const))("program %i runs", async (at, code) => {
+    const port = String(await freePort());
+    const here = (program: string): string => program.replaceAll("4000", port);
+    await start(`cook-${at}.mts`, here(blocks.find(({ role }) => role === "server")?.code ?? ""));
+    const { stdout } = await run(process.execPath, [...node, await write(`guest-${at}.mts`, here(code))], {
+      cwd: room,
+    });
+    for (const words of said[at] ?? ["a program without expectations"]) expect(stdout).toContain(words);
   });
 });
