@@ -39,7 +39,7 @@ export function createEngine(options: EngineOptions): Engine {
     await runs.stop(grace);
     stopKeeper();
     // Streams break off without a last event: their clients come back, to whoever runs the task then (D4).
-    board.failAll(new A2AError("Unavailable", "The server is stopping", { retryAfter: 1 }));
+    board.close(new A2AError("Unavailable", "The server is stopping", { retryAfter: 1 }));
   }
 
   return {

@@ -33,6 +33,7 @@ export class Channel {
   #waiting = new Set<Waiting>();
   /** Counts wake-ups, so that a reader sees whether one came while it was reading. */
   version = 0;
+  #closed: { readonly error: unknown } | undefined;
   /** How many hold on to it: readers, and the run. The board drops it at zero. */
   holders = 0;
 
@@ -96,7 +97,8 @@ export class Channel {
 
   /** Calls one of the two at the next wake-up; `resolve` at once when one came since `version`. `forget` takes it back. */
   wait(version: number, waiting: Waiting): void {
-    if (version === this.version) this.#waiting.add(waiting);
+    if (this.#closed !== undefined) waiting.reject(this.#closed.error);
+    else if (version === this.version) this.#waiting.add(waiting);
     else waiting.resolve();
   }
 
@@ -111,6 +113,12 @@ export class Channel {
   /** Tells those who wait now that nothing will come, because the store failed or the server stops. */
   fail(error: unknown): void {
     for (const { reject } of this.#take()) reject(error);
+  }
+
+  /** Tells those who wait now, and whoever would wait later. */
+  close(error: unknown): void {
+    this.#closed = { error };
+    this.fail(error);
   }
 
   #take(): Iterable<Waiting> {
@@ -143,6 +151,7 @@ export class Channel {
 export class Board {
   readonly #channels = new Map<string, Channel>();
   readonly #limits: LiveLimits;
+  #closed: { readonly error: unknown } | undefined;
 
   constructor(limits: LiveLimits) {
     this.#limits = limits;
@@ -154,6 +163,7 @@ export class Board {
     if (channel === undefined) {
       channel = new Channel(task, contextId, this.#limits);
       this.#channels.set(task.taskId, channel);
+      if (this.#closed !== undefined) channel.close(this.#closed.error);
     }
     channel.holders += 1;
     return channel;
@@ -174,7 +184,9 @@ export class Board {
     else for (const channel of this.#channels.values()) if (channel.head === undefined) channel.wake();
   }
 
-  failAll(error: unknown): void {
-    for (const channel of this.#channels.values()) channel.fail(error);
+  /** The server stops: nobody is to wait for anything any more. */
+  close(error: unknown): void {
+    this.#closed = { error };
+    for (const channel of this.#channels.values()) channel.close(error);
   }
 }

@@ -158,17 +158,17 @@ type Batch = readonly StreamItem[];
 
 /**
  * The events of a stream until the protocol says that it is over. `open` tells, once it is known, what there is to
- * stream: a task from somewhere on, or one message.
+ * stream: a task from somewhere on, one message, or nothing.
  */
 export class EventStream implements AsyncIterableIterator<Batch, void, void> {
   readonly #operation: StreamName;
-  readonly #open: () => Promise<StreamFrom | StreamItem>;
+  readonly #open: () => Promise<StreamFrom | StreamItem | undefined>;
   #from: StreamFrom | undefined;
   #reader: LogReader | undefined;
   #over = false;
   #leave: (() => void) | undefined;
 
-  constructor(operation: StreamName, open: () => Promise<StreamFrom | StreamItem>) {
+  constructor(operation: StreamName, open: () => Promise<StreamFrom | StreamItem | undefined>) {
     this.#operation = operation;
     this.#open = open;
   }
@@ -197,7 +197,10 @@ export class EventStream implements AsyncIterableIterator<Batch, void, void> {
     // Whoever leaves before the agent has said a word need not wait for it.
     const left = new Promise<undefined>((resolve) => (this.#leave = () => resolve(undefined)));
     const opened = await Promise.race([this.#open(), left]);
-    if (opened === undefined || this.#over) return undefined;
+    if (opened === undefined || this.#over) {
+      this.#end();
+      return undefined;
+    }
     if ("event" in opened) {
       this.#end();
       return [opened];

@@ -13,7 +13,6 @@ import type {
   AgentService,
   CallContext,
   Reply,
-  StreamItem,
   StreamName,
   StreamReply,
   UnaryName,
@@ -23,7 +22,7 @@ import type { Owner, Snapshot, TaskHead, TaskKey } from "../store/index.ts";
 import { activate, checkCapability } from "./checks.ts";
 import type { HostedAgent } from "./options.ts";
 import { decodePageToken, encodePageToken } from "./page-token.ts";
-import { EventStream, messageItem, snapshotItem, waitForAnswer } from "./reader.ts";
+import { EventStream, messageItem, snapshotItem, waitForAnswer, type StreamFrom } from "./reader.ts";
 import { statusRecord } from "./records.ts";
 import type { Runs } from "./runs.ts";
 import { notFound, type Sends } from "./sends.ts";
@@ -152,33 +151,36 @@ export function createService(hosted: HostedAgent, runs: Runs, sends: Sends, isC
       const historyLength = request.configuration?.historyLength;
       // Its own first record is the task as it was made; anything else begins with the task as it stands.
       if (accepted.made && historyLength === undefined) return { ...from, after: 0 };
-      const snapshot = await load(task, historyLength);
-      return { ...from, after: snapshot.head.seq, first: snapshotItem(snapshot) };
+      return streamFrom(from, accepted.made ? undefined : context.after, historyLength);
     });
   }
 
-  async function subscribe(
-    { id }: SubscribeToTaskRequest,
-    context: CallContext,
-  ): Promise<AsyncIterable<readonly StreamItem[]>> {
-    const { task, contextId, state, seq, firstSeq } = await headOf(context, id);
-    const { after } = context;
-    if (isTerminal(state)) {
-      if (after === undefined) {
-        throw new A2AError("UnsupportedOperation", "This task is over: read it with GetTask", {
-          metadata: { taskId: id, state },
-        });
-      }
-      // Everything has been seen: there is nothing to wait for.
-      if (after === seq) return nothing();
+  async function subscribe({ id }: SubscribeToTaskRequest, context: CallContext): Promise<EventStream> {
+    const { task, contextId, state } = await headOf(context, id);
+    if (isTerminal(state) && context.after === undefined) {
+      throw new A2AError("UnsupportedOperation", "This task is over: read it with GetTask", {
+        metadata: { taskId: id, state },
+      });
     }
     const from = { store, board, scope: task, task, contextId, input: 0 };
-    return new EventStream("SubscribeToTask", async () => {
-      // A cursor of another log, or of what is no longer kept, begins anew with the Task (D4, §3.1.6).
-      if (after !== undefined && after <= seq && after + 1 >= firstSeq) return { ...from, after };
-      const snapshot = await load(task, undefined);
-      return { ...from, after: snapshot.head.seq, first: snapshotItem(snapshot) };
-    });
+    return new EventStream("SubscribeToTask", () => streamFrom(from, context.after, undefined));
+  }
+
+  /**
+   * The stream of a task after a reader's cursor; `undefined` when there is nothing left to come. Without a cursor, or with
+   * one of another log or of what is no longer kept, it begins anew with the Task (D4, §3.1.6).
+   */
+  async function streamFrom(
+    from: Omit<StreamFrom, "after">,
+    after: number | undefined,
+    historyLength: number | undefined,
+  ): Promise<StreamFrom | undefined> {
+    const head = after === undefined ? undefined : await store.head(from.scope, from.task.taskId);
+    if (after !== undefined && head !== undefined && after <= head.seq && after + 1 >= head.firstSeq) {
+      return isTerminal(head.state) && after === head.seq ? undefined : { ...from, after };
+    }
+    const snapshot = await load(from.task, historyLength);
+    return { ...from, after: snapshot.head.seq, first: snapshotItem(snapshot) };
   }
 
   function open(): void {
@@ -235,5 +237,3 @@ function foldOf(log: readonly NewRecord[], history: number | undefined): Task {
   for (const record of log) fold.applyRecord(record);
   return fold.snapshot(history === undefined ? {} : { history });
 }
-
-async function* nothing(): AsyncGenerator<readonly StreamItem[], void, void> {}

@@ -26,6 +26,19 @@ describe("retry is safe (D8, A2A 1.0 §3.3.1)", () => {
     expect(turns()).toBe(1);
   });
 
+  it("a repeated streaming send goes on after what its reader had seen (D4)", async () => {
+    const { stream, turns } = counting();
+    const message = { messageId: "m1" };
+    const all = await (await stream("Go", { message })).all();
+    for (let after = 1; after <= all.length; after += 1) {
+      const rest = await (await stream("Go", { message, after })).all();
+      expect(rest.map(({ json }) => json)).toEqual(all.slice(after).map(({ json }) => json));
+    }
+    const anew = await (await stream("Go", { message, after: 999 })).all();
+    expect(anew.map(({ event }) => gist(event))).toEqual(["task completed"]);
+    expect(turns()).toBe(1);
+  });
+
   it("the same message while the first is under way gets the same answer", async () => {
     const { opened, open } = gate();
     let turns = 0;

@@ -344,6 +344,23 @@ describe("a server that is closed", () => {
     await closed;
   });
 
+  it("leaves nobody waiting: streams and sends end, also those that come to wait only now", async () => {
+    const { stream, subscribe, engine, ask } = harness(async function* (turn) {
+      yield turn.inputRequired("?");
+    });
+    const first = await stream("Go");
+    const id = (await first.next())?.event.task?.id ?? "";
+    const early = await subscribe(id);
+    const late = await subscribe(id);
+    await early.next();
+    const waiting = early.all().catch((error: unknown) => error);
+    await engine.close();
+    expect(await waiting).toMatchObject({ code: "Unavailable" });
+    await late.next();
+    await expect(late.all()).rejects.toMatchObject({ code: "Unavailable" });
+    await expect(ask("more")).rejects.toMatchObject({ code: "Unavailable" });
+  });
+
   it("hands a resumable task to its successor at once, and fails any other with the reason", async () => {
     for (const resumable of [true, false]) {
       const shared = memoryStore();
