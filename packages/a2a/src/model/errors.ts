@@ -219,9 +219,19 @@ export class A2AError extends Error {
   }
 }
 
-/** The error of a request whose fields are wrong. */
-export function invalidParams(fields: readonly FieldViolation[], message?: string): A2AError {
+/** The error of a request whose fields are wrong. Default message: it names the first of them, for whoever reads no further. */
+export function invalidParams(
+  fields: readonly FieldViolation[],
+  message: string = withFields(wireErrors.InvalidParams.message, fields),
+): A2AError {
   return new A2AError("InvalidParams", message, { fields });
+}
+
+/** A sentence that says what is wrong with the first field, and how many more there are. */
+export function withFields(start: string, [first, ...others]: readonly FieldViolation[]): string {
+  if (first === undefined) return start;
+  const more = others.length === 0 ? "" : ` (and ${others.length} more)`;
+  return `${start}: ${first.field === "" ? "it" : first.field} ${first.description}${more}`;
 }
 
 /**

@@ -125,7 +125,7 @@ describe("REST routes (A2A 1.0 §11.3)", () => {
       const answer = await ask(handler, request(method, path));
       expect(answer).toMatchObject({
         status: 400,
-        json: { error: { details: [{ fieldViolations: [{ field: "id" }] }] } },
+        json: { error: { details: [{ fieldViolations: [{ field: "id" }] }, { reason: "INVALID_PARAMS" }] } },
       });
     }
     expect(service.calls).toEqual([]);
@@ -167,7 +167,7 @@ describe("REST routes (A2A 1.0 §11.3)", () => {
     const answer = await ask(handler, request("POST", "/tasks/t1:cancel", { body: '{"id":"t2"}' }));
     expect(answer).toMatchObject({
       status: 400,
-      json: { error: { details: [{ fieldViolations: [{ field: "id" }] }] } },
+      json: { error: { details: [{ fieldViolations: [{ field: "id" }] }, { reason: "INVALID_PARAMS" }] } },
     });
     const push = await ask(
       handler,
@@ -175,7 +175,7 @@ describe("REST routes (A2A 1.0 §11.3)", () => {
     );
     expect(push).toMatchObject({
       status: 400,
-      json: { error: { details: [{ fieldViolations: [{ field: "taskId" }] }] } },
+      json: { error: { details: [{ fieldViolations: [{ field: "taskId" }] }, { reason: "INVALID_PARAMS" }] } },
     });
     expect(service.calls).toEqual([]);
     for (const body of ['{"id":"t1"}', '{"id":null}', '{"id":""}']) {
@@ -366,7 +366,7 @@ describe("tenants on REST", () => {
     for (const each of bad) {
       expect(await ask(handler, each)).toMatchObject({
         status: 400,
-        json: { error: { details: [{ fieldViolations: [{ field: "tenant" }] }] } },
+        json: { error: { details: [{ fieldViolations: [{ field: "tenant" }] }, { reason: "INVALID_PARAMS" }] } },
       });
     }
   });

@@ -19,9 +19,9 @@ import {
   subscribeToTaskRequestSchema,
   taskPushNotificationConfigSchema,
   taskSchema,
+  withFields,
   type AgentCard,
   type CheckMode,
-  type FieldViolation,
   type Schema,
   type StreamResponse,
 } from "../../model/index.ts";
@@ -67,7 +67,7 @@ export function decodeRequest<Name extends OperationName>(
   // No parameters at all, as in JSON-RPC without `params`, are a request with nothing set.
   const checked = check(requests[operation] as Schema<Operations[Name]["request"]>, value ?? {}, mode);
   if (checked.ok) return checked.value;
-  throw invalidParams(checked.violations, sentence("Invalid parameters", checked.violations));
+  throw invalidParams(checked.violations);
 }
 
 export function decodeResponse<Name extends OperationName>(
@@ -90,13 +90,7 @@ export function decodeCard(value: unknown): AgentCard {
 function decodeAnswer<T>(schema: Schema<T>, value: unknown, what: string): T {
   const checked = check(schema, value, "answer");
   if (checked.ok) return checked.value;
-  throw new A2AError("InvalidResponse", sentence(`The peer's ${what} is not valid`, checked.violations), {
+  throw new A2AError("InvalidResponse", withFields(`The peer's ${what} is not valid`, checked.violations), {
     fields: checked.violations,
   });
-}
-
-function sentence(start: string, [first, ...others]: readonly FieldViolation[]): string {
-  if (first === undefined) return start;
-  const more = others.length === 0 ? "" : ` (and ${others.length} more)`;
-  return `${start}: ${first.field === "" ? "it" : first.field} ${first.description}${more}`;
 }

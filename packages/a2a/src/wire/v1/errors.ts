@@ -41,7 +41,9 @@ export function decodeJsonRpcError(value: unknown): A2AError {
 export function encodeRestError(error: A2AError): string {
   const code = wireCode(error.code);
   const row = wireErrors[code];
-  const details = detailsOf(error, code, codeOfHttp(row.http, row.status, true) === code);
+  // The status says it all, but the official client types wrong parameters by their reason.
+  const isPlain = code !== "InvalidParams" && codeOfHttp(row.http, row.status, true) === code;
+  const details = detailsOf(error, code, isPlain);
   return JSON.stringify({ error: { code: row.http, status: row.status, message: error.message, details } });
 }
 
