@@ -1,0 +1,231 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Role, TaskState, type SendMessageRequest, type StreamResponse, type Task } from "@a2a-js/sdk";
+import { ClientFactory, JsonRpcTransportFactory, RestTransportFactory, type Client } from "@a2a-js/sdk/client";
+import {
+  ContentTypeNotSupportedError,
+  PushNotificationNotSupportedError,
+  RequestMalformedError,
+  TaskNotCancelableError,
+  TaskNotFoundError,
+  UnsupportedOperationError,
+} from "@a2a-js/sdk/errors";
+import { bearer, defineAgent, text, type Store } from "@parley/a2a";
+import { serve, type Server } from "@parley/node";
+import { sqliteStore } from "@parley/sql/sqlite";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+
+/** Every operation of A2A 1.0 §3.1, called by the official client over real connections. Our own client is not involved. */
+
+const agent = defineAgent({
+  name: "Counter",
+  description: "Counts",
+  version: "1.0.0",
+  skills: [],
+  async *onMessage(turn) {
+    if (turn.text === "hello") return turn.reply("Hello");
+    if (turn.text === "ask") return yield turn.inputRequired("How far?");
+    yield turn.working("Counting");
+    yield { kind: "artifact", artifact: { artifactId: "numbers", parts: [text("0")] } };
+    if (turn.text === "wait") await new Promise((resolve) => turn.signal.addEventListener("abort", resolve));
+    for (let n = 1; n < Number(turn.text); n += 1) yield turn.append("numbers", [text(String(n))]);
+    return undefined;
+  },
+});
+
+let folder: string;
+let store: Store;
+let server: Server;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "parley-official-"));
+  store = await sqliteStore({ path: join(folder, "tasks.db") });
+  server = await serve(
+    [
+      { agent, path: "/plain" },
+      {
+        agent,
+        path: "/extended",
+        extendedCard: (card, { subject }) => ({ ...card, description: `For ${subject} alone` }),
+      },
+    ],
+    {
+      port: 0,
+      signals: false,
+      store,
+      authenticator: bearer({ "ada-token": { subject: "ada" } }),
+    },
+  );
+});
+afterAll(async () => {
+  await server.close({ grace: 0 });
+  await store.close();
+  await rm(folder, { recursive: true });
+});
+
+const none = { metadata: {}, filename: "", mediaType: "" };
+
+function request(words: string, more: { taskId?: string; contextId?: string; mediaType?: string } = {}) {
+  const { mediaType = "", ...ids } = more;
+  return {
+    tenant: "",
+    message: {
+      messageId: crypto.randomUUID(),
+      contextId: "",
+      taskId: "",
+      ...ids,
+      role: Role.ROLE_USER,
+      parts: [{ ...none, mediaType, content: { $case: "text", value: words } }],
+      metadata: {},
+      extensions: [],
+      referenceTaskIds: [],
+    },
+    configuration: undefined,
+    metadata: {},
+  } satisfies SendMessageRequest;
+}
+
+const everything = {
+  tenant: "",
+  contextId: "",
+  status: TaskState.TASK_STATE_UNSPECIFIED,
+  pageSize: undefined,
+  pageToken: "",
+  historyLength: undefined,
+  statusTimestampAfter: undefined,
+  includeArtifacts: undefined,
+};
+
+async function all(stream: AsyncIterable<StreamResponse>): Promise<StreamResponse[]> {
+  const events: StreamResponse[] = [];
+  for await (const event of stream) events.push(event);
+  return events;
+}
+
+function stateOf({ payload }: StreamResponse): TaskState | undefined {
+  return payload?.$case === "statusUpdate" || payload?.$case === "task" ? payload.value.status?.state : undefined;
+}
+
+function wordsOf({ artifacts }: Task): string[] {
+  return artifacts.flatMap(({ parts }) => parts.map(({ content }) => (content?.$case === "text" ? content.value : "")));
+}
+
+describe.each(["JSON-RPC", "REST"])("the official client over %s", (binding) => {
+  const fetchImpl: typeof fetch = (input, init) => {
+    const headers = new Headers(init?.headers);
+    headers.set("Authorization", "Bearer ada-token");
+    return fetch(input, { ...init, headers });
+  };
+  const factory = new ClientFactory({
+    transports: [
+      binding === "REST" ? new RestTransportFactory({ fetchImpl }) : new JsonRpcTransportFactory({ fetchImpl }),
+    ],
+  });
+  let client: Client;
+  beforeAll(async () => {
+    client = await factory.createFromUrl(`${server.url}/plain/`);
+  });
+  const send = async (words: string, more?: Parameters<typeof request>[1]): Promise<Task> => {
+    const sent = await client.sendMessage(request(words, more));
+    if (!("status" in sent)) throw new Error("A task was expected");
+    return sent;
+  };
+
+  it("SendMessage: a message, and a task at its end", async () => {
+    expect(await client.sendMessage(request("hello"))).toMatchObject({
+      role: Role.ROLE_AGENT,
+      parts: [{ content: { $case: "text", value: "Hello" } }],
+    });
+    const task = await send("4");
+    expect(task.status?.state).toBe(TaskState.TASK_STATE_COMPLETED);
+    expect(wordsOf(task)).toEqual(["0", "1", "2", "3"]);
+  });
+
+  it("GetTask, with as much history as asked for", async () => {
+    const { id } = await send("2");
+    const whole = await client.getTask({ tenant: "", id, historyLength: undefined });
+    expect(whole.history).toHaveLength(1);
+    expect(wordsOf(whole)).toEqual(["0", "1"]);
+    expect((await client.getTask({ tenant: "", id, historyLength: 0 })).history).toEqual([]);
+  });
+
+  it("ListTasks: pages, filters and totals", async () => {
+    const contextId = crypto.randomUUID();
+    const ids = [];
+    for (let n = 0; n < 3; n += 1) ids.unshift((await send("1", { contextId })).id);
+    const first = await client.listTasks({ ...everything, contextId, pageSize: 2 });
+    expect(first).toMatchObject({ pageSize: 2, totalSize: 3 });
+    const rest = await client.listTasks({ ...everything, contextId, pageSize: 2, pageToken: first.nextPageToken });
+    expect([...first.tasks, ...rest.tasks].map(({ id }) => id)).toEqual(ids);
+    expect(rest.nextPageToken).toBe("");
+    const failed = { ...everything, contextId, status: TaskState.TASK_STATE_FAILED };
+    expect(await client.listTasks(failed)).toMatchObject({ tasks: [], totalSize: 0 });
+  });
+
+  it("SendStreamingMessage and SubscribeToTask: two readers see the same, until CancelTask ends both", async () => {
+    const stream = client.sendMessageStream(request("wait"));
+    const events: StreamResponse[] = [];
+    while (events.at(-1)?.payload?.$case !== "artifactUpdate") {
+      const { value, done } = await stream.next();
+      if (done === true) throw new Error("It ended too soon");
+      events.push(value);
+    }
+    const task = events[0]?.payload;
+    if (task?.$case !== "task") throw new Error("It did not begin with the task");
+    const { id } = task.value;
+    const second = client.resubscribeTask({ tenant: "", id });
+    const { value } = await second.next();
+    expect(value?.payload).toMatchObject({ $case: "task", value: { id, artifacts: [{ artifactId: "numbers" }] } });
+    const canceled = await client.cancelTask({ tenant: "", id, metadata: {} });
+    expect(canceled.status?.state).toBe(TaskState.TASK_STATE_CANCELED);
+    const ends = await Promise.all([all(stream), all(second)]);
+    for (const end of ends) expect(end.map(stateOf)).toEqual([TaskState.TASK_STATE_CANCELED]);
+  });
+
+  it("a question ends the stream, and its answer goes on with the same task (§3.4.3)", async () => {
+    const asked = await all(client.sendMessageStream(request("ask")));
+    const last = asked.at(-1);
+    expect(last && stateOf(last)).toBe(TaskState.TASK_STATE_INPUT_REQUIRED);
+    const made = asked[0]?.payload;
+    if (made?.$case !== "task") throw new Error("It did not begin with the task");
+    const { id, contextId } = made.value;
+    const answered = await all(client.sendMessageStream(request("3", { taskId: id, contextId })));
+    expect(answered.map(stateOf).at(-1)).toBe(TaskState.TASK_STATE_COMPLETED);
+    const task = await client.getTask({ tenant: "", id, historyLength: undefined });
+    expect(wordsOf(task)).toEqual(["0", "1", "2"]);
+    expect(task.history.map(({ role }) => role)).toEqual([Role.ROLE_USER, Role.ROLE_AGENT, Role.ROLE_USER]);
+  });
+
+  it("GetExtendedAgentCard, for whom it is meant", async () => {
+    const extended = await factory.createFromUrl(`${server.url}/extended/`);
+    expect((await extended.getAgentCard()).description).toBe("For ada alone");
+    await expect(client.transport.getExtendedAgentCard({ tenant: "" })).rejects.toThrow(UnsupportedOperationError);
+  });
+
+  it("errors are of its own classes", async () => {
+    const { id } = await send("1");
+    const nobody = { tenant: "", id: "nobody" };
+    await expect(client.getTask({ ...nobody, historyLength: undefined })).rejects.toThrow(TaskNotFoundError);
+    await expect(client.cancelTask({ ...nobody, metadata: {} })).rejects.toThrow(TaskNotFoundError);
+    await expect(all(client.resubscribeTask(nobody))).rejects.toThrow(TaskNotFoundError);
+    await expect(send("2", { taskId: "nobody" })).rejects.toThrow(TaskNotFoundError);
+    await expect(client.cancelTask({ tenant: "", id, metadata: {} })).rejects.toThrow(TaskNotCancelableError);
+    await expect(send("2", { taskId: id })).rejects.toThrow(UnsupportedOperationError);
+    await expect(all(client.resubscribeTask({ tenant: "", id }))).rejects.toThrow(UnsupportedOperationError);
+    await expect(send("2", { mediaType: "video/mp4" })).rejects.toThrow(ContentTypeNotSupportedError);
+    await expect(client.listTasks({ ...everything, pageSize: 1000 })).rejects.toThrow(RequestMalformedError);
+    await expect(client.listTasks({ ...everything, pageToken: "made-up" })).rejects.toThrow(/pageToken/);
+  });
+
+  it("push operations are PushNotificationNotSupported, all four", async () => {
+    const config = { tenant: "", taskId: "t", id: "c" };
+    const push = { ...config, url: "https://example.com", token: "", authentication: undefined };
+    const { transport } = client;
+    await expect(transport.createTaskPushNotificationConfig(push)).rejects.toThrow(PushNotificationNotSupportedError);
+    await expect(transport.getTaskPushNotificationConfig(config)).rejects.toThrow(PushNotificationNotSupportedError);
+    await expect(
+      transport.listTaskPushNotificationConfig({ tenant: "", taskId: "t", pageSize: 0, pageToken: "" }),
+    ).rejects.toThrow(PushNotificationNotSupportedError);
+    await expect(transport.deleteTaskPushNotificationConfig(config)).rejects.toThrow(PushNotificationNotSupportedError);
+  });
+});
