@@ -38,13 +38,6 @@ export const systemClock: Clock = {
   },
 };
 
-/** Makes identifiers that nobody can guess. */
-export interface Ids {
-  next(): string;
-}
-
-export const randomIds: Ids = { next: () => crypto.randomUUID() };
-
 export { defer } from "./defer.ts";
 export { deferred, type Deferred } from "./deferred.ts";
-export { timeOrderedIds } from "./ids.ts";
+export { randomIds, timeOrderedIds, type Ids } from "./ids.ts";

@@ -1,5 +1,5 @@
 import { A2AError } from "../model/index.ts";
-import type { Limit } from "./guard.ts";
+import type { Limit } from "./limit.ts";
 
 /** An answer whose body ends with an error as soon as more than `maxBytes` came; `limit` ends with it. */
 export function boundBody(response: Response, maxBytes: number, limit: Limit): Response {

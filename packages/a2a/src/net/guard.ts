@@ -2,6 +2,7 @@ import { systemClock, type Clock } from "../base/index.ts";
 import { A2AError } from "../model/index.ts";
 import { addressKind, type AddressKind } from "./address.ts";
 import { boundBody } from "./bound-body.ts";
+import { startLimit } from "./limit.ts";
 import type { Dialer, DialInit, GuardedFetch, NetPolicy, ResolvedAddress } from "./port.ts";
 
 /**
@@ -145,33 +146,4 @@ function orAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promis
     signal?.addEventListener("abort", () => reject(signal.reason as Error), { once: true });
     work.then(resolve, reject);
   });
-}
-
-/** The time that a call has, and the caller's own signal, as one signal. */
-export interface Limit {
-  readonly signal: AbortSignal;
-  /** What went wrong, as an error of ours. */
-  explain(error: unknown): A2AError;
-  /** The call is over. */
-  end(): void;
-}
-
-function startLimit(timeout: number, caller: AbortSignal | undefined, clock: Clock): Limit {
-  const controller = new AbortController();
-  const { signal } = controller;
-  const stop = clock.after(timeout, () => controller.abort(new A2AError("Timeout", `No answer within ${timeout} ms`)));
-  const abort = (): void => controller.abort(new A2AError("Aborted", undefined, { cause: caller?.reason }));
-  if (caller?.aborted === true) abort();
-  caller?.addEventListener("abort", abort, { once: true });
-  return {
-    signal,
-    explain(error) {
-      if (signal.aborted && signal.reason instanceof A2AError) return signal.reason;
-      return error instanceof A2AError ? error : new A2AError("ConnectionFailed", undefined, { cause: error });
-    },
-    end() {
-      stop();
-      caller?.removeEventListener("abort", abort);
-    },
-  };
 }

@@ -1,0 +1,31 @@
+import type { Clock } from "../base/index.ts";
+import { A2AError } from "../model/index.ts";
+
+/** The time that a call has, and the caller's own signal, as one signal. */
+export interface Limit {
+  readonly signal: AbortSignal;
+  /** What went wrong, as an error of ours. */
+  explain(error: unknown): A2AError;
+  /** The call is over. */
+  end(): void;
+}
+
+export function startLimit(timeout: number, caller: AbortSignal | undefined, clock: Clock): Limit {
+  const controller = new AbortController();
+  const { signal } = controller;
+  const stop = clock.after(timeout, () => controller.abort(new A2AError("Timeout", `No answer within ${timeout} ms`)));
+  const abort = (): void => controller.abort(new A2AError("Aborted", undefined, { cause: caller?.reason }));
+  if (caller?.aborted === true) abort();
+  caller?.addEventListener("abort", abort, { once: true });
+  return {
+    signal,
+    explain(error) {
+      if (signal.aborted && signal.reason instanceof A2AError) return signal.reason;
+      return error instanceof A2AError ? error : new A2AError("ConnectionFailed", undefined, { cause: error });
+    },
+    end() {
+      stop();
+      caller?.removeEventListener("abort", abort);
+    },
+  };
+}
