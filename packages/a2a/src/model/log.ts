@@ -1,4 +1,4 @@
-import type { Message, Task, TaskArtifactUpdateEvent, TaskState, TaskStatusUpdateEvent } from "./types.ts";
+import type { StreamResponse, TaskState } from "./types.ts";
 
 /**
  * The log of a task (D2): everything that ever happened to it, one record a change, numbered from 1.
@@ -9,21 +9,7 @@ import type { Message, Task, TaskArtifactUpdateEvent, TaskState, TaskStatusUpdat
  * What a record says. `task` stands first and once: the task as it was made, its first user message in `history`.
  * `message` is a later message of the user's. The other two are what streams show (A2A 1.0 §4.2).
  */
-export type LogEvent =
-  | { readonly task: Task; readonly message?: never; readonly statusUpdate?: never; readonly artifactUpdate?: never }
-  | { readonly message: Message; readonly task?: never; readonly statusUpdate?: never; readonly artifactUpdate?: never }
-  | {
-      readonly statusUpdate: TaskStatusUpdateEvent;
-      readonly task?: never;
-      readonly message?: never;
-      readonly artifactUpdate?: never;
-    }
-  | {
-      readonly artifactUpdate: TaskArtifactUpdateEvent;
-      readonly task?: never;
-      readonly message?: never;
-      readonly statusUpdate?: never;
-    };
+export type LogEvent = StreamResponse;
 
 export type RecordKind = "task" | "message" | "statusUpdate" | "artifactUpdate";
 
