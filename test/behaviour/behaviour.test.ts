@@ -109,6 +109,17 @@ describe.each(Object.keys(stores))("on %s", (store) => {
       await expect(client.cancelTask(seen[0]?.task?.id ?? "")).rejects.toMatchObject({ code: "TaskNotCancelable" });
     });
 
+    it("answers a burst of sends that do not wait, and its card, while all their agents work (§3.2.2)", async () => {
+      const configuration = { returnImmediately: true };
+      const sends = Array.from({ length: 100 }, () => client.sendMessage({ message: "wait 1", configuration }));
+      const found = await connect(server.url, { binding, ...as("ada") });
+      expect(found.card).toEqual(client.card);
+      const ids = new Set((await Promise.all(sends)).map(({ task }) => task?.id ?? ""));
+      expect(ids.size).toBe(100);
+      const canceled = await Promise.all([...ids].map((id) => client.cancelTask(id)));
+      expect(new Set(canceled.map(({ status }) => status.state))).toEqual(new Set(["TASK_STATE_CANCELED"]));
+    });
+
     it("joins a repeated send to the first (D8)", async () => {
       const request = { message: message("stream 2") };
       const [first, second] = await Promise.all([client.sendMessage(request), client.sendMessage(request)]);

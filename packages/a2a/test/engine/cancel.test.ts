@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { memoryStore } from "../../src/store/index.ts";
 import { eventually, gate, gist, harness } from "./support.ts";
 
 describe("CancelTask (A2A 1.0 §3.1.5, D6)", () => {
@@ -96,5 +97,35 @@ describe("CancelTask (A2A 1.0 §3.1.5, D6)", () => {
     await cancel((await list())[0]?.id ?? "");
     expect((await waiting).status.state).toBe("TASK_STATE_CANCELED");
     open();
+  });
+
+  it("reaches a run on another node: it can write no more, and its readers hear of it", async () => {
+    const { opened, open } = gate();
+    const store = memoryStore();
+    let ended = false;
+    const here = harness(
+      async function* (turn) {
+        try {
+          yield { kind: "artifact", artifact: { artifactId: "a", parts: [{ text: "0" }] } };
+          await opened;
+          for (;;) yield turn.append("a", [{ text: "after the cancel" }]);
+        } finally {
+          ended = true;
+        }
+      },
+      { store },
+    );
+    const there = harness(() => undefined, { store, pollInterval: 5 });
+    const reading = await here.stream("Go");
+    const id = (await reading.next())?.event.task?.id ?? "";
+    await reading.until((event) => event.artifactUpdate !== undefined);
+    const watching = await there.subscribe(id);
+    await watching.next();
+    expect((await there.cancel(id)).status.state).toBe("TASK_STATE_CANCELED");
+    expect((await watching.all()).map(({ event }) => gist(event))).toEqual(["canceled"]);
+    open();
+    await eventually(() => ended);
+    expect((await reading.all()).map(({ event }) => gist(event))).toEqual(["canceled"]);
+    expect((await here.get(id)).artifacts?.[0]?.parts).toEqual([{ text: "0" }]);
   });
 });

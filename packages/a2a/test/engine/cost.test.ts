@@ -1,0 +1,61 @@
+import { describe, expect, it } from "vitest";
+import { memoryStore } from "../../src/store/index.ts";
+import { harness } from "./support.ts";
+
+const chunks = 16_000;
+
+/** A store that counts what it is asked to do. */
+function counting() {
+  const store = memoryStore();
+  const work = { reads: 0, chars: 0 };
+  const append = store.append.bind(store);
+  store.append = (items) => {
+    for (const item of items) if ("task" in item) for (const { json } of item.records) work.chars += json.length;
+    return append(items);
+  };
+  const counted =
+    <Args extends readonly unknown[], Result>(call: (...args: Args) => Result) =>
+    (...args: Args): Result => {
+      work.reads += 1;
+      return call(...args);
+    };
+  store.load = counted(store.load.bind(store));
+  store.read = counted(store.read.bind(store));
+  store.head = counted(store.head.bind(store));
+  return { store, work };
+}
+
+describe(`a stream of ${chunks} small chunks (D2, D10)`, () => {
+  it("is stored chunk by chunk, read from memory alone, and leaves other callers their turns", async () => {
+    const { store, work } = counting();
+    let running = true;
+    const { stream, get } = harness(
+      async function* (turn) {
+        yield { kind: "artifact", artifact: { artifactId: "a", parts: [{ text: "0" }] } };
+        for (let n = 1; n < chunks; n += 1) yield turn.append("a", [{ text: String(n) }]);
+        running = false;
+      },
+      { store, limits: { pendingEvents: 64 } },
+    );
+    const reading = await stream("count");
+    const id = (await reading.next())?.event.task?.id ?? "";
+    const before = { ...work };
+    let answered = 0;
+    const others = (async () => {
+      while (running) {
+        await get(id, { historyLength: 0 });
+        answered += 1;
+        // Callers come in turns of the event loop.
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    })();
+    const seen = (await reading.all()).filter(({ event }) => event.artifactUpdate !== undefined);
+    await others;
+    expect(seen).toHaveLength(chunks);
+    const largest = Math.max(...seen.map(({ json }) => json?.length ?? Infinity));
+    expect(work.chars - before.chars).toBeLessThan(chunks * (largest + 20));
+    // The others' questions are calls to the store; the stream itself asks nothing.
+    expect(work.reads - before.reads - answered).toBeLessThan(20);
+    expect(answered).toBeGreaterThan(chunks / 64 / 4);
+  });
+});
