@@ -208,8 +208,23 @@ export class EventStream implements AsyncIterableIterator<Batch, void, void> {
     this.#from = opened;
     this.#reader = new LogReader(opened);
     if (opened.first === undefined) return this.#read(this.#reader);
-    if (closesAfter(opened.first.event, "SubscribeToTask")) this.#end();
+    if (closesAfter(opened.first.event, "SubscribeToTask") || (await this.#isAsked(opened, opened.first))) this.#end();
     return [opened.first];
+  }
+
+  /** Whether the task stands at a question to this very sender: one who sends again, and was asked meanwhile (§11.7). */
+  async #isAsked(from: StreamFrom, { event }: StreamItem): Promise<boolean> {
+    const stands = event.task?.status.state === "TASK_STATE_INPUT_REQUIRED";
+    if (this.#operation !== "SendStreamingMessage" || !stands) return false;
+    // Only messages can have come after the status.
+    const after = Math.max(from.input, from.after - pageSize);
+    const page = await from.store.read(from.scope, from.task.taskId, {
+      after,
+      limit: pageSize,
+      kinds: ["statusUpdate"],
+    });
+    const last = page?.records.at(-1);
+    return last !== undefined && this.#closes(last);
   }
 
   async #read(reader: LogReader): Promise<Batch | undefined> {

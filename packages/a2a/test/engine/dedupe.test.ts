@@ -39,6 +39,21 @@ describe("retry is safe (D8, A2A 1.0 §3.3.1)", () => {
     expect(turns()).toBe(1);
   });
 
+  it("a repeated streaming send ends at the question that the first one got (§11.7)", async () => {
+    const { send, stream } = counting();
+    const first = { messageId: "m1" };
+    const asked = await (await stream("ask", { message: first })).all();
+    expect(asked.map(({ event }) => gist(event)).at(-1)).toBe("input_required");
+    const again = await (await stream("ask", { message: first })).all();
+    expect(again.map(({ event }) => gist(event))).toEqual(["task input_required"]);
+
+    const second = { messageId: "m2", taskId: again[0]?.event.task?.id ?? "" };
+    const task = await send("ask", { message: second });
+    const third = await (await stream("ask", { message: second })).all();
+    expect(third.map(({ event }) => gist(event))).toEqual(["task input_required"]);
+    expect(third[0]?.event.task).toEqual(task);
+  });
+
   it("the same message while the first is under way gets the same answer", async () => {
     const { opened, open } = gate();
     let turns = 0;
