@@ -64,8 +64,8 @@ async function install() {
   if (code !== 0) giveUp(`npm ci failed (exit code ${code}): what it said is above.`);
 }
 
-async function build() {
-  const projects = ["packages/cli", "examples/data-analyst"];
+/** @param {readonly string[]} projects */
+async function build(projects) {
   const fresh = !existsSync(join(root, "packages", "a2a", "dist"));
   if (fresh) process.stderr.write("Building the packages (tsc -b) …\n");
   // Incremental: a build with nothing to do takes a fraction of a second.
@@ -94,10 +94,13 @@ export async function installed() {
   await install();
 }
 
-/** Installs and builds what is missing. */
-export async function ready() {
+/**
+ * Installs and builds what is missing.
+ * @param {readonly string[]} [projects] What to build, beside all that it stands on.
+ */
+export async function ready(projects = ["packages/cli", "examples/data-analyst"]) {
   await installed();
-  await build();
+  await build(projects);
 }
 
 /**

@@ -1,0 +1,111 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Child } from "./ipc.ts";
+import type { PacedLoad, RequestLoad, RequestOutcome } from "./load/requests.ts";
+import type { CrowdLoad, FanInLoad, FanInOutcome, ServedOutcome, StreamLoad, StreamOutcome } from "./load/streams.ts";
+import type { Request } from "./load/http.ts";
+import type { Address, Usage } from "./servers/control.ts";
+import type { Filling } from "./servers/fill.ts";
+
+export type ServerName = "parley" | "official" | "raw";
+
+/** A server under test, in a process of its own. */
+export interface Server extends Address {
+  readonly name: ServerName;
+  usage(): Promise<Usage>;
+  settled(): Promise<Usage>;
+  /** Parley only. */
+  fill(filling: Filling): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** The load program, in a process of its own. */
+export interface Load {
+  requests(load: RequestLoad): Promise<RequestOutcome>;
+  paced(load: PacedLoad): Promise<RequestOutcome>;
+  stream(load: StreamLoad): Promise<StreamOutcome>;
+  fanIn(load: FanInLoad): Promise<FanInOutcome>;
+  openCrowd(load: CrowdLoad): Promise<void>;
+  emitToCrowd(input: { readonly request: Request }): Promise<ServedOutcome>;
+  closeCrowd(): Promise<void>;
+}
+
+export interface BenchOptions {
+  readonly quick: boolean;
+  /** Folder for CPU profiles of Parley's server. */
+  readonly profile?: string;
+  /** Told what is being done. */
+  readonly progress: (text: string) => void;
+}
+
+/** What a case works with. Everything that it starts ends with it. */
+export class Bench {
+  readonly quick: boolean;
+  readonly #options: BenchOptions;
+  readonly #children = new Set<Child>();
+  readonly #folder = mkdtempSync(join(tmpdir(), "bench-"));
+  #files = 0;
+
+  constructor(options: BenchOptions) {
+    this.#options = options;
+    this.quick = options.quick;
+  }
+
+  /** Picks the size of something by how much time there is. */
+  size(full: number, quick: number): number {
+    return this.quick ? quick : full;
+  }
+
+  progress(text: string): void {
+    this.#options.progress(text);
+  }
+
+  /** A file that goes with the run. */
+  file(suffix: string): string {
+    return join(this.#folder, `${++this.#files}${suffix}`);
+  }
+
+  async child(module: string, args: readonly string[] = [], execArgv: readonly string[] = []): Promise<Child> {
+    const child = await Child.start(module, args, execArgv);
+    this.#children.add(child);
+    return child;
+  }
+
+  async server(name: ServerName, store: "memory" | "sqlite" = "memory"): Promise<Server> {
+    const { profile } = this.#options;
+    const flags = profile !== undefined && name === "parley" ? ["--cpu-prof", `--cpu-prof-dir=${profile}`] : [];
+    const child = await this.child(`servers/${name}`, [store === "memory" ? store : this.file(".db")], flags);
+    return {
+      ...(await child.ask<Address>("address")),
+      name,
+      usage: () => child.ask("usage"),
+      settled: () => child.ask("settled"),
+      fill: (filling) => child.ask("fill", filling),
+      stop: () => this.#stop(child),
+    };
+  }
+
+  async load(): Promise<Load> {
+    const child = await this.child("load/main");
+    return {
+      requests: (load) => child.ask("requests", load),
+      paced: (load) => child.ask("paced", load),
+      stream: (load) => child.ask("stream", load),
+      fanIn: (load) => child.ask("fanIn", load),
+      openCrowd: (load) => child.ask("openCrowd", load),
+      emitToCrowd: (input) => child.ask("emitToCrowd", input),
+      closeCrowd: () => child.ask("closeCrowd"),
+    };
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#children].map((child) => this.#stop(child)));
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+
+  async #stop(child: Child): Promise<void> {
+    await child.stop();
+    this.#children.delete(child);
+  }
+}

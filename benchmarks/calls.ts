@@ -1,0 +1,37 @@
+import type { Server } from "./bench.ts";
+import { idMark, type Request } from "./load/http.ts";
+
+// Requests that the cases make. All three servers understand them.
+
+export type Binding = "jsonRpc" | "rest";
+
+export function message(text: string): object {
+  return { message: { messageId: idMark, role: "ROLE_USER", parts: [{ text }] } };
+}
+
+/** A message that carries a command to the agent, over either binding. */
+export function send({ jsonRpc, rest }: Server, text: string, binding: Binding = "jsonRpc"): Request {
+  if (binding === "jsonRpc") return call(jsonRpc, "SendMessage", message(text));
+  return { method: "POST", url: `${rest}/message:send`, body: JSON.stringify(message(text)) };
+}
+
+export function sendStreaming({ jsonRpc }: Server, text: string): Request {
+  return call(jsonRpc, "SendStreamingMessage", message(text));
+}
+
+export function call(url: string, method: string, params: object): Request {
+  return { method: "POST", url, body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }) };
+}
+
+/** Calls a method once, for what must stand before the load begins. */
+export async function once<T>(server: Server, method: string, params: object): Promise<T> {
+  const { url, body = "" } = call(server.jsonRpc, method, params);
+  const response = await fetch(url, {
+    method: "POST",
+    headers: { "content-type": "application/json", "a2a-version": "1.0" },
+    body: body.replace(idMark, crypto.randomUUID()),
+  });
+  const answer = (await response.json()) as { result?: T; error?: unknown };
+  if (answer.result === undefined) throw new Error(`${method} was refused: ${JSON.stringify(answer.error)}`);
+  return answer.result;
+}

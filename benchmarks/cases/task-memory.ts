@@ -1,0 +1,25 @@
+import type { Case } from "../case.ts";
+import { inTurn } from "../rounds.ts";
+import { question, sending, type Sending } from "./message.ts";
+
+export const makesTask: Sending = { text: `task ${question}`, expect: "TASK_STATE_COMPLETED" };
+
+export const taskMemoryCase: Case = {
+  name: "task-memory",
+  what: "SendMessage to a completed task with one artifact, in memory",
+  operation: "a message",
+  targets: [{ measure: "throughputToOfficial", says: "throughput to official in memory", atLeast: 5 }],
+  async run(bench) {
+    const [parley, official, raw, load] = await Promise.all([
+      bench.server("parley"),
+      bench.server("official"),
+      bench.server("raw"),
+      bench.load(),
+    ]);
+    return inTurn(bench.size(5, 2), {
+      parley: sending(bench, load, parley, makesTask),
+      official: sending(bench, load, official, makesTask),
+      raw: sending(bench, load, raw, makesTask),
+    });
+  },
+};

@@ -1,0 +1,95 @@
+import { Connection, rendered, type Request } from "./http.ts";
+import { summary, type Latencies } from "./latencies.ts";
+
+export interface RequestLoad {
+  readonly request: Request;
+  /** What each right answer has in it. */
+  readonly expect: string;
+  readonly connections: number;
+  /** Whichever comes first. */
+  readonly seconds: number;
+  readonly most: number;
+}
+
+export interface RequestOutcome extends Latencies {
+  readonly operations: number;
+  readonly seconds: number;
+}
+
+/** Closed loop: every connection sends its next request when it has its answer. */
+export async function requests(load: RequestLoad): Promise<RequestOutcome> {
+  const next = rendered(load.request);
+  const connections = Array.from({ length: load.connections }, () => new Connection(load.request.url));
+  const latencies: number[] = [];
+  const start = performance.now();
+  const end = start + load.seconds * 1000;
+  let sent = 0;
+  const drive = async (connection: Connection): Promise<void> => {
+    for (let now = performance.now(); now < end && sent < load.most;) {
+      sent += 1;
+      const answer = await connection.send(next());
+      check(answer.ok && answer.body.includes(load.expect), load.expect, answer.body);
+      const then = now;
+      now = performance.now();
+      latencies.push(now - then);
+    }
+  };
+  try {
+    await Promise.all(connections.map(drive));
+  } finally {
+    for (const connection of connections) connection.close();
+  }
+  return { operations: sent, seconds: (performance.now() - start) / 1000, ...summary(latencies) };
+}
+
+export interface PacedLoad extends RequestLoad {
+  /** Requests a second, whether answered or not. */
+  readonly rate: number;
+}
+
+/** Open loop: requests go out when they are due, and their time counts from then. */
+export async function paced(load: PacedLoad): Promise<RequestOutcome> {
+  const next = rendered(load.request);
+  const all = Array.from({ length: load.connections }, () => new Connection(load.request.url));
+  const free = [...all];
+  const waiting: number[] = [];
+  const latencies: number[] = [];
+  const failures: unknown[] = [];
+  const start = performance.now();
+  const total = Math.min(load.most, Math.floor(load.seconds * load.rate));
+  // An overloaded server must not hold the run up.
+  const patience = start + load.seconds * 2000;
+
+  const serve = (connection: Connection): void => {
+    const due = waiting.shift();
+    if (due === undefined) {
+      free.push(connection);
+      return;
+    }
+    connection.send(next()).then(
+      (answer) => {
+        if (!answer.ok || !answer.body.includes(load.expect)) failures.push(answer.body.toString());
+        latencies.push(performance.now() - due);
+        serve(connection);
+      },
+      (error: unknown) => failures.push(error),
+    );
+  };
+  // Timers are late by up to a millisecond, which would be most of what is measured: so the loop turns without rest.
+  for (let sent = 0; latencies.length < total && failures.length === 0 && performance.now() < patience;) {
+    for (; sent < total && performance.now() >= start + (sent * 1000) / load.rate; sent++) {
+      waiting.push(start + (sent * 1000) / load.rate);
+      const connection = free.shift();
+      if (connection !== undefined) serve(connection);
+    }
+    await new Promise(setImmediate);
+  }
+  const seconds = (performance.now() - start) / 1000;
+  for (const connection of all) connection.close();
+  if (failures.length > 0 && latencies.length < total) throw new Error(`A request failed: ${String(failures[0])}`);
+  return { operations: latencies.length, seconds, ...summary(latencies) };
+}
+
+function check(right: boolean, expected: string, body: Buffer): void {
+  if (!right) throw new Error(`An answer without ${expected}: ${body.subarray(0, 500).toString()}`);
+}

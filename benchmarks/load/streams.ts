@@ -1,0 +1,223 @@
+import { request as httpRequest, Agent, type ClientRequest, type IncomingMessage } from "node:http";
+import { messageIds, idMark, type Request } from "./http.ts";
+import { summary, type Latencies } from "./latencies.ts";
+
+interface Open {
+  readonly call: ClientRequest;
+  /** Once its head is there. */
+  readonly opened: Promise<IncomingMessage>;
+}
+
+const agent = new Agent({ keepAlive: false, maxSockets: Infinity });
+const nextId = messageIds();
+
+function open({ method, url, body, headers }: Request): Open {
+  const call = httpRequest(url, {
+    method,
+    agent,
+    headers: {
+      ...headers,
+      "a2a-version": "1.0",
+      accept: "text/event-stream",
+      ...(body !== undefined && { "content-type": "application/json", "content-length": body.length }),
+    },
+  });
+  const opened = new Promise<IncomingMessage>((resolve, reject) => {
+    call.on("error", reject);
+    call.on("response", (response) => {
+      const { statusCode = 0 } = response;
+      if (statusCode === 200) resolve(response);
+      else reject(new Error(`A stream was answered with ${statusCode}`));
+    });
+  });
+  call.end(body?.replace(idMark, nextId()));
+  return { call, opened };
+}
+
+const mark = Buffer.from('"artifactUpdate"');
+
+/** Counts chunks in what comes, wherever it is cut. */
+class ChunkCounter {
+  count = 0;
+  #tail: Buffer = Buffer.alloc(0);
+
+  take(data: Buffer): void {
+    const text = this.#tail.length === 0 ? data : Buffer.concat([this.#tail, data]);
+    for (let at = text.indexOf(mark); at >= 0; at = text.indexOf(mark, at + mark.length)) {
+      this.count += 1;
+    }
+    // The end of one mark cannot be the beginning of another.
+    this.#tail = text.subarray(Math.max(0, text.length - mark.length + 1));
+  }
+}
+
+export interface StreamLoad {
+  readonly request: Request;
+  /** After so many the stream is left. */
+  readonly chunks: number;
+  /** Or after so long. */
+  readonly seconds: number;
+}
+
+export interface StreamOutcome {
+  readonly chunks: number;
+  readonly seconds: number;
+  /** Milliseconds from the request to the first chunk. */
+  readonly first: number;
+}
+
+/** Reads one stream to its end. */
+export async function stream(load: StreamLoad): Promise<StreamOutcome> {
+  const start = performance.now();
+  const { call, opened } = open(load.request);
+  const response = await opened;
+  const counter = new ChunkCounter();
+  let first = Number.NaN;
+  let seconds = 0;
+  const timer = setTimeout(() => call.destroy(), load.seconds * 1000);
+  await new Promise<void>((resolve) => {
+    response.on("data", (data: Buffer) => {
+      counter.take(data);
+      if (counter.count > 0 && Number.isNaN(first)) first = performance.now() - start;
+      seconds = (performance.now() - start) / 1000;
+      if (counter.count >= load.chunks) resolve();
+    });
+    response.on("error", () => resolve());
+    response.on("close", () => resolve());
+  });
+  clearTimeout(timer);
+  if (counter.count >= load.chunks) await ended(response, 1_000);
+  call.destroy();
+  return { chunks: counter.count, seconds, first };
+}
+
+/** A server that has said everything is about to end the stream. */
+async function ended(response: IncomingMessage, patience: number): Promise<void> {
+  if (response.readableEnded || response.destroyed) return;
+  let timer: NodeJS.Timeout | undefined;
+  await Promise.race([
+    new Promise<void>((resolve) => response.once("close", () => resolve())),
+    new Promise<void>((resolve) => (timer = setTimeout(resolve, patience))),
+  ]);
+  clearTimeout(timer);
+}
+
+export interface FanInLoad {
+  readonly request: Request;
+  readonly streams: number;
+  readonly chunks: number;
+  readonly seconds: number;
+}
+
+export interface FanInOutcome extends Latencies {
+  readonly chunks: number;
+  readonly seconds: number;
+}
+
+const stamp = /@(\d+\.\d+)@/g;
+
+/** Reads many streams at once, whose chunks say when they were made. */
+export async function fanIn(load: FanInLoad): Promise<FanInOutcome> {
+  const latencies: number[] = [];
+  const begin = performance.now();
+  let firstAt = 0;
+  let lastAt = begin;
+  const calls: ClientRequest[] = [];
+  const read = async (): Promise<void> => {
+    const { call, opened } = open(load.request);
+    calls.push(call);
+    const response = await opened;
+    response.setEncoding("latin1");
+    let rest = "";
+    await new Promise<void>((resolve) => {
+      response.on("data", (data: string) => {
+        lastAt = performance.now();
+        if (firstAt === 0) firstAt = lastAt;
+        const now = performance.timeOrigin + lastAt;
+        const text = rest + data;
+        let end = 0;
+        for (const match of text.matchAll(stamp)) {
+          latencies.push(now - Number(match[1]));
+          end = match.index + match[0].length;
+        }
+        rest = text.slice(Math.max(end, text.length - 32));
+      });
+      response.on("error", () => resolve());
+      response.on("close", () => resolve());
+    });
+  };
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, load.seconds * 1000)));
+  const all = Promise.all(Array.from({ length: load.streams }, read));
+  await Promise.race([all, late]);
+  clearTimeout(timer);
+  for (const call of calls) call.destroy();
+  await all.catch(() => {});
+  return { chunks: latencies.length, seconds: (lastAt - firstAt) / 1000, ...summary(latencies) };
+}
+
+export interface CrowdLoad {
+  readonly request: Request;
+  readonly streams: number;
+}
+
+export interface ServedOutcome {
+  /** Milliseconds from the request that makes the event until the first of the streams, and the last, have it. */
+  readonly first: number;
+  readonly last: number;
+}
+
+/** Many streams that stay open. */
+export class Crowd {
+  readonly #counters: ChunkCounter[] = [];
+  readonly #calls: ClientRequest[] = [];
+  #served: (() => void) | undefined;
+
+  /** Opens them, a few hundred at a time; resolves when each has its head. */
+  async open({ request, streams }: CrowdLoad): Promise<void> {
+    for (let left = streams; left > 0; left -= 250) {
+      await Promise.all(Array.from({ length: Math.min(250, left) }, () => this.#join(request)));
+    }
+  }
+
+  async #join(request: Request): Promise<void> {
+    const { call, opened } = open(request);
+    const response = await opened;
+    const counter = new ChunkCounter();
+    this.#calls.push(call);
+    this.#counters.push(counter);
+    response.on("error", () => {});
+    response.on("data", (data: Buffer) => {
+      const before = counter.count;
+      counter.take(data);
+      if (counter.count > before) this.#served?.();
+    });
+  }
+
+  /** Sends what makes one event for all of them, and waits until all have it. */
+  async emit({ request }: { readonly request: Request }): Promise<ServedOutcome> {
+    const start = performance.now();
+    let first = 0;
+    let served = 0;
+    const all = new Promise<void>((resolve, reject) => {
+      const timer = setTimeout(() => reject(new Error("Some streams never got the event")), 30_000);
+      this.#served = () => {
+        served += 1;
+        if (served === 1) first = performance.now() - start;
+        if (served < this.#calls.length) return;
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+    const { call, opened } = open(request);
+    (await opened).resume();
+    await all;
+    call.destroy();
+    return { first, last: performance.now() - start };
+  }
+
+  close(): void {
+    for (const call of this.#calls.splice(0)) call.destroy();
+    this.#counters.length = 0;
+  }
+}

@@ -1,0 +1,108 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { parseArgs } from "node:util";
+import { format } from "prettier";
+import { Bench } from "./bench.ts";
+import type { Case } from "./case.ts";
+import { cases } from "./cases/index.ts";
+import { jsonOf, markdownOf, textOf, type Setting } from "./report.ts";
+import { failures, resultOf, type Result } from "./targets.ts";
+
+const usage = `npm run bench -- [CASE…] [options]
+
+Measures Parley beside the official SDK and a bare node:http server. Cases: ${cases.map(({ name }) => name).join(", ")};
+without one, all of them.
+
+  --quick           less of everything: under a minute
+  --json            one line a case, for programs
+  --write           writes docs/benchmarks.md
+  --profile FOLDER  leaves CPU profiles of Parley's server there
+
+Fails when a ratio is worse than its target by a factor of two.
+`;
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    quick: { type: "boolean", default: false },
+    json: { type: "boolean", default: false },
+    write: { type: "boolean", default: false },
+    profile: { type: "string" },
+    help: { type: "boolean", short: "h", default: false },
+  },
+});
+
+function chosen(): readonly Case[] {
+  const unknown = positionals.filter((wanted) => !cases.some(({ name }) => name === wanted));
+  if (unknown.length === 0)
+    return positionals.length === 0 ? cases : cases.filter(({ name }) => positionals.includes(name));
+  throw new Error(`There is no case ${unknown.join(", ")}. There are ${cases.map(({ name }) => name).join(", ")}.`);
+}
+
+async function measure(one: Case): Promise<Result> {
+  const progress = (text: string): void => void process.stderr.write(`${one.name}: ${text}\n`);
+  progress("measuring");
+  const { quick, profile } = values;
+  const bench = new Bench({ quick, progress, ...(profile !== undefined && { profile }) });
+  try {
+    return resultOf(one, await one.run(bench));
+  } finally {
+    await bench.close();
+  }
+}
+
+/** The gate must not fail of one bad moment of the machine: what fails is measured once more, and the better one counts. */
+async function measureTwice(one: Case): Promise<Result> {
+  const first = await measure(one);
+  if (!values.quick || failures(first).length === 0) return first;
+  const second = await measure(one);
+  return failures(second).length <= failures(first).length ? second : first;
+}
+
+const require = createRequire(import.meta.url);
+
+function versionOf(name: string): string {
+  return (require(`${name}/package.json`) as { version: string }).version;
+}
+
+async function writePage(results: readonly Result[]): Promise<void> {
+  const setting: Setting = {
+    date: new Date().toISOString().slice(0, 10),
+    versions: {
+      Node: process.versions.node,
+      Parley: versionOf("@parley/a2a"),
+      "@a2a-js/sdk": versionOf("@a2a-js/sdk"),
+      express: versionOf("express"),
+    },
+  };
+  const template = readFileSync(new URL("../page.md", import.meta.url), "utf8");
+  const page = template.replace("<!-- figures -->", () => markdownOf(results, setting));
+  const file = new URL("../../docs/benchmarks.md", import.meta.url);
+  writeFileSync(file, await format(page, { parser: "markdown", printWidth: 120 }));
+}
+
+async function main(): Promise<void> {
+  if (values.help) return void process.stdout.write(usage);
+  const wanted = chosen();
+  if (values.write && wanted.length < cases.length) throw new Error("The page needs all cases");
+  const results: Result[] = [];
+  for (const one of wanted) {
+    const result = await measureTwice(one);
+    results.push(result);
+    process.stdout.write(`${values.json ? jsonOf(result) : textOf(result)}\n`);
+  }
+  if (values.write) await writePage(results);
+  for (const result of results) {
+    for (const { says } of failures(result)) {
+      process.stderr.write(`${result.case.name}: ${says} misses its target by more than a factor of two\n`);
+      process.exitCode = 1;
+    }
+  }
+}
+
+try {
+  await main();
+} catch (error) {
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+  process.exitCode = 1;
+}

@@ -1,0 +1,56 @@
+// What the agents of all servers understand: the first words of a message say what is to be done.
+
+export interface Command {
+  readonly name: "reply" | "task" | "ask" | "stream" | "pace" | "hold" | "emit";
+  /** Chunks of `stream` and `pace`. */
+  readonly count: number;
+  /** Milliseconds between two chunks of `pace`; 1 for a `stream` that waits for `emit` before its end. */
+  readonly gap: number;
+}
+
+export function commandOf(text: string): Command {
+  const [name, count, gap] = text.split(" ", 3);
+  return { name: name as Command["name"], count: Number(count), gap: Number(gap) };
+}
+
+export const answerText = "The answer to that is forty-two, as it has been for a while now.";
+export const questionText = "Which one of them do you mean?";
+export const artifactText = "The report that was asked for: everything is in order, and nothing is missing.";
+
+const filler = "and so the tale goes on, ";
+
+/** A chunk as a language model gives them: a few words. */
+export function chunkText(number: number): string {
+  return filler + number;
+}
+
+/** A chunk that says when it was made, in milliseconds on the clock that all processes share. */
+export function stampedText(): string {
+  return `@${(performance.timeOrigin + performance.now()).toFixed(3)}@`;
+}
+
+/** Those who wait for the next `emit`. */
+export class Bell {
+  #waiting: (() => void)[] = [];
+
+  wait(): Promise<void> {
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  ring(): void {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const resolve of waiting) resolve();
+  }
+}
+
+/** Gives 0 to count - 1, `gap` milliseconds apart, however late a timer is. */
+export async function* paced(count: number, gap: number): AsyncGenerator<number, void, void> {
+  // Streams that begin together do not keep in step.
+  const start = performance.now() + Math.random() * gap;
+  for (let number = 0; number < count; number++) {
+    const early = start + number * gap - performance.now();
+    if (early > 0) await new Promise((resolve) => setTimeout(resolve, early));
+    yield number;
+  }
+}

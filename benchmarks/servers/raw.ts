@@ -1,0 +1,82 @@
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { answerText, artifactText, Bell, chunkText, commandOf, paced, stampedText } from "./commands.ts";
+import { control } from "./control.ts";
+
+// The floor: a bare `node:http` server that parses the same JSON and answers it, checks nothing and keeps nothing.
+
+interface Send {
+  readonly message: { readonly messageId: string; readonly parts: readonly [{ readonly text: string }] };
+}
+
+type Body = Send | { readonly id: number; readonly method: string; readonly params: Send };
+
+const bell = new Bell();
+const task = {
+  id: "0199f0a0-0000-7000-8000-000000000000",
+  contextId: "0199f0a0-0000-7000-8000-000000000001",
+  status: { state: "TASK_STATE_COMPLETED", timestamp: "2026-01-01T00:00:00.000Z" },
+};
+const reply = { messageId: "m1", role: "ROLE_AGENT", parts: [{ text: answerText }], contextId: task.contextId };
+const artifact = { artifactId: "a1", parts: [{ text: artifactText }] };
+
+function event(text: string): string {
+  const artifactUpdate = {
+    taskId: task.id,
+    contextId: task.contextId,
+    artifact: { artifactId: "a1", parts: [{ text }] },
+    append: true,
+  };
+  return `data: ${JSON.stringify({ jsonrpc: "2.0", id: 1, result: { artifactUpdate } })}\n\n`;
+}
+
+async function stream(count: number, response: ServerResponse): Promise<void> {
+  for (let number = 0; number < count;) {
+    let batch = "";
+    for (const end = Math.min(count, number + 64); number < end; number++) batch += event(chunkText(number));
+    if (!response.write(batch)) await new Promise((resolve) => response.once("drain", resolve));
+    else await new Promise(setImmediate);
+  }
+  response.end();
+}
+
+async function hold(response: ServerResponse): Promise<void> {
+  response.write(": open\n\n");
+  for (;;) {
+    await bell.wait();
+    response.write(event(chunkText(0)));
+  }
+}
+
+async function streaming(name: string, count: number, gap: number, response: ServerResponse): Promise<void> {
+  response.writeHead(200, { "content-type": "text/event-stream" });
+  if (name === "stream") return stream(count, response);
+  if (name === "hold") return hold(response);
+  for await (const _number of paced(count, gap)) response.write(event(stampedText()));
+  response.end();
+}
+
+function answer(text: string, response: ServerResponse): void {
+  const body = JSON.parse(text) as Body;
+  const send = "params" in body ? body.params : body;
+  const { name, count, gap } = commandOf(send.message.parts[0].text);
+  if (name === "stream" || name === "hold" || name === "pace") return void streaming(name, count, gap, response);
+  if (name === "emit") bell.ring();
+  const result =
+    name === "task" ? { task: { ...task, artifacts: [artifact], history: [send.message] } } : { message: reply };
+  const json = JSON.stringify("params" in body ? { jsonrpc: "2.0", id: body.id, result } : result);
+  response.writeHead(200, { "content-type": "application/json", "content-length": Buffer.byteLength(json) });
+  response.end(json);
+}
+
+const server = createServer((request: IncomingMessage, response) => {
+  const parts: Buffer[] = [];
+  request.on("data", (part: Buffer) => parts.push(part));
+  request.on("end", () => {
+    answer((parts.length === 1 ? parts[0] : Buffer.concat(parts))?.toString() ?? "", response);
+  });
+});
+server.listen(0, "127.0.0.1", () => {
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  control({ jsonRpc: url, rest: url });
+});
