@@ -47,6 +47,7 @@ export class Intake {
   readonly #key: TaskKey;
   readonly #contextId: string;
   readonly #fresh: boolean;
+  readonly #arrived: number;
   #artifacts: TaskArtifacts | undefined;
   #at: TurnAtHand;
   #replay: Replay | undefined;
@@ -64,6 +65,7 @@ export class Intake {
     this.#contextId = contextId;
     this.#fresh = fresh;
     this.#at = first;
+    this.#arrived = this.#now();
     this.begin(first);
   }
 
@@ -88,9 +90,9 @@ export class Intake {
     return `${this.#at.turn}-${this.#ids}`;
   }
 
-  /** The first record of the task. */
+  /** The first record of the task. Its time is that of its message: what the agent says, the first word too, comes after. */
   task(state: TaskState): NewRecord {
-    return taskRecord(this.#origin(), state, this.#at.message, this.#at.call, this.#now());
+    return taskRecord(this.#origin(), state, this.#at.message, this.#at.call, this.#arrived);
   }
 
   /** A status of the engine's own. */

@@ -130,6 +130,19 @@ describe("the life of a task (A2A 1.0 §3.1.1, §4.1.3)", () => {
     });
   });
 
+  it("writes down its records in the order of their times, also when the clock moves while the agent speaks", async () => {
+    let now = 1_000_000;
+    const clock = { now: () => (now += 1), after: () => () => {} };
+    const { send, store } = harness((turn) => Promise.resolve(turn.completed("at once")), { clock });
+    const { id, contextId = "" } = await send("Go");
+    const page = await store.read({ agent: "agent" }, id, { after: 0, limit: 10 });
+    const times = page?.records.map(({ time }) => time) ?? [];
+    expect(times).toEqual(times.toSorted((a, b) => a - b));
+    const owner = page?.head.task.owner ?? "";
+    const { messages } = await store.conversation({ agent: "agent", owner, contextId }, 10);
+    expect(messages.map(({ message }) => message.parts[0]?.text)).toEqual(["Go", "at once"]);
+  });
+
   it("gives the agent the whole task on a later turn, and what it was asked with", async () => {
     const seen: unknown[] = [];
     const { send } = harness(async function* (turn) {
