@@ -97,7 +97,7 @@ export interface Setting {
   readonly versions: Readonly<Record<string, string>>;
 }
 
-export function machine(): string {
+function machine(): string {
   const model = cpus()[0]?.model.trim() ?? "";
   const processor = model === "" || model === "unknown" ? "a processor that does not say its name" : model;
   const system = process.platform === "linux" ? "Linux" : process.platform;

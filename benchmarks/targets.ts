@@ -12,7 +12,7 @@ export function resultOf(one: Case, measured: Measured): Result {
 }
 
 /** How far a figure is from a bound: 1 at the bound, 2 twice as bad, below 1 better than it. */
-export function distance({ measure, atLeast, atMost }: Bound, measures: Readonly<Record<string, number>>): number {
+function distance({ measure, atLeast, atMost }: Bound, measures: Readonly<Record<string, number>>): number {
   const value = measures[measure];
   // What could not be measured has not been shown.
   if (value === undefined || Number.isNaN(value)) return Infinity;

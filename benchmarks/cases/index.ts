@@ -1,8 +1,31 @@
 import type { Case } from "../case.ts";
+import { clientCase } from "./client.ts";
+import { coldCase } from "./cold.ts";
+import { fanInCase } from "./fan-in.ts";
+import { getTaskCase } from "./get-task.ts";
+import { listCase } from "./list.ts";
 import { messageCase } from "./message.ts";
+import { neighbourCase } from "./neighbour.ts";
+import { resumeCase } from "./resume.ts";
+import { streamGrowthCase } from "./stream-growth.ts";
 import { streamCase } from "./stream.ts";
+import { subscribersCase } from "./subscribers.ts";
 import { taskMemoryCase } from "./task-memory.ts";
 import { taskSqliteCase } from "./task-sqlite.ts";
 
 /** All cases, in the order in which they run and are shown. */
-export const cases: readonly Case[] = [messageCase, taskMemoryCase, taskSqliteCase, streamCase];
+export const cases: readonly Case[] = [
+  messageCase,
+  taskMemoryCase,
+  taskSqliteCase,
+  streamCase,
+  streamGrowthCase,
+  getTaskCase,
+  listCase,
+  subscribersCase,
+  fanInCase,
+  neighbourCase,
+  resumeCase,
+  coldCase,
+  clientCase,
+];

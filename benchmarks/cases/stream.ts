@@ -6,7 +6,8 @@ import { costing, inTurn, median } from "../rounds.ts";
 /** One stream of so many chunks to its end, or as far as it comes in the time. */
 export async function streaming(load: Load, server: Server, chunks: number, seconds = 60): Promise<Figures> {
   return costing(server, async () => {
-    const outcome = await load.stream({ request: sendStreaming(server, `stream ${chunks} 0`), chunks, seconds });
+    const request = sendStreaming(server, `stream ${chunks} 0`);
+    const outcome = await load.stream({ request, chunks, seconds, ends: true });
     if (outcome.chunks < chunks) throw new Error(`A stream ended after ${outcome.chunks} of ${chunks} chunks`);
     return { operations: outcome.chunks, seconds: outcome.seconds };
   });
@@ -83,7 +84,7 @@ export const streamCase: Case = {
 };
 
 /** The load of the `message` case on the raw baseline, for figures that depend on the machine. */
-export function rawMessages(raw: Server, seconds: number): Parameters<Load["requests"]>[0] {
+function rawMessages(raw: Server, seconds: number): Parameters<Load["requests"]>[0] {
   const request = { method: "POST", url: raw.jsonRpc, body: JSON.stringify(rawMessage) } as const;
   return { request, expect: "forty-two", connections: 32, seconds, most: 100_000 };
 }

@@ -57,6 +57,8 @@ export interface StreamLoad {
   readonly chunks: number;
   /** Or after so long. */
   readonly seconds: number;
+  /** Whether the server is about to end the stream then, which is waited for. */
+  readonly ends: boolean;
 }
 
 export interface StreamOutcome {
@@ -86,7 +88,7 @@ export async function stream(load: StreamLoad): Promise<StreamOutcome> {
     response.on("close", () => resolve());
   });
   clearTimeout(timer);
-  if (counter.count >= load.chunks) await ended(response, 1_000);
+  if (load.ends && counter.count >= load.chunks) await ended(response, 1_000);
   call.destroy();
   return { chunks: counter.count, seconds, first };
 }
@@ -104,6 +106,8 @@ async function ended(response: IncomingMessage, patience: number): Promise<void>
 
 export interface FanInLoad {
   readonly request: Request;
+  /** What makes all of them begin. */
+  readonly begin: Request;
   readonly streams: number;
   readonly chunks: number;
   readonly seconds: number;
@@ -119,9 +123,9 @@ const stamp = /@(\d+\.\d+)@/g;
 /** Reads many streams at once, whose chunks say when they were made. */
 export async function fanIn(load: FanInLoad): Promise<FanInOutcome> {
   const latencies: number[] = [];
-  const begin = performance.now();
-  let firstAt = 0;
-  let lastAt = begin;
+  let lastAt = 0;
+  let ready = 0;
+  let allReady = (): void => {};
   const calls: ClientRequest[] = [];
   const read = async (): Promise<void> => {
     const { call, opened } = open(load.request);
@@ -129,10 +133,13 @@ export async function fanIn(load: FanInLoad): Promise<FanInOutcome> {
     const response = await opened;
     response.setEncoding("latin1");
     let rest = "";
+    response.once("data", () => {
+      ready += 1;
+      if (ready === load.streams) allReady();
+    });
     await new Promise<void>((resolve) => {
       response.on("data", (data: string) => {
         lastAt = performance.now();
-        if (firstAt === 0) firstAt = lastAt;
         const now = performance.timeOrigin + lastAt;
         const text = rest + data;
         let end = 0;
@@ -146,14 +153,20 @@ export async function fanIn(load: FanInLoad): Promise<FanInOutcome> {
       response.on("close", () => resolve());
     });
   };
+  const gathered = new Promise<void>((resolve) => (allReady = resolve));
+  const all = Promise.all(Array.from({ length: load.streams }, read));
+  // One that fails fails the run, even before all are there.
+  await Promise.race([gathered, all]);
+  const start = performance.now();
+  const { call, opened } = open(load.begin);
+  (await opened).resume();
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, load.seconds * 1000)));
-  const all = Promise.all(Array.from({ length: load.streams }, read));
   await Promise.race([all, late]);
   clearTimeout(timer);
-  for (const call of calls) call.destroy();
-  await all.catch(() => {});
-  return { chunks: latencies.length, seconds: (lastAt - firstAt) / 1000, ...summary(latencies) };
+  for (const one of [call, ...calls]) one.destroy();
+  await all;
+  return { chunks: latencies.length, seconds: (lastAt - start) / 1000, ...summary(latencies) };
 }
 
 export interface CrowdLoad {

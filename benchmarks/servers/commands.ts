@@ -4,7 +4,7 @@ export interface Command {
   readonly name: "reply" | "task" | "ask" | "stream" | "pace" | "hold" | "emit";
   /** Chunks of `stream` and `pace`. */
   readonly count: number;
-  /** Milliseconds between two chunks of `pace`; 1 for a `stream` that waits for `emit` before its end. */
+  /** Milliseconds between two chunks of `pace`, which begins at the next `emit`; 1 for a `stream` that waits for `emit` before its end. */
   readonly gap: number;
 }
 
@@ -25,8 +25,8 @@ export function chunkText(number: number): string {
 }
 
 /** A chunk that says when it was made, in milliseconds on the clock that all processes share. */
-export function stampedText(): string {
-  return `@${(performance.timeOrigin + performance.now()).toFixed(3)}@`;
+export function stampedText(number: number): string {
+  return `@${(performance.timeOrigin + performance.now()).toFixed(3)}@ ${number}`;
 }
 
 /** Those who wait for the next `emit`. */

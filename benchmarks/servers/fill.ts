@@ -36,6 +36,6 @@ export async function fill(store: Store, { template, count, contexts }: Filling)
 }
 
 /** An identifier of its own, as long as the one it is made of. */
-export function copyOf(id: string, number: number): string {
+function copyOf(id: string, number: number): string {
   return id.slice(0, -8) + number.toString(16).padStart(8, "0");
 }

@@ -97,7 +97,9 @@ const executor: AgentExecutor = {
         if (gap > 0) await bell.wait();
         break;
       case "pace":
-        for await (const number of paced(count, gap)) chunk(stampedText(), number > 0);
+        update(TaskState.TASK_STATE_WORKING);
+        await bell.wait();
+        for await (const number of paced(count, gap)) chunk(stampedText(number), number > 0);
         break;
       case "hold":
         update(TaskState.TASK_STATE_WORKING);

@@ -33,7 +33,9 @@ async function* onMessage(turn: Turn): AsyncGenerator<AgentYield, AgentEvent | v
       if (gap > 0) await bell.wait();
       return;
     case "pace":
-      for await (const number of paced(count, gap)) yield chunk(turn, number, stampedText());
+      yield turn.working();
+      await bell.wait();
+      for await (const number of paced(count, gap)) yield chunk(turn, number, stampedText(number));
       return;
     case "hold":
       yield turn.working();

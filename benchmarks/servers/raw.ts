@@ -20,40 +20,45 @@ const task = {
 const reply = { messageId: "m1", role: "ROLE_AGENT", parts: [{ text: answerText }], contextId: task.contextId };
 const artifact = { artifactId: "a1", parts: [{ text: artifactText }] };
 
-function event(text: string): string {
-  const artifactUpdate = {
-    taskId: task.id,
-    contextId: task.contextId,
-    artifact: { artifactId: "a1", parts: [{ text }] },
-    append: true,
-  };
-  return `data: ${JSON.stringify({ jsonrpc: "2.0", id: 1, result: { artifactUpdate } })}\n\n`;
+function event(result: object): string {
+  return `data: ${JSON.stringify({ jsonrpc: "2.0", id: 1, result })}\n\n`;
 }
 
-async function stream(count: number, response: ServerResponse): Promise<void> {
+function chunk(text: string): string {
+  const artifact = { artifactId: "a1", parts: [{ text }] };
+  return event({ artifactUpdate: { taskId: task.id, contextId: task.contextId, artifact, append: true } });
+}
+
+const end = event({ statusUpdate: { taskId: task.id, contextId: task.contextId, status: task.status } });
+
+/** `together` events go out in one write. */
+async function stream(count: number, together: number, response: ServerResponse): Promise<void> {
   for (let number = 0; number < count;) {
     let batch = "";
-    for (const end = Math.min(count, number + 64); number < end; number++) batch += event(chunkText(number));
+    for (const last = Math.min(count, number + together); number < last; number++) batch += chunk(chunkText(number));
     if (!response.write(batch)) await new Promise((resolve) => response.once("drain", resolve));
-    else await new Promise(setImmediate);
+    // A drain can come without a look at what others sent.
+    await new Promise(setImmediate);
   }
-  response.end();
+  response.end(end);
 }
 
 async function hold(response: ServerResponse): Promise<void> {
   response.write(": open\n\n");
   for (;;) {
     await bell.wait();
-    response.write(event(chunkText(0)));
+    response.write(chunk(chunkText(0)));
   }
 }
 
 async function streaming(name: string, count: number, gap: number, response: ServerResponse): Promise<void> {
   response.writeHead(200, { "content-type": "text/event-stream" });
-  if (name === "stream") return stream(count, response);
+  if (name === "stream") return stream(count, gap > 0 ? 1 : 64, response);
   if (name === "hold") return hold(response);
-  for await (const _number of paced(count, gap)) response.write(event(stampedText()));
-  response.end();
+  response.write(event({ task }));
+  await bell.wait();
+  for await (const number of paced(count, gap)) response.write(chunk(stampedText(number)));
+  response.end(end);
 }
 
 function answer(text: string, response: ServerResponse): void {

@@ -1,0 +1,64 @@
+import type { Load, Server } from "../bench.ts";
+import { send, sendStreaming } from "../calls.ts";
+import { defined, type Case, type Figures } from "../case.ts";
+import { costing } from "../rounds.ts";
+
+const tasks = 1_000;
+/** Chunks a second of all tasks together: a little more than the target asks for. */
+const rate = 26_000;
+
+async function flood(load: Load, server: Server, chunks: number): Promise<Figures> {
+  const gap = (tasks * 1000) / rate;
+  const request = sendStreaming(server, `pace ${chunks} ${gap.toFixed(3)}`);
+  // The official SDK would take minutes; what came until then counts.
+  const seconds = ((chunks * gap) / 1000) * 1.5 + 1;
+  return costing(server, async () => {
+    const begin = send(server, "emit");
+    const { chunks: operations, ...rest } = await load.fanIn({ request, begin, streams: tasks, chunks, seconds });
+    return { operations, ...rest };
+  });
+}
+
+export const fanInCase: Case = {
+  name: "fan-in",
+  what: `${tasks} tasks that stream at once, ${rate} chunks a second together, on SQLite`,
+  operation: "a chunk",
+  targets: [
+    {
+      measure: "chunksPerSecond",
+      says: "chunks at the clients",
+      unit: "chunks/s",
+      atLeast: 25_000,
+      gate: { measure: "throughputToRaw", atLeast: 1 },
+    },
+    {
+      measure: "p99",
+      says: "p99 from append to client",
+      unit: "ms",
+      atMost: 50,
+      gate: { measure: "p99ToRaw", atMost: 10 },
+    },
+  ],
+  async run(bench) {
+    const [parley, official, raw, load] = await Promise.all([
+      bench.server("parley", "sqlite"),
+      bench.server("official"),
+      bench.server("raw"),
+      bench.load(),
+    ]);
+    const chunks = bench.size(100, 40);
+    await flood(load, parley, 10);
+    const figures = {
+      parley: await flood(load, parley, chunks),
+      raw: await flood(load, raw, chunks),
+      official: await flood(load, official, chunks),
+    };
+    return {
+      ...figures,
+      measures: defined({ chunksPerSecond: figures.parley.throughput, p99: figures.parley.p99 }),
+      notes: [
+        `Each task makes ${chunks} chunks. All servers are offered the same; the official SDK keeps it in memory.`,
+      ],
+    };
+  },
+};

@@ -1,0 +1,123 @@
+import type { Bench, Load, Server } from "../bench.ts";
+import { call, message, once, send } from "../calls.ts";
+import { defined, ratio, type Case, type Figures } from "../case.ts";
+import { costing, inTurn } from "../rounds.ts";
+import { sending } from "./message.ts";
+import { makesTask } from "./task-memory.ts";
+
+interface Page {
+  readonly tasks: readonly { readonly contextId: string; readonly status: { readonly timestamp: string } }[];
+  readonly nextPageToken: string;
+  readonly totalSize: number;
+}
+
+const few = 1_000;
+const pageSize = 50;
+
+async function filled(bench: Bench, tasks: number): Promise<Server> {
+  const server = await bench.server("parley", "sqlite");
+  const { task } = await once<{ task: { id: string } }>(server, "SendMessage", message("task"));
+  // As many tasks a context, however many there are.
+  await server.fill({ template: task.id, count: tasks - 1, contexts: tasks / 100 });
+  return server;
+}
+
+const list = (server: Server, params: object) => once<Page>(server, "ListTasks", { pageSize: 100, ...params });
+
+/** What is asked for: the first page, the same with each filter, and pages far behind it. */
+async function questions(server: Server, tasks: number): Promise<Record<string, object>> {
+  const first = await list(server, {});
+  if (first.totalSize !== tasks) throw new Error(`${first.totalSize} tasks are there, not ${tasks}`);
+  const asked: Record<string, object> = {
+    first: {},
+    byContext: { contextId: first.tasks.at(-1)?.contextId },
+    byState: { status: "TASK_STATE_COMPLETED" },
+  };
+  let page = first;
+  for (let seen = 100; page.nextPageToken !== ""; seen += 100) {
+    if (seen === tasks / 2) {
+      asked["byTime"] = { statusTimestampAfter: page.tasks.at(-1)?.status.timestamp };
+      asked["half"] = { pageToken: page.nextPageToken };
+    }
+    if (seen >= tasks - 100) asked["deep"] = { pageToken: page.nextPageToken };
+    page = await list(server, { pageToken: page.nextPageToken });
+  }
+  return asked;
+}
+
+function listing(bench: Bench, load: Load, server: Server, params: object | undefined): () => Promise<Figures> {
+  if (params === undefined) throw new Error("There was no such page");
+  const request = call(server.jsonRpc, "ListTasks", { pageSize, ...params });
+  const round = { request, expect: '"totalSize"', connections: 32, seconds: bench.size(0.5, 0.15), most: 100_000 };
+  return () => costing(server, () => load.requests(round));
+}
+
+async function run(bench: Bench): ReturnType<Case["run"]> {
+  const many = bench.size(100_000, 10_000);
+  bench.progress(`filling a store with ${many} tasks`);
+  const [small, large, official, raw, load] = await Promise.all([
+    filled(bench, few),
+    filled(bench, many),
+    bench.server("official"),
+    bench.server("raw"),
+    bench.load(),
+  ]);
+  const { text, expect } = makesTask;
+  await load.requests({ request: send(official, text), expect, connections: 8, seconds: 20, most: few });
+  const [ofSmall, ofLarge] = [await questions(small, few), await questions(large, many)];
+  bench.progress("listing");
+  const ask = (server: Server, params: object | undefined) => listing(bench, load, server, params);
+  const figures = await inTurn(bench.size(3, 1), {
+    parley: ask(small, ofSmall["first"]),
+    official: ask(official, {}),
+    raw: sending(bench, load, raw, makesTask),
+    first: ask(large, ofLarge["first"]),
+    half: ask(large, ofLarge["half"]),
+    deep: ask(large, ofLarge["deep"]),
+    contextSmall: ask(small, ofSmall["byContext"]),
+    context: ask(large, ofLarge["byContext"]),
+    stateSmall: ask(small, ofSmall["byState"]),
+    state: ask(large, ofLarge["byState"]),
+    timeSmall: ask(small, ofSmall["byTime"]),
+    time: ask(large, ofLarge["byTime"]),
+  });
+  return {
+    parley: figures.parley,
+    official: figures.official,
+    raw: figures.raw,
+    also: {
+      [`parley, ${many} tasks`]: figures.first,
+      [`parley, ${many}, half way`]: figures.half,
+      [`parley, ${many}, last pages`]: figures.deep,
+      [`parley, ${few}, by context`]: figures.contextSmall,
+      [`parley, ${many}, by context`]: figures.context,
+      [`parley, ${few}, by state`]: figures.stateSmall,
+      [`parley, ${many}, by state`]: figures.state,
+      [`parley, ${few}, by time`]: figures.timeSmall,
+      [`parley, ${many}, by time`]: figures.time,
+    },
+    measures: defined({
+      size: ratio(figures.first.cpu, figures.parley.cpu),
+      depth: ratio(Math.max(figures.half.cpu ?? 0, figures.deep.cpu ?? 0), figures.first.cpu),
+      sizeByContext: ratio(figures.context.cpu, figures.contextSmall.cpu),
+      sizeByState: ratio(figures.state.cpu, figures.stateSmall.cpu),
+      sizeByTime: ratio(figures.time.cpu, figures.timeSmall.cpu),
+    }),
+    notes: [`The rows parley and official list ${few} tasks, Parley on SQLite, official in memory.`],
+  };
+}
+
+export const listCase: Case = {
+  name: "list",
+  what: `ListTasks, pages of ${pageSize} with totalSize`,
+  operation: "a page",
+  targets: [
+    { measure: "throughputToOfficial", says: `throughput to official in memory at ${few} tasks`, atLeast: 5 },
+    { measure: "size", says: "CPU among many tasks to that among 1,000", atMost: 1.3 },
+    { measure: "depth", says: "CPU of deep pages to that of the first", atMost: 1.3 },
+    { measure: "sizeByContext", says: "by context: many tasks to 1,000", atMost: 1.3 },
+    { measure: "sizeByState", says: "by state: many tasks to 1,000", atMost: 1.3 },
+    { measure: "sizeByTime", says: "by time: many tasks to 1,000", atMost: 1.3 },
+  ],
+  run,
+};

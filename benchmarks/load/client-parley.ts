@@ -1,0 +1,10 @@
+import { connect } from "@parley/a2a/client";
+import { answerParent } from "../ipc.ts";
+import { cardOf, measured, type ClientLoad, type ClientOutcome } from "./client.ts";
+
+answerParent({
+  async read({ url, text }: ClientLoad): Promise<ClientOutcome> {
+    const client = await connect(cardOf(url));
+    return measured(client.sendStreamingMessage(text));
+  },
+});
