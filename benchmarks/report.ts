@@ -67,11 +67,16 @@ export function textOf(result: Result): string {
   ].join("\n");
 }
 
+/** Four digits are more than one run can say. */
+function rounded(_name: string, value: unknown): unknown {
+  return typeof value === "number" ? Number(value.toPrecision(4)) : value;
+}
+
 /** One line for a program. */
 export function jsonOf(result: Result): string {
   const { parley, official, raw, also, notes } = result.measured;
   const { throughputToOfficial, cpuToOfficial, cpuToRaw } = result.measures;
-  return JSON.stringify({
+  const answer = {
     case: result.case.name,
     parley,
     official,
@@ -88,7 +93,8 @@ export function jsonOf(result: Result): string {
       met: isMet({ says, measure, ...(unit && { unit }), ...defined({ atLeast, atMost }), ...rest }, result),
     })),
     notes,
-  });
+  };
+  return JSON.stringify(answer, rounded);
 }
 
 /** What the figures were measured on, in words that name nobody's machine. */
@@ -130,6 +136,18 @@ export function markdownOf(results: readonly Result[], { date, versions }: Setti
     table(["Case", "What", "Target", "Reached", ""], summary),
     ...details,
   ].join("\n\n");
+}
+
+/** For the page: the targets that are not met, with the figures reached. */
+export function missedOf(results: readonly Result[]): string {
+  const missed = results.flatMap((result) =>
+    result.case.targets
+      .filter((target) => !isMet(target, result))
+      .map(
+        (target) => `- \`${result.case.name}\`, ${target.says}: ${reached(target, result)}, wanted ${wanted(target)}`,
+      ),
+  );
+  return missed.length === 0 ? "None in this run." : missed.join("\n");
 }
 
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {

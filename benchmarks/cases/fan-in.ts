@@ -11,7 +11,7 @@ async function flood(load: Load, server: Server, chunks: number): Promise<Figure
   const gap = (tasks * 1000) / rate;
   const request = sendStreaming(server, `pace ${chunks} ${gap.toFixed(3)}`);
   // The official SDK would take minutes; what came until then counts.
-  const seconds = ((chunks * gap) / 1000) * 1.5 + 1;
+  const seconds = ((chunks * gap) / 1000) * 1.3 + 0.3;
   return costing(server, async () => {
     const begin = send(server, "emit");
     const { chunks: operations, ...rest } = await load.fanIn({ request, begin, streams: tasks, chunks, seconds });
@@ -46,8 +46,8 @@ export const fanInCase: Case = {
       bench.server("raw"),
       bench.load(),
     ]);
-    const chunks = bench.size(100, 40);
-    await flood(load, parley, 10);
+    const chunks = bench.size(100, 25);
+    await flood(load, parley, bench.size(25, 5));
     const figures = {
       parley: await flood(load, parley, chunks),
       raw: await flood(load, raw, chunks),

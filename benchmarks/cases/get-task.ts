@@ -77,7 +77,7 @@ async function run(bench: Bench): ReturnType<Case["run"]> {
 
 function getting(bench: Bench, load: Load, server: Server, params: object): () => Promise<Figures> {
   const request = call(server.jsonRpc, "GetTask", params);
-  const round = { request, expect: '"result"', connections: 32, seconds: bench.size(0.6, 0.2), most: 100_000 };
+  const round = { request, expect: '"result"', connections: 32, seconds: bench.size(0.6, 0.15), most: 100_000 };
   return () => costing(server, () => load.requests(round));
 }
 

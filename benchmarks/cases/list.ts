@@ -48,12 +48,12 @@ async function questions(server: Server, tasks: number): Promise<Record<string, 
 function listing(bench: Bench, load: Load, server: Server, params: object | undefined): () => Promise<Figures> {
   if (params === undefined) throw new Error("There was no such page");
   const request = call(server.jsonRpc, "ListTasks", { pageSize, ...params });
-  const round = { request, expect: '"totalSize"', connections: 32, seconds: bench.size(0.5, 0.15), most: 100_000 };
+  const round = { request, expect: '"totalSize"', connections: 32, seconds: bench.size(0.5, 0.12), most: 100_000 };
   return () => costing(server, () => load.requests(round));
 }
 
 async function run(bench: Bench): ReturnType<Case["run"]> {
-  const many = bench.size(100_000, 10_000);
+  const many = bench.size(100_000, 6_000);
   bench.progress(`filling a store with ${many} tasks`);
   const [small, large, official, raw, load] = await Promise.all([
     filled(bench, few),

@@ -6,7 +6,7 @@ import { costing, inTurn } from "../rounds.ts";
 /** A round of 32 connections that send what a server answers with `expect`. */
 export function sending(bench: Bench, load: Load, server: Server, what: Sending): () => Promise<Figures> {
   const request = send(server, what.text, what.binding);
-  const round = { request, expect: what.expect, connections: 32, seconds: bench.size(0.8, 0.3), most: 100_000 };
+  const round = { request, expect: what.expect, connections: 32, seconds: bench.size(0.8, 0.22), most: 100_000 };
   return () => costing(server, () => load.requests(round));
 }
 

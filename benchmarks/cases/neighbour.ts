@@ -15,8 +15,10 @@ async function run(bench: Bench): ReturnType<Case["run"]> {
     bench.load(),
     bench.load(),
   ]);
-  const seconds = bench.size(3, 0.7);
+  const seconds = bench.size(3, 0.5);
   const rounds = bench.size(3, 1);
+  /** Messages answered a second, the least of all rounds. */
+  const keptUp: Partial<Record<Server["name"], number>> = {};
   const messages = async (server: Server): Promise<Figures> => {
     const request = send(server, `reply ${question}`);
     const {
@@ -32,7 +34,8 @@ async function run(bench: Bench): ReturnType<Case["run"]> {
       most: 100_000,
       rate,
     });
-    return { throughput: operations / took, p50, p99 };
+    keptUp[server.name] = Math.min(keptUp[server.name] ?? Infinity, operations / took);
+    return { p50, p99 };
   };
   const busy = async (server: Server): Promise<Figures> => {
     const stop = streamsAlong(streamer, server, seconds);
@@ -61,7 +64,11 @@ async function run(bench: Bench): ReturnType<Case["run"]> {
     raw: of("raw"),
     also: { "parley, idle": of("parley idle"), "official, idle": of("official idle"), "raw, idle": of("raw idle") },
     measures: defined({ p99ToIdle: ratio(of("parley").p99, of("parley idle").p99) }),
-    notes: [`${rate} messages a second are due; where fewer are answered, the server did not keep up.`],
+    notes: [
+      `${rate} messages a second are due. Answered in the worst round: ${Object.entries(keptUp)
+        .map(([name, perSecond]) => `${name} ${Math.round(perSecond)}`)
+        .join(", ")}.`,
+    ],
   };
 }
 

@@ -73,6 +73,9 @@ async function run(bench: Bench): ReturnType<Case["run"]> {
       memoryToRaw: ratio(ours.each, floor.each),
       lastToRaw: ratio(ours.last, floor.last),
       memoryToOfficial: ratio(ours.each, theirs.each),
+      kibPerStream: ours.each,
+      kibPerStreamOfficial: theirs.each,
+      kibPerStreamRaw: floor.each,
     }),
     notes: [
       told("Parley", streams, ours),

@@ -23,7 +23,10 @@ export async function fill(store: Store, { template, count, contexts }: Filling)
       const context = copyOf(contextId, number % contexts);
       const records = page.records.map(({ seq: _seq, ...record }) => ({
         ...record,
-        json: record.json.replaceAll(task.taskId, taskId).replaceAll(contextId, context),
+        json: record.json
+          .replaceAll(task.taskId, taskId)
+          .replaceAll(contextId, context)
+          .replaceAll(/(?<="timestamp":")[^"]+/g, new Date(first + number).toISOString()),
         time: first + number,
       }));
       return { task: { ...task, taskId }, create: { contextId: context }, records };

@@ -3,7 +3,7 @@ import type { Case, Measured, Target } from "../case.ts";
 import { cases } from "../cases/index.ts";
 import { extrapolated } from "../cases/stream.ts";
 import { quantile, summary } from "../load/latencies.ts";
-import { jsonOf, markdownOf, short, textOf } from "../report.ts";
+import { jsonOf, markdownOf, missedOf, short, textOf } from "../report.ts";
 import { medians } from "../rounds.ts";
 import { failures, isMet, resultOf } from "../targets.ts";
 
@@ -117,6 +117,8 @@ describe("the report", () => {
 
   test("says for people what was reached and what was wanted", () => {
     expect(textOf(result)).toContain("missed  as fast: 4.00 × (≥ 5.00 ×)");
+    expect(missedOf([result])).toBe("- `one`, as fast: 4.00 ×, wanted ≥ 5.00 ×");
+    expect(missedOf([resultOf(caseWith(), measured)])).toBe("None in this run.");
     const page = markdownOf([result], { date: "2026-01-01", versions: { Node: "20.19.0" } });
     expect(page).toContain("| `one` | as fast | ≥ 5.00 × | 4.00 × | **missed** |");
     expect(page).toContain("| parley | 1,200 | – | – | 30.0 | – |");

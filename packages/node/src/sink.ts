@@ -9,22 +9,15 @@ import { onGone } from "./gone.ts";
 export class ResponseSink implements Sink {
   closed = false;
   readonly #response: ServerResponse;
-  readonly #leaving: (() => void)[] = [];
-  #waiting: (() => void)[] = [];
+  /** Whom to tell that the peer is gone, and who waits for room: seldom more than one, mostly nobody. */
+  #leaving: (() => void)[] | undefined;
+  #waiting: (() => void)[] | undefined;
 
   constructor(incoming: IncomingMessage, response: ServerResponse) {
     this.#response = response;
     // Who asks for the head only has no use for the body, and its writer lets go at once.
-    if (incoming.method === "HEAD") {
-      this.closed = true;
-      return;
-    }
-    response.on("drain", () => this.#wake());
-    onGone(incoming, response, () => {
-      this.closed = true;
-      this.#wake();
-      for (const run of this.#leaving.splice(0)) run();
-    });
+    if (incoming.method === "HEAD") this.closed = true;
+    else onGone(incoming, response, () => this.#close());
   }
 
   write(chunk: string): boolean {
@@ -33,17 +26,28 @@ export class ResponseSink implements Sink {
 
   ready(): Promise<void> {
     if (this.closed || !this.#response.writableNeedDrain) return Promise.resolve();
-    return new Promise((resolve) => this.#waiting.push(resolve));
+    return new Promise((resolve) => {
+      if (this.#waiting === undefined) this.#response.once("drain", () => this.#wake());
+      (this.#waiting ??= []).push(resolve);
+    });
   }
 
   onClose(run: () => void): void {
     if (this.closed) run();
-    else this.#leaving.push(run);
+    else (this.#leaving ??= []).push(run);
+  }
+
+  #close(): void {
+    this.closed = true;
+    this.#wake();
+    const leaving = this.#leaving ?? [];
+    this.#leaving = undefined;
+    for (const run of leaving) run();
   }
 
   #wake(): void {
-    const waiting = this.#waiting;
-    this.#waiting = [];
+    const waiting = this.#waiting ?? [];
+    this.#waiting = undefined;
     for (const resolve of waiting) resolve();
   }
 }
@@ -53,7 +57,10 @@ export class ResponseSink implements Sink {
  * at partial progress of a large write as well, and keeps all timeouts of one length in one list behind one timer.
  */
 export function closeWhenStalled(response: ServerResponse, timeout: number): void {
-  response.setTimeout(timeout, () => {
-    if (response.writableLength > 0) response.destroy();
-  });
+  response.setTimeout(timeout, breakOff as () => void);
+}
+
+/** One function for all: streams are many. */
+function breakOff(this: ServerResponse): void {
+  if (this.writableLength > 0) this.destroy();
 }
