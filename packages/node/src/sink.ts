@@ -57,7 +57,7 @@ export class ResponseSink implements Sink {
  * at partial progress of a large write as well, and keeps all timeouts of one length in one list behind one timer.
  */
 export function closeWhenStalled(response: ServerResponse, timeout: number): void {
-  response.setTimeout(timeout, breakOff as () => void);
+  response.setTimeout(timeout, breakOff);
 }
 
 /** One function for all: streams are many. */
