@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { answer, type HttpOptions } from "./http.ts";
+import { Responder, type HttpOptions } from "./http.ts";
 import { MountRequest, type MountedHandler } from "./mount.ts";
 
 /** What Express adds to a request, as far as it matters here. */
@@ -19,9 +19,10 @@ export type ExpressMiddleware = (request: ExpressRequest, response: ServerRespon
  * To stop, close the handler and then the server.
  */
 export function expressMount(handler: MountedHandler, options: HttpOptions = {}): ExpressMiddleware {
+  const responder = new Responder(handler.handle, options);
   return (incoming, response, next) => {
     const request = new MountRequest(incoming, response, incoming.originalUrl ?? incoming.url, incoming.body);
-    if (handler.answers(request.url)) void answer(handler.handle, request, incoming, response, options);
+    if (handler.answers(request.url)) void responder.answer(request, incoming, response);
     else next();
   };
 }

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { answer, type HttpOptions } from "./http.ts";
+import { Responder, type HttpOptions } from "./http.ts";
 import { MountRequest, type MountedHandler } from "./mount.ts";
 
 /** What of a Fastify instance is used here. */
@@ -28,6 +28,7 @@ export type FastifyPlugin = (instance: FastifyInstanceLike) => Promise<void>;
  * To stop, close the handler and then the application.
  */
 export function fastifyMount(handler: MountedHandler, options: HttpOptions = {}): FastifyPlugin {
+  const responder = new Responder(handler.handle, options);
   return async (instance) => {
     // Inside this plugin alone bodies are left unread: the handler reads them under its own limit.
     instance.removeAllContentTypeParsers();
@@ -40,7 +41,7 @@ export function fastifyMount(handler: MountedHandler, options: HttpOptions = {})
           return;
         }
         reply.hijack();
-        void answer(handler.handle, request, incoming, reply.raw, options);
+        void responder.answer(request, incoming, reply.raw);
       });
     }
   };

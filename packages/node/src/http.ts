@@ -20,9 +20,79 @@ export type NodeListener = (incoming: IncomingMessage, response: ServerResponse)
 
 /** A listener for `node:http` and `node:https` servers that answers everything through `handle`. Never throws. */
 export function nodeListener(handle: UniversalHandler, options: HttpOptions = {}): NodeListener {
+  const responder = new Responder(handle, options);
   return (incoming, response) => {
-    void answer(handle, new NodeRequest(incoming, response), incoming, response, options);
+    void responder.answer(new NodeRequest(incoming, response), incoming, response);
   };
+}
+
+/** An answer that waits for the others of its turn of the event loop. */
+interface Departure {
+  readonly request: UniversalRequest;
+  readonly incoming: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly status: number;
+  readonly headers: UniversalResponse["headers"];
+  readonly body: string | undefined;
+}
+
+/** Has requests answered, and writes the answers. */
+export class Responder {
+  readonly #handle: UniversalHandler;
+  readonly #logger: Logger;
+  readonly #stallTimeout: number;
+  readonly #isLast: () => boolean;
+  #leaving: Departure[] = [];
+
+  /** `isLast`: whether connections end with their next answer. */
+  constructor(handle: UniversalHandler, options: HttpOptions, isLast: () => boolean = () => false) {
+    this.#handle = handle;
+    this.#logger = options.logger ?? silentLogger;
+    this.#stallTimeout = options.stallTimeout ?? 30_000;
+    this.#isLast = isLast;
+  }
+
+  /** Resolves when a stream has ended, or when any other answer is ready to leave; never rejects. */
+  async answer(request: UniversalRequest, incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+    try {
+      const { status, headers, body } = await this.#handle(request);
+      if (typeof body === "function") await stream(incoming, response, status, headers, body, this.#stallTimeout);
+      else this.#leave({ request, incoming, response, status, headers, body });
+    } catch (cause) {
+      this.#fail(request, incoming, response, cause);
+    }
+  }
+
+  /**
+   * Answers of one turn of the event loop leave together, after its last request was read: the kernel wakes a peer for
+   * the first of them, and finds it awake for the others. That is a third of the CPU of a small answer.
+   */
+  #leave(departure: Departure): void {
+    this.#leaving.push(departure);
+    if (this.#leaving.length > 1) return;
+    setImmediate(() => {
+      const leaving = this.#leaving;
+      this.#leaving = [];
+      for (const each of leaving) this.#send(each);
+    });
+  }
+
+  #send({ request, incoming, response, status, headers, body }: Departure): void {
+    try {
+      const parting = this.#isLast() ? { ...headers, connection: "close" } : headers;
+      send(incoming, response, status, parting, body);
+      // What the kernel did not take at once hangs on a reader who may never read it.
+      if (response.writableLength > 0) closeWhenStalled(response, this.#stallTimeout);
+    } catch (cause) {
+      this.#fail(request, incoming, response, cause);
+    }
+  }
+
+  #fail({ method, url }: UniversalRequest, incoming: IncomingMessage, response: ServerResponse, cause: unknown): void {
+    this.#logger.error("A request could not be answered", { method, url, cause });
+    if (response.headersSent) response.destroy();
+    else send(incoming, response, 500, { "content-type": "application/json" }, internalError);
+  }
 }
 
 /** How long the rest of a refused request is still read and thrown away, in milliseconds. */
@@ -30,31 +100,6 @@ const lingerTime = 2_000;
 
 /** The longest unread request body that is worth reading to keep a connection. */
 const worthDraining = 64 * 1024;
-
-/** Has `request` answered by `handle`, and writes the answer. Resolves when it was handed to the socket; never rejects. */
-export async function answer(
-  handle: UniversalHandler,
-  request: UniversalRequest,
-  incoming: IncomingMessage,
-  response: ServerResponse,
-  options: HttpOptions,
-): Promise<void> {
-  const { logger = silentLogger, stallTimeout = 30_000 } = options;
-  try {
-    const { status, headers, body } = await handle(request);
-    if (typeof body === "function") {
-      await stream(incoming, response, status, headers, body, stallTimeout);
-    } else {
-      send(incoming, response, status, headers, body);
-      // What the kernel did not take at once hangs on a reader who may never read it.
-      if (response.writableLength > 0) closeWhenStalled(response, stallTimeout);
-    }
-  } catch (cause) {
-    logger.error("A request could not be answered", { method: request.method, url: request.url, cause });
-    if (response.headersSent) response.destroy();
-    else send(incoming, response, 500, { "content-type": "application/json" }, internalError);
-  }
-}
 
 /** Only a defect below the bindings leads here: they word their errors themselves. */
 const internalError = '{"error":{"code":500,"status":"INTERNAL","message":"Internal error"}}';

@@ -15,7 +15,7 @@ import type { Store } from "@parley/a2a/store";
 import { addressOf, bind, isLoopback, urlOf } from "./bind.ts";
 import { Connections } from "./connections.ts";
 import { defaultStore } from "./default-store.ts";
-import { answer, type HttpOptions } from "./http.ts";
+import { Responder, type HttpOptions } from "./http.ts";
 import { processLease } from "./process-lease.ts";
 import { NodeRequest } from "./request.ts";
 import { onStopSignal } from "./signals.ts";
@@ -142,17 +142,13 @@ function refuseOpenDoor(host: string, { authenticator, insecure = false, publicU
 }
 
 function listen(server: HttpServer, connections: Connections, handle: UniversalHandler, options: ServeOptions): void {
-  const respond: UniversalHandler = async (request) => {
-    const response = await handle(request);
-    if (!connections.draining || typeof response.body === "function") return response;
-    return { ...response, headers: { ...response.headers, connection: "close" } };
-  };
+  const responder = new Responder(handle, options, () => connections.draining);
   const listener =
     (asksFirst: boolean): RequestListener =>
     (incoming, response) => {
       connections.owe(incoming, response);
       const request = new NodeRequest(incoming, response, incoming.url, asksFirst);
-      void answer(respond, request, incoming, response, options);
+      void responder.answer(request, incoming, response);
     };
   server.on("request", listener(false));
   // Who asks first is told to send its body only when somebody wants to read it (RFC 9110 §10.1.1).
