@@ -1,12 +1,12 @@
 /** A promise with its handles outside; `Promise.withResolvers` for runtimes that lack it (Node 20). */
 export interface Deferred<T> {
   readonly promise: Promise<T>;
-  readonly resolve: (value: T) => void;
+  readonly resolve: (value: T | PromiseLike<T>) => void;
   readonly reject: (error: unknown) => void;
 }
 
 export function deferred<T>(): Deferred<T> {
-  let resolve!: (value: T) => void;
+  let resolve!: (value: T | PromiseLike<T>) => void;
   let reject!: (error: unknown) => void;
   const promise = new Promise<T>((yes, no) => {
     resolve = yes;

@@ -1,4 +1,4 @@
-import { A2AError, type AgentCard, type Part, type SendMessageRequest } from "../model/index.ts";
+import { A2AError, type Part, type SendMessageRequest } from "../model/index.ts";
 import type { CallContext, OperationName } from "../protocol/index.ts";
 import type { HostedAgent } from "./options.ts";
 
@@ -33,23 +33,45 @@ export function checkCapability({ card, extendedCard }: HostedAgent, operation: 
   }
 }
 
+/** A hosted agent, with what every call is held to worked out from its card, once. */
+export interface CheckedAgent extends HostedAgent {
+  /** URIs of the extensions that it declares, and of those that a caller must ask for (A2A 1.0 §4.6). */
+  readonly declared: readonly string[];
+  readonly required: readonly string[];
+  /** Media types that it reads, without parameters; `text/*` and `*` are understood. */
+  readonly inputModes: readonly string[];
+}
+
+export function checkedAgent(hosted: HostedAgent): CheckedAgent {
+  const { capabilities, defaultInputModes, skills } = hosted.card;
+  const extensions = (capabilities.extensions ?? []).filter(({ uri }) => uri !== undefined);
+  const modes = [...defaultInputModes, ...skills.flatMap((skill) => skill.inputModes ?? [])];
+  return {
+    ...hosted,
+    declared: extensions.map(({ uri = "" }) => uri),
+    required: extensions.filter(({ required }) => required === true).map(({ uri = "" }) => uri),
+    inputModes: [...new Set(modes.map(bare))],
+  };
+}
+
+const none: readonly string[] = [];
+
 /** Extensions that the caller asked for and the card declares (§4.6); refuses a caller who lacks a required one. */
-export function activate(card: AgentCard, { extensions }: Pick<CallContext, "extensions">): readonly string[] {
-  const declared = card.capabilities.extensions ?? [];
-  const missing = declared.filter(
-    ({ uri, required }) => required === true && uri !== undefined && !extensions.includes(uri),
-  );
-  if (missing.length > 0) {
-    const uris = missing.map(({ uri }) => uri).join(", ");
+export function activate(
+  { declared, required }: CheckedAgent,
+  { extensions }: Pick<CallContext, "extensions">,
+): readonly string[] {
+  if (required.some((uri) => !extensions.includes(uri))) {
+    const uris = required.filter((uri) => !extensions.includes(uri)).join(", ");
     throw new A2AError("ExtensionSupportRequired", `Required extensions were not requested: ${uris}`, {
       metadata: { extensions: uris },
     });
   }
-  return extensions.length === 0 ? [] : declared.flatMap(({ uri = "" }) => (extensions.includes(uri) ? [uri] : []));
+  return extensions.length === 0 ? none : declared.filter((uri) => extensions.includes(uri));
 }
 
 /** Refuses what an agent cannot read, and a webhook where there are none. */
-export function checkSend({ card }: HostedAgent, request: SendMessageRequest): void {
+export function checkSend({ card, inputModes }: CheckedAgent, request: SendMessageRequest): void {
   if (request.configuration?.taskPushNotificationConfig !== undefined && card.capabilities.pushNotifications !== true) {
     throw new A2AError("PushNotificationNotSupported");
   }
@@ -57,17 +79,12 @@ export function checkSend({ card }: HostedAgent, request: SendMessageRequest): v
     const fields = [{ field: "message.role", description: "must be ROLE_USER: a client speaks for its user" }];
     throw new A2AError("InvalidParams", undefined, { fields });
   }
-  const accepted = [...card.defaultInputModes, ...card.skills.flatMap((skill) => skill.inputModes ?? [])];
   request.message.parts.forEach((part, index) => {
     const mediaType = mediaTypeOf(part);
-    if (mediaType === undefined || accepted.some((mode) => covers(mode, mediaType))) return;
+    if (mediaType === undefined || inputModes.some((mode) => covers(mode, mediaType))) return;
+    const field = `message.parts[${index}].mediaType`;
     throw new A2AError("ContentTypeNotSupported", `This agent does not read ${mediaType}`, {
-      fields: [
-        {
-          field: `message.parts[${index}].mediaType`,
-          description: `must be one of ${[...new Set(accepted)].join(", ")}`,
-        },
-      ],
+      fields: [{ field, description: `must be one of ${inputModes.join(", ")}` }],
       metadata: { mediaType },
     });
   });
@@ -83,9 +100,7 @@ function bare(mediaType: string): string {
   return (mediaType.split(";", 1)[0] ?? "").trim().toLowerCase();
 }
 
-/** Whether a mode of a card covers a media type; `text/*` and `*` are understood. */
 function covers(mode: string, mediaType: string): boolean {
-  const pattern = bare(mode);
-  if (pattern === "*" || pattern === "*/*" || pattern === mediaType) return true;
-  return pattern.endsWith("/*") && mediaType.startsWith(pattern.slice(0, -1));
+  if (mode === mediaType || mode === "*" || mode === "*/*") return true;
+  return mode.endsWith("/*") && mediaType.startsWith(mode.slice(0, -1));
 }

@@ -12,9 +12,38 @@ const rememberedContexts = 1_000;
 const rememberedMessages = 100;
 
 /** A context as one turn sees it, and what the turn has changed. */
-export interface ContextView extends TurnContext {
+export class ContextView implements TurnContext {
+  readonly id: string;
+  readonly #messages: () => Promise<readonly Message[]>;
+  #state: JsonValue | undefined;
+  #change: string | null | undefined;
+
+  constructor(id: string, messages: () => Promise<readonly Message[]>, stored: string | undefined) {
+    this.id = id;
+    this.#messages = messages;
+    this.#state = stored === undefined ? undefined : (JSON.parse(stored) as JsonValue);
+  }
+
+  messages(): Promise<readonly Message[]> {
+    return this.#messages();
+  }
+
+  state<T extends JsonValue>(): T | undefined {
+    return this.#state as T | undefined;
+  }
+
+  setState(value: JsonValue | undefined): void {
+    // Through text and back: the agent may go on changing its object.
+    this.#change = value === undefined ? null : JSON.stringify(value);
+    this.#state = this.#change === null ? undefined : (JSON.parse(this.#change) as JsonValue);
+  }
+
   /** The changed state as JSON text, once; `undefined` when nothing changed since it was last asked for. */
-  takeChange(): string | null | undefined;
+  takeChange(): string | null | undefined {
+    const taken = this.#change;
+    this.#change = undefined;
+    return taken;
+  }
 }
 
 /** What belongs to conversations and to none of their tasks (D11). */
@@ -28,50 +57,46 @@ export class Conversations {
     this.#committer = committer;
   }
 
-  /** The context of a turn. `fresh`: it begins with this message, so there is nothing to read. */
-  async open(key: ContextKey, current: Message, fresh: boolean): Promise<ContextView> {
-    const stored = fresh ? undefined : (await this.#settings.store.conversation(key, 0)).state;
-    let state = stored === undefined ? undefined : (JSON.parse(stored) as JsonValue);
-    let change: string | null | undefined;
-    return {
-      id: key.contextId,
-      messages: () => this.#messages(key, current),
-      state: <T extends JsonValue>() => state as T | undefined,
-      setState(value) {
-        // Through text and back: the agent may go on changing its object.
-        change = value === undefined ? null : JSON.stringify(value);
-        state = change === null ? undefined : (JSON.parse(change) as JsonValue);
-      },
-      takeChange() {
-        const taken = change;
-        change = undefined;
-        return taken;
-      },
-    };
+  /** The context of a turn. */
+  async open(key: ContextKey, current: Message): Promise<ContextView> {
+    const { state } = await this.#settings.store.conversation(key, 0);
+    return new ContextView(key.contextId, () => this.#messages(key, current), state);
   }
 
-  /** Keeps a message and its direct answer, a state that the turn left, and the idempotency key of a durable answer. */
-  async keepReply(
+  /** The context that begins with this message: there is nothing to read. */
+  begin(key: ContextKey, current: Message): ContextView {
+    return new ContextView(key.contextId, () => this.#messages(key, current), undefined);
+  }
+
+  /**
+   * Keeps a message and its direct answer, a state that the turn left, and the idempotency key of a durable answer.
+   * `undefined` where memory is the place for all of it.
+   */
+  keepReply(
     key: ContextKey,
     asked: Message,
     answer: Message,
     change: string | null | undefined,
     once: OnceEffect | undefined,
-  ): Promise<void> {
+  ): Promise<unknown> | undefined {
     const time = this.#settings.clock.now();
+    if (this.#settings.conversations === "memory") {
+      const name = nameOf(key);
+      const known = this.#remembered.get(name);
+      const added = [
+        { time, message: asked },
+        { time, message: answer },
+      ];
+      this.#remembered.set(name, known === undefined ? added : [...known, ...added].slice(-rememberedMessages));
+      if (change === undefined) return undefined;
+      return this.#committer.append({ context: key, effects: [{ effect: "contextState", value: change }] });
+    }
     const effects: ContextEffect[] = [];
     if (change !== undefined) effects.push({ effect: "contextState", value: change });
-    if (this.#settings.conversations === "store") {
-      for (const message of [asked, answer])
-        effects.push({ effect: "contextMessage", json: JSON.stringify(message), time });
-      if (once !== undefined) effects.push({ ...once, answer: JSON.stringify(answer) });
-    } else {
-      const name = nameOf(key);
-      const known = this.#remembered.get(name) ?? [];
-      const added = [asked, answer].map((message) => ({ time, message }));
-      this.#remembered.set(name, [...known, ...added].slice(-rememberedMessages));
-    }
-    if (effects.length > 0) await this.#committer.append({ context: key, effects });
+    for (const message of [asked, answer])
+      effects.push({ effect: "contextMessage", json: JSON.stringify(message), time });
+    if (once !== undefined) effects.push({ ...once, answer: JSON.stringify(answer) });
+    return this.#committer.append({ context: key, effects });
   }
 
   async #messages(key: ContextKey, current: Message): Promise<readonly Message[]> {
@@ -86,5 +111,6 @@ export class Conversations {
 }
 
 function nameOf({ agent, owner, contextId }: ContextKey): string {
-  return JSON.stringify([agent, owner, contextId]);
+  // No id holds NUL.
+  return `${agent}\0${owner}\0${contextId}`;
 }

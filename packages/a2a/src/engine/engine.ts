@@ -1,5 +1,6 @@
 import { A2AError } from "../model/index.ts";
 import type { AgentService } from "../protocol/index.ts";
+import { checkedAgent } from "./checks.ts";
 import { Committer } from "./committer.ts";
 import { Conversations } from "./conversations.ts";
 import { startKeeper } from "./keeper.ts";
@@ -22,7 +23,7 @@ export interface Engine {
 
 export function createEngine(options: EngineOptions): Engine {
   const settings = settingsOf(options);
-  const agents = new Map(options.agents.map((hosted) => [hosted.id, hosted]));
+  const agents = new Map(options.agents.map((hosted) => [hosted.id, checkedAgent(hosted)]));
   const committer = new Committer(settings.store);
   const board = new Board(settings.limits);
   const conversations = new Conversations(settings, committer);

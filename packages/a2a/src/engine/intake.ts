@@ -58,14 +58,21 @@ export class Intake {
   #time = 0;
   #said = false;
 
-  /** `fresh`: the task is not made yet. */
-  constructor(settings: EngineSettings, key: TaskKey, contextId: string, fresh: boolean, first: TurnAtHand) {
+  /** `fresh`: the task is not made yet; `arrived`: when its first message came. */
+  constructor(
+    settings: EngineSettings,
+    key: TaskKey,
+    contextId: string,
+    fresh: boolean,
+    arrived: number,
+    first: TurnAtHand,
+  ) {
     this.#settings = settings;
     this.#key = key;
     this.#contextId = contextId;
     this.#fresh = fresh;
     this.#at = first;
-    this.#arrived = this.#now();
+    this.#arrived = this.#time = arrived;
     this.begin(first);
   }
 

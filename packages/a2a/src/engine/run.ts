@@ -44,6 +44,14 @@ export interface RunInit {
   readonly checkpoint?: string;
   /** Remembered with the task, or with a direct reply where those are durable. */
   readonly once?: OnceEffect;
+  /** Who sent the message, and waits to hear what came of it. */
+  readonly asker?: Asker;
+}
+
+/** Hears once, of the first that can be told of a message, or that nothing will come of it. */
+export interface Asker {
+  told(first: First): void;
+  failed(error: unknown): void;
 }
 
 /** What came of a message first: a direct answer, a task that stands, or the discovery that it was here before. */
@@ -68,10 +76,6 @@ export const safeSentences = {
 export class Run implements TurnHost {
   readonly key: TaskKey;
   readonly hosted: HostedAgent;
-  /** Settles with the first that can be told of the message. */
-  readonly first: Promise<First>;
-  /** Settles when nothing more will be written; never rejects. */
-  readonly done: Promise<void>;
   /** For the time limits. */
   startedAt: number;
   lastSignAt: number;
@@ -81,9 +85,12 @@ export class Run implements TurnHost {
   /** There from when the task is: a direct answer needs neither. */
   #channel: Channel | undefined;
   #writer: LogWriter | undefined;
-  readonly #intake: Intake;
+  #takesIn: Intake | undefined;
   readonly #once: OnceEffect | undefined;
+  #asker: Asker | undefined;
   #at: TurnAtHand;
+  /** Whether this run makes the task. */
+  readonly #isNew: boolean;
   #task: Task | undefined;
   #freshContext: boolean;
   #context: ContextView | undefined;
@@ -91,8 +98,7 @@ export class Run implements TurnHost {
   #leaving = false;
   #storeError: A2AError | undefined;
   #controller: AbortController | undefined;
-  readonly #first: Deferred<First> = deferred();
-  readonly #done: Deferred<void> = deferred();
+  #done: Deferred<void> | undefined;
 
   constructor(rooms: RunRooms, init: RunInit) {
     const { settings } = rooms;
@@ -110,13 +116,25 @@ export class Run implements TurnHost {
     this.#task = init.task;
     this.#once = init.once;
     this.#freshContext = init.freshContext;
-    this.#intake = new Intake(settings, key, contextId, start === undefined, this.#at);
+    this.#asker = init.asker;
     this.startedAt = this.lastSignAt = settings.clock.now();
-    this.first = this.#first.promise;
-    this.done = this.#done.promise;
-    // Whoever waits hears of it; a run that nobody waits for must not count as an unhandled rejection.
-    this.first.catch(() => {});
+    this.#isNew = start === undefined;
     if (start !== undefined) this.#openLog(start);
+  }
+
+  /** There from when something is taken in: a direct answer is not. */
+  get #intake(): Intake {
+    const { settings } = this.#rooms;
+    return (this.#takesIn ??= new Intake(settings, this.key, this.#contextId, this.#isNew, this.startedAt, this.#at));
+  }
+
+  /** Settles when nothing more will be written; never rejects. */
+  get done(): Promise<void> {
+    if (this.#done === undefined) {
+      this.#done = deferred();
+      if (this.#closed) this.#done.resolve();
+    }
+    return this.#done.promise;
   }
 
   /** Begins to write the log of the task, from where it stands, or from its first record on. */
@@ -133,11 +151,17 @@ export class Run implements TurnHost {
       ...(start !== undefined && { start }),
       lease: () => this.#acquire(),
       limits: settings.limits,
-      onBorn: (log) => this.#first.resolve({ kind: "task", log }),
-      onDuplicate: (once) => this.#first.resolve({ kind: "duplicate", once }),
+      onBorn: (log) => this.#tell({ kind: "task", log }),
+      onDuplicate: (once) => this.#tell({ kind: "duplicate", once }),
       onOver: (loss, error) => this.#close(loss, error),
     });
     return this.#writer;
+  }
+
+  #tell(first: First): void {
+    const asker = this.#asker;
+    this.#asker = undefined;
+    asker?.told(first);
   }
 
   /** Fence under which the run writes; `undefined` while there is no task. */
@@ -196,7 +220,7 @@ export class Run implements TurnHost {
   async execute(): Promise<void> {
     try {
       do await this.#runTurn();
-      while (await this.#goesOn());
+      while (!this.#stopped && (await this.#goesOn()));
     } catch (error) {
       this.#failTask(safeSentences.failed, error);
     }
@@ -205,7 +229,10 @@ export class Run implements TurnHost {
   async #runTurn(): Promise<void> {
     const { conversations, settings } = this.#rooms;
     const { taskId } = this.key;
-    this.#context = await conversations.open(this.#contextKey(), this.#at.message, this.#freshContext);
+    const { message } = this.#at;
+    this.#context = this.#freshContext
+      ? conversations.begin(this.#contextKey(), message)
+      : await conversations.open(this.#contextKey(), message);
     this.#freshContext = false;
     const given = new EngineTurn(
       {
@@ -221,7 +248,7 @@ export class Run implements TurnHost {
     );
     try {
       await this.#drive(this.hosted.agent.execute(given));
-      if (!this.#intake.said && !this.#stopped) {
+      if (!this.#stopped && !this.#intake.said) {
         this.#failTask(safeSentences.silent, agentMistake("The agent ended its turn without an event"));
       }
     } catch (error) {
@@ -246,7 +273,8 @@ export class Run implements TurnHost {
       for (;;) {
         const step = await output.next();
         if (this.#stopped) break;
-        if (step.value !== undefined) await this.#accept(step.value);
+        const accepting = step.value === undefined ? undefined : this.#accept(step.value);
+        if (accepting !== undefined) await accepting;
         if (step.done === true) return;
         if (this.#writer?.full === true) await this.#writer.room();
         if (this.#stopped) break;
@@ -262,11 +290,16 @@ export class Run implements TurnHost {
   }
 
   /** Takes what the agent yielded. All of an array is stored together. */
-  async #accept(yielded: AgentYield): Promise<void> {
+  #accept(yielded: AgentYield): Promise<unknown> | undefined {
     this.lastSignAt = this.#rooms.settings.clock.now();
     const events: readonly AgentEvent[] = isArray(yielded) ? yielded : [yielded];
     const [first] = events;
-    if (this.#writer === undefined && events.length === 1 && first?.kind === "reply") return this.#replyDirectly(first);
+    const isDirect = this.#writer === undefined && events.length === 1 && first?.kind === "reply";
+    return isDirect ? this.#replyDirectly(first) : this.#take(events);
+  }
+
+  async #take(events: readonly AgentEvent[]): Promise<void> {
+    const [first] = events;
     const taken = await this.#intake.take(events, this.#writer?.state);
     if (this.#stopped) return;
     const writer =
@@ -276,13 +309,18 @@ export class Run implements TurnHost {
     if (taken.records.length > 0 || effects.length > 0) writer.write(taken.records, effects);
   }
 
-  async #replyDirectly(event: Extract<AgentEvent, { kind: "reply" }>): Promise<void> {
+  #replyDirectly(event: Extract<AgentEvent, { kind: "reply" }>): Promise<unknown> | undefined {
     const { conversations, settings } = this.#rooms;
     const message = agentMessage(event.message, { messageId: settings.ids.next(), contextId: this.#contextId });
     const change = this.#context?.takeChange();
-    await conversations.keepReply(this.#contextKey(), this.#at.message, message, change, this.#once);
-    this.#first.resolve({ kind: "message", message });
-    this.#close(undefined, undefined);
+    const kept = conversations.keepReply(this.#contextKey(), this.#at.message, message, change, this.#once);
+    const answer = (): void => {
+      this.#tell({ kind: "message", message });
+      this.#close(undefined, undefined);
+    };
+    if (kept !== undefined) return kept.then(answer);
+    answer();
+    return undefined;
   }
 
   #create(state: "TASK_STATE_SUBMITTED" | "TASK_STATE_WORKING"): LogWriter {
@@ -373,7 +411,8 @@ export class Run implements TurnHost {
       this.#channel?.fail(this.#storeError);
     }
     if (loss !== undefined) {
-      this.#first.reject(this.#storeError ?? new A2AError("Unavailable"));
+      this.#asker?.failed(this.#storeError ?? new A2AError("Unavailable"));
+      this.#asker = undefined;
       this.#abort(`The run was ended: ${loss}`);
     }
     if (this.#channel !== undefined) {
@@ -382,7 +421,7 @@ export class Run implements TurnHost {
       board.release(this.#channel);
     }
     onOver(this);
-    this.#done.resolve();
+    this.#done?.resolve();
   }
 
   #abort(reason: string): void {

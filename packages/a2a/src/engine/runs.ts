@@ -6,7 +6,7 @@ import type { Conversations } from "./conversations.ts";
 import type { Board } from "./live.ts";
 import type { EngineSettings, HostedAgent } from "./options.ts";
 import { statusRecord, type StoredCall } from "./records.ts";
-import { Run, safeSentences, type RunInit } from "./run.ts";
+import { Run, safeSentences, type RunInit, type RunRooms } from "./run.ts";
 
 export interface RunsRooms {
   readonly settings: EngineSettings;
@@ -21,7 +21,7 @@ export class Runs {
   readonly settings: EngineSettings;
   readonly committer: Committer;
   readonly board: Board;
-  readonly #rooms: RunsRooms;
+  readonly #rooms: RunsRooms & RunRooms;
   readonly #running = new Map<string, Run>();
   #stopping = false;
 
@@ -29,16 +29,15 @@ export class Runs {
     this.settings = rooms.settings;
     this.committer = rooms.committer;
     this.board = rooms.board;
-    this.#rooms = rooms;
+    const onOver = (over: Run): void => {
+      if (this.#running.get(over.key.taskId) === over) this.#running.delete(over.key.taskId);
+    };
+    this.#rooms = { ...rooms, onOver };
   }
 
   start(init: RunInit): Run {
     if (this.#stopping) throw new A2AError("Unavailable", "The server is stopping", { retryAfter: 1 });
-    const { settings, committer, board, conversations } = this.#rooms;
-    const onOver = (over: Run): void => {
-      if (this.#running.get(over.key.taskId) === over) this.#running.delete(over.key.taskId);
-    };
-    const run = new Run({ settings, committer, board, conversations, onOver }, init);
+    const run = new Run(this.#rooms, init);
     this.#running.set(init.key.taskId, run);
     return run;
   }

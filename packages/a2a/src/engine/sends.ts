@@ -1,3 +1,4 @@
+import { deferred } from "../base/index.ts";
 import {
   A2AError,
   contentHash,
@@ -11,9 +12,9 @@ import {
 import type { CallContext } from "../protocol/index.ts";
 import type { OnceEffect, OnceRecord, Owner, TaskHead, TaskKey } from "../store/index.ts";
 import { BoundedMap } from "./bounded-map.ts";
-import { activate, checkSend } from "./checks.ts";
-import type { HostedAgent } from "./options.ts";
+import { activate, checkSend, type CheckedAgent } from "./checks.ts";
 import { messageRecord, statusRecord, type Origin, type StoredCall } from "./records.ts";
+import type { Asker } from "./run.ts";
 import type { Runs } from "./runs.ts";
 
 /** What became of a message: it was answered, or it stands in the log of a task. */
@@ -61,35 +62,36 @@ export class Sends {
     this.#replies = new BoundedMap(runs.settings.dedupe.replies);
   }
 
-  /** Rejects when the message is refused. The answer resolves when the message is safe: answered, or stored. */
-  async accept(
-    hosted: HostedAgent,
+  /** Throws or rejects when the message is refused. The answer resolves when the message is safe: answered, or stored. */
+  accept(
+    hosted: CheckedAgent,
     owner: Owner,
     request: SendMessageRequest,
     context: CallContext,
-  ): Promise<Admission> {
+  ): Admission | Promise<Admission> {
     checkSend(hosted, request);
-    const { dedupe } = this.#runs.settings;
-    const call = storedCall(request, context, activate(hosted.card, context));
-    const { message } = request;
-    if (!dedupe.on) return this.#take(hosted, owner, request, call, undefined);
+    const { dedupe, clock } = this.#runs.settings;
+    const call = storedCall(request, context, activate(hosted, context));
+    if (!dedupe.on) return this.#take(hosted, owner, request, call, undefined, () => {});
 
+    const { message } = request;
     const hash = contentHash(message);
-    const key = JSON.stringify([message.taskId ?? null, message.messageId]);
-    const name = JSON.stringify([owner.agent, owner.owner, key]);
+    const key = onceKey(message);
+    // No id holds NUL.
+    const name = `${owner.agent}\0${owner.owner}\0${key}`;
     const before = this.#inFlight.get(name);
     if (before !== undefined && this.#sameContent(before.hash, hash)) return before.admission;
+    const reply = this.#replies.get(name);
+    if (reply !== undefined && reply.until > clock.now() && this.#sameContent(reply.hash, hash)) {
+      return answered({ kind: "message", message: reply.message });
+    }
     const admission = this.#acceptOnce(hosted, owner, request, call, { key, hash, name });
     this.#inFlight.set(name, { hash, admission });
-    const forget = (): void => {
-      if (this.#inFlight.get(name)?.admission === admission) this.#inFlight.delete(name);
-    };
-    void admission.then(({ answer }) => answer).then(forget, forget);
     return admission;
   }
 
   async #acceptOnce(
-    hosted: HostedAgent,
+    hosted: CheckedAgent,
     owner: Owner,
     request: SendMessageRequest,
     call: StoredCall,
@@ -97,30 +99,28 @@ export class Sends {
   ): Promise<Admission> {
     const { store, clock, dedupe } = this.#runs.settings;
     const now = clock.now();
-    const reply = this.#replies.get(name);
-    if (reply !== undefined && reply.until > now && this.#sameContent(reply.hash, hash)) {
-      return answered({ kind: "message", message: reply.message });
-    }
-    const once = await store.once(owner, key, now);
-    if (once !== undefined && this.#sameContent(once.hash, hash)) return answered(await this.#join(owner, once));
-    const until = dedupe.window === undefined ? {} : { until: now + dedupe.window };
-    // A key that stands and is to be taken as new stays with its first message.
-    const effect: OnceEffect | undefined =
-      once === undefined ? { effect: "once", key, hash, now, ...until } : undefined;
-    const { answer } = await this.#take(hosted, owner, request, call, effect);
-    const remembered = answer.then((accepted) => {
-      if (accepted.kind === "message") {
-        this.#replies.set(name, {
-          hash,
-          until: now + (dedupe.window ?? defaultReplyWindow),
-          message: accepted.message,
-        });
+    const over = (accepted?: Accepted): void => {
+      // With `onConflict: "accept"` it may be another message's by now.
+      if (this.#inFlight.get(name)?.hash === hash) this.#inFlight.delete(name);
+      if (accepted?.kind !== "message") return;
+      this.#replies.set(name, { hash, until: now + (dedupe.window ?? defaultReplyWindow), message: accepted.message });
+    };
+    try {
+      const once = await store.once(owner, key, now);
+      if (once !== undefined && this.#sameContent(once.hash, hash)) {
+        const accepted = await this.#join(owner, once);
+        over();
+        return answered(accepted);
       }
-      return accepted;
-    });
-    // Whoever asked may be gone; then nobody hears that it failed.
-    remembered.catch(() => {});
-    return { answer: remembered };
+      const until = dedupe.window === undefined ? {} : { until: now + dedupe.window };
+      // A key that stands and is to be taken as new stays with its first message.
+      const effect: OnceEffect | undefined =
+        once === undefined ? { effect: "once", key, hash, now, ...until } : undefined;
+      return await this.#take(hosted, owner, request, call, effect, over);
+    } catch (error) {
+      over();
+      throw error;
+    }
   }
 
   /** Whether two messages under one id are the same; other content is refused, or new (`onConflict`). */
@@ -137,60 +137,76 @@ export class Sends {
     const taskId = once.taskId ?? "";
     const head = await this.#runs.settings.store.head(owner, taskId);
     if (head === undefined) throw notFound(taskId);
-    const [sentTo] = JSON.parse(once.key) as [string | null, string];
-    const input = sentTo === null ? 1 : once.seq;
+    const input = beganTask(once) ? 1 : once.seq;
     return { kind: "task", task: head.task, contextId: head.contextId, input, log: undefined, made: false };
   }
 
-  async #take(
-    hosted: HostedAgent,
+  /** `over` is called when it is known what became of the message, before anyone else hears of it. */
+  #take(
+    hosted: CheckedAgent,
     owner: Owner,
     request: SendMessageRequest,
     call: StoredCall,
     once: OnceEffect | undefined,
-  ): Promise<Admission> {
+    over: (accepted?: Accepted) => void,
+  ): Admission | Promise<Admission> {
     const { message } = request;
-    if (message.taskId === undefined) return this.#begin(hosted, owner, request, call, once);
-    return answered(await this.#follow(hosted, { ...owner, taskId: message.taskId }, message, call, once));
+    if (message.taskId === undefined) return this.#begin(hosted, owner, request, call, once, over);
+    return this.#follow(hosted, { ...owner, taskId: message.taskId }, message, call, once).then((accepted) => {
+      over(accepted);
+      return answered(accepted);
+    });
   }
 
   /** A message that belongs to no task yet: the agent answers it, or makes one. */
   #begin(
-    hosted: HostedAgent,
+    hosted: CheckedAgent,
     owner: Owner,
     { message, configuration }: SendMessageRequest,
     call: StoredCall,
     once: OnceEffect | undefined,
+    over: (accepted?: Accepted) => void,
   ): Admission {
     const { ids, clock, directReplyWithin } = this.#runs.settings;
     const contextId = message.contextId ?? ids.next();
-    const task = { ...owner, taskId: ids.next() };
+    const task = { agent: owner.agent, owner: owner.owner, taskId: ids.next() };
+    const answer = deferred<Accepted>();
+    // Whoever asked may be gone; then nobody hears that it failed.
+    answer.promise.catch(() => {});
+    let takeBack: (() => void) | undefined;
+    const asker: Asker = {
+      told: (first) => {
+        takeBack?.();
+        over(first.kind === "message" ? first : undefined);
+        if (first.kind === "message") answer.resolve(first);
+        else if (first.kind === "duplicate") answer.resolve(this.#join(owner, first.once));
+        else answer.resolve({ kind: "task", task, contextId, input: 1, log: first.log, made: true });
+      },
+      failed: (error) => {
+        takeBack?.();
+        over();
+        answer.reject(error);
+      },
+    };
     const run = this.#runs.start({
       hosted,
       key: task,
       contextId,
       freshContext: message.contextId === undefined,
-      message: { ...message, contextId },
+      message: message.contextId === undefined ? { ...message, contextId } : message,
       call,
+      asker,
       ...(once !== undefined && { once }),
     });
-    let takeBack = (): void => {};
     if (hosted.agent.mayReplyDirectly === false) run.makeTask();
     else if (configuration?.returnImmediately === true) takeBack = clock.after(directReplyWithin, () => run.makeTask());
     void run.execute();
-    const answer = run.first.then((first): Accepted | Promise<Accepted> => {
-      takeBack();
-      if (first.kind === "message") return first;
-      if (first.kind === "duplicate") return this.#join(owner, first.once);
-      return { kind: "task", task, contextId, input: 1, log: first.log, made: true };
-    });
-    answer.catch(() => takeBack());
-    return { answer };
+    return { answer: answer.promise };
   }
 
   /** A message for a task that is there (§3.4.3). Tries again when the task moves between the look and the append. */
   async #follow(
-    hosted: HostedAgent,
+    hosted: CheckedAgent,
     task: TaskKey,
     message: Message,
     call: StoredCall,
@@ -235,7 +251,7 @@ export class Sends {
 
   /** The task waits for its user: the message leaves that state (D11), and its turn begins. */
   async #wake(
-    hosted: HostedAgent,
+    hosted: CheckedAgent,
     head: TaskHead,
     message: Message,
     call: StoredCall,
@@ -284,6 +300,15 @@ export class Sends {
     if (reason === "missing") throw notFound(head.task.taskId);
     return reason === "duplicate" && once !== undefined ? this.#join(head.task, once) : undefined;
   }
+}
+
+/** Names a message among those of its owner: by its id, and the task that it is for. */
+function onceKey({ taskId = "", messageId }: Message): string {
+  return `${taskId.length}:${taskId}${messageId}`;
+}
+
+function beganTask({ key }: OnceRecord): boolean {
+  return key.startsWith("0:");
 }
 
 function answered(accepted: Accepted): Admission {

@@ -19,8 +19,7 @@ import type {
   UnaryOperations,
 } from "../protocol/index.ts";
 import type { Owner, Snapshot, TaskHead, TaskKey } from "../store/index.ts";
-import { activate, checkCapability } from "./checks.ts";
-import type { HostedAgent } from "./options.ts";
+import { activate, checkCapability, type CheckedAgent } from "./checks.ts";
 import { decodePageToken, encodePageToken } from "./page-token.ts";
 import { EventStream, messageItem, snapshotItem, waitForAnswer, type StreamFrom } from "./reader.ts";
 import { statusRecord } from "./records.ts";
@@ -35,7 +34,7 @@ type Handlers = {
 };
 
 /** The operations of one agent (A2A 1.0 §3.1) over the rooms of the engine. */
-export function createService(hosted: HostedAgent, runs: Runs, sends: Sends, isClosed: () => boolean): AgentService {
+export function createService(hosted: CheckedAgent, runs: Runs, sends: Sends, isClosed: () => boolean): AgentService {
   const { settings, board } = runs;
   const { store } = settings;
 
@@ -87,7 +86,7 @@ export function createService(hosted: HostedAgent, runs: Runs, sends: Sends, isC
         contextId: head.contextId,
         turn: head.run?.turn ?? 1,
         attempt: head.run?.attempt ?? 1,
-        extensions: activate(hosted.card, context),
+        extensions: activate(hosted, context),
         trace: context.trace,
       };
       const time = Math.max(settings.clock.now(), head.statusTime);
@@ -187,32 +186,32 @@ export function createService(hosted: HostedAgent, runs: Runs, sends: Sends, isC
     if (isClosed()) throw new A2AError("Unavailable", "The server is stopping", { retryAfter: 1 });
   }
 
-  function extensionsOf(context: CallContext): { extensions?: readonly string[] } {
-    const extensions = activate(hosted.card, context);
-    return extensions.length === 0 ? {} : { extensions };
-  }
-
   return {
-    async call<Name extends UnaryName>(
+    // Not an async function of its own: every message comes through here.
+    call<Name extends UnaryName>(
       operation: Name,
       request: UnaryOperations[Name]["request"],
       context: CallContext,
     ): Promise<Reply<UnaryOperations[Name]["response"]>> {
-      open();
-      checkCapability(hosted, operation);
-      const extensions = extensionsOf(context);
-      const reply = await handlers[operation](request, context);
-      return extensions.extensions === undefined ? reply : { ...reply, ...extensions };
+      try {
+        open();
+        checkCapability(hosted, operation);
+        const extensions = activate(hosted, context);
+        const reply = handlers[operation](request, context);
+        return extensions.length === 0 ? reply : reply.then((each) => ({ ...each, extensions }));
+      } catch (error) {
+        return Promise.reject(error as Error);
+      }
     },
     async stream(operation: StreamName, request, context): Promise<StreamReply> {
       open();
       checkCapability(hosted, operation);
-      const extensions = extensionsOf(context);
+      const extensions = activate(hosted, context);
       const batches =
         operation === "SubscribeToTask"
           ? await subscribe(request as SubscribeToTaskRequest, context)
           : await streamSend(request as SendMessageRequest, context);
-      return { batches, ...extensions };
+      return extensions.length === 0 ? { batches } : { batches, extensions };
     },
   };
 }
