@@ -219,42 +219,28 @@ export class Run implements TurnHost {
   /** Runs until the task is over, waits for its user, or is lost. Never rejects. */
   async execute(): Promise<void> {
     try {
-      do await this.#runTurn();
-      while (!this.#stopped && (await this.#goesOn()));
+      do {
+        const key = this.#contextKey();
+        const { conversations } = this.#rooms;
+        const { message } = this.#at;
+        this.#context = this.#freshContext ? conversations.begin(key, message) : await conversations.open(key, message);
+        this.#freshContext = false;
+        await this.#drive(this.hosted.agent.execute(this.#turn(this.#context)));
+      } while (!this.#stopped && (await this.#goesOn()));
     } catch (error) {
-      this.#failTask(safeSentences.failed, error);
+      if (!this.#stopped) this.#failTask(isMistake(error) ? safeSentences.invalid : safeSentences.failed, error);
+      else {
+        const { taskId } = this.key;
+        this.#rooms.settings.logger.debug("An agent threw after its task was over", { taskId, cause: error });
+      }
     }
   }
 
-  async #runTurn(): Promise<void> {
-    const { conversations, settings } = this.#rooms;
+  #turn(context: ContextView): EngineTurn {
+    const { logger, clock } = this.#rooms.settings;
     const { taskId } = this.key;
-    const { message } = this.#at;
-    this.#context = this.#freshContext
-      ? conversations.begin(this.#contextKey(), message)
-      : await conversations.open(this.#contextKey(), message);
-    this.#freshContext = false;
-    const given = new EngineTurn(
-      {
-        at: this.#at,
-        taskId,
-        contextId: this.#contextId,
-        task: this.#task,
-        context: this.#context,
-        logger: settings.logger,
-        clock: settings.clock,
-      },
-      this,
-    );
-    try {
-      await this.#drive(this.hosted.agent.execute(given));
-      if (!this.#stopped && !this.#intake.said) {
-        this.#failTask(safeSentences.silent, agentMistake("The agent ended its turn without an event"));
-      }
-    } catch (error) {
-      if (this.#stopped) settings.logger.debug("An agent threw after its task was over", { taskId, cause: error });
-      else this.#failTask(isMistake(error) ? safeSentences.invalid : safeSentences.failed, error);
-    }
+    const init = { at: this.#at, taskId, contextId: this.#contextId, task: this.#task, context, logger, clock };
+    return new EngineTurn(init, this);
   }
 
   /** Whether nothing that the agent says counts any more. */
@@ -263,10 +249,12 @@ export class Run implements TurnHost {
     return this.#writer !== undefined && (this.#writer.over || isTerminal(this.#writer.state));
   }
 
+  /** Takes everything that the agent says in this turn. */
   async #drive(output: AgentOutput): Promise<void> {
     if (!isGenerator(output)) {
       const event = await output;
       if (event !== undefined && !this.#stopped) await this.#accept(event);
+      this.#mustHaveSpoken();
       return;
     }
     try {
@@ -275,7 +263,7 @@ export class Run implements TurnHost {
         if (this.#stopped) break;
         const accepting = step.value === undefined ? undefined : this.#accept(step.value);
         if (accepting !== undefined) await accepting;
-        if (step.done === true) return;
+        if (step.done === true) return this.#mustHaveSpoken();
         if (this.#writer?.full === true) await this.#writer.room();
         if (this.#stopped) break;
       }
@@ -287,6 +275,11 @@ export class Run implements TurnHost {
     // The task is over and the agent is not. A failed append surfaces at the yield (D3).
     if (this.#storeError === undefined) await output.return();
     else await output.throw(this.#storeError);
+  }
+
+  #mustHaveSpoken(): void {
+    if (this.#stopped || this.#intake.said) return;
+    this.#failTask(safeSentences.silent, agentMistake("The agent ended its turn without an event"));
   }
 
   /** Takes what the agent yielded. All of an array is stored together. */

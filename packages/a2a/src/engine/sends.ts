@@ -40,9 +40,22 @@ export interface Admission {
 /** How long a direct reply is remembered when nobody says otherwise. */
 const defaultReplyWindow = 10 * 60 * 1000;
 
+/** A message on its way in. */
+interface Send {
+  readonly hosted: CheckedAgent;
+  readonly owner: Owner;
+  readonly request: SendMessageRequest;
+  readonly call: StoredCall;
+}
+
+/** How a message is told from others, and what there is of it before its answer. */
 interface InFlight {
+  /** Its key in the store, and that with its owner. */
+  readonly key: string;
+  readonly name: string;
   readonly hash: string;
-  readonly admission: Promise<Admission>;
+  readonly since: number;
+  admission: Admission | Promise<Admission> | undefined;
 }
 
 interface RememberedReply {
@@ -70,57 +83,66 @@ export class Sends {
     context: CallContext,
   ): Admission | Promise<Admission> {
     checkSend(hosted, request);
-    const { dedupe, clock } = this.#runs.settings;
-    const call = storedCall(request, context, activate(hosted, context));
-    if (!dedupe.on) return this.#take(hosted, owner, request, call, undefined, () => {});
+    const { dedupe, clock, store } = this.#runs.settings;
+    const send: Send = { hosted, owner, request, call: storedCall(request, context, activate(hosted, context)) };
+    if (!dedupe.on) return this.#take(send, undefined, undefined);
 
     const { message } = request;
-    const hash = contentHash(message);
     const key = onceKey(message);
     // No id holds NUL.
     const name = `${owner.agent}\0${owner.owner}\0${key}`;
+    const flight: InFlight = { key, name, hash: contentHash(message), since: clock.now(), admission: undefined };
     const before = this.#inFlight.get(name);
-    if (before !== undefined && this.#sameContent(before.hash, hash)) return before.admission;
+    if (before?.admission !== undefined && this.#sameContent(before.hash, flight.hash)) return before.admission;
     const reply = this.#replies.get(name);
-    if (reply !== undefined && reply.until > clock.now() && this.#sameContent(reply.hash, hash)) {
+    if (reply !== undefined && reply.until > flight.since && this.#sameContent(reply.hash, flight.hash)) {
       return answered({ kind: "message", message: reply.message });
     }
-    const admission = this.#acceptOnce(hosted, owner, request, call, { key, hash, name });
-    this.#inFlight.set(name, { hash, admission });
-    return admission;
-  }
-
-  async #acceptOnce(
-    hosted: CheckedAgent,
-    owner: Owner,
-    request: SendMessageRequest,
-    call: StoredCall,
-    { key, hash, name }: { readonly key: string; readonly hash: string; readonly name: string },
-  ): Promise<Admission> {
-    const { store, clock, dedupe } = this.#runs.settings;
-    const now = clock.now();
-    const over = (accepted?: Accepted): void => {
-      // With `onConflict: "accept"` it may be another message's by now.
-      if (this.#inFlight.get(name)?.hash === hash) this.#inFlight.delete(name);
-      if (accepted?.kind !== "message") return;
-      this.#replies.set(name, { hash, until: now + (dedupe.window ?? defaultReplyWindow), message: accepted.message });
-    };
+    this.#inFlight.set(name, flight);
     try {
-      const once = await store.once(owner, key, now);
-      if (once !== undefined && this.#sameContent(once.hash, hash)) {
-        const accepted = await this.#join(owner, once);
-        over();
-        return answered(accepted);
-      }
-      const until = dedupe.window === undefined ? {} : { until: now + dedupe.window };
-      // A key that stands and is to be taken as new stays with its first message.
-      const effect: OnceEffect | undefined =
-        once === undefined ? { effect: "once", key, hash, now, ...until } : undefined;
-      return await this.#take(hosted, owner, request, call, effect, over);
+      // What a store has at hand is not waited for: a promise more for each message is a fifth of its CPU.
+      const once = store.once(owner, key, flight.since);
+      flight.admission = once instanceof Promise ? this.#wait(send, flight, once) : this.#admit(send, flight, once);
+      return flight.admission;
     } catch (error) {
-      over();
+      this.#landed(flight);
       throw error;
     }
+  }
+
+  async #wait(send: Send, flight: InFlight, once: Promise<OnceRecord | undefined>): Promise<Admission> {
+    try {
+      return await this.#admit(send, flight, await once);
+    } catch (error) {
+      this.#landed(flight);
+      throw error;
+    }
+  }
+
+  /** `once`: what the store knows of its key. */
+  #admit(send: Send, flight: InFlight, once: OnceRecord | undefined): Admission | Promise<Admission> {
+    const { key, hash, since } = flight;
+    if (once !== undefined) {
+      if (this.#sameContent(once.hash, hash)) {
+        this.#landed(flight);
+        return this.#join(send.owner, once).then(answered);
+      }
+      // A key that stands and is to be taken as new stays with its first message.
+      return this.#take(send, undefined, flight);
+    }
+    const { window } = this.#runs.settings.dedupe;
+    const until = window === undefined ? {} : { until: since + window };
+    return this.#take(send, { effect: "once", key, hash, now: since, ...until }, flight);
+  }
+
+  /** It is known what became of a message: from here on the store, or the memory of direct replies, tells. */
+  #landed(flight: InFlight, reply?: Message): void {
+    const { name, hash, since } = flight;
+    // With `onConflict: "accept"` it may be another message's by now.
+    if (this.#inFlight.get(name) === flight) this.#inFlight.delete(name);
+    if (reply === undefined) return;
+    const { window = defaultReplyWindow } = this.#runs.settings.dedupe;
+    this.#replies.set(name, { hash, until: since + window, message: reply });
   }
 
   /** Whether two messages under one id are the same; other content is refused, or new (`onConflict`). */
@@ -141,32 +163,20 @@ export class Sends {
     return { kind: "task", task: head.task, contextId: head.contextId, input, log: undefined, made: false };
   }
 
-  /** `over` is called when it is known what became of the message, before anyone else hears of it. */
   #take(
-    hosted: CheckedAgent,
-    owner: Owner,
-    request: SendMessageRequest,
-    call: StoredCall,
+    send: Send,
     once: OnceEffect | undefined,
-    over: (accepted?: Accepted) => void,
+    flight: InFlight | undefined,
   ): Admission | Promise<Admission> {
-    const { message } = request;
-    if (message.taskId === undefined) return this.#begin(hosted, owner, request, call, once, over);
-    return this.#follow(hosted, { ...owner, taskId: message.taskId }, message, call, once).then((accepted) => {
-      over(accepted);
-      return answered(accepted);
-    });
+    const { taskId } = send.request.message;
+    if (taskId === undefined) return this.#begin(send, once, flight);
+    return this.#followOnce(send, { ...send.owner, taskId }, once, flight);
   }
 
   /** A message that belongs to no task yet: the agent answers it, or makes one. */
-  #begin(
-    hosted: CheckedAgent,
-    owner: Owner,
-    { message, configuration }: SendMessageRequest,
-    call: StoredCall,
-    once: OnceEffect | undefined,
-    over: (accepted?: Accepted) => void,
-  ): Admission {
+  #begin(send: Send, once: OnceEffect | undefined, flight: InFlight | undefined): Admission {
+    const { hosted, owner, call } = send;
+    const { message, configuration } = send.request;
     const { ids, clock, directReplyWithin } = this.#runs.settings;
     const contextId = message.contextId ?? ids.next();
     const task = { agent: owner.agent, owner: owner.owner, taskId: ids.next() };
@@ -174,16 +184,18 @@ export class Sends {
     // Whoever asked may be gone; then nobody hears that it failed.
     answer.promise.catch(() => {});
     let takeBack: (() => void) | undefined;
+    const over = (reply?: Message): void => {
+      takeBack?.();
+      if (flight !== undefined) this.#landed(flight, reply);
+    };
     const asker: Asker = {
       told: (first) => {
-        takeBack?.();
-        over(first.kind === "message" ? first : undefined);
+        over(first.kind === "message" ? first.message : undefined);
         if (first.kind === "message") answer.resolve(first);
         else if (first.kind === "duplicate") answer.resolve(this.#join(owner, first.once));
         else answer.resolve({ kind: "task", task, contextId, input: 1, log: first.log, made: true });
       },
       failed: (error) => {
-        takeBack?.();
         over();
         answer.reject(error);
       },
@@ -202,6 +214,19 @@ export class Sends {
     else if (configuration?.returnImmediately === true) takeBack = clock.after(directReplyWithin, () => run.makeTask());
     void run.execute();
     return { answer: answer.promise };
+  }
+
+  async #followOnce(
+    send: Send,
+    task: TaskKey,
+    once: OnceEffect | undefined,
+    flight: InFlight | undefined,
+  ): Promise<Admission> {
+    try {
+      return answered(await this.#follow(send.hosted, task, send.request.message, send.call, once));
+    } finally {
+      if (flight !== undefined) this.#landed(flight);
+    }
   }
 
   /** A message for a task that is there (§3.4.3). Tries again when the task moves between the look and the append. */

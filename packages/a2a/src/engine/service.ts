@@ -57,7 +57,8 @@ export function createService(hosted: CheckedAgent, runs: Runs, sends: Sends, is
 
   const handlers: Handlers = {
     async SendMessage(request, context) {
-      const { answer } = await sends.accept(hosted, ownerOf(context), request, context);
+      const admission = sends.accept(hosted, ownerOf(context), request, context);
+      const { answer } = admission instanceof Promise ? await admission : admission;
       const accepted = await answer;
       if (accepted.kind === "message") return { value: { message: accepted.message } };
       const { task, contextId, input, log } = accepted;
@@ -200,7 +201,7 @@ export function createService(hosted: CheckedAgent, runs: Runs, sends: Sends, is
         const reply = handlers[operation](request, context);
         return extensions.length === 0 ? reply : reply.then((each) => ({ ...each, extensions }));
       } catch (error) {
-        return Promise.reject(error as Error);
+        return Promise.reject(error);
       }
     },
     async stream(operation: StreamName, request, context): Promise<StreamReply> {

@@ -90,7 +90,7 @@ class MemoryStore implements Store {
     return { tasks, total, next: { statusTime: last.statusTime, number: last.number } };
   }
 
-  async once(owner: Owner, key: string, now: number): Promise<OnceRecord | undefined> {
+  once(owner: Owner, key: string, now: number): OnceRecord | undefined {
     this.#check();
     return this.#tables.key(owner, key, now);
   }

@@ -27,8 +27,8 @@ export interface Store {
   /** Newest status first; ties in the order of creation, newest first. Reading on from `next` never repeats or skips a task that did not change. */
   list(scope: Scope, query: ListQuery): Promise<TaskPage>;
 
-  /** What is known under an idempotency key that has not run out at `now`. */
-  once(owner: Owner, key: string, now: number): Promise<OnceRecord | undefined>;
+  /** What is known under an idempotency key that has not run out at `now`. No promise where it is at hand: every message asks. */
+  once(owner: Owner, key: string, now: number): Promise<OnceRecord | undefined> | OnceRecord | undefined;
 
   /** A conversation: its state, and its newest `limit` messages, oldest of them first, those of its tasks' histories and direct replies. */
   conversation(context: ContextKey, limit: number): Promise<Conversation>;
