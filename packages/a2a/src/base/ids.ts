@@ -12,6 +12,7 @@ export const randomIds: Ids = { next: () => crypto.randomUUID() };
 export function timeOrderedIds(): Ids {
   let time = 0;
   let prefix = "";
+  const tails = randomTails();
   return {
     next() {
       const now = Date.now();
@@ -20,8 +21,39 @@ export function timeOrderedIds(): Ids {
         const hex = now.toString(16).padStart(12, "0");
         prefix = `${hex.slice(0, 8)}-${hex.slice(8)}-7`;
       }
-      // What comes after the version is the same in version 4, and runtimes are quick at making those.
-      return prefix + crypto.randomUUID().slice(15);
+      return prefix + tails();
     },
+  };
+}
+
+/**
+ * What comes after the version: `xxx-yxxx-xxxxxxxxxxxx`. Made for many ids at once, as one text to cut slices from: that
+ * is a tenth of the garbage of an id that is put together of bytes.
+ */
+function randomTails(): () => string {
+  const count = 128;
+  const pattern = "xxx-yxxx-xxxxxxxxxxxx";
+  const length = pattern.length;
+  const digits = new TextEncoder().encode("0123456789abcdef");
+  const decoder = new TextDecoder();
+  const bytes = new Uint8Array(count * length);
+  let tails = "";
+  let used = 0;
+  const refill = (): void => {
+    crypto.getRandomValues(bytes);
+    for (let at = 0; at < bytes.length; at++) {
+      const kind = pattern[at % length];
+      const random = (bytes[at] as number) & 15;
+      // The variant's two upper bits are 10 (RFC 9562 §4.1).
+      bytes[at] = kind === "-" ? 0x2d : (digits[kind === "y" ? 8 | (random & 3) : random] as number);
+    }
+    tails = decoder.decode(bytes);
+    used = 0;
+  };
+  return () => {
+    if (used === tails.length) refill();
+    const tail = tails.slice(used, used + length);
+    used += length;
+    return tail;
   };
 }

@@ -1,3 +1,4 @@
+import { ChurnMap } from "./churn-map.ts";
 import type { LogRecord, NewRecord, TaskState } from "../model/index.ts";
 import type { Run, TaskKey } from "../store/index.ts";
 
@@ -149,7 +150,7 @@ export class Channel {
 
 /** All channels of an engine, by task. */
 export class Board {
-  readonly #channels = new Map<string, Channel>();
+  readonly #channels = new ChurnMap<string, Channel>();
   readonly #limits: LiveLimits;
   #closed: { readonly error: unknown } | undefined;
 

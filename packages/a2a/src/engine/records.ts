@@ -30,7 +30,7 @@ export interface StoredCall {
   readonly version: string;
   readonly extensions: readonly string[];
   readonly acceptedOutputModes: readonly string[];
-  readonly metadata?: JsonObject;
+  readonly metadata?: JsonObject | undefined;
   readonly trace?: string;
 }
 
@@ -85,8 +85,8 @@ export interface MessageIds {
 
 /** The agent's words as a message. Throws `InvalidAgentResponse` when they make none. */
 export function agentMessage(message: AgentMessage, ids: MessageIds): Message {
-  const { messageId = ids.messageId, ...rest } = message;
-  return checked(messageSchema, { ...rest, ...ids, messageId, role: "ROLE_AGENT" }, "message");
+  const { messageId = ids.messageId } = message;
+  return checked(messageSchema, { ...message, ...ids, messageId, role: "ROLE_AGENT" }, "message");
 }
 
 export interface StatusInit {

@@ -43,7 +43,7 @@ export interface RunInit {
   /** JSON text of what the lost run had saved. */
   readonly checkpoint?: string;
   /** Remembered with the task, or with a direct reply where those are durable. */
-  readonly once?: OnceEffect;
+  readonly once?: OnceEffect | undefined;
   /** Who sent the message, and waits to hear what came of it. */
   readonly asker?: Asker;
 }

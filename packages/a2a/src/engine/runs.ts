@@ -1,6 +1,7 @@
 import { deferred } from "../base/index.ts";
 import { A2AError, type Message } from "../model/index.ts";
 import type { AppendItem, TaskHead } from "../store/index.ts";
+import { ChurnMap } from "./churn-map.ts";
 import type { Committer } from "./committer.ts";
 import type { Conversations } from "./conversations.ts";
 import type { Board } from "./live.ts";
@@ -22,7 +23,7 @@ export class Runs {
   readonly committer: Committer;
   readonly board: Board;
   readonly #rooms: RunsRooms & RunRooms;
-  readonly #running = new Map<string, Run>();
+  readonly #running = new ChurnMap<string, Run>();
   #stopping = false;
 
   constructor(rooms: RunsRooms) {

@@ -12,6 +12,7 @@ import {
 import type { CallContext } from "../protocol/index.ts";
 import type { OnceEffect, OnceRecord, Owner, TaskHead, TaskKey } from "../store/index.ts";
 import { BoundedMap } from "./bounded-map.ts";
+import { ChurnMap } from "./churn-map.ts";
 import { activate, checkSend, type CheckedAgent } from "./checks.ts";
 import { messageRecord, statusRecord, type Origin, type StoredCall } from "./records.ts";
 import type { Asker } from "./run.ts";
@@ -67,7 +68,7 @@ interface RememberedReply {
 /** Takes messages in: once each (D8), as the first of a task or as the next of one (A2A 1.0 §3.4). */
 export class Sends {
   readonly #runs: Runs;
-  readonly #inFlight = new Map<string, InFlight>();
+  readonly #inFlight = new ChurnMap<string, InFlight>();
   readonly #replies: BoundedMap<string, RememberedReply>;
 
   constructor(runs: Runs) {
@@ -163,11 +164,7 @@ export class Sends {
     return { kind: "task", task: head.task, contextId: head.contextId, input, log: undefined, made: false };
   }
 
-  #take(
-    send: Send,
-    once: OnceEffect | undefined,
-    flight: InFlight | undefined,
-  ): Admission | Promise<Admission> {
+  #take(send: Send, once: OnceEffect | undefined, flight: InFlight | undefined): Admission | Promise<Admission> {
     const { taskId } = send.request.message;
     if (taskId === undefined) return this.#begin(send, once, flight);
     return this.#followOnce(send, { ...send.owner, taskId }, once, flight);
@@ -208,7 +205,7 @@ export class Sends {
       message: message.contextId === undefined ? { ...message, contextId } : message,
       call,
       asker,
-      ...(once !== undefined && { once }),
+      once,
     });
     if (hosted.agent.mayReplyDirectly === false) run.makeTask();
     else if (configuration?.returnImmediately === true) takeBack = clock.after(directReplyWithin, () => run.makeTask());
@@ -348,15 +345,17 @@ function originOf({ task, contextId }: TaskHead, turn: number, call: StoredCall)
   return { taskId: task.taskId, contextId, turn, attempt: 1, extensions: call.extensions, trace: call.trace };
 }
 
+const none: readonly string[] = [];
+
 function storedCall(request: SendMessageRequest, context: CallContext, extensions: readonly string[]): StoredCall {
-  return {
+  const call: StoredCall = {
     principal: context.principal,
     version: context.version,
     extensions,
-    acceptedOutputModes: request.configuration?.acceptedOutputModes ?? [],
-    ...(request.metadata !== undefined && { metadata: request.metadata }),
-    ...(context.trace !== undefined && { trace: context.trace }),
+    acceptedOutputModes: request.configuration?.acceptedOutputModes ?? none,
+    metadata: request.metadata,
   };
+  return context.trace === undefined ? call : { ...call, trace: context.trace };
 }
 
 /** §3.4.3: a task keeps its context. */

@@ -2,6 +2,7 @@ import {
   A2AError,
   invalidParams,
   isTerminal,
+  toA2AError,
   TaskFold,
   type ListTasksRequest,
   type NewRecord,
@@ -201,7 +202,7 @@ export function createService(hosted: CheckedAgent, runs: Runs, sends: Sends, is
         const reply = handlers[operation](request, context);
         return extensions.length === 0 ? reply : reply.then((each) => ({ ...each, extensions }));
       } catch (error) {
-        return Promise.reject(error);
+        return Promise.reject(toA2AError(error));
       }
     },
     async stream(operation: StreamName, request, context): Promise<StreamReply> {

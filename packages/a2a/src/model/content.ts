@@ -29,6 +29,8 @@ export function isDataPart(part: Part): part is DataPart {
  * one text as it was streamed, joined by nothing.
  */
 export function textOf(from: Pick<Message, "parts" | "messageId"> | Artifact): string {
+  const [first] = from.parts;
+  if (from.parts.length === 1 && first?.text !== undefined) return first.text;
   const texts = from.parts.filter(isTextPart).map((part) => part.text);
   return texts.join("artifactId" in from ? "" : "\n");
 }

@@ -96,5 +96,21 @@ export interface AgentService {
 export type Interceptor = (next: AgentService) => AgentService;
 
 export function intercept(service: AgentService, interceptors: readonly Interceptor[]): AgentService {
-  return interceptors.reduceRight((next, wrap) => wrap(next), service);
+  if (interceptors.length === 0) return service;
+  const outermost = interceptors.reduceRight((next, wrap) => wrap(next), service);
+  return {
+    call: (operation, request, context) => outermost.call(operation, request, spreadable(context)),
+    stream: (operation, request, context) => outermost.stream(operation, request, spreadable(context)),
+  };
+}
+
+/** Interceptors make a context of another by spreading it: a signal that is made late must go along. */
+function spreadable(context: CallContext): CallContext {
+  if (!("signal" in context)) return context;
+  return {
+    ...context,
+    get signal() {
+      return context.signal as AbortSignal;
+    },
+  };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { operations } from "../../src/protocol/index.ts";
+import { intercept, operations, type Interceptor } from "../../src/protocol/index.ts";
 import type { Codec } from "../../src/wire/codec.ts";
 import { codecV1 } from "../../src/wire/v1/index.ts";
 import { ask, message, post, request, rpc, ScriptedService, serveAlone, type Answer } from "./support.ts";
@@ -147,9 +147,13 @@ describe("other service parameters (A2A 1.0 §3.2.6)", () => {
     }
   });
 
-  test("the trace, the headers and the signal of the request reach the service, also through a spread", async () => {
+  test("the trace, the headers and the signal of the request reach the service, also through an interceptor that spreads its context", async () => {
     const service = new ScriptedService();
-    const handler = serveAlone(service);
+    const spreading: Interceptor = (next) => ({
+      call: (operation, request, context) => next.call(operation, request, { ...context }),
+      stream: (operation, request, context) => next.stream(operation, request, { ...context }),
+    });
+    const handler = serveAlone(intercept(service, [spreading]));
     const leaving = new AbortController();
     const trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
     const headers = { traceparent: trace, "x-api-key": "k" };
@@ -157,7 +161,7 @@ describe("other service parameters (A2A 1.0 §3.2.6)", () => {
       handler,
       request("POST", "/message:send", { body: JSON.stringify({ message }), headers, signal: leaving.signal }),
     );
-    const context = { ...service.last.context };
+    const { context } = service.last;
     expect(context.trace).toBe(trace);
     expect(context.headers?.("x-api-key")).toBe("k");
     leaving.abort();

@@ -1,15 +1,15 @@
 import { A2AError } from "../../model/index.ts";
 import type {
   OperationName,
-  Principal,
   StreamName,
-  UnaryName,
+  StreamReply,
   UniversalRequest,
   UniversalResponse,
 } from "../../protocol/index.ts";
-import type { Codec, RestRoute } from "../../wire/codec.ts";
-import { serviceOf, type Binding, type Endpoint, type Target } from "../server/binding.ts";
-import { callContext, codecOf, requestedVersion, versionOfSilence } from "../server/request.ts";
+import type { Codec } from "../../wire/codec.ts";
+import type { Binding, Endpoint, Target } from "../server/binding.ts";
+import { invoke } from "../server/invoke.ts";
+import { bodyText, codecOf, requestedVersion, versionOfSilence } from "../server/request.ts";
 import { failureOf, withExtensions, type Headers } from "../server/response.ts";
 import { streamHeaders, writeEvents } from "../sse/write.ts";
 import { errorResponse } from "./errors.ts";
@@ -39,7 +39,8 @@ export function restEndpoint(binding: Binding): Endpoint {
     let codec: Codec = binding.codecs[0];
     let match: RouteMatch | undefined;
     try {
-      const principal = await binding.authenticate(request);
+      const known = binding.authenticate(request);
+      const principal = known instanceof Promise ? await known : known;
       const version = versionOf(binding, versions, request, target);
       codec = version.codec;
       match = matchRoute(version.table, request.method, target.path);
@@ -47,7 +48,16 @@ export function restEndpoint(binding: Binding): Endpoint {
       if (match.route === undefined) {
         throw new A2AError("MethodNotAllowed", `This path takes ${match.allow.join(", ")}`);
       }
-      return await answer(binding, version, match, match.route, request, target, principal);
+      const text = request.method === "POST" ? await bodyText(request, binding.limits) : "";
+      const input = readInput(request, text, match, match.route, target.query, binding.limits);
+      const invoked = invoke(binding, codec, match.route.operation, input, request, principal);
+      if (invoked.stream) return streamed(binding, codec, invoked.operation, await invoked.reply);
+      const reply = await invoked.reply;
+      return {
+        status: 200,
+        headers: withExtensions(version.headers, reply.extensions),
+        body: codec.encodeResponse<OperationName>(invoked.operation, reply),
+      };
     } catch (thrown) {
       const error = failureOf(thrown, binding.logger, { binding: "HTTP+JSON", operation: match?.route?.operation });
       return errorResponse(codec, error, error.code === "MethodNotAllowed" ? match?.allow.join(", ") : undefined);
@@ -72,41 +82,24 @@ function versionOf(
   return versions.find(has) ?? versions[0];
 }
 
-async function answer(
+function streamed(
   binding: Binding,
-  { codec, headers }: RestVersion,
-  match: RouteMatch,
-  route: RestRoute,
-  request: UniversalRequest,
-  target: Target,
-  principal: Principal,
-): Promise<UniversalResponse> {
-  const { operation } = route;
-  const input = codec.decodeRequest(operation, await readInput(request, match, route, target.query, binding.limits));
-  const service = serviceOf(binding, input.tenant);
-  const stream = binding.operations[operation]?.stream === true;
-  const context = callContext(request, principal, codec.version, stream);
-  if (stream) {
-    const reply = await service.stream(operation as StreamName, input as never, context);
-    return {
-      status: 200,
-      headers: withExtensions(streamHeaders, reply.extensions),
-      body: writeEvents(
-        reply.batches,
-        {
-          event: (item) => codec.encodeEvent(item),
-          // The text has no word for an error in mid-stream; an event of this name with the error's body is what peers read.
-          error: (error) => `event: error\ndata: ${codec.rest.encodeError(error)}`,
-        },
-        binding,
-        operation,
-      ),
-    };
-  }
-  const reply = await service.call(operation as UnaryName, input, context);
+  codec: Codec,
+  operation: StreamName,
+  { batches, extensions }: StreamReply,
+): UniversalResponse {
   return {
     status: 200,
-    headers: withExtensions(headers, reply.extensions),
-    body: codec.encodeResponse<OperationName>(operation, reply),
+    headers: withExtensions(streamHeaders, extensions),
+    body: writeEvents(
+      batches,
+      {
+        event: (item) => codec.encodeEvent(item),
+        // The text has no word for an error in mid-stream; an event of this name with the error's body is what peers read.
+        error: (error) => `event: error\ndata: ${codec.rest.encodeError(error)}`,
+      },
+      binding,
+      operation,
+    ),
   };
 }

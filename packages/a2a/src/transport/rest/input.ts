@@ -2,29 +2,27 @@ import { A2AError, invalidParams } from "../../model/index.ts";
 import type { UniversalRequest } from "../../protocol/index.ts";
 import type { RestRoute } from "../../wire/codec.ts";
 import type { RequestLimits } from "../server/binding.ts";
-import { readJson } from "../server/request.ts";
+import { parseJson } from "../server/request.ts";
 import { decodeSegment, type RouteMatch } from "./routes.ts";
 
-/** The request of an operation as the codec reads it, from the body or the query, and the path. */
-export async function readInput(
+/** The request of an operation as the codec reads it, from the body's text or the query, and the path. */
+export function readInput(
   request: UniversalRequest,
+  text: string,
   match: RouteMatch,
   route: RestRoute,
   query: string,
   limits: RequestLimits,
-): Promise<unknown> {
-  const input = request.method === "POST" ? await readBody(request, limits) : readQuery(route, query);
+): unknown {
+  // No body, an empty one and `null` are an empty request: peers send all three where nothing is to be said.
+  const input =
+    request.method === "POST" ? (parseJson(text, request, limits, limits.depth) ?? {}) : readQuery(route, query);
   // What is no object has no fields to set: the codec refuses it in its own words.
   if (typeof input !== "object" || input === null || Array.isArray(input)) return input;
   const fields = input as Record<string, unknown>;
   for (const name in match.raw) setField(fields, name, match.raw[name] as string);
   if (match.tenant !== undefined) setField(fields, "tenant", match.tenant);
   return fields;
-}
-
-/** No body, an empty one and `null` are an empty request: peers send all three where nothing is to be said. */
-async function readBody(request: UniversalRequest, limits: RequestLimits): Promise<unknown> {
-  return (await readJson(request, limits, limits.depth)) ?? {};
 }
 
 /**
