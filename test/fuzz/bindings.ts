@@ -71,9 +71,10 @@ export function restRequest(operation: OperationName, params: string): Request |
   const query: string[] = [];
   for (const [name, field] of fields) {
     if (field === null) continue;
+    const key = encode(name);
     const text = queryText(field, { ...route.query, tenant: "string" as const }[name] ?? "string");
-    if (text === undefined) return undefined;
-    query.push(`${encodeURIComponent(name)}=${text}`);
+    if (key === undefined || text === undefined) return undefined;
+    query.push(`${key}=${text}`);
   }
   if (query.length > 0) path += `?${query.join("&")}`;
   return path.length > longestUrl ? undefined : { method, path, headers };
