@@ -3,6 +3,7 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { defined, type Case, type Figures } from "../case.ts";
 import type { ClientOutcome } from "../load/client.ts";
+import { chunkText } from "../servers/commands.ts";
 import { inTurn } from "../rounds.ts";
 
 /** Bytes, gzipped, of what a page that imports this has to load. */
@@ -20,6 +21,13 @@ async function bundled(code: string): Promise<number> {
   return gzipSync(outputFiles[0]?.contents ?? "", { level: 9 }).length;
 }
 
+/** Of the texts of a stream. */
+function charactersOf(chunks: number): number {
+  let characters = 0;
+  for (let number = 0; number < chunks; number++) characters += chunkText(number).length;
+  return characters;
+}
+
 export const clientCase: Case = {
   name: "client",
   what: "Reading a stream with the client of each library",
@@ -32,17 +40,29 @@ export const clientCase: Case = {
       bench.child("load/client-parley"),
       bench.child("load/client-official"),
     ]);
-    const events = bench.size(50_000, 20_000);
-    const reading = (child: typeof parley) => async (): Promise<Figures> => {
-      const input = { url: server.jsonRpc, text: `stream ${events} 0` };
-      const { operations, seconds, cpu, rss } = await child.ask<ClientOutcome>("read", input);
-      if (operations < events) throw new Error(`A client read ${operations} of ${events} events`);
+    const events = bench.size(150_000, 30_000);
+    const reading = (child: typeof parley, count: number, alone: boolean) => async (): Promise<Figures> => {
+      const input = { url: server.jsonRpc, text: `stream ${count} ${alone ? 1 : 0}` };
+      const { operations, characters, seconds, cpu, rss } = await child.ask<ClientOutcome>("read", input);
+      if (operations !== count + 1 || characters !== charactersOf(count)) {
+        throw new Error(`A client read ${operations} events with ${characters} characters of ${count} chunks`);
+      }
       return { throughput: operations / seconds, cpu: cpu / operations, memory: rss / 2 ** 20 };
     };
-    const figures = await inTurn(bench.size(7, 3), {
-      parley: reading(parley),
-      official: reading(official),
-      raw: reading(raw),
+    const bytes = async (): Promise<Figures> => {
+      const input = { url: server.jsonRpc, text: `stream ${events} 0` };
+      const { seconds, cpu, rss } = await raw.ask<ClientOutcome>("bytes", input);
+      return { throughput: events / seconds, cpu: cpu / events, memory: rss / 2 ** 20 };
+    };
+    const few = bench.size(30_000, 3_000);
+    const figures = await inTurn(bench.size(9, 5), {
+      parley: reading(parley, events, false),
+      official: reading(official, events, false),
+      raw: reading(raw, events, false),
+      bytes,
+      parleyAlone: reading(parley, few, true),
+      officialAlone: reading(official, few, true),
+      rawAlone: reading(raw, few, true),
     });
     const [ours, whole, theirs] = await Promise.all([
       bundled('export { connectJsonRpc } from "@parley/a2a/client";'),
@@ -51,11 +71,20 @@ export const clientCase: Case = {
     ]);
     const kilobytes = (bytes: number): string => `${(bytes / 1000).toFixed(1)} kB`;
     return {
-      ...figures,
+      parley: figures.parley,
+      official: figures.official,
+      raw: figures.raw,
+      also: {
+        "fetch, bytes alone": figures.bytes,
+        "parley, events one by one": figures.parleyAlone,
+        "official, events one by one": figures.officialAlone,
+        "raw, events one by one": figures.rawAlone,
+      },
       measures: defined({ bundle: whole, bundleJsonRpc: ours, bundleOfficial: theirs }),
       notes: [
         `Bundled, minified and gzipped: ${kilobytes(whole)} (JSON-RPC alone ${kilobytes(ours)}), official ${kilobytes(theirs)}.`,
-        "The figures are the client process's, not the server's: all read the same streams of the raw server. Raw is fetch and JSON.parse alone.",
+        "The figures are the client process's, not the server's: all read the same streams of the raw server, the text of each chunk too. Raw is fetch and JSON.parse alone.",
+        "The server writes 64 events at a time, as one that is ahead of its reader does; one by one, each comes in a write of its own.",
       ],
     };
   },

@@ -7,6 +7,10 @@ answerParent({
   async read({ url, text }: ClientLoad): Promise<ClientOutcome> {
     const client = await new ClientFactory().createFromAgentCard(AgentCard.fromJSON(cardOf(url)));
     const message = { messageId: crypto.randomUUID(), role: "ROLE_USER", parts: [{ text }] };
-    return measured(client.sendMessageStream(SendMessageRequest.fromJSON({ message })));
+    return measured(client.sendMessageStream(SendMessageRequest.fromJSON({ message })), ({ payload }) => {
+      if (payload?.$case !== "artifactUpdate") return undefined;
+      const content = payload.value.artifact?.parts[0]?.content;
+      return content?.$case === "text" ? content.value : undefined;
+    });
   },
 });

@@ -5,6 +5,6 @@ import { cardOf, measured, type ClientLoad, type ClientOutcome } from "./client.
 answerParent({
   async read({ url, text }: ClientLoad): Promise<ClientOutcome> {
     const client = await connect(cardOf(url));
-    return measured(client.sendStreamingMessage(text));
+    return measured(client.sendStreamingMessage(text), ({ artifactUpdate }) => artifactUpdate?.artifact.parts[0]?.text);
   },
 });

@@ -7,6 +7,8 @@ export interface ClientLoad {
 
 export interface ClientOutcome {
   readonly operations: number;
+  /** Of the chunks' texts, all of them. */
+  readonly characters: number;
   readonly seconds: number;
   /** Microseconds of the client's process, all of the stream. */
   readonly cpu: number;
@@ -27,13 +29,20 @@ export function cardOf(url: string): AgentCard {
   };
 }
 
-/** Reads events to their end, and what that took. */
-export async function measured(events: AsyncIterable<unknown>): Promise<ClientOutcome> {
+/** Reads events to their end, the text of each too, and what that took. */
+export async function measured<T>(
+  events: AsyncIterable<T>,
+  textOf: (event: T) => string | undefined,
+): Promise<ClientOutcome> {
   const before = process.cpuUsage();
   const start = performance.now();
   let operations = 0;
-  for await (const event of events) operations += event === undefined ? 0 : 1;
+  let characters = 0;
+  for await (const event of events) {
+    operations += 1;
+    characters += textOf(event)?.length ?? 0;
+  }
   const { user, system } = process.cpuUsage(before);
   const seconds = (performance.now() - start) / 1000;
-  return { operations, seconds, cpu: user + system, rss: process.memoryUsage.rss() };
+  return { operations, characters, seconds, cpu: user + system, rss: process.memoryUsage.rss() };
 }

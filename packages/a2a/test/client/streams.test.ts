@@ -507,6 +507,33 @@ describe("silence (three separate limits)", () => {
   });
 });
 
+describe("reading a stream by hand", () => {
+  test("answers those who ask at once in the order in which they asked", async () => {
+    const { client } = await agent(({ events }) => {
+      events.send(taskEvent());
+      events.send(chunkEvent("a"));
+      events.send(statusEvent("TASK_STATE_COMPLETED"));
+    });
+    const stream = client.sendStreamingMessage("go");
+    const asked = await Promise.all([1, 2, 3, 4, 5].map(() => stream.next()));
+    expect(asked.map(({ done, value }) => (done === true ? "over" : glance(value)))).toEqual([
+      "task WORKING",
+      "a",
+      "COMPLETED",
+      "over",
+      "over",
+    ]);
+  });
+
+  test("is told of a failure once, and then that it is over", async () => {
+    const { client } = await agent(({ fail }) => fail(-32603, "Out of order"), {}, { reconnect: false });
+    const stream = client.sendStreamingMessage("go");
+    const [first, second] = await Promise.allSettled([stream.next(), stream.next()]);
+    expect(first).toMatchObject({ status: "rejected", reason: { message: "Out of order" } });
+    expect(second).toEqual({ status: "fulfilled", value: { done: true, value: undefined } });
+  });
+});
+
 describe("letting go of a stream", () => {
   test("closes the connection when the reader leaves the loop", async () => {
     let closed = 0;
@@ -533,6 +560,26 @@ describe("letting go of a stream", () => {
     expect(closed).toBe(0);
     await stream.close();
     await until(() => closed === 1);
+  });
+
+  test("sends nothing for a stream that was closed before it was read", async () => {
+    const { client, server } = await agent(({ events }) => events.send(taskEvent()));
+    const stream = client.sendStreamingMessage("go");
+    await stream.close();
+    expect(await glances(stream)).toEqual([]);
+    expect(server.calls).toEqual([]);
+  });
+
+  test("leaves out what had come and was not read", async () => {
+    const { client } = await agent(({ events }) => {
+      events.send(taskEvent());
+      events.send(chunkEvent("a"));
+      events.send(chunkEvent("b"));
+    });
+    const stream = client.sendStreamingMessage("go");
+    await stream.next();
+    await stream.close();
+    expect(await stream.next()).toEqual({ done: true, value: undefined });
   });
 
   test("tells a reader who waits for the next event that there is none", async () => {

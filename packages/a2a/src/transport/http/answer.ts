@@ -9,7 +9,7 @@ import {
 } from "../../model/index.ts";
 import { closesAfter, type StreamItem, type StreamName } from "../../protocol/index.ts";
 import type { Clock } from "../../base/index.ts";
-import type { ServerSentEvent } from "../sse/read.ts";
+import { chunkDecoder } from "./chunks.ts";
 import type { Exchange } from "./exchange.ts";
 
 /** How a client reads what HTTP answers, whatever the binding. */
@@ -119,14 +119,14 @@ function stateOf(event: StreamResponse): TaskState | undefined {
 }
 
 /** A place in a log, if an event's id is one. */
-function seqOf(id: string | undefined): { seq?: number } {
-  return id !== undefined && /^\d{1,15}$/.test(id) ? { seq: Number(id) } : {};
+function seqOf(id: string | undefined): number | undefined {
+  return id !== undefined && /^\d{1,15}$/.test(id) ? Number(id) : undefined;
 }
 
 async function* read(
   exchange: Exchange,
   operation: StreamName,
-  decode: (sse: ServerSentEvent) => StreamResponse,
+  decode: (data: string) => StreamResponse,
 ): AsyncGenerator<readonly StreamItem[], void, void> {
   let state: TaskState | undefined;
   let first = true;
@@ -137,13 +137,14 @@ async function* read(
     for (const sse of events) {
       let event: StreamResponse;
       try {
-        event = decode(sse);
+        event = decode(sse.data);
       } catch (thrown) {
         // What came before it in the same piece is delivered first.
         broken = { error: thrown };
         break;
       }
-      batch.push({ ...seqOf(sse.id), event });
+      const seq = seqOf(sse.id);
+      batch.push(seq === undefined ? { event } : { seq, event });
       state = stateOf(event) ?? state;
       // Some servers open a send to an interrupted task with the task as it was: more follows.
       const opening = first && event.task !== undefined && state !== undefined && stateKinds[state] === "interrupted";
@@ -168,11 +169,11 @@ async function* read(
 export function streamItems(
   exchange: Exchange,
   operation: StreamName,
-  decode: (sse: ServerSentEvent) => StreamResponse,
+  decode: (data: string) => StreamResponse,
 ): AsyncIterable<readonly StreamItem[]> {
   return {
     [Symbol.asyncIterator]() {
-      const batches = read(exchange, operation, decode);
+      const batches = read(exchange, operation, chunkDecoder(decode));
       return {
         async next() {
           try {
@@ -197,10 +198,10 @@ export function streamItems(
 }
 
 /** Text of an event as JSON. Throws `InvalidResponse`. */
-export function eventJson(sse: ServerSentEvent): unknown {
+export function eventJson(data: string): unknown {
   try {
-    return JSON.parse(sse.data) as unknown;
+    return JSON.parse(data) as unknown;
   } catch {
-    throw new A2AError("InvalidResponse", `An event of the stream is no JSON: ${excerpt(sse.data)}`);
+    throw new A2AError("InvalidResponse", `An event of the stream is no JSON: ${excerpt(data)}`);
   }
 }

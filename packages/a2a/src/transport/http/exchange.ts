@@ -2,6 +2,7 @@ import type { Clock } from "../../base/index.ts";
 import { A2AError } from "../../model/index.ts";
 import type { CallContext, OperationName, Operations } from "../../protocol/index.ts";
 import { SseParser, type ServerSentEvent } from "../sse/read.ts";
+import { Utf8Pieces } from "./utf8.ts";
 
 /** One HTTP exchange of a client: its limits, its abort, and what went wrong in words of ours. */
 
@@ -183,7 +184,7 @@ export async function exchange(
   /** The body in pieces of text. A break is `ConnectionLost`. */
   async function* pieces(limit: number): AsyncGenerator<string, void, void> {
     if (response.body === null) return;
-    const decoder = new TextDecoder();
+    const utf8 = new Utf8Pieces();
     reader = response.body.getReader();
     let size = 0;
     try {
@@ -198,7 +199,7 @@ export async function exchange(
             `The answer of ${request.url} is longer than the limit of ${limit} bytes`,
           );
         }
-        yield decoder.decode(value, { stream: true });
+        yield utf8.push(value);
       }
     } catch (thrown) {
       if (thrown instanceof A2AError) throw thrown;

@@ -92,7 +92,7 @@ function jsonRpcService(codec: JsonRpcClientCodec, { url }: AgentInterface, host
     ) {
       const { id, answer } = await send(operation, request, context, "text/event-stream, application/json");
       if (answer.status === 200 && answer.mediaType === "text/event-stream") {
-        const batches = streamItems(answer, operation, (sse) => codec.decodeEvent(resultOf(eventJson(sse), id)));
+        const batches = streamItems(answer, operation, (data) => codec.decodeEvent(resultOf(eventJson(data), id)));
         return { batches, ...activatedExtensions(answer) };
       }
       // An error; or the one event of a server that saw no need for a stream.

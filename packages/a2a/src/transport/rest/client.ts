@@ -120,8 +120,8 @@ function restService(codec: Codec, target: AgentInterface, host: ClientHost): Ag
       }
       if (answer.status !== 200) throw await refused(answer, url, await answer.text());
       if (answer.mediaType !== "text/event-stream") throw strangeAnswer(answer, url, await answer.text());
-      const batches = streamItems(answer, operation, (sse) => {
-        const value = eventJson(sse);
+      const batches = streamItems(answer, operation, (data) => {
+        const value = eventJson(data);
         if (isObject(value) && isObject(value["error"])) {
           const { code } = value["error"];
           throw codec.rest.decodeError(typeof code === "number" ? code : 500, value);
