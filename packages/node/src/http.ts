@@ -79,7 +79,7 @@ export class Responder {
 
   #send({ request, incoming, response, status, headers, body }: Departure): void {
     try {
-      const parting = this.#isLast() ? { ...headers, connection: "close" } : headers;
+      const parting = this.#isLast() ? { connection: "close", ...headers } : headers;
       send(incoming, response, status, parting, body);
       // What the kernel did not take at once hangs on a reader who may never read it.
       if (response.writableLength > 0) closeWhenStalled(response, this.#stallTimeout);
@@ -112,7 +112,7 @@ function send(
   body: string | undefined,
 ): void {
   const noBody = status === 204 || status === 304;
-  const complete = noBody ? headers : { ...headers, "content-length": Buffer.byteLength(body ?? "") };
+  const complete = noBody ? headers : { "content-length": Buffer.byteLength(body ?? ""), ...headers };
   if (!bodyIsLeft(incoming)) {
     response.writeHead(status, complete).end(body);
     return;

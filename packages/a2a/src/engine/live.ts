@@ -78,7 +78,7 @@ export class Channel {
       if (last !== undefined && last.seq !== place) this.#drop();
       for (const record of records) {
         place += 1;
-        this.#records.push({ ...record, seq: place });
+        this.#records.push({ seq: place, ...record });
         this.#chars += record.json.length;
       }
       this.#trim();

@@ -221,7 +221,7 @@ export class LogWriter implements Submission {
     this.#fence = fence;
     const { channel, onBorn } = this.#options;
     const head = { seq, state: flight.state, run: flight.run ?? undefined };
-    if (born) channel.attach({ ...head, seq: 0 });
+    if (born) channel.attach({ seq: 0, state: head.state, run: head.run });
     channel.push(flight.records, head);
     if (born) onBorn(flight.run === null ? flight.records : undefined);
     if (flight.run === null) {

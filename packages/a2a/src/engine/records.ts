@@ -58,7 +58,7 @@ export function taskRecord(
   const status = { state, timestamp: new Date(time).toISOString() };
   return {
     kind: "task",
-    json: JSON.stringify({ id: taskId, contextId, status, history: [{ ...message, taskId }] }),
+    json: JSON.stringify({ id: taskId, contextId, status, history: [Object.assign({}, message, { taskId })] }),
     actor: "user",
     state,
     call: JSON.stringify(call),
@@ -86,7 +86,7 @@ export interface MessageIds {
 /** The agent's words as a message. Throws `InvalidAgentResponse` when they make none. */
 export function agentMessage(message: AgentMessage, ids: MessageIds): Message {
   const { messageId = ids.messageId } = message;
-  return checked(messageSchema, { ...message, ...ids, messageId, role: "ROLE_AGENT" }, "message");
+  return checked(messageSchema, Object.assign({}, message, ids, { messageId, role: "ROLE_AGENT" }), "message");
 }
 
 export interface StatusInit {

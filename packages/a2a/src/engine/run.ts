@@ -60,6 +60,8 @@ export type First =
   | { readonly kind: "task"; readonly log: readonly NewRecord[] | undefined }
   | { readonly kind: "duplicate"; readonly once: OnceRecord };
 
+const firstTurn = { turn: 1, attempt: 1, input: 1 };
+
 /** Sentences that a client reads (D12); the cause is in the operator's log. */
 export const safeSentences = {
   failed: "The agent failed and could not complete this task.",
@@ -107,8 +109,11 @@ export class Run implements TurnHost {
     this.hosted = hosted;
     this.key = key;
     this.#contextId = contextId;
+    const { turn, attempt, input } = start?.run ?? firstTurn;
     this.#at = {
-      ...(start?.run ?? { turn: 1, attempt: 1, input: 1 }),
+      turn,
+      attempt,
+      input,
       message,
       call,
       checkpoint: init.checkpoint === undefined ? undefined : (JSON.parse(init.checkpoint) as StoredCheckpoint),

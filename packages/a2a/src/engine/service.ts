@@ -73,7 +73,7 @@ export function createService(hosted: CheckedAgent, runs: Runs, sends: Sends, is
     },
 
     async GetTask({ id, historyLength }, context) {
-      const snapshot = await load({ ...ownerOf(context), taskId: id }, historyLength);
+      const snapshot = await load({ taskId: id, ...ownerOf(context) }, historyLength);
       return { value: snapshot.task, ...(snapshot.json !== undefined && { json: snapshot.json }) };
     },
 
@@ -151,7 +151,7 @@ export function createService(hosted: CheckedAgent, runs: Runs, sends: Sends, is
       const from = { store, board, scope: task, task, contextId, input };
       const historyLength = request.configuration?.historyLength;
       // Its own first record is the task as it was made; anything else begins with the task as it stands.
-      if (accepted.made && historyLength === undefined) return { ...from, after: 0 };
+      if (accepted.made && historyLength === undefined) return { after: 0, ...from };
       return streamFrom(from, accepted.made ? undefined : context.after, historyLength);
     });
   }
@@ -178,10 +178,10 @@ export function createService(hosted: CheckedAgent, runs: Runs, sends: Sends, is
   ): Promise<StreamFrom | undefined> {
     const head = after === undefined ? undefined : await store.head(from.scope, from.task.taskId);
     if (after !== undefined && head !== undefined && after <= head.seq && after + 1 >= head.firstSeq) {
-      return isTerminal(head.state) && after === head.seq ? undefined : { ...from, after };
+      return isTerminal(head.state) && after === head.seq ? undefined : { after, ...from };
     }
     const snapshot = await load(from.task, historyLength);
-    return { ...from, after: snapshot.head.seq, first: snapshotItem(snapshot) };
+    return { after: snapshot.head.seq, first: snapshotItem(snapshot), ...from };
   }
 
   function open(): void {

@@ -230,7 +230,7 @@ export class MemoryTables {
     for (const { record, inHistory, hasMetadata } of records) {
       const seq = task.records.length + task.head.firstSeq;
       const extensions = record.extensions && Object.freeze([...record.extensions]);
-      task.records.push(Object.freeze({ ...record, ...(extensions && { extensions }), seq }));
+      task.records.push(Object.freeze({ seq, ...record, ...(extensions && { extensions }) }));
       if (record.kind === "statusUpdate") task.status = record.json;
       if (record.kind === "artifactUpdate") task.artifacts.push(record.json);
       if (hasMetadata) task.metadata.push(record.json);

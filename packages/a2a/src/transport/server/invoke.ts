@@ -39,5 +39,5 @@ export function invoke(
     return { stream, operation: name, reply: service.stream(name, params as never, context) };
   }
   const name = operation as UnaryName;
-  return { stream, operation: name, reply: service.call(name, params as never, context) };
+  return { stream, operation: name, reply: service.call(name, params, context) };
 }
