@@ -13,15 +13,27 @@ const rememberedMessages = 100;
 
 /** A context as one turn sees it, and what the turn has changed. */
 export class ContextView implements TurnContext {
-  readonly id: string;
+  readonly key: ContextKey;
+  /** Whether the context begins with this turn's message. */
+  readonly begins: boolean;
   readonly #messages: () => Promise<readonly Message[]>;
   #state: JsonValue | undefined;
   #change: string | null | undefined;
 
-  constructor(id: string, messages: () => Promise<readonly Message[]>, stored: string | undefined) {
-    this.id = id;
+  constructor(
+    key: ContextKey,
+    begins: boolean,
+    messages: () => Promise<readonly Message[]>,
+    stored: string | undefined,
+  ) {
+    this.key = key;
+    this.begins = begins;
     this.#messages = messages;
     this.#state = stored === undefined ? undefined : (JSON.parse(stored) as JsonValue);
+  }
+
+  get id(): string {
+    return this.key.contextId;
   }
 
   messages(): Promise<readonly Message[]> {
@@ -60,12 +72,12 @@ export class Conversations {
   /** The context of a turn. */
   async open(key: ContextKey, current: Message): Promise<ContextView> {
     const { state } = await this.#settings.store.conversation(key, 0);
-    return new ContextView(key.contextId, () => this.#messages(key, current), state);
+    return new ContextView(key, false, () => this.#messages(key, current), state);
   }
 
   /** The context that begins with this message: there is nothing to read. */
   begin(key: ContextKey, current: Message): ContextView {
-    return new ContextView(key.contextId, () => this.#messages(key, current), undefined);
+    return new ContextView(key, true, () => this.#messages(key, current), undefined);
   }
 
   /**
@@ -73,16 +85,17 @@ export class Conversations {
    * `undefined` where memory is the place for all of it.
    */
   keepReply(
-    key: ContextKey,
+    view: ContextView,
     asked: Message,
     answer: Message,
-    change: string | null | undefined,
     once: OnceEffect | undefined,
   ): Promise<unknown> | undefined {
+    const { key, begins } = view;
+    const change = view.takeChange();
     const time = this.#settings.clock.now();
     if (this.#settings.conversations === "memory") {
       const name = nameOf(key);
-      const known = this.#remembered.get(name);
+      const known = begins ? undefined : this.#remembered.get(name);
       const added = [
         { time, message: asked },
         { time, message: answer },

@@ -101,8 +101,17 @@ export interface EngineSettings {
 }
 
 /** A name that no two principals share, whatever they call themselves. */
-function ownerOfPrincipal({ organization, subject }: Principal): string {
-  return JSON.stringify([organization ?? null, subject]);
+function ownerOfPrincipal(): (principal: Principal) => string {
+  // Authenticators give the same principal again for the same credentials, and every call asks.
+  const names = new WeakMap<Principal, string>();
+  return (principal) => {
+    let name = names.get(principal);
+    if (name === undefined) {
+      name = JSON.stringify([principal.organization ?? null, principal.subject]);
+      names.set(principal, name);
+    }
+    return name;
+  };
 }
 
 const day = 24 * 60 * 60 * 1000;
@@ -116,7 +125,7 @@ export function settingsOf(options: EngineOptions): EngineSettings {
     logger: options.logger ?? silentLogger,
     clock: options.clock ?? systemClock,
     ids,
-    ownerOf: options.ownerOf ?? ownerOfPrincipal,
+    ownerOf: options.ownerOf ?? ownerOfPrincipal(),
     dedupe: {
       on: dedupe !== undefined,
       window: dedupe?.window,

@@ -293,7 +293,8 @@ export class Run implements TurnHost {
     const events: readonly AgentEvent[] = isArray(yielded) ? yielded : [yielded];
     const [first] = events;
     const isDirect = this.#writer === undefined && events.length === 1 && first?.kind === "reply";
-    return isDirect ? this.#replyDirectly(first) : this.#take(events);
+    const context = this.#context;
+    return isDirect && context !== undefined ? this.#replyDirectly(first, context) : this.#take(events);
   }
 
   async #take(events: readonly AgentEvent[]): Promise<void> {
@@ -307,11 +308,10 @@ export class Run implements TurnHost {
     if (taken.records.length > 0 || effects.length > 0) writer.write(taken.records, effects);
   }
 
-  #replyDirectly(event: Extract<AgentEvent, { kind: "reply" }>): Promise<unknown> | undefined {
+  #replyDirectly(event: Extract<AgentEvent, { kind: "reply" }>, context: ContextView): Promise<unknown> | undefined {
     const { conversations, settings } = this.#rooms;
     const message = agentMessage(event.message, { messageId: settings.ids.next(), contextId: this.#contextId });
-    const change = this.#context?.takeChange();
-    const kept = conversations.keepReply(this.#contextKey(), this.#at.message, message, change, this.#once);
+    const kept = conversations.keepReply(context, this.#at.message, message, this.#once);
     const answer = (): void => {
       this.#tell({ kind: "message", message });
       this.#close(undefined, undefined);
