@@ -26,6 +26,8 @@ export class LogReader {
   readonly #from: Position;
   #after: number;
   #channel: Channel | undefined;
+  /** Of the channel, at the last look. */
+  #version = 0;
   #waiting: Waiting | undefined;
   #closed = false;
 
@@ -37,17 +39,32 @@ export class LogReader {
   /** What has gathered, at least one record; waits when there is nothing. `undefined` once closed. */
   async read(): Promise<readonly LogRecord[] | undefined> {
     while (!this.#closed) {
-      const channel = (this.#channel ??= this.#from.board.hold(this.#from.task, this.#from.contextId));
-      const { version } = channel;
-      const records = channel.after(this.#after) ?? (await readPage(this.#from, this.#after));
-      const last = records.at(-1);
-      if (last === undefined) await this.#wait(channel, version);
-      else {
-        this.#after = last.seq;
-        return this.#closed ? undefined : records;
-      }
+      const records = await this.look();
+      if (records.length > 0) return records;
+      await this.wait();
     }
     return undefined;
+  }
+
+  /** What has gathered; empty when there is nothing, and once closed. */
+  async look(): Promise<readonly LogRecord[]> {
+    if (this.#closed) return [];
+    const channel = (this.#channel ??= this.#from.board.hold(this.#from.task, this.#from.contextId));
+    this.#version = channel.version;
+    const records = channel.after(this.#after) ?? (await readPage(this.#from, this.#after));
+    this.#after = records.at(-1)?.seq ?? this.#after;
+    // Closed while the store was read.
+    return this.#closed ? [] : records;
+  }
+
+  /** Until something came since the last look, or the reader is closed. */
+  wait(): Promise<void> {
+    const channel = this.#channel;
+    if (this.#closed || channel === undefined) return Promise.resolve();
+    return new Promise<void>((resolve, reject) => {
+      this.#waiting = { resolve, reject };
+      channel.wait(this.#version, this.#waiting);
+    });
   }
 
   /** Lets go of everything; a `read` that waits gives `undefined`. */
@@ -60,15 +77,6 @@ export class LogReader {
       this.#waiting.resolve();
     }
     this.#from.board.release(this.#channel);
-  }
-
-  async #wait(channel: Channel, version: number): Promise<void> {
-    if (this.#closed) return;
-    await new Promise<void>((resolve, reject) => {
-      this.#waiting = { resolve, reject };
-      channel.wait(version, this.#waiting);
-    });
-    this.#waiting = undefined;
   }
 }
 
@@ -159,11 +167,14 @@ type Batch = readonly StreamItem[];
 /**
  * The events of a stream until the protocol says that it is over. `open` tells, once it is known, what there is to
  * stream: a task from somewhere on, one message, or nothing.
+ *
+ * Thousands of them stand idle, so they keep little: what was needed to begin is let go of, and a reader that waits is
+ * one suspended function and no chain of them, at half a kilobyte each.
  */
 export class EventStream implements AsyncIterableIterator<Batch, void, void> {
   readonly #operation: StreamName;
-  readonly #open: () => Promise<StreamFrom | StreamItem | undefined>;
-  #from: StreamFrom | undefined;
+  #open: (() => Promise<StreamFrom | StreamItem | undefined>) | undefined;
+  #from: Omit<StreamFrom, "first"> | undefined;
   #reader: LogReader | undefined;
   #over = false;
   #leave: (() => void) | undefined;
@@ -178,10 +189,13 @@ export class EventStream implements AsyncIterableIterator<Batch, void, void> {
   }
 
   async next(): Promise<IteratorResult<Batch, void>> {
-    if (this.#over) return over;
     try {
-      const batch = this.#reader === undefined ? await this.#begin() : await this.#read(this.#reader);
-      return batch === undefined ? over : { done: false, value: batch };
+      for (;;) {
+        const batch = await this.#gathered();
+        if (batch.length > 0) return { done: false, value: batch };
+        if (this.#over) return over;
+        await this.#reader?.wait();
+      }
     } catch (error) {
       this.#end();
       throw error;
@@ -193,27 +207,34 @@ export class EventStream implements AsyncIterableIterator<Batch, void, void> {
     return Promise.resolve(over);
   }
 
-  async #begin(): Promise<Batch | undefined> {
+  async #gathered(): Promise<Batch> {
+    if (this.#over) return [];
+    return this.#reader === undefined ? this.#begin() : this.#read(this.#reader);
+  }
+
+  async #begin(): Promise<Batch> {
     // Whoever leaves before the agent has said a word need not wait for it.
     const left = new Promise<undefined>((resolve) => (this.#leave = () => resolve(undefined)));
-    const opened = await Promise.race([this.#open(), left]);
+    const opened = await Promise.race([this.#open?.(), left]);
+    this.#open = this.#leave = undefined;
     if (opened === undefined || this.#over) {
       this.#end();
-      return undefined;
+      return [];
     }
     if ("event" in opened) {
       this.#end();
       return [opened];
     }
-    this.#from = opened;
-    this.#reader = new LogReader(opened);
-    if (opened.first === undefined) return this.#read(this.#reader);
-    if (closesAfter(opened.first.event, "SubscribeToTask") || (await this.#isAsked(opened, opened.first))) this.#end();
-    return [opened.first];
+    const { first, ...from } = opened;
+    this.#from = from;
+    this.#reader = new LogReader(from);
+    if (first === undefined) return this.#read(this.#reader);
+    if (closesAfter(first.event, "SubscribeToTask") || (await this.#isAsked(from, first))) this.#end();
+    return [first];
   }
 
   /** Whether the task stands at a question to this very sender: one who sends again, and was asked meanwhile (§11.7). */
-  async #isAsked(from: StreamFrom, { event }: StreamItem): Promise<boolean> {
+  async #isAsked(from: Omit<StreamFrom, "first">, { event }: StreamItem): Promise<boolean> {
     const stands = event.task?.status.state === "TASK_STATE_INPUT_REQUIRED";
     if (this.#operation !== "SendStreamingMessage" || !stands) return false;
     // Only messages can have come after the status.
@@ -227,21 +248,17 @@ export class EventStream implements AsyncIterableIterator<Batch, void, void> {
     return last !== undefined && this.#closes(last);
   }
 
-  async #read(reader: LogReader): Promise<Batch | undefined> {
-    for (;;) {
-      const records = await reader.read();
-      if (records === undefined) return undefined;
-      const items: StreamItem[] = [];
-      for (const record of records) {
-        // User messages are rows of the log, but no events of a stream (§3.1.2).
-        if (record.kind !== "message") items.push(new StoredItem(record.seq, `{"${record.kind}":${record.json}}`));
-        if (record.state !== undefined && (await this.#closes(record))) {
-          this.#end();
-          break;
-        }
+  async #read(reader: LogReader): Promise<Batch> {
+    const items: StreamItem[] = [];
+    for (const record of await reader.look()) {
+      // User messages are rows of the log, but no events of a stream (§3.1.2).
+      if (record.kind !== "message") items.push(new StoredItem(record.seq, `{"${record.kind}":${record.json}}`));
+      if (record.state !== undefined && (await this.#closes(record))) {
+        this.#end();
+        break;
       }
-      if (items.length > 0) return items;
     }
+    return items;
   }
 
   /** `closesAfter` for a record, without parsing it, and with `answers` where the sender's own turn decides. */
