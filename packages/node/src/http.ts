@@ -26,15 +26,17 @@ export function nodeListener(handle: UniversalHandler, options: HttpOptions = {}
   };
 }
 
-/** An answer that waits for the others of its turn of the event loop. */
-interface Departure {
+interface Answer<Body> {
   readonly request: UniversalRequest;
   readonly incoming: IncomingMessage;
   readonly response: ServerResponse;
   readonly status: number;
   readonly headers: UniversalResponse["headers"];
-  readonly body: string | undefined;
+  readonly body: Body;
 }
+
+/** An answer that waits for the others of its turn of the event loop. */
+type Departure = Answer<string | undefined>;
 
 /** Has requests answered, and writes the answers. */
 export class Responder {
@@ -52,11 +54,11 @@ export class Responder {
     this.#isLast = isLast;
   }
 
-  /** Resolves when a stream has ended, or when any other answer is ready to leave; never rejects. */
+  /** Resolves when the answer is ready to leave, or a stream has begun; never rejects. */
   async answer(request: UniversalRequest, incoming: IncomingMessage, response: ServerResponse): Promise<void> {
     try {
       const { status, headers, body } = await this.#handle(request);
-      if (typeof body === "function") await stream(incoming, response, status, headers, body, this.#stallTimeout);
+      if (typeof body === "function") this.#stream({ request, incoming, response, status, headers, body });
       else this.#leave({ request, incoming, response, status, headers, body });
     } catch (cause) {
       this.#fail(request, incoming, response, cause);
@@ -86,6 +88,19 @@ export class Responder {
     } catch (cause) {
       this.#fail(request, incoming, response, cause);
     }
+  }
+
+  /** Nothing awaits the end of a stream: a function that waits is half a kilobyte for each that stands idle. */
+  #stream({ request, incoming, response, status, headers, body }: Answer<BodyWriter>): void {
+    response.writeHead(status, headers);
+    closeWhenStalled(response, this.#stallTimeout);
+    const written = body(new ResponseSink(incoming, response));
+    // After the writer's first words, so that they share a packet with the headers.
+    response.flushHeaders();
+    written.then(
+      () => void response.end(),
+      (cause: unknown) => this.#fail(request, incoming, response, cause),
+    );
   }
 
   #fail({ method, url }: UniversalRequest, incoming: IncomingMessage, response: ServerResponse, cause: unknown): void {
@@ -142,22 +157,4 @@ function linger(incoming: IncomingMessage, response: ServerResponse): void {
   };
   const timer = setTimeout(end, lingerTime);
   incoming.once("end", end).once("close", end).on("error", end).resume();
-}
-
-async function stream(
-  incoming: IncomingMessage,
-  response: ServerResponse,
-  status: number,
-  headers: UniversalResponse["headers"],
-  body: BodyWriter,
-  stallTimeout: number,
-): Promise<void> {
-  response.writeHead(status, headers);
-  closeWhenStalled(response, stallTimeout);
-  const sink = new ResponseSink(incoming, response);
-  const written = body(sink);
-  // After the writer's first words, so that they share a packet with the headers.
-  response.flushHeaders();
-  await written;
-  response.end();
 }

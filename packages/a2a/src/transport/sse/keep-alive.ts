@@ -4,6 +4,8 @@ import type { Sink } from "../../protocol/index.ts";
 /** A stream on the wheel. */
 export interface Beat {
   readonly sink: Sink;
+  /** Where on the wheel. */
+  readonly slot: number;
   /** The peer takes nothing at the moment: comments would only pile up. */
   behind: boolean;
 }
@@ -35,23 +37,22 @@ export class KeepAlive {
     return this.#size;
   }
 
-  /** Puts a stream on the wheel; `remove` takes it down. */
-  add(sink: Sink): { readonly beat: Beat; readonly remove: () => void } {
-    const beat: Beat = { sink, behind: false };
-    const slot = this.#slot(this.#next + this.#size);
-    slot.add(beat);
+  /** Puts a stream on the wheel. */
+  add(sink: Sink): Beat {
+    const beat: Beat = { sink, slot: (this.#next + this.#size) % slots, behind: false };
+    this.#slot(beat.slot).add(beat);
     this.#size++;
     this.#turn();
-    return {
-      beat,
-      remove: () => {
-        if (slot.delete(beat)) this.#size--;
-      },
-    };
+    return beat;
+  }
+
+  /** Takes it down. */
+  remove(beat: Beat): void {
+    if (this.#slot(beat.slot).delete(beat)) this.#size--;
   }
 
   #slot(index: number): Set<Beat> {
-    return this.#wheel[index % slots] as Set<Beat>;
+    return this.#wheel[index] as Set<Beat>;
   }
 
   #turn(): void {

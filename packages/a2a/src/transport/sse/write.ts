@@ -23,6 +23,12 @@ function eventText(item: StreamItem, format: EventFormat): string {
   return item.seq === undefined ? data : `id: ${item.seq}\n${data}`;
 }
 
+function batchText(batch: readonly StreamItem[], format: EventFormat): string {
+  let text = "";
+  for (const item of batch) text += eventText(item, format);
+  return text;
+}
+
 /**
  * Writes a stream as server-sent events: a comment at once, so that the headers go out with the acceptance and not with
  * the first event; then one write a batch, none while the peer is behind (D10). When the peer goes, the source is let
@@ -36,31 +42,36 @@ export function writeEvents(
 ): BodyWriter {
   return async (sink) => {
     const source = batches[Symbol.asyncIterator]();
-    const letGo = async () => void (await source.return?.());
-    const { beat, remove } = keepAlive.add(sink);
+    const beat = keepAlive.add(sink);
     sink.onClose(() => {
-      remove();
-      letGo().catch(() => undefined);
+      keepAlive.remove(beat);
+      discardFrom(source).catch(() => undefined);
     });
     try {
       if (!sink.write(":\n\n")) await caughtUp(beat);
+      let next: IteratorResult<readonly StreamItem[]> | undefined;
       while (!sink.closed) {
-        const next = await source.next();
+        next = await source.next();
         if (next.done === true) break;
-        let text = "";
-        for (const item of next.value) text += eventText(item, format);
-        if (!sink.write(text)) await caughtUp(beat);
+        const taken = sink.write(batchText(next.value, format));
+        // A writer that waits holds on to what its variables hold: the last events, once for each idle stream.
+        next = undefined;
+        if (!taken) await caughtUp(beat);
       }
     } catch (thrown) {
       const error = failureOf(thrown, logger, { operation });
       if (!sink.closed) sink.write(`${format.error(error)}\n\n`);
     } finally {
-      remove();
+      keepAlive.remove(beat);
     }
   };
 }
 
 /** Lets go of a stream that nobody is going to read. */
 export async function discard(batches: StreamReply["batches"]): Promise<void> {
-  await batches[Symbol.asyncIterator]().return?.();
+  await discardFrom(batches[Symbol.asyncIterator]());
+}
+
+async function discardFrom(source: AsyncIterator<unknown>): Promise<void> {
+  await source.return?.();
 }
