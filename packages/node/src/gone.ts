@@ -6,7 +6,8 @@ export function onGone(incoming: IncomingMessage, response: ServerResponse, run:
   if (response.destroyed || socket.destroyed) {
     run();
   } else if (response.socket !== null) {
-    response.once("close", () => {
+    // Not `once`: it comes once anyway, and each wrapper is two hundred bytes of a stream.
+    response.on("close", () => {
       if (!response.writableFinished) run();
     });
   } else {
