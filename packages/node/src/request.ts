@@ -61,33 +61,44 @@ function tooLarge(limit: number): A2AError {
   return new A2AError("RequestTooLarge", `Request body larger than ${limit} bytes`);
 }
 
+/** What is let go of once a body is read: its request, and who listens to it, live as long as the answer to it. */
+interface Reading {
+  readonly resolve: (text: string) => void;
+  readonly reject: (error: A2AError) => void;
+  readonly chunks: Buffer[];
+  size: number;
+}
+
 function readText(incoming: IncomingMessage, limit: number): Promise<string> {
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let size = 0;
+    let reading: Reading | undefined = { resolve, reject, chunks: [], size: 0 };
     const onData = (chunk: Buffer): void => {
-      size += chunk.length;
-      if (size > limit) {
+      if (reading === undefined) return;
+      reading.size += chunk.length;
+      if (reading.size <= limit) reading.chunks.push(chunk);
+      else {
         incoming.off("data", onData).pause();
-        reject(tooLarge(limit));
-      } else {
-        chunks.push(chunk);
+        reading.reject(tooLarge(limit));
+        reading = undefined;
       }
     };
-    const onBroken = (): void => {
-      if (!incoming.readableEnded) reject(new A2AError("InvalidRequest", "Request body broke off"));
+    const onEnd = (): void => {
+      if (reading !== undefined) finish(reading);
+      reading = undefined;
     };
-    incoming
-      .on("data", onData)
-      .on("end", () => {
-        const [first] = chunks;
-        const bytes = chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks, size);
-        if (isUtf8(bytes)) resolve(withoutMark(bytes.toString("utf8")));
-        else reject(new A2AError("ParseError", "Request body is not UTF-8"));
-      })
-      .on("error", onBroken)
-      .on("close", onBroken);
+    const onBroken = (): void => {
+      if (!incoming.readableEnded) reading?.reject(new A2AError("InvalidRequest", "Request body broke off"));
+      reading = undefined;
+    };
+    incoming.on("data", onData).on("end", onEnd).on("error", onBroken).on("close", onBroken);
   });
+}
+
+function finish({ resolve, reject, chunks, size }: Reading): void {
+  const [first] = chunks;
+  const bytes = chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks, size);
+  if (isUtf8(bytes)) resolve(withoutMark(bytes.toString("utf8")));
+  else reject(new A2AError("ParseError", "Request body is not UTF-8"));
 }
 
 /** A byte order mark is no part of the text (RFC 8259 §8.1); `fetch` hosts drop it too. */
