@@ -72,10 +72,14 @@ export class Bench {
     return child;
   }
 
-  async server(name: ServerName, store: "memory" | "sqlite" = "memory"): Promise<Server> {
+  async server(
+    name: ServerName,
+    store: "memory" | "sqlite" = "memory",
+    execArgv: readonly string[] = [],
+  ): Promise<Server> {
     const { profile } = this.#options;
-    const flags = profile !== undefined && name === "parley" ? ["--cpu-prof", `--cpu-prof-dir=${profile}`] : [];
-    const child = await this.child(`servers/${name}`, [store === "memory" ? store : this.file(".db")], flags);
+    const profiling = profile !== undefined && name === "parley" ? ["--cpu-prof", `--cpu-prof-dir=${profile}`] : [];
+    const child = await this.child(`servers/${name}`, [store === "memory" ? store : this.file(".db")], [...execArgv, ...profiling]);
     return {
       ...(await child.ask<Address>("address")),
       name,

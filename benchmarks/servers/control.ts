@@ -27,13 +27,16 @@ function usage(): Usage {
 setFlagsFromString("--expose-gc");
 const collectGarbage = runInNewContext("gc") as () => void;
 
+let garbage: readonly unknown[] = [];
+
 /** Lets the command ask this server for its address, its use of the machine, and what else it can do. */
 export function control(address: Address, more: Answers = {}): void {
   answerParent({
     address: () => address,
     usage,
-    /** The same, once what nobody holds is gone. */
+    /** The same, once what nobody holds is gone, and the young generation is touched all over, as after hours of work. */
     settled: async () => {
+      for (let round = 0; round < 1_000_000; round++) garbage = [round, garbage.length, {}];
       for (let round = 0; round < 3; round++) {
         collectGarbage();
         await new Promise((resolve) => setTimeout(resolve, 20));
