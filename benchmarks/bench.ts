@@ -79,7 +79,11 @@ export class Bench {
   ): Promise<Server> {
     const { profile } = this.#options;
     const profiling = profile !== undefined && name === "parley" ? ["--cpu-prof", `--cpu-prof-dir=${profile}`] : [];
-    const child = await this.child(`servers/${name}`, [store === "memory" ? store : this.file(".db")], [...execArgv, ...profiling]);
+    const child = await this.child(
+      `servers/${name}`,
+      [store === "memory" ? store : this.file(".db")],
+      [...execArgv, ...profiling],
+    );
     return {
       ...(await child.ask<Address>("address")),
       name,
