@@ -53,13 +53,15 @@ async function measure(one: Case): Promise<Result> {
 }
 
 /** A quick run takes less than a minute, come what may: later than this nothing is measured again. */
-const timeForMore = 35_000;
+const timeForMore = 50_000;
 
-/** The gate must not fail of one bad moment of the machine: what fails is measured once more, and the better one counts. */
-async function measureTwice(one: Case): Promise<Result> {
-  const first = await measure(one);
+/**
+ * The gate must not fail of one bad moment of the machine: what fails is measured once more, when all others have been,
+ * and the better one counts.
+ */
+async function measureAgain(first: Result): Promise<Result> {
   if (!values.quick || failures(first).length === 0 || performance.now() > timeForMore) return first;
-  const second = await measure(one);
+  const second = await measure(first.case);
   return failures(second).length <= failures(first).length ? second : first;
 }
 
@@ -91,11 +93,9 @@ async function main(): Promise<void> {
   const wanted = chosen();
   if (values.write && wanted.length < cases.length) throw new Error("The page needs all cases");
   const results: Result[] = [];
-  for (const one of wanted) {
-    const result = await measureTwice(one);
-    results.push(result);
-    process.stdout.write(`${values.json ? jsonOf(result) : textOf(result)}\n`);
-  }
+  for (const one of wanted) results.push(await measure(one));
+  for (const [at, result] of results.entries()) results[at] = await measureAgain(result);
+  for (const result of results) process.stdout.write(`${values.json ? jsonOf(result) : textOf(result)}\n`);
   if (values.write) await writePage(results);
   for (const result of results) {
     for (const { says } of failures(result)) {

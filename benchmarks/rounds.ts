@@ -28,18 +28,19 @@ export async function costing(server: Server, round: () => Promise<Round>): Prom
 
 /**
  * Drives all subjects in turn, A B C A B C …, so that what else the machine does hits all of them, and gives the median
- * of each figure. The first time around warms them up and does not count.
+ * of each figure. The first times around warm them up and do not count.
  */
 export async function inTurn<Name extends string>(
   rounds: number,
   subjects: Readonly<Record<Name, () => Promise<Figures>>>,
+  warmups = 1,
 ): Promise<Record<Name, Figures>> {
   const names = Object.keys(subjects) as Name[];
   const seen = new Map<Name, Figures[]>(names.map((name) => [name, []]));
-  for (let round = 0; round <= rounds; round++) {
+  for (let round = -warmups; round < rounds; round++) {
     for (const name of names) {
       const figures = await subjects[name]();
-      if (round > 0) seen.get(name)?.push(figures);
+      if (round >= 0) seen.get(name)?.push(figures);
     }
   }
   return Object.fromEntries(names.map((name) => [name, medians(seen.get(name) ?? [])])) as Record<Name, Figures>;

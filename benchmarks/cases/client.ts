@@ -55,7 +55,7 @@ export const clientCase: Case = {
       return { throughput: events / seconds, cpu: cpu / events, memory: rss / 2 ** 20 };
     };
     const few = bench.size(30_000, 3_000);
-    const figures = await inTurn(bench.size(9, 5), {
+    const subjects = {
       parley: reading(parley, events, false),
       official: reading(official, events, false),
       raw: reading(raw, events, false),
@@ -63,7 +63,8 @@ export const clientCase: Case = {
       parleyAlone: reading(parley, few, true),
       officialAlone: reading(official, few, true),
       rawAlone: reading(raw, few, true),
-    });
+    };
+    const figures = await inTurn(bench.size(9, 5), subjects, bench.size(2, 4));
     const [ours, whole, theirs] = await Promise.all([
       bundled('export { connectJsonRpc } from "@parley/a2a/client";'),
       bundled('export { connect } from "@parley/a2a/client";'),

@@ -2,6 +2,7 @@ import type { Bench, Load, Server } from "../bench.ts";
 import { call, message, once } from "../calls.ts";
 import { defined, ratio, type Case, type Figures } from "../case.ts";
 import { costing, inTurn } from "../rounds.ts";
+import { warmups } from "./message.ts";
 
 interface Task {
   readonly id: string;
@@ -46,7 +47,7 @@ async function run(bench: Bench): ReturnType<Case["run"]> {
     };
   };
   const [ours, inMemory, theirs] = [await subject(parley), await subject(memory), await subject(official)];
-  const figures = await inTurn(bench.size(3, 1), {
+  const subjects = {
     parley: ours.none,
     official: theirs.none,
     raw: getting(bench, load, raw, message("reply")),
@@ -55,7 +56,8 @@ async function run(bench: Bench): ReturnType<Case["run"]> {
     officialAll: theirs.all,
     memory: inMemory.none,
     memoryAll: inMemory.all,
-  });
+  };
+  const figures = await inTurn(bench.size(3, 2), subjects, warmups);
   return {
     parley: figures.parley,
     official: figures.official,
@@ -77,7 +79,7 @@ async function run(bench: Bench): ReturnType<Case["run"]> {
 
 function getting(bench: Bench, load: Load, server: Server, params: object): () => Promise<Figures> {
   const request = call(server.jsonRpc, "GetTask", params);
-  const round = { request, expect: '"result"', connections: 32, seconds: bench.size(0.6, 0.15), most: 100_000 };
+  const round = { request, expect: '"result"', connections: 32, seconds: bench.size(0.6, 0.1), most: 100_000 };
   return () => costing(server, () => load.requests(round));
 }
 

@@ -2,7 +2,6 @@ import type { Bench, Load, Server } from "../bench.ts";
 import { call, message, once, send } from "../calls.ts";
 import { defined, ratio, type Case, type Figures } from "../case.ts";
 import { costing, inTurn } from "../rounds.ts";
-import { sending } from "./message.ts";
 import { makesTask } from "./task-memory.ts";
 
 interface Page {
@@ -48,18 +47,17 @@ async function questions(server: Server, tasks: number): Promise<Record<string, 
 function listing(bench: Bench, load: Load, server: Server, params: object | undefined): () => Promise<Figures> {
   if (params === undefined) throw new Error("There was no such page");
   const request = call(server.jsonRpc, "ListTasks", { pageSize, ...params });
-  const round = { request, expect: '"totalSize"', connections: 32, seconds: bench.size(0.5, 0.12), most: 100_000 };
+  const round = { request, expect: '"totalSize"', connections: 32, seconds: bench.size(0.5, 0.1), most: 100_000 };
   return () => costing(server, () => load.requests(round));
 }
 
 async function run(bench: Bench): ReturnType<Case["run"]> {
   const many = bench.size(100_000, 6_000);
   bench.progress(`filling a store with ${many} tasks`);
-  const [small, large, official, raw, load] = await Promise.all([
+  const [small, large, official, load] = await Promise.all([
     filled(bench, few),
     filled(bench, many),
     bench.server("official"),
-    bench.server("raw"),
     bench.load(),
   ]);
   const { text, expect } = makesTask;
@@ -67,10 +65,9 @@ async function run(bench: Bench): ReturnType<Case["run"]> {
   const [ofSmall, ofLarge] = [await questions(small, few), await questions(large, many)];
   bench.progress("listing");
   const ask = (server: Server, params: object | undefined) => listing(bench, load, server, params);
-  const figures = await inTurn(bench.size(3, 1), {
+  const figures = await inTurn(bench.size(3, 2), {
     parley: ask(small, ofSmall["first"]),
     official: ask(official, {}),
-    raw: sending(bench, load, raw, makesTask),
     first: ask(large, ofLarge["first"]),
     half: ask(large, ofLarge["half"]),
     deep: ask(large, ofLarge["deep"]),
@@ -84,7 +81,6 @@ async function run(bench: Bench): ReturnType<Case["run"]> {
   return {
     parley: figures.parley,
     official: figures.official,
-    raw: figures.raw,
     also: {
       [`parley, ${many} tasks`]: figures.first,
       [`parley, ${many}, half way`]: figures.half,

@@ -6,7 +6,7 @@ import { costing, inTurn } from "../rounds.ts";
 /** A round of 32 connections that send what a server answers with `expect`. */
 export function sending(bench: Bench, load: Load, server: Server, what: Sending): () => Promise<Figures> {
   const request = send(server, what.text, what.binding);
-  const round = { request, expect: what.expect, connections: 32, seconds: bench.size(0.8, 0.22), most: 100_000 };
+  const round = { request, expect: what.expect, connections: 32, seconds: bench.size(0.8, 0.15), most: 100_000 };
   return () => costing(server, () => load.requests(round));
 }
 
@@ -15,6 +15,9 @@ export interface Sending {
   readonly binding?: Binding;
   readonly expect: string;
 }
+
+/** Rounds until the compilers have seen enough of servers that answer a few thousand times a second. */
+export const warmups = 2;
 
 /** As long as a short question to an agent. */
 export const question = "and this is what somebody wants to know of an agent, in a sentence of the usual length";
@@ -28,14 +31,15 @@ async function run(bench: Bench): ReturnType<Case["run"]> {
   ]);
   const reply = (server: Server, binding: Binding) =>
     sending(bench, load, server, { text: `reply ${question}`, binding, expect: "forty-two" });
-  const figures = await inTurn(bench.size(5, 2), {
+  const subjects = {
     parley: reply(parley, "jsonRpc"),
     official: reply(official, "jsonRpc"),
     raw: reply(raw, "jsonRpc"),
     parleyRest: reply(parley, "rest"),
     officialRest: reply(official, "rest"),
     rawRest: reply(raw, "rest"),
-  });
+  };
+  const figures = await inTurn(bench.size(5, 3), subjects, warmups);
   const { parleyRest, officialRest, rawRest, ...rest } = figures;
   return {
     ...rest,

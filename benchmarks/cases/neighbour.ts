@@ -1,6 +1,7 @@
 import type { Bench, Load, Server } from "../bench.ts";
 import { send, sendStreaming } from "../calls.ts";
 import { defined, ratio, type Case, type Figures } from "../case.ts";
+import { short } from "../report.ts";
 import { medians } from "../rounds.ts";
 import { question } from "./message.ts";
 
@@ -15,8 +16,8 @@ async function run(bench: Bench): ReturnType<Case["run"]> {
     bench.load(),
     bench.load(),
   ]);
-  const seconds = bench.size(3, 0.5);
-  const rounds = bench.size(3, 1);
+  const seconds = bench.size(3, 0.4);
+  const rounds = 3;
   /** Messages answered a second, the least of all rounds. */
   const keptUp: Partial<Record<Server["name"], number>> = {};
   const messages = async (server: Server): Promise<Figures> => {
@@ -37,10 +38,12 @@ async function run(bench: Bench): ReturnType<Case["run"]> {
     keptUp[server.name] = Math.min(keptUp[server.name] ?? Infinity, operations / took);
     return { p50, p99 };
   };
+  /** Chunks a second of the stream beside them, of the last round. */
+  const flow: Partial<Record<Server["name"], number>> = {};
   const busy = async (server: Server): Promise<Figures> => {
     const stop = streamsAlong(streamer, server, seconds);
     const figures = await messages(server);
-    await stop();
+    flow[server.name] = await stop();
     return figures;
   };
   const figures: Record<string, Figures[]> = {};
@@ -50,13 +53,13 @@ async function run(bench: Bench): ReturnType<Case["run"]> {
   for (const server of [parley, official, raw]) await messages(server);
   await busy(parley);
   for (let round = 0; round < rounds; round++) {
-    for (const server of [parley, raw]) {
-      await measure(`${server.name} idle`, () => messages(server));
-      await measure(server.name, () => busy(server));
-    }
+    await measure("parley idle", () => messages(parley));
+    await measure("parley", () => busy(parley));
   }
-  await measure("official idle", () => messages(official));
-  await measure("official", () => busy(official));
+  for (const server of [official, raw]) {
+    await measure(`${server.name} idle`, () => messages(server));
+    await measure(server.name, () => busy(server));
+  }
   const of = (name: string): Figures => medians(figures[name] ?? []);
   return {
     parley: of("parley"),
@@ -65,19 +68,30 @@ async function run(bench: Bench): ReturnType<Case["run"]> {
     also: { "parley, idle": of("parley idle"), "official, idle": of("official idle"), "raw, idle": of("raw idle") },
     measures: defined({ p99ToIdle: ratio(of("parley").p99, of("parley idle").p99) }),
     notes: [
-      `${rate} messages a second are due. Answered in the worst round: ${Object.entries(keptUp)
-        .map(([name, perSecond]) => `${name} ${Math.round(perSecond)}`)
-        .join(", ")}.`,
+      `${rate} messages a second are due. Answered in the worst round: ${listed(keptUp)}.`,
+      `The stream beside them brought, in chunks a second: ${listed(flow)}. The official SDK's agent lets others have their turn after each chunk.`,
     ],
   };
 }
 
-/** Lets one stream follow the other until the returned function is called. */
-function streamsAlong(load: Load, server: Server, seconds: number): () => Promise<void> {
+function listed(figures: Readonly<Record<string, number>>): string {
+  return Object.entries(figures)
+    .map(([name, perSecond]) => `${name} ${short(perSecond)}`)
+    .join(", ");
+}
+
+/** Lets one stream follow the other until the returned function is called, which gives their chunks a second. */
+function streamsAlong(load: Load, server: Server, seconds: number): () => Promise<number> {
   let on = true;
   const request = sendStreaming(server, `stream ${chunks} 0`);
   const running = (async () => {
-    while (on) await load.stream({ request, chunks, seconds: seconds + 0.3, ends: true });
+    const sum = { chunks: 0, seconds: 0 };
+    while (on) {
+      const outcome = await load.stream({ request, chunks, seconds: seconds + 0.3, ends: true });
+      sum.chunks += outcome.chunks;
+      sum.seconds += outcome.seconds;
+    }
+    return sum.chunks / sum.seconds;
   })();
   return () => {
     on = false;

@@ -1,6 +1,6 @@
 import type { Case } from "../case.ts";
 import { inTurn } from "../rounds.ts";
-import { question, sending, type Sending } from "./message.ts";
+import { question, sending, type Sending, warmups } from "./message.ts";
 
 export const makesTask: Sending = { text: `task ${question}`, expect: "TASK_STATE_COMPLETED" };
 
@@ -16,10 +16,11 @@ export const taskMemoryCase: Case = {
       bench.server("raw"),
       bench.load(),
     ]);
-    return inTurn(bench.size(5, 2), {
+    const subjects = {
       parley: sending(bench, load, parley, makesTask),
       official: sending(bench, load, official, makesTask),
       raw: sending(bench, load, raw, makesTask),
-    });
+    };
+    return inTurn(bench.size(5, 3), subjects, warmups);
   },
 };

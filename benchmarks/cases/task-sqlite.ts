@@ -1,6 +1,6 @@
 import { ratio, defined, type Case } from "../case.ts";
 import { inTurn } from "../rounds.ts";
-import { sending } from "./message.ts";
+import { sending, warmups } from "./message.ts";
 import { makesTask } from "./task-memory.ts";
 
 export const taskSqliteCase: Case = {
@@ -19,12 +19,13 @@ export const taskSqliteCase: Case = {
       bench.server("raw"),
       bench.load(),
     ]);
-    const { memory, ...rest } = await inTurn(bench.size(5, 2), {
+    const subjects = {
       parley: sending(bench, load, parley, makesTask),
       official: sending(bench, load, official, makesTask),
       memory: sending(bench, load, officialMemory, makesTask),
       raw: sending(bench, load, raw, makesTask),
-    });
+    };
+    const { memory, ...rest } = await inTurn(bench.size(5, 3), subjects, warmups);
     return {
       ...rest,
       also: { "official, in memory": memory },
