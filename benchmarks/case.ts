@@ -51,6 +51,8 @@ export interface Case {
   /** What one operation is. */
   readonly operation: string;
   readonly targets: readonly Target[];
+  /** For the page, where a target is not met: what the profile says of it, and what was tried. */
+  readonly why?: string;
   run(this: void, bench: Bench): Promise<Measured>;
 }
 

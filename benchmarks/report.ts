@@ -138,15 +138,15 @@ export function markdownOf(results: readonly Result[], { date, versions }: Setti
   ].join("\n\n");
 }
 
-/** For the page: the targets that are not met, with the figures reached. */
+/** For the page: the targets that are not met, with the figures reached and the reasons. */
 export function missedOf(results: readonly Result[]): string {
-  const missed = results.flatMap((result) =>
-    result.case.targets
+  const missed = results.flatMap((result) => {
+    const { name, targets, why } = result.case;
+    const lines = targets
       .filter((target) => !isMet(target, result))
-      .map(
-        (target) => `- \`${result.case.name}\`, ${target.says}: ${reached(target, result)}, wanted ${wanted(target)}`,
-      ),
-  );
+      .map((target) => `- \`${name}\`, ${target.says}: ${reached(target, result)}, wanted ${wanted(target)}`);
+    return lines.length === 0 ? [] : [...lines, ...(why === undefined ? [] : [`\n  ${why}\n`])];
+  });
   return missed.length === 0 ? "None in this run." : missed.join("\n");
 }
 

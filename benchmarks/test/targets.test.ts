@@ -118,7 +118,9 @@ describe("the report", () => {
   test("says for people what was reached and what was wanted", () => {
     expect(textOf(result)).toContain("missed  as fast: 4.00 × (≥ 5.00 ×)");
     expect(missedOf([result])).toBe("- `one`, as fast: 4.00 ×, wanted ≥ 5.00 ×");
-    expect(missedOf([resultOf(caseWith(), measured)])).toBe("None in this run.");
+    const told = { ...caseWith(target), why: "The other one is slow." };
+    expect(missedOf([resultOf(told, measured)])).toContain("wanted ≥ 5.00 ×\n\n  The other one is slow.");
+    expect(missedOf([resultOf({ ...caseWith(), why: "It is not." }, measured)])).toBe("None in this run.");
     const page = markdownOf([result], { date: "2026-01-01", versions: { Node: "20.19.0" } });
     expect(page).toContain("| `one` | as fast | ≥ 5.00 × | 4.00 × | **missed** |");
     expect(page).toContain("| parley | 1,200 | – | – | 30.0 | – |");
