@@ -91,7 +91,8 @@ async function writePage(results: readonly Result[]): Promise<void> {
 async function main(): Promise<void> {
   if (values.help) return void process.stdout.write(usage);
   const wanted = chosen();
-  if (values.write && (values.quick || wanted.length < cases.length)) throw new Error("The page needs all cases, whole");
+  if (values.write && (values.quick || wanted.length < cases.length))
+    throw new Error("The page needs all cases, whole");
   const results: Result[] = [];
   for (const one of wanted) results.push(await measure(one));
   for (const [at, result] of results.entries()) results[at] = await measureAgain(result);
