@@ -4,7 +4,10 @@ export interface Command {
   readonly name: "reply" | "task" | "ask" | "stream" | "pace" | "hold" | "emit";
   /** Chunks of `stream` and `pace`. */
   readonly count: number;
-  /** Milliseconds between two chunks of `pace`, which begins at the next `emit`; 1 for a `stream` that waits for `emit` before its end. */
+  /**
+   * Milliseconds between two chunks of `pace`, which begins at the next `emit`; 1 for a `stream` that waits for `emit`
+   * before its end. The bare server has other streams: 1 writes each event by itself, 2 gives each metadata of its own.
+   */
   readonly gap: number;
 }
 

@@ -24,18 +24,20 @@ function event(result: object): string {
   return `data: ${JSON.stringify({ jsonrpc: "2.0", id: 1, result })}\n\n`;
 }
 
-function chunk(text: string): string {
+function chunk(text: string, more: object = {}): string {
   const artifact = { artifactId: "a1", parts: [{ text }] };
-  return event({ artifactUpdate: { taskId: task.id, contextId: task.contextId, artifact, append: true } });
+  return event({ artifactUpdate: { taskId: task.id, contextId: task.contextId, artifact, append: true, ...more } });
 }
 
 const end = event({ statusUpdate: { taskId: task.id, contextId: task.contextId, status: task.status } });
 
-/** `together` events go out in one write. */
-async function stream(count: number, together: number, response: ServerResponse): Promise<void> {
+/** `together` events go out in one write; where they are unlike, each has metadata of its own. */
+async function stream(count: number, together: number, unlike: boolean, response: ServerResponse): Promise<void> {
   for (let number = 0; number < count;) {
     let batch = "";
-    for (const last = Math.min(count, number + together); number < last; number++) batch += chunk(chunkText(number));
+    for (const last = Math.min(count, number + together); number < last; number++) {
+      batch += chunk(chunkText(number), unlike ? { metadata: { number } } : {});
+    }
     if (!response.write(batch)) await new Promise((resolve) => response.once("drain", resolve));
     // A drain can come without a look at what others sent.
     await new Promise(setImmediate);
@@ -53,7 +55,7 @@ async function hold(response: ServerResponse): Promise<void> {
 
 async function streaming(name: string, count: number, gap: number, response: ServerResponse): Promise<void> {
   response.writeHead(200, { "content-type": "text/event-stream" });
-  if (name === "stream") return stream(count, gap > 0 ? 1 : 64, response);
+  if (name === "stream") return stream(count, gap === 1 ? 1 : 64, gap === 2, response);
   if (name === "hold") return hold(response);
   response.write(event({ task }));
   await bell.wait();
