@@ -5,6 +5,7 @@ import {
   toA2AError,
   TaskFold,
   type ListTasksRequest,
+  type ListTasksResponse,
   type NewRecord,
   type SendMessageRequest,
   type SubscribeToTaskRequest,
@@ -78,7 +79,7 @@ export function createService(hosted: CheckedAgent, runs: Runs, sends: Sends, is
     },
 
     async ListTasks(request, context) {
-      return { value: await list(request, ownerOf(context)) };
+      return list(request, ownerOf(context));
     },
 
     async CancelTask({ id }, context) {
@@ -111,7 +112,7 @@ export function createService(hosted: CheckedAgent, runs: Runs, sends: Sends, is
     DeleteTaskPushNotificationConfig: noPush,
   };
 
-  async function list(request: ListTasksRequest, owner: Owner): Promise<UnaryOperations["ListTasks"]["response"]> {
+  async function list(request: ListTasksRequest, owner: Owner): Promise<Reply<ListTasksResponse>> {
     const {
       contextId,
       status,
@@ -134,12 +135,11 @@ export function createService(hosted: CheckedAgent, runs: Runs, sends: Sends, is
       ...(historyLength !== undefined && { history: historyLength }),
       ...(pageToken !== undefined && { after: decodePageToken(pageToken, scope, request) }),
     });
-    return {
-      tasks: page.tasks.map((snapshot) => snapshot.task),
+    return pageOf(page.tasks, {
       nextPageToken: page.next === undefined ? "" : encodePageToken(page.next, scope, request),
       pageSize,
       totalSize: page.total,
-    };
+    });
   }
 
   async function streamSend(request: SendMessageRequest, context: CallContext): Promise<EventStream> {
@@ -229,6 +229,17 @@ function wrapped({ task, json }: Snapshot): Reply<UnaryOperations["SendMessage"]
     json: `{"task":${json}}`,
     get value() {
       return { task };
+    },
+  };
+}
+
+/** A page as the text that its tasks are at hand in; they are parsed only for those who look. */
+function pageOf(snapshots: readonly Snapshot[], rest: Omit<ListTasksResponse, "tasks">): Reply<ListTasksResponse> {
+  const texts = snapshots.map((snapshot) => snapshot.json ?? JSON.stringify(snapshot.task));
+  return {
+    json: `{"tasks":[${texts.join(",")}],${JSON.stringify(rest).slice(1)}`,
+    get value() {
+      return { tasks: snapshots.map(({ task }) => task), ...rest };
     },
   };
 }

@@ -38,13 +38,13 @@ export function assemble(pieces: TaskPieces, options: LoadOptions): Snapshot {
   const metadata = task.get("metadata");
   task.delete("metadata");
   if (pieces.status !== undefined) task.set("status", members(pieces.status).get("status") ?? "{}");
-  const artifacts = options.artifacts ? joinArtifacts(pieces.head, pieces.artifacts) : [];
+  const artifacts = options.artifacts ? joinArtifacts(pieces) : [];
   if (artifacts.length > 0) task.set("artifacts", `[${artifacts.join(",")}]`);
   const history = options.history === 0 ? [] : pieces.history.flatMap(messagesOf).slice(-(options.history ?? 0));
   if (history.length > 0) task.set("history", `[${history.join(",")}]`);
   const merged = pieces.metadata.length === 0 ? metadata : mergeMetadata(pieces);
   if (merged !== undefined) task.set("metadata", merged);
-  return new AssembledTask(pieces.head, object(task));
+  return new AssembledTask(pieces, object(task));
 }
 
 /**
@@ -53,7 +53,7 @@ export function assemble(pieces: TaskPieces, options: LoadOptions): Snapshot {
  */
 export function compact(pieces: TaskPieces): Pick<TaskPieces, "base" | "artifacts"> {
   const { task, contextId } = pieces.head;
-  const artifacts = joinArtifacts(pieces.head, pieces.artifacts).map((artifact) =>
+  const artifacts = joinArtifacts(pieces).map((artifact) =>
     object([
       ["taskId", JSON.stringify(task.taskId)],
       ["contextId", JSON.stringify(contextId)],
@@ -67,13 +67,17 @@ export function compact(pieces: TaskPieces): Pick<TaskPieces, "base" | "artifact
 }
 
 class AssembledTask implements Snapshot {
-  readonly head: TaskHead;
   readonly json: string;
+  readonly #pieces: Pick<TaskPieces, "head">;
   #task: Task | undefined;
 
-  constructor(head: TaskHead, json: string) {
-    this.head = head;
+  constructor(pieces: Pick<TaskPieces, "head">, json: string) {
+    this.#pieces = pieces;
     this.json = json;
+  }
+
+  get head(): TaskHead {
+    return this.#pieces.head;
   }
 
   get task(): Task {
@@ -102,7 +106,8 @@ interface Growing {
 const joinable: ReadonlySet<string> = new Set(["artifactId", "name", "description", "parts", "metadata"]);
 
 /** Each artifact as JSON text. Chunks that bring parts and nothing else, as nearly all do, are joined as they are. */
-function joinArtifacts(head: TaskHead, updates: readonly string[]): readonly string[] {
+function joinArtifacts(pieces: Pick<TaskPieces, "head" | "artifacts">): readonly string[] {
+  const updates = pieces.artifacts;
   const ledger = new ArtifactLedger();
   const joined = new Map<string, Growing>();
   for (const json of updates) {
@@ -114,13 +119,13 @@ function joinArtifacts(head: TaskHead, updates: readonly string[]): readonly str
     const event = { append, artifact: { artifactId }, lastChunk: update.get("lastChunk") === "true" };
     if (ledger.problem(event) !== undefined) continue;
     ledger.note(event);
-    if ([...artifact.keys()].some((name) => !joinable.has(name))) return foldArtifacts(head, updates);
+    if ([...artifact.keys()].some((name) => !joinable.has(name))) return foldArtifacts(pieces.head, updates);
     const parts = (artifact.get("parts") ?? "[]").slice(1, -1);
     artifact.delete("parts");
     const known = joined.get(artifactId);
     if (!append || known === undefined) joined.set(artifactId, { rest: artifact, parts: [parts] });
     else if (artifact.size === 1) known.parts.push(parts);
-    else return foldArtifacts(head, updates);
+    else return foldArtifacts(pieces.head, updates);
   }
   return [...joined.values()].map(({ rest, parts }) => {
     rest.set("parts", `[${parts.filter((part) => part.trim() !== "").join(",")}]`);

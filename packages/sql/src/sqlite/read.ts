@@ -20,8 +20,10 @@ import {
 import type { Message, TaskState } from "@parley/a2a";
 import type { Driver, Row, Value } from "./driver.ts";
 import { findKey } from "./keys.ts";
+import { readTasks } from "./pages.ts";
 import {
   count,
+  eventOf,
   int,
   kindNumber,
   logKey,
@@ -119,13 +121,6 @@ function historyOf(driver: Driver, { number }: TaskRow, limit: number | undefine
     .reverse();
 }
 
-function eventOf(kind: number, json: string): StoredEvent {
-  return {
-    kind: kind === kindNumber("task") ? "task" : kind === kindNumber("message") ? "message" : "statusUpdate",
-    json,
-  };
-}
-
 export function readLog(driver: Driver, scope: Scope, taskId: string, options: ReadOptions): LogPage | undefined {
   const row = selectTask(driver, scope, taskId, taskColumns, "");
   if (row === undefined) return undefined;
@@ -172,7 +167,8 @@ export function readList(driver: Driver, scopes: ScopeIds, scope: Scope, query: 
   found.sort((a, b) => b.statusTime - a.statusTime || b.number - a.number);
   const page = found.slice(0, query.limit);
   const last = page.at(-1);
-  const tasks = page.map(({ number }) => assemble(piecesOf(driver, selectPieces(driver, number), query), query));
+  const numbers = page.map(({ number }) => number);
+  const tasks = readTasks(driver, numbers, query);
   return found.length > query.limit && last !== undefined ? { tasks, total, next: last } : { tasks, total };
 }
 
