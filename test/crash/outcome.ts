@@ -18,9 +18,10 @@ export async function outcomesOf(store: Store, agent: AgentName): Promise<Readon
   let after: ListPosition | undefined;
   do {
     const page = await store.list(scope, { limit: 100, artifacts: true, ...(after && { after }) });
-    for (const { task, head } of page.tasks) {
+    for (const { task } of page.tasks) {
       const log: LogRecord[] = [];
-      while (log.length < head.seq) {
+      const seq = (await store.head(scope, task.id))?.seq ?? 0;
+      while (log.length < seq) {
         const read = await store.read(scope, task.id, { after: log.length, limit: 1000 });
         if (read === undefined || read.records.length === 0) break;
         log.push(...read.records);

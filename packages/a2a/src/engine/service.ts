@@ -20,7 +20,7 @@ import type {
   UnaryName,
   UnaryOperations,
 } from "../protocol/index.ts";
-import type { Owner, Snapshot, TaskHead, TaskKey } from "../store/index.ts";
+import type { ListedTask, Owner, Snapshot, TaskHead, TaskKey } from "../store/index.ts";
 import { activate, checkCapability, type CheckedAgent } from "./checks.ts";
 import { decodePageToken, encodePageToken } from "./page-token.ts";
 import { EventStream, messageItem, snapshotItem, waitForAnswer, type StreamFrom } from "./reader.ts";
@@ -234,7 +234,7 @@ function wrapped({ task, json }: Snapshot): Reply<UnaryOperations["SendMessage"]
 }
 
 /** A page as the text that its tasks are at hand in; they are parsed only for those who look. */
-function pageOf(snapshots: readonly Snapshot[], rest: Omit<ListTasksResponse, "tasks">): Reply<ListTasksResponse> {
+function pageOf(snapshots: readonly ListedTask[], rest: Omit<ListTasksResponse, "tasks">): Reply<ListTasksResponse> {
   const texts = snapshots.map((snapshot) => snapshot.json ?? JSON.stringify(snapshot.task));
   return {
     json: `{"tasks":[${texts.join(",")}],${JSON.stringify(rest).slice(1)}`,

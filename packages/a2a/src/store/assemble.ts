@@ -33,7 +33,7 @@ export interface TaskPieces {
  * The fold of a log (`TaskFold` says what it means) as text: strings are joined, and only what has to be merged is parsed.
  * `task` is parsed when somebody asks for it, and frozen.
  */
-export function assemble(pieces: TaskPieces, options: LoadOptions): Snapshot {
+export function assemble(pieces: TaskPieces, options: LoadOptions): Required<Snapshot> {
   const task = members(pieces.base);
   const metadata = task.get("metadata");
   task.delete("metadata");

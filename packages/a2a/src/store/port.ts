@@ -208,8 +208,12 @@ export interface LoadOptions {
   readonly artifacts: boolean;
 }
 
-export interface Snapshot {
+export interface Snapshot extends ListedTask {
   readonly head: TaskHead;
+}
+
+/** A task as text or as a value. */
+export interface ListedTask {
   readonly task: Task;
   /** `task` as JSON text, where the store could make it without parsing; `task` is then parsed only when asked for. */
   readonly json?: string;
@@ -250,7 +254,7 @@ export interface ListPosition {
 }
 
 export interface TaskPage {
-  readonly tasks: readonly Snapshot[];
+  readonly tasks: readonly ListedTask[];
   /** Absent on the last page. */
   readonly next?: ListPosition;
   /** How many tasks the query matches in all, from counters; with `since` they are counted. */

@@ -99,7 +99,7 @@ export class Reference {
       .filter(({ head }) => query.state === undefined || head.state === query.state)
       .filter(({ head }) => query.since === undefined || head.statusTime >= query.since)
       .sort((a, b) => b.head.statusTime - a.head.statusTime || b.task.number - a.task.number)
-      .map(({ task, head }) => ({ head, task: foldOf(task, query) }));
+      .map(({ task }) => foldOf(task, query));
   }
 
   once(owner: Owner, key: string, now: number): OnceRecord | undefined {

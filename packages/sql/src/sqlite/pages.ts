@@ -1,4 +1,5 @@
-import { assemble, type ListQuery, type Snapshot, type StoredEvent, type TaskPieces } from "@parley/a2a/store";
+import { assemble, type ListedTask, type ListQuery, type StoredEvent, type TaskPieces } from "@parley/a2a/store";
+import type { Task } from "@parley/a2a";
 import type { Driver, Row } from "./driver.ts";
 import { eventOf, maxSeq, taskColumns, taskRow, taskTables, text } from "./rows.ts";
 
@@ -10,7 +11,7 @@ import { eventOf, maxSeq, taskColumns, taskRow, taskTables, text } from "./rows.
 
 const [unit, record, group, file] = ["\u001f", "\u001e", "\u001d", "\u001c"];
 
-const ofTask = "key > (t.number << 24) AND key <= (t.number << 24) + " + String(maxSeq);
+const ofTask = `key > (t.number << 24) AND key <= (t.number << 24) + ${maxSeq}`;
 const history = `SELECT group_concat(kind || char(29) || json, char(28)) FROM (
   SELECT kind, json FROM log INDEXED BY log_history WHERE place IS NOT NULL AND ${ofTask} ORDER BY key DESC LIMIT ?2)`;
 const artifacts = `SELECT group_concat(json, char(28)) FROM (
@@ -18,39 +19,91 @@ const artifacts = `SELECT group_concat(json, char(28)) FROM (
 const metadata = `SELECT group_concat(json, char(28)) FROM (
   SELECT json FROM log INDEXED BY log_metadata WHERE has_metadata = 1 AND ${ofTask} ORDER BY key)`;
 
-const fields = (withArtifacts: boolean): readonly string[] => [
-  "t.number",
-  `json_array(${taskColumns})`,
-  "b.base",
-  "coalesce(s.json, '')",
-  `coalesce((${history}), '')`,
-  withArtifacts ? `coalesce((${artifacts}), '')` : "''",
-  `CASE WHEN t.has_metadata = 1 THEN coalesce((${metadata}), '') ELSE '' END`,
-];
-
-const select = (withArtifacts: boolean): string =>
-  `SELECT group_concat(${fields(withArtifacts).join(" || char(31) || ")}, char(30))
-   FROM json_each(?1) p JOIN ${taskTables} JOIN log b ON b.key = (t.number << 24) + 1
-   LEFT JOIN log s ON t.status_seq > 0 AND s.key = (t.number << 24) + t.status_seq
-   WHERE t.number = p.value`;
-
-/** The tasks of these numbers, in their order. */
-export function readTasks(driver: Driver, numbers: readonly number[], query: ListQuery): readonly Snapshot[] {
-  if (numbers.length === 0) return [];
-  const row = driver.prepare(select(query.artifacts)).get(JSON.stringify(numbers), query.history ?? maxSeq);
-  const found = new Map(
-    text(row, 0)
-      .split(record)
-      .map((task) => snapshotOf(task.split(unit), query)),
-  );
-  return numbers.map((number) => {
-    const snapshot = found.get(number);
-    if (snapshot === undefined) throw new RangeError(`There is no task of number ${number}`);
-    return snapshot;
-  });
+function select(withArtifacts: boolean): string {
+  const fields = [
+    "t.number",
+    `json_array(${taskColumns})`,
+    "b.base",
+    "coalesce(s.json, '')",
+    `coalesce((${history}), '')`,
+    withArtifacts ? `coalesce((${artifacts}), '')` : "''",
+    `CASE WHEN t.has_metadata = 1 THEN coalesce((${metadata}), '') ELSE '' END`,
+  ];
+  return `SELECT group_concat(${fields.join(" || char(31) || ")}, char(30))
+    FROM json_each(?1) p JOIN ${taskTables} JOIN log b ON b.key = (t.number << 24) + 1
+    LEFT JOIN log s ON t.status_seq > 0 AND s.key = (t.number << 24) + t.status_seq
+    WHERE t.number = p.value`;
 }
 
-function snapshotOf(parts: readonly string[], query: ListQuery): readonly [number, Snapshot] {
+/** A task as the index of a page tells it. */
+export interface Place {
+  readonly number: number;
+  readonly id: string;
+  readonly seq: number;
+}
+
+/** So many characters of tasks are kept; up to as many again of older ones. */
+const mostKept = 4 << 20;
+
+/**
+ * Tasks of pages as JSON text. Lists are asked for again and again, and most of what they show has not changed since: a
+ * task is read anew when its log has grown. A number can be given again to another task, so the id counts too.
+ */
+export class Pages {
+  #young = new Map<string, string>();
+  #old = new Map<string, string>();
+  #kept = 0;
+
+  read(driver: Driver, places: readonly Place[], query: ListQuery): readonly ListedTask[] {
+    const options = `${query.history ?? ""}/${query.artifacts}`;
+    const keys = places.map(({ number, seq, id }) => `${number}/${seq}/${options}/${id}`);
+    const missing = places.filter((_place, at) => this.#find(keys[at] as string) === undefined);
+    const found = readTasks(driver, missing, query);
+    return places.map(({ number }, at) => {
+      const key = keys[at] as string;
+      const json = found.get(number) ?? this.#find(key);
+      if (json === undefined) throw new RangeError(`There is no task of number ${number}`);
+      this.#keep(key, json);
+      return new Listed(json);
+    });
+  }
+
+  #find(key: string): string | undefined {
+    return this.#young.get(key) ?? this.#old.get(key);
+  }
+
+  #keep(key: string, json: string): void {
+    if (this.#young.has(key)) return;
+    this.#young.set(key, json);
+    this.#kept += json.length;
+    if (this.#kept < mostKept) return;
+    this.#old = this.#young;
+    this.#young = new Map();
+    this.#kept = 0;
+  }
+}
+
+class Listed implements ListedTask {
+  readonly json: string;
+
+  constructor(json: string) {
+    this.json = json;
+  }
+
+  get task(): Task {
+    return JSON.parse(this.json) as Task;
+  }
+}
+
+function readTasks(driver: Driver, places: readonly Place[], query: ListQuery): ReadonlyMap<number, string> {
+  if (places.length === 0) return new Map();
+  const numbers = JSON.stringify(places.map(({ number }) => number));
+  const row = driver.prepare(select(query.artifacts)).get(numbers, query.history ?? maxSeq);
+  const tasks = text(row, 0).split(record);
+  return new Map(tasks.map((task) => jsonOf(task.split(unit), query)));
+}
+
+function jsonOf(parts: readonly string[], query: ListQuery): readonly [number, string] {
   const [number = "", head = "", base = "", status = "", events = "", updates = "", changes = ""] = parts;
   const pieces: TaskPieces = {
     get head() {
@@ -62,7 +115,7 @@ function snapshotOf(parts: readonly string[], query: ListQuery): readonly [numbe
     history: listOf(events).map(storedEvent).reverse(),
     artifacts: listOf(updates),
   };
-  return [Number(number), assemble(pieces, query)];
+  return [Number(number), assemble(pieces, query).json];
 }
 
 function listOf(joined: string): string[] {

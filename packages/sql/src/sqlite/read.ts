@@ -20,7 +20,7 @@ import {
 import type { Message, TaskState } from "@parley/a2a";
 import type { Driver, Row, Value } from "./driver.ts";
 import { findKey } from "./keys.ts";
-import { readTasks } from "./pages.ts";
+import type { Pages, Place } from "./pages.ts";
 import {
   count,
   eventOf,
@@ -150,11 +150,11 @@ function selectTask(driver: Driver, scope: Scope, taskId: string, columns: strin
 
 type Level = "agent" | "owner" | "context";
 
-export function readList(driver: Driver, scopes: ScopeIds, scope: Scope, query: ListQuery): TaskPage {
+export function readList(driver: Driver, scopes: ScopeIds, pages: Pages, scope: Scope, query: ListQuery): TaskPage {
   const { level, ids } = listScopes(driver, scopes, scope, query.contextId);
   const wanted = query.state === undefined ? states : [query.state];
   let total = 0;
-  const found: ListPosition[] = [];
+  const found: (ListPosition & Place)[] = [];
   for (const id of ids) {
     const tally = tallyOf(driver, id);
     for (const state of wanted) {
@@ -167,9 +167,9 @@ export function readList(driver: Driver, scopes: ScopeIds, scope: Scope, query: 
   found.sort((a, b) => b.statusTime - a.statusTime || b.number - a.number);
   const page = found.slice(0, query.limit);
   const last = page.at(-1);
-  const numbers = page.map(({ number }) => number);
-  const tasks = readTasks(driver, numbers, query);
-  return found.length > query.limit && last !== undefined ? { tasks, total, next: last } : { tasks, total };
+  const tasks = pages.read(driver, page, query);
+  if (found.length <= query.limit || last === undefined) return { tasks, total };
+  return { tasks, total, next: { statusTime: last.statusTime, number: last.number } };
 }
 
 function listScopes(
@@ -196,21 +196,30 @@ function positions(
   id: number,
   state: TaskState,
   query: ListQuery,
-): readonly ListPosition[] {
+): readonly (ListPosition & Place)[] {
   const { after, since = Number.MIN_SAFE_INTEGER, limit } = query;
-  const select = `SELECT status_time, number FROM tasks INDEXED BY tasks_${level} WHERE ${level} = ? AND state = ?`;
+  // One text, as in `Pages`. An id comes last, since it can hold anything but a line break.
+  const select = `SELECT status_time, number, seq, id FROM tasks INDEXED BY tasks_${level} WHERE ${level} = ? AND state = ?`;
   const scope = [id, stateNumber(state)] as const;
-  const rows: Row[] = [];
+  const lines: string[] = [];
+  const read = (sql: string, ...values: readonly Value[]): void => {
+    const row = driver
+      .prepare(`SELECT group_concat(status_time || ' ' || number || ' ' || seq || ' ' || id, char(10)) FROM (${sql})`)
+      .get(...values);
+    const joined = optional(row ?? [], 0);
+    if (typeof joined === "string") lines.push(...joined.split("\n"));
+  };
   if (after !== undefined && after.statusTime >= since) {
-    const ties = driver.prepare(`${select} AND status_time = ? AND number < ? ORDER BY number DESC LIMIT ?`);
-    rows.push(...ties.all(...scope, after.statusTime, after.number, limit + 1));
+    const ties = `${select} AND status_time = ? AND number < ? ORDER BY number DESC LIMIT ?`;
+    read(ties, ...scope, after.statusTime, after.number, limit + 1);
   }
-  const older = driver.prepare(
-    `${select} AND status_time < ? AND status_time >= ? ORDER BY status_time DESC, number DESC LIMIT ?`,
-  );
+  const older = `${select} AND status_time < ? AND status_time >= ? ORDER BY status_time DESC, number DESC LIMIT ?`;
   const before = after?.statusTime ?? Number.MAX_SAFE_INTEGER;
-  if (rows.length <= limit) rows.push(...older.all(...scope, before, since, limit + 1 - rows.length));
-  return rows.map((row) => ({ statusTime: int(row, 0), number: int(row, 1) }));
+  if (lines.length <= limit) read(older, ...scope, before, since, limit + 1 - lines.length);
+  return lines.map((line) => {
+    const [statusTime, number, seq, ...id] = line.split(" ");
+    return { statusTime: Number(statusTime), number: Number(number), seq: Number(seq), id: id.join(" ") };
+  });
 }
 
 function countSince(driver: Driver, level: Level, id: number, state: TaskState, since: number): number {

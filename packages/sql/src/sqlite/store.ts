@@ -1,6 +1,7 @@
 import { unavailable, type Store } from "@parley/a2a/store";
 import { applyItems, readItems } from "./append.ts";
 import type { Driver } from "./driver.ts";
+import { Pages } from "./pages.ts";
 import { readClaimable, readConversation, readHead, readList, readLog, readOnce, readTask } from "./read.ts";
 import { count } from "./rows.ts";
 import { ScopeIds } from "./scopes.ts";
@@ -16,6 +17,7 @@ export interface DriverStoreOptions {
 /** A store on a database that has its tables. */
 export function driverStore(driver: Driver, { busyTimeout, watchInterval }: DriverStoreOptions): Store {
   const scopes = new ScopeIds(driver);
+  const pages = new Pages();
   const watchers = new Set<() => void>();
   let working = 0;
   let closing: (() => void) | undefined;
@@ -50,7 +52,7 @@ export function driverStore(driver: Driver, { busyTimeout, watchInterval }: Driv
     head: (scope, taskId) => work("read", () => readHead(driver, scope, taskId)),
     load: (scope, taskId, options) => work("read", () => readTask(driver, scope, taskId, options)),
     read: (scope, taskId, options) => work("read", () => readLog(driver, scope, taskId, options)),
-    list: (scope, query) => work("read", () => readList(driver, scopes, scope, query)),
+    list: (scope, query) => work("read", () => readList(driver, scopes, pages, scope, query)),
     once: (owner, key, now) => work("read", () => readOnce(driver, scopes, owner, key, now)),
     conversation: (context, limit) => work("read", () => readConversation(driver, scopes, context, limit)),
     claimable: (now, limit) => work("read", () => readClaimable(driver, now, limit)),

@@ -18,7 +18,7 @@ import {
 const bare = { limit: 100, artifacts: false } as const;
 
 async function idsOf(store: Store, query: Partial<ListQuery> = {}): Promise<readonly string[]> {
-  return (await store.list(alice, { ...bare, ...query })).tasks.map(({ head }) => head.task.taskId);
+  return (await store.list(alice, { ...bare, ...query })).tasks.map(({ task }) => task.id);
 }
 
 const all = { artifacts: true } as const;
