@@ -11,7 +11,8 @@ export interface Store {
   /**
    * Applies the items in order, in one transaction. An item whose conditions do not hold changes nothing and fails
    * alone; where several do not, `duplicate` comes first, then the others in the order of `AppendItem`. Resolves after
-   * the commit; what it stored then survives a crash of the process. A malformed item rejects the call with a `TypeError`.
+   * the commit; what it stored then survives a crash of the process, and every read that begins later sees it. Calls take
+   * effect in the order in which they are made. A malformed item rejects the call with a `TypeError`.
    */
   append(items: readonly AppendItem[]): Promise<readonly AppendOutcome[]>;
 

@@ -2,7 +2,7 @@ import type { Store } from "../store/index.ts";
 import { appendCases } from "./store/append-cases.ts";
 import { contextCases, leaseCases, onceCases } from "./store/effect-cases.ts";
 import type { Case, Cases, Expectation } from "./store/given.ts";
-import { everythingStays, lifeCases } from "./store/life-cases.ts";
+import { closingLosesNothing, everythingStays, lifeCases } from "./store/life-cases.ts";
 import { listCases } from "./store/list-cases.ts";
 import { ownerCases } from "./store/owner-cases.ts";
 import { readCases } from "./store/read-cases.ts";
@@ -60,5 +60,8 @@ export function storeContract(runner: Runner, { create, reopen }: StoreContractO
     });
   }
   if (reopen === undefined) return;
-  runner.describe("durability", () => declare("everything is there after closing and opening again", everythingStays));
+  runner.describe("durability", () => {
+    declare("everything is there after closing and opening again", everythingStays);
+    declare("closing waits for what is under way and keeps it", closingLosesNothing);
+  });
 }

@@ -1,11 +1,12 @@
-// Appends to the file that it is given until it is killed, and says on stdout what was acknowledged.
+// Appends to the file that it is given until it is killed, and says on stdout what was acknowledged. With a number it ends by
+// itself after so many batches, in the middle of others.
 import { writeSync } from "node:fs";
 import type { Message, NewRecord } from "@parley/a2a";
 import type { AppendItem } from "@parley/a2a/store";
 import { sqliteStore } from "@parley/sql/sqlite";
 
-const [path = "", life] = process.argv.slice(2);
-const store = await sqliteStore({ path, synchronous: "NORMAL" });
+const [path = "", life, batches] = process.argv.slice(2);
+const store = await sqliteStore({ path });
 const owner = { agent: "agent", owner: "alice" };
 const contextId = `context-${life}`;
 const record = { time: 1000, actor: "agent", turn: 1, attempt: 1 } as const;
@@ -18,6 +19,12 @@ for (let number = 1; ; number += 1) {
   const outcomes = await store.append(ids.flatMap((taskId) => wholeLife(taskId, "x".repeat(number % 5000))));
   if (!outcomes.every((outcome) => outcome.ok)) throw new Error(JSON.stringify(outcomes));
   writeSync(1, `${ids.join("\n")}\n`);
+  if (number === Number(batches)) {
+    for (let other = 1; other <= 50; other += 1)
+      void store.append(wholeLife(`${life}-other-${other}`, "x".repeat(1000)));
+    setTimeout(() => process.exit(0), Math.random() * 10);
+    break;
+  }
 }
 
 function wholeLife(taskId: string, text: string): readonly AppendItem[] {

@@ -9,18 +9,21 @@ import { sqliteStore } from "@parley/sql/sqlite";
 const folder = await mkdtemp(join(tmpdir(), "parley-"));
 afterAll(() => rm(folder, { recursive: true }));
 
-describe("sqliteStore on a file", () => {
+describe.each([
+  ["with a thread that writes", true],
+  ["in one thread", false],
+])("sqliteStore on a file, %s", (_, thread) => {
   const paths = new Map<Store, string>();
   let files = 0;
   const open = async (path: string): Promise<Store> => {
-    const store = await sqliteStore({ path });
+    const store = await sqliteStore({ path, thread });
     paths.set(store, path);
     return store;
   };
   storeContract(
     { describe, it, expect },
     {
-      create: () => open(join(folder, `${(files += 1)}.db`)),
+      create: () => open(join(folder, `${thread}-${(files += 1)}.db`)),
       async reopen(store) {
         await store.close();
         return open(paths.get(store) ?? "");

@@ -150,13 +150,18 @@ describe("a file that another process uses", () => {
       sqliteStore({ path, watchInterval: 5 }),
       sqliteStore({ path, watchInterval: 5 }),
     ]);
-    let stop = (): void => {};
-    const told = new Promise<void>((resolve) => {
-      stop = one.watch?.(() => resolve()) ?? stop;
-    });
-    await two.append([making("t")]);
-    await told;
-    stop();
+    let tell = (): void => {};
+    const told = (): Promise<void> => new Promise((resolve) => (tell = resolve));
+    // The first look knows nothing of before, and says so.
+    const first = told();
+    const stop = one.watch?.(() => tell());
+    await first;
+    for (const id of ["t", "u"]) {
+      const again = told();
+      await two.append([making(id)]);
+      await again;
+    }
+    stop?.();
     await Promise.all([one.close(), two.close()]);
   });
 });

@@ -15,7 +15,8 @@ describe("sqliteStore", () => {
     const fallen: Store[] = [];
     let files = 0;
     const open = async (path: string): Promise<Store> => {
-      const store = await sqliteStore({ path, synchronous: "NORMAL" });
+      // Hundreds of threads would take a minute to begin.
+      const store = await sqliteStore({ path, thread: false });
       paths.set(store, path);
       return store;
     };

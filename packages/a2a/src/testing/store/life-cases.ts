@@ -5,25 +5,60 @@ import {
   codeOf,
   completed,
   context,
-  headOf,
   key,
   making,
   plain,
   said,
+  verdicts,
   working,
   type Case,
   type Cases,
 } from "./given.ts";
 
 export const lifeCases: Cases = {
-  async "appends that are under way together are each whole"({ store, expect }) {
+  async "appends that are under way together take effect in the order of their calls"({ store, expect }) {
+    const outcomes = await Promise.all([
+      store.append([making("t")]),
+      ...Array.from({ length: 20 }, (_, i) =>
+        store.append([{ task: key("t"), expect: 1 + i, records: [said(`${i}`)] }]),
+      ),
+    ]);
+    expect(verdicts(outcomes.flat())).toEqual(Array.from({ length: 21 }, () => "ok"));
+    expect((await store.load(alice, "t", { artifacts: false }))?.task.history?.length).toEqual(21);
+  },
+
+  async "one that is refused holds up none of those after it"({ store, expect }) {
+    const stale = { task: key("t"), expect: 7, records: [said("stale")] };
+    const malformed = { task: key("u"), records: making("u").records };
+    const calls = [[making("t")], [stale], [malformed], [{ task: key("t"), expect: 1, records: [said("fine")] }]];
+    const settled = await Promise.allSettled(calls.map((items) => store.append(items)));
+    expect(settled.map((one) => (one.status === "fulfilled" ? verdicts(one.value)[0] : "rejected"))).toEqual([
+      "ok",
+      "stale",
+      "rejected",
+      "ok",
+    ]);
+  },
+
+  async "every read finds what was acknowledged before it, whatever else is under way"({ store, expect }) {
     await append(store, making("t"));
-    const outcomes = await Promise.all(
-      Array.from({ length: 20 }, (_, i) => store.append([{ task: key("t"), expect: 1 + i, records: [said(`${i}`)] }])),
-    );
-    const stored = outcomes.flat().filter((outcome) => outcome.ok).length;
-    expect((await headOf(store, key("t"))).seq).toEqual(1 + stored);
-    expect((await store.load(alice, "t", { artifacts: false }))?.task.history?.length).toEqual(1 + stored);
+    const others: Promise<unknown>[] = [];
+    for (let n = 1; n <= 20; n += 1) {
+      const id = `t${n}`;
+      await append(store, { ...making(id), effects: [{ effect: "once", key: id, hash: "h", now: 1 }] });
+      others.push(store.append([{ task: key("t"), records: [said(`${n}`)] }]));
+      const reads = [
+        async () => store.once(alice, id, 1),
+        () => store.head(alice, id),
+        () => store.load(alice, id, { artifacts: true }),
+        () => store.read(alice, id, { after: 0, limit: 1 }),
+      ];
+      const found = await Promise.all(reads.map((read): Promise<unknown> => read()));
+      expect(found.map((one) => one !== undefined)).toEqual([true, true, true, true]);
+      expect((await store.list(alice, { limit: 1, artifacts: false })).total).toEqual(n + 1);
+      expect((await store.conversation({ ...alice, contextId: context }, 99)).messages.length >= n + 1).toEqual(true);
+    }
+    await Promise.all(others);
   },
 
   async "a closed store refuses every call, and closing it again is fine"({ store, expect }) {
@@ -47,6 +82,17 @@ export const lifeCases: Cases = {
 };
 
 /** For stores that outlive their process. */
+export const closingLosesNothing: Case = async ({ store, expect, reopen }) => {
+  if (reopen === undefined) return;
+  const tasks = Array.from({ length: 20 }, (_, n) => `t${n}`);
+  const appends = Promise.all(tasks.map((id) => store.append([making(id)])));
+  const again = await reopen(store);
+  expect(verdicts((await appends).flat())).toEqual(tasks.map(() => "ok"));
+  expect((await again.list(alice, { limit: 1, artifacts: false })).total).toEqual(tasks.length);
+  await again.close();
+};
+
+/** The same. */
 export const everythingStays: Case = async ({ store, expect, reopen }) => {
   if (reopen === undefined) return;
   await store.append([

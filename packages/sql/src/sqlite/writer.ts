@@ -1,0 +1,69 @@
+import type { AppendItem, AppendOutcome, SweepOptions, SweepReport } from "@parley/a2a/store";
+import { applyItems, readItems } from "./append.ts";
+import { patiently } from "./busy.ts";
+import type { Driver } from "./driver.ts";
+import { count } from "./rows.ts";
+import { ScopeIds } from "./scopes.ts";
+import { sweep } from "./sweep.ts";
+
+/**
+ * What changes a database, in this thread or in one of its own. Calls take effect in the order in which they are made, and
+ * reject with what SQLite threw.
+ */
+export interface Writer {
+  append(items: readonly AppendItem[]): Promise<readonly AppendOutcome[]>;
+  sweep(options: SweepOptions): Promise<SweepReport>;
+  /** Whether others may have committed since this was asked last, or ever. */
+  moved(): Promise<boolean>;
+  /** Call it last. */
+  close(): Promise<void>;
+}
+
+/** Writes where it is called. `guard` is put around everything that is done with the driver. */
+export function driverWriter(
+  driver: Driver,
+  busyTimeout: number,
+  guard: <T>(body: () => T) => T = (body) => body(),
+): Writer {
+  const scopes = new ScopeIds(driver);
+  let last: Promise<unknown> | undefined;
+  let version: number | undefined;
+
+  /** One after the other, also while one waits for another process: what came first is written first. */
+  function inTurn<T>(body: () => T): Promise<T> {
+    const attempt = (): Promise<T> => patiently(() => guard(body), busyTimeout);
+    const done = last === undefined ? attempt() : last.then(attempt);
+    const settled = done.then(over, over);
+    function over(): void {
+      if (last === settled) last = undefined;
+    }
+    last = settled;
+    return done;
+  }
+
+  function change<T>(body: () => T): Promise<T> {
+    return inTurn(() => {
+      try {
+        return driver.transaction("write", body);
+      } catch (thrown) {
+        scopes.forget();
+        throw thrown;
+      }
+    });
+  }
+
+  return {
+    async append(items) {
+      const read = readItems(items);
+      return change(() => applyItems(driver, scopes, read));
+    },
+    sweep: (options) => change(() => sweep(driver, options)),
+    moved: () =>
+      inTurn(() => {
+        const before = version;
+        version = count(driver.prepare("PRAGMA data_version").get());
+        return before !== version;
+      }),
+    close: () => inTurn(() => driver.close()),
+  };
+}
