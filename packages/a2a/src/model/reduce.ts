@@ -161,8 +161,10 @@ export class TaskFold {
     const history = options.history === undefined ? this.#history : newest(this.#history, options.history);
     const artifacts = options.artifacts === false ? [] : [...this.#artifacts].map(wholeOf);
     const metadata = this.#metadata.whole();
+    const { id, contextId } = this.#task;
     return Object.freeze({
-      ...this.#task,
+      id,
+      ...(contextId !== undefined && { contextId }),
       status: this.#status,
       ...(artifacts.length > 0 && { artifacts: Object.freeze(artifacts) }),
       ...(history.length > 0 && { history: Object.freeze([...history]) }),

@@ -162,7 +162,7 @@ export class MemoryTables {
   }
 
   create(read: ReadItem, head: TaskHead): StoredTask {
-    const context = this.ensureContext({ ...head.task, contextId: head.contextId });
+    const context = this.ensureContext({ contextId: head.contextId, ...head.task });
     if (context.tasks === 0) this.idle.delete(context);
     context.tasks += 1;
     const task: StoredTask = {

@@ -83,7 +83,7 @@ export function decide({ item, records }: ReadItem, head: TaskHead | undefined):
     if (head !== undefined) return "exists";
   } else if (head === undefined) return "missing";
 
-  const next: Mutable<TaskHead> = { ...(head ?? newHead(item)) };
+  const next = draftOf(head ?? newHead(item));
   if (item.expect !== undefined && item.expect !== next.seq) return "stale";
   if (item.fence !== undefined && item.fence !== next.fence) return "fenced";
 
@@ -102,14 +102,55 @@ export function decide({ item, records }: ReadItem, head: TaskHead | undefined):
       const refusal = changeLease(next, effect);
       if (refusal !== undefined) return refusal;
     } else if (effect.effect === "run") {
-      if (effect.run === null) delete next.run;
-      else next.run = Object.freeze({ ...effect.run });
+      next.run = effect.run === null ? undefined : Object.freeze({ ...effect.run });
     }
   }
-  return Object.freeze(next);
+  return headOf(next);
 }
 
-type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+/** A head that changes, with all of its members: deleting one would make a slow object of it. */
+type Changing = "holder" | "leaseUntil" | "run" | "checkpoint";
+type Draft = { -readonly [Name in Exclude<keyof TaskHead, Changing>]: TaskHead[Name] } & {
+  [Name in Changing]: TaskHead[Name] | undefined;
+};
+
+function draftOf(head: TaskHead): Draft {
+  const { task, contextId, state, statusTime, seq, firstSeq, generation, fence } = head;
+  const { holder, leaseUntil, run, checkpoint } = head;
+  return {
+    task,
+    contextId,
+    state,
+    statusTime,
+    seq,
+    firstSeq,
+    generation,
+    fence,
+    holder,
+    leaseUntil,
+    run,
+    checkpoint,
+  };
+}
+
+function headOf(draft: Draft): TaskHead {
+  const { task, contextId, state, statusTime, seq, firstSeq, generation, fence } = draft;
+  const { holder, leaseUntil, run, checkpoint } = draft;
+  return Object.freeze({
+    task,
+    contextId,
+    state,
+    statusTime,
+    seq,
+    firstSeq,
+    generation,
+    fence,
+    ...(holder !== undefined && { holder }),
+    ...(leaseUntil !== undefined && { leaseUntil }),
+    ...(run !== undefined && { run }),
+    ...(checkpoint !== undefined && { checkpoint }),
+  });
+}
 
 /** A task before its first record. */
 function newHead(item: TaskAppend): TaskHead {
@@ -125,7 +166,7 @@ function newHead(item: TaskAppend): TaskHead {
   };
 }
 
-function changeLease(head: Mutable<TaskHead>, effect: LeaseEffect): Refusal | undefined {
+function changeLease(head: Draft, effect: LeaseEffect): Refusal | undefined {
   switch (effect.op) {
     case "acquire":
       if (head.leaseUntil !== undefined && head.leaseUntil > effect.now) return "leased";
@@ -139,12 +180,12 @@ function changeLease(head: Mutable<TaskHead>, effect: LeaseEffect): Refusal | un
       head.leaseUntil = effect.until;
       return undefined;
     case "release":
-      delete head.holder;
-      delete head.leaseUntil;
+      head.holder = undefined;
+      head.leaseUntil = undefined;
       return undefined;
     case "revoke":
-      delete head.holder;
-      delete head.leaseUntil;
+      head.holder = undefined;
+      head.leaseUntil = undefined;
       head.fence += 1;
       return undefined;
   }

@@ -1,23 +1,29 @@
-import { assemble, type ListedTask, type ListQuery, type StoredEvent, type TaskPieces } from "@parley/a2a/store";
+import { assemble, type ListedTask, type ListQuery, type TaskPieces } from "@parley/a2a/store";
 import type { Task } from "@parley/a2a";
 import type { Driver, Row } from "./driver.ts";
-import { eventOf, maxSeq, taskColumns, taskRow, taskTables, text } from "./rows.ts";
+import { eventText, joinOf, listOf, storedEvent } from "./joined.ts";
+import { maxSeq, taskColumns, taskRow, taskTables, text } from "./rows.ts";
 
 /*
- * The tasks of a page, as one text. Each value that comes out of the library costs more than SQLite's work to find it:
- * in a page of 50 tasks that were read one by one, three statements and 25 values each, that was three quarters of the time.
- * What parts the text is no character that JSON can hold.
+ * The tasks of a page, as one text: of 50 tasks that were read one by one, three statements and 25 values each, what came
+ * out of the library was three quarters of the time. See `joined.ts`.
  */
 
-const [unit, record, group, file] = ["\u001f", "\u001e", "\u001d", "\u001c"];
+const [unit, record] = ["\u001f", "\u001e"];
 
 const ofTask = `key > (t.number << 24) AND key <= (t.number << 24) + ${maxSeq}`;
-const history = `SELECT group_concat(kind || char(29) || json, char(28)) FROM (
-  SELECT kind, json FROM log INDEXED BY log_history WHERE place IS NOT NULL AND ${ofTask} ORDER BY key DESC LIMIT ?2)`;
-const artifacts = `SELECT group_concat(json, char(28)) FROM (
-  SELECT json FROM log INDEXED BY log_artifacts WHERE kind = 3 AND ${ofTask} ORDER BY key)`;
-const metadata = `SELECT group_concat(json, char(28)) FROM (
-  SELECT json FROM log INDEXED BY log_metadata WHERE has_metadata = 1 AND ${ofTask} ORDER BY key)`;
+const history = joinOf(
+  eventText,
+  `SELECT kind, json FROM log INDEXED BY log_history WHERE place IS NOT NULL AND ${ofTask} ORDER BY key DESC LIMIT ?2`,
+);
+const artifacts = joinOf(
+  "json",
+  `SELECT json FROM log INDEXED BY log_artifacts WHERE kind = 3 AND ${ofTask} ORDER BY key`,
+);
+const metadata = joinOf(
+  "json",
+  `SELECT json FROM log INDEXED BY log_metadata WHERE has_metadata = 1 AND ${ofTask} ORDER BY key`,
+);
 
 function select(withArtifacts: boolean): string {
   const fields = [
@@ -116,13 +122,4 @@ function jsonOf(parts: readonly string[], query: ListQuery): readonly [number, s
     artifacts: listOf(updates),
   };
   return [Number(number), assemble(pieces, query).json];
-}
-
-function listOf(joined: string): string[] {
-  return joined === "" ? [] : joined.split(file);
-}
-
-function storedEvent(joined: string): StoredEvent {
-  const end = joined.indexOf(group);
-  return eventOf(Number(joined.slice(0, end)), joined.slice(end + 1));
 }

@@ -20,10 +20,10 @@ import {
 import type { Message, TaskState } from "@parley/a2a";
 import type { Driver, Row, Value } from "./driver.ts";
 import { findKey } from "./keys.ts";
+import { eventOf, eventText, joinOf, listOf, storedEvent } from "./joined.ts";
 import type { Pages, Place } from "./pages.ts";
 import {
   count,
-  eventOf,
   int,
   kindNumber,
   logKey,
@@ -104,20 +104,19 @@ export function selectPieces(driver: Driver, number: number): Row {
 }
 
 function jsonOf(driver: Driver, { number }: TaskRow, index: string, condition: string): readonly string[] {
-  return driver
-    .prepare(`SELECT json FROM log INDEXED BY ${index} WHERE ${condition} AND key > ? AND key <= ? ORDER BY key`)
-    .all(logKey(number, 0), logKey(number, maxSeq))
-    .map((row) => text(row, 0));
+  const rows = `SELECT json FROM log INDEXED BY ${index} WHERE ${condition} AND key > ? AND key <= ? ORDER BY key`;
+  const joined = driver.prepare(joinOf("json", rows)).get(logKey(number, 0), logKey(number, maxSeq));
+  return listOf(optional(joined ?? [], 0));
 }
 
 function historyOf(driver: Driver, { number }: TaskRow, limit: number | undefined): readonly StoredEvent[] {
-  return driver
-    .prepare(
-      `SELECT kind, json FROM log INDEXED BY log_history WHERE place IS NOT NULL AND key > ? AND key <= ?
-       ORDER BY key DESC LIMIT ?`,
-    )
-    .all(logKey(number, 0), logKey(number, maxSeq), limit ?? maxSeq)
-    .map((row) => eventOf(int(row, 0), text(row, 1)))
+  const rows = `SELECT kind, json FROM log INDEXED BY log_history WHERE place IS NOT NULL AND key > ? AND key <= ?
+    ORDER BY key DESC LIMIT ?`;
+  const joined = driver
+    .prepare(joinOf(eventText, rows))
+    .get(logKey(number, 0), logKey(number, maxSeq), limit ?? maxSeq);
+  return listOf(optional(joined ?? [], 0))
+    .map(storedEvent)
     .reverse();
 }
 

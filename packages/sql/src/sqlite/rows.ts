@@ -1,5 +1,5 @@
 import type { Actor, LogRecord, NewRecord, RecordKind, TaskState } from "@parley/a2a";
-import type { Owner, ReadRecord, Run, StoredEvent, TaskHead } from "@parley/a2a/store";
+import type { Owner, ReadRecord, Run, TaskHead } from "@parley/a2a/store";
 import type { Row, Value } from "./driver.ts";
 import { decodeName, encodeJson } from "./text.ts";
 
@@ -166,12 +166,4 @@ export function recordValues({ record, hasMetadata }: ReadRecord): readonly Valu
     bare ? null : JSON.stringify({ keep, call, extensions, trace } satisfies Record<keyof Extra, unknown>),
     encodeJson(record.json),
   ];
-}
-
-/** A record that holds history. */
-export function eventOf(kind: number, json: string): StoredEvent {
-  return {
-    kind: kind === kindNumber("task") ? "task" : kind === kindNumber("message") ? "message" : "statusUpdate",
-    json,
-  };
 }
