@@ -49,6 +49,7 @@ export const fanInCase: Case = {
       gate: { measure: "p99ToWave", atMost: 3 },
     },
   ],
+  why: "Each chunk of a thousand streams is a write to a socket of its own, which is what the bare server pays as well; two of them a task would fill a core. A batch of commits has as many tasks in it as came meanwhile, and the writing thread takes 20 \u00b5s for each: a row of the log and the head of the task. Halving the transactions (at most 128 items each) halved the delay; a thousand in one all waited for the last.",
   async run(bench) {
     const [parley, official, raw, load] = await Promise.all([
       bench.server("parley", "sqlite"),

@@ -110,6 +110,7 @@ describe("the README", () => {
       "docs/client.md",
       "docs/hosting.md",
       "docs/agents.md",
+      "docs/benchmarks.md",
       "CONTRIBUTING.md",
     ]) {
       const text = await readFile(join(root, page), "utf8");
