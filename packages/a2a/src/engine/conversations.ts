@@ -1,6 +1,6 @@
 import type { JsonValue, Message } from "../model/index.ts";
 import type { TurnContext } from "../protocol/index.ts";
-import type { ContextEffect, ContextKey, ConversationMessage, OnceEffect } from "../store/index.ts";
+import type { AppendOutcome, ContextEffect, ContextKey, ConversationMessage, OnceEffect } from "../store/index.ts";
 import type { Committer } from "./committer.ts";
 import { BoundedMap } from "./bounded-map.ts";
 import type { EngineSettings } from "./options.ts";
@@ -89,7 +89,7 @@ export class Conversations {
     asked: Message,
     answer: Message,
     once: OnceEffect | undefined,
-  ): Promise<unknown> | undefined {
+  ): Promise<AppendOutcome> | undefined {
     const { key, begins } = view;
     const change = view.takeChange();
     const time = this.#settings.clock.now();

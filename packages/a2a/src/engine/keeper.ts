@@ -1,3 +1,4 @@
+import { defer } from "../base/index.ts";
 import type { Runs } from "./runs.ts";
 
 /**
@@ -57,6 +58,8 @@ export function startKeeper(runs: Runs): () => void {
         ...before(retention.replay, "compactBefore"),
       });
       more = report.more;
+      // A long backlog must not keep requests from being read.
+      if (more) await new Promise<void>((resolve) => defer(resolve));
     }
   }
 

@@ -312,13 +312,15 @@ export class Run implements TurnHost {
     const { conversations, settings } = this.#rooms;
     const message = agentMessage(event.message, { messageId: settings.ids.next(), contextId: this.#contextId });
     const kept = conversations.keepReply(context, this.#at.message, message, this.#once);
-    const answer = (): void => {
-      this.#tell({ kind: "message", message });
+    const answer = (first: First): void => {
+      this.#tell(first);
       this.#close(undefined, undefined);
     };
-    if (kept !== undefined) return kept.then(answer);
-    answer();
-    return undefined;
+    if (kept === undefined) answer({ kind: "message", message });
+    return kept?.then((outcome) => {
+      const once = outcome.ok ? undefined : outcome.once;
+      answer(once === undefined ? { kind: "message", message } : { kind: "duplicate", once });
+    });
   }
 
   #create(state: "TASK_STATE_SUBMITTED" | "TASK_STATE_WORKING"): LogWriter {

@@ -84,7 +84,12 @@ export class Runs {
       if (this.#stopping) return;
       const hosted = this.#rooms.agents.get(head.task.agent);
       const free = head.holder === undefined || (head.leaseUntil ?? 0) <= now || lease.isGone(head.holder);
-      if (hosted !== undefined && free && !this.#running.has(head.task.taskId)) await this.#takeOver(hosted, head);
+      if (hosted === undefined || !free || this.#running.has(head.task.taskId)) continue;
+      // One that cannot be taken over now must not be in the way of the others.
+      await this.#takeOver(hosted, head).catch((cause: unknown) => {
+        const { agent, taskId } = head.task;
+        this.settings.logger.error("A lost task could not be taken over", { agent, taskId, cause });
+      });
     }
   }
 
@@ -149,15 +154,17 @@ export class Runs {
       Math.max(clock.now(), head.statusTime),
     );
     logger.warn("A task was lost", { agent: head.task.agent, taskId, holder: head.holder, sentence });
-    await this.endTask(head, record);
+    // Under the fence that was seen: the run may have ended its turn, or somebody else may have taken it over.
+    await this.endTask(head, record, head.fence);
   }
 
   /** Ends a task from outside its run: for good, whatever its agent does (D6). */
-  async endTask(head: TaskHead, record: ReturnType<typeof statusRecord>): Promise<boolean> {
+  async endTask(head: TaskHead, record: ReturnType<typeof statusRecord>, fence?: number): Promise<boolean> {
     const { taskId } = head.task;
     const outcome = await this.committer.append(
       {
         task: head.task,
+        ...(fence !== undefined && { fence }),
         records: [record],
         effects: [
           { effect: "run", run: null },

@@ -164,6 +164,12 @@ export class Sends {
     return { kind: "task", task: head.task, contextId: head.contextId, input, log: undefined, made: false };
   }
 
+  /** Another process was quicker under the same key: its answer, where it was asked the same. */
+  async #joinOther(send: Send, found: OnceRecord, hash: string | undefined): Promise<Accepted> {
+    if (hash !== undefined && this.#sameContent(found.hash, hash)) return this.#join(send.owner, found);
+    return (await this.#take(send, undefined, undefined)).answer;
+  }
+
   #take(send: Send, once: OnceEffect | undefined, flight: InFlight | undefined): Admission | Promise<Admission> {
     const { taskId } = send.request.message;
     if (taskId === undefined) return this.#begin(send, once, flight);
@@ -189,7 +195,7 @@ export class Sends {
       told: (first) => {
         over(first.kind === "message" ? first.message : undefined);
         if (first.kind === "message") answer.resolve(first);
-        else if (first.kind === "duplicate") answer.resolve(this.#join(owner, first.once));
+        else if (first.kind === "duplicate") answer.resolve(this.#joinOther(send, first.once, once?.hash));
         else answer.resolve({ kind: "task", task, contextId, input: 1, log: first.log, made: true });
       },
       failed: (error) => {
@@ -235,6 +241,7 @@ export class Sends {
     once: OnceEffect | undefined,
   ): Promise<Accepted> {
     const { store } = this.#runs.settings;
+    let key = once;
     for (;;) {
       const head = await store.head(task, task.taskId);
       if (head === undefined) throw notFound(task.taskId);
@@ -243,9 +250,10 @@ export class Sends {
       const whole = inContext(message, head.contextId);
       const accepted =
         head.run === undefined
-          ? await this.#wake(hosted, head, whole, call, once)
-          : await this.#queue(head, whole, call, once);
-      if (accepted !== undefined) return accepted;
+          ? await this.#wake(hosted, head, whole, call, key)
+          : await this.#queue(head, whole, call, key);
+      if (accepted === "without key") key = undefined;
+      else if (accepted !== undefined) return accepted;
     }
   }
 
@@ -255,7 +263,7 @@ export class Sends {
     message: Message,
     call: StoredCall,
     once: OnceEffect | undefined,
-  ): Promise<Accepted | undefined> {
+  ): Promise<Accepted | "without key" | undefined> {
     const { clock } = this.#runs.settings;
     const record = messageRecord(originOf(head, head.run?.turn ?? 1, call), message, call, clock.now());
     const { board, committer } = this.#runs;
@@ -268,7 +276,7 @@ export class Sends {
       },
     );
     if (outcome.ok) return acceptedBy(head, outcome.seq);
-    return this.#retry(head, outcome.reason, outcome.once);
+    return this.#retry(head, outcome.reason, outcome.once, once?.hash);
   }
 
   /** The task waits for its user: the message leaves that state (D11), and its turn begins. */
@@ -278,7 +286,7 @@ export class Sends {
     message: Message,
     call: StoredCall,
     once: OnceEffect | undefined,
-  ): Promise<Accepted | undefined> {
+  ): Promise<Accepted | "without key" | undefined> {
     const { store, clock, lease } = this.#runs.settings;
     const { taskId } = head.task;
     const last = await store.read(head.task, taskId, { after: head.seq - 1, limit: 1 });
@@ -300,7 +308,7 @@ export class Sends {
         ...(once === undefined ? [] : [once]),
       ],
     });
-    if (!outcome.ok) return this.#retry(head, outcome.reason, outcome.once);
+    if (!outcome.ok) return this.#retry(head, outcome.reason, outcome.once, once?.hash);
     const snapshot = await store.load(head.task, taskId, { artifacts: true });
     void this.#runs
       .start({
@@ -317,10 +325,17 @@ export class Sends {
     return acceptedBy(head, outcome.seq);
   }
 
-  async #retry(head: TaskHead, reason: string, once: OnceRecord | undefined): Promise<Accepted | undefined> {
+  /** `undefined`: try again; `"without key"`: the key has become another message's, and this one counts as new. */
+  async #retry(
+    head: TaskHead,
+    reason: string,
+    found: OnceRecord | undefined,
+    hash: string | undefined,
+  ): Promise<Accepted | "without key" | undefined> {
     if (reason === "terminal") throw isOver(head);
     if (reason === "missing") throw notFound(head.task.taskId);
-    return reason === "duplicate" && once !== undefined ? this.#join(head.task, once) : undefined;
+    if (reason !== "duplicate" || found === undefined) return undefined;
+    return hash !== undefined && this.#sameContent(found.hash, hash) ? this.#join(head.task, found) : "without key";
   }
 }
 

@@ -3,7 +3,7 @@ import { defineAgent } from "../../src/agent/index.ts";
 import { TaskFold } from "../../src/model/index.ts";
 import { callContext, fakeClock, inProcess, type InProcessOptions } from "../../src/testing/index.ts";
 import { memoryStore, type Store } from "../../src/store/index.ts";
-import { eventually, gate, gist, harness, messageOf, Reading, type OnMessage } from "./support.ts";
+import { bound, eventually, gate, gist, harness, messageOf, Reading, type OnMessage } from "./support.ts";
 
 /**
  * Two engines on one store. The first one is "killed": its store is cut off, so that nothing it still does is kept, as
@@ -36,21 +36,6 @@ function twoNodes(onMessage: OnMessage, options: InProcessOptions & { resumable?
       return second;
     },
     successor: () => node(shared),
-  };
-}
-
-function bound(store: Store): Store {
-  return {
-    append: (items) => store.append(items),
-    head: (scope, id) => store.head(scope, id),
-    load: (scope, id, options) => store.load(scope, id, options),
-    read: (scope, id, options) => store.read(scope, id, options),
-    list: (scope, query) => store.list(scope, query),
-    once: (owner, key, now) => store.once(owner, key, now),
-    conversation: (context, limit) => store.conversation(context, limit),
-    claimable: (now, limit) => store.claimable(now, limit),
-    sweep: (options) => store.sweep(options),
-    close: () => store.close(),
   };
 }
 

@@ -3,6 +3,7 @@ import { defineAgent, type AgentDefinition } from "../../src/agent/index.ts";
 import type { LogFields, Logger } from "../../src/base/index.ts";
 import type { Message, SendMessageConfiguration, StreamResponse, Task } from "../../src/model/index.ts";
 import type { CallContext, StreamItem, Turn } from "../../src/protocol/index.ts";
+import type { Store } from "../../src/store/index.ts";
 import { callContext, inProcess, type InProcess, type InProcessOptions } from "../../src/testing/index.ts";
 
 export type OnMessage = (turn: Turn) => ReturnType<AgentDefinition["onMessage"]>;
@@ -141,4 +142,20 @@ export async function eventually(check: () => boolean | Promise<boolean>): Promi
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
   throw new Error("It never came true");
+}
+
+/** The methods of a store as values, for one that does some of them in its own way. */
+export function bound(store: Store): Store {
+  return {
+    append: (items) => store.append(items),
+    head: (scope, id) => store.head(scope, id),
+    load: (scope, id, options) => store.load(scope, id, options),
+    read: (scope, id, options) => store.read(scope, id, options),
+    list: (scope, query) => store.list(scope, query),
+    once: (owner, key, now) => store.once(owner, key, now),
+    conversation: (context, limit) => store.conversation(context, limit),
+    claimable: (now, limit) => store.claimable(now, limit),
+    sweep: (options) => store.sweep(options),
+    close: () => store.close(),
+  };
 }
