@@ -1,3 +1,4 @@
+import { isTerminal } from "@parley/a2a";
 import {
   decide,
   readItem,
@@ -13,9 +14,11 @@ import {
   type TaskHead,
   type TaskKey,
 } from "@parley/a2a/store";
-import type { Driver, Statement, Value } from "./driver.ts";
+import type { Driver, Value } from "./driver.ts";
 import { findKey, keepKey } from "./keys.ts";
+import { KnownTasks, type KnownTask } from "./known-tasks.ts";
 import {
+  count,
   logKey,
   maxSeq,
   recordValueColumns,
@@ -24,9 +27,8 @@ import {
   ownColumns,
   ownTables,
   taskRow,
-  type TaskRow,
 } from "./rows.ts";
-import { ScopeChanges, type ScopeIds } from "./scopes.ts";
+import { ScopeChanges, ScopeIds } from "./scopes.ts";
 import { encodeJson, encodeName } from "./text.ts";
 
 // The columns that an append changes: those that no index has, those of the lists, those of the runs.
@@ -42,14 +44,17 @@ const updates = {
 };
 const selectTask = `SELECT ${ownColumns} FROM ${ownTables} WHERE t.agent = ? AND t.id = ?`;
 const insertTask = insertOf("tasks", ["agent", "owner", "context", "id", "first_seq", ...plain, ...placing, ...owning]);
-const insertRecord = insertOf("log", ["key", "context", "place", "base", ...recordValueColumns]);
+const recordColumns = ["key", "context", "place", "base", ...recordValueColumns];
+/** Several rows of one statement cost two thirds of what they cost alone. The largest first. */
+const insertRecords = [16, 4, 2, 1].map((rows) => ({ rows, sql: insertOf("log", recordColumns, rows) }));
 
 function updateOf(names: readonly string[]): string {
   return `UPDATE tasks SET ${names.map((name) => `${name} = ?`).join(", ")} WHERE number = ?`;
 }
 
-function insertOf(table: string, names: readonly string[]): string {
-  return `INSERT INTO ${table} (${names.join(", ")}) VALUES (${names.map(() => "?").join(", ")})`;
+function insertOf(table: string, names: readonly string[], rows = 1): string {
+  const row = `(${names.map(() => "?").join(", ")})`;
+  return `INSERT INTO ${table} (${names.join(", ")}) VALUES ${Array.from({ length: rows }, () => row).join(", ")}`;
 }
 
 type ReadAppend = ReadItem | ContextAppend;
@@ -59,35 +64,58 @@ export function readItems(items: readonly AppendItem[]): readonly ReadAppend[] {
   return items.map((item) => ("task" in item ? readItem(item) : item));
 }
 
+/** What a writer remembers from one transaction to the next. After one that was rolled back it is wrong. */
+export class Memory {
+  readonly scopes: ScopeIds;
+  readonly tasks: KnownTasks = new KnownTasks();
+  readonly #driver: Driver;
+  #version: number | undefined;
+
+  constructor(driver: Driver) {
+    this.#driver = driver;
+    this.scopes = new ScopeIds(driver);
+  }
+
+  /** In a transaction: forgets what others may have changed since the one before. Agents and owners stay. */
+  check(): void {
+    const version = dataVersion(this.#driver);
+    if (version !== this.#version) this.tasks.forget();
+    this.#version = version;
+  }
+
+  forget(): void {
+    this.scopes.forget();
+    this.tasks.forget();
+  }
+}
+
+/** Another number after each commit of another connection. */
+export function dataVersion(driver: Driver): number {
+  return count(driver.prepare("PRAGMA data_version").get());
+}
+
 /** Applies the items of one transaction. Each task is read once and written once, however many items it has. */
-export function applyItems(driver: Driver, scopes: ScopeIds, items: readonly ReadAppend[]): readonly AppendOutcome[] {
-  const writer = new Writer(driver, scopes);
-  const outcomes = items.map((item) => ("item" in item ? writer.appendTask(item) : writer.appendContext(item)));
-  writer.finish();
+export function applyItems(driver: Driver, memory: Memory, items: readonly ReadAppend[]): readonly AppendOutcome[] {
+  memory.check();
+  const batch = new Batch(driver, memory);
+  const outcomes = items.map((item) => ("item" in item ? batch.appendTask(item) : batch.appendContext(item)));
+  batch.finish();
   return outcomes;
 }
 
-interface Task {
-  readonly row: Pick<TaskRow, "number" | "agent" | "owner" | "context">;
-  /** As the table has it. */
-  stored: TaskHead;
-  head: TaskHead;
-  statusSeq: number;
-  hasMetadata: boolean;
-}
-
-class Writer {
+class Batch {
   readonly #driver: Driver;
   readonly #ids: ScopeIds;
+  readonly #known: KnownTasks;
   readonly #scopes: ScopeChanges;
-  readonly #tasks = new Map<string, Task>();
-  readonly #insertRecord: Statement;
+  /** Those that were found or made here. */
+  readonly #tasks = new Map<string, KnownTask>();
 
-  constructor(driver: Driver, ids: ScopeIds) {
+  constructor(driver: Driver, { scopes, tasks }: Memory) {
     this.#driver = driver;
-    this.#ids = ids;
+    this.#ids = scopes;
+    this.#known = tasks;
     this.#scopes = new ScopeChanges(driver);
-    this.#insertRecord = driver.prepare(insertRecord);
   }
 
   appendTask(read: ReadItem): AppendOutcome {
@@ -108,24 +136,30 @@ class Writer {
     this.#scopes.move(scopesOf(task), before?.state, head.state);
     if (before?.statusTime !== head.statusTime) this.#scopes.touch(task.row.context, head.statusTime);
     for (const effect of item.effects ?? []) this.#applyToTask(task, effect);
+    this.#setCheckpoint(task, item.effects ?? [], own === undefined);
     return { ok: true, seq: head.seq, fence: head.fence };
   }
 
   appendContext({ context: key, effects }: ContextAppend): AppendOutcome {
     const once = this.#duplicate(key, effects);
     if (once !== undefined) return { ok: false, reason: "duplicate", once };
-    const context = this.#ids.ensure(key.agent, key.owner, key.contextId);
+    const context = this.#context(key.agent, key.owner, key.contextId);
     for (const effect of effects) this.#applyToContext(context, key, effect);
     return { ok: true, seq: 0, fence: 0 };
   }
 
   finish(): void {
-    for (const task of this.#tasks.values()) if (task.head !== task.stored) this.#update(task);
+    for (const [key, task] of this.#tasks) {
+      if (task.head !== task.stored) this.#update(task);
+      task.stored = task.head;
+      // Most tasks that are over are never written again.
+      if (!isTerminal(task.head.state)) this.#known.keep(key, task);
+    }
     this.#scopes.write();
   }
 
   /** An index is written anew wherever one of its columns is named: a chunk names none. */
-  #update(task: Task): void {
+  #update(task: KnownTask): void {
     const { stored, head, row } = task;
     const moved = head.state !== stored.state || head.statusTime !== stored.statusTime;
     const turned = head.leaseUntil !== stored.leaseUntil || head.run?.turn !== stored.run?.turn;
@@ -134,58 +168,83 @@ class Writer {
     this.#driver.prepare(sql).run(...values, row.number);
   }
 
-  #find({ agent, owner, taskId }: TaskKey): Task | "foreign" | undefined {
+  #find({ agent, owner, taskId }: TaskKey): KnownTask | "foreign" | undefined {
     const agentId = this.#ids.find(agent);
     if (agentId === undefined) return undefined;
-    const ownerId = this.#ids.find(agent, owner) ?? 0;
-    const known = this.#tasks.get(`${ownerId}/${taskId}`);
-    if (known !== undefined) return known;
-    const found = this.#driver.prepare(selectTask).get(agentId, encodeName(taskId));
-    if (found === undefined) return undefined;
-    const { head, statusSeq, hasMetadata, ...row } = taskRow(found, { agent, owner });
-    if (row.owner !== ownerId) return "foreign";
-    const task = { row, stored: head, head, statusSeq, hasMetadata };
-    this.#tasks.set(`${ownerId}/${taskId}`, task);
+    // Unique for its agent, and so is what is looked for first: those that were made here have no context in the table yet.
+    const key = `${agentId}/${taskId}`;
+    const task = this.#tasks.get(key) ?? this.#known.find(key) ?? this.#select(agentId, { agent, owner, taskId });
+    if (task === undefined) return undefined;
+    if (task.row.owner !== this.#ids.find(agent, owner)) return "foreign";
+    this.#tasks.set(key, task);
     return task;
   }
 
-  #advance(task: Task, read: ReadItem, head: TaskHead): Task {
+  #select(agentId: number, { agent, owner, taskId }: TaskKey): KnownTask | undefined {
+    const found = this.#driver.prepare(selectTask).get(agentId, encodeName(taskId));
+    if (found === undefined) return undefined;
+    const { head, statusSeq, hasMetadata, ...row } = taskRow(found, { agent, owner });
+    return { row, stored: head, head, statusSeq, hasMetadata };
+  }
+
+  #advance(task: KnownTask, read: ReadItem, head: TaskHead): KnownTask {
     Object.assign(task, statusOf(read, head, task));
     task.head = head;
     return task;
   }
 
-  #create(read: ReadItem, head: TaskHead): Task {
+  #create(read: ReadItem, head: TaskHead): KnownTask {
     const { agent: agentName, owner: ownerName, taskId } = head.task;
+    const context = this.#context(agentName, ownerName, head.contextId);
     const agent = this.#ids.ensure(agentName);
     const owner = this.#ids.ensure(agentName, ownerName);
-    const context = this.#ids.ensure(agentName, ownerName, head.contextId);
     const state = { stored: head, head, ...statusOf(read, head, { statusSeq: 0, hasMetadata: false }) };
     const values = [...plainOf(state), ...placingOf(head), ...owningOf(head)];
     const { lastId: number } = this.#driver
       .prepare(insertTask)
       .run(agent, owner, context, encodeName(taskId), 1, ...values);
     const task = { row: { number, agent, owner, context }, ...state };
-    this.#tasks.set(`${owner}/${taskId}`, task);
+    this.#tasks.set(`${agent}/${taskId}`, task);
     return task;
   }
 
-  #insertRecords(task: Task, { records, base }: ReadItem): void {
+  /** The number of a context, made where there is none. */
+  #context(agent: string, owner: string, name: string): number {
+    let parent = this.#ids.find(agent, owner);
+    if (parent === undefined) {
+      // It takes the next number, and those that were given out here are not in the table yet.
+      this.#scopes.write();
+      parent = this.#ids.ensure(agent, owner);
+    }
+    return this.#scopes.madeHere(parent, name) ?? this.#ids.find(agent, owner, name) ?? this.#scopes.make(parent, name);
+  }
+
+  #insertRecords(task: KnownTask, { records, base }: ReadItem): void {
     const { number, context } = task.row;
     let seq = task.head.seq - records.length;
-    for (const read of records) {
+    const rows = records.map((read) => {
       seq += 1;
       const place = read.inHistory ? this.#scopes.place(context) : null;
       const first = seq === 1 && base !== undefined ? encodeJson(base) : null;
-      this.#insertRecord.run(logKey(number, seq), place === null ? null : context, place, first, ...recordValues(read));
+      return [logKey(number, seq), place === null ? null : context, place, first, ...recordValues(read)];
+    });
+    let done = 0;
+    for (const insert of insertRecords) {
+      for (; rows.length - done >= insert.rows; done += insert.rows) {
+        this.#driver.prepare(insert.sql).run(...rows.slice(done, done + insert.rows).flat());
+      }
     }
   }
 
-  #applyToTask({ row, head }: Task, effect: TaskEffect): void {
+  /** The last one counts. A new task has none to forget. */
+  #setCheckpoint({ row }: KnownTask, effects: readonly TaskEffect[], isNew: boolean): void {
+    const last = effects.findLast((effect) => effect.effect === "checkpoint");
+    if (last === undefined || (isNew && last.value === null)) return;
+    this.#set("checkpoints", "task", row.number, last.value);
+  }
+
+  #applyToTask({ row, head }: KnownTask, effect: TaskEffect): void {
     switch (effect.effect) {
-      case "checkpoint":
-        this.#set("checkpoints", "task", row.number, effect.value);
-        break;
       case "contextState":
         this.#set("context_states", "context", row.context, effect.value);
         break;
@@ -193,7 +252,7 @@ class Writer {
         keepKey(this.#driver, effect, { owner: row.owner, task: row.number, context: null, seq: head.seq });
         break;
       default:
-        // Leases and runs are part of the head.
+        // Leases and runs are part of the head, and a checkpoint is set once.
         break;
     }
   }
@@ -242,11 +301,11 @@ class Writer {
   }
 }
 
-function scopesOf({ row }: Task): readonly number[] {
+function scopesOf({ row }: KnownTask): readonly number[] {
   return [row.agent, row.owner, row.context];
 }
 
-type Status = Pick<Task, "statusSeq" | "hasMetadata">;
+type Status = Pick<KnownTask, "statusSeq" | "hasMetadata">;
 
 /** Where the last status stands after an item, and whether any brought metadata. */
 function statusOf({ records }: ReadItem, { seq }: TaskHead, before: Status): Status {
@@ -257,7 +316,11 @@ function statusOf({ records }: ReadItem, { seq }: TaskHead, before: Status): Sta
   };
 }
 
-function plainOf({ head, statusSeq, hasMetadata }: Pick<Task, "head" | "statusSeq" | "hasMetadata">): readonly Value[] {
+function plainOf({
+  head,
+  statusSeq,
+  hasMetadata,
+}: Pick<KnownTask, "head" | "statusSeq" | "hasMetadata">): readonly Value[] {
   const { seq, generation, fence, holder, run } = head;
   const name = holder === undefined ? null : encodeName(holder);
   return [seq, generation, fence, statusSeq, hasMetadata ? 1 : 0, name, run?.attempt ?? null, run?.input ?? null];

@@ -30,11 +30,11 @@ export class ScopeIds {
     return id;
   }
 
-  /** The same, made where there is none. */
-  ensure(...names: readonly string[]): number {
+  /** An agent, or an owner in it, made where there is none. Contexts are made by `ScopeChanges`. */
+  ensure(agent: string, owner?: string): number {
     let id = root;
-    for (const [depth, name] of names.entries()) {
-      id = this.#find(id, name, depth < 2) ?? this.#insert(id, name, depth === 2);
+    for (const name of owner === undefined ? [agent] : [agent, owner]) {
+      id = this.#find(id, name, true) ?? this.#insert(id, name);
     }
     return id;
   }
@@ -58,10 +58,10 @@ export class ScopeIds {
     return count(row);
   }
 
-  #insert(parent: number, name: string, isContext: boolean): number {
+  #insert(parent: number, name: string): number {
     return this.#driver
-      .prepare("INSERT INTO scopes (parent, name, is_context) VALUES (?, ?, ?)")
-      .run(parent, encodeName(name), isContext ? 1 : 0).lastId;
+      .prepare("INSERT INTO scopes (parent, name, is_context) VALUES (?, ?, 0)")
+      .run(parent, encodeName(name)).lastId;
   }
 }
 
@@ -80,6 +80,8 @@ export function tallyOf(driver: Driver, scope: number): readonly number[] {
 }
 
 interface Change {
+  /** Of a context that is made with these changes. */
+  readonly made: { readonly parent: number; readonly name: string } | undefined;
   readonly tally: number[];
   tasks: number;
   touched: number;
@@ -91,9 +93,27 @@ interface Change {
 export class ScopeChanges {
   readonly #driver: Driver;
   readonly #changes = new Map<number, Change>();
+  readonly #made = new Map<string, number>();
+  /** The number of the next context that is made. */
+  #next: number | undefined;
 
   constructor(driver: Driver) {
     this.#driver = driver;
+  }
+
+  /** A context that was made since the last `write`. */
+  madeHere(parent: number, name: string): number | undefined {
+    return this.#made.get(`${parent}/${name}`);
+  }
+
+  /** Makes a context, in the one row that it has at the end of the transaction. */
+  make(parent: number, name: string): number {
+    this.#next ??= 1 + count(this.#driver.prepare("SELECT max(id) FROM scopes").get());
+    const id = this.#next;
+    this.#next += 1;
+    this.#made.set(`${parent}/${name}`, id);
+    this.#changes.set(id, newChange({ parent, name }));
+    return id;
   }
 
   /** The next place in a conversation: its messages stand in the order in which they came. */
@@ -122,21 +142,28 @@ export class ScopeChanges {
   }
 
   write(): void {
+    const insert = this.#driver.prepare(
+      `INSERT INTO scopes (id, parent, name, is_context, n0, n1, n2, n3, n4, n5, n6, n7, tasks, touched, places)
+       VALUES (?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    );
     const update = this.#driver.prepare(
       `UPDATE scopes SET n0 = n0 + ?, n1 = n1 + ?, n2 = n2 + ?, n3 = n3 + ?, n4 = n4 + ?, n5 = n5 + ?, n6 = n6 + ?, n7 = n7 + ?,
          tasks = tasks + ?, touched = max(touched, ?), places = coalesce(?, places)
        WHERE id = ?`,
     );
-    for (const [id, { tally, tasks, touched, places }] of this.#changes) {
-      update.run(...tally, tasks, touched, places, id);
+    for (const [id, { made, tally, tasks, touched, places }] of this.#changes) {
+      if (made === undefined) update.run(...tally, tasks, touched, places, id);
+      else insert.run(id, made.parent, encodeName(made.name), ...tally, tasks, touched, places);
     }
     this.#changes.clear();
+    this.#made.clear();
+    this.#next = undefined;
   }
 
   #change(scope: number): Change {
     let change = this.#changes.get(scope);
     if (change === undefined) {
-      change = { tally: states.map(() => 0), tasks: 0, touched: 0, places: null };
+      change = newChange(undefined);
       this.#changes.set(scope, change);
     }
     return change;
@@ -146,4 +173,8 @@ export class ScopeChanges {
     const index = stateNumber(state);
     tally[index] = (tally[index] ?? 0) + by;
   }
+}
+
+function newChange(made: Change["made"]): Change {
+  return { made, tally: states.map(() => 0), tasks: 0, touched: 0, places: made === undefined ? null : 0 };
 }

@@ -1,9 +1,7 @@
 import type { AppendItem, AppendOutcome, SweepOptions, SweepReport } from "@parley/a2a/store";
-import { applyItems, readItems } from "./append.ts";
+import { applyItems, dataVersion, Memory, readItems } from "./append.ts";
 import { patiently } from "./busy.ts";
 import type { Driver } from "./driver.ts";
-import { count } from "./rows.ts";
-import { ScopeIds } from "./scopes.ts";
 import { sweep } from "./sweep.ts";
 
 /**
@@ -25,7 +23,7 @@ export function driverWriter(
   busyTimeout: number,
   guard: <T>(body: () => T) => T = (body) => body(),
 ): Writer {
-  const scopes = new ScopeIds(driver);
+  const memory = new Memory(driver);
   let last: Promise<unknown> | undefined;
   let version: number | undefined;
 
@@ -46,7 +44,7 @@ export function driverWriter(
       try {
         return driver.transaction("write", body);
       } catch (thrown) {
-        scopes.forget();
+        memory.forget();
         throw thrown;
       }
     });
@@ -55,13 +53,18 @@ export function driverWriter(
   return {
     async append(items) {
       const read = readItems(items);
-      return change(() => applyItems(driver, scopes, read));
+      return change(() => applyItems(driver, memory, read));
     },
-    sweep: (options) => change(() => sweep(driver, options)),
+    sweep: (options) =>
+      change(() => {
+        // Tasks may go that are known.
+        memory.forget();
+        return sweep(driver, options);
+      }),
     moved: () =>
       inTurn(() => {
         const before = version;
-        version = count(driver.prepare("PRAGMA data_version").get());
+        version = dataVersion(driver);
         return before !== version;
       }),
     close: () => inTurn(() => driver.close()),
