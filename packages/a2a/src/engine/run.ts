@@ -16,6 +16,7 @@ import { Intake, type StoredCheckpoint, type TurnAtHand } from "./intake.ts";
 import type { Board, Channel } from "./live.ts";
 import { LogWriter, type Loss, type TurnEnd, type WriterStart } from "./log-writer.ts";
 import type { EngineSettings, HostedAgent } from "./options.ts";
+import type { Pace } from "./pace.ts";
 import { agentMessage, agentMistake, type StoredCall } from "./records.ts";
 import { EngineTurn, type TurnHost } from "./turn.ts";
 
@@ -25,6 +26,7 @@ export interface RunRooms {
   readonly committer: Committer;
   readonly board: Board;
   readonly conversations: Conversations;
+  readonly pace: Pace;
   /** Called when the run can write no more. */
   readonly onOver: (run: Run) => void;
 }
@@ -270,6 +272,8 @@ export class Run implements TurnHost {
         if (accepting !== undefined) await accepting;
         if (step.done === true) return this.#mustHaveSpoken();
         if (this.#writer?.full === true) await this.#writer.room();
+        const rest = this.#rooms.pace.rest();
+        if (rest !== undefined) await rest;
         if (this.#stopped) break;
       }
     } catch (error) {

@@ -6,6 +6,7 @@ import type { Committer } from "./committer.ts";
 import type { Conversations } from "./conversations.ts";
 import type { Board } from "./live.ts";
 import type { EngineSettings, HostedAgent } from "./options.ts";
+import { Pace } from "./pace.ts";
 import { statusRecord, type StoredCall } from "./records.ts";
 import { Run, safeSentences, type RunInit, type RunRooms } from "./run.ts";
 
@@ -33,7 +34,7 @@ export class Runs {
     const onOver = (over: Run): void => {
       if (this.#running.get(over.key.taskId) === over) this.#running.delete(over.key.taskId);
     };
-    this.#rooms = { ...rooms, onOver };
+    this.#rooms = { ...rooms, pace: new Pace(this.settings.clock), onOver };
   }
 
   start(init: RunInit): Run {
