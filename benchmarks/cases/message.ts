@@ -61,6 +61,6 @@ export const messageCase: Case = {
     { measure: "throughputToOfficial", says: "throughput to official, JSON-RPC", atLeast: 5 },
     { measure: "restThroughputToOfficial", says: "throughput to official, REST", atLeast: 5 },
   ],
-  why: "Writing to the socket is half of it, as it is of the bare server; the rest is spread thin: the bounded memory that makes a retry safe (a tenth), garbage and its threads (an eighth), the check of the message, its hash, an id or two, two awaits in the bindings and an async generator. Answers of one turn of the event loop leave together, which took off a third; objects that are spread and then added to, and maps whose entries come and go, took off half of what was left ([measurements](decisions/hot-path.md)). With `dedupe: false` it is 4 \u00b5s less. Neither a faster hash nor fewer checks would change a tenth.",
+  why: "Writing to the socket is half of it, as it is of the bare server; the rest is spread thin: the bounded memory that makes a retry safe (a tenth), garbage and its threads (an eighth), the check of the message, its hash, an id or two, two awaits in the bindings and an async generator. Answers of one turn of the event loop leave together, which took off a third; objects that are spread and then added to, and maps whose entries come and go, took off half of what was left ([measurements](decisions/hot-path.md)). With `dedupe: false` it is 4 µs less. Neither a faster hash nor fewer checks would change a tenth.",
   run,
 };
