@@ -16,9 +16,14 @@ import {
 } from "./protocol/index.ts";
 import { buildCard, cardPath } from "./transport/discovery/handler.ts";
 import { knownUrls, routeServices, type CorsOptions } from "./transport/server/handler.ts";
-import { codecV1 } from "./wire/v1/index.ts";
+import type { Binding } from "./transport/server/binding.ts";
+import type { Codec } from "./wire/codec.ts";
+import { codecV1 } from "./wires.ts";
 
 export type { CorsOptions };
+
+/** Versions of the protocol that are spoken here. */
+export type ProtocolVersion = "1.0";
 
 /** An agent and where it is served. */
 export interface AgentMount {
@@ -55,6 +60,10 @@ export interface HandlerOptions extends Omit<EngineOptions, "agents" | "limits">
   readonly authenticator?: Authenticator;
   /** Which pages of other origins may call; `true`: any. Default: none. */
   readonly cors?: CorsOptions | boolean;
+  /** Versions of the protocol to speak, the preferred one first. Default: all. */
+  readonly versions?: readonly ProtocolVersion[];
+  /** Where a host speaks gRPC for these agents, as cards say it: `agents.example.com:443`. Default: nowhere. */
+  readonly grpc?: { readonly url: string };
   /** Refuse requests that name no version, as §3.6.2 has it (they would be of 0.3). Default: read them by their method or path. */
   readonly strictVersion?: boolean;
   /** Around every service, the first of them outermost. */
@@ -84,11 +93,16 @@ export interface Handler {
   /** Whether a URL, as `UniversalRequest` has it, is one of the addresses here, by whatever method: frameworks go on with the others. */
   answers(this: void, url: string): boolean;
   readonly agents: readonly ServedAgent[];
+  /**
+   * For bindings beyond HTTP paths, such as gRPC: the agents by a label in place of a path. It is the tenant, below the
+   * path where there is one: `weather`, `weather/berlin`; an agent at the root has none.
+   */
+  readonly binding: Binding;
   /** Takes nothing new, gives running turns `grace` milliseconds to end, and hands the rest over to whoever comes next. */
   close(options?: { readonly grace?: number }): Promise<void>;
 }
 
-const codecs = [codecV1] as const;
+const wires: Readonly<Record<ProtocolVersion, Codec>> = { "1.0": codecV1 };
 
 /**
  * Serves agents over every binding at once.
@@ -97,6 +111,7 @@ const codecs = [codecV1] as const;
  */
 export function createHandler(agents: Agent | AgentMount | readonly AgentMount[], options: HandlerOptions): Handler {
   const { authenticator, interceptors = [], logger = silentLogger, clock = systemClock, cors } = options;
+  const codecs = codecsOf(options);
   const { bodyBytes = 10 << 20, depth = 64, ...engineLimits } = options.limits ?? {};
   const publicUrl = readPublicUrl(options.publicUrl);
   const basePath = withoutSlash(options.basePath ?? publicUrl.pathname);
@@ -122,20 +137,25 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
     const service = intercept(engine.service(id), interceptors);
     return { path: basePath + withoutSlash(path), ...(tenant !== undefined && { tenant }), service, card };
   });
-  const handle = routeServices(services, {
+  const binding: Binding = {
     codecs,
     operations,
+    services: new Map(services.map(({ service }, at) => [labelOf(mounts[at] as AgentMount), service])),
     authenticate: authenticator === undefined ? () => anonymous : (request) => authenticator.authenticate(request),
     limits: { bodyBytes, depth },
     strictVersion: options.strictVersion ?? false,
+    logger,
+  };
+  const handle = routeServices(services, {
+    ...binding,
     keepAlive: options.keepAlive ?? 15_000,
     maxAge: options.cardMaxAge ?? 300,
     ...(cors !== undefined && cors !== false && { cors }),
     clock,
-    logger,
   });
   return {
     handle,
+    binding,
     fetch: toFetch(handle),
     answers: knownUrls(services, { codecs }),
     agents: served,
@@ -154,6 +174,7 @@ function serveAt(publicUrl: string, mount: AgentMount, options: HandlerOptions):
   }
   const url = publicUrl + withoutSlash(path);
   const prefix = tenant === undefined ? "" : `/${encodeURIComponent(tenant)}`;
+  const label = labelOf(mount);
   const extensions: AgentExtension[] = [];
   if (agent.capabilities?.streaming ?? true) {
     extensions.push({ uri: resumeExtension, description: "Streams continue after Last-Event-ID" });
@@ -164,7 +185,8 @@ function serveAt(publicUrl: string, mount: AgentMount, options: HandlerOptions):
   const card = buildCard(agent, {
     url,
     ...(tenant !== undefined && { tenant }),
-    versions: codecs.map((codec) => codec.version),
+    versions: codecsOf(options).map((codec) => codec.version),
+    ...(options.grpc !== undefined && { grpc: { ...options.grpc, ...(label !== undefined && { tenant: label }) } }),
     ...(authenticator !== undefined && {
       securitySchemes: authenticator.securitySchemes,
       securityRequirements: authenticator.securityRequirements,
@@ -179,6 +201,26 @@ function serveAt(publicUrl: string, mount: AgentMount, options: HandlerOptions):
     cardUrl: `${url}${prefix}${cardPath}`,
     card,
   };
+}
+
+function codecsOf({
+  versions = Object.keys(wires) as ProtocolVersion[],
+}: HandlerOptions): readonly [Codec, ...Codec[]] {
+  const [first, ...others] = versions.map((version) => {
+    if (Object.hasOwn(wires, version)) return wires[version];
+    throw refuse(
+      "versions",
+      `cannot have ${JSON.stringify(version)}: ${Object.keys(wires).join(" and ")} are spoken here`,
+    );
+  });
+  if (first === undefined) throw refuse("versions", "must name one at least");
+  return [first, ...others];
+}
+
+/** What stands for an agent's address where there are no paths. */
+function labelOf({ path = "", tenant }: AgentMount): string | undefined {
+  const label = [withoutSlash(path).slice(1), tenant ?? ""].filter((part) => part !== "").join("/");
+  return label === "" ? undefined : label;
 }
 
 function checkIds(ids: readonly string[]): void {

@@ -1,7 +1,7 @@
 import type { AgentCard } from "../model/index.ts";
 import { jsonRpcBinding } from "../transport/jsonrpc/client.ts";
 import { restBinding } from "../transport/rest/client.ts";
-import { codecV1, jsonRpcClientV1 } from "../wire/v1/index.ts";
+import { codecV1, jsonRpcClientV1 } from "../wires.ts";
 import type { Client } from "./client.ts";
 import { type ConnectOptions, connectWith } from "./connect.ts";
 

@@ -45,7 +45,12 @@ export function candidatesOf(
     const asked =
       (choice.binding ?? target.protocolBinding) === target.protocolBinding &&
       minor(choice.version ?? version) === version;
-    const wrong = binding === undefined ? "is not spoken here" : asked ? unusable(target.url) : "was not asked for";
+    const wrong =
+      binding === undefined
+        ? "is not spoken here"
+        : asked
+          ? (binding.unusable ?? unusable)(target.url)
+          : "was not asked for";
     if (binding === undefined || wrong !== undefined) {
       reasons.push(`${target.protocolBinding} ${target.protocolVersion} at ${JSON.stringify(target.url)} ${wrong}`);
     } else {

@@ -1,5 +1,5 @@
 import type { A2AError, AgentCard, StreamResponse } from "../model/index.ts";
-import type { OperationName, Operations, Reply, StreamItem } from "../protocol/index.ts";
+import type { AgentService, OperationName, Operations, Reply, StreamItem } from "../protocol/index.ts";
 
 /**
  * What a version of the protocol is to the bindings (D5): names, routes, shapes. One closed room a version implements
@@ -8,23 +8,38 @@ import type { OperationName, Operations, Reply, StreamItem } from "../protocol/i
 export interface Codec {
   /** `Major.Minor`. */
   readonly version: string;
-  readonly jsonrpc: JsonRpcNames;
-  readonly rest: RestShape;
-  /** `unknown`, as `JSON.parse` gave it, as the request of an operation; throws `InvalidParams` with every bad field. May change the value in place. */
+  /** Further versions whose requests it reads as its own. */
+  readonly aliases?: readonly string[];
+  readonly jsonrpc: JsonRpcWire;
+  readonly rest: RestWire;
+  encodeCard(card: AgentCard): unknown;
+  decodeCard(value: unknown): AgentCard;
+  /** A server's service as callers of this version expect it to behave, where that differs. */
+  adapt?(service: AgentService): AgentService;
+}
+
+/**
+ * What requests, answers and events look like. Values are what `JSON.parse` gives. Where a version has two of these, the
+ * one of REST is ProtoJSON, which gRPC carries too.
+ */
+export interface Shapes {
+  /** The request of an operation; throws `InvalidParams` with every bad field. May change the value in place. */
   decodeRequest<Name extends OperationName>(operation: Name, value: unknown): Operations[Name]["request"];
-  /** The request as a value for `JSON.stringify`. */
+  /** The request as it may go out; throws `InvalidParams` for what a server would refuse. */
   encodeRequest<Name extends OperationName>(operation: Name, request: Operations[Name]["request"]): unknown;
-  /** An answer as JSON text. */
+  /** An answer as a value. */
+  responseOf<Name extends OperationName>(operation: Name, response: Operations[Name]["response"]): unknown;
+  /** An answer as JSON text: `responseOf`, by way of the text that is at hand where that can be. */
   encodeResponse<Name extends OperationName>(operation: Name, reply: Reply<Operations[Name]["response"]>): string;
   /** A peer's answer; throws `InvalidResponse`. Lenient: unknown fields pass. */
   decodeResponse<Name extends OperationName>(operation: Name, value: unknown): Operations[Name]["response"];
+  /** An event as a value, and as JSON text. */
+  eventOf(event: StreamResponse): unknown;
   encodeEvent(item: StreamItem): string;
   decodeEvent(value: unknown): StreamResponse;
-  encodeCard(card: AgentCard): unknown;
-  decodeCard(value: unknown): AgentCard;
 }
 
-export interface JsonRpcNames {
+export interface JsonRpcWire extends Shapes {
   /** The operation that a method names, if this version has it. */
   operation(method: string): OperationName | undefined;
   method(operation: OperationName): string;
@@ -34,9 +49,19 @@ export interface JsonRpcNames {
 }
 
 /** As much of a codec as a JSON-RPC client needs: one that is made of this alone leaves the server's half behind. */
-export type JsonRpcClientCodec = Pick<Codec, "version" | "encodeRequest" | "decodeResponse" | "decodeEvent"> & {
-  readonly jsonrpc: Pick<JsonRpcNames, "method" | "decodeError">;
-};
+export interface JsonRpcClientCodec {
+  readonly version: string;
+  readonly jsonrpc: Pick<JsonRpcWire, "method" | "encodeRequest" | "decodeResponse" | "decodeEvent" | "decodeError">;
+}
+
+/** As much of a codec as a REST client needs. */
+export interface RestClientCodec {
+  readonly version: string;
+  readonly rest: Pick<
+    RestWire,
+    "routes" | "mediaType" | "encodeRequest" | "decodeResponse" | "decodeEvent" | "decodeError"
+  >;
+}
 
 export interface RestRoute {
   readonly operation: OperationName;
@@ -50,7 +75,7 @@ export interface RestRoute {
   readonly query?: Readonly<Record<string, "string" | "integer" | "boolean">>;
 }
 
-export interface RestShape {
+export interface RestWire extends Shapes {
   readonly routes: readonly RestRoute[];
   /** Media type of a successful answer. */
   readonly mediaType: string;

@@ -47,10 +47,10 @@ describe.each(names)("%s", (name) => {
   test("requests go out and come in as they are", () => {
     fc.assert(
       fc.property(messageOf(request), (message) => {
-        const sent: unknown = JSON.parse(JSON.stringify(codecV1.encodeRequest(name, message as never)));
+        const sent: unknown = JSON.parse(JSON.stringify(codecV1.rest.encodeRequest(name, message as never)));
         expect(sent).toEqual(message);
-        expect(codecV1.decodeRequest(name, sent)).toEqual(message);
-        expect(codecV1.decodeRequest(name, sent)).toBe(sent);
+        expect(codecV1.rest.decodeRequest(name, sent)).toEqual(message);
+        expect(codecV1.rest.decodeRequest(name, sent)).toBe(sent);
       }),
     );
   });
@@ -58,24 +58,24 @@ describe.each(names)("%s", (name) => {
   test("answers go out and come in as they are", () => {
     fc.assert(
       fc.property(response === "Empty" ? fc.constant({}) : messageOf(response), (message) => {
-        const text = codecV1.encodeResponse(name, { value: message });
-        expect(codecV1.decodeResponse(name, JSON.parse(text))).toEqual(message);
+        const text = codecV1.rest.encodeResponse(name, { value: message });
+        expect(codecV1.rest.decodeResponse(name, JSON.parse(text))).toEqual(message);
       }),
     );
   });
 
   test("an answer that is at hand as text is not written anew (D5)", () => {
-    expect(codecV1.encodeResponse(name, { value: {}, json: '{"at":"hand"}' })).toBe('{"at":"hand"}');
+    expect(codecV1.rest.encodeResponse(name, { value: {}, json: '{"at":"hand"}' })).toBe('{"at":"hand"}');
   });
 
   test("a request that is no object, or lacks what is required, is InvalidParams", () => {
     const required = fieldsOf(request).flatMap(([field, kind]) => (kind.required ? [field] : []));
     for (const wrong of ["text", 1, true, [], [{}]]) {
-      expect(refusal(() => codecV1.decodeRequest(name, wrong))).toEqual(["InvalidParams", [""]]);
+      expect(refusal(() => codecV1.rest.decodeRequest(name, wrong))).toEqual(["InvalidParams", [""]]);
     }
     const read = (value: unknown): unknown => {
       try {
-        return codecV1.decodeRequest(name, value);
+        return codecV1.rest.decodeRequest(name, value);
       } catch (error) {
         return (error as A2AError).fields.map(({ field }) => field);
       }
@@ -161,16 +161,19 @@ describe("what other servers took in and should not have", () => {
       "configuration.taskPushNotificationConfig.url",
     ],
   ])("%s", (_what, request, field) => {
-    expect(refusal(() => codecV1.decodeRequest("SendMessage", request))).toEqual(["InvalidParams", [field]]);
-    expect(refusal(() => codecV1.encodeRequest("SendMessage", request as never))).toEqual(["InvalidParams", [field]]);
+    expect(refusal(() => codecV1.rest.decodeRequest("SendMessage", request))).toEqual(["InvalidParams", [field]]);
+    expect(refusal(() => codecV1.rest.encodeRequest("SendMessage", request as never))).toEqual([
+      "InvalidParams",
+      [field],
+    ]);
   });
 
   test("the error says in words what is wrong", () => {
-    expect(() => codecV1.decodeRequest("SendMessage", send({ parts: [] }))).toThrow(
+    expect(() => codecV1.rest.decodeRequest("SendMessage", send({ parts: [] }))).toThrow(
       "Invalid parameters: message.parts must hold at least one part",
     );
-    expect(() => codecV1.decodeRequest("GetTask", [])).toThrow("Invalid parameters: it must be an object");
-    expect(() => codecV1.decodeRequest("GetTaskPushNotificationConfig", {})).toThrow(
+    expect(() => codecV1.rest.decodeRequest("GetTask", [])).toThrow("Invalid parameters: it must be an object");
+    expect(() => codecV1.rest.decodeRequest("GetTaskPushNotificationConfig", {})).toThrow(
       "Invalid parameters: taskId is required (and 1 more)",
     );
   });
@@ -178,25 +181,25 @@ describe("what other servers took in and should not have", () => {
 
 test("what a caller adds to a request does not go out, since some servers turn it away", () => {
   const request = { id: "t", historyLength: 2, generation: "4" };
-  expect(codecV1.encodeRequest("GetTask", request)).toEqual({ id: "t", historyLength: 2 });
+  expect(codecV1.rest.encodeRequest("GetTask", request)).toEqual({ id: "t", historyLength: 2 });
   expect(request).toEqual({ id: "t", historyLength: 2, generation: "4" });
 });
 
 describe("answers of a peer", () => {
   test("that are nonsense are InvalidResponse, with the place", () => {
-    expect(refusal(() => codecV1.decodeResponse("GetTask", { id: "t", status: {} }))).toEqual([
+    expect(refusal(() => codecV1.rest.decodeResponse("GetTask", { id: "t", status: {} }))).toEqual([
       "InvalidResponse",
       ["status.state"],
     ]);
-    expect(refusal(() => codecV1.decodeResponse("SendMessage", {}))).toEqual(["InvalidResponse", [""]]);
-    expect(refusal(() => codecV1.decodeResponse("SendMessage", "<html>"))).toEqual(["InvalidResponse", [""]]);
-    expect(refusal(() => codecV1.decodeEvent({ task: 1 }))).toEqual(["InvalidResponse", ["task"]]);
+    expect(refusal(() => codecV1.rest.decodeResponse("SendMessage", {}))).toEqual(["InvalidResponse", [""]]);
+    expect(refusal(() => codecV1.rest.decodeResponse("SendMessage", "<html>"))).toEqual(["InvalidResponse", [""]]);
+    expect(refusal(() => codecV1.rest.decodeEvent({ task: 1 }))).toEqual(["InvalidResponse", ["task"]]);
     expect(refusal(() => codecV1.decodeCard({ name: "a" }))).toEqual(["InvalidResponse", ["supportedInterfaces"]]);
   });
 
   test("to a deletion may be nothing at all", () => {
     for (const nothing of [undefined, null, {}]) {
-      expect(codecV1.decodeResponse("DeleteTaskPushNotificationConfig", nothing)).toEqual({});
+      expect(codecV1.rest.decodeResponse("DeleteTaskPushNotificationConfig", nothing)).toEqual({});
     }
   });
 
@@ -204,14 +207,14 @@ describe("answers of a peer", () => {
     const event = {
       statusUpdate: { taskId: "t", contextId: "c", status: { state: "TASK_STATE_WORKING" }, final: false },
     };
-    expect(codecV1.decodeEvent(structuredClone(event))).toEqual(event);
+    expect(codecV1.rest.decodeEvent(structuredClone(event))).toEqual(event);
   });
 });
 
 test("events go out as the text that was stored, or are written (D5)", () => {
   const event = { message: { messageId: "m", role: "ROLE_AGENT" as const, parts: [{ text: "hi" }] } };
-  expect(codecV1.encodeEvent({ event, json: '{"stored":1}' })).toBe('{"stored":1}');
-  expect(codecV1.decodeEvent(JSON.parse(codecV1.encodeEvent({ event })))).toEqual(event);
+  expect(codecV1.rest.encodeEvent({ event, json: '{"stored":1}' })).toBe('{"stored":1}');
+  expect(codecV1.rest.decodeEvent(JSON.parse(codecV1.rest.encodeEvent({ event })))).toEqual(event);
 });
 
 test("a card goes out as the 1.0 JSON, and is read back with both spellings of its bindings and more", () => {

@@ -14,6 +14,8 @@ export interface CardHost {
   readonly tenant?: string;
   /** Protocol versions, the preferred one first. */
   readonly versions: readonly string[];
+  /** Where gRPC is spoken, as `host:port`, and under what label. */
+  readonly grpc?: { readonly url: string; readonly tenant?: string };
   /** What callers must show here; an agent that declares requirements of its own is believed. */
   readonly securitySchemes?: Readonly<Record<string, SecurityScheme>>;
   readonly securityRequirements?: readonly SecurityRequirement[];
@@ -25,7 +27,7 @@ export interface CardHost {
 
 const textOnly = ["text/plain"];
 
-/** The card of an agent as this host serves it: both bindings of each version, JSON-RPC first (§8.3.1). */
+/** The card of an agent as this host serves it: every binding of each version, JSON-RPC first (§8.3.1). */
 export function buildCard(agent: AgentDescription, host: CardHost): AgentCard {
   const capabilities = {
     streaming: true,
@@ -38,14 +40,7 @@ export function buildCard(agent: AgentDescription, host: CardHost): AgentCard {
   return {
     name: agent.name,
     description: agent.description,
-    supportedInterfaces: host.versions.flatMap((protocolVersion) =>
-      ["JSONRPC", "HTTP+JSON"].map((protocolBinding): AgentInterface => ({
-        url: host.url,
-        protocolBinding,
-        ...(host.tenant !== undefined && { tenant: host.tenant }),
-        protocolVersion,
-      })),
-    ),
+    supportedInterfaces: host.versions.flatMap((version) => interfacesOf(host, version)),
     ...(agent.provider !== undefined && { provider: agent.provider }),
     version: agent.version,
     ...(agent.documentationUrl !== undefined && { documentationUrl: agent.documentationUrl }),
@@ -57,4 +52,14 @@ export function buildCard(agent: AgentDescription, host: CardHost): AgentCard {
     skills: agent.skills,
     ...(agent.iconUrl !== undefined && { iconUrl: agent.iconUrl }),
   };
+}
+
+function interfacesOf({ url, tenant, grpc }: CardHost, protocolVersion: string): readonly AgentInterface[] {
+  const http = ["JSONRPC", "HTTP+JSON"].map((protocolBinding): AgentInterface => ({
+    url,
+    protocolBinding,
+    ...(tenant !== undefined && { tenant }),
+    protocolVersion,
+  }));
+  return grpc === undefined ? http : [...http, { ...grpc, protocolBinding: "GRPC", protocolVersion }];
 }

@@ -41,7 +41,9 @@ export function cardEndpoint(
   return async (request, query) => {
     if (request.method !== "GET" && request.method !== "HEAD") return methodNotAllowed(codecs[0]);
     const version = codecs.length > 1 ? requestedVersion(request, query) : undefined;
-    const { text, headers } = await documentOf(codecs.find((codec) => codec.version === version) ?? codecs[0]);
+    const { text, headers } = await documentOf(
+      codecs.find((codec) => codec.version === version || codec.aliases?.includes(version ?? "")) ?? codecs[0],
+    );
     const known = request.header("if-none-match");
     if (known !== undefined && matches(known, headers["etag"] as string)) return { status: 304, headers };
     return { status: 200, headers, body: text };

@@ -8,6 +8,8 @@ export interface ClientBinding {
   readonly name: string;
   /** Versions that it speaks, `Major.Minor`, the preferred first. */
   readonly versions: readonly string[];
+  /** Why it cannot use the address of an interface. Default: any but an absolute http(s) URL. */
+  unusable?(url: string): string | undefined;
   /** Opens no connection: that waits for the first call. `version` is one of `versions`. */
   open(target: AgentInterface, version: string, host: ClientHost): AgentService;
 }

@@ -36,7 +36,7 @@ function jsonRpcService(codec: JsonRpcClientCodec, { url }: AgentInterface, host
   ): Promise<{ id: number; answer: Exchange }> {
     const id = ++last;
     const headers = await requestHeaders(host, { url, operation }, { ...context, version: codec.version });
-    const params = codec.encodeRequest(operation, request);
+    const params = codec.jsonrpc.encodeRequest(operation, request);
     const body = JSON.stringify({ jsonrpc: "2.0", id, method: codec.jsonrpc.method(operation), params });
     headers["content-type"] = "application/json";
     headers["accept"] = accept;
@@ -82,7 +82,7 @@ function jsonRpcService(codec: JsonRpcClientCodec, { url }: AgentInterface, host
       context: CallContext,
     ) {
       const { id, answer } = await send(operation, request, context, "application/json");
-      const value = codec.decodeResponse<Name>(operation, await wholeResult(answer, id));
+      const value = codec.jsonrpc.decodeResponse<Name>(operation, await wholeResult(answer, id));
       return { value, ...activatedExtensions(answer) };
     },
     async stream<Name extends StreamName>(
@@ -92,11 +92,13 @@ function jsonRpcService(codec: JsonRpcClientCodec, { url }: AgentInterface, host
     ) {
       const { id, answer } = await send(operation, request, context, "text/event-stream, application/json");
       if (answer.status === 200 && answer.mediaType === "text/event-stream") {
-        const batches = streamItems(answer, operation, (data) => codec.decodeEvent(resultOf(eventJson(data), id)));
+        const batches = streamItems(answer, operation, (data) =>
+          codec.jsonrpc.decodeEvent(resultOf(eventJson(data), id)),
+        );
         return { batches, ...activatedExtensions(answer) };
       }
       // An error; or the one event of a server that saw no need for a stream.
-      const event = codec.decodeEvent(await wholeResult(answer, id));
+      const event = codec.jsonrpc.decodeEvent(await wholeResult(answer, id));
       return { batches: single([{ event }]), ...activatedExtensions(answer) };
     },
   };

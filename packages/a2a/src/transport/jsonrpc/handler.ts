@@ -10,7 +10,7 @@ import type {
   UniversalResponse,
 } from "../../protocol/index.ts";
 import type { Codec } from "../../wire/codec.ts";
-import type { Binding, Endpoint, Target } from "../server/binding.ts";
+import type { Binding, Endpoint, HttpBinding, Target } from "../server/binding.ts";
 import { invoke } from "../server/invoke.ts";
 import { bodyText, codecOf, parseJson, requestedVersion, versionOfSilence } from "../server/request.ts";
 import { failureOf, withExtensions } from "../server/response.ts";
@@ -21,7 +21,7 @@ import { errorResponse, errorText, jsonHeaders } from "./errors.ts";
 const noContent: UniversalResponse = { status: 204, headers: { "cache-control": "no-store" } };
 
 /** The JSON-RPC binding (A2A 1.0 §9): every method is a POST to the base itself. */
-export function jsonrpcEndpoint(binding: Binding): Endpoint {
+export function jsonrpcEndpoint(binding: HttpBinding): Endpoint {
   const { limits } = binding;
   return async (request, target) => {
     let id: JsonRpcId = null;
@@ -38,7 +38,15 @@ export function jsonrpcEndpoint(binding: Binding): Endpoint {
       id = idOf(value);
       call = readCall(value);
       codec = codecOfCall(binding, request, target, call.method);
-      const invoked = invoke(binding, codec, operationOf(binding, codec, call), call.params, request, principal);
+      const invoked = invoke(
+        binding,
+        codec,
+        codec.jsonrpc,
+        operationOf(binding, codec, call),
+        call.params,
+        request,
+        principal,
+      );
       return invoked.stream
         ? await streamed(binding, codec, call, invoked.operation, await invoked.reply)
         : answered(codec, call, invoked.operation, await invoked.reply);
@@ -73,7 +81,7 @@ function answered(
   reply: Reply<UnaryOperations[UnaryName]["response"]>,
 ): UniversalResponse {
   if (id === undefined) return noContent;
-  const result = codec.encodeResponse<OperationName>(operation, reply);
+  const result = codec.jsonrpc.encodeResponse<OperationName>(operation, reply);
   return {
     status: 200,
     headers: withExtensions(jsonHeaders, reply.extensions),
@@ -82,7 +90,7 @@ function answered(
 }
 
 async function streamed(
-  binding: Binding,
+  binding: HttpBinding,
   codec: Codec,
   { id }: JsonRpcCall,
   operation: StreamName,
@@ -99,7 +107,7 @@ async function streamed(
     body: writeEvents(
       reply.batches,
       {
-        event: (item) => `${open}${codec.encodeEvent(item)}}`,
+        event: (item) => `${open}${codec.jsonrpc.encodeEvent(item)}}`,
         error: (error) => `data: ${errorText(codec, id, error)}`,
       },
       binding,

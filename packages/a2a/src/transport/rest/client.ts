@@ -9,7 +9,7 @@ import type {
   UnaryName,
   UnaryOperations,
 } from "../../protocol/index.ts";
-import type { Codec, RestRoute } from "../../wire/codec.ts";
+import type { RestClientCodec, RestRoute } from "../../wire/codec.ts";
 import {
   activatedExtensions,
   eventJson,
@@ -23,12 +23,12 @@ import type { ClientBinding } from "../http/binding.ts";
 import { type ClientHost, exchange, type Exchange, requestHeaders, waits } from "../http/exchange.ts";
 
 /** HTTP+JSON as a client speaks it (A2A 1.0 §11). */
-export function restBinding(codecs: readonly Codec[]): ClientBinding {
+export function restBinding(codecs: readonly RestClientCodec[]): ClientBinding {
   return {
     name: "HTTP+JSON",
     versions: codecs.map((codec) => codec.version),
     open(target, version, host) {
-      return restService(codecs.find((codec) => codec.version === version) as Codec, target, host);
+      return restService(codecs.find((codec) => codec.version === version) as RestClientCodec, target, host);
     },
   };
 }
@@ -58,7 +58,7 @@ function query(fields: Readonly<Record<string, unknown>>): string {
   return text === "" ? "" : `?${text}`;
 }
 
-function restService(codec: Codec, target: AgentInterface, host: ClientHost): AgentService {
+function restService(codec: RestClientCodec, target: AgentInterface, host: ClientHost): AgentService {
   const base = target.url.replace(/\/+$/, "");
   /** The second method of a route, once a server has shown that it wants that one. */
   const switched = new Set<OperationName>();
@@ -70,7 +70,7 @@ function restService(codec: Codec, target: AgentInterface, host: ClientHost): Ag
     accept: string,
   ): Promise<{ url: string; answer: Exchange }> {
     const route = codec.rest.routes.find((one) => one.operation === operation) as RestRoute;
-    const { path, rest } = fill(route, codec.encodeRequest(operation, request) as Record<string, unknown>);
+    const { path, rest } = fill(route, codec.rest.encodeRequest(operation, request) as Record<string, unknown>);
     const url = route.body ? base + path : base + path + query(rest);
     const method = route.methods[switched.has(operation) ? 1 : 0] as string;
     const headers = await requestHeaders(host, { url, operation }, { ...context, version: codec.version });
@@ -100,7 +100,7 @@ function restService(codec: Codec, target: AgentInterface, host: ClientHost): Ag
       if (answer.status < 200 || answer.status > 299) throw await refused(answer, url, text);
       const json = text === "" ? {} : parseJson(answer, text);
       if (json === undefined) throw strangeAnswer(answer, url, text);
-      const value = codec.decodeResponse<Name>(operation, json);
+      const value = codec.rest.decodeResponse<Name>(operation, json);
       return { value, ...activatedExtensions(answer) };
     },
     async stream<Name extends StreamName>(
@@ -126,7 +126,7 @@ function restService(codec: Codec, target: AgentInterface, host: ClientHost): Ag
           const { code } = value["error"];
           throw codec.rest.decodeError(typeof code === "number" ? code : 500, value);
         }
-        return codec.decodeEvent(value);
+        return codec.rest.decodeEvent(value);
       });
       return { batches, ...activatedExtensions(answer) };
     },

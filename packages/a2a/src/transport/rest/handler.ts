@@ -7,7 +7,7 @@ import type {
   UniversalResponse,
 } from "../../protocol/index.ts";
 import type { Codec } from "../../wire/codec.ts";
-import type { Binding, Endpoint, Target } from "../server/binding.ts";
+import type { Binding, Endpoint, HttpBinding, Target } from "../server/binding.ts";
 import { invoke } from "../server/invoke.ts";
 import { bodyText, codecOf, requestedVersion, versionOfSilence } from "../server/request.ts";
 import { failureOf, withExtensions, type Headers } from "../server/response.ts";
@@ -32,7 +32,7 @@ function restVersion(codec: Codec): RestVersion {
 }
 
 /** The HTTP+JSON binding (A2A 1.0 §11): routes below the base, an optional tenant segment first. */
-export function restEndpoint(binding: Binding): Endpoint {
+export function restEndpoint(binding: HttpBinding): Endpoint {
   const [first, ...others] = binding.codecs;
   const versions = [restVersion(first), ...others.map(restVersion)] as const;
   return async (request, target) => {
@@ -50,13 +50,13 @@ export function restEndpoint(binding: Binding): Endpoint {
       }
       const text = request.method === "POST" ? await bodyText(request, binding.limits) : "";
       const input = readInput(request, text, match, match.route, target.query, binding.limits);
-      const invoked = invoke(binding, codec, match.route.operation, input, request, principal);
+      const invoked = invoke(binding, codec, codec.rest, match.route.operation, input, request, principal);
       if (invoked.stream) return streamed(binding, codec, invoked.operation, await invoked.reply);
       const reply = await invoked.reply;
       return {
         status: 200,
         headers: withExtensions(version.headers, reply.extensions),
-        body: codec.encodeResponse<OperationName>(invoked.operation, reply),
+        body: codec.rest.encodeResponse<OperationName>(invoked.operation, reply),
       };
     } catch (thrown) {
       const error = failureOf(thrown, binding.logger, { binding: "HTTP+JSON", operation: match?.route?.operation });
@@ -83,7 +83,7 @@ function versionOf(
 }
 
 function streamed(
-  binding: Binding,
+  binding: HttpBinding,
   codec: Codec,
   operation: StreamName,
   { batches, extensions }: StreamReply,
@@ -94,7 +94,7 @@ function streamed(
     body: writeEvents(
       batches,
       {
-        event: (item) => codec.encodeEvent(item),
+        event: (item) => codec.rest.encodeEvent(item),
         // The text has no word for an error in mid-stream; an event of this name with the error's body is what peers read.
         error: (error) => `event: error\ndata: ${codec.rest.encodeError(error)}`,
       },

@@ -10,19 +10,23 @@ import type {
 import { invalidParams } from "../../model/index.ts";
 import type { KeepAlive } from "../sse/keep-alive.ts";
 
-/** What composition hands to the bindings of one base URL. */
+/** What composition hands to a binding: who is served, and how. */
 export interface Binding {
   /** The versions that are spoken here; the first is the one that answers where none could be told. */
   readonly codecs: readonly [Codec, ...Codec[]];
   readonly operations: OperationTable;
   authenticate(request: UniversalRequest): Principal | Promise<Principal>;
-  /** The services behind this base by tenant; the one under `undefined` takes requests that name none. */
+  /** The services that are told apart by tenant; the one under `undefined` takes requests that name none. */
   readonly services: ReadonlyMap<string | undefined, AgentService>;
   readonly limits: RequestLimits;
   /** Whether a request that names no version is one of 0.3, as §3.6.2 says, instead of what its method or path says. */
   readonly strictVersion: boolean;
-  readonly keepAlive: KeepAlive;
   readonly logger: Logger;
+}
+
+/** Of one base URL. */
+export interface HttpBinding extends Binding {
+  readonly keepAlive: KeepAlive;
 }
 
 export interface RequestLimits {

@@ -1,7 +1,7 @@
 import type { Clock } from "../../base/index.ts";
 import { invalidParams, type A2AError, type AgentCard } from "../../model/index.ts";
 import type { AgentService, UniversalHandler } from "../../protocol/index.ts";
-import type { Binding, Endpoint, Target } from "./binding.ts";
+import type { Binding, Endpoint, HttpBinding, Target } from "./binding.ts";
 import { withCors, type CorsOptions } from "./cors.ts";
 import { cardEndpoint, cardPath, type CardEndpoint, type CardOptions } from "../discovery/handler.ts";
 import { notFound } from "../discovery/errors.ts";
@@ -13,7 +13,7 @@ import { KeepAlive } from "../sse/keep-alive.ts";
 export type { CorsOptions };
 
 /** What is the same at every address of a host. */
-export interface RouterOptions extends Omit<Binding, "services" | "keepAlive">, CardOptions {
+export interface RouterOptions extends Omit<Binding, "services">, CardOptions {
   readonly clock: Clock;
   /** Longest silence of a stream, in milliseconds. */
   readonly keepAlive: number;
@@ -51,7 +51,7 @@ export function routeServices(mounts: readonly ServiceMount[], options: RouterOp
   for (const path of new Set(mounts.map((mount) => mount.path))) {
     const here = mounts.filter((mount) => mount.path === path);
     const services = new Map(here.map(({ tenant, service }) => [tenant, service]));
-    const binding: Binding = { ...options, keepAlive, services };
+    const binding: HttpBinding = { ...options, keepAlive, services };
     const cards = new Map(here.map(({ tenant, card }) => [cardPathOf(tenant), cardEndpoint(card, codecs, options)]));
     bases.set(path, { jsonrpc: jsonrpcEndpoint(binding), rest: restEndpoint(binding), cards });
   }

@@ -8,7 +8,7 @@ import type {
   UnaryOperations,
   UniversalRequest,
 } from "../../protocol/index.ts";
-import type { Codec } from "../../wire/codec.ts";
+import type { Codec, Shapes } from "../../wire/codec.ts";
 import { serviceOf, type Binding } from "./binding.ts";
 import { callContext } from "./request.ts";
 
@@ -21,17 +21,19 @@ export type Invoked =
     }
   | { readonly stream: true; readonly operation: StreamName; readonly reply: Promise<StreamReply> };
 
-/** Calls an operation with what a request says, as its codec reads it. Throws where that cannot be read. */
+/** Calls an operation with what a request says, as the binding's shapes read it. Throws where that cannot be read. */
 export function invoke(
   binding: Binding,
   codec: Codec,
+  shapes: Shapes,
   operation: OperationName,
   input: unknown,
   request: UniversalRequest,
   principal: Principal,
 ): Invoked {
-  const params = codec.decodeRequest(operation, input);
-  const service = serviceOf(binding, params.tenant);
+  const params = shapes.decodeRequest(operation, input);
+  const found = serviceOf(binding, params.tenant);
+  const service = codec.adapt === undefined ? found : codec.adapt(found);
   const stream = binding.operations[operation]?.stream === true;
   const context = callContext(request, principal, codec.version, stream);
   if (stream) {

@@ -62,7 +62,7 @@ function versionParameter(query: string): string | undefined {
 
 /** The codec of the version that a request asked for, by name or by saying nothing where that is strict. */
 export function codecOf(codecs: readonly Codec[], version: string): Codec {
-  const codec = codecs.find((each) => each.version === version);
+  const codec = codecs.find((each) => each.version === version || each.aliases?.includes(version));
   if (codec !== undefined) return codec;
   const supported = codecs.map((each) => each.version).join(", ");
   throw new A2AError(

@@ -1,5 +1,5 @@
 import type { BodyWriter, OperationName, StreamItem, StreamReply } from "../../protocol/index.ts";
-import type { Binding } from "../server/binding.ts";
+import type { HttpBinding } from "../server/binding.ts";
 import { failureOf, type Headers, type WireError } from "../server/response.ts";
 import { caughtUp } from "./keep-alive.ts";
 
@@ -37,7 +37,7 @@ function batchText(batch: readonly StreamItem[], format: EventFormat): string {
 export function writeEvents(
   batches: StreamReply["batches"],
   format: EventFormat,
-  { keepAlive, logger }: Pick<Binding, "keepAlive" | "logger">,
+  { keepAlive, logger }: Pick<HttpBinding, "keepAlive" | "logger">,
   operation: OperationName,
 ): BodyWriter {
   return async (sink) => {

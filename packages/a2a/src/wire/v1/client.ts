@@ -8,9 +8,12 @@ import { names } from "./routes.ts";
 /** What a client of A2A 1.0 needs that speaks JSON-RPC alone: the rest of the codec would double its size. */
 export const jsonRpcClientV1: JsonRpcClientCodec & { readonly decodeCard: (value: unknown) => AgentCard } = {
   version: "1.0",
-  jsonrpc: { method: (operation) => names.method(operation), decodeError: decodeJsonRpcError },
-  encodeRequest,
-  decodeResponse,
-  decodeEvent,
+  jsonrpc: {
+    method: (operation) => names.method(operation),
+    encodeRequest,
+    decodeResponse,
+    decodeEvent,
+    decodeError: decodeJsonRpcError,
+  },
   decodeCard,
 };

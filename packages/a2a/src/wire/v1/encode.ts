@@ -1,4 +1,4 @@
-import type { AgentCard } from "../../model/index.ts";
+import type { AgentCard, StreamResponse } from "../../model/index.ts";
 import type { OperationName, Operations, Reply, StreamItem } from "../../protocol/index.ts";
 import { decodeRequest } from "./decode.ts";
 
@@ -13,12 +13,24 @@ export function encodeRequest<Name extends OperationName>(
   return decodeRequest(operation, request, "copy");
 }
 
-/** The model is the 1.0 JSON (D1): text that is at hand goes out as it is. */
+/** The model is the 1.0 JSON (D1). */
+export function responseOf<Name extends OperationName>(
+  _operation: Name,
+  response: Operations[Name]["response"],
+): unknown {
+  return response;
+}
+
+/** Text that is at hand goes out as it is. */
 export function encodeResponse<Name extends OperationName>(
   _operation: Name,
   reply: Reply<Operations[Name]["response"]>,
 ): string {
   return reply.json ?? JSON.stringify(reply.value);
+}
+
+export function eventOf(event: StreamResponse): unknown {
+  return event;
 }
 
 export function encodeEvent(item: StreamItem): string {

@@ -1,25 +1,38 @@
-import type { Codec } from "../codec.ts";
+import type { Codec, Shapes } from "../codec.ts";
 import { decodeCard, decodeEvent, decodeRequest, decodeResponse } from "./decode.ts";
-import { encodeCard, encodeEvent, encodeRequest, encodeResponse } from "./encode.ts";
+import { encodeCard, encodeEvent, encodeRequest, encodeResponse, eventOf, responseOf } from "./encode.ts";
 import { decodeJsonRpcError, decodeRestError, encodeJsonRpcError, encodeRestError } from "./errors.ts";
 import { names, routes } from "./routes.ts";
 
-/** A2A 1.0 on JSON-RPC and REST. Nothing is read from anything here: bundlers can then drop what nobody uses. */
+/** One for every binding: the JSON of A2A 1.0 is ProtoJSON (§5.5). */
+const shapes: Shapes = {
+  decodeRequest: (operation, value) => decodeRequest(operation, value, "request"),
+  encodeRequest,
+  responseOf,
+  encodeResponse,
+  decodeResponse,
+  eventOf,
+  encodeEvent,
+  decodeEvent,
+};
+
+/** A2A 1.0. Nothing is read from anything here: bundlers can then drop what nobody uses. */
 export const codecV1: Codec = {
   version: "1.0",
   jsonrpc: {
+    ...shapes,
     operation: (method) => names.operation(method),
     method: (operation) => names.method(operation),
     encodeError: encodeJsonRpcError,
     decodeError: decodeJsonRpcError,
   },
-  rest: { routes, mediaType: "application/a2a+json", encodeError: encodeRestError, decodeError: decodeRestError },
-  decodeRequest: (operation, value) => decodeRequest(operation, value, "request"),
-  encodeRequest,
-  encodeResponse,
-  decodeResponse,
-  encodeEvent,
-  decodeEvent,
+  rest: {
+    ...shapes,
+    routes,
+    mediaType: "application/a2a+json",
+    encodeError: encodeRestError,
+    decodeError: decodeRestError,
+  },
   encodeCard,
   decodeCard,
 };

@@ -1,8 +1,8 @@
-import type { JsonRpcNames, RestRoute } from "../codec.ts";
+import type { JsonRpcWire, RestRoute } from "../codec.ts";
 import { operations, type OperationName } from "../../protocol/index.ts";
 
 /** Methods of JSON-RPC have the names of the operations (A2A 1.0 §5.3). */
-export const names: Pick<JsonRpcNames, "operation" | "method"> = {
+export const names: Pick<JsonRpcWire, "operation" | "method"> = {
   operation: (method) => (Object.hasOwn(operations, method) ? (method as OperationName) : undefined),
   method: (operation) => operation,
 };

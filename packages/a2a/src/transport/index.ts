@@ -1,0 +1,16 @@
+/** What a binding of one's own is made of, beside `@parley/a2a/protocol`: gRPC is one such. */
+
+export type { Codec, JsonRpcWire, RestRoute, RestWire, Shapes } from "../wire/codec.ts";
+export { type Binding, type RequestLimits, serviceOf } from "./server/binding.ts";
+export { type Invoked, invoke } from "./server/invoke.ts";
+export { callContext, codecOf, requestedVersion } from "./server/request.ts";
+export { failureOf, type WireError } from "./server/response.ts";
+export {
+  abortError,
+  type ClientBinding,
+  type ClientHost,
+  type ClientLimits,
+  type HeadersRequest,
+  type HeadersSource,
+  requestHeaders,
+} from "./http/index.ts";
