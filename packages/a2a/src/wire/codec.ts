@@ -28,13 +28,13 @@ export interface Shapes {
   /** The request as it may go out; throws `InvalidParams` for what a server would refuse. */
   encodeRequest<Name extends OperationName>(operation: Name, request: Operations[Name]["request"]): unknown;
   /** An answer as a value. */
-  responseOf<Name extends OperationName>(operation: Name, response: Operations[Name]["response"]): unknown;
+  responseOf<Name extends OperationName>(operation: Name, reply: Reply<Operations[Name]["response"]>): unknown;
   /** An answer as JSON text: `responseOf`, by way of the text that is at hand where that can be. */
   encodeResponse<Name extends OperationName>(operation: Name, reply: Reply<Operations[Name]["response"]>): string;
   /** A peer's answer; throws `InvalidResponse`. Lenient: unknown fields pass. */
   decodeResponse<Name extends OperationName>(operation: Name, value: unknown): Operations[Name]["response"];
   /** An event as a value, and as JSON text. */
-  eventOf(event: StreamResponse): unknown;
+  eventOf(item: StreamItem): unknown;
   encodeEvent(item: StreamItem): string;
   decodeEvent(value: unknown): StreamResponse;
 }

@@ -1,4 +1,4 @@
-import type { AgentCard, StreamResponse } from "../../model/index.ts";
+import type { AgentCard } from "../../model/index.ts";
 import type { OperationName, Operations, Reply, StreamItem } from "../../protocol/index.ts";
 import { decodeRequest } from "./decode.ts";
 
@@ -16,9 +16,9 @@ export function encodeRequest<Name extends OperationName>(
 /** The model is the 1.0 JSON (D1). */
 export function responseOf<Name extends OperationName>(
   _operation: Name,
-  response: Operations[Name]["response"],
+  reply: Reply<Operations[Name]["response"]>,
 ): unknown {
-  return response;
+  return reply.value;
 }
 
 /** Text that is at hand goes out as it is. */
@@ -29,8 +29,8 @@ export function encodeResponse<Name extends OperationName>(
   return reply.json ?? JSON.stringify(reply.value);
 }
 
-export function eventOf(event: StreamResponse): unknown {
-  return event;
+export function eventOf(item: StreamItem): unknown {
+  return item.event;
 }
 
 export function encodeEvent(item: StreamItem): string {
