@@ -25,6 +25,7 @@ export const rooms = {
   protocol: { imports: ["model"], doors: ["index.ts"] },
   wire: { imports: ["protocol", "model"], doors: ["codec.ts"] },
   "wire/v1": { imports: ["wire", "protocol", "model"], doors: ["index.ts"] },
+  "wire/v11": { imports: ["wire", "protocol", "model"], doors: ["index.ts"] },
   "wire/v03": { imports: ["wire", "protocol", "model"], doors: ["index.ts"] },
   transport: {
     imports: ["protocol", "wire", "model"],
@@ -53,12 +54,12 @@ export const composition = {
   "index.ts": ["*"],
   "handler.ts": ["*"],
   "fetch-host.ts": ["*"],
-  "wires.ts": ["wire/v1", "wire/v03"],
+  "wires.ts": ["wire", "wire/v1", "wire/v11", "wire/v03"],
   "client/index.ts": [],
 };
 
 /** Rooms that no `*` reaches: what is published for the tests of others, and each version of the wire. */
-const byNameOnly = ["testing", "wire/v1", "wire/v03"];
+const byNameOnly = ["testing", "wire/v1", "wire/v11", "wire/v03"];
 
 /**
  * Packages, each with those that it may import; what else it imports must stand in its own manifest.

@@ -18,7 +18,7 @@ import { buildCard, cardPath } from "./transport/discovery/handler.ts";
 import { knownUrls, routeServices, type CorsOptions } from "./transport/server/handler.ts";
 import type { Binding } from "./transport/server/binding.ts";
 import type { Codec } from "./wire/codec.ts";
-import { codecV1 } from "./wires.ts";
+import { codecV1, codecV11 } from "./wires.ts";
 
 export type { CorsOptions };
 
@@ -104,6 +104,9 @@ export interface Handler {
 
 const wires: Readonly<Record<ProtocolVersion, Codec>> = { "1.0": codecV1 };
 
+/** Understood wherever the version that they grow from is, and on no card. */
+const drafts: Readonly<Partial<Record<ProtocolVersion, Codec>>> = { "1.0": codecV11 };
+
 /**
  * Serves agents over every binding at once.
  *
@@ -111,7 +114,8 @@ const wires: Readonly<Record<ProtocolVersion, Codec>> = { "1.0": codecV1 };
  */
 export function createHandler(agents: Agent | AgentMount | readonly AgentMount[], options: HandlerOptions): Handler {
   const { authenticator, interceptors = [], logger = silentLogger, clock = systemClock, cors } = options;
-  const codecs = codecsOf(options);
+  const [first, ...others] = codecsOf(options);
+  const codecs = [first, ...others, ...draftsOf([first, ...others])] as const;
   const { bodyBytes = 10 << 20, depth = 64, ...engineLimits } = options.limits ?? {};
   const publicUrl = readPublicUrl(options.publicUrl);
   const basePath = withoutSlash(options.basePath ?? publicUrl.pathname);
@@ -215,6 +219,10 @@ function codecsOf({
   });
   if (first === undefined) throw refuse("versions", "must name one at least");
   return [first, ...others];
+}
+
+function draftsOf(codecs: readonly Codec[]): readonly Codec[] {
+  return codecs.flatMap(({ version }) => drafts[version as ProtocolVersion] ?? []);
 }
 
 /** What stands for an agent's address where there are no paths. */

@@ -1,3 +1,10 @@
 /** The versions of the protocol, for bindings and tools that are put together elsewhere. */
 
+import { codecV1 } from "./wire/v1/index.ts";
+import { draftOf } from "./wire/v11/index.ts";
+import type { Codec } from "./wire/codec.ts";
+
 export { codecV1, jsonRpcClientV1 } from "./wire/v1/index.ts";
+
+/** The draft of 1.1, for those who ask for it. */
+export const codecV11: Codec = /* @__PURE__ */ draftOf(codecV1);

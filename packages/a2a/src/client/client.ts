@@ -7,6 +7,7 @@ import {
   type DeleteTaskPushNotificationConfigRequest,
   type GetTaskPushNotificationConfigRequest,
   type GetTaskRequest,
+  type GetTaskRequestDraft,
   type ListTaskPushNotificationConfigsRequest,
   type ListTaskPushNotificationConfigsResponse,
   type ListTasksRequest,
@@ -112,7 +113,7 @@ export class Client {
   }
 
   /** A2A 1.0 §3.1.3. */
-  getTask(task: string | GetTaskRequest, options?: CallOptions): Promise<Task> {
+  getTask(task: string | GetTaskRequest | GetTaskRequestDraft, options?: CallOptions): Promise<Task> {
     return this.#call("GetTask", byId(task), options);
   }
 

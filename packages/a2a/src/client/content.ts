@@ -1,5 +1,12 @@
 import type { Ids } from "../base/index.ts";
-import type { Content, Message, Part, SendMessageRequest } from "../model/index.ts";
+import type {
+  Content,
+  Message,
+  Part,
+  SendMessageConfiguration,
+  SendMessageConfigurationDraft,
+  SendMessageRequest,
+} from "../model/index.ts";
 
 /** A message as its writer thinks of it; the client adds what is missing: an id, and that it is the user's. */
 export interface MessageInit extends Partial<Message> {
@@ -9,8 +16,9 @@ export interface MessageInit extends Partial<Message> {
 /** What a send takes: text, a part, parts, a message, or a whole request around any of them (A2A 1.0 §3.2.1). */
 export type SendInput = Content | MessageInit | SendInit;
 
-export interface SendInit extends Omit<SendMessageRequest, "message" | "tenant"> {
+export interface SendInit extends Omit<SendMessageRequest, "message" | "tenant" | "configuration"> {
   readonly message: Content | MessageInit;
+  readonly configuration?: SendMessageConfiguration | SendMessageConfigurationDraft;
 }
 
 function isParts(input: SendInput): input is readonly Part[] {

@@ -1,7 +1,7 @@
 import type { AgentCard } from "../model/index.ts";
 import { jsonRpcBinding } from "../transport/jsonrpc/client.ts";
 import { restBinding } from "../transport/rest/client.ts";
-import { codecV1, jsonRpcClientV1 } from "../wires.ts";
+import { codecV1, codecV11, jsonRpcClientV1 } from "../wires.ts";
 import type { Client } from "./client.ts";
 import { type ConnectOptions, connectWith } from "./connect.ts";
 
@@ -14,7 +14,7 @@ import { type ConnectOptions, connectWith } from "./connect.ts";
  * what the connection gives.
  */
 export function connect(agent: string | URL | AgentCard, options?: ConnectOptions): Promise<Client> {
-  const bindings = [jsonRpcBinding([codecV1]), restBinding([codecV1])];
+  const bindings = [jsonRpcBinding([codecV1, codecV11]), restBinding([codecV1, codecV11])];
   return connectWith({ bindings, decodeCard: codecV1.decodeCard }, agent, options);
 }
 

@@ -7,7 +7,7 @@ import { neverProcessed } from "./retry.ts";
 export interface InterfaceChoice {
   /** Only interfaces of this binding, as cards name it: `JSONRPC`, `HTTP+JSON`. */
   readonly binding?: string;
-  /** Only interfaces of this version, `Major.Minor`. */
+  /** Only interfaces of this version, `Major.Minor`; a draft, such as `1.1`, is asked of those of the version it grows from. */
   readonly version?: string;
 }
 
@@ -30,6 +30,15 @@ function unusable(url: string): string | undefined {
   }
 }
 
+/** A minor version adds to the one before it: a later one can be asked for where an earlier one is listed. */
+function versionOf({ protocolVersion }: AgentInterface, choice: InterfaceChoice): string {
+  const [listed, asked] = [minor(protocolVersion), minor(choice.version ?? protocolVersion)];
+  const [major, before] = listed.split(".").map(Number);
+  const [wanted, later] = asked.split(".").map(Number);
+  // Before 1.0 every minor version was another protocol.
+  return major === wanted && major !== 0 && Number(before) < Number(later) ? asked : listed;
+}
+
 /** The interfaces of a card that can be talked to, in the card's order (A2A 1.0 §8.3.2). Throws when there is none. */
 export function candidatesOf(
   card: AgentCard,
@@ -40,7 +49,7 @@ export function candidatesOf(
   const reasons: string[] = [];
   const candidates: Candidate[] = [];
   for (const target of card.supportedInterfaces) {
-    const version = minor(target.protocolVersion);
+    const version = versionOf(target, choice);
     const binding = bindings.find((one) => one.name === target.protocolBinding && one.versions.includes(version));
     const asked =
       (choice.binding ?? target.protocolBinding) === target.protocolBinding &&
@@ -54,7 +63,9 @@ export function candidatesOf(
     if (binding === undefined || wrong !== undefined) {
       reasons.push(`${target.protocolBinding} ${target.protocolVersion} at ${JSON.stringify(target.url)} ${wrong}`);
     } else {
-      candidates.push({ target, service: withTenant(binding.open(target, version, host), target.tenant) });
+      const listed = version === minor(target.protocolVersion);
+      const spoken = listed ? target : Object.assign({}, target, { protocolVersion: version });
+      candidates.push({ target: spoken, service: withTenant(binding.open(target, version, host), target.tenant) });
     }
   }
   if (candidates.length > 0) return candidates;

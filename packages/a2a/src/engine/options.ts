@@ -75,6 +75,11 @@ export interface EngineOptions {
    * makes the task and answers with it. Milliseconds, default 500.
    */
   readonly directReplyWithin?: number;
+  /**
+   * How long a `GetTask` of the 1.1 draft waits for a generation beyond its `currentGeneration`, before it answers with
+   * the task as it stands. Milliseconds, default 30 s.
+   */
+  readonly longPoll?: number;
   /** Where direct replies and what they answer are kept for `turn.context.messages()`: a bounded memory, or the store. Default `memory`. */
   readonly conversations?: "memory" | "store";
   /** How often readers look for what another process appended, where the store cannot tell. Milliseconds, default 1 s. */
@@ -96,6 +101,7 @@ export interface EngineSettings {
   readonly lease: Required<LeaseOptions>;
   readonly limits: Required<EngineLimits>;
   readonly directReplyWithin: number;
+  readonly longPoll: number;
   readonly conversations: "memory" | "store";
   readonly pollInterval: number;
 }
@@ -151,6 +157,7 @@ export function settingsOf(options: EngineOptions): EngineSettings {
       eventChars: limits.eventChars ?? 16 << 20,
     },
     directReplyWithin: options.directReplyWithin ?? 500,
+    longPoll: options.longPoll ?? 30_000,
     conversations: options.conversations ?? "memory",
     pollInterval: options.pollInterval ?? 1_000,
   };

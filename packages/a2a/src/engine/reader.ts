@@ -1,6 +1,14 @@
-import { A2AError, isInterrupted, isTerminal, type LogRecord, type Message } from "../model/index.ts";
+import type { Clock } from "../base/index.ts";
+import {
+  A2AError,
+  countsInGeneration,
+  isInterrupted,
+  isTerminal,
+  type LogRecord,
+  type Message,
+} from "../model/index.ts";
 import { closesAfter, type StreamItem, type StreamName } from "../protocol/index.ts";
-import type { Scope, Snapshot, Store, TaskKey } from "../store/index.ts";
+import type { Scope, Snapshot, Store, TaskHead, TaskKey } from "../store/index.ts";
 import type { Board, Channel, Waiting } from "./live.ts";
 
 /** Records of one reading of the store: enough to keep a fast reader busy, little enough to hold many readers. */
@@ -123,11 +131,13 @@ export async function waitForAnswer(from: Position, input: number, signal: Abort
 class StoredItem implements StreamItem {
   readonly seq: number;
   readonly json: string;
+  declare generation?: number;
   #event: StreamItem["event"] | undefined;
 
-  constructor(seq: number, json: string) {
+  constructor(seq: number, json: string, generation: number | undefined) {
     this.seq = seq;
     this.json = json;
+    if (generation !== undefined) this.generation = generation;
   }
 
   get event(): StreamItem["event"] {
@@ -146,12 +156,58 @@ function deepFreeze<T>(value: T): T {
 
 /** The task as it stood, as the first event of a stream (§3.1.6). */
 export function snapshotItem({ head, task, json }: Snapshot): StreamItem {
-  return json === undefined ? { seq: head.seq, event: { task } } : new StoredItem(head.seq, `{"task":${json}}`);
+  return new StoredItem(head.seq, `{"task":${json ?? JSON.stringify(task)}}`, head.generation);
 }
 
 /** A direct answer as the only event of a stream (§3.1.2). */
 export function messageItem(message: Message): StreamItem {
   return { event: { message } };
+}
+
+/**
+ * Waits until a task is beyond a generation, is over, or `patience` milliseconds have passed. Of a task that is over nothing
+ * more can come.
+ */
+export async function waitForGeneration(
+  from: Position,
+  head: TaskHead,
+  beyond: number,
+  patience: number,
+  clock: Clock,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  let { generation, state } = head;
+  if (generation > beyond || isTerminal(state)) return;
+  const reader = new LogReader(from);
+  const close = (): void => reader.close();
+  const stop = clock.after(patience, close);
+  signal?.addEventListener("abort", close, { once: true });
+  try {
+    while (generation <= beyond && !isTerminal(state)) {
+      const records = await reader.read();
+      if (records === undefined) return;
+      for (const record of records) {
+        if (countsInGeneration(record.kind)) generation += 1;
+        state = record.state ?? state;
+      }
+    }
+  } finally {
+    stop();
+    signal?.removeEventListener("abort", close);
+    reader.close();
+  }
+}
+
+/** The generation of a task at a place in its log: that of its head, less what came since, the user's messages apart. */
+export async function generationAt({ store, scope, task: { taskId } }: Position, after: number): Promise<number> {
+  let messages = 0;
+  for (let at = after; ;) {
+    const page = await store.read(scope, taskId, { after: at, limit: pageSize, kinds: ["message"] });
+    if (page === undefined) throw new A2AError("TaskNotFound", undefined, { metadata: { taskId } });
+    messages += page.records.length;
+    if (page.records.length < pageSize) return page.head.generation - (page.head.seq - after - messages);
+    at = page.records.at(-1)?.seq ?? at;
+  }
 }
 
 /** Where a stream of a task begins. */
@@ -160,6 +216,8 @@ export interface StreamFrom extends Position {
   readonly first?: StreamItem;
   /** For the stream of a send: `seq` of its message. */
   readonly input: number;
+  /** The task's generation at `after`, where events are to tell theirs. */
+  readonly generation?: number;
 }
 
 type Batch = readonly StreamItem[];
@@ -176,6 +234,8 @@ export class EventStream implements AsyncIterableIterator<Batch, void, void> {
   #open: (() => Promise<StreamFrom | StreamItem | undefined>) | undefined;
   #from: Omit<StreamFrom, "first"> | undefined;
   #reader: LogReader | undefined;
+  /** Of the last event, where they tell theirs. */
+  #generation: number | undefined;
   #over = false;
   #leave: (() => void) | undefined;
 
@@ -225,8 +285,9 @@ export class EventStream implements AsyncIterableIterator<Batch, void, void> {
       this.#end();
       return [opened];
     }
-    const { first, ...from } = opened;
+    const { first, generation, ...from } = opened;
     this.#from = from;
+    this.#generation = generation;
     this.#reader = new LogReader(from);
     if (first === undefined) return this.#read(this.#reader);
     if (closesAfter(first.event, "SubscribeToTask") || (await this.#isAsked(from, first))) this.#end();
@@ -252,7 +313,10 @@ export class EventStream implements AsyncIterableIterator<Batch, void, void> {
     const items: StreamItem[] = [];
     for (const record of await reader.look()) {
       // User messages are rows of the log, but no events of a stream (§3.1.2).
-      if (record.kind !== "message") items.push(new StoredItem(record.seq, `{"${record.kind}":${record.json}}`));
+      if (record.kind !== "message") {
+        if (this.#generation !== undefined) this.#generation += 1;
+        items.push(new StoredItem(record.seq, `{"${record.kind}":${record.json}}`, this.#generation));
+      }
       if (record.state !== undefined && (await this.#closes(record))) {
         this.#end();
         break;

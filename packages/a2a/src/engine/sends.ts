@@ -2,11 +2,13 @@ import { deferred } from "../base/index.ts";
 import {
   A2AError,
   contentHash,
+  hasGenerations,
   invalidParams,
   isInterrupted,
   isTerminal,
   type Message,
   type NewRecord,
+  type SendMessageConfigurationDraft,
   type SendMessageRequest,
 } from "../model/index.ts";
 import type { CallContext } from "../protocol/index.ts";
@@ -226,43 +228,41 @@ export class Sends {
     flight: InFlight | undefined,
   ): Promise<Admission> {
     try {
-      return answered(await this.#follow(send.hosted, task, send.request.message, send.call, once));
+      return answered(await this.#follow(send, task, once));
     } finally {
       if (flight !== undefined) this.#landed(flight);
     }
   }
 
   /** A message for a task that is there (§3.4.3). Tries again when the task moves between the look and the append. */
-  async #follow(
-    hosted: CheckedAgent,
-    task: TaskKey,
-    message: Message,
-    call: StoredCall,
-    once: OnceEffect | undefined,
-  ): Promise<Accepted> {
+  async #follow({ hosted, request, call }: Send, task: TaskKey, once: OnceEffect | undefined): Promise<Accepted> {
     const { store } = this.#runs.settings;
+    const { message } = request;
+    const wanted = wantedGeneration(request, call);
     let key = once;
     for (;;) {
       const head = await store.head(task, task.taskId);
       if (head === undefined) throw notFound(task.taskId);
       checkContext(message, head);
+      if (wanted !== undefined && wanted !== head.generation) throw hasMovedOn(head, wanted);
       if (isTerminal(head.state)) throw isOver(head);
       const whole = inContext(message, head.contextId);
       const accepted =
         head.run === undefined
           ? await this.#wake(hosted, head, whole, call, key)
-          : await this.#queue(head, whole, call, key);
+          : await this.#queue(head, whole, call, key, wanted !== undefined);
       if (accepted === "without key") key = undefined;
       else if (accepted !== undefined) return accepted;
     }
   }
 
-  /** The task is being worked on: the message waits in its log for the next turn. */
+  /** The task is being worked on: the message waits in its log for the next turn. `still`: only if nothing has happened since. */
   async #queue(
     head: TaskHead,
     message: Message,
     call: StoredCall,
     once: OnceEffect | undefined,
+    still: boolean,
   ): Promise<Accepted | "without key" | undefined> {
     const { clock } = this.#runs.settings;
     const record = messageRecord(originOf(head, head.run?.turn ?? 1, call), message, call, clock.now());
@@ -270,7 +270,7 @@ export class Sends {
     const effects = once === undefined ? [] : [once];
     // Under the fence of the run that is to take it up: were that run to end before, the message would be lost.
     const outcome = await committer.append(
-      { task: head.task, fence: head.fence, records: [record], effects },
+      { task: head.task, fence: head.fence, ...(still && { expect: head.seq }), records: [record], effects },
       (stored) => {
         if (stored.ok) board.find(head.task.taskId)?.add(record, stored.seq);
       },
@@ -389,6 +389,18 @@ function checkContext(message: Message, head: TaskHead): void {
 
 export function notFound(taskId: string): A2AError {
   return new A2AError("TaskNotFound", undefined, { metadata: { taskId } });
+}
+
+/** §3.2.2 of the 1.1 draft; a message that makes its task comes to none that could have moved. */
+function wantedGeneration(request: SendMessageRequest, { version }: StoredCall): number | undefined {
+  const configuration: SendMessageConfigurationDraft | undefined = request.configuration;
+  return hasGenerations(version) ? configuration?.ifGenerationMatch : undefined;
+}
+
+function hasMovedOn({ task: { taskId }, generation }: TaskHead, wanted: number): A2AError {
+  return new A2AError("TaskGenerationMismatch", `The task is at generation ${generation}, not at ${wanted}`, {
+    metadata: { taskId, expectedGeneration: String(wanted), currentGeneration: String(generation) },
+  });
 }
 
 function isOver({ task, state }: TaskHead): A2AError {

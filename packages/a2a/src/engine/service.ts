@@ -1,9 +1,12 @@
 import {
   A2AError,
+  countsInGeneration,
+  hasGenerations,
   invalidParams,
   isTerminal,
   toA2AError,
   TaskFold,
+  type GetTaskRequestDraft,
   type ListTasksRequest,
   type ListTasksResponse,
   type NewRecord,
@@ -23,7 +26,15 @@ import type {
 import type { ListedTask, Owner, Snapshot, TaskHead, TaskKey } from "../store/index.ts";
 import { activate, checkCapability, type CheckedAgent } from "./checks.ts";
 import { decodePageToken, encodePageToken } from "./page-token.ts";
-import { EventStream, messageItem, snapshotItem, waitForAnswer, type StreamFrom } from "./reader.ts";
+import {
+  EventStream,
+  generationAt,
+  messageItem,
+  snapshotItem,
+  waitForAnswer,
+  waitForGeneration,
+  type StreamFrom,
+} from "./reader.ts";
 import { statusRecord } from "./records.ts";
 import type { Runs } from "./runs.ts";
 import { notFound, type Sends } from "./sends.ts";
@@ -65,21 +76,34 @@ export function createService(hosted: CheckedAgent, runs: Runs, sends: Sends, is
       if (accepted.kind === "message") return { value: { message: accepted.message } };
       const { task, contextId, input, log } = accepted;
       const historyLength = request.configuration?.historyLength;
-      if (log !== undefined) return { value: { task: foldOf(log, historyLength) } };
+      if (log !== undefined) {
+        const made = { value: { task: foldOf(log, historyLength) } };
+        return counted(made, context, () => [log.filter(({ kind }) => countsInGeneration(kind)).length]);
+      }
       if (request.configuration?.returnImmediately !== true) {
         await waitForAnswer({ store, board, scope: task, task, contextId, after: input }, input, context.signal);
       }
       const snapshot = await load(accepted.task, historyLength);
-      return wrapped(snapshot);
+      return counted(wrapped(snapshot), context, () => [snapshot.head.generation]);
     },
 
-    async GetTask({ id, historyLength }, context) {
-      const snapshot = await load({ taskId: id, ...ownerOf(context) }, historyLength);
-      return { value: snapshot.task, ...(snapshot.json !== undefined && { json: snapshot.json }) };
+    async GetTask(request, context) {
+      const { id, historyLength, currentGeneration }: GetTaskRequestDraft = request;
+      if (currentGeneration !== undefined && hasGenerations(context.version)) {
+        const head = await headOf(context, id);
+        const { longPoll, clock } = settings;
+        const from = { store, board, scope: head.task, task: head.task, contextId: head.contextId, after: head.seq };
+        await waitForGeneration(from, head, currentGeneration, longPoll, clock, context.signal);
+      }
+      return taskOf(await load({ taskId: id, ...ownerOf(context) }, historyLength), context);
     },
 
     async ListTasks(request, context) {
-      return list(request, ownerOf(context));
+      const owner = ownerOf(context);
+      const page = await list(request, owner);
+      if (!hasGenerations(context.version)) return page;
+      const heads = await Promise.all(page.value.tasks.map(({ id }) => store.head(owner, id)));
+      return counted(page, context, () => heads.map((head) => head?.generation ?? 0));
     },
 
     async CancelTask({ id }, context) {
@@ -97,8 +121,7 @@ export function createService(hosted: CheckedAgent, runs: Runs, sends: Sends, is
       if (isTerminal(head.state) || !(await runs.endTask(head, record))) {
         throw new A2AError("TaskNotCancelable", undefined, { metadata: { taskId: id } });
       }
-      const snapshot = await load(head.task, undefined);
-      return { value: snapshot.task, ...(snapshot.json !== undefined && { json: snapshot.json }) };
+      return taskOf(await load(head.task, undefined), context);
     },
 
     async GetExtendedAgentCard(_request, context) {
@@ -144,6 +167,7 @@ export function createService(hosted: CheckedAgent, runs: Runs, sends: Sends, is
 
   async function streamSend(request: SendMessageRequest, context: CallContext): Promise<EventStream> {
     const { answer } = await sends.accept(hosted, ownerOf(context), request, context);
+    const counts = hasGenerations(context.version);
     return new EventStream("SendStreamingMessage", async () => {
       const accepted = await answer;
       if (accepted.kind === "message") return messageItem(accepted.message);
@@ -151,8 +175,8 @@ export function createService(hosted: CheckedAgent, runs: Runs, sends: Sends, is
       const from = { store, board, scope: task, task, contextId, input };
       const historyLength = request.configuration?.historyLength;
       // Its own first record is the task as it was made; anything else begins with the task as it stands.
-      if (accepted.made && historyLength === undefined) return { after: 0, ...from };
-      return streamFrom(from, accepted.made ? undefined : context.after, historyLength);
+      if (accepted.made && historyLength === undefined) return { ...(counts && { generation: 0 }), after: 0, ...from };
+      return streamFrom(from, accepted.made ? undefined : context.after, historyLength, counts);
     });
   }
 
@@ -164,7 +188,8 @@ export function createService(hosted: CheckedAgent, runs: Runs, sends: Sends, is
       });
     }
     const from = { store, board, scope: task, task, contextId, input: 0 };
-    return new EventStream("SubscribeToTask", () => streamFrom(from, context.after, undefined));
+    const counts = hasGenerations(context.version);
+    return new EventStream("SubscribeToTask", () => streamFrom(from, context.after, undefined, counts));
   }
 
   /**
@@ -175,13 +200,16 @@ export function createService(hosted: CheckedAgent, runs: Runs, sends: Sends, is
     from: Omit<StreamFrom, "after">,
     after: number | undefined,
     historyLength: number | undefined,
+    counts: boolean,
   ): Promise<StreamFrom | undefined> {
     const head = after === undefined ? undefined : await store.head(from.scope, from.task.taskId);
     if (after !== undefined && head !== undefined && after <= head.seq && after + 1 >= head.firstSeq) {
-      return isTerminal(head.state) && after === head.seq ? undefined : { after, ...from };
+      if (isTerminal(head.state) && after === head.seq) return undefined;
+      return { ...(counts && { generation: await generationAt({ after, ...from }, after) }), after, ...from };
     }
     const snapshot = await load(from.task, historyLength);
-    return { after: snapshot.head.seq, first: snapshotItem(snapshot), ...from };
+    const { seq, generation } = snapshot.head;
+    return { ...(counts && { generation }), after: seq, first: snapshotItem(snapshot), ...from };
   }
 
   function open(): void {
@@ -221,6 +249,17 @@ export function createService(hosted: CheckedAgent, runs: Runs, sends: Sends, is
 /** Webhooks come with a later version; until then no card declares them, and `checkCapability` answers before this. */
 function noPush(): Promise<never> {
   return Promise.reject(new A2AError("PushNotificationNotSupported"));
+}
+
+/** A reply with what the version of its call has beside (1.1 draft, §3.2.7). */
+function counted<T>(reply: Reply<T>, context: CallContext, generations: () => readonly number[]): Reply<T> {
+  return hasGenerations(context.version) ? { generations: generations(), ...reply } : reply;
+}
+
+function taskOf(snapshot: Snapshot, context: CallContext): Reply<Task> {
+  const { json } = snapshot;
+  const reply = { value: snapshot.task, ...(json !== undefined && { json }) };
+  return counted(reply, context, () => [snapshot.head.generation]);
 }
 
 function wrapped({ task, json }: Snapshot): Reply<UnaryOperations["SendMessage"]["response"]> {

@@ -29,6 +29,7 @@ export type WireErrorCode =
   | "ExtendedAgentCardNotConfigured"
   | "ExtensionSupportRequired"
   | "VersionNotSupported"
+  | "TaskGenerationMismatch"
   | "ParseError"
   | "InvalidRequest"
   | "MethodNotFound"
@@ -105,6 +106,14 @@ export const wireErrors: Readonly<Record<WireErrorCode, ErrorRow>> = {
     status: "FAILED_PRECONDITION",
     reason: "VERSION_NOT_SUPPORTED",
     message: "Protocol version not supported",
+  },
+  // Of the 1.1 draft.
+  TaskGenerationMismatch: {
+    jsonrpc: -32010,
+    http: 409,
+    status: "ABORTED",
+    reason: "TASK_GENERATION_MISMATCH",
+    message: "The task has moved on",
   },
   ParseError: { jsonrpc: -32700, http: 400, status: "INVALID_ARGUMENT", message: "Invalid JSON payload" },
   InvalidRequest: {

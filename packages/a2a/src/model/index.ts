@@ -1,5 +1,6 @@
 export * from "./types.ts";
 export * from "./card.ts";
+export * from "./draft.ts";
 export * from "./errors.ts";
 export * from "./states.ts";
 export * from "./log.ts";

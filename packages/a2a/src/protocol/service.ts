@@ -56,12 +56,16 @@ export interface Reply<T> {
   readonly json?: string;
   /** Extension URIs that were activated. */
   readonly extensions?: readonly string[];
+  /** Where the version of the call has them (1.1 draft, §3.2.7): the generation of each task in `value`. */
+  readonly generations?: readonly number[];
 }
 
 /** One event of a stream. */
 export interface StreamItem {
   /** The event's place in the log of its task; absent for a direct Message. */
   readonly seq?: number;
+  /** Where the version of the call has them (1.1 draft, §3.2.7): the task's generation after this event. */
+  readonly generation?: number;
   /** The event as 1.0 JSON text where that was at hand. */
   readonly json?: string;
   /** The event; where `json` is given it may be parsed only when asked for, and is frozen. */

@@ -128,7 +128,7 @@ describe("errors of other peers on JSON-RPC", () => {
       "ContentTypeNotSupported",
     ],
     ["an unknown code", { code: -32050, message: "no" }, "InternalError"],
-    ["a code of the 1.1 draft", { code: -32010, message: "no" }, "InternalError"],
+    ["a code of the 1.1 draft", { code: -32010, message: "no" }, "TaskGenerationMismatch"],
   ])("%s", (_what, error, code) => {
     const decoded = jsonrpc.decodeError(error);
     expect(decoded.code).toBe(code);

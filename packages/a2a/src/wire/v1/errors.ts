@@ -187,6 +187,7 @@ const spoken: Readonly<Record<number, WireErrorCode>> = {
 function codeOfHttp(status: number, name: string, understood: boolean): WireErrorCode {
   // Every web framework has a 404 of its own for addresses where no agent is.
   if (status === 404 && name === "NOT_FOUND") return "TaskNotFound";
+  if (status === 409 && name === "ABORTED") return "TaskGenerationMismatch";
   if (name === "FAILED_PRECONDITION" && status === 400) return "UnsupportedOperation";
   if (name === "UNIMPLEMENTED" && status !== 404 && status !== 405) return "UnsupportedOperation";
   return (

@@ -1,0 +1,108 @@
+import { invalidParams, type FieldViolation, type Generation, type ListTasksResponse } from "../../model/index.ts";
+import type { OperationName, Operations, Reply, StreamItem } from "../../protocol/index.ts";
+import type { Codec, RestRoute, Shapes } from "../codec.ts";
+
+/**
+ * The draft of A2A 1.1: the wire of 1.0, which comes in from outside, and generations (§3.2.7 of the draft). Nobody gets it
+ * who does not ask for it, and it has no interface on a card.
+ */
+export function draftOf(base: Codec): Codec {
+  return {
+    ...base,
+    version: "1.1",
+    jsonrpc: { ...base.jsonrpc, ...shapesOf(base.jsonrpc) },
+    rest: { ...base.rest, ...shapesOf(base.rest), routes: base.rest.routes.map(withQuery) },
+  };
+}
+
+function withQuery(route: RestRoute): RestRoute {
+  return route.operation === "GetTask" ? { ...route, query: { ...route.query, currentGeneration: "integer" } } : route;
+}
+
+function shapesOf(
+  base: Shapes,
+): Pick<Shapes, "decodeRequest" | "encodeRequest" | "responseOf" | "encodeResponse" | "eventOf" | "encodeEvent"> {
+  return {
+    decodeRequest<Name extends OperationName>(operation: Name, value: unknown): Operations[Name]["request"] {
+      const draft = draftIn(operation, value);
+      return withDraft(operation, base.decodeRequest(operation, value), draft, (generation) => generation);
+    },
+    encodeRequest<Name extends OperationName>(operation: Name, request: Operations[Name]["request"]): unknown {
+      const value = base.encodeRequest(operation, request) as Operations[Name]["request"];
+      // An int64 is text in ProtoJSON.
+      return withDraft(operation, value, draftIn(operation, request), String);
+    },
+    responseOf(operation, reply) {
+      const value = base.responseOf(operation, reply);
+      return reply.generations === undefined ? value : generated(operation, value, reply.generations);
+    },
+    encodeResponse<Name extends OperationName>(operation: Name, reply: Reply<Operations[Name]["response"]>): string {
+      const { generations } = reply;
+      const text = base.encodeResponse(operation, reply);
+      if (generations === undefined) return text;
+      if (operation !== "ListTasks") return spliced(text, operation === "SendMessage" ? 2 : 1, generations[0]);
+      return JSON.stringify(generated(operation, JSON.parse(text), generations));
+    },
+    eventOf(item) {
+      const value = base.eventOf(item) as Record<string, object>;
+      const [name] = Object.keys(value);
+      if (item.generation === undefined || name === undefined) return value;
+      return { [name]: { generation: String(item.generation), ...value[name] } };
+    },
+    encodeEvent: (item: StreamItem) => spliced(base.encodeEvent(item), 2, item.generation),
+  };
+}
+
+/** What a request says of generations; read before the wire of 1.0 drops what it does not know. */
+function draftIn(operation: OperationName, value: unknown): number | undefined {
+  if (operation === "GetTask") return int64Of(memberOf(value, "currentGeneration"), "currentGeneration");
+  if (!sends.has(operation)) return undefined;
+  const configuration = memberOf(value, "configuration");
+  return int64Of(memberOf(configuration, "ifGenerationMatch"), "configuration.ifGenerationMatch");
+}
+
+const sends: ReadonlySet<OperationName> = new Set<OperationName>(["SendMessage", "SendStreamingMessage"]);
+
+function withDraft<Name extends OperationName>(
+  operation: Name,
+  request: Operations[Name]["request"],
+  generation: number | undefined,
+  write: (generation: number) => unknown,
+): Operations[Name]["request"] {
+  if (generation === undefined) return request;
+  const written = write(generation);
+  if (!sends.has(operation)) return Object.assign({}, request, { currentGeneration: written });
+  const { configuration } = request as Operations["SendMessage"]["request"];
+  return Object.assign({}, request, { configuration: { ifGenerationMatch: written, ...configuration } });
+}
+
+function memberOf(value: unknown, name: string): unknown {
+  return typeof value === "object" && value !== null ? (value as Record<string, unknown>)[name] : undefined;
+}
+
+/** An int64 as ProtoJSON writes it, text or a number. */
+function int64Of(value: unknown, field: string): number | undefined {
+  if (value === undefined || value === null) return undefined;
+  const number = typeof value === "string" && /^-?\d+$/.test(value) ? Number(value) : value;
+  if (typeof number === "number" && Number.isSafeInteger(number)) return number;
+  const violation: FieldViolation = { field, description: "must be an integer" };
+  throw invalidParams([violation]);
+}
+
+function generated(operation: OperationName, value: unknown, generations: readonly number[]): unknown {
+  const add = (task: object, at: number): Generation => ({ generation: String(generations[at] ?? 0), ...task });
+  if (operation === "ListTasks") {
+    const { tasks, ...rest } = value as ListTasksResponse;
+    return { tasks: tasks.map(add), ...rest };
+  }
+  if (operation !== "SendMessage") return add(value as object, 0);
+  const { task, ...rest } = value as Operations["SendMessage"]["response"];
+  return task === undefined ? rest : { task: add(task, 0) };
+}
+
+/** JSON text of an object with the member put first into the object at a depth: 1 is the outermost, 2 its only member. */
+function spliced(text: string, depth: 1 | 2, generation: number | undefined): string {
+  if (generation === undefined) return text;
+  const brace = depth === 1 ? 0 : text.indexOf("{", 1);
+  return `${text.slice(0, brace + 1)}"generation":"${generation}",${text.slice(brace + 1)}`;
+}

@@ -1,0 +1,152 @@
+import { describe, expect, onTestFinished, test } from "vitest";
+import { collect, connect, type ConnectOptions } from "../../src/client/index.ts";
+import {
+  createHandler,
+  defineAgent,
+  generationOf,
+  memoryStore,
+  type Handler,
+  type Task,
+  type Turn,
+} from "../../src/index.ts";
+import { errorOf, soon } from "../client/support.ts";
+
+const publicUrl = "https://agents.example/one";
+
+/** Steps for as long as it is told to, and asks at its end. */
+function stepping(): { handler: Handler; step: () => void } {
+  const later: (() => void)[] = [];
+  const steps = [0, 1].map(() => new Promise<void>((resolve) => later.push(resolve)));
+  const agent = defineAgent({
+    name: "Stepper",
+    description: "Takes a step when it may.",
+    version: "1.0.0",
+    skills: [],
+    mayReplyDirectly: false,
+    async *onMessage(turn: Turn) {
+      if (turn.text === "steps") {
+        for (const may of steps) {
+          await may;
+          yield turn.working();
+        }
+      }
+      yield turn.artifact({ parts: [{ text: "made" }] });
+      yield turn.inputRequired("More?");
+    },
+  });
+  const handler = createHandler(agent, { publicUrl, store: memoryStore(), longPoll: 60_000 });
+  onTestFinished(() => handler.close({ grace: 0 }));
+  return { handler, step: () => later.shift()?.() };
+}
+
+function client(handler: Handler, options: ConnectOptions) {
+  return connect(publicUrl, { fetch: (url, init) => handler.fetch(new Request(url, init)), ...soon, ...options });
+}
+
+describe.each(["JSONRPC", "HTTP+JSON"])("the draft of 1.1 over %s", (binding) => {
+  test("counts every event of a task, one after the other, and not the user's messages (§3.2.7)", async () => {
+    const { handler } = stepping();
+    const agent = await client(handler, { binding, version: "1.1" });
+    expect(agent.chosen).toMatchObject({ protocolBinding: binding, protocolVersion: "1.1" });
+    const generations: (number | undefined)[] = [];
+    const stream = agent.sendStreamingMessage("Go", {}, (event) => generations.push(generationOf(event)));
+    const { task } = await collect(stream);
+    expect(generations).toEqual([1, 2, 3, 4].slice(0, generations.length));
+    const id = task?.id ?? "";
+    const asked = generationOf(await agent.getTask(id));
+    expect(asked).toBe(generations.length);
+    const more = await agent.sendMessage({ message: { taskId: id, parts: [{ text: "Go on" }] } });
+    // Back to WORKING, an artifact, a question.
+    expect(generationOf(more.task as Task)).toBe((asked ?? 0) + 3);
+    const { tasks } = await agent.listTasks();
+    expect(tasks.map(generationOf)).toEqual([(asked ?? 0) + 3]);
+    expect(generationOf(await agent.cancelTask(id))).toBe((asked ?? 0) + 4);
+  });
+
+  test("goes on with the number of an event in a stream that is resumed in the middle", async () => {
+    const { handler } = stepping();
+    const agent = await client(handler, { binding, version: "1.1" });
+    const { task } = await agent.sendMessage("Go");
+    const id = task?.id ?? "";
+    await agent.sendMessage({ message: { taskId: id, parts: [{ text: "Go on" }] } });
+    await agent.cancelTask(id);
+    const all = generationOf(await agent.getTask(id)) ?? 0;
+    const seen: (number | undefined)[] = [];
+    for await (const event of agent.subscribeToTask(id, { after: 2 })) {
+      seen.push(generationOf(event));
+    }
+    expect(seen).toEqual(Array.from({ length: all - 2 }, (_, at) => at + 3));
+  });
+
+  test("holds GetTask until the task is beyond currentGeneration, and answers at once where it is (§3.2.7)", async () => {
+    const { handler, step } = stepping();
+    const agent = await client(handler, { binding, version: "1.1" });
+    const { task } = await agent.sendMessage({ message: "steps", configuration: { returnImmediately: true } });
+    const id = task?.id ?? "";
+    expect(generationOf(await agent.getTask({ id, currentGeneration: 0 }))).toBe(1);
+    const held = agent.getTask({ id, currentGeneration: 1 });
+    step();
+    expect(generationOf(await held)).toBe(2);
+    const [again, ended] = [agent.getTask({ id, currentGeneration: 2 }), agent.getTask({ id, currentGeneration: 9 })];
+    step();
+    expect(generationOf(await again)).toBeGreaterThan(2);
+    await agent.cancelTask(id);
+    expect((await ended).status.state).toBe("TASK_STATE_CANCELED");
+  });
+
+  test("refuses a message whose ifGenerationMatch is not the task's, and says both (§3.2.2)", async () => {
+    const { handler } = stepping();
+    const agent = await client(handler, { binding, version: "1.1" });
+    const { task } = await agent.sendMessage({ message: "Go", configuration: { ifGenerationMatch: 77 } });
+    const id = task?.id ?? "";
+    const at = generationOf(task as Task) ?? 0;
+    const next = (ifGenerationMatch: number) =>
+      agent.sendMessage({
+        message: { taskId: id, parts: [{ text: "Go on" }] },
+        configuration: { ifGenerationMatch },
+      });
+    expect(await errorOf(next(at - 1))).toMatchObject({
+      code: "TaskGenerationMismatch",
+      metadata: { taskId: id, expectedGeneration: String(at - 1), currentGeneration: String(at) },
+    });
+    expect(generationOf((await next(at)).task as Task)).toBe(at + 3);
+    expect(await errorOf(next(at))).toMatchObject({ code: "TaskGenerationMismatch" });
+  });
+
+  test("is nothing to who asks for 1.0: no generation, no waiting, no condition", async () => {
+    const { handler } = stepping();
+    const agent = await client(handler, { binding });
+    const { task } = await agent.sendMessage({ message: "Go", configuration: { ifGenerationMatch: 1 } });
+    expect(task).not.toHaveProperty("generation");
+    const id = task?.id ?? "";
+    expect(await agent.getTask({ id, currentGeneration: 99 })).not.toHaveProperty("generation");
+    await agent.sendMessage({
+      message: { taskId: id, parts: [{ text: "Go on" }] },
+      configuration: { ifGenerationMatch: 1 },
+    });
+  });
+});
+
+test("a 1.0 call that carries the draft's fields on the wire is served as if they were not there", async () => {
+  const { handler } = stepping();
+  const post = async (method: string, params: object, version: string): Promise<Record<string, unknown>> => {
+    const headers = { "content-type": "application/json", "a2a-version": version };
+    const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
+    return (await handler.fetch(new Request(publicUrl, { method: "POST", headers, body }))).json() as never;
+  };
+  const message = { messageId: "m", role: "ROLE_USER", parts: [{ text: "Go" }] };
+  const { result } = (await post("SendMessage", { message }, "1.0")) as { result: { task: { id: string } } };
+  const { id } = result.task;
+  expect(await post("GetTask", { id, currentGeneration: "99" }, "1.0")).toMatchObject({ result: { id } });
+  const asked = await post("GetTask", { id, currentGeneration: "1" }, "1.1");
+  expect(asked).toMatchObject({ result: { id, generation: expect.stringMatching(/^\d+$/) as string } });
+  expect(await post("GetTask", { id, currentGeneration: "soon" }, "1.1")).toMatchObject({
+    error: { code: -32602, message: expect.stringContaining("currentGeneration") as string },
+  });
+});
+
+test("no card offers the draft", async () => {
+  const { handler } = stepping();
+  const agent = await client(handler, {});
+  expect(agent.card.supportedInterfaces.map(({ protocolVersion }) => protocolVersion)).not.toContain("1.1");
+});
