@@ -32,11 +32,10 @@ function unusable(url: string): string | undefined {
 
 /** A minor version adds to the one before it: a later one can be asked for where an earlier one is listed. */
 function versionOf({ protocolVersion }: AgentInterface, choice: InterfaceChoice): string {
-  const [listed, asked] = [minor(protocolVersion), minor(choice.version ?? protocolVersion)];
-  const [major, before] = listed.split(".").map(Number);
-  const [wanted, later] = asked.split(".").map(Number);
-  // Before 1.0 every minor version was another protocol.
-  return major === wanted && major !== 0 && Number(before) < Number(later) ? asked : listed;
+  const listed = minor(protocolVersion);
+  const asked = minor(choice.version ?? listed);
+  // Before 1.0 every minor version was another protocol. Majors are of one digit.
+  return listed >= "1" && listed[0] === asked[0] && Number(listed) < Number(asked) ? asked : listed;
 }
 
 /** The interfaces of a card that can be talked to, in the card's order (A2A 1.0 §8.3.2). Throws when there is none. */
@@ -63,8 +62,7 @@ export function candidatesOf(
     if (binding === undefined || wrong !== undefined) {
       reasons.push(`${target.protocolBinding} ${target.protocolVersion} at ${JSON.stringify(target.url)} ${wrong}`);
     } else {
-      const listed = version === minor(target.protocolVersion);
-      const spoken = listed ? target : Object.assign({}, target, { protocolVersion: version });
+      const spoken = { ...target, protocolVersion: version };
       candidates.push({ target: spoken, service: withTenant(binding.open(target, version, host), target.tenant) });
     }
   }

@@ -5,7 +5,7 @@ export * from "./errors.ts";
 export * from "./states.ts";
 export * from "./log.ts";
 export * from "./reduce.ts";
-export { check, maxViolations, type Checked, type CheckMode, type Schema } from "./schema.ts";
+export { check, jsonName, maxViolations, type Checked, type CheckMode, type Schema } from "./schema.ts";
 export * from "./schemas.ts";
 export * from "./card-schemas.ts";
 export * from "./build.ts";

@@ -95,14 +95,19 @@ export function object<T>(fields: Fields<T>, oneOf?: OneOf): Schema<T> {
   const choice = new Set(oneOf?.members);
   const chooseOne = oneOf && `must have exactly one of ${oneOf.members.join(", ")}`;
 
-  return (value, run) => {
+  const schema: Schema<T> = (value, run) => {
     if (!isObject(value)) return fail(run, "must be an object");
     const out: Record<string, unknown> = run.mode === "copy" ? {} : value;
+    const since = run.violations.length;
     let found = 0;
     let chosen = 0;
     for (const name in value) {
       const field = table.get(name);
       if (field === undefined) {
+        if (run.mode !== "copy" && table.has(jsonName(name))) {
+          run.violations.length = since;
+          return schema(withJsonNames(value, table), run);
+        }
         if (run.mode === "request") delete value[name];
         continue;
       }
@@ -125,6 +130,18 @@ export function object<T>(fields: Fields<T>, oneOf?: OneOf): Schema<T> {
     }
     return out;
   };
+  return schema;
+}
+
+/** The name that a field has in JSON, of the one that it has in the proto: readers of ProtoJSON take both (A2A 1.0 §5.5). */
+export function jsonName(protoName: string): string {
+  return protoName.replace(/_([a-z\d])/g, (_, letter: string) => letter.toUpperCase());
+}
+
+/** An object that calls fields by their names in the proto, with the others; of what stands under both the latter counts. */
+function withJsonNames(value: object, table: ReadonlyMap<string, unknown>): Record<string, unknown> {
+  const named = Object.entries(value).sort(([one], [other]) => Number(table.has(one)) - Number(table.has(other)));
+  return Object.fromEntries(named.map(([name, member]) => [table.has(jsonName(name)) ? jsonName(name) : name, member]));
 }
 
 function addMissing(

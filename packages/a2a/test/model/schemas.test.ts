@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
   check,
+  getTaskRequestSchema,
   listTasksRequestSchema,
   maxViolations,
   messageSchema,
@@ -114,6 +115,30 @@ describe("input that may be written in several ways", () => {
     expect(verdict("ListTasksRequest", { tenant: "", contextId: "", pageToken: "" })).toEqual({});
     expect(verdict("Part", { url: "https://example.com", filename: "", mediaType: "" })).toEqual({
       url: "https://example.com",
+    });
+  });
+
+  test.each(["request", "answer"] as const)("fields may have their names in the proto, in a %s (§5.5)", (mode) => {
+    const message = JSON.parse(
+      '{"message_id":"m","context_id":"c","role":"ROLE_USER","parts":[{"data":{"not_a_field":1},"media_type":"a/b"}],"__proto__":{"x":1}}',
+    ) as unknown;
+    const request = { message, configuration: { history_length: 2, return_immediately: true } };
+    expect(check(sendMessageRequestSchema, request, mode)).toMatchObject({
+      ok: true,
+      value: {
+        message: { messageId: "m", contextId: "c", parts: [{ data: { not_a_field: 1 }, mediaType: "a/b" }] },
+        configuration: { historyLength: 2, returnImmediately: true },
+      },
+    });
+    expect(check(getTaskRequestSchema, { id: "t", history_length: 1, historyLength: 2 }, mode)).toEqual({
+      ok: true,
+      value: { id: "t", historyLength: 2 },
+    });
+    expect(check(getTaskRequestSchema, { id: 1, history_length: -1 }, mode)).toMatchObject({
+      violations: expect.arrayContaining([
+        expect.objectContaining({ field: "id" }),
+        expect.objectContaining({ field: "historyLength" }),
+      ]) as unknown,
     });
   });
 

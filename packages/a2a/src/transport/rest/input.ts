@@ -1,4 +1,4 @@
-import { A2AError, invalidParams } from "../../model/index.ts";
+import { A2AError, invalidParams, jsonName } from "../../model/index.ts";
 import type { UniversalRequest } from "../../protocol/index.ts";
 import type { RestRoute } from "../../wire/codec.ts";
 import type { RequestLimits } from "../server/binding.ts";
@@ -34,7 +34,8 @@ function readQuery(route: RestRoute, query: string): Record<string, unknown> {
   if (query === "") return fields;
   // Every request has a tenant (§8.3.2); where the path has no segment for it, the query may say it.
   const types: NonNullable<RestRoute["query"]> = { ...route.query, tenant: "string" };
-  for (const [name, text] of new URLSearchParams(query)) {
+  for (const [given, text] of new URLSearchParams(query)) {
+    const name = jsonName(given);
     if (!Object.hasOwn(types, name)) continue;
     if (Object.hasOwn(fields, name)) throw invalidParams([{ field: name, description: "is given more than once" }]);
     fields[name] = typed(text, types[name]);
