@@ -4,8 +4,9 @@ import type { TaskRow } from "./rows.ts";
 /** A task as a writer knows it. */
 export interface KnownTask {
   readonly row: Pick<TaskRow, "number" | "agent" | "owner" | "context">;
-  /** As the table has it. */
+  /** As the table has them. */
   stored: TaskHead;
+  storedStatus: number;
   head: TaskHead;
   statusSeq: number;
   hasMetadata: boolean;

@@ -7,8 +7,9 @@ import { count } from "./rows.ts";
  * - `scopes`: agents, the owners in them, the contexts in those, each with its number of tasks by state.
  * - `tasks`: what the head of a task says, in a small row that is rewritten with each append; anything that can be large
  *   stands elsewhere.
- * - `log`: one row a record under `number << 24 | seq`, so that a task lies together and an append goes to its end. The
- *   partial indexes find its history without its artifacts and the other way round.
+ * - `log`: one row a record under `number << 24 | seq`, so that a task lies together and an append goes to its end. A
+ *   partial index finds its history without its artifacts. Artifacts have none: they are most of a log that is long, and
+ *   each chunk of many tasks at once would write a page of it.
  *
  * `docs/decisions/sqlite-layout.md` has the measurements.
  */
@@ -91,7 +92,6 @@ const versions: readonly string[] = [
   ) STRICT;
   CREATE INDEX log_history ON log (key) WHERE place IS NOT NULL;
   CREATE INDEX log_context ON log (context, place) WHERE place IS NOT NULL;
-  CREATE INDEX log_artifacts ON log (key) WHERE kind = 3;
   CREATE INDEX log_metadata ON log (key) WHERE has_metadata = 1;
 
   CREATE TABLE keys (

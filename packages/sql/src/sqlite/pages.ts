@@ -16,10 +16,7 @@ const history = joinOf(
   eventText,
   `SELECT kind, json FROM log INDEXED BY log_history WHERE place IS NOT NULL AND ${ofTask} ORDER BY key DESC LIMIT ?2`,
 );
-const artifacts = joinOf(
-  "json",
-  `SELECT json FROM log INDEXED BY log_artifacts WHERE kind = 3 AND ${ofTask} ORDER BY key`,
-);
+const artifacts = joinOf("json", `SELECT json FROM log NOT INDEXED WHERE kind = 3 AND ${ofTask} ORDER BY key`);
 const metadata = joinOf(
   "json",
   `SELECT json FROM log INDEXED BY log_metadata WHERE has_metadata = 1 AND ${ofTask} ORDER BY key`,

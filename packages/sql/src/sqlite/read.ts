@@ -90,9 +90,9 @@ export function piecesOf(driver: Driver, row: Row, { history, artifacts }: LoadO
     head: task.head,
     base: text(row, taskWidth),
     status: typeof status === "string" ? status : undefined,
-    metadata: task.hasMetadata ? jsonOf(driver, task, "log_metadata", "has_metadata = 1") : [],
+    metadata: task.hasMetadata ? jsonOf(driver, task, "INDEXED BY log_metadata", "has_metadata = 1") : [],
     history: history === 0 ? [] : historyOf(driver, task, history),
-    artifacts: artifacts ? jsonOf(driver, task, "log_artifacts", "kind = 3") : [],
+    artifacts: artifacts ? jsonOf(driver, task, "NOT INDEXED", "kind = 3") : [],
   };
 }
 
@@ -103,8 +103,8 @@ export function selectPieces(driver: Driver, number: number): Row {
   return row;
 }
 
-function jsonOf(driver: Driver, { number }: TaskRow, index: string, condition: string): readonly string[] {
-  const rows = `SELECT json FROM log INDEXED BY ${index} WHERE ${condition} AND key > ? AND key <= ? ORDER BY key`;
+function jsonOf(driver: Driver, { number }: TaskRow, how: string, condition: string): readonly string[] {
+  const rows = `SELECT json FROM log ${how} WHERE ${condition} AND key > ? AND key <= ? ORDER BY key`;
   const joined = driver.prepare(joinOf("json", rows)).get(logKey(number, 0), logKey(number, maxSeq));
   return listOf(optional(joined ?? [], 0));
 }

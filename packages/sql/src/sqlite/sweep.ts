@@ -104,7 +104,7 @@ function compactTask(driver: Driver, number: number): number {
   driver.prepare("UPDATE log SET base = ? WHERE key = ?").run(encodeJson(base), logKey(number, 1));
   // Artifacts stay in the places of the oldest records that there were, so that their order stays.
   const keys = driver
-    .prepare("SELECT key FROM log INDEXED BY log_artifacts WHERE kind = 3 AND key > ? AND key <= ? ORDER BY key")
+    .prepare("SELECT key FROM log WHERE kind = 3 AND key > ? AND key <= ? ORDER BY key")
     .all(...range)
     .map(count);
   for (const [index, artifact] of artifacts.entries()) {
