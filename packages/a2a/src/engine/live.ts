@@ -1,5 +1,5 @@
 import { ChurnMap } from "./churn-map.ts";
-import type { LogRecord, NewRecord, TaskState } from "../model/index.ts";
+import { placed, type LogRecord, type NewRecord, type TaskState } from "../model/index.ts";
 import type { Run, TaskKey } from "../store/index.ts";
 
 /** What is known of a task without asking the store. */
@@ -78,7 +78,7 @@ export class Channel {
       if (last !== undefined && last.seq !== place) this.#drop();
       for (const record of records) {
         place += 1;
-        this.#records.push({ seq: place, ...record });
+        this.#records.push(placed(record, place));
         this.#chars += record.json.length;
       }
       this.#trim();

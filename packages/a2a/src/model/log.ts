@@ -45,6 +45,46 @@ export interface LogRecord extends NewRecord {
   readonly seq: number;
 }
 
+/**
+ * A record in its place, frozen. A class, since a literal with a spread in it keeps what was spread in a second object:
+ * stores and streams hold many of these.
+ */
+class PlacedRecord implements LogRecord {
+  readonly seq: number;
+  readonly kind: RecordKind;
+  readonly json: string;
+  readonly time: number;
+  readonly actor: Actor;
+  readonly turn: number;
+  readonly attempt: number;
+  declare readonly keep?: boolean;
+  declare readonly state?: TaskState;
+  declare readonly call?: string;
+  declare readonly extensions?: readonly string[];
+  declare readonly trace?: string;
+
+  constructor(record: NewRecord, seq: number) {
+    this.seq = seq;
+    this.kind = record.kind;
+    this.json = record.json;
+    this.time = record.time;
+    this.actor = record.actor;
+    this.turn = record.turn;
+    this.attempt = record.attempt;
+    if (record.keep !== undefined) this.keep = record.keep;
+    if (record.state !== undefined) this.state = record.state;
+    if (record.call !== undefined) this.call = record.call;
+    if (record.extensions !== undefined) this.extensions = Object.freeze([...record.extensions]);
+    if (record.trace !== undefined) this.trace = record.trace;
+    Object.freeze(this);
+  }
+}
+
+/** A copy of a record that stands at `seq` in its log. */
+export function placed(record: NewRecord, seq: number): LogRecord {
+  return new PlacedRecord(record, seq);
+}
+
 /** The event of a record, parsed anew at each call: hold on to it rather than ask twice. */
 export function eventOf(record: NewRecord): LogEvent {
   return { [record.kind]: JSON.parse(record.json) as unknown } as unknown as LogEvent;

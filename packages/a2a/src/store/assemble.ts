@@ -17,7 +17,7 @@ export interface StoredEvent {
 /** What a task is put together from: as much of its log as the options ask for. */
 export interface TaskPieces {
   readonly head: TaskHead;
-  /** The task as it was made, without history (`ReadItem.base`). */
+  /** The task as it was made (`baseOf`); a history in it does not count. */
   readonly base: string;
   /** The newest record that set the status, where `base` no longer says it. */
   readonly status: string | undefined;
@@ -37,6 +37,7 @@ export function assemble(pieces: TaskPieces, options: LoadOptions): Required<Sna
   const task = members(pieces.base);
   const metadata = task.get("metadata");
   task.delete("metadata");
+  task.delete("history");
   if (pieces.status !== undefined) task.set("status", members(pieces.status).get("status") ?? "{}");
   const artifacts = options.artifacts ? joinArtifacts(pieces) : [];
   if (artifacts.length > 0) task.set("artifacts", `[${artifacts.join(",")}]`);

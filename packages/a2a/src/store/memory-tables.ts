@@ -1,4 +1,4 @@
-import { isTerminal, type LogRecord } from "../model/index.ts";
+import { isTerminal, placed, type LogRecord } from "../model/index.ts";
 import { compact, type StoredEvent, type TaskPieces } from "./assemble.ts";
 import type { ContextKey, ListPosition, OnceEffect, OnceRecord, Owner, Scope, TaskHead } from "./port.ts";
 import { SortedList } from "./sorted-list.ts";
@@ -26,7 +26,7 @@ export interface StoredContext {
   readonly index: TaskIndex<StoredTask>;
   readonly messages: SortedList<{ readonly place: number }, StoredMessage>;
   /** Those that live with the context, not with a task of it. */
-  readonly keys: Set<StoredKey>;
+  keys: Set<StoredKey> | undefined;
   tasks: number;
   touched: number;
   state: string | undefined;
@@ -34,8 +34,7 @@ export interface StoredContext {
 
 export interface StoredMessage {
   readonly place: number;
-  readonly time: number;
-  readonly event: StoredEvent;
+  event: StoredEvent & Pick<LogRecord, "time">;
 }
 
 export interface StoredKey {
@@ -44,14 +43,14 @@ export interface StoredKey {
   readonly until: number;
   readonly owner: OwnerRoom;
   /** What it goes with. */
-  readonly keys: Set<StoredKey>;
+  readonly holder: Pick<StoredTask, "keys">;
 }
 
 export interface StoredTask extends Pick<TaskHead, "state" | "statusTime"> {
   readonly number: number;
   readonly context: StoredContext;
-  readonly keys: Set<StoredKey>;
-  readonly messages: StoredMessage[];
+  keys: Set<StoredKey> | undefined;
+  messages: StoredMessage[];
   head: TaskHead;
   state: TaskHead["state"];
   statusTime: number;
@@ -69,6 +68,10 @@ export interface StoredTask extends Pick<TaskHead, "state" | "statusTime"> {
 /** Unlike a difference, right for infinite values too. */
 function compare(a = 0, b = 0): number {
   return a < b ? -1 : a > b ? 1 : 0;
+}
+
+function byPlace(a: Pick<StoredMessage, "place">, b: Pick<StoredMessage, "place">): number {
+  return a.place - b.place;
 }
 
 type Due = Pick<StoredTask, "due" | "number">;
@@ -150,8 +153,8 @@ export class MemoryTables {
         id: contextId,
         owner,
         index: new TaskIndex(),
-        messages: new SortedList((a, b) => a.place - b.place),
-        keys: new Set(),
+        messages: new SortedList(byPlace),
+        keys: undefined,
         tasks: 0,
         touched: 0,
         state: undefined,
@@ -168,7 +171,7 @@ export class MemoryTables {
     const task: StoredTask = {
       number: this.#next(),
       context,
-      keys: new Set(),
+      keys: undefined,
       messages: [],
       head,
       state: head.state,
@@ -176,7 +179,7 @@ export class MemoryTables {
       due: dueOf(head),
       checkpoint: undefined,
       records: [],
-      base: read.base ?? "{}",
+      base: read.item.records[0]?.json ?? "{}",
       status: undefined,
       metadata: [],
       artifacts: [],
@@ -201,8 +204,8 @@ export class MemoryTables {
   }
 
   /** A message takes the next place in its conversation. */
-  say(context: StoredContext, time: number, event: StoredEvent): StoredMessage {
-    const message = { place: this.#next(), time, event };
+  say(context: StoredContext, event: StoredMessage["event"]): StoredMessage {
+    const message = { place: this.#next(), event };
     context.messages.add(message);
     return message;
   }
@@ -228,15 +231,12 @@ export class MemoryTables {
 
   #add(task: StoredTask, { records }: ReadItem): void {
     for (const { record, inHistory, hasMetadata } of records) {
-      const seq = task.records.length + task.head.firstSeq;
-      const extensions = record.extensions && Object.freeze([...record.extensions]);
-      task.records.push(Object.freeze({ seq, ...record, ...(extensions && { extensions }) }));
-      if (record.kind === "statusUpdate") task.status = record.json;
-      if (record.kind === "artifactUpdate") task.artifacts.push(record.json);
-      if (hasMetadata) task.metadata.push(record.json);
-      if (!inHistory) continue;
-      const { kind, json, time } = record;
-      task.messages.push(this.say(task.context, time, { kind, json }));
+      const kept = placed(record, task.records.length + task.head.firstSeq);
+      task.records = joined(task.records, kept);
+      if (kept.kind === "statusUpdate") task.status = kept.json;
+      if (kept.kind === "artifactUpdate") task.artifacts = joined(task.artifacts, kept.json);
+      if (hasMetadata) task.metadata = joined(task.metadata, kept.json);
+      if (inHistory) task.messages = joined(task.messages, this.say(task.context, kept));
     }
   }
 
@@ -249,29 +249,29 @@ export class MemoryTables {
 
   remember(
     owner: OwnerRoom,
-    keys: Set<StoredKey>,
+    holder: Pick<StoredTask, "keys">,
     { key, hash, until = Infinity, answer }: OnceEffect,
     place: Pick<OnceRecord, "taskId" | "seq">,
   ): void {
     const before = owner.keys.get(key);
     if (before !== undefined) this.forget(before);
     const record = Object.freeze({ key, hash, ...place, ...(answer !== undefined && { answer }) });
-    const stored = { serial: this.#next(), record, until, owner, keys };
+    const stored = { serial: this.#next(), record, until, owner, holder };
     owner.keys.set(key, stored);
-    keys.add(stored);
+    (holder.keys ??= new Set()).add(stored);
     if (until !== Infinity) this.ending.add(stored);
   }
 
   forget(key: StoredKey): void {
     key.owner.keys.delete(key.record.key);
-    key.keys.delete(key);
+    key.holder.keys?.delete(key);
     this.ending.delete(key);
   }
 
   delete(task: StoredTask): void {
     this.#displace(task);
     task.context.owner.agent.tasks.delete(task.head.task.taskId);
-    for (const key of task.keys) this.forget(key);
+    for (const key of task.keys ?? []) this.forget(key);
     for (const message of task.messages) task.context.messages.delete(message);
     task.context.tasks -= 1;
     if (task.context.tasks === 0) this.idle.add(task.context);
@@ -280,7 +280,7 @@ export class MemoryTables {
   drop(context: StoredContext): void {
     this.idle.delete(context);
     context.owner.contexts.delete(context.id);
-    for (const key of context.keys) this.forget(key);
+    for (const key of context.keys ?? []) this.forget(key);
     const { agent, contexts, name } = context.owner;
     if (contexts.size === 0) agent.owners.delete(name);
   }
@@ -292,6 +292,10 @@ export class MemoryTables {
     task.artifacts = [...artifacts];
     task.metadata = [];
     task.records = task.records.slice(-1);
+    for (const message of task.messages) {
+      const { kind, json, time } = message.event;
+      message.event = { kind, json, time };
+    }
     task.head = Object.freeze({ ...task.head, firstSeq: task.head.seq });
   }
 }
@@ -310,6 +314,16 @@ export function piecesOf(task: StoredTask, history: number | undefined): TaskPie
 
 function dueOf({ run, leaseUntil }: TaskHead): number | undefined {
   return run === undefined ? undefined : (leaseUntil ?? -Infinity);
+}
+
+/**
+ * The list with one more at its end. Most lists of a task stay as short as they begin, and an array that something is pushed
+ * to, or that begins with a spread, makes room for seventeen: a kilobyte a task. `concat` makes it to measure.
+ */
+function joined<Item>(list: Item[], item: Item): Item[] {
+  if (list.length < 4) return list.concat([item]);
+  list.push(item);
+  return list;
 }
 
 function getOrMake<V>(map: Map<string, V>, key: string, make: () => V): V {

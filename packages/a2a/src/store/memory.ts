@@ -101,7 +101,9 @@ class MemoryStore implements Store {
     if (context === undefined) return { messages: [] };
     const messages = context.messages
       .last(limit)
-      .flatMap(({ time, event }) => messagesOf(event).map((json) => ({ time, message: JSON.parse(json) as Message })));
+      .flatMap(({ event }) =>
+        messagesOf(event).map((json) => ({ time: event.time, message: JSON.parse(json) as Message })),
+      );
     return {
       ...(context.state !== undefined && { state: context.state }),
       messages: messages.slice(Math.max(0, messages.length - limit)),
@@ -187,7 +189,7 @@ class MemoryStore implements Store {
         task.checkpoint = effect.value ?? undefined;
         break;
       case "once":
-        this.#tables.remember(task.context.owner, task.keys, effect, {
+        this.#tables.remember(task.context.owner, task, effect, {
           taskId: task.head.task.taskId,
           seq: task.head.seq,
         });
@@ -207,11 +209,11 @@ class MemoryStore implements Store {
         context.state = effect.value ?? undefined;
         break;
       case "contextMessage":
-        this.#tables.say(context, effect.time, { kind: "message", json: effect.json });
+        this.#tables.say(context, { kind: "message", json: effect.json, time: effect.time });
         this.#tables.touch(context, effect.time);
         break;
       case "once":
-        this.#tables.remember(context.owner, context.keys, effect, { seq: 0 });
+        this.#tables.remember(context.owner, context, effect, { seq: 0 });
         this.#tables.touch(context, effect.now);
         break;
     }

@@ -7,7 +7,7 @@ const chunkSize = 512;
  */
 export class SortedList<Key, Item extends Key> {
   readonly #compare: (a: Key, b: Key) => number;
-  readonly #chunks: Item[][] = [];
+  #chunks: Item[][] = [];
   #size = 0;
 
   constructor(compare: (a: Key, b: Key) => number) {
@@ -26,7 +26,8 @@ export class SortedList<Key, Item extends Key> {
       // Behind everything: into the last chunk, if there is room.
       const last = this.#chunks.at(-1);
       if (last !== undefined && last.length < chunkSize) last.push(item);
-      else this.#chunks.push([item]);
+      // To measure, where `push` would make room for more: each context has its lists, and most hold one item.
+      else this.#chunks = this.#chunks.concat([[item]]);
       return;
     }
     items.splice(index, 0, item);

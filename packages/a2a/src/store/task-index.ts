@@ -6,6 +6,11 @@ interface Listed extends ListPosition {
   readonly state: TaskState;
 }
 
+interface StateList<Item extends Listed> {
+  readonly state: TaskState;
+  readonly list: SortedList<ListPosition, Item>;
+}
+
 /** The order of a list: newest status first, then newest task first. */
 export function newestFirst(a: ListPosition, b: ListPosition): number {
   return b.statusTime - a.statusTime || b.number - a.number;
@@ -17,19 +22,20 @@ export function oldestFirst(a: ListPosition, b: ListPosition): number {
 
 /** Tasks by state and time: any page of any of them, and how many there are, without looking at the others. */
 export class TaskIndex<Item extends Listed> {
-  readonly #states = new Map<TaskState, SortedList<ListPosition, Item>>();
+  /** Those that were ever needed. No map: each context has an index, and most contexts know one state. */
+  #states: readonly StateList<Item>[] = [];
 
   add(item: Item): void {
-    let list = this.#states.get(item.state);
-    if (list === undefined) {
-      list = new SortedList(newestFirst);
-      this.#states.set(item.state, list);
+    let found = this.#find(item.state);
+    if (found === undefined) {
+      found = { state: item.state, list: new SortedList(newestFirst) };
+      this.#states = this.#states.concat([found]);
     }
-    list.add(item);
+    found.list.add(item);
   }
 
   delete(item: Item): void {
-    this.#states.get(item.state)?.delete(item);
+    this.#find(item.state)?.list.delete(item);
   }
 
   /** One item more than the limit, where there is one. */
@@ -48,8 +54,12 @@ export class TaskIndex<Item extends Listed> {
   }
 
   #lists(state: TaskState | undefined): readonly SortedList<ListPosition, Item>[] {
-    if (state === undefined) return [...this.#states.values()];
-    const list = this.#states.get(state);
-    return list === undefined ? [] : [list];
+    if (state === undefined) return this.#states.map(({ list }) => list);
+    const found = this.#find(state);
+    return found === undefined ? [] : [found.list];
+  }
+
+  #find(state: TaskState): StateList<Item> | undefined {
+    return this.#states.find((each) => each.state === state);
   }
 }

@@ -1,5 +1,6 @@
 import { isTerminal } from "@parley/a2a";
 import {
+  baseOf,
   decide,
   readItem,
   type AppendItem,
@@ -253,13 +254,13 @@ class Batch {
     return this.#scopes.madeHere(parent, name) ?? this.#ids.find(agent, owner, name) ?? this.#scopes.make(parent, name);
   }
 
-  #addRecords(task: KnownTask, { records, base }: ReadItem): void {
+  #addRecords(task: KnownTask, { records }: ReadItem): void {
     const { number, context } = task.row;
     let seq = task.head.seq - records.length;
     for (const read of records) {
       seq += 1;
       const place = read.inHistory ? this.#scopes.place(context) : null;
-      const first = seq === 1 && base !== undefined ? encodeJson(base) : null;
+      const first = seq === 1 ? encodeJson(baseOf(read.record)) : null;
       this.#rows.push([logKey(number, seq), place === null ? null : context, place, first, ...recordValues(read)]);
     }
   }
