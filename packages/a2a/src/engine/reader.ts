@@ -155,8 +155,10 @@ function deepFreeze<T>(value: T): T {
 }
 
 /** The task as it stood, as the first event of a stream (§3.1.6). */
-export function snapshotItem({ head, task, json }: Snapshot): StreamItem {
-  return new StoredItem(head.seq, `{"task":${json ?? JSON.stringify(task)}}`, head.generation);
+export function snapshotItem(snapshot: Snapshot): StreamItem {
+  // The task is not to be looked at where its text is known: it would be parsed.
+  const { head, json = JSON.stringify(snapshot.task) } = snapshot;
+  return new StoredItem(head.seq, `{"task":${json}}`, head.generation);
 }
 
 /** A direct answer as the only event of a stream (§3.1.2). */

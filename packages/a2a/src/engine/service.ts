@@ -228,7 +228,8 @@ export function createService(hosted: CheckedAgent, runs: Runs, sends: Sends, is
         checkCapability(hosted, operation);
         const extensions = activate(hosted, context);
         const reply = handlers[operation](request, context);
-        return extensions.length === 0 ? reply : reply.then((each) => ({ ...each, extensions }));
+        // Not a copy: that would parse what is to go out as text.
+        return extensions.length === 0 ? reply : reply.then((each) => Object.assign(each, { extensions }));
       } catch (error) {
         return Promise.reject(toA2AError(error));
       }
@@ -251,36 +252,44 @@ function noPush(): Promise<never> {
   return Promise.reject(new A2AError("PushNotificationNotSupported"));
 }
 
+/**
+ * An answer that goes out as text: parsing a task for nobody cost more than the rest of GetTask. Such an answer is added
+ * to and never copied, since a copy would parse it.
+ */
+class TextReply<T> implements Reply<T> {
+  readonly json?: string;
+  readonly #value: () => T;
+
+  constructor(json: string | undefined, value: () => T) {
+    if (json !== undefined) this.json = json;
+    this.#value = value;
+  }
+
+  get value(): T {
+    return this.#value();
+  }
+}
+
 /** A reply with what the version of its call has beside (1.1 draft, §3.2.7). */
 function counted<T>(reply: Reply<T>, context: CallContext, generations: () => readonly number[]): Reply<T> {
-  return hasGenerations(context.version) ? { generations: generations(), ...reply } : reply;
+  return hasGenerations(context.version) ? Object.assign(reply, { generations: generations() }) : reply;
 }
 
 function taskOf(snapshot: Snapshot, context: CallContext): Reply<Task> {
-  const { json } = snapshot;
-  const reply = { value: snapshot.task, ...(json !== undefined && { json }) };
+  const reply = new TextReply(snapshot.json, () => snapshot.task);
   return counted(reply, context, () => [snapshot.head.generation]);
 }
 
-function wrapped({ task, json }: Snapshot): Reply<UnaryOperations["SendMessage"]["response"]> {
-  if (json === undefined) return { value: { task } };
-  return {
-    json: `{"task":${json}}`,
-    get value() {
-      return { task };
-    },
-  };
+function wrapped(snapshot: Snapshot): Reply<UnaryOperations["SendMessage"]["response"]> {
+  const { json } = snapshot;
+  return new TextReply(json && `{"task":${json}}`, () => ({ task: snapshot.task }));
 }
 
 /** A page as the text that its tasks are at hand in; they are parsed only for those who look. */
 function pageOf(snapshots: readonly ListedTask[], rest: Omit<ListTasksResponse, "tasks">): Reply<ListTasksResponse> {
   const texts = snapshots.map((snapshot) => snapshot.json ?? JSON.stringify(snapshot.task));
-  return {
-    json: `{"tasks":[${texts.join(",")}],${JSON.stringify(rest).slice(1)}`,
-    get value() {
-      return { tasks: snapshots.map(({ task }) => task), ...rest };
-    },
-  };
+  const json = `{"tasks":[${texts.join(",")}],${JSON.stringify(rest).slice(1)}`;
+  return new TextReply(json, () => ({ tasks: snapshots.map(({ task }) => task), ...rest }));
 }
 
 function foldOf(log: readonly NewRecord[], history: number | undefined): Task {

@@ -29,23 +29,30 @@ export interface TaskPieces {
   readonly artifacts: readonly string[];
 }
 
-/**
- * The fold of a log (`TaskFold` says what it means) as text: strings are joined, and only what has to be merged is parsed.
- * `task` is parsed when somebody asks for it, and frozen.
- */
+/** The fold of a log (`TaskFold` says what it means). */
 export function assemble(pieces: TaskPieces, options: LoadOptions): Required<Snapshot> {
+  return snapshotOf(pieces.head, assembleText(pieces, options));
+}
+
+/** A task whose text is known. `task` is parsed when somebody asks for it, and frozen. */
+export function snapshotOf(head: TaskHead, json: string): Required<Snapshot> {
+  return new TextSnapshot(head, json);
+}
+
+/** The fold of a log as text: strings are joined, and only what has to be merged is parsed. */
+export function assembleText(pieces: Omit<TaskPieces, "head">, options: LoadOptions): string {
   const task = members(pieces.base);
   const metadata = task.get("metadata");
   task.delete("metadata");
   task.delete("history");
   if (pieces.status !== undefined) task.set("status", members(pieces.status).get("status") ?? "{}");
-  const artifacts = options.artifacts ? joinArtifacts(pieces) : [];
+  const artifacts = options.artifacts ? joinArtifacts(pieces.artifacts) : [];
   if (artifacts.length > 0) task.set("artifacts", `[${artifacts.join(",")}]`);
   const history = options.history === 0 ? [] : pieces.history.flatMap(messagesOf).slice(-(options.history ?? 0));
   if (history.length > 0) task.set("history", `[${history.join(",")}]`);
   const merged = pieces.metadata.length === 0 ? metadata : mergeMetadata(pieces);
   if (merged !== undefined) task.set("metadata", merged);
-  return new AssembledTask(pieces, object(task));
+  return object(task);
 }
 
 /**
@@ -54,7 +61,7 @@ export function assemble(pieces: TaskPieces, options: LoadOptions): Required<Sna
  */
 export function compact(pieces: TaskPieces): Pick<TaskPieces, "base" | "artifacts"> {
   const { task, contextId } = pieces.head;
-  const artifacts = joinArtifacts(pieces).map((artifact) =>
+  const artifacts = joinArtifacts(pieces.artifacts).map((artifact) =>
     object([
       ["taskId", JSON.stringify(task.taskId)],
       ["contextId", JSON.stringify(contextId)],
@@ -67,18 +74,14 @@ export function compact(pieces: TaskPieces): Pick<TaskPieces, "base" | "artifact
   return { base: object(base), artifacts };
 }
 
-class AssembledTask implements Snapshot {
+class TextSnapshot implements Snapshot {
+  readonly head: TaskHead;
   readonly json: string;
-  readonly #pieces: Pick<TaskPieces, "head">;
   #task: Task | undefined;
 
-  constructor(pieces: Pick<TaskPieces, "head">, json: string) {
-    this.#pieces = pieces;
+  constructor(head: TaskHead, json: string) {
+    this.head = head;
     this.json = json;
-  }
-
-  get head(): TaskHead {
-    return this.#pieces.head;
   }
 
   get task(): Task {
@@ -107,8 +110,7 @@ interface Growing {
 const joinable: ReadonlySet<string> = new Set(["artifactId", "name", "description", "parts", "metadata"]);
 
 /** Each artifact as JSON text. Chunks that bring parts and nothing else, as nearly all do, are joined as they are. */
-function joinArtifacts(pieces: Pick<TaskPieces, "head" | "artifacts">): readonly string[] {
-  const updates = pieces.artifacts;
+function joinArtifacts(updates: readonly string[]): readonly string[] {
   const ledger = new ArtifactLedger();
   const joined = new Map<string, Growing>();
   for (const json of updates) {
@@ -120,13 +122,13 @@ function joinArtifacts(pieces: Pick<TaskPieces, "head" | "artifacts">): readonly
     const event = { append, artifact: { artifactId }, lastChunk: update.get("lastChunk") === "true" };
     if (ledger.problem(event) !== undefined) continue;
     ledger.note(event);
-    if ([...artifact.keys()].some((name) => !joinable.has(name))) return foldArtifacts(pieces.head, updates);
+    if ([...artifact.keys()].some((name) => !joinable.has(name))) return foldArtifacts(updates);
     const parts = (artifact.get("parts") ?? "[]").slice(1, -1);
     artifact.delete("parts");
     const known = joined.get(artifactId);
     if (!append || known === undefined) joined.set(artifactId, { rest: artifact, parts: [parts] });
     else if (artifact.size === 1) known.parts.push(parts);
-    else return foldArtifacts(pieces.head, updates);
+    else return foldArtifacts(updates);
   }
   return [...joined.values()].map(({ rest, parts }) => {
     rest.set("parts", `[${parts.filter((part) => part.trim() !== "").join(",")}]`);
@@ -135,13 +137,14 @@ function joinArtifacts(pieces: Pick<TaskPieces, "head" | "artifacts">): readonly
 }
 
 /** The same by way of parsing, for chunks that change more than parts. */
-function foldArtifacts(head: TaskHead, updates: readonly string[]): readonly string[] {
-  const fold = new TaskFold({ id: head.task.taskId, status: { state: "TASK_STATE_WORKING" } });
-  for (const json of updates) fold.apply({ artifactUpdate: JSON.parse(json) as TaskArtifactUpdateEvent });
+function foldArtifacts(updates: readonly string[]): readonly string[] {
+  const events = updates.map((json) => JSON.parse(json) as TaskArtifactUpdateEvent);
+  const fold = new TaskFold({ id: events[0]?.taskId ?? "", status: { state: "TASK_STATE_WORKING" } });
+  for (const artifactUpdate of events) fold.apply({ artifactUpdate });
   return (fold.snapshot().artifacts ?? []).map((artifact) => JSON.stringify(artifact));
 }
 
-function mergeMetadata({ base, metadata }: TaskPieces): string | undefined {
+function mergeMetadata({ base, metadata }: Pick<TaskPieces, "base" | "metadata">): string | undefined {
   const fold = new TaskFold(JSON.parse(base) as Task);
   for (const json of metadata) fold.apply({ statusUpdate: JSON.parse(json) as TaskStatusUpdateEvent });
   const merged = fold.snapshot({ history: 0 }).metadata;

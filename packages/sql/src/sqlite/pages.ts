@@ -1,8 +1,9 @@
-import { assemble, type ListedTask, type ListQuery, type TaskPieces } from "@parley/a2a/store";
+import { assembleText, type ListedTask, type ListQuery } from "@parley/a2a/store";
 import type { Task } from "@parley/a2a";
-import type { Driver, Row } from "./driver.ts";
+import type { Driver } from "./driver.ts";
 import { eventText, joinOf, listOf, storedEvent } from "./joined.ts";
-import { maxSeq, taskColumns, taskRow, taskTables, text } from "./rows.ts";
+import { keyOf, type KeptTasks, type Place } from "./kept-tasks.ts";
+import { maxSeq, text } from "./rows.ts";
 
 /*
  * The tasks of a page, as one text: of 50 tasks that were read one by one, three statements and 25 values each, what came
@@ -25,7 +26,6 @@ const metadata = joinOf(
 function select(withArtifacts: boolean): string {
   const fields = [
     "t.number",
-    `json_array(${taskColumns})`,
     "b.base",
     "coalesce(s.json, '')",
     `coalesce((${history}), '')`,
@@ -33,57 +33,28 @@ function select(withArtifacts: boolean): string {
     `CASE WHEN t.has_metadata = 1 THEN coalesce((${metadata}), '') ELSE '' END`,
   ];
   return `SELECT group_concat(${fields.join(" || char(31) || ")}, char(30))
-    FROM json_each(?1) p JOIN ${taskTables} JOIN log b ON b.key = (t.number << 24) + 1
+    FROM json_each(?1) p JOIN tasks t JOIN log b ON b.key = (t.number << 24) + 1
     LEFT JOIN log s ON t.status_seq > 0 AND s.key = (t.number << 24) + t.status_seq
     WHERE t.number = p.value`;
 }
 
-/** A task as the index of a page tells it. */
-export interface Place {
-  readonly number: number;
-  readonly id: string;
-  readonly seq: number;
-}
-
-/** So many characters of tasks are kept; up to as many again of older ones. */
-const mostKept = 4 << 20;
-
-/**
- * Tasks of pages as JSON text. Lists are asked for again and again, and most of what they show has not changed since: a
- * task is read anew when its log has grown. A number can be given again to another task, so the id counts too.
- */
-export class Pages {
-  #young = new Map<string, string>();
-  #old = new Map<string, string>();
-  #kept = 0;
-
-  read(driver: Driver, places: readonly Place[], query: ListQuery): readonly ListedTask[] {
-    const options = `${query.history ?? ""}/${query.artifacts}`;
-    const keys = places.map(({ number, seq, id }) => `${number}/${seq}/${options}/${id}`);
-    const missing = places.filter((_place, at) => this.#find(keys[at] as string) === undefined);
-    const found = readTasks(driver, missing, query);
-    return places.map(({ number }, at) => {
-      const key = keys[at] as string;
-      const json = found.get(number) ?? this.#find(key);
-      if (json === undefined) throw new RangeError(`There is no task of number ${number}`);
-      this.#keep(key, json);
-      return new Listed(json);
-    });
-  }
-
-  #find(key: string): string | undefined {
-    return this.#young.get(key) ?? this.#old.get(key);
-  }
-
-  #keep(key: string, json: string): void {
-    if (this.#young.has(key)) return;
-    this.#young.set(key, json);
-    this.#kept += json.length;
-    if (this.#kept < mostKept) return;
-    this.#old = this.#young;
-    this.#young = new Map();
-    this.#kept = 0;
-  }
+/** The tasks of a page. Most of what lists show has not changed since they were asked for last, and is kept. */
+export function readPage(
+  driver: Driver,
+  kept: KeptTasks,
+  places: readonly Place[],
+  query: ListQuery,
+): readonly ListedTask[] {
+  const keys = places.map((place) => keyOf(place, query));
+  const missing = places.filter((_place, at) => kept.find(keys[at] as string) === undefined);
+  const found = readTasks(driver, missing, query);
+  return places.map(({ number }, at) => {
+    const key = keys[at] as string;
+    const json = found.get(number) ?? kept.find(key);
+    if (json === undefined) throw new RangeError(`There is no task of number ${number}`);
+    kept.keep(key, json);
+    return new Listed(json);
+  });
 }
 
 class Listed implements ListedTask {
@@ -107,16 +78,13 @@ function readTasks(driver: Driver, places: readonly Place[], query: ListQuery): 
 }
 
 function jsonOf(parts: readonly string[], query: ListQuery): readonly [number, string] {
-  const [number = "", head = "", base = "", status = "", events = "", updates = "", changes = ""] = parts;
-  const pieces: TaskPieces = {
-    get head() {
-      return taskRow(JSON.parse(head) as Row).head;
-    },
+  const [number = "", base = "", status = "", events = "", updates = "", changes = ""] = parts;
+  const pieces = {
     base,
     status: status === "" ? undefined : status,
     metadata: listOf(changes),
     history: listOf(events).map(storedEvent).reverse(),
     artifacts: listOf(updates),
   };
-  return [Number(number), assemble(pieces, query).json];
+  return [Number(number), assembleText(pieces, query)];
 }

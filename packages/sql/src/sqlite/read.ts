@@ -1,9 +1,9 @@
 import {
   assemble,
   messagesOf,
+  snapshotOf,
   type ContextKey,
   type Conversation,
-  type ListPosition,
   type ListQuery,
   type LoadOptions,
   type LogPage,
@@ -21,7 +21,8 @@ import type { Message, TaskState } from "@parley/a2a";
 import type { Driver, Row, Value } from "./driver.ts";
 import { findKey } from "./keys.ts";
 import { eventOf, eventText, joinOf, listOf, storedEvent } from "./joined.ts";
-import type { Pages, Place } from "./pages.ts";
+import { keyOf, type KeptTasks, type Place } from "./kept-tasks.ts";
+import { readPage } from "./pages.ts";
 import {
   count,
   int,
@@ -43,7 +44,7 @@ import {
 import { findContexts, tallyOf, type ScopeIds } from "./scopes.ts";
 import { encodeName } from "./text.ts";
 
-/** Every reader runs inside one transaction, so that what it gives belongs to one moment. */
+/** A reader of more than one statement runs inside one transaction, so that what it gives belongs to one moment. */
 
 export function readHead(driver: Driver, scope: Scope, taskId: string): TaskHead | undefined {
   const row = selectTask(
@@ -73,9 +74,27 @@ function headWithCheckpoint(row: Row): TaskHead {
   return typeof checkpoint === "string" ? { ...head, checkpoint } : head;
 }
 
-export function readTask(driver: Driver, scope: Scope, taskId: string, options: LoadOptions): Snapshot | undefined {
-  const row = selectTask(driver, scope, taskId, loadColumns, loadJoins);
-  return row && assemble(piecesOf(driver, row, options), options);
+/** A task that is asked for again, as by those who poll, costs its row. Begins its own transaction where it needs one. */
+export function readTask(
+  driver: Driver,
+  kept: KeptTasks,
+  scope: Scope,
+  taskId: string,
+  options: LoadOptions,
+): Snapshot | undefined {
+  const row = selectTask(driver, scope, taskId, taskColumns, "");
+  if (row === undefined) return undefined;
+  const { number, head } = taskRow(row);
+  const known = kept.find(keyOf({ number, id: encodeName(taskId), ...head }, options));
+  if (known !== undefined) return snapshotOf(head, known);
+  return driver.transaction("read", () => {
+    const now = selectTask(driver, scope, taskId, loadColumns, loadJoins);
+    if (now === undefined) return undefined;
+    const pieces = piecesOf(driver, now, options);
+    const snapshot = assemble(pieces, options);
+    kept.keep(keyOf({ number: int(now, 0), id: encodeName(taskId), ...pieces.head }, options), snapshot.json);
+    return snapshot;
+  });
 }
 
 /** Where the task was made, and its last status: the history and the artifacts are not looked at. */
@@ -149,11 +168,11 @@ function selectTask(driver: Driver, scope: Scope, taskId: string, columns: strin
 
 type Level = "agent" | "owner" | "context";
 
-export function readList(driver: Driver, scopes: ScopeIds, pages: Pages, scope: Scope, query: ListQuery): TaskPage {
+export function readList(driver: Driver, scopes: ScopeIds, kept: KeptTasks, scope: Scope, query: ListQuery): TaskPage {
   const { level, ids } = listScopes(driver, scopes, scope, query.contextId);
   const wanted = query.state === undefined ? states : [query.state];
   let total = 0;
-  const found: (ListPosition & Place)[] = [];
+  const found: Place[] = [];
   for (const id of ids) {
     const tally = tallyOf(driver, id);
     for (const state of wanted) {
@@ -166,7 +185,7 @@ export function readList(driver: Driver, scopes: ScopeIds, pages: Pages, scope: 
   found.sort((a, b) => b.statusTime - a.statusTime || b.number - a.number);
   const page = found.slice(0, query.limit);
   const last = page.at(-1);
-  const tasks = pages.read(driver, page, query);
+  const tasks = readPage(driver, kept, page, query);
   if (found.length <= query.limit || last === undefined) return { tasks, total };
   return { tasks, total, next: { statusTime: last.statusTime, number: last.number } };
 }
@@ -189,15 +208,9 @@ function listScopes(
 }
 
 /** The places of one state in one scope, one more than the limit: two steps along the index, however deep. */
-function positions(
-  driver: Driver,
-  level: Level,
-  id: number,
-  state: TaskState,
-  query: ListQuery,
-): readonly (ListPosition & Place)[] {
+function positions(driver: Driver, level: Level, id: number, state: TaskState, query: ListQuery): readonly Place[] {
   const { after, since = Number.MIN_SAFE_INTEGER, limit } = query;
-  // One text, as in `Pages`. An id comes last, since it can hold anything but a line break.
+  // One text, as in `readPage`. An id comes last, since it can hold anything but a line break.
   const select = `SELECT status_time, number, seq, id FROM tasks INDEXED BY tasks_${level} WHERE ${level} = ? AND state = ?`;
   const scope = [id, stateNumber(state)] as const;
   const lines: string[] = [];

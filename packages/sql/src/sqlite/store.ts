@@ -1,7 +1,7 @@
 import { unavailable, type OnceRecord, type Store } from "@parley/a2a/store";
 import { isBusy, patiently, sqliteCode } from "./busy.ts";
 import type { Driver } from "./driver.ts";
-import { Pages } from "./pages.ts";
+import { KeptTasks } from "./kept-tasks.ts";
 import { readClaimable, readConversation, readHead, readList, readLog, readOnce, readTask } from "./read.ts";
 import { ScopeIds } from "./scopes.ts";
 import type { Writer } from "./writer.ts";
@@ -20,7 +20,7 @@ export interface DriverStoreOptions {
 export function driverStore(reader: Driver, writer: Writer, options: DriverStoreOptions): Store {
   const { busyTimeout, watchInterval } = options;
   const scopes = new ScopeIds(reader);
-  const pages = new Pages();
+  const kept = new KeptTasks();
   const listeners = new Set<() => void>();
   let watching: NodeJS.Timeout | undefined;
   let working = 0;
@@ -40,7 +40,7 @@ export function driverStore(reader: Driver, writer: Writer, options: DriverStore
     }
   }
 
-  /** For what one statement reads: that is of one moment without a transaction. */
+  /** For what one statement reads, which is of one moment without a transaction, and for readers that begin one. */
   const glance = <T>(body: () => T): Promise<T> => work(() => patiently(body, busyTimeout));
   const look = <T>(body: () => T): Promise<T> => glance(() => reader.transaction("read", body));
 
@@ -52,12 +52,18 @@ export function driverStore(reader: Driver, writer: Writer, options: DriverStore
 
   return {
     append: (items) => work(() => writer.append(items)),
-    sweep: (sweeping) => work(() => writer.sweep(sweeping)),
+    sweep: (sweeping) =>
+      work(async () => {
+        const report = await writer.sweep(sweeping);
+        // The ids and numbers of deleted tasks can be given again.
+        if (report.deleted > 0) kept.forget();
+        return report;
+      }),
     head: (scope, taskId) => glance(() => readHead(reader, scope, taskId)),
     claimable: (now, limit) => glance(() => readClaimable(reader, now, limit)),
-    load: (scope, taskId, loading) => look(() => readTask(reader, scope, taskId, loading)),
+    load: (scope, taskId, loading) => glance(() => readTask(reader, kept, scope, taskId, loading)),
     read: (scope, taskId, reading) => look(() => readLog(reader, scope, taskId, reading)),
-    list: (scope, query) => look(() => readList(reader, scopes, pages, scope, query)),
+    list: (scope, query) => look(() => readList(reader, scopes, kept, scope, query)),
     conversation: (context, limit) => look(() => readConversation(reader, scopes, context, limit)),
 
     // Every message asks: at once where nobody holds the file up.

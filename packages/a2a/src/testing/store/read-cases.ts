@@ -87,6 +87,29 @@ export const readCases: Cases = {
     expect((await headOf(store, key("t"))).seq).toEqual(1);
   },
 
+  async "load gives the task as it stands, however often it was asked for before"({ store, expect }) {
+    const made = making("t").records;
+    await append(store, making("t"));
+    const look = async (): Promise<unknown[]> => {
+      const snapshot = await store.load(alice, "t", all);
+      return [snapshot?.head.fence, plain(snapshot?.task)];
+    };
+    expect([await look(), await look()]).toEqual([
+      [0, folded(made)],
+      [0, folded(made)],
+    ]);
+    // A heartbeat changes the head alone.
+    await append(store, {
+      task: key("t"),
+      records: [],
+      effects: [{ effect: "lease", op: "acquire", holder: "n", now: 1, until: 9 }],
+    });
+    expect(await look()).toEqual([1, folded(made)]);
+    await append(store, { task: key("t"), records: [chunk("t", "a", "x")] });
+    expect(await look()).toEqual([1, folded([...made, chunk("t", "a", "x")])]);
+    expect(await store.load({ ...alice, owner: "bob" }, "t", all)).toEqual(undefined);
+  },
+
   async "read gives the records back as they were given, numbered from 1"({ store, expect }) {
     const rich: NewRecord = {
       ...working("t", { keep: false }),

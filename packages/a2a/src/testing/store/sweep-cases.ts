@@ -63,6 +63,20 @@ export const retentionCases: Cases = {
     expect("checkpoint" in (await headOf(store, key("old")))).toEqual(false);
   },
 
+  async "a task that takes the id of a deleted one has nothing of it"({ store, expect }) {
+    for (const text of ["first", "second"]) {
+      const made = making("t", { text, time: 10 }).records;
+      const records = [...made, completed("t", { time: 10 })];
+      await append(store, { ...making("t"), records });
+      for (let asked = 0; asked < 2; asked += 1) {
+        expect(plain((await store.load(alice, "t", all))?.task)).toEqual(folded(records));
+        const [listed] = (await store.list(alice, { limit: 1, artifacts: true })).tasks;
+        expect(plain(listed?.task)).toEqual(folded(records));
+      }
+      expect((await store.sweep({ now: 0, deleteBefore: 11, limit: 9 })).deleted).toEqual(1);
+    }
+  },
+
   async "contexts are deleted once they have no task and nothing touched them"({ store, expect }) {
     const effects = (time: number) =>
       [
