@@ -21,9 +21,9 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
  */
 export const rooms = {
   base: { imports: [], doors: ["index.ts"] },
-  model: { imports: [], doors: ["index.ts"] },
+  model: { imports: [], doors: ["index.ts", "schema.ts"] },
   protocol: { imports: ["model"], doors: ["index.ts"] },
-  wire: { imports: ["protocol", "model"], doors: ["codec.ts"] },
+  wire: { imports: ["protocol", "model"], doors: ["codec.ts", "errors.ts"] },
   "wire/v1": { imports: ["wire", "protocol", "model"], doors: ["index.ts"] },
   "wire/v11": { imports: ["wire", "protocol", "model"], doors: ["index.ts"] },
   "wire/v03": { imports: ["wire", "protocol", "model"], doors: ["index.ts"] },

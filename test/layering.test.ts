@@ -75,7 +75,7 @@ const planted: readonly { path: string; source: string; says: string }[] = [
   {
     path: "a2a/src/protocol/planted.ts",
     source: 'import "../model/types.ts";',
-    says: "model/types.ts is inside model: import index.ts of it",
+    says: "model/types.ts is inside model: import index.ts or schema.ts of it",
   },
   {
     path: "a2a/src/agent/planted.ts",

@@ -5,6 +5,7 @@ import { draftOf } from "./wire/v11/index.ts";
 import type { Codec } from "./wire/codec.ts";
 
 export { codecV1, jsonRpcClientV1 } from "./wire/v1/index.ts";
+export { codecV03 } from "./wire/v03/index.ts";
 
 /** The draft of 1.1, for those who ask for it. */
 export const codecV11: Codec = /* @__PURE__ */ draftOf(codecV1);

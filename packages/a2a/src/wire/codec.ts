@@ -37,6 +37,8 @@ export interface Shapes {
   eventOf(item: StreamItem): unknown;
   encodeEvent(item: StreamItem): string;
   decodeEvent(value: unknown): StreamResponse;
+  /** Whether a peer's event says by itself that nothing follows it on its stream. Default: its state tells. */
+  endsStream?(value: unknown): boolean;
 }
 
 export interface JsonRpcWire extends Shapes {

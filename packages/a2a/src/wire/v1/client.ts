@@ -2,7 +2,7 @@ import type { AgentCard } from "../../model/index.ts";
 import type { JsonRpcClientCodec } from "../codec.ts";
 import { decodeCard, decodeEvent, decodeResponse } from "./decode.ts";
 import { encodeRequest } from "./encode.ts";
-import { decodeJsonRpcError } from "./errors.ts";
+import { decodeJsonRpcError } from "../errors.ts";
 import { names } from "./routes.ts";
 
 /** What a client of A2A 1.0 needs that speaks JSON-RPC alone: the rest of the codec would double its size. */

@@ -1,7 +1,7 @@
 import type { Codec, Shapes } from "../codec.ts";
 import { decodeCard, decodeEvent, decodeRequest, decodeResponse } from "./decode.ts";
 import { encodeCard, encodeEvent, encodeRequest, encodeResponse, eventOf, responseOf } from "./encode.ts";
-import { decodeJsonRpcError, decodeRestError, encodeJsonRpcError, encodeRestError } from "./errors.ts";
+import { decodeJsonRpcError, decodeRestError, encodeJsonRpcError, encodeRestError } from "../errors.ts";
 import { names, routes } from "./routes.ts";
 
 /** One for every binding: the JSON of A2A 1.0 is ProtoJSON (§5.5). */

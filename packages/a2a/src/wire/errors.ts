@@ -5,11 +5,12 @@ import {
   type A2AErrorCode,
   type FieldViolation,
   type WireErrorCode,
-} from "../../model/index.ts";
+} from "../model/index.ts";
 
 /**
  * Errors of A2A 1.0 on JSON-RPC (§9.5) and REST (§11.6). Both carry the same detail objects of `google.rpc`; readers go by
- * the reason in them first, then by the code, then by the HTTP status, so that they understand peers of 1.0.0 too.
+ * the reason in them first, then by the code, then by the HTTP status, so that they understand peers of 1.0.0 and of
+ * 0.3 too. Versions share this file, since codes and reasons are the same in all of them.
  */
 
 const types = "type.googleapis.com/google.rpc.";
@@ -63,11 +64,11 @@ export function decodeRestError(status: number, body: unknown): A2AError {
 }
 
 /** What a client alone can run into is nobody's business beyond a proxy that passes errors on. */
-function wireCode(code: A2AErrorCode): WireErrorCode {
+export function wireCode(code: A2AErrorCode): WireErrorCode {
   return isWireErrorCode(code) ? code : code === "InvalidResponse" ? "InvalidAgentResponse" : "Unavailable";
 }
 
-function detailsOf(error: A2AError, code: WireErrorCode, isPlain: boolean): object[] {
+export function detailsOf(error: A2AError, code: WireErrorCode, isPlain: boolean): object[] {
   const details: object[] = [];
   const { reason } = wireErrors[code];
   if (error.fields.length > 0)
@@ -154,7 +155,7 @@ function codeOfReason(reason: unknown): WireErrorCode | undefined {
 }
 
 /** Of several errors with one code the first in the table, which is the one that JSON-RPC itself defines. */
-function codeOfJsonRpc(code: number): WireErrorCode | undefined {
+export function codeOfJsonRpc(code: number): WireErrorCode | undefined {
   return codes.find((name) => wireErrors[name].jsonrpc === code);
 }
 
@@ -180,6 +181,7 @@ const statuses: Readonly<Record<number, WireErrorCode>> = {
 const spoken: Readonly<Record<number, WireErrorCode>> = {
   400: "InvalidParams",
   415: "ContentTypeNotSupported",
+  422: "InvalidParams",
   502: "InvalidAgentResponse",
 };
 

@@ -1,0 +1,41 @@
+import type { Codec, Shapes } from "../codec.ts";
+import { adapt } from "./adapt.ts";
+import { decodeCard, encodeCard } from "./card.ts";
+import { decodeEvent, decodeRequest, decodeResponse, endsStream } from "./decode.ts";
+import { encodeEvent, encodeRequest, encodeResponse, eventOf, responseOf } from "./encode.ts";
+import { decodeJsonRpcError, encodeJsonRpcError } from "./errors.ts";
+import { restOf } from "./proto-shapes.ts";
+import { names } from "./routes.ts";
+
+const shapes: Shapes = {
+  decodeRequest,
+  encodeRequest,
+  responseOf,
+  encodeResponse,
+  decodeResponse,
+  eventOf,
+  encodeEvent,
+  decodeEvent,
+  endsStream,
+};
+
+/** A2A 0.3, and 0.2.5 with it, whose JSON-RPC is the same. */
+export const codecV03: Codec = /* @__PURE__ */ makeCodec();
+
+function makeCodec(): Codec {
+  return {
+    version: "0.3",
+    aliases: ["0.2"],
+    jsonrpc: {
+      ...shapes,
+      operation: (method) => names.operation(method),
+      method: (operation) => names.method(operation),
+      encodeError: encodeJsonRpcError,
+      decodeError: decodeJsonRpcError,
+    },
+    rest: restOf(shapes),
+    encodeCard,
+    decodeCard,
+    adapt,
+  };
+}

@@ -1,0 +1,122 @@
+import { describe, expect, test } from "vitest";
+import { A2AError, type TaskPushNotificationConfig } from "../../src/model/index.ts";
+import { anonymous, type AgentService, type CallContext, type StreamReply } from "../../src/protocol/index.ts";
+import { codecV03 } from "../../src/wire/v03/index.ts";
+import { ScriptedService, status } from "../transport/support.ts";
+
+/** What a server does otherwise for callers of A2A 0.3. */
+
+const context: CallContext = { principal: anonymous, version: "0.3", extensions: [] };
+
+function given(): { readonly inner: ScriptedService; readonly service: AgentService } {
+  const inner = new ScriptedService();
+  const service = codecV03.adapt?.(inner);
+  if (service === undefined) throw new Error("0.3 adapts nothing");
+  return { inner, service };
+}
+
+async function states(reply: StreamReply): Promise<readonly (string | undefined)[]> {
+  const seen: (string | undefined)[] = [];
+  for await (const batch of reply.batches) {
+    for (const { event } of batch) seen.push(event.statusUpdate?.status.state ?? event.task?.status.state);
+  }
+  return seen;
+}
+
+describe("subscribing to a finished task", () => {
+  const over = new A2AError("UnsupportedOperation", "over", { metadata: { taskId: "t1" } });
+
+  test("gives the task and closes", async () => {
+    const { inner, service } = given();
+    inner.script = ({ operation }) => {
+      if (operation === "SubscribeToTask") throw over;
+      return { value: { id: "t1", status: { state: "TASK_STATE_FAILED" } } };
+    };
+    expect(await states(await service.stream("SubscribeToTask", { id: "t1" }, context))).toEqual(["TASK_STATE_FAILED"]);
+    expect(inner.last).toMatchObject({ operation: "GetTask", request: { id: "t1" } });
+  });
+
+  test("is refused where the agent does not stream", async () => {
+    const { inner, service } = given();
+    inner.script = () => {
+      throw new A2AError("UnsupportedOperation", "This agent does not stream");
+    };
+    await expect(service.stream("SubscribeToTask", { id: "t1" }, context)).rejects.toMatchObject({
+      code: "UnsupportedOperation",
+    });
+  });
+
+  test("other refusals stay what they are", async () => {
+    const { inner, service } = given();
+    inner.script = () => {
+      throw new A2AError("TaskNotFound");
+    };
+    await expect(service.stream("SubscribeToTask", { id: "t1" }, context)).rejects.toMatchObject({
+      code: "TaskNotFound",
+    });
+  });
+});
+
+describe("a stream", () => {
+  test.each(["TASK_STATE_INPUT_REQUIRED", "TASK_STATE_COMPLETED"])("ends with its final event, %s", async (state) => {
+    const { inner, service } = given();
+    inner.feed.push(status("TASK_STATE_WORKING", 1));
+    inner.feed.push(status(state, 2), status("TASK_STATE_WORKING", 3));
+    const reply = await service.stream("SubscribeToTask", { id: "t1" }, context);
+    expect(await states(reply)).toEqual(["TASK_STATE_WORKING", state]);
+    expect(inner.feed.returned).toBe(1);
+  });
+
+  test("goes on at auth-required, since the credential may come by another way", async () => {
+    const { inner, service } = given();
+    inner.feed.push(status("TASK_STATE_AUTH_REQUIRED", 1));
+    inner.feed.push(status("TASK_STATE_COMPLETED", 2));
+    const reply = await service.stream("SendStreamingMessage", {} as never, context);
+    expect(await states(reply)).toEqual(["TASK_STATE_AUTH_REQUIRED", "TASK_STATE_COMPLETED"]);
+  });
+
+  test("lets go of its source while that is waited for", async () => {
+    const { inner, service } = given();
+    const reply = await service.stream("SubscribeToTask", { id: "t1" }, context);
+    const reader = reply.batches[Symbol.asyncIterator]();
+    const waiting = reader.next();
+    await reader.return?.();
+    expect(inner.feed.returned).toBe(1);
+    expect((await waiting).done).toBe(true);
+  });
+});
+
+describe("getting a webhook config without its id", () => {
+  const config = (id: string): TaskPushNotificationConfig => ({ taskId: "t1", id, url: "https://hook.example" });
+
+  test.each([
+    [["a", "t1", "b"], "t1"],
+    [["a", "b"], "b"],
+  ])("gives of %j the one of the task's id, else the newest", async (ids, expected) => {
+    const { inner, service } = given();
+    inner.script = () => ({ value: { configs: ids.map(config) } });
+    const reply = await service.call("GetTaskPushNotificationConfig", { taskId: "t1", id: "" }, context);
+    expect(reply.value).toEqual(config(expected));
+  });
+
+  test("is TaskNotFound where there is none", async () => {
+    const { inner, service } = given();
+    inner.script = () => ({ value: {} });
+    await expect(
+      service.call("GetTaskPushNotificationConfig", { taskId: "t1", id: "" }, context),
+    ).rejects.toMatchObject({ code: "TaskNotFound" });
+  });
+});
+
+test("an extended card that is not there has one code alone (0.3 §8.2)", async () => {
+  const { inner, service } = given();
+  inner.script = () => {
+    throw new A2AError("UnsupportedOperation", "This agent has no extended card");
+  };
+  await expect(service.call("GetExtendedAgentCard", {}, context)).rejects.toMatchObject({
+    code: "ExtendedAgentCardNotConfigured",
+  });
+  await expect(service.call("CancelTask", { id: "t1" }, context)).rejects.toMatchObject({
+    code: "UnsupportedOperation",
+  });
+});
