@@ -16,8 +16,9 @@ import {
   type TaskKey,
 } from "@parley/a2a/store";
 import type { Driver, Value } from "./driver.ts";
-import { findKey, keepKey } from "./keys.ts";
+import { Keys } from "./keys.ts";
 import { KnownTasks, type KnownTask } from "./known-tasks.ts";
+import { insertInto, ManyRows, statementOf } from "./many-rows.ts";
 import {
   count,
   logKey,
@@ -45,30 +46,17 @@ const updates = {
   both: updateOf([...plain, ...placing, ...owning]),
 };
 const selectTask = `SELECT ${ownColumns} FROM ${ownTables} WHERE t.agent = ? AND t.id = ?`;
-const insertTask = insertOf("tasks", ["agent", "owner", "context", "id", "first_seq", ...plain, ...placing, ...owning]);
-const recordColumns = ["key", "context", "place", "base", ...recordValueColumns];
-/** Several rows of one statement cost two thirds of what they cost alone, and of an update a third. The largest first. */
-const groups = [16, 4, 2, 1];
-const insertRecords = groups.map((rows) => ({ rows, sql: insertOf("log", recordColumns, rows) }));
-const growTasks = groups.map((rows) => ({ rows, sql: growOf(rows) }));
+const identity = ["number", "agent", "owner", "context", "id", "first_seq"];
+const insertTasks = insertInto("tasks", [...identity, ...plain, ...placing, ...owning]);
+const insertRecords = insertInto("log", ["key", "context", "place", "base", ...recordValueColumns]);
+/** For tasks of which nothing but the log has changed, as it is with each chunk. */
+const growTasks = statementOf(growing.length + 1, (values) => {
+  const set = growing.map((name, at) => `${name} = v.column${at + 2}`).join(", ");
+  return `UPDATE tasks SET ${set} FROM (${values}) v WHERE number = v.column1`;
+});
 
 function updateOf(names: readonly string[]): string {
   return `UPDATE tasks SET ${names.map((name) => `${name} = ?`).join(", ")} WHERE number = ?`;
-}
-
-/** For tasks of which nothing but the log has changed, as it is with each chunk. */
-function growOf(rows: number): string {
-  const set = growing.map((name, at) => `${name} = v.column${at + 2}`).join(", ");
-  return `UPDATE tasks SET ${set} FROM (${valuesOf(growing.length + 1, rows)}) v WHERE number = v.column1`;
-}
-
-function insertOf(table: string, names: readonly string[], rows = 1): string {
-  return `INSERT INTO ${table} (${names.join(", ")}) ${valuesOf(names.length, rows)}`;
-}
-
-function valuesOf(columns: number, rows: number): string {
-  const row = `(${Array.from({ length: columns }, () => "?").join(", ")})`;
-  return `VALUES ${Array.from({ length: rows }, () => row).join(", ")}`;
 }
 
 type ReadAppend = ReadItem | ContextAppend;
@@ -122,16 +110,24 @@ class Batch {
   readonly #ids: ScopeIds;
   readonly #known: KnownTasks;
   readonly #scopes: ScopeChanges;
+  readonly #keys: Keys;
+  readonly #newTasks: ManyRows;
+  readonly #newRecords: ManyRows;
+  readonly #grown: ManyRows;
+  /** The number of the next task that is made. */
+  #next: number | undefined;
   /** Those that were found or made here. */
   readonly #tasks = new Map<string, KnownTask>();
-  /** Of the log, to be written together. */
-  readonly #rows: (readonly Value[])[] = [];
 
   constructor(driver: Driver, { scopes, tasks }: Memory) {
     this.#driver = driver;
     this.#ids = scopes;
     this.#known = tasks;
     this.#scopes = new ScopeChanges(driver);
+    this.#keys = new Keys(driver);
+    this.#newTasks = new ManyRows(driver, insertTasks);
+    this.#newRecords = new ManyRows(driver, insertRecords);
+    this.#grown = new ManyRows(driver, growTasks);
   }
 
   appendTask(read: ReadItem): AppendOutcome {
@@ -165,36 +161,29 @@ class Batch {
   }
 
   finish(): void {
-    this.#runAll(insertRecords, this.#rows);
-    const grown: (readonly Value[])[] = [];
     for (const [key, task] of this.#tasks) {
-      if (hasGrown(task)) grown.push([task.row.number, task.head.seq, task.head.generation]);
-      else if (task.head !== task.stored) this.#update(task);
+      if (task.stored === undefined) this.#insert(task);
+      else if (hasGrown(task, task.stored)) this.#grown.add(task.row.number, task.head.seq, task.head.generation);
+      else if (task.head !== task.stored) this.#update(task, task.stored);
       task.stored = task.head;
       task.storedStatus = task.statusSeq;
       // Most tasks that are over are never written again.
       if (!isTerminal(task.head.state)) this.#known.keep(key, task);
     }
-    this.#runAll(growTasks, grown);
+    for (const rows of [this.#newTasks, this.#newRecords, this.#grown]) rows.write();
+    this.#keys.write();
     this.#scopes.write();
   }
 
-  /** As many rows at a time as there is a statement for. */
-  #runAll(
-    statements: readonly { readonly rows: number; readonly sql: string }[],
-    rows: readonly (readonly Value[])[],
-  ): void {
-    let done = 0;
-    for (const statement of statements) {
-      for (; rows.length - done >= statement.rows; done += statement.rows) {
-        this.#driver.prepare(statement.sql).run(...rows.slice(done, done + statement.rows).flat());
-      }
-    }
+  #insert(task: KnownTask): void {
+    const { row, head } = task;
+    const identity = [row.number, row.agent, row.owner, row.context, encodeName(head.task.taskId), head.firstSeq];
+    this.#newTasks.add(...identity, ...plainOf(task), ...placingOf(head), ...owningOf(head));
   }
 
   /** An index is written anew wherever one of its columns is named: a chunk names none. */
-  #update(task: KnownTask): void {
-    const { stored, head, row } = task;
+  #update(task: KnownTask, stored: TaskHead): void {
+    const { head, row } = task;
     const moved = head.state !== stored.state || head.statusTime !== stored.statusTime;
     const turned = head.leaseUntil !== stored.leaseUntil || head.run?.turn !== stored.run?.turn;
     const sql = moved ? (turned ? updates.both : updates.placing) : turned ? updates.owning : updates.plain;
@@ -205,7 +194,7 @@ class Batch {
   #find({ agent, owner, taskId }: TaskKey): KnownTask | "foreign" | undefined {
     const agentId = this.#ids.find(agent);
     if (agentId === undefined) return undefined;
-    // Unique for its agent, and so is what is looked for first: those that were made here have no context in the table yet.
+    // Unique for its agent, and so is what is looked for first: those that were made here are not in the table yet.
     const key = `${agentId}/${taskId}`;
     const task = this.#tasks.get(key) ?? this.#known.find(key) ?? this.#select(agentId, { agent, owner, taskId });
     if (task === undefined) return undefined;
@@ -232,13 +221,11 @@ class Batch {
     const context = this.#context(agentName, ownerName, head.contextId);
     const agent = this.#ids.ensure(agentName);
     const owner = this.#ids.ensure(agentName, ownerName);
+    this.#next ??= 1 + count(this.#driver.prepare("SELECT coalesce(max(number), 0) FROM tasks").get());
+    const row = { number: this.#next, agent, owner, context };
+    this.#next += 1;
     const status = statusOf(read, head, { statusSeq: 0, hasMetadata: false });
-    const state = { stored: head, storedStatus: status.statusSeq, head, ...status };
-    const values = [...plainOf(state), ...placingOf(head), ...owningOf(head)];
-    const { lastId: number } = this.#driver
-      .prepare(insertTask)
-      .run(agent, owner, context, encodeName(taskId), 1, ...values);
-    const task = { row: { number, agent, owner, context }, ...state };
+    const task = { row, stored: undefined, storedStatus: 0, head, ...status };
     this.#tasks.set(`${agent}/${taskId}`, task);
     return task;
   }
@@ -261,7 +248,8 @@ class Batch {
       seq += 1;
       const place = read.inHistory ? this.#scopes.place(context) : null;
       const first = seq === 1 ? encodeJson(baseOf(read.record)) : null;
-      this.#rows.push([logKey(number, seq), place === null ? null : context, place, first, ...recordValues(read)]);
+      const key = logKey(number, seq);
+      this.#newRecords.add(key, place === null ? null : context, place, first, ...recordValues(read));
     }
   }
 
@@ -278,7 +266,7 @@ class Batch {
         this.#set("context_states", "context", row.context, effect.value);
         break;
       case "once":
-        keepKey(this.#driver, effect, { owner: row.owner, task: row.number, context: null, seq: head.seq });
+        this.#keys.addToTask(effect, row, head);
         break;
       default:
         // Leases and runs are part of the head, and a checkpoint is set once.
@@ -299,7 +287,7 @@ class Batch {
         break;
       case "once": {
         const owner = this.#ids.ensure(key.agent, key.owner);
-        keepKey(this.#driver, effect, { owner, task: null, context, seq: 0 });
+        this.#keys.addToContext(effect, owner, context);
         this.#scopes.touch(context, effect.now);
         break;
       }
@@ -323,7 +311,7 @@ class Batch {
     const scope = this.#ids.find(owner.agent, owner.owner);
     if (scope === undefined) return undefined;
     for (const { key, now } of wanted) {
-      const known = findKey(this.#driver, scope, key, now);
+      const known = this.#keys.find(scope, key, now);
       if (known !== undefined) return known;
     }
     return undefined;
@@ -346,7 +334,7 @@ function statusOf({ records }: ReadItem, { seq }: TaskHead, before: Status): Sta
 }
 
 /** Whether the log of a task is longer and nothing else of its row has changed; metadata comes with a status. */
-function hasGrown({ head, stored, statusSeq, storedStatus }: KnownTask): boolean {
+function hasGrown({ head, statusSeq, storedStatus }: KnownTask, stored: TaskHead): boolean {
   if (head.seq === stored.seq || statusSeq !== storedStatus) return false;
   const sameStatus = head.state === stored.state && head.statusTime === stored.statusTime;
   const sameLease =

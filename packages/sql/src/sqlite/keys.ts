@@ -1,6 +1,7 @@
-import type { OnceEffect, OnceRecord } from "@parley/a2a/store";
+import type { OnceEffect, OnceRecord, TaskHead } from "@parley/a2a/store";
 import type { Driver } from "./driver.ts";
-import { int, optional, text } from "./rows.ts";
+import { insertInto, ManyRows } from "./many-rows.ts";
+import { int, optional, text, type TaskRow } from "./rows.ts";
 import { decodeName, encodeJson, encodeName } from "./text.ts";
 
 /** Idempotency keys (D8). */
@@ -30,25 +31,52 @@ interface Place {
   /** What it goes with, one of the two. */
   readonly task: number | null;
   readonly context: number | null;
-  readonly seq: number;
 }
 
-/** Stores a key in place of one that ran out. */
-export function keepKey(driver: Driver, { key, hash, until, answer }: OnceEffect, place: Place): void {
-  driver
-    .prepare(
-      `INSERT INTO keys (owner, name, hash, task, context, seq, until, answer) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-       ON CONFLICT (owner, name) DO UPDATE SET hash = excluded.hash, task = excluded.task, context = excluded.context,
-         seq = excluded.seq, until = excluded.until, answer = excluded.answer`,
-    )
-    .run(
-      place.owner,
-      encodeName(key),
-      encodeName(hash),
-      place.task,
-      place.context,
-      place.seq,
-      until ?? null,
-      answer === undefined ? null : encodeJson(answer),
-    );
+/** A new key takes the place of one that ran out. */
+const insertKeys = insertInto(
+  "keys",
+  ["owner", "name", "hash", "task", "context", "seq", "until", "answer"],
+  `ON CONFLICT (owner, name) DO UPDATE SET hash = excluded.hash, task = excluded.task, context = excluded.context,
+     seq = excluded.seq, until = excluded.until, answer = excluded.answer`,
+);
+
+/** The keys of a transaction: those that it found, and those that it adds when it ends. */
+export class Keys {
+  readonly #driver: Driver;
+  readonly #rows: ManyRows;
+  readonly #added = new Map<string, { readonly record: OnceRecord; readonly until: number }>();
+
+  constructor(driver: Driver) {
+    this.#driver = driver;
+    this.#rows = new ManyRows(driver, insertKeys);
+  }
+
+  find(owner: number, key: string, now: number): OnceRecord | undefined {
+    const added = this.#added.get(`${owner}/${key}`);
+    if (added === undefined) return findKey(this.#driver, owner, key, now);
+    return added.until > now ? added.record : undefined;
+  }
+
+  /** A key that goes with its task. */
+  addToTask(effect: OnceEffect, { number, owner }: Pick<TaskRow, "number" | "owner">, { task, seq }: TaskHead): void {
+    this.#add(effect, { owner, task: number, context: null }, { seq, taskId: task.taskId });
+  }
+
+  /** A key that goes with its context. */
+  addToContext(effect: OnceEffect, owner: number, context: number): void {
+    this.#add(effect, { owner, task: null, context }, { seq: 0 });
+  }
+
+  #add({ key, hash, until, answer }: OnceEffect, place: Place, at: Pick<OnceRecord, "seq" | "taskId">): void {
+    const { owner, task, context } = place;
+    const record = { key, hash, ...(answer !== undefined && { answer }), ...at };
+    this.#added.set(`${owner}/${key}`, { record, until: until ?? Infinity });
+    const json = answer === undefined ? null : encodeJson(answer);
+    this.#rows.add(owner, encodeName(key), encodeName(hash), task, context, at.seq, until ?? null, json);
+  }
+
+  write(): void {
+    this.#rows.write();
+  }
 }

@@ -4,8 +4,8 @@ import type { TaskRow } from "./rows.ts";
 /** A task as a writer knows it. */
 export interface KnownTask {
   readonly row: Pick<TaskRow, "number" | "agent" | "owner" | "context">;
-  /** As the table has them. */
-  stored: TaskHead;
+  /** As the table has them: no head, while the transaction lasts that makes the task. */
+  stored: TaskHead | undefined;
   storedStatus: number;
   head: TaskHead;
   statusSeq: number;

@@ -1,5 +1,6 @@
 import type { TaskState } from "@parley/a2a";
 import type { Driver } from "./driver.ts";
+import { insertInto, ManyRows } from "./many-rows.ts";
 import { count, int, stateNumber, states } from "./rows.ts";
 import { encodeName } from "./text.ts";
 
@@ -89,6 +90,18 @@ interface Change {
   places: number | null;
 }
 
+const tallies = states.map((_, index) => `n${index}`);
+const insertContexts = insertInto("scopes", [
+  "id",
+  "parent",
+  "name",
+  "is_context",
+  ...tallies,
+  "tasks",
+  "touched",
+  "places",
+]);
+
 /** What a transaction changes in scopes, written once at its end: many items of a batch meet in few scopes. */
 export class ScopeChanges {
   readonly #driver: Driver;
@@ -142,10 +155,7 @@ export class ScopeChanges {
   }
 
   write(): void {
-    const insert = this.#driver.prepare(
-      `INSERT INTO scopes (id, parent, name, is_context, n0, n1, n2, n3, n4, n5, n6, n7, tasks, touched, places)
-       VALUES (?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    );
+    const contexts = new ManyRows(this.#driver, insertContexts);
     const update = this.#driver.prepare(
       `UPDATE scopes SET n0 = n0 + ?, n1 = n1 + ?, n2 = n2 + ?, n3 = n3 + ?, n4 = n4 + ?, n5 = n5 + ?, n6 = n6 + ?, n7 = n7 + ?,
          tasks = tasks + ?, touched = max(touched, ?), places = coalesce(?, places)
@@ -153,8 +163,9 @@ export class ScopeChanges {
     );
     for (const [id, { made, tally, tasks, touched, places }] of this.#changes) {
       if (made === undefined) update.run(...tally, tasks, touched, places, id);
-      else insert.run(id, made.parent, encodeName(made.name), ...tally, tasks, touched, places);
+      else contexts.add(id, made.parent, encodeName(made.name), 1, ...tally, tasks, touched, places);
     }
+    contexts.write();
     this.#changes.clear();
     this.#made.clear();
     this.#next = undefined;
