@@ -12,6 +12,8 @@ export interface Codec {
   readonly aliases?: readonly string[];
   readonly jsonrpc: JsonRpcWire;
   readonly rest: RestWire;
+  /** ProtoJSON as gRPC carries it, where its requests are not those of REST. */
+  readonly grpc?: Shapes;
   encodeCard(card: AgentCard): unknown;
   decodeCard(value: unknown): AgentCard;
   /** A server's service as callers of this version expect it to behave, where that differs. */

@@ -108,7 +108,7 @@ function readSendResult(value: unknown): SendMessageResponse {
 }
 
 /** No parameters at all are parameters with nothing set. */
-function asked<T>(schema: Schema<T>, value: unknown): T {
+export function asked<T>(schema: Schema<T>, value: unknown): T {
   return checked(schema, value ?? {}, "request");
 }
 
@@ -119,7 +119,7 @@ export function checked<T>(schema: Schema<T>, value: unknown, mode: CheckMode): 
   throw invalidParams(result.violations);
 }
 
-function answered<T>(schema: Schema<T>, value: unknown, what: string): T {
+export function answered<T>(schema: Schema<T>, value: unknown, what: string): T {
   const result = check(schema, value, "answer");
   if (result.ok) return result.value;
   throw new A2AError("InvalidResponse", withFields(`The peer's ${what} is not valid`, result.violations), {

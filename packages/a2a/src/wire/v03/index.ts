@@ -3,8 +3,9 @@ import { adapt } from "./adapt.ts";
 import { decodeCard, encodeCard } from "./card.ts";
 import { decodeEvent, decodeRequest, decodeResponse, endsStream } from "./decode.ts";
 import { encodeEvent, encodeRequest, encodeResponse, eventOf, responseOf } from "./encode.ts";
-import { decodeJsonRpcError, encodeJsonRpcError } from "./errors.ts";
-import { restOf } from "./proto-shapes.ts";
+import { decodeJsonRpcError, decodeRestError, encodeJsonRpcError, encodeRestError } from "./errors.ts";
+import { routes } from "./proto-routes.ts";
+import { grpcShapes, restShapes } from "./proto-shapes.ts";
 import { names } from "./routes.ts";
 
 const shapes: Shapes = {
@@ -33,7 +34,14 @@ function makeCodec(): Codec {
       encodeError: encodeJsonRpcError,
       decodeError: decodeJsonRpcError,
     },
-    rest: restOf(shapes),
+    rest: {
+      ...restShapes,
+      routes,
+      mediaType: "application/json",
+      encodeError: encodeRestError,
+      decodeError: decodeRestError,
+    },
+    grpc: grpcShapes,
     encodeCard,
     decodeCard,
     adapt,

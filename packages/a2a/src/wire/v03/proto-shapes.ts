@@ -1,14 +1,243 @@
-import type { RestWire, Shapes } from "../codec.ts";
-import { decodeRestError, encodeRestError } from "./errors.ts";
-import { routes } from "./routes.ts";
+import {
+  emptySchema,
+  getExtendedAgentCardRequestSchema,
+  invalidParams,
+  listTasksRequestSchema,
+  listTasksResponseSchema,
+  type ListTasksRequest,
+  type SendMessageResponse,
+  type StreamResponse,
+  type TaskPushNotificationConfig,
+} from "../../model/index.ts";
+import { list } from "../../model/schema.ts";
+import type { OperationName, Operations, Reply, StreamItem } from "../../protocol/index.ts";
+import type { Shapes } from "../codec.ts";
+import { decodeCard, encodeCard } from "./card.ts";
+import { answered, asked, checked } from "./decode.ts";
+import { fromEvent, fromPushConfig, fromSendRequest, fromTask } from "./from-model.ts";
+import { ofProtoCard, toProtoCard } from "./proto-card.ts";
+import {
+  idsIn,
+  ofProtoEvent,
+  ofProtoSend,
+  ofProtoTask,
+  pushNameOf,
+  toProtoEvent,
+  toProtoPush,
+  toProtoSend,
+  toProtoTask,
+} from "./proto-json.ts";
+import {
+  protoQuery,
+  protoSendRequest,
+  protoStreamResponse,
+  protoTask,
+  protoTaskPushConfig,
+  type ProtoTaskPushConfig,
+} from "./proto-schemas.ts";
+import { toEvent, toPushConfig, toSendRequest, toTask } from "./to-model.ts";
 
-/** REST of 0.3 over the shapes that are given. */
-export function restOf(shapes: Shapes): RestWire {
+/**
+ * ProtoJSON of 0.3. REST and gRPC say the same in answers and events; which task a request is about stands in REST's path
+ * and in a resource name of gRPC's, and a server reads either.
+ */
+
+type Fields = Readonly<Record<string, unknown>>;
+type Values<Part extends "request" | "response"> = {
+  readonly [Name in OperationName]: (value: Operations[Name][Part]) => unknown;
+};
+type Readers<Part extends "request" | "response"> = {
+  readonly [Name in OperationName]: (value: unknown) => Operations[Name][Part];
+};
+
+const readers: Readers<"request"> = {
+  SendMessage: (value) => toSendRequest(ofProtoSend(asked(protoSendRequest, value))),
+  SendStreamingMessage: (value) => toSendRequest(ofProtoSend(asked(protoSendRequest, value))),
+  GetTask(value) {
+    const { id, historyLength } = asked(protoQuery, withTask(value));
+    return { id, ...(historyLength !== undefined && historyLength !== 0 && { historyLength }) };
+  },
+  ListTasks: (value) => asked(listTasksRequestSchema, withState(value, "TASK_STATE_CANCELLED", "TASK_STATE_CANCELED")),
+  CancelTask: (value) => ({ id: asked(protoQuery, withTask(value)).id }),
+  SubscribeToTask: (value) => ({ id: asked(protoQuery, withTask(value)).id }),
+  CreateTaskPushNotificationConfig(value) {
+    const { taskId } = configIn(value, "parent");
+    const { configId, config_id: protoId, config } = fieldsOf(value);
+    const given = asked(protoTaskPushConfig, config ?? value);
+    const id = given.pushNotificationConfig.id ?? textOf(configId) ?? textOf(protoId);
+    const pushNotificationConfig = { ...(id !== undefined && { id }), ...given.pushNotificationConfig };
+    return toPushConfig({ taskId, pushNotificationConfig });
+  },
+  GetTaskPushNotificationConfig(value) {
+    // Which one, where none is named, is for `adapt` to find.
+    const { taskId, id = "" } = configIn(value, "name");
+    return { taskId, id };
+  },
+  ListTaskPushNotificationConfigs: (value) => ({ taskId: configIn(value, "parent").taskId }),
+  DeleteTaskPushNotificationConfig(value) {
+    const { taskId, id } = configIn(value, "name");
+    if (id === undefined) throw invalidParams([{ field: "name", description: "names no config" }]);
+    return { taskId, id };
+  },
+  GetExtendedAgentCard: (value) => asked(getExtendedAgentCardRequestSchema, value),
+};
+
+/** What stands in the path of a REST request stands in its value too, for the transport to take out. */
+const restWriters: Values<"request"> = {
+  SendMessage: (request) => checked(protoSendRequest, toProtoSend(fromSendRequest(request)), "copy"),
+  SendStreamingMessage: (request) => checked(protoSendRequest, toProtoSend(fromSendRequest(request)), "copy"),
+  GetTask: (request) => checked(protoQuery, request, "copy"),
+  ListTasks: (request) =>
+    withState(checked(listTasksRequestSchema, request, "copy"), "TASK_STATE_CANCELED", "TASK_STATE_CANCELLED"),
+  CancelTask: ({ id }) => checked(protoQuery, { id }, "copy"),
+  SubscribeToTask: ({ id }) => checked(protoQuery, { id }, "copy"),
+  CreateTaskPushNotificationConfig: (config) => ({ taskId: config.taskId, ...toProtoPushConfig(config) }),
+  GetTaskPushNotificationConfig: ({ taskId, id }) => ({ taskId, id }),
+  ListTaskPushNotificationConfigs: ({ taskId }) => ({ taskId }),
+  DeleteTaskPushNotificationConfig: ({ taskId, id }) => ({ taskId, id }),
+  GetExtendedAgentCard: () => ({}),
+};
+
+const grpcWriters: Values<"request"> = {
+  ...restWriters,
+  GetTask: ({ id, historyLength }) => ({ name: taskName(id), ...(historyLength !== undefined && { historyLength }) }),
+  CancelTask: ({ id }) => ({ name: taskName(id) }),
+  SubscribeToTask: ({ id }) => ({ name: taskName(id) }),
+  CreateTaskPushNotificationConfig: (config) => ({
+    parent: taskName(config.taskId ?? ""),
+    configId: config.id ?? "",
+    config: toProtoPushConfig(config),
+  }),
+  GetTaskPushNotificationConfig: ({ taskId, id }) => ({ name: pushNameOf(taskId, id) }),
+  ListTaskPushNotificationConfigs: ({ taskId }) => ({ parent: taskName(taskId) }),
+  DeleteTaskPushNotificationConfig: ({ taskId, id }) => ({ name: pushNameOf(taskId, id) }),
+};
+
+const answers: Values<"response"> = {
+  SendMessage: (response) => toProtoEvent(fromEvent(response)),
+  SendStreamingMessage: (event) => toProtoEvent(fromEvent(event)),
+  GetTask: (task) => toProtoTask(fromTask(task)),
+  ListTasks: ({ tasks, ...rest }) => ({ tasks: tasks.map((task) => toProtoTask(fromTask(task))), ...rest }),
+  CancelTask: (task) => toProtoTask(fromTask(task)),
+  SubscribeToTask: (event) => toProtoEvent(fromEvent(event)),
+  CreateTaskPushNotificationConfig: toProtoPushConfig,
+  GetTaskPushNotificationConfig: toProtoPushConfig,
+  ListTaskPushNotificationConfigs: ({ configs = [], ...rest }) => ({
+    configs: configs.map(toProtoPushConfig),
+    ...rest,
+  }),
+  DeleteTaskPushNotificationConfig: () => ({}),
+  GetExtendedAgentCard: (card) => toProtoCard(encodeCard(card)),
+};
+
+const results: Readers<"response"> = {
+  SendMessage(value): SendMessageResponse {
+    const { task, message } = decodeEvent(value);
+    if (task !== undefined) return { task };
+    return { message: message ?? answered(protoStreamResponse, {}, "answer") } as SendMessageResponse;
+  },
+  SendStreamingMessage: decodeEvent,
+  GetTask: readTask,
+  ListTasks(value) {
+    const page = answered(listTasksResponseSchema, { ...fieldsOf(value), tasks: [] }, "answer");
+    return { ...page, tasks: answered(list(protoTask), fieldsOf(value)["tasks"] ?? [], "answer").map(toModelTask) };
+  },
+  CancelTask: readTask,
+  SubscribeToTask: decodeEvent,
+  // Some servers wrap the config as the request does.
+  CreateTaskPushNotificationConfig: (value) => readConfig(fieldsOf(value)["config"] ?? value),
+  GetTaskPushNotificationConfig: readConfig,
+  // The text says an array, all SDKs an object with one.
+  ListTaskPushNotificationConfigs: (value) => ({
+    configs: (Array.isArray(value) ? value : ((fieldsOf(value)["configs"] ?? []) as unknown[])).map(readConfig),
+  }),
+  DeleteTaskPushNotificationConfig: (value) => answered(emptySchema, value ?? {}, "answer"),
+  GetExtendedAgentCard: (value) => decodeCard(ofProtoCard(value)),
+};
+
+function shapesWith(writers: Values<"request">, card: Values<"response">["GetExtendedAgentCard"]): Shapes {
+  const values: Values<"response"> = { ...answers, GetExtendedAgentCard: card };
   return {
-    ...shapes,
-    routes,
-    mediaType: "application/json",
-    encodeError: encodeRestError,
-    decodeError: decodeRestError,
+    decodeRequest: (operation, value) => readers[operation](value ?? {}),
+    encodeRequest: (operation, request) => writers[operation](request),
+    responseOf: (operation, reply) => values[operation](reply.value),
+    encodeResponse<Name extends OperationName>(operation: Name, reply: Reply<Operations[Name]["response"]>): string {
+      return JSON.stringify(values[operation](reply.value));
+    },
+    decodeResponse: (operation, value) => results[operation](value),
+    eventOf: ({ event }: StreamItem) => toProtoEvent(fromEvent(event)),
+    encodeEvent: ({ event }: StreamItem) => JSON.stringify(toProtoEvent(fromEvent(event))),
+    decodeEvent,
+    endsStream,
   };
+}
+
+/** Peers read the card at `/v1/card` in either form: it goes out as JSON-RPC has it. */
+export const restShapes: Shapes = /* @__PURE__ */ shapesWith(restWriters, encodeCard);
+export const grpcShapes: Shapes = /* @__PURE__ */ shapesWith(grpcWriters, answers.GetExtendedAgentCard);
+
+/** Whether a server says with this event that it ends the stream. */
+function endsStream(value: unknown): boolean {
+  const { statusUpdate, status_update: underProtoName } = fieldsOf(value);
+  return fieldsOf(statusUpdate ?? underProtoName)["final"] === true;
+}
+
+function decodeEvent(value: unknown): StreamResponse {
+  return toEvent(ofProtoEvent(answered(protoStreamResponse, value, "event")));
+}
+
+function readTask(value: unknown): Operations["GetTask"]["response"] {
+  return toTask(ofProtoTask(answered(protoTask, value, "answer")));
+}
+
+function toModelTask(task: Parameters<typeof ofProtoTask>[0]): Operations["GetTask"]["response"] {
+  return toTask(ofProtoTask(task));
+}
+
+function readConfig(value: unknown): TaskPushNotificationConfig {
+  const { name = "", pushNotificationConfig } = answered(protoTaskPushConfig, value, "answer");
+  const { taskId = "", id } = idsIn(name) ?? {};
+  return toPushConfig({
+    taskId,
+    pushNotificationConfig: { ...(id !== undefined && { id }), ...pushNotificationConfig },
+  });
+}
+
+function toProtoPushConfig(config: TaskPushNotificationConfig): ProtoTaskPushConfig {
+  return toProtoPush(config.taskId ?? "", fromPushConfig(config).pushNotificationConfig);
+}
+
+function taskName(id: string): string {
+  return `tasks/${id}`;
+}
+
+/** The request with the id of its task, out of the resource name where it has one. */
+function withTask(value: unknown): unknown {
+  const { name, ...rest } = fieldsOf(value);
+  if (rest["id"] !== undefined || name === undefined) return { ...rest };
+  return { ...rest, id: idsIn(textOf(name) ?? "")?.taskId ?? wrongName("name") };
+}
+
+function configIn(value: unknown, field: "name" | "parent"): { readonly taskId: string; readonly id?: string } {
+  const { taskId, id, [field]: name } = fieldsOf(value);
+  if (typeof taskId === "string") return { taskId, ...(typeof id === "string" && { id }) };
+  return idsIn(textOf(name) ?? "") ?? wrongName(field);
+}
+
+function wrongName(field: string): never {
+  throw invalidParams([{ field, description: "must be a resource name such as tasks/123" }]);
+}
+
+/** 0.3 spells one of the states with two Ls. */
+function withState(value: unknown, from: string, to: string): ListTasksRequest {
+  const fields = fieldsOf(value);
+  return fields["status"] === from ? { ...fields, status: to as NonNullable<ListTasksRequest["status"]> } : fields;
+}
+
+function fieldsOf(value: unknown): Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Fields) : {};
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === "string" && value !== "" ? value : undefined;
 }

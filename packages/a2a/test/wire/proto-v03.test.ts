@@ -1,0 +1,240 @@
+import { describe, expect, test } from "vitest";
+import type { Message, StreamResponse, Task } from "../../src/model/index.ts";
+import { grpcShapes, restShapes } from "../../src/wire/v03/proto-shapes.ts";
+
+const message: Message = {
+  messageId: "m",
+  contextId: "c",
+  taskId: "t",
+  role: "ROLE_USER",
+  parts: [
+    { text: "hi", metadata: { a: 1 } },
+    { raw: "AAAA", filename: "a.png", mediaType: "image/png" },
+    { url: "https://x.example/y", mediaType: "text/plain" },
+    { data: { b: [2] } },
+  ],
+  metadata: { m: true },
+  extensions: ["urn:x"],
+};
+
+const protoMessage = {
+  messageId: "m",
+  contextId: "c",
+  taskId: "t",
+  role: "ROLE_USER",
+  content: [
+    { text: "hi", metadata: { a: 1 } },
+    { file: { fileWithBytes: "AAAA", name: "a.png", mimeType: "image/png" } },
+    { file: { fileWithUri: "https://x.example/y", mimeType: "text/plain" } },
+    { data: { data: { b: [2] } } },
+  ],
+  metadata: { m: true },
+  extensions: ["urn:x"],
+};
+
+const task: Task = {
+  id: "t",
+  contextId: "c",
+  status: { state: "TASK_STATE_CANCELED", message, timestamp: "2026-01-31T12:00:00.000Z" },
+  artifacts: [{ artifactId: "a", name: "n", parts: [{ text: "made" }] }],
+  history: [message],
+  metadata: { k: null },
+};
+
+const protoTask = {
+  id: "t",
+  contextId: "c",
+  status: { state: "TASK_STATE_CANCELLED", message: protoMessage, timestamp: "2026-01-31T12:00:00.000Z" },
+  artifacts: [{ artifactId: "a", name: "n", parts: [{ text: "made" }] }],
+  history: [protoMessage],
+  metadata: { k: null },
+};
+
+/** As an encoder writes that keeps the names of the proto. */
+function snake(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(snake);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [
+      name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+      snake(member),
+    ]),
+  );
+}
+
+const clone = <T>(value: T): T => structuredClone(value);
+
+describe.each([
+  ["REST", restShapes],
+  ["gRPC", grpcShapes],
+])("ProtoJSON of 0.3 on %s", (_binding, shapes) => {
+  test("a task has content in its messages, parts in its artifacts, and CANCELLED with two Ls", () => {
+    expect(shapes.responseOf("GetTask", { value: task })).toEqual(protoTask);
+    expect(JSON.parse(shapes.encodeResponse("GetTask", { value: task }))).toEqual(protoTask);
+    expect(shapes.decodeResponse("GetTask", clone(protoTask))).toEqual(task);
+    expect(shapes.decodeResponse("CancelTask", snake(protoTask))).toEqual(task);
+  });
+
+  test("a send answers {task} or {message}, which the proto calls msg", () => {
+    expect(shapes.responseOf("SendMessage", { value: { task } })).toEqual({ task: protoTask });
+    expect(shapes.responseOf("SendMessage", { value: { message } })).toEqual({ message: protoMessage });
+    expect(shapes.decodeResponse("SendMessage", { msg: clone(protoMessage) })).toEqual({ message });
+    expect(shapes.decodeResponse("SendMessage", { task: clone(protoTask) })).toEqual({ task });
+  });
+
+  test.each<[string, StreamResponse, object]>([
+    [
+      "a status update, with final at a terminal state",
+      { statusUpdate: { taskId: "t", contextId: "c", status: { state: "TASK_STATE_COMPLETED" } } },
+      { statusUpdate: { taskId: "t", contextId: "c", status: { state: "TASK_STATE_COMPLETED" }, final: true } },
+    ],
+    [
+      "and at input-required",
+      { statusUpdate: { taskId: "t", contextId: "c", status: { state: "TASK_STATE_INPUT_REQUIRED" } } },
+      { statusUpdate: { taskId: "t", contextId: "c", status: { state: "TASK_STATE_INPUT_REQUIRED" }, final: true } },
+    ],
+    [
+      "and not while it works",
+      { statusUpdate: { taskId: "t", contextId: "c", status: { state: "TASK_STATE_WORKING" } } },
+      { statusUpdate: { taskId: "t", contextId: "c", status: { state: "TASK_STATE_WORKING" }, final: false } },
+    ],
+    [
+      "an artifact update",
+      {
+        artifactUpdate: {
+          taskId: "t",
+          contextId: "c",
+          artifact: { artifactId: "a", parts: [{ text: "x" }] },
+          append: true,
+          lastChunk: true,
+        },
+      },
+      {
+        artifactUpdate: {
+          taskId: "t",
+          contextId: "c",
+          artifact: { artifactId: "a", parts: [{ text: "x" }] },
+          append: true,
+          lastChunk: true,
+        },
+      },
+    ],
+    ["a task", { task }, { task: protoTask }],
+    ["a message", { message }, { message: protoMessage }],
+  ])("events: %s", (_what, event, proto) => {
+    expect(shapes.eventOf({ event })).toEqual(proto);
+    expect(JSON.parse(shapes.encodeEvent({ event }))).toEqual(proto);
+    expect(shapes.decodeEvent(clone(proto))).toEqual(event);
+    expect(shapes.decodeEvent(snake(proto))).toEqual(event);
+  });
+
+  test("a status calls its message update, where the proto's names are used", () => {
+    const status = { state: "TASK_STATE_WORKING", update: clone(protoMessage) };
+    expect(shapes.decodeEvent({ status_update: { task_id: "t", context_id: "c", status } })).toEqual({
+      statusUpdate: { taskId: "t", contextId: "c", status: { state: "TASK_STATE_WORKING", message } },
+    });
+  });
+
+  test("a send does not wait unless blocking is true, and historyLength 0 is all of it: proto3 has no presence", () => {
+    const sent = (configuration: object) =>
+      shapes.decodeRequest("SendMessage", { message: clone(protoMessage), configuration }).configuration;
+    expect(shapes.decodeRequest("SendMessage", { request: clone(protoMessage) })).toMatchObject({
+      message,
+      configuration: { returnImmediately: true },
+    });
+    expect(sent({ blocking: true, historyLength: 0 })).toEqual({});
+    expect(sent({ blocking: false, history_length: 3 })).toEqual({ returnImmediately: true, historyLength: 3 });
+    expect(sent({ blocking: true, pushNotification: { id: "p", url: "https://x" } })).toEqual({
+      taskPushNotificationConfig: { id: "p", url: "https://x" },
+    });
+    expect(shapes.decodeRequest("GetTask", { id: "t", historyLength: 0 })).toEqual({ id: "t" });
+  });
+
+  test("a send goes out with blocking in so many words, and comes back the same", () => {
+    const request = { message, configuration: { historyLength: 2, returnImmediately: true } };
+    const wire = shapes.encodeRequest("SendMessage", request);
+    expect(wire).toMatchObject({ message: protoMessage, configuration: { blocking: false, historyLength: 2 } });
+    expect(shapes.decodeRequest("SendMessage", clone(wire))).toMatchObject(request);
+  });
+
+  test.each([
+    ["no content", { ...protoMessage, content: [] }, "message.content"],
+    ["a part with nothing in it", { ...protoMessage, content: [{}] }, "message.content[0]"],
+    ["data that is no object", { ...protoMessage, content: [{ data: { data: [1] } }] }, "message.content[0].data.data"],
+    ["no role", { ...protoMessage, role: "ROLE_UNSPECIFIED" }, "message.role"],
+    ["no id", { ...protoMessage, messageId: "" }, "message.messageId"],
+  ])("a message with %s is refused by field", (_what, wrong, field) => {
+    expect(() => shapes.decodeRequest("SendMessage", { message: clone(wrong) })).toThrow(
+      expect.objectContaining({ code: "InvalidParams", fields: [expect.objectContaining({ field })] }),
+    );
+  });
+
+  test("a negative historyLength is refused", () => {
+    expect(() => shapes.decodeRequest("GetTask", { id: "t", historyLength: -1 })).toThrow("historyLength");
+  });
+
+  test("a task and a config are named by resource names as well", () => {
+    expect(shapes.decodeRequest("GetTask", { name: "tasks/t" })).toEqual({ id: "t" });
+    expect(shapes.decodeRequest("CancelTask", { name: "tasks/t" })).toEqual({ id: "t" });
+    expect(shapes.decodeRequest("SubscribeToTask", { name: "tasks/t" })).toEqual({ id: "t" });
+    const named = { name: "tasks/t/pushNotificationConfigs/p" };
+    expect(shapes.decodeRequest("GetTaskPushNotificationConfig", named)).toEqual({ taskId: "t", id: "p" });
+    expect(shapes.decodeRequest("DeleteTaskPushNotificationConfig", named)).toEqual({ taskId: "t", id: "p" });
+    expect(shapes.decodeRequest("ListTaskPushNotificationConfigs", { parent: "tasks/t" })).toEqual({ taskId: "t" });
+    expect(() => shapes.decodeRequest("GetTask", { name: "t" })).toThrow("must be a resource name");
+    expect(() => shapes.decodeRequest("CancelTask", {})).toThrow("id");
+  });
+
+  test("a webhook's config comes bare or wrapped, and goes out under its resource name", () => {
+    const config = { taskId: "t", id: "p", url: "https://x", authentication: { scheme: "Bearer", credentials: "s" } };
+    const proto = {
+      name: "tasks/t/pushNotificationConfigs/p",
+      pushNotificationConfig: {
+        id: "p",
+        url: "https://x",
+        authentication: { schemes: ["Bearer"], credentials: "s" },
+      },
+    };
+    expect(shapes.responseOf("CreateTaskPushNotificationConfig", { value: config })).toEqual(proto);
+    expect(shapes.decodeRequest("CreateTaskPushNotificationConfig", { taskId: "t", ...clone(proto) })).toEqual(config);
+    expect(
+      shapes.decodeRequest("CreateTaskPushNotificationConfig", {
+        parent: "tasks/t",
+        config_id: "p",
+        config: { pushNotificationConfig: { url: "https://x" } },
+      }),
+    ).toEqual({ taskId: "t", id: "p", url: "https://x" });
+    expect(shapes.decodeResponse("CreateTaskPushNotificationConfig", { config: clone(proto) })).toEqual(config);
+    expect(shapes.decodeResponse("GetTaskPushNotificationConfig", clone(proto))).toEqual(config);
+    for (const list of [{ configs: [proto] }, [proto]]) {
+      expect(shapes.decodeResponse("ListTaskPushNotificationConfigs", clone(list))).toEqual({ configs: [config] });
+    }
+    expect(shapes.responseOf("DeleteTaskPushNotificationConfig", { value: {} })).toEqual({});
+  });
+});
+
+test("a list of tasks, which the text of 0.3 has over REST, filters by the state of two Ls", () => {
+  expect(restShapes.decodeRequest("ListTasks", { status: "TASK_STATE_CANCELLED" })).toEqual({
+    status: "TASK_STATE_CANCELED",
+  });
+  const page = { nextPageToken: "", pageSize: 50, totalSize: 1 };
+  const wire = restShapes.responseOf("ListTasks", { value: { tasks: [task], ...page } });
+  expect(wire).toEqual({ tasks: [protoTask], ...page });
+  expect(restShapes.decodeResponse("ListTasks", clone(wire))).toEqual({ tasks: [task], ...page });
+});
+
+test("gRPC names tasks in its requests, REST in its paths", () => {
+  expect(grpcShapes.encodeRequest("GetTask", { id: "t", historyLength: 2 })).toEqual({
+    name: "tasks/t",
+    historyLength: 2,
+  });
+  expect(restShapes.encodeRequest("GetTask", { id: "t", historyLength: 2 })).toEqual({ id: "t", historyLength: 2 });
+  expect(grpcShapes.encodeRequest("CancelTask", { id: "t" })).toEqual({ name: "tasks/t" });
+  const config = { taskId: "t", id: "p", url: "https://x" };
+  expect(grpcShapes.encodeRequest("CreateTaskPushNotificationConfig", config)).toEqual({
+    parent: "tasks/t",
+    configId: "p",
+    config: { name: "tasks/t/pushNotificationConfigs/p", pushNotificationConfig: { id: "p", url: "https://x" } },
+  });
+  expect(grpcShapes.encodeRequest("ListTaskPushNotificationConfigs", { taskId: "t" })).toEqual({ parent: "tasks/t" });
+});
