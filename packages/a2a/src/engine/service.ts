@@ -5,11 +5,9 @@ import {
   invalidParams,
   isTerminal,
   toA2AError,
-  TaskFold,
   type GetTaskRequestDraft,
   type ListTasksRequest,
   type ListTasksResponse,
-  type NewRecord,
   type SendMessageRequest,
   type SubscribeToTaskRequest,
   type Task,
@@ -23,7 +21,15 @@ import type {
   UnaryName,
   UnaryOperations,
 } from "../protocol/index.ts";
-import type { ListedTask, Owner, Snapshot, TaskHead, TaskKey } from "../store/index.ts";
+import {
+  assembleLog,
+  type ListedTask,
+  type LoadOptions,
+  type Owner,
+  type Snapshot,
+  type TaskHead,
+  type TaskKey,
+} from "../store/index.ts";
 import { activate, checkCapability, type CheckedAgent } from "./checks.ts";
 import { decodePageToken, encodePageToken } from "./page-token.ts";
 import {
@@ -56,8 +62,7 @@ export function createService(hosted: CheckedAgent, runs: Runs, sends: Sends, is
   }
 
   async function load(task: TaskKey, historyLength: number | undefined): Promise<Snapshot> {
-    const history = historyLength === undefined ? {} : { history: historyLength };
-    const snapshot = await store.load(task, task.taskId, { ...history, artifacts: true });
+    const snapshot = await store.load(task, task.taskId, wholeBut(historyLength));
     if (snapshot === undefined) throw notFound(task.taskId);
     return snapshot;
   }
@@ -77,7 +82,7 @@ export function createService(hosted: CheckedAgent, runs: Runs, sends: Sends, is
       const { task, contextId, input, log } = accepted;
       const historyLength = request.configuration?.historyLength;
       if (log !== undefined) {
-        const made = { value: { task: foldOf(log, historyLength) } };
+        const made = wrapped(assembleLog(log, wholeBut(historyLength)));
         return counted(made, context, () => [log.filter(({ kind }) => countsInGeneration(kind)).length]);
       }
       if (request.configuration?.returnImmediately !== true) {
@@ -275,14 +280,19 @@ function counted<T>(reply: Reply<T>, context: CallContext, generations: () => re
   return hasGenerations(context.version) ? Object.assign(reply, { generations: generations() }) : reply;
 }
 
+/** What of a task goes into an answer that a caller may shorten by its history (§3.2.4). */
+function wholeBut(historyLength: number | undefined): LoadOptions {
+  return historyLength === undefined ? { artifacts: true } : { artifacts: true, history: historyLength };
+}
+
 function taskOf(snapshot: Snapshot, context: CallContext): Reply<Task> {
   const reply = new TextReply(snapshot.json, () => snapshot.task);
   return counted(reply, context, () => [snapshot.head.generation]);
 }
 
-function wrapped(snapshot: Snapshot): Reply<UnaryOperations["SendMessage"]["response"]> {
-  const { json } = snapshot;
-  return new TextReply(json && `{"task":${json}}`, () => ({ task: snapshot.task }));
+function wrapped(listed: ListedTask): Reply<UnaryOperations["SendMessage"]["response"]> {
+  const { json } = listed;
+  return new TextReply(json && `{"task":${json}}`, () => ({ task: listed.task }));
 }
 
 /** A page as the text that its tasks are at hand in; they are parsed only for those who look. */
@@ -290,10 +300,4 @@ function pageOf(snapshots: readonly ListedTask[], rest: Omit<ListTasksResponse, 
   const texts = snapshots.map((snapshot) => snapshot.json ?? JSON.stringify(snapshot.task));
   const json = `{"tasks":[${texts.join(",")}],${JSON.stringify(rest).slice(1)}`;
   return new TextReply(json, () => ({ tasks: snapshots.map(({ task }) => task), ...rest }));
-}
-
-function foldOf(log: readonly NewRecord[], history: number | undefined): Task {
-  const fold = new TaskFold();
-  for (const record of log) fold.applyRecord(record);
-  return fold.snapshot(history === undefined ? {} : { history });
 }

@@ -1,12 +1,14 @@
 import {
   ArtifactLedger,
+  isHistory,
   TaskFold,
+  type NewRecord,
   type Task,
   type TaskArtifactUpdateEvent,
   type TaskStatusUpdateEvent,
 } from "../model/index.ts";
 import { elements, members, object } from "./slices.ts";
-import type { LoadOptions, Snapshot, TaskHead } from "./port.ts";
+import type { ListedTask, LoadOptions, Snapshot, TaskHead } from "./port.ts";
 
 /** JSON text of a record, and its kind. */
 export interface StoredEvent {
@@ -41,17 +43,50 @@ export function snapshotOf(head: TaskHead, json: string): Required<Snapshot> {
 
 /** The fold of a log as text: strings are joined, and only what has to be merged is parsed. */
 export function assembleText(pieces: Omit<TaskPieces, "head">, options: LoadOptions): string {
-  const task = members(pieces.base);
-  const metadata = task.get("metadata");
+  const status = pieces.status && members(pieces.status).get("status");
+  const history = options.history === 0 ? [] : pieces.history.flatMap(messagesOf);
+  return joinTask(members(pieces.base), status, history, pieces, options);
+}
+
+/** The fold of a whole log that nobody has taken apart yet: a task that was just made. */
+export function assembleLog(log: readonly NewRecord[], options: LoadOptions): Required<ListedTask> {
+  const base = log[0]?.json ?? "{}";
+  const task = members(base);
+  const history = elements(task.get("history") ?? "[]");
+  const metadata: string[] = [];
+  const artifacts: string[] = [];
+  let status: string | undefined;
+  for (const { kind, json, state, keep } of log) {
+    if (kind === "message") history.push(json);
+    else if (kind === "artifactUpdate") artifacts.push(json);
+    else if (kind === "statusUpdate") {
+      const update = members(json);
+      status = update.get("status") ?? "{}";
+      if (update.has("metadata")) metadata.push(json);
+      const message = state !== undefined && isHistory(state, keep) ? members(status).get("message") : undefined;
+      if (message !== undefined) history.push(message);
+    }
+  }
+  return new TextTask(joinTask(task, status, history, { base, metadata, artifacts }, options));
+}
+
+/** `task`: the members that it began with. `history`: as much of it as is asked for, or more. */
+function joinTask(
+  task: Map<string, string>,
+  status: string | undefined,
+  history: readonly string[],
+  pieces: Pick<TaskPieces, "base" | "metadata" | "artifacts">,
+  options: LoadOptions,
+): string {
+  const metadata = pieces.metadata.length === 0 ? task.get("metadata") : mergeMetadata(pieces);
   task.delete("metadata");
   task.delete("history");
-  if (pieces.status !== undefined) task.set("status", members(pieces.status).get("status") ?? "{}");
+  if (status !== undefined) task.set("status", status);
   const artifacts = options.artifacts ? joinArtifacts(pieces.artifacts) : [];
   if (artifacts.length > 0) task.set("artifacts", `[${artifacts.join(",")}]`);
-  const history = options.history === 0 ? [] : pieces.history.flatMap(messagesOf).slice(-(options.history ?? 0));
-  if (history.length > 0) task.set("history", `[${history.join(",")}]`);
-  const merged = pieces.metadata.length === 0 ? metadata : mergeMetadata(pieces);
-  if (merged !== undefined) task.set("metadata", merged);
+  const messages = options.history === 0 ? [] : history.slice(-(options.history ?? 0));
+  if (messages.length > 0) task.set("history", `[${messages.join(",")}]`);
+  if (metadata !== undefined) task.set("metadata", metadata);
   return object(task);
 }
 
@@ -74,19 +109,26 @@ export function compact(pieces: TaskPieces): Pick<TaskPieces, "base" | "artifact
   return { base: object(base), artifacts };
 }
 
-class TextSnapshot implements Snapshot {
-  readonly head: TaskHead;
+class TextTask implements ListedTask {
   readonly json: string;
   #task: Task | undefined;
 
-  constructor(head: TaskHead, json: string) {
-    this.head = head;
+  constructor(json: string) {
     this.json = json;
   }
 
   get task(): Task {
     this.#task ??= freeze(JSON.parse(this.json) as Task);
     return this.#task;
+  }
+}
+
+class TextSnapshot extends TextTask implements Snapshot {
+  readonly head: TaskHead;
+
+  constructor(head: TaskHead, json: string) {
+    super(json);
+    this.head = head;
   }
 }
 
