@@ -23,7 +23,11 @@ export default defineConfig({
         extends: true,
         test: {
           name: "unit",
-          include: ["{packages,examples}/*/test/**/*.test.ts", "benchmarks/test/**/*.test.ts", "test/**/*.test.ts"],
+          include: [
+            "{packages,examples}/*/test/**/*.test.ts",
+            "{benchmarks,conformance}/test/**/*.test.ts",
+            "test/**/*.test.ts",
+          ],
           exclude: ["**/node_modules/**", ...long, ...browser, ...runtimes],
         },
       },

@@ -147,8 +147,9 @@ export const wireErrors: Readonly<Record<WireErrorCode, ErrorRow>> = {
     message: "Request body too large",
     outside: true,
   },
+  // The specification has no code for the media type of a request; this is its code for those of parts.
   UnsupportedMediaType: {
-    jsonrpc: -32600,
+    jsonrpc: -32005,
     http: 415,
     status: "INVALID_ARGUMENT",
     message: "Media type of the request not supported",

@@ -1,0 +1,28 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { defineAgent, type Agent } from "@parley/a2a";
+
+/** How long the kit has to find a task at work, in milliseconds. */
+const hold = 3_000;
+/** For the test that subscribes anew: twice the kit's own timeout for streams. */
+const longHold = 4_000;
+
+/** The agent that the kit `0.3.0-beta-x` tests: works for some seconds on whatever it is told, and asks for more. */
+export function tck03(): Agent {
+  return defineAgent({
+    name: "Agent under test",
+    description: "Does what the kit for A2A 0.3 wants of the agent that it tests.",
+    version: "1.0.0",
+    skills: [
+      { id: "kit", name: "Kit", description: "Works for some seconds and asks for more.", tags: ["conformance"] },
+    ],
+    defaultInputModes: ["text/plain", "application/json", "application/octet-stream", "image/*"],
+    defaultOutputModes: ["text/plain"],
+    mayReplyDirectly: false,
+    async *onMessage(turn) {
+      yield turn.working("On it");
+      const again = turn.message.messageId.startsWith("test-resubscribe-message-id");
+      await pause(again ? longHold : hold, undefined, { signal: turn.signal });
+      yield turn.inputRequired("What next?");
+    },
+  });
+}
