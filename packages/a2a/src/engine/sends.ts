@@ -186,8 +186,6 @@ export class Sends {
     const contextId = message.contextId ?? ids.next();
     const task = { agent: owner.agent, owner: owner.owner, taskId: ids.next() };
     const answer = deferred<Accepted>();
-    // Whoever asked may be gone; then nobody hears that it failed.
-    answer.promise.catch(() => {});
     let takeBack: (() => void) | undefined;
     const over = (reply?: Message): void => {
       takeBack?.();
@@ -202,6 +200,8 @@ export class Sends {
       },
       failed: (error) => {
         over();
+        // Whoever asked may be gone; then nobody hears that it failed.
+        answer.promise.catch(() => {});
         answer.reject(error);
       },
     };

@@ -26,7 +26,7 @@ export interface StoredContext {
   readonly index: TaskIndex<StoredTask>;
   readonly messages: SortedList<{ readonly place: number }, StoredMessage>;
   /** Those that live with the context, not with a task of it. */
-  keys: Set<StoredKey> | undefined;
+  keys: readonly StoredKey[];
   tasks: number;
   touched: number;
   state: string | undefined;
@@ -49,8 +49,8 @@ export interface StoredKey {
 export interface StoredTask extends Pick<TaskHead, "state" | "statusTime"> {
   readonly number: number;
   readonly context: StoredContext;
-  keys: Set<StoredKey> | undefined;
-  messages: StoredMessage[];
+  keys: readonly StoredKey[];
+  messages: readonly StoredMessage[];
   head: TaskHead;
   state: TaskHead["state"];
   statusTime: number;
@@ -58,17 +58,20 @@ export interface StoredTask extends Pick<TaskHead, "state" | "statusTime"> {
   due: number | undefined;
   checkpoint: string | undefined;
   /** What `read` gives, without gaps. */
-  records: LogRecord[];
+  records: readonly LogRecord[];
   base: string;
   status: string | undefined;
-  metadata: string[];
-  artifacts: string[];
+  metadata: readonly string[];
+  artifacts: readonly string[];
 }
 
 /** Unlike a difference, right for infinite values too. */
 function compare(a = 0, b = 0): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
+
+/** What every list of a new task begins as. */
+const none: readonly never[] = Object.freeze([]);
 
 function byPlace(a: Pick<StoredMessage, "place">, b: Pick<StoredMessage, "place">): number {
   return a.place - b.place;
@@ -154,7 +157,7 @@ export class MemoryTables {
         owner,
         index: new TaskIndex(),
         messages: new SortedList(byPlace),
-        keys: undefined,
+        keys: none,
         tasks: 0,
         touched: 0,
         state: undefined,
@@ -171,18 +174,18 @@ export class MemoryTables {
     const task: StoredTask = {
       number: this.#next(),
       context,
-      keys: undefined,
-      messages: [],
+      keys: none,
+      messages: none,
       head,
       state: head.state,
       statusTime: head.statusTime,
       due: dueOf(head),
       checkpoint: undefined,
-      records: [],
+      records: none,
       base: read.item.records[0]?.json ?? "{}",
       status: undefined,
-      metadata: [],
-      artifacts: [],
+      metadata: none,
+      artifacts: none,
     };
     context.owner.agent.tasks.set(head.task.taskId, task);
     this.#add(task, read);
@@ -258,20 +261,24 @@ export class MemoryTables {
     const record = Object.freeze({ key, hash, ...place, ...(answer !== undefined && { answer }) });
     const stored = { serial: this.#next(), record, until, owner, holder };
     owner.keys.set(key, stored);
-    (holder.keys ??= new Set()).add(stored);
+    holder.keys = joined(holder.keys, stored);
     if (until !== Infinity) this.ending.add(stored);
   }
 
   forget(key: StoredKey): void {
+    this.#release(key);
+    key.holder.keys = key.holder.keys.filter((each) => each !== key);
+  }
+
+  #release(key: StoredKey): void {
     key.owner.keys.delete(key.record.key);
-    key.holder.keys?.delete(key);
     this.ending.delete(key);
   }
 
   delete(task: StoredTask): void {
     this.#displace(task);
     task.context.owner.agent.tasks.delete(task.head.task.taskId);
-    for (const key of task.keys ?? []) this.forget(key);
+    for (const key of task.keys) this.#release(key);
     for (const message of task.messages) task.context.messages.delete(message);
     task.context.tasks -= 1;
     if (task.context.tasks === 0) this.idle.add(task.context);
@@ -280,7 +287,7 @@ export class MemoryTables {
   drop(context: StoredContext): void {
     this.idle.delete(context);
     context.owner.contexts.delete(context.id);
-    for (const key of context.keys ?? []) this.forget(key);
+    for (const key of context.keys) this.#release(key);
     const { agent, contexts, name } = context.owner;
     if (contexts.size === 0) agent.owners.delete(name);
   }
@@ -320,9 +327,9 @@ function dueOf({ run, leaseUntil }: TaskHead): number | undefined {
  * The list with one more at its end. Most lists of a task stay as short as they begin, and an array that something is pushed
  * to, or that begins with a spread, makes room for seventeen: a kilobyte a task. `concat` makes it to measure.
  */
-function joined<Item>(list: Item[], item: Item): Item[] {
+function joined<Item>(list: readonly Item[], item: Item): readonly Item[] {
   if (list.length < 4) return list.concat([item]);
-  list.push(item);
+  (list as Item[]).push(item);
   return list;
 }
 
