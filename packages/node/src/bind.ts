@@ -1,6 +1,5 @@
 import { lookup } from "node:dns/promises";
-import type { Server } from "node:http";
-import { BlockList, isIP, isIPv6, type AddressInfo } from "node:net";
+import { BlockList, isIP, isIPv6, type AddressInfo, type Server } from "node:net";
 
 const loopback = new BlockList();
 loopback.addSubnet("127.0.0.0", 8, "ipv4");

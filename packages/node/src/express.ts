@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { Responder, type HttpOptions } from "./http.ts";
-import { MountRequest, type MountedHandler } from "./mount.ts";
+import { exchangeOf, Responder, type HttpOptions } from "./http.ts";
+import { withParsedBody, type MountedHandler } from "./mount.ts";
 
 /** What Express adds to a request, as far as it matters here. */
 export interface ExpressRequest extends IncomingMessage {
@@ -21,8 +21,8 @@ export type ExpressMiddleware = (request: ExpressRequest, response: ServerRespon
 export function expressMount(handler: MountedHandler, options: HttpOptions = {}): ExpressMiddleware {
   const responder = new Responder(handler.handle, options);
   return (incoming, response, next) => {
-    const request = new MountRequest(incoming, response, incoming.originalUrl ?? incoming.url, incoming.body);
-    if (handler.answers(request.url)) void responder.answer(request, incoming, response);
+    const exchange = exchangeOf(incoming, response, incoming.originalUrl ?? incoming.url);
+    if (handler.answers(exchange.url)) void responder.answer(withParsedBody(exchange, incoming, incoming.body));
     else next();
   };
 }

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { Responder, type HttpOptions } from "./http.ts";
-import { MountRequest, type MountedHandler } from "./mount.ts";
+import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
+import { exchangeOf, Responder, type HttpOptions } from "./http.ts";
+import { withParsedBody, type MountedHandler } from "./mount.ts";
 
 /** What of a Fastify instance is used here. */
 export interface FastifyInstanceLike {
@@ -12,8 +13,8 @@ export interface FastifyInstanceLike {
   all(
     path: string,
     handler: (
-      request: { readonly raw: IncomingMessage },
-      reply: { readonly raw: ServerResponse; hijack(): unknown; callNotFound(): unknown },
+      request: { readonly raw: IncomingMessage | Http2ServerRequest },
+      reply: { readonly raw: ServerResponse | Http2ServerResponse; hijack(): unknown; callNotFound(): unknown },
     ) => void,
   ): unknown;
 }
@@ -35,13 +36,13 @@ export function fastifyMount(handler: MountedHandler, options: HttpOptions = {})
     instance.addContentTypeParser("*", (_request, _payload, done) => done(null));
     for (const path of ["/", "/*"]) {
       instance.all(path, ({ raw: incoming }, reply) => {
-        const request = new MountRequest(incoming, reply.raw, incoming.url, undefined);
-        if (!handler.answers(request.url)) {
+        const exchange = exchangeOf(incoming, reply.raw);
+        if (!handler.answers(exchange.url)) {
           reply.callNotFound();
           return;
         }
         reply.hijack();
-        void responder.answer(request, incoming, reply.raw);
+        void responder.answer(withParsedBody(exchange, incoming, undefined));
       });
     }
   };

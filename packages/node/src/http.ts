@@ -1,42 +1,52 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { Http2ServerResponse, type Http2ServerRequest } from "node:http2";
 import { silentLogger, type Logger } from "@parley/a2a";
-import type { BodyWriter, UniversalHandler, UniversalRequest, UniversalResponse } from "@parley/a2a/protocol";
-import { NodeRequest } from "./request.ts";
-import { closeWhenStalled, ResponseSink } from "./sink.ts";
+import type { BodyWriter, UniversalHandler, UniversalResponse } from "@parley/a2a/protocol";
+import type { Exchange } from "./exchange.ts";
+import { Http1Exchange } from "./http1.ts";
+import { Http2Exchange } from "./http2.ts";
 
 /** How answers leave this host. */
 export interface HttpOptions {
   /** Where the host says what went wrong beneath the protocol. Default: nowhere. */
   readonly logger?: Logger;
   /**
-   * A socket that takes nothing for this many milliseconds while an answer waits to go out is closed (default 30 s). A
+   * A peer that takes nothing for this many milliseconds while an answer waits to go out is given up (default 30 s). A
    * large write that makes some progress is given another term.
    */
   readonly stallTimeout?: number;
 }
 
-/** What `http.createServer` and its likes call for a request. */
-export type NodeListener = (incoming: IncomingMessage, response: ServerResponse) => void;
+/** What `http.createServer`, `http2.createServer` and their likes call for a request. */
+export type NodeListener = (
+  incoming: IncomingMessage | Http2ServerRequest,
+  response: ServerResponse | Http2ServerResponse,
+) => void;
 
-/** A listener for `node:http` and `node:https` servers that answers everything through `handle`. Never throws. */
+/** A listener for servers of Node that answers everything through `handle`. Never throws. */
 export function nodeListener(handle: UniversalHandler, options: HttpOptions = {}): NodeListener {
   const responder = new Responder(handle, options);
-  return (incoming, response) => {
-    void responder.answer(new NodeRequest(incoming, response), incoming, response);
-  };
+  return (incoming, response) => void responder.answer(exchangeOf(incoming, response));
 }
 
-interface Answer<Body> {
-  readonly request: UniversalRequest;
-  readonly incoming: IncomingMessage;
-  readonly response: ServerResponse;
-  readonly status: number;
-  readonly headers: UniversalResponse["headers"];
-  readonly body: Body;
+/** The exchange that Node's objects stand for; `url` where a framework has taken a prefix away. */
+export function exchangeOf(
+  incoming: IncomingMessage | Http2ServerRequest,
+  response: ServerResponse | Http2ServerResponse,
+  url: string | undefined = incoming.url,
+): Exchange {
+  return response instanceof Http2ServerResponse
+    ? new Http2Exchange(response.stream, incoming.headers, url)
+    : new Http1Exchange(incoming as IncomingMessage, response, url);
 }
 
 /** An answer that waits for the others of its turn of the event loop. */
-type Departure = Answer<string | undefined>;
+interface Departure {
+  readonly exchange: Exchange;
+  readonly status: number;
+  readonly headers: UniversalResponse["headers"];
+  readonly body: string | undefined;
+}
 
 /** Has requests answered, and writes the answers. */
 export class Responder {
@@ -55,13 +65,13 @@ export class Responder {
   }
 
   /** Resolves when the answer is ready to leave, or a stream has begun; never rejects. */
-  async answer(request: UniversalRequest, incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+  async answer(exchange: Exchange): Promise<void> {
     try {
-      const { status, headers, body } = await this.#handle(request);
-      if (typeof body === "function") this.#stream({ request, incoming, response, status, headers, body });
-      else this.#leave({ request, incoming, response, status, headers, body });
+      const { status, headers, body } = await this.#handle(exchange);
+      if (typeof body === "function") this.#stream(exchange, status, headers, body);
+      else this.#leave({ exchange, status, headers, body });
     } catch (cause) {
-      this.#fail(request, incoming, response, cause);
+      this.#fail(exchange, cause);
     }
   }
 
@@ -79,82 +89,36 @@ export class Responder {
     });
   }
 
-  #send({ request, incoming, response, status, headers, body }: Departure): void {
+  #send({ exchange, status, headers, body }: Departure): void {
     try {
-      const parting = this.#isLast() ? { connection: "close", ...headers } : headers;
-      send(incoming, response, status, parting, body);
+      exchange.send(status, headers, body, this.#isLast());
       // What the kernel did not take at once hangs on a reader who may never read it.
-      if (response.writableLength > 0) closeWhenStalled(response, this.#stallTimeout);
+      if (exchange.pending) exchange.closeWhenStalled(this.#stallTimeout);
     } catch (cause) {
-      this.#fail(request, incoming, response, cause);
+      this.#fail(exchange, cause);
     }
   }
 
   /** Nothing awaits the end of a stream: a function that waits is half a kilobyte for each that stands idle. */
-  #stream({ request, incoming, response, status, headers, body }: Answer<BodyWriter>): void {
-    response.writeHead(status, headers);
-    closeWhenStalled(response, this.#stallTimeout);
-    const written = body(new ResponseSink(incoming, response));
+  #stream(exchange: Exchange, status: number, headers: UniversalResponse["headers"], body: BodyWriter): void {
+    const sink = exchange.open(status, headers);
+    exchange.closeWhenStalled(this.#stallTimeout);
+    const written = body(sink);
     // After the writer's first words, so that they share a packet with the headers.
-    response.flushHeaders();
+    exchange.flush();
     written.then(
-      () => void response.end(),
-      (cause: unknown) => this.#fail(request, incoming, response, cause),
+      () => exchange.end(),
+      (cause: unknown) => this.#fail(exchange, cause),
     );
   }
 
-  #fail({ method, url }: UniversalRequest, incoming: IncomingMessage, response: ServerResponse, cause: unknown): void {
+  #fail(exchange: Exchange, cause: unknown): void {
+    const { method, url } = exchange;
     this.#logger.error("A request could not be answered", { method, url, cause });
-    if (response.headersSent) response.destroy();
-    else send(incoming, response, 500, { "content-type": "application/json" }, internalError);
+    if (exchange.begun) exchange.breakOff();
+    else exchange.send(500, { "content-type": "application/json" }, internalError, this.#isLast());
   }
 }
-
-/** How long the rest of a refused request is still read and thrown away, in milliseconds. */
-const lingerTime = 2_000;
-
-/** The longest unread request body that is worth reading to keep a connection. */
-const worthDraining = 64 * 1024;
 
 /** Only a defect below the bindings leads here: they word their errors themselves. */
 const internalError = '{"error":{"code":500,"status":"INTERNAL","message":"Internal error"}}';
-
-function send(
-  incoming: IncomingMessage,
-  response: ServerResponse,
-  status: number,
-  headers: UniversalResponse["headers"],
-  body: string | undefined,
-): void {
-  const noBody = status === 204 || status === 304;
-  const complete = noBody ? headers : { "content-length": Buffer.byteLength(body ?? ""), ...headers };
-  if (!bodyIsLeft(incoming)) {
-    response.writeHead(status, complete).end(body);
-    return;
-  }
-  response.writeHead(status, { ...complete, connection: "close" });
-  response.write(body ?? "");
-  linger(incoming, response);
-}
-
-/** Whether so much of the request was left unread that the connection is of no more use. */
-function bodyIsLeft(incoming: IncomingMessage): boolean {
-  if (incoming.complete) return false;
-  const announced = incoming.headers["content-length"];
-  if (announced === undefined) return incoming.headers["transfer-encoding"] !== undefined;
-  return Number(announced) > worthDraining;
-}
-
-/**
- * Ends a response whose request is still on its way. Closing a socket with unread bytes in it resets the connection, and
- * the reset can overtake the answer: so the answer goes out whole, by its content-length, the rest of the request is
- * thrown away for a moment, and the close comes after (RFC 9112 §9.6).
- */
-function linger(incoming: IncomingMessage, response: ServerResponse): void {
-  const end = (): void => {
-    clearTimeout(timer);
-    response.end();
-  };
-  const timer = setTimeout(end, lingerTime);
-  incoming.once("end", end).once("close", end).on("error", end).resume();
-}

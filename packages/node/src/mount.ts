@@ -1,28 +1,19 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Readable } from "node:stream";
 import { A2AError, type Handler } from "@parley/a2a";
-import { NodeRequest } from "./request.ts";
+import type { Exchange } from "./exchange.ts";
 
 /** What a mount needs of a handler that `createHandler` made. */
 export type MountedHandler = Pick<Handler, "handle" | "answers">;
 
-/** A request whose body a framework's parser may have read before. */
-export class MountRequest extends NodeRequest {
-  readonly #incoming: IncomingMessage;
-  readonly #body: unknown;
-
-  /** `url` with the prefix that a framework takes away, and `body` as its parser left it. */
-  constructor(incoming: IncomingMessage, response: ServerResponse, url: string | undefined, body: unknown) {
-    super(incoming, response, url);
-    this.#incoming = incoming;
-    this.#body = body;
-  }
-
-  override async text(limit: number): Promise<string> {
-    if (!this.#incoming.readableDidRead) return super.text(limit);
-    const text = textOf(this.#body);
+/** The same exchange, where a framework's parser may have read the body before, and left it as `body`. */
+export function withParsedBody(exchange: Exchange, incoming: Readable, body: unknown): Exchange {
+  if (!incoming.readableDidRead) return exchange;
+  exchange.text = async (limit) => {
+    const text = textOf(body);
     if (Buffer.byteLength(text) > limit) throw new A2AError("RequestTooLarge");
     return text;
-  }
+  };
+  return exchange;
 }
 
 function textOf(body: unknown): string {

@@ -1,5 +1,4 @@
-import { createServer as createHttp, type RequestListener, type Server as HttpServer } from "node:http";
-import { createServer as createHttps, type ServerOptions as TlsOptions } from "node:https";
+import type { ServerOptions as TlsOptions } from "node:https";
 import {
   createHandler,
   silentLogger,
@@ -10,14 +9,13 @@ import {
   type Logger,
   type ServedAgent,
 } from "@parley/a2a";
-import type { UniversalHandler } from "@parley/a2a/protocol";
 import type { Store } from "@parley/a2a/store";
-import { addressOf, bind, isLoopback, urlOf } from "./bind.ts";
-import { Connections } from "./connections.ts";
+import { addressOf, isLoopback, urlOf } from "./bind.ts";
 import { defaultStore } from "./default-store.ts";
+import { dispatch } from "./dispatch.ts";
 import { Responder, type HttpOptions } from "./http.ts";
+import { Port } from "./port.ts";
 import { processLease } from "./process-lease.ts";
-import { NodeRequest } from "./request.ts";
 import { onStopSignal } from "./signals.ts";
 
 /** What `serve` takes, beside the options of `createHandler`. */
@@ -36,7 +34,7 @@ export interface ServeOptions extends Omit<HandlerOptions, "store" | "publicUrl"
    * else memory, with a warning to the logger. A store that is given stays open when the server closes.
    */
   readonly store?: Store;
-  /** Certificate and key, as `node:https` takes them: the server then speaks HTTPS. */
+  /** Certificate and key, as `node:https` takes them: the server then speaks HTTPS, and HTTP/2 with who asks for it. */
   readonly tls?: TlsOptions;
   /** Serves an address beyond this machine without an authenticator: whoever reaches it may use the agents (D14). */
   readonly insecure?: boolean;
@@ -68,14 +66,6 @@ export interface Server {
 /** What the handler gets beyond its grace, and the last answers to reach their readers, in milliseconds. */
 const patience = 1_000;
 
-const httpOptions = {
-  // Beyond the minute that load balancers commonly keep theirs, so that it is never the server who closes first.
-  keepAliveTimeout: 65_000,
-  headersTimeout: 30_000,
-  // For sending the whole request; an answer may take as long as it will.
-  requestTimeout: 300_000,
-};
-
 /**
  * Serves one agent at the root, or several by path and by tenant, over JSON-RPC and REST on one port.
  * Rejects where an option is missing or wrong, and where the port cannot be had.
@@ -85,8 +75,7 @@ export async function serve(agents: Agent | readonly AgentMount[], options: Serv
   const address = await addressOf(host);
   if (!isLoopback(address)) refuseOpenDoor(host, options);
 
-  const server: HttpServer = tls === undefined ? createHttp(httpOptions) : createHttps({ ...tls, ...httpOptions });
-  const connections = new Connections(server, tls !== undefined);
+  const main = new Port({ ...(tls !== undefined && { tls }) });
   const store = options.store ?? (await defaultStore(logger));
   const release = async (): Promise<void> => {
     if (options.store === undefined) await store.close();
@@ -95,25 +84,25 @@ export async function serve(agents: Agent | readonly AgentMount[], options: Serv
   let port: number;
   let handler: Handler;
   try {
-    port = await bind(server, address, wanted);
+    port = await main.bind(address, wanted);
     const publicUrl = options.publicUrl ?? urlOf(host, port, tls !== undefined);
     handler = createHandler(agents, { ...options, store, publicUrl, lease: { ...processLease(), ...options.lease } });
   } catch (error) {
-    server.close();
+    main.drain();
     await release();
     throw error;
   }
   // From here on nothing waits, so no request can come before there is someone to answer it.
-  listen(server, connections, handler.handle, options);
-  server.on("error", (cause) => logger.error("A connection could not be accepted", { cause }));
+  const responder = new Responder(handler.handle, options, () => main.connections.draining);
+  main.answer(dispatch(main, responder, logger), logger);
 
   let closing: Promise<void> | undefined;
   const close = (grace: number): Promise<void> => {
     closing ??= (async () => {
       forgetSignals();
-      connections.drain();
+      main.drain();
       await within(grace + patience, handler.close({ grace }), logger);
-      await connections.end(patience);
+      await main.end(patience);
       await release();
     })();
     return closing;
@@ -139,20 +128,6 @@ function refuseOpenDoor(host: string, { authenticator, insecure = false, publicU
   if (publicUrl === undefined) {
     throw new Error(`${host} can be reached from other machines: say under which \`publicUrl\` they find it`);
   }
-}
-
-function listen(server: HttpServer, connections: Connections, handle: UniversalHandler, options: ServeOptions): void {
-  const responder = new Responder(handle, options, () => connections.draining);
-  const listener =
-    (asksFirst: boolean): RequestListener =>
-    (incoming, response) => {
-      connections.owe(incoming, response);
-      const request = new NodeRequest(incoming, response, incoming.url, asksFirst);
-      void responder.answer(request, incoming, response);
-    };
-  server.on("request", listener(false));
-  // Who asks first is told to send its body only when somebody wants to read it (RFC 9110 §10.1.1).
-  server.on("checkContinue", listener(true));
 }
 
 /** Waits for work that should end by itself, but no longer than `ms`. */

@@ -1,0 +1,36 @@
+import type { Sink, UniversalRequest, UniversalResponse } from "@parley/a2a/protocol";
+
+export type Headers = UniversalResponse["headers"];
+
+/** A request and the way back to who sent it, in one object: an answer needs no other. */
+export interface Exchange extends UniversalRequest {
+  /** Sends a whole answer. `last`: the connection ends with it, where that can be said. */
+  send(status: number, headers: Headers, body: string | undefined, last: boolean): void;
+  /** Begins a streamed answer: its head, and where its body goes. */
+  open(status: number, headers: Headers): Sink;
+  /** Has the head of a streamed answer leave, if it waits for company. */
+  flush(): void;
+  /** Ends a streamed answer. */
+  end(): void;
+  /** Whether an answer has begun, so that there can be no other one. */
+  readonly begun: boolean;
+  /** Whether a part of the answer waits for the peer to take it. */
+  readonly pending: boolean;
+  /** Breaks an answer off in such a way that nobody takes it for whole. */
+  breakOff(): void;
+  /** Breaks the answer off when the peer takes nothing for `timeout` milliseconds while something waits to go out (D10). */
+  closeWhenStalled(timeout: number): void;
+}
+
+/** Answers that have no body, whatever they say about one (RFC 9110 §6.4.1). */
+export function isBodiless(status: number): boolean {
+  return status === 204 || status === 304;
+}
+
+/** Proxies may send the whole URL as the target (RFC 9112 §3.2.2), and `OPTIONS *` has no path. */
+export function originForm(url: string): string {
+  if (url.startsWith("/")) return url;
+  if (!URL.canParse(url)) return "/";
+  const { pathname, search } = new URL(url);
+  return pathname.startsWith("/") ? pathname + search : "/";
+}

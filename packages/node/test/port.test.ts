@@ -1,0 +1,291 @@
+import { constants } from "node:http2";
+import { connect as connectTls } from "node:tls";
+import { describe, expect, it } from "vitest";
+import type { UniversalHandler } from "@parley/a2a/protocol";
+import type { GrpcHandler } from "../src/grpc.ts";
+import { certificateFor } from "./support/certificate.ts";
+import { deferred, RawClient } from "./support/host.ts";
+import { answerOf, frame, getFrame, Http2Client, preface, textUntil } from "./support/http2.ts";
+import { openPort } from "./support/port.ts";
+
+const json = { "content-type": "application/json" };
+
+const echo: UniversalHandler = async (request) => ({
+  status: 200,
+  headers: json,
+  body: `<${request.method} ${request.url} ${await request.text(10_000_000)}>`,
+});
+
+async function oneByOne(client: RawClient, bytes: Buffer): Promise<void> {
+  for (const byte of bytes) {
+    client.socket.write(Buffer.of(byte));
+    await new Promise(setImmediate);
+  }
+}
+
+describe("a clear-text connection", () => {
+  it.each(["GET / HTTP/1.1\r\n", "POST / HTTP/1.1\r\nContent-Length: 2\r\n", "PROPFIND / HTTP/1.1\r\n"])(
+    "that sends its bytes one by one speaks HTTP/1.1: %s",
+    async (line) => {
+      await using server = await openPort(echo);
+      using client = await RawClient.to(server.port);
+      await oneByOne(client, Buffer.from(`${line}Host: a\r\nConnection: close\r\n\r\n{}`, "latin1"));
+      const method = line.slice(0, line.indexOf(" "));
+      expect(await client.ended()).toContain(`<${method} / ${method === "POST" ? "{}" : ""}>`);
+    },
+  );
+
+  it("that sends its bytes one by one speaks HTTP/2", async () => {
+    await using server = await openPort(echo);
+    using client = await RawClient.to(server.port);
+    await oneByOne(client, Buffer.concat([preface, frame(4, 1, 0), getFrame(1, "/x")]));
+    expect(await client.until((text) => text.includes("<GET /x >"))).toContain("<GET /x >");
+  });
+
+  it("that sends everything at once keeps all of it", async () => {
+    await using server = await openPort(async (request) => {
+      const { length } = await request.text(10_000_000);
+      return { status: 200, headers: json, body: `<${request.url} ${length}>` };
+    });
+    const body = "x".repeat(1_000_000);
+    using plain = await RawClient.to(server.port);
+    const head = `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n`;
+    plain.socket.write(`${head}${body}GET /next HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`);
+    const text = await plain.ended();
+    expect([text.includes("</ 1000000>"), text.includes("</next 0>")]).toEqual([true, true]);
+
+    using framed = await RawClient.to(server.port);
+    const pieces = Array.from({ length: 12 }, () => frame(0, 0, 1, Buffer.alloc(16_000, "y")));
+    framed.socket.write(Buffer.concat([preface, frame(4, 1, 0), getFrame(1, "/", false), ...pieces, frame(0, 1, 1)]));
+    expect(await framed.until((seen) => seen.includes(">"))).toContain("</ 192000>");
+  });
+
+  it("answers pipelined requests in their order, and keeps the connection", async () => {
+    await using server = await openPort(echo);
+    using client = await RawClient.to(server.port);
+    client.socket.write("GET /1 HTTP/1.1\r\nHost: a\r\n\r\nGET /2 HTTP/1.1\r\nHost: a\r\n\r\n");
+    const text = await client.until((seen) => seen.includes("</2") || seen.includes("<GET /2 >"));
+    expect(text.indexOf("<GET /1 >")).toBeLessThan(text.indexOf("<GET /2 >"));
+    client.socket.write("GET /3 HTTP/1.1\r\nHost: a\r\n\r\n");
+    await client.until((seen) => seen.includes("<GET /3 >"));
+  });
+
+  it("that asks to go over to HTTP/2 gets its answer as it is (RFC 9113 §3.1)", async () => {
+    await using server = await openPort(echo);
+    using client = await RawClient.to(server.port);
+    const upgrade = "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n";
+    client.socket.write(`GET / HTTP/1.1\r\nHost: a\r\n${upgrade}\r\n`);
+    expect(await client.until((text) => text.includes("<GET / >"))).toMatch(/^HTTP\/1\.1 200 /);
+  });
+
+  it("that closes its side after a request still gets the answer", async () => {
+    const go = deferred();
+    await using server = await openPort(async () => {
+      await go.promise;
+      return { status: 200, headers: json, body: "late" };
+    });
+    using client = await RawClient.to(server.port);
+    client.socket.end("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    await new Promise(setImmediate);
+    go.resolve();
+    expect(await client.ended()).toContain("late");
+  });
+
+  it.each([
+    ["nothing", ""],
+    ["half a preface", "PRI * HTTP/2.0\r\n"],
+    ["half a request", "GET / HTTP/1.1\r\nHos"],
+  ])("that sends %s is closed", async (_name, bytes) => {
+    await using server = await openPort(echo, { headersTimeout: 50, checkInterval: 20 });
+    using client = await RawClient.to(server.port);
+    client.socket.write(bytes);
+    await client.ended();
+  });
+
+  it.each([
+    ["nothing", ""],
+    ["half a preface", "PRI * HT"],
+  ])("that sends %s and leaves is let go of", async (_name, bytes) => {
+    await using server = await openPort(echo);
+    using client = await RawClient.to(server.port);
+    client.socket.end(bytes);
+    expect(await client.ended()).toBe("");
+  });
+
+  it.each([
+    ["no HTTP at all", Buffer.from("\u0016\u0003\u0001 hello\r\n\r\n", "latin1"), "HTTP/1.1 400 "],
+    ["a preface that goes wrong", Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\nXX\r\n\r\n", "latin1"), "HTTP/1.1 400 "],
+    ["a preface and then no frames", Buffer.concat([preface, Buffer.alloc(2000, "x")]), ""],
+  ])("that sends %s is refused", async (_name, bytes, expected) => {
+    // A session that was told why is left by Node to be closed for its silence.
+    await using server = await openPort(echo, { keepAliveTimeout: 50, headersTimeout: 50 });
+    using client = await RawClient.to(server.port);
+    client.socket.write(bytes);
+    expect(await client.ended()).toContain(expected);
+  });
+
+  it("that is reset while its version is open harms nobody", async () => {
+    await using server = await openPort(echo);
+    for (let at = 0; at < 20; at++) {
+      using client = await RawClient.to(server.port);
+      client.socket.write("PRI");
+      client.socket.resetAndDestroy();
+    }
+    expect(await (await fetch(server.origin)).text()).toBe("<GET / >");
+  });
+});
+
+describe("a TLS connection", () => {
+  it("speaks HTTP/1.1 where the client names no protocol", async () => {
+    const tls = await certificateFor("localhost");
+    await using server = await openPort(echo, { tls });
+    const socket = connectTls({ port: server.port, ca: tls.cert, servername: "localhost" });
+    let text = "";
+    socket.on("data", (chunk: Buffer) => (text += chunk.toString()));
+    socket.write("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    await new Promise((resolve) => socket.on("close", resolve));
+    expect(text).toContain("<GET / >");
+  });
+
+  it("whose handshake never ends, or is none, is closed", async () => {
+    await using server = await openPort(echo, { tls: await certificateFor("localhost"), headersTimeout: 50 });
+    using silent = await RawClient.to(server.port);
+    using garbage = await RawClient.to(server.port);
+    garbage.socket.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    await Promise.all([silent.ended(), garbage.ended()]);
+  });
+});
+
+describe("gRPC on the same port", () => {
+  /** Says `ok` to what is its own by path, as gRPC does: a head, a message, trailers. */
+  const grpc: GrpcHandler = {
+    http2(stream, headers) {
+      if (headers[":path"] !== "/pkg.Service/Method") return false;
+      stream.respond({ ":status": 200, "content-type": "application/grpc" }, { waitForTrailers: true });
+      stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
+      stream.end("ok");
+      return true;
+    },
+    http1(incoming, response) {
+      if (incoming.url !== "/pkg.Service/Method") return false;
+      response.writeHead(200, { "content-type": "application/grpc-web" }).end("web");
+      return true;
+    },
+  };
+
+  it.each([
+    ["clear text", false],
+    ["TLS", true],
+  ])("is told by its content type over %s, and everything else is not", async (_name, secure) => {
+    const tls = await certificateFor("localhost", "127.0.0.1");
+    await using server = await openPort(echo, { grpc, ...(secure && { tls }) });
+    using client = await Http2Client.to(server.origin, { ca: tls.cert });
+    const head = { ":method": "POST", "content-type": "application/grpc+proto" };
+    const call = client.begin("/pkg.Service/Method", head, "");
+    const trailers = new Promise((resolve) => call.on("trailers", resolve));
+    expect((await answerOf(call)).body).toBe("ok");
+    expect(await trailers).toMatchObject({ "grpc-status": "0" });
+    expect((await client.post("/pkg.Service/Method", "{}")).body).toBe("<POST /pkg.Service/Method {}>");
+    expect((await client.post("/other", "", head)).body).toBe("<POST /other >");
+  });
+
+  it("over HTTP/1.1 is gRPC-Web, with the question that browsers ask before", async () => {
+    await using server = await openPort(echo, { grpc });
+    const headers = { "content-type": "application/grpc-web+proto" };
+    const ask = async (path: string, init: RequestInit): Promise<string> =>
+      (await fetch(server.origin + path, init)).text();
+    expect(await ask("/pkg.Service/Method", { method: "POST", headers })).toBe("web");
+    expect(await ask("/pkg.Service/Method", { method: "OPTIONS" })).toBe("web");
+    expect(await ask("/other", { method: "OPTIONS" })).toBe("<OPTIONS /other >");
+    expect(await ask("/pkg.Service/Method", { method: "POST", headers: json, body: "{}" })).toContain("<POST");
+  });
+
+  it("that throws costs its own stream alone", async () => {
+    const broken: GrpcHandler = {
+      http2() {
+        throw new Error("defect");
+      },
+      http1() {
+        throw new Error("defect");
+      },
+    };
+    const causes: unknown[] = [];
+    const logger = { debug() {}, info() {}, warn() {}, error: (_text: string, fields?: object) => causes.push(fields) };
+    await using server = await openPort(echo, { grpc: broken, logger });
+    using client = await Http2Client.to(server.origin);
+    const call = client.post("/", "", { "content-type": "application/grpc" });
+    await expect(call).rejects.toThrow("INTERNAL_ERROR");
+    const web = fetch(server.origin, { method: "POST", headers: { "content-type": "application/grpc-web" } });
+    await expect(web).rejects.toThrow("fetch failed");
+    expect((await client.get("/")).body).toBe("<GET / >");
+    expect(causes).toHaveLength(2);
+  });
+});
+
+describe("a port that closes", () => {
+  it("lets requests over HTTP/2 finish, and refuses new ones", async () => {
+    const go = deferred();
+    const arrived = deferred();
+    await using server = await openPort(async () => {
+      arrived.resolve();
+      await go.promise;
+      return { status: 200, headers: json, body: "whole" };
+    });
+    using client = await Http2Client.to(server.origin);
+    const answer = client.get("/");
+    await arrived.promise;
+    const goaway = new Promise((resolve) => client.session.once("goaway", resolve));
+    server.main.drain();
+    expect(await goaway).toBe(constants.NGHTTP2_NO_ERROR);
+    expect(() => client.begin("/again")).toThrow("GOAWAY");
+    go.resolve();
+    expect((await answer).body).toBe("whole");
+    await server.main.end(60_000);
+  });
+
+  it("lets streams over HTTP/2 end", async () => {
+    const end = deferred();
+    await using server = await openPort(() => ({
+      status: 200,
+      headers: {},
+      async body(sink) {
+        sink.write("begun ");
+        await end.promise;
+        sink.write("x".repeat(5_000_000));
+        sink.write("ended");
+      },
+    }));
+    using client = await Http2Client.to(server.origin);
+    const stream = client.begin("/", {}, "");
+    const answer = answerOf(stream);
+    await textUntil(stream, (text) => text.includes("begun"));
+    server.main.drain();
+    end.resolve();
+    await server.main.end(60_000);
+    expect((await answer).body).toMatch(/x ?ended$/);
+  });
+
+  it("does not wait for idle sessions, nor for clients that never leave", async () => {
+    await using server = await openPort(echo);
+    using idle = await Http2Client.to(server.origin);
+    await idle.get("/");
+    using mute = await RawClient.to(server.port);
+    mute.socket.write(preface);
+    using undecided = await RawClient.to(server.port);
+    undecided.socket.write("PRI");
+    await mute.until((text) => text.length > 0);
+    server.main.drain();
+    await server.main.end(60_000);
+    await Promise.all([mute.ended(), undecided.ended()]);
+  });
+
+  it("cuts off what goes on beyond its patience", async () => {
+    await using server = await openPort(() => new Promise(() => {}));
+    using client = await Http2Client.to(server.origin);
+    const answer = client.get("/").catch((error: unknown) => error);
+    await new Promise((resolve) => client.session.ping(resolve));
+    server.main.drain();
+    await server.main.end(20);
+    expect(await answer).toBeInstanceOf(Error);
+  });
+});

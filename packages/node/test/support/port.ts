@@ -1,0 +1,34 @@
+import { silentLogger } from "@parley/a2a";
+import type { UniversalHandler } from "@parley/a2a/protocol";
+import { dispatch } from "../../src/dispatch.ts";
+import type { GrpcHandler } from "../../src/grpc.ts";
+import { Responder, type HttpOptions } from "../../src/http.ts";
+import { Port, type PortOptions } from "../../src/port.ts";
+
+export interface TestPort extends AsyncDisposable {
+  readonly main: Port;
+  readonly port: number;
+  readonly origin: string;
+}
+
+export interface TestPortOptions extends PortOptions, HttpOptions {
+  readonly grpc?: GrpcHandler;
+}
+
+/** A handler on a port for every version of HTTP; closed with everything that hangs on it when the test ends. */
+export async function openPort(handle: UniversalHandler, options: TestPortOptions = {}): Promise<TestPort> {
+  const main = new Port(options);
+  const port = await main.bind("127.0.0.1", 0);
+  const responder = new Responder(handle, options, () => main.connections.draining);
+  const { logger = silentLogger } = options;
+  main.answer(dispatch(main, responder, logger, options.grpc), logger);
+  return {
+    main,
+    port,
+    origin: `${options.tls === undefined ? "http" : "https"}://127.0.0.1:${port}`,
+    async [Symbol.asyncDispose]() {
+      main.drain();
+      await main.end(0);
+    },
+  };
+}
