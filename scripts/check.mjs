@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { installed, root } from "./ready.mjs";
 
 /** Packages that are published. */
-const packages = ["a2a", "sql", "node", "cli"];
+const packages = ["a2a", "sql", "grpc", "node", "cli"];
 
 /**
  * @typedef {{ ok: boolean, output: string }} Result

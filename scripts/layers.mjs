@@ -68,8 +68,9 @@ const byNameOnly = ["testing", "wire/v1", "wire/v11", "wire/v03"];
 export const packages = {
   a2a: { imports: [], node: false },
   sql: { imports: ["a2a"], node: true },
-  node: { imports: ["a2a", "sql"], node: true },
-  cli: { imports: ["a2a", "sql", "node"], node: true },
+  grpc: { imports: ["a2a"], node: true },
+  node: { imports: ["a2a", "sql", "grpc"], node: true },
+  cli: { imports: ["a2a", "sql", "grpc", "node"], node: true },
 };
 
 /** The room of a file, given by its path below `packages/a2a/src`; undefined for the files beside the rooms. @param {string} path */

@@ -1,0 +1,301 @@
+import { A2AError } from "@parley/a2a";
+import { toBase64 } from "./base64.ts";
+import { malformed, Reader } from "./reader.ts";
+import { durationText, timestampText } from "./time.ts";
+import { fieldTypes, type Field, type JsonObject, type MessageType } from "./types.ts";
+
+export interface DecodeOptions {
+  /** Deepest nesting of objects and arrays in the value, the outermost one included. Default 100, as in other libraries. */
+  readonly depth?: number;
+  /**
+   * Gives required lists, maps, strings and numbers their value where the bytes say nothing, which to proto3 is the
+   * same: what a peer means by an answer without them.
+   */
+  readonly fill?: boolean;
+}
+
+/**
+ * Bytes as their ProtoJSON value: what `JSON.parse` would give. Unknown fields are passed over.
+ *
+ * @throws A2AError `ParseError` for what is no message of the type, `InvalidRequest` for what is nested too deep.
+ */
+export function decode(type: MessageType, bytes: Uint8Array, options: DecodeOptions = {}): JsonObject {
+  const decoder = new Decoder(new Reader(bytes), options.fill ?? false, options.depth ?? 100);
+  return decoder.message(type, bytes.length, options.depth ?? 100, {});
+}
+
+class Decoder {
+  readonly #reader: Reader;
+  readonly #fill: boolean;
+  readonly #limit: number;
+
+  constructor(reader: Reader, fill: boolean, limit: number) {
+    this.#reader = reader;
+    this.#fill = fill;
+    this.#limit = limit;
+  }
+
+  /** Reads up to `end` into a value; `depth` levels may still be opened, this one included. */
+  message(type: MessageType, end: number, depth: number, into: JsonObject): JsonObject {
+    if (depth <= 0) throw this.#tooDeep();
+    const reader = this.#reader;
+    while (reader.at < end) {
+      const tag = reader.uint32();
+      const field = type.byNumber[tag >>> 3];
+      if (field === undefined) this.#unknown(tag);
+      else if (field.repeated) this.#repeated(field, tag, depth - 1, into);
+      else if ((tag & 7) !== field.wire) this.#unknown(tag);
+      else this.#single(field, depth - 1, into);
+    }
+    if (reader.at !== end) throw malformed("a field reaches beyond its message");
+    if (this.#fill) fillIn(type, into);
+    return into;
+  }
+
+  #single(field: Field, depth: number, into: JsonObject): void {
+    const { name } = field;
+    const value = this.#value(field, depth, into[name]);
+    // What equals the default is absent where the two cannot be told apart, also after something else.
+    if (!field.presence && (value === "" || value === 0 || value === false || isZero(field, value))) {
+      if (name in into) delete into[name];
+      return;
+    }
+    for (const rival of field.rivals) if (rival in into) delete into[rival];
+    into[name] = value;
+  }
+
+  #repeated(field: Field, tag: number, depth: number, into: JsonObject): void {
+    const reader = this.#reader;
+    const wire = tag & 7;
+    if (wire !== field.wire && !(wire === 2 && field.packed)) {
+      this.#unknown(tag);
+      return;
+    }
+    if (depth <= 0) throw this.#tooDeep();
+    if (field.message?.isMapEntry === true) {
+      this.#entry(field.message, reader.end(), depth - 1, (into[field.name] ??= {}) as JsonObject);
+      return;
+    }
+    const list = (into[field.name] ??= []) as unknown[];
+    if (wire === field.wire) {
+      list.push(this.#value(field, depth - 1, undefined));
+      return;
+    }
+    const end = reader.end();
+    while (reader.at < end) list.push(this.#value(field, depth - 1, undefined));
+    if (reader.at !== end) throw malformed("a list reaches beyond its end");
+  }
+
+  #entry(type: MessageType, end: number, depth: number, into: JsonObject): void {
+    const reader = this.#reader;
+    const field = type.byNumber[2] as Field;
+    let key = "";
+    let value: unknown;
+    while (reader.at < end) {
+      const tag = reader.uint32();
+      if (tag === 10) key = reader.string();
+      else if (tag === ((2 << 3) | field.wire)) value = this.#value(field, depth, undefined);
+      else this.#unknown(tag);
+    }
+    if (reader.at !== end) throw malformed("an entry of a map reaches beyond its end");
+    put(into, key, value ?? this.#absent(field, depth));
+  }
+
+  /** What an entry without a value holds. */
+  #absent(field: Field, depth: number): unknown {
+    if (field.message === undefined) return zeroOf(field);
+    return this.#nested(field.message, this.#reader.at, depth, undefined);
+  }
+
+  #value(field: Field, depth: number, earlier: unknown): unknown {
+    const reader = this.#reader;
+    switch (field.type) {
+      case fieldTypes.string:
+        return reader.string();
+      case fieldTypes.message:
+        return this.#nested(field.message as MessageType, reader.end(), depth, earlier);
+      case fieldTypes.bool:
+        return reader.bool();
+      case fieldTypes.enum: {
+        const number = reader.int32();
+        return field.enum?.names.get(number) ?? number;
+      }
+      case fieldTypes.int32:
+        return reader.int32();
+      case fieldTypes.int64:
+        return String(reader.int64());
+      case fieldTypes.bytes:
+        return toBase64(reader.view());
+    }
+  }
+
+  #nested(type: MessageType, end: number, depth: number, earlier: unknown): unknown {
+    switch (type.wellKnown) {
+      case undefined:
+        // A message that comes in two pieces is put together.
+        return this.message(type, end, depth, (earlier as JsonObject | undefined) ?? {});
+      case "Struct":
+        return this.#struct(end, depth, (earlier as JsonObject | undefined) ?? {});
+      case "Value":
+        return this.#jsonValue(end, depth);
+      case "ListValue":
+        return this.#list(end, depth);
+      case "Timestamp":
+        return this.#time(end, timestampText);
+      case "Duration":
+        return this.#time(end, durationText);
+      case "Any":
+        return this.#any(type, end, depth);
+    }
+  }
+
+  #struct(end: number, depth: number, into: JsonObject): JsonObject {
+    if (depth <= 0) throw this.#tooDeep();
+    const reader = this.#reader;
+    while (reader.at < end) {
+      const tag = reader.uint32();
+      if (tag === 10) this.#member(reader.end(), depth - 1, into);
+      else this.#unknown(tag);
+    }
+    if (reader.at !== end) throw malformed("a member reaches beyond its object");
+    return into;
+  }
+
+  #member(end: number, depth: number, into: JsonObject): void {
+    const reader = this.#reader;
+    let key = "";
+    let value: unknown = null;
+    while (reader.at < end) {
+      const tag = reader.uint32();
+      if (tag === 10) key = reader.string();
+      else if (tag === 18) value = this.#jsonValue(reader.end(), depth);
+      else this.#unknown(tag);
+    }
+    if (reader.at !== end) throw malformed("a value reaches beyond its member");
+    put(into, key, value);
+  }
+
+  /** A google.protobuf.Value; one of no kind is taken for null. */
+  #jsonValue(end: number, depth: number): unknown {
+    const reader = this.#reader;
+    let value: unknown = null;
+    while (reader.at < end) {
+      const tag = reader.uint32();
+      switch (tag) {
+        case 8:
+          reader.varint64();
+          value = null;
+          break;
+        case 17:
+          value = reader.double();
+          if (!Number.isFinite(value)) throw malformed("a number that JSON cannot hold");
+          break;
+        case 26:
+          value = reader.string();
+          break;
+        case 32:
+          value = reader.bool();
+          break;
+        case 42:
+          value = this.#struct(reader.end(), depth, {});
+          break;
+        case 50:
+          value = this.#list(reader.end(), depth);
+          break;
+        default:
+          this.#unknown(tag);
+      }
+    }
+    if (reader.at !== end) throw malformed("a value reaches beyond its end");
+    return value;
+  }
+
+  #list(end: number, depth: number): unknown[] {
+    if (depth <= 0) throw this.#tooDeep();
+    const reader = this.#reader;
+    const list: unknown[] = [];
+    while (reader.at < end) {
+      const tag = reader.uint32();
+      if (tag === 10) list.push(this.#jsonValue(reader.end(), depth - 1));
+      else this.#unknown(tag);
+    }
+    if (reader.at !== end) throw malformed("a value reaches beyond its list");
+    return list;
+  }
+
+  #time(end: number, text: (seconds: bigint, nanos: number) => string | undefined): string {
+    const reader = this.#reader;
+    let seconds = 0n;
+    let nanos = 0;
+    while (reader.at < end) {
+      const tag = reader.uint32();
+      if (tag === 8) seconds = reader.int64();
+      else if (tag === 16) nanos = reader.int32();
+      else this.#unknown(tag);
+    }
+    const written = reader.at === end ? text(seconds, nanos) : undefined;
+    if (written === undefined) throw malformed("a time that is none");
+    return written;
+  }
+
+  /** What is of no type known here keeps its bytes, as base64. */
+  #any(type: MessageType, end: number, depth: number): JsonObject {
+    if (depth <= 0) throw this.#tooDeep();
+    const reader = this.#reader;
+    let url = "";
+    let bytes: Uint8Array = reader.bytes.subarray(0, 0);
+    while (reader.at < end) {
+      const tag = reader.uint32();
+      if (tag === 10) url = reader.string();
+      else if (tag === 18) bytes = reader.view();
+      else this.#unknown(tag);
+    }
+    if (reader.at !== end) throw malformed("a field reaches beyond its message");
+    const held = type.siblings.get(url.slice(url.lastIndexOf("/") + 1));
+    if (held === undefined || held.wellKnown !== undefined) return { "@type": url, value: toBase64(bytes) };
+    const inner = new Decoder(new Reader(bytes), this.#fill, this.#limit);
+    return inner.message(held, bytes.length, depth, { "@type": url });
+  }
+
+  #unknown(tag: number): void {
+    if (tag >>> 3 === 0) throw malformed("a field of number 0");
+    this.#reader.skip(tag);
+  }
+
+  #tooDeep(): A2AError {
+    return new A2AError("InvalidRequest", `The message is nested deeper than ${this.#limit} levels`);
+  }
+}
+
+function isZero(field: Field, value: unknown): boolean {
+  return field.enum !== undefined && (field.enum.numbers.get(value as string) ?? value) === 0;
+}
+
+function zeroOf(field: Field): unknown {
+  switch (field.type) {
+    case fieldTypes.bool:
+      return false;
+    case fieldTypes.int32:
+      return 0;
+    case fieldTypes.enum:
+      return field.enum?.names.get(0) ?? 0;
+    case fieldTypes.int64:
+      return "0";
+    default:
+      return "";
+  }
+}
+
+function fillIn({ required }: MessageType, into: JsonObject): void {
+  for (const field of required) {
+    // An enumeration's zero says that nothing was said.
+    if (field.name in into || field.enum !== undefined) continue;
+    into[field.name] = !field.repeated ? zeroOf(field) : field.message?.isMapEntry === true ? {} : [];
+  }
+}
+
+/** Sets a member whose name the peer chose: by assignment `__proto__` would be none. */
+function put(into: JsonObject, key: string, value: unknown): void {
+  if (key !== "__proto__") into[key] = value;
+  else Object.defineProperty(into, key, { value, enumerable: true, configurable: true, writable: true });
+}

@@ -1,0 +1,235 @@
+import { fromBase64 } from "./base64.ts";
+import { parseDuration, parseTimestamp } from "./time.ts";
+import { fieldTypes, type Field, type JsonObject, type MessageType } from "./types.ts";
+import { Writer } from "./writer.ts";
+
+/**
+ * A ProtoJSON value as bytes. Members that the type does not know are left out, and so is null where it says nothing.
+ *
+ * @throws TypeError for a value that is none of the type: to check them is the business of whoever made it.
+ */
+export function encode(type: MessageType, value: unknown): Uint8Array {
+  const writer = new Writer();
+  write(writer, type, value);
+  return writer.written();
+}
+
+/** Writes the fields of a message after what `writer` holds. */
+export function write(writer: Writer, type: MessageType, value: unknown): void {
+  switch (type.wellKnown) {
+    case undefined:
+      writeFields(writer, type, objectOf(value));
+      return;
+    case "Struct":
+      writeStruct(writer, objectOf(value));
+      return;
+    case "Value":
+      writeJson(writer, value);
+      return;
+    case "ListValue":
+      writeList(writer, listOf(value));
+      return;
+    case "Timestamp":
+      writeTime(writer, parseTimestamp(textOf(value)));
+      return;
+    case "Duration":
+      writeTime(writer, parseDuration(textOf(value)));
+      return;
+    case "Any":
+      writeAny(writer, type, objectOf(value));
+      return;
+  }
+}
+
+function writeFields(writer: Writer, type: MessageType, value: JsonObject): void {
+  // Objects of JSON inherit nothing that is enumerable, and this is the fastest way through them.
+  for (const name in value) {
+    const item = value[name];
+    if (item === undefined) continue;
+    const field = type.byName.get(name);
+    if (field === undefined || (item === null && field.message?.wellKnown !== "Value")) continue;
+    if (field.repeated) writeRepeated(writer, field, item);
+    else if (field.presence || !isDefault(field, item)) {
+      writer.uint32(field.tag);
+      writeValue(writer, field, item);
+    }
+  }
+}
+
+function isDefault(field: Field, item: unknown): boolean {
+  switch (item) {
+    case "":
+    case 0:
+    case false:
+      return true;
+    default:
+      return (
+        (field.enum !== undefined && field.enum.numbers.get(item as string) === 0) ||
+        (field.type === fieldTypes.int64 && item === "0")
+      );
+  }
+}
+
+function writeRepeated(writer: Writer, field: Field, value: unknown): void {
+  if (field.message?.isMapEntry === true) {
+    writeMap(writer, field, field.message, objectOf(value));
+    return;
+  }
+  const list = listOf(value);
+  if (!field.packed) {
+    for (const item of list) {
+      writer.uint32(field.tag);
+      writeValue(writer, field, item);
+    }
+  } else if (list.length > 0) {
+    writer.uint32(field.tag);
+    const opened = writer.open();
+    for (const item of list) writeValue(writer, field, item);
+    writer.close(opened);
+  }
+}
+
+function writeMap(writer: Writer, field: Field, type: MessageType, value: JsonObject): void {
+  const held = type.byNumber[2] as Field;
+  for (const key of Object.keys(value)) {
+    writer.uint32(field.tag);
+    const opened = writer.open();
+    writer.uint8(10);
+    writer.string(key);
+    writer.uint32(held.tag);
+    writeValue(writer, held, value[key]);
+    writer.close(opened);
+  }
+}
+
+function writeValue(writer: Writer, field: Field, item: unknown): void {
+  switch (field.type) {
+    case fieldTypes.string:
+      writer.string(textOf(item));
+      return;
+    case fieldTypes.message: {
+      const opened = writer.open();
+      write(writer, field.message as MessageType, item);
+      writer.close(opened);
+      return;
+    }
+    case fieldTypes.bool:
+      writer.uint8(item === true ? 1 : 0);
+      return;
+    case fieldTypes.enum:
+      writer.int32(typeof item === "number" ? item : numberOf(field.enum?.numbers.get(item as string), item));
+      return;
+    case fieldTypes.int32:
+      writer.int32(numberOf(Number(item), item));
+      return;
+    case fieldTypes.int64:
+      writer.int64(BigInt(item as string | number));
+      return;
+    case fieldTypes.bytes:
+      writer.blob(fromBase64(textOf(item)));
+      return;
+  }
+}
+
+function writeStruct(writer: Writer, value: JsonObject): void {
+  for (const key of Object.keys(value)) {
+    const item = value[key];
+    if (item === undefined) continue;
+    writer.uint8(10);
+    const member = writer.open();
+    writer.uint8(10);
+    writer.string(key);
+    writer.uint8(18);
+    const opened = writer.open();
+    writeJson(writer, item);
+    writer.close(opened);
+    writer.close(member);
+  }
+}
+
+/** The fields of a google.protobuf.Value. */
+function writeJson(writer: Writer, value: unknown): void {
+  switch (typeof value) {
+    case "string":
+      writer.uint8(26);
+      writer.string(value);
+      return;
+    case "number":
+      if (!Number.isFinite(value)) throw new TypeError(`${value} is no number of JSON`);
+      writer.uint8(17);
+      writer.double(value);
+      return;
+    case "boolean":
+      writer.uint8(32);
+      writer.uint8(value ? 1 : 0);
+      return;
+    default: {
+      if (value === null || value === undefined) {
+        writer.uint8(8);
+        writer.uint8(0);
+        return;
+      }
+      writer.uint8(Array.isArray(value) ? 50 : 42);
+      const opened = writer.open();
+      if (Array.isArray(value)) writeList(writer, value);
+      else writeStruct(writer, objectOf(value));
+      writer.close(opened);
+    }
+  }
+}
+
+function writeList(writer: Writer, list: readonly unknown[]): void {
+  for (const item of list) {
+    writer.uint8(10);
+    const opened = writer.open();
+    writeJson(writer, item);
+    writer.close(opened);
+  }
+}
+
+function writeTime(writer: Writer, { seconds, nanos }: { readonly seconds: number; readonly nanos: number }): void {
+  if (seconds !== 0) {
+    writer.uint8(8);
+    writer.int64(BigInt(seconds));
+  }
+  if (nanos !== 0) {
+    writer.uint8(16);
+    writer.int32(nanos);
+  }
+}
+
+/** `@type` and, beside it, the members of the message; its bytes as `value` where the type is none of ours. */
+function writeAny(writer: Writer, type: MessageType, value: JsonObject): void {
+  const url = textOf(value["@type"]);
+  const held = type.siblings.get(url.slice(url.lastIndexOf("/") + 1));
+  writer.uint8(10);
+  writer.string(url);
+  writer.uint8(18);
+  if (held === undefined || held.wellKnown !== undefined) {
+    writer.blob(fromBase64(textOf(value["value"] ?? "")));
+    return;
+  }
+  const opened = writer.open();
+  writeFields(writer, held, value);
+  writer.close(opened);
+}
+
+function textOf(value: unknown): string {
+  if (typeof value === "string") return value;
+  throw new TypeError(`${typeof value} where protobuf has a string`);
+}
+
+function numberOf(value: number | undefined, from: unknown): number {
+  if (value !== undefined && Number.isInteger(value) && value === (value | 0)) return value;
+  throw new TypeError(`${String(from)} where protobuf has a 32-bit number or the name of one`);
+}
+
+function objectOf(value: unknown): JsonObject {
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as JsonObject;
+  throw new TypeError(`${value === null ? "null" : typeof value} where protobuf has a message`);
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  if (Array.isArray(value)) return value as readonly unknown[];
+  throw new TypeError(`${typeof value} where protobuf has a list`);
+}

@@ -1,0 +1,130 @@
+const encoder = new TextEncoder();
+
+/** Strings up to this many characters are encoded in place, with room for three bytes each. */
+const shortText = 1024;
+
+/** A buffer that grew beyond this many bytes is let go of. */
+const keptSize = 256 * 1024;
+
+/** Writes the primitives of the wire format into one buffer that grows. */
+export class Writer {
+  bytes: Uint8Array;
+  at = 0;
+
+  constructor(size = 256) {
+    this.bytes = new Uint8Array(size);
+  }
+
+  /** What was written, in the buffer itself: whoever goes on writing copies it first. */
+  written(): Uint8Array {
+    return this.bytes.subarray(0, this.at);
+  }
+
+  /** Begins anew in the same buffer. */
+  reset(): void {
+    this.at = 0;
+    if (this.bytes.length > keptSize) this.bytes = new Uint8Array(256);
+  }
+
+  /** Leaves room for `count` bytes that the caller fills in later; returns where it begins. */
+  skip(count: number): number {
+    if (this.at + count > this.bytes.length) this.#grow(count);
+    this.at += count;
+    return this.at - count;
+  }
+
+  uint32(value: number): void {
+    if (this.at + 5 > this.bytes.length) this.#grow(5);
+    this.#varint(value);
+  }
+
+  /** Where there is room for it. */
+  #varint(value: number): void {
+    const { bytes } = this;
+    let rest = value;
+    while (rest > 0x7f) {
+      bytes[this.at++] = (rest & 0x7f) | 0x80;
+      rest >>>= 7;
+    }
+    bytes[this.at++] = rest;
+  }
+
+  /** A negative one takes ten bytes, as if it had 64 bits. */
+  int32(value: number): void {
+    if (value >= 0) this.uint32(value);
+    else this.int64(BigInt(value));
+  }
+
+  int64(value: bigint): void {
+    let rest = BigInt.asUintN(64, value);
+    while (rest > 0xffff_ffffn) {
+      this.uint8(Number(rest & 0x7fn) | 0x80);
+      rest >>= 7n;
+    }
+    this.uint32(Number(rest));
+  }
+
+  uint8(value: number): void {
+    if (this.at === this.bytes.length) this.#grow(1);
+    this.bytes[this.at++] = value;
+  }
+
+  double(value: number): void {
+    if (this.at + 8 > this.bytes.length) this.#grow(8);
+    new DataView(this.bytes.buffer, this.at, 8).setFloat64(0, value, true);
+    this.at += 8;
+  }
+
+  string(value: string): void {
+    if (value.length > shortText) {
+      this.blob(encoder.encode(value));
+      return;
+    }
+    const room = value.length * 3;
+    if (this.at + room + 2 > this.bytes.length) this.#grow(room + 2);
+    // Room for the length as most texts have it, one byte a character; `close` makes more where it is needed.
+    const start = this.at + (value.length > 0x7f ? 2 : 1);
+    const { written } = encoder.encodeInto(value, this.bytes.subarray(start, start + room));
+    const { at } = this;
+    this.at = start + written;
+    this.#close(at, start);
+  }
+
+  blob(value: Uint8Array): void {
+    this.uint32(value.length);
+    if (this.at + value.length > this.bytes.length) this.#grow(value.length);
+    this.bytes.set(value, this.at);
+    this.at += value.length;
+  }
+
+  /** Begins something whose length stands before it; returns what `close` wants. */
+  open(): number {
+    if (this.at === this.bytes.length) this.#grow(1);
+    return this.at++;
+  }
+
+  /** Ends it. */
+  close(opened: number): void {
+    this.#close(opened, opened + 1);
+  }
+
+  /** Writes the length of what begins at `start` to `at`, and moves it where the room between them does not do. */
+  #close(at: number, start: number): void {
+    const length = this.at - start;
+    const wanted = length < 0x80 ? 1 : length < 0x4000 ? 2 : length < 0x20_0000 ? 3 : length < 0x1000_0000 ? 4 : 5;
+    const moved = at + wanted - start;
+    if (moved !== 0) {
+      if (this.at + moved > this.bytes.length) this.#grow(moved);
+      this.bytes.copyWithin(at + wanted, start, this.at);
+    }
+    this.at = at;
+    this.#varint(length);
+    this.at += length;
+  }
+
+  #grow(wanted: number): void {
+    const grown = new Uint8Array(Math.max(this.bytes.length * 2, this.at + wanted + 64));
+    grown.set(this.bytes.subarray(0, this.at));
+    this.bytes = grown;
+  }
+}

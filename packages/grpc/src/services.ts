@@ -1,0 +1,82 @@
+import type { OperationName } from "@parley/a2a/protocol";
+import { a2aV03, a2aV1, errorDetails, status } from "./descriptors.ts";
+import { readSchema, type Additions, type Schema } from "./protobuf/schema.ts";
+import { fieldTypes, type MessageType } from "./protobuf/types.ts";
+
+/** A service of A2A: one is the 1.0 binding, one that of 0.3. */
+export interface A2AServiceType {
+  /** Full name: `lf.a2a.v1.A2AService`. */
+  readonly name: string;
+  /** By the path of a call: `/lf.a2a.v1.A2AService/GetTask`. */
+  readonly methods: ReadonlyMap<string, A2AMethod>;
+  /** By operation; a version may lack some. */
+  readonly operations: ReadonlyMap<OperationName, A2AMethod>;
+}
+
+export interface A2AMethod {
+  readonly path: string;
+  readonly operation: OperationName;
+  /** Whether the answer is a stream. */
+  readonly stream: boolean;
+  readonly input: MessageType;
+  readonly output: MessageType;
+}
+
+/**
+ * What the 1.1 draft adds to messages of 1.0. It stands in none of the .proto files: whoever did not ask for 1.1 neither
+ * gets it nor is read by it, since a codec of 1.0 neither writes these members nor looks at them.
+ */
+const draft: Additions = {
+  "lf.a2a.v1.Task": [{ name: "generation", jsonName: "generation", number: 7, type: fieldTypes.int64 }],
+  "lf.a2a.v1.TaskStatusUpdateEvent": [
+    { name: "generation", jsonName: "generation", number: 5, type: fieldTypes.int64 },
+  ],
+  "lf.a2a.v1.TaskArtifactUpdateEvent": [
+    { name: "generation", jsonName: "generation", number: 7, type: fieldTypes.int64 },
+  ],
+  "lf.a2a.v1.GetTaskRequest": [optional("current_generation", "currentGeneration", 4)],
+  "lf.a2a.v1.SendMessageConfiguration": [optional("if_generation_match", "ifGenerationMatch", 5)],
+};
+
+function optional(name: string, jsonName: string, number: number): Additions[string][number] {
+  return { name, jsonName, number, type: fieldTypes.int64, oneofIndex: number, proto3Optional: true };
+}
+
+/** A2A 1.0 §10, and the 1.1 draft where it is asked for. */
+export function serviceV1(): A2AServiceType {
+  return serviceOf(readSchema([a2aV1], draft), (method) => method as OperationName);
+}
+
+/** Methods of 0.3 that are not called as the operation is now. */
+const renamed: Readonly<Record<string, OperationName>> = {
+  TaskSubscription: "SubscribeToTask",
+  ListTaskPushNotificationConfig: "ListTaskPushNotificationConfigs",
+  GetAgentCard: "GetExtendedAgentCard",
+};
+
+/** A2A 0.3, as the proto of its specification has it. */
+export function serviceV03(): A2AServiceType {
+  return serviceOf(readSchema([a2aV03]), (method) => renamed[method] ?? (method as OperationName));
+}
+
+/** `google.rpc.Status` and the details of errors. */
+export function errorSchema(): Schema {
+  return readSchema([status, errorDetails]);
+}
+
+function serviceOf({ services }: Schema, operationOf: (method: string) => OperationName): A2AServiceType {
+  const [service] = services;
+  if (service === undefined) throw new TypeError("The file describes no service");
+  const methods = service.methods.map(({ name, input, output, serverStream }): A2AMethod => ({
+    path: `/${service.name}/${name}`,
+    operation: operationOf(name),
+    stream: serverStream,
+    input,
+    output,
+  }));
+  return {
+    name: service.name,
+    methods: new Map(methods.map((method) => [method.path, method])),
+    operations: new Map(methods.map((method) => [method.operation, method])),
+  };
+}

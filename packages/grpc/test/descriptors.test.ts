@@ -1,0 +1,9 @@
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+import { generate } from "../../../scripts/descriptors.mjs";
+
+test("descriptors.ts is what `npm run descriptors` makes of proto/", () => {
+  const file = fileURLToPath(new URL("../src/descriptors.ts", import.meta.url));
+  expect(readFileSync(file, "utf8")).toBe(generate());
+});

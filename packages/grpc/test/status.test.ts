@@ -1,0 +1,64 @@
+import { A2AError, invalidParams, wireErrors, type WireErrorCode } from "@parley/a2a";
+import type { WireError } from "@parley/a2a/transport";
+import { codecV1 } from "@parley/a2a/wires";
+import { describe, expect, test } from "vitest";
+import { statusCode, Statuses, type StatusName } from "../src/status.ts";
+import { messageOf, oracleJson } from "./support/oracle.ts";
+
+const statuses = new Statuses();
+const detailsOf = (details: string | undefined) =>
+  oracleJson(messageOf("google.rpc.Status"), Buffer.from(details ?? "", "base64"));
+
+describe("errors", () => {
+  test.each(Object.keys(wireErrors) as WireErrorCode[])("%s has its status and comes back (A2A 1.0 §5.4)", (code) => {
+    const error = new A2AError(code, "It went wrong") as WireError;
+    const status = statuses.of(error, codecV1);
+    expect(status.code).toBe(statusCode(wireErrors[code].status as StatusName));
+    expect(statuses.toError(status, codecV1)).toMatchObject({ code, message: "It went wrong" });
+  });
+
+  test("of the protocol carry an ErrorInfo (§10.6)", () => {
+    const error = new A2AError("TaskNotFound", "No such task", { metadata: { taskId: "t" } }) as WireError;
+    const { code, message, details } = statuses.of(error, codecV1);
+    expect([code, message]).toEqual([5, "No such task"]);
+    expect(details).not.toContain("=");
+    expect(detailsOf(details)).toEqual({
+      code: 5,
+      message: "No such task",
+      details: [
+        {
+          "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+          reason: "TASK_NOT_FOUND",
+          domain: "a2a-protocol.org",
+          metadata: { taskId: "t" },
+        },
+      ],
+    });
+  });
+
+  test("of fields carry a BadRequest, and of time when to come back", () => {
+    const fields = [{ field: "message.parts", description: "must not be empty" }];
+    expect(statuses.toError(statuses.of(invalidParams(fields) as WireError, codecV1), codecV1)).toMatchObject({
+      fields,
+    });
+    const busy = new A2AError("TooManyRequests", "Slow down", { retryAfter: 1.5 }) as WireError;
+    expect(statuses.toError(statuses.of(busy, codecV1), codecV1)).toMatchObject({
+      code: "TooManyRequests",
+      retryAfter: 1.5,
+    });
+  });
+
+  test("with more details than headers hold leave the large ones out", () => {
+    const fields = Array.from({ length: 500 }, (_, at) => ({ field: `parts[${at}]`, description: "is not valid" }));
+    const { details, message } = statuses.of(invalidParams(fields, "x".repeat(5000)) as WireError, codecV1);
+    expect(details?.length ?? 0).toBeLessThan(6000);
+    expect(message).toHaveLength(1024);
+    expect(JSON.stringify(detailsOf(details))).toContain("INVALID_PARAMS");
+  });
+
+  test("of a peer without details are known by their status", () => {
+    expect(statuses.toError({ code: 5, message: "gone" }, codecV1)).toMatchObject({ code: "TaskNotFound" });
+    expect(statuses.toError({ code: 99, message: "?" }, codecV1)).toMatchObject({ code: "InternalError" });
+    expect(statuses.toError({ code: 14, message: "", details: "!!" }, codecV1)).toMatchObject({ code: "Unavailable" });
+  });
+});
