@@ -22,11 +22,20 @@ export class TaskArtifacts {
     if (fresh) this.#older = new ArtifactLedger();
   }
 
+  /** Whether it takes a look into the log, `lookBack`, to say if an event can follow. */
+  looksBack({ artifact, append }: ArtifactEvent): boolean {
+    return this.#older === undefined && append === true && this.#mine.isClosed(artifact.artifactId) === undefined;
+  }
+
+  async lookBack(): Promise<void> {
+    this.#older = await this.#read();
+  }
+
   /** Notes an event; throws when it cannot follow. A run that repeats what is stored may append to what it closed the first time. */
-  async note(event: ArtifactEvent, repeating: boolean): Promise<void> {
+  note(event: ArtifactEvent, repeating: boolean): void {
     const { artifactId } = event.artifact;
     if (event.append === true && !repeating) {
-      const closed = this.#mine.isClosed(artifactId) ?? (this.#older ??= await this.#read()).isClosed(artifactId);
+      const closed = this.#mine.isClosed(artifactId) ?? this.#older?.isClosed(artifactId);
       if (closed === undefined) throw agentMistake(`An append to artifact ${artifactId}, which the task does not have`);
       if (closed) throw agentMistake(`An append to artifact ${artifactId}, which was complete`);
     }

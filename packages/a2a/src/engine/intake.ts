@@ -108,8 +108,36 @@ export class Intake {
     return statusRecord(this.#origin(), init, "system", messageId, this.#now());
   }
 
-  /** What is to be stored of what the agent yielded. `state`: where the task stands, if it is made. Throws `InvalidAgentResponse`. */
-  async take(events: readonly AgentEvent[], state: TaskState | undefined): Promise<Taken> {
+  /**
+   * What is to be stored of what the agent yielded. `state`: where the task stands, if it is made. Throws
+   * `InvalidAgentResponse`. Without a promise where the log need not be looked into, as for nearly every chunk: the
+   * promises of each step were a tenth of the CPU of a thousand streams.
+   */
+  take(events: readonly AgentEvent[], state: TaskState | undefined): Taken | Promise<Taken> {
+    const looksBack = events.some((event) => event?.kind === "artifact" && this.#ledger().looksBack(event));
+    if (looksBack || this.#replay !== undefined || this.#lost !== undefined) {
+      return this.#compare(events, state, looksBack);
+    }
+    const { records, checkpoints } = this.#read(events, state);
+    return { records, effects: checkpoints.map(checkpointEffect) };
+  }
+
+  /** The same for a run that repeats another, or appends to what it did not make. */
+  async #compare(events: readonly AgentEvent[], state: TaskState | undefined, looksBack: boolean): Promise<Taken> {
+    if (looksBack) await this.#ledger().lookBack();
+    const { records, checkpoints } = this.#read(events, state);
+    const replay = this.#replay;
+    const news = replay === undefined ? records : await replay.unsaid(records);
+    const lost = replay?.over === true ? this.#endReplay(replay) : 0;
+    // A later run that begins after the checkpoint finds what was lost in the log before it.
+    const effects = checkpoints.map((stored) => checkpointEffect({ ...stored, events: stored.events + lost }));
+    return { records: this.#lost === undefined ? news : await this.#lost.mend(news), effects };
+  }
+
+  #read(
+    events: readonly AgentEvent[],
+    state: TaskState | undefined,
+  ): { readonly records: readonly NewRecord[]; readonly checkpoints: readonly StoredCheckpoint[] } {
     const records: NewRecord[] = [];
     const checkpoints: StoredCheckpoint[] = [];
     let before = state;
@@ -118,17 +146,12 @@ export class Intake {
         checkpoints.push({ value: event.value, events: this.#events, ids: this.#ids });
         continue;
       }
-      const record = await this.#record(event, before);
+      const record = this.#record(event, before);
       before = record.state ?? before;
       records.push(record);
     }
     if (records.length > 0) this.#said = true;
-    const replay = this.#replay;
-    const news = replay === undefined ? records : await replay.unsaid(records);
-    const lost = replay?.over === true ? this.#endReplay(replay) : 0;
-    // A later run that begins after the checkpoint finds what was lost in the log before it.
-    const effects = checkpoints.map((stored) => checkpointEffect({ ...stored, events: stored.events + lost }));
-    return { records: this.#lost === undefined ? news : await this.#lost.mend(news), effects };
+    return { records, checkpoints };
   }
 
   /** From here on the agent says what is new. Gives how many events of the lost run it did not repeat. */
@@ -141,10 +164,10 @@ export class Intake {
     return tail.events;
   }
 
-  async #record(event: AgentEvent, before: TaskState | undefined): Promise<NewRecord> {
+  #record(event: AgentEvent, before: TaskState | undefined): NewRecord {
     this.#events += 1;
     if (before !== undefined && isTerminal(before)) throw agentMistake("An event after the end");
-    const record = await this.#translate(event);
+    const record = this.#translate(event);
     const { eventChars } = this.#settings.limits;
     if (record.json.length > eventChars) {
       throw agentMistake(`An event of ${record.json.length} characters; the limit is ${eventChars}`);
@@ -157,11 +180,11 @@ export class Intake {
     return record;
   }
 
-  async #translate(event: AgentEvent): Promise<NewRecord> {
+  #translate(event: AgentEvent): NewRecord {
     switch (event?.kind) {
       case "artifact": {
         const record = artifactRecord(this.#origin(), event, this.#now());
-        await this.#ledger().note(event, this.#replay !== undefined);
+        this.#ledger().note(event, this.#replay !== undefined);
         return record;
       }
       case "status":

@@ -47,22 +47,32 @@ export class LogReader {
   /** What has gathered, at least one record; waits when there is nothing. `undefined` once closed. */
   async read(): Promise<readonly LogRecord[] | undefined> {
     while (!this.#closed) {
-      const records = await this.look();
+      const looked = this.look();
+      const records = looked instanceof Promise ? await looked : looked;
       if (records.length > 0) return records;
       await this.wait();
     }
     return undefined;
   }
 
-  /** What has gathered; empty when there is nothing, and once closed. */
-  async look(): Promise<readonly LogRecord[]> {
+  /** What has gathered; empty when there is nothing, and once closed. Without a promise where it is at hand. */
+  look(): readonly LogRecord[] | Promise<readonly LogRecord[]> {
     if (this.#closed) return [];
     const channel = (this.#channel ??= this.#from.board.hold(this.#from.task, this.#from.contextId));
     this.#version = channel.version;
-    const records = channel.after(this.#after) ?? (await readPage(this.#from, this.#after));
-    this.#after = records.at(-1)?.seq ?? this.#after;
+    const records = channel.after(this.#after);
+    return records === undefined ? this.#page() : this.#pass(records);
+  }
+
+  async #page(): Promise<readonly LogRecord[]> {
+    const records = this.#pass(await readPage(this.#from, this.#after));
     // Closed while the store was read.
     return this.#closed ? [] : records;
+  }
+
+  #pass(records: readonly LogRecord[]): readonly LogRecord[] {
+    this.#after = records.at(-1)?.seq ?? this.#after;
+    return records;
   }
 
   /** Until something came since the last look, or the reader is closed. */
@@ -253,7 +263,8 @@ export class EventStream implements AsyncIterableIterator<Batch, void, void> {
   async next(): Promise<IteratorResult<Batch, void>> {
     try {
       for (;;) {
-        const batch = await this.#gathered();
+        const gathered = this.#gathered();
+        const batch = gathered instanceof Promise ? await gathered : gathered;
         if (batch.length > 0) return { done: false, value: batch };
         if (this.#over) return over;
         await this.#reader?.wait();
@@ -269,7 +280,7 @@ export class EventStream implements AsyncIterableIterator<Batch, void, void> {
     return Promise.resolve(over);
   }
 
-  async #gathered(): Promise<Batch> {
+  #gathered(): Batch | Promise<Batch> {
     if (this.#over) return [];
     return this.#reader === undefined ? this.#begin() : this.#read(this.#reader);
   }
@@ -311,18 +322,31 @@ export class EventStream implements AsyncIterableIterator<Batch, void, void> {
     return last !== undefined && this.#closes(last);
   }
 
-  async #read(reader: LogReader): Promise<Batch> {
+  #read(reader: LogReader): Batch | Promise<Batch> {
+    const records = reader.look();
+    // Chunks need nobody to be asked, and no promise.
+    const asks = records instanceof Promise || records.some(({ state }) => state !== undefined);
+    return asks ? this.#readTo(records) : this.#itemsOf(records);
+  }
+
+  /** Up to the record that closes the stream. */
+  async #readTo(looked: ReturnType<LogReader["look"]>): Promise<Batch> {
+    const records = await looked;
+    for (const [at, record] of records.entries()) {
+      if (record.state === undefined || !(await this.#closes(record))) continue;
+      this.#end();
+      return this.#itemsOf(records.slice(0, at + 1));
+    }
+    return this.#itemsOf(records);
+  }
+
+  /** User messages are rows of the log, but no events of a stream (§3.1.2). */
+  #itemsOf(records: readonly LogRecord[]): Batch {
     const items: StreamItem[] = [];
-    for (const record of await reader.look()) {
-      // User messages are rows of the log, but no events of a stream (§3.1.2).
-      if (record.kind !== "message") {
-        if (this.#generation !== undefined) this.#generation += 1;
-        items.push(new StoredItem(record.seq, `{"${record.kind}":${record.json}}`, this.#generation));
-      }
-      if (record.state !== undefined && (await this.#closes(record))) {
-        this.#end();
-        break;
-      }
+    for (const { kind, seq, json } of records) {
+      if (kind === "message") continue;
+      if (this.#generation !== undefined) this.#generation += 1;
+      items.push(new StoredItem(seq, `{"${kind}":${json}}`, this.#generation));
     }
     return items;
   }

@@ -12,7 +12,7 @@ import type { AgentEvent, AgentOutput, AgentYield } from "../protocol/index.ts";
 import type { ContextKey, OnceEffect, OnceRecord, TaskEffect, TaskKey } from "../store/index.ts";
 import type { Committer } from "./committer.ts";
 import type { Conversations, ContextView } from "./conversations.ts";
-import { Intake, type StoredCheckpoint, type TurnAtHand } from "./intake.ts";
+import { Intake, type StoredCheckpoint, type Taken, type TurnAtHand } from "./intake.ts";
 import type { Board, Channel } from "./live.ts";
 import { LogWriter, type Loss, type TurnEnd, type WriterStart } from "./log-writer.ts";
 import type { EngineSettings, HostedAgent } from "./options.ts";
@@ -307,9 +307,14 @@ export class Run implements TurnHost {
     return isDirect && context !== undefined ? this.#replyDirectly(first, context) : this.#take(events);
   }
 
-  async #take(events: readonly AgentEvent[]): Promise<void> {
-    const [first] = events;
-    const taken = await this.#intake.take(events, this.#writer?.state);
+  #take(events: readonly AgentEvent[]): Promise<void> | undefined {
+    const taken = this.#intake.take(events, this.#writer?.state);
+    if (taken instanceof Promise) return taken.then((later) => this.#write(events, later));
+    this.#write(events, taken);
+    return undefined;
+  }
+
+  #write([first]: readonly AgentEvent[], taken: Taken): void {
     if (this.#stopped) return;
     const writer =
       this.#writer ?? this.#create(first?.kind === "status" ? "TASK_STATE_SUBMITTED" : "TASK_STATE_WORKING");
