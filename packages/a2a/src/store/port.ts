@@ -258,7 +258,7 @@ export interface TaskPage {
   readonly tasks: readonly ListedTask[];
   /** Absent on the last page. */
   readonly next?: ListPosition;
-  /** How many tasks the query matches in all, from counters; with `since` they are counted. */
+  /** How many tasks the query matches in all, exactly. From counters: work that does not grow with the number of tasks. */
   readonly total: number;
 }
 

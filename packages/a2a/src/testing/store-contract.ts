@@ -6,6 +6,7 @@ import { closingLosesNothing, everythingStays, lifeCases } from "./store/life-ca
 import { listCases } from "./store/list-cases.ts";
 import { ownerCases } from "./store/owner-cases.ts";
 import { readCases } from "./store/read-cases.ts";
+import { sharesTasks, totalsByTime } from "./store/share-cases.ts";
 import { retentionCases } from "./store/sweep-cases.ts";
 
 export type { Expectation } from "./store/given.ts";
@@ -22,6 +23,8 @@ export interface StoreContractOptions {
   readonly create: () => Store | Promise<Store>;
   /** For stores that keep what they have: closes one, as gently or not as you like, and opens what it had stored. */
   readonly reopen?: (store: Store) => Promise<Store>;
+  /** For stores that several processes can have open: opens what one has a second time, beside it. */
+  readonly share?: (store: Store) => Promise<Store>;
 }
 
 const chapters: Readonly<Record<string, Cases>> = {
@@ -43,12 +46,12 @@ const chapters: Readonly<Record<string, Cases>> = {
  * storeContract({ describe, it, expect }, { create: () => myStore() });
  * ```
  */
-export function storeContract(runner: Runner, { create, reopen }: StoreContractOptions): void {
-  const declare = (name: string, body: Case): void => {
+export function storeContract(runner: Runner, { create, reopen, share }: StoreContractOptions): void {
+  const declare = (name: string, body: Case, more: Pick<StoreContractOptions, "reopen" | "share"> = {}): void => {
     runner.it(name, async () => {
       const store = await create();
       try {
-        await body({ store, expect: (actual) => runner.expect(actual), ...(reopen && { reopen }) });
+        await body({ store, expect: (actual) => runner.expect(actual), ...more });
       } finally {
         await store.close();
       }
@@ -59,9 +62,16 @@ export function storeContract(runner: Runner, { create, reopen }: StoreContractO
       for (const [name, body] of Object.entries(cases)) declare(name, body);
     });
   }
-  if (reopen === undefined) return;
-  runner.describe("durability", () => {
-    declare("everything is there after closing and opening again", everythingStays);
-    declare("closing waits for what is under way and keeps it", closingLosesNothing);
-  });
+  if (reopen !== undefined) {
+    runner.describe("durability", () => {
+      declare("everything is there after closing and opening again", everythingStays, { reopen });
+      declare("closing waits for what is under way and keeps it", closingLosesNothing, { reopen });
+    });
+  }
+  if (share !== undefined) {
+    runner.describe("sharing", () => {
+      declare("a task is told as another process left it, though it was read before", sharesTasks, { share });
+      declare("totals by time are exact while another process writes", totalsByTime, { share });
+    });
+  }
 }

@@ -145,8 +145,7 @@ class Batch {
     const before = own?.head;
     const task = own === undefined ? this.#create(read, head) : this.#advance(own, read, head);
     this.#addRecords(task, read);
-    this.#scopes.move(scopesOf(task), before?.state, head.state);
-    if (before?.statusTime !== head.statusTime) this.#scopes.touch(task.row.context, head.statusTime);
+    this.#scopes.move(task.row, before, head);
     for (const effect of item.effects ?? []) this.#applyToTask(task, effect);
     this.#setCheckpoint(task, item.effects ?? [], own === undefined);
     return { ok: true, seq: head.seq, fence: head.fence };
@@ -316,10 +315,6 @@ class Batch {
     }
     return undefined;
   }
-}
-
-function scopesOf({ row }: KnownTask): readonly number[] {
-  return [row.agent, row.owner, row.context];
 }
 
 type Status = Pick<KnownTask, "statusSeq" | "hasMetadata">;

@@ -22,6 +22,7 @@ const versions: readonly string[] = [
     is_context INTEGER NOT NULL,
     tasks INTEGER NOT NULL DEFAULT 0,
     touched INTEGER NOT NULL DEFAULT 0,
+    late INTEGER NOT NULL DEFAULT 0,
     places INTEGER NOT NULL DEFAULT 0,
     n0 INTEGER NOT NULL DEFAULT 0,
     n1 INTEGER NOT NULL DEFAULT 0,

@@ -18,13 +18,13 @@ import {
   type TaskPieces,
 } from "@parley/a2a/store";
 import type { Message, TaskState } from "@parley/a2a";
+import type { Counts, StateList } from "./counts.ts";
 import type { Driver, Row, Value } from "./driver.ts";
 import { findKey } from "./keys.ts";
 import { eventOf, eventText, joinOf, listOf, storedEvent } from "./joined.ts";
 import { keyOf, type KeptTasks, type Place } from "./kept-tasks.ts";
 import { readPage } from "./pages.ts";
 import {
-  count,
   int,
   kindNumber,
   logKey,
@@ -166,9 +166,21 @@ function selectTask(driver: Driver, scope: Scope, taskId: string, columns: strin
     .get(...names);
 }
 
-type Level = "agent" | "owner" | "context";
+type Level = StateList["level"];
 
-export function readList(driver: Driver, scopes: ScopeIds, kept: KeptTasks, scope: Scope, query: ListQuery): TaskPage {
+/** What lists remember from one time to the next. */
+export interface ListMemory {
+  readonly scopes: ScopeIds;
+  readonly kept: KeptTasks;
+  readonly counts: Counts;
+}
+
+export function readList(
+  driver: Driver,
+  { scopes, kept, counts }: ListMemory,
+  scope: Scope,
+  query: ListQuery,
+): TaskPage {
   const { level, ids } = listScopes(driver, scopes, scope, query.contextId);
   const wanted = query.state === undefined ? states : [query.state];
   let total = 0;
@@ -176,9 +188,10 @@ export function readList(driver: Driver, scopes: ScopeIds, kept: KeptTasks, scop
   for (const id of ids) {
     const tally = tallyOf(driver, id);
     for (const state of wanted) {
-      const held = tally[stateNumber(state)] ?? 0;
+      const held = tally.held[stateNumber(state)] ?? 0;
       if (held === 0) continue;
-      total += query.since === undefined ? held : countSince(driver, level, id, state, query.since);
+      const list = { level, id, state, held, tally };
+      total += query.since === undefined ? held : counts.since(driver, list, query.since);
       found.push(...positions(driver, level, id, state, query));
     }
   }
@@ -232,16 +245,6 @@ function positions(driver: Driver, level: Level, id: number, state: TaskState, q
     const [statusTime, number, seq, ...id] = line.split(" ");
     return { statusTime: Number(statusTime), number: Number(number), seq: Number(seq), id: id.join(" ") };
   });
-}
-
-function countSince(driver: Driver, level: Level, id: number, state: TaskState, since: number): number {
-  return count(
-    driver
-      .prepare(
-        `SELECT count(*) FROM tasks INDEXED BY tasks_${level} WHERE ${level} = ? AND state = ? AND status_time >= ?`,
-      )
-      .get(id, stateNumber(state), since),
-  );
 }
 
 export function readOnce(

@@ -1,7 +1,8 @@
 import type { TaskState } from "@parley/a2a";
-import type { Driver } from "./driver.ts";
+import type { TaskHead } from "@parley/a2a/store";
+import type { Driver, Row } from "./driver.ts";
 import { insertInto, ManyRows } from "./many-rows.ts";
-import { count, int, stateNumber, states } from "./rows.ts";
+import { count, int, stateNumber, states, type TaskRow } from "./rows.ts";
 import { encodeName } from "./text.ts";
 
 /** Agents have no parent. */
@@ -74,11 +75,31 @@ export function findContexts(driver: Driver, agent: number, contextId: string): 
     .map(count);
 }
 
-/** Tasks of a scope by state, in the order of `states`. */
-export function tallyOf(driver: Driver, scope: number): readonly number[] {
-  const row = driver.prepare("SELECT n0, n1, n2, n3, n4, n5, n6, n7 FROM scopes WHERE id = ?").get(scope);
-  return states.map((_, index) => (row === undefined ? 0 : int(row, index)));
+/** A status that is older by more than so many milliseconds than the newest one of its agent or owner comes late. */
+const punctual = 500;
+
+export interface Tally {
+  /** Tasks by state, in the order of `states`. */
+  readonly held: readonly number[];
+  /** Of an agent or an owner: for as long as `late` stays, no task comes to a place in its lists that is before this time. */
+  readonly settled: number;
+  readonly late: number;
 }
+
+export function tallyOf(driver: Driver, scope: number): Tally {
+  const row =
+    driver.prepare("SELECT n0, n1, n2, n3, n4, n5, n6, n7, touched, late FROM scopes WHERE id = ?").get(scope) ??
+    noTasks;
+  return { held: states.map((_, index) => int(row, index)), settled: int(row, 8) - punctual, late: int(row, 9) };
+}
+
+const noTasks: Row = Array.from({ length: 10 }, () => 0);
+
+/** Later than every time. */
+const none = Number.MAX_SAFE_INTEGER;
+
+type Scopes = Pick<TaskRow, "agent" | "owner" | "context">;
+type Listed = Pick<TaskHead, "state" | "statusTime">;
 
 interface Change {
   /** Of a context that is made with these changes. */
@@ -86,6 +107,8 @@ interface Change {
   readonly tally: number[];
   tasks: number;
   touched: number;
+  /** The oldest status that came. */
+  oldest: number;
   /** The last place that was given out, where it is known. */
   places: number | null;
 }
@@ -107,6 +130,8 @@ export class ScopeChanges {
   readonly #driver: Driver;
   readonly #changes = new Map<number, Change>();
   readonly #made = new Map<string, number>();
+  /** Agents and owners with tasks that kept their state, and the oldest of their new times. */
+  readonly #moved = new Map<number, number>();
   /** The number of the next context that is made. */
   #next: number | undefined;
 
@@ -142,15 +167,26 @@ export class ScopeChanges {
     change.touched = Math.max(change.touched, time);
   }
 
-  /** A task of these scopes comes into a state, leaves one, or moves. */
-  move(scopes: readonly number[], from: TaskState | undefined, to: TaskState | undefined): void {
-    if (from === to) return;
-    for (const scope of scopes) {
+  /** A task comes into the lists of its scopes, leaves them, or changes its place in them. */
+  move({ agent, owner, context }: Scopes, from: Listed | undefined, to: Listed | undefined): void {
+    if (to !== undefined && from?.state === to.state) {
+      if (from.statusTime === to.statusTime) return;
+      this.touch(context, to.statusTime);
+      // Not counted, so the rows of these stay as they are unless it came late.
+      for (const scope of [agent, owner])
+        this.#moved.set(scope, Math.min(to.statusTime, this.#moved.get(scope) ?? none));
+      return;
+    }
+    for (const scope of [agent, owner, context]) {
       const change = this.#change(scope);
       if (from === undefined) change.tasks += 1;
-      else this.#add(change, from, -1);
+      else this.#add(change, from.state, -1);
       if (to === undefined) change.tasks -= 1;
-      else this.#add(change, to, 1);
+      else {
+        this.#add(change, to.state, 1);
+        change.touched = Math.max(change.touched, to.statusTime);
+        change.oldest = Math.min(change.oldest, to.statusTime);
+      }
     }
   }
 
@@ -158,14 +194,20 @@ export class ScopeChanges {
     const contexts = new ManyRows(this.#driver, insertContexts);
     const update = this.#driver.prepare(
       `UPDATE scopes SET n0 = n0 + ?, n1 = n1 + ?, n2 = n2 + ?, n3 = n3 + ?, n4 = n4 + ?, n5 = n5 + ?, n6 = n6 + ?, n7 = n7 + ?,
-         tasks = tasks + ?, touched = max(touched, ?), places = coalesce(?, places)
+         tasks = tasks + ?, late = late + (? < touched - ${punctual}), touched = max(touched, ?), places = coalesce(?, places)
        WHERE id = ?`,
     );
-    for (const [id, { made, tally, tasks, touched, places }] of this.#changes) {
-      if (made === undefined) update.run(...tally, tasks, touched, places, id);
+    for (const [scope, oldest] of this.#moved) {
+      this.#driver
+        .prepare(`UPDATE scopes SET late = late + 1 WHERE id = ? AND ? < touched - ${punctual}`)
+        .run(scope, oldest);
+    }
+    for (const [id, { made, tally, tasks, touched, oldest, places }] of this.#changes) {
+      if (made === undefined) update.run(...tally, tasks, oldest, touched, places, id);
       else contexts.add(id, made.parent, encodeName(made.name), 1, ...tally, tasks, touched, places);
     }
     contexts.write();
+    this.#moved.clear();
     this.#changes.clear();
     this.#made.clear();
     this.#next = undefined;
@@ -187,5 +229,6 @@ export class ScopeChanges {
 }
 
 function newChange(made: Change["made"]): Change {
-  return { made, tally: states.map(() => 0), tasks: 0, touched: 0, places: made === undefined ? null : 0 };
+  const places = made === undefined ? null : 0;
+  return { made, tally: states.map(() => 0), tasks: 0, touched: 0, oldest: none, places };
 }

@@ -1,5 +1,6 @@
 import { unavailable, type OnceRecord, type Store } from "@parley/a2a/store";
 import { isBusy, patiently, sqliteCode } from "./busy.ts";
+import { Counts } from "./counts.ts";
 import type { Driver } from "./driver.ts";
 import { KeptTasks } from "./kept-tasks.ts";
 import { readClaimable, readConversation, readHead, readList, readLog, readOnce, readTask } from "./read.ts";
@@ -21,6 +22,7 @@ export function driverStore(reader: Driver, writer: Writer, options: DriverStore
   const { busyTimeout, watchInterval } = options;
   const scopes = new ScopeIds(reader);
   const kept = new KeptTasks();
+  const counts = new Counts();
   const listeners = new Set<() => void>();
   let watching: NodeJS.Timeout | undefined;
   let working = 0;
@@ -63,7 +65,7 @@ export function driverStore(reader: Driver, writer: Writer, options: DriverStore
     claimable: (now, limit) => glance(() => readClaimable(reader, now, limit)),
     load: (scope, taskId, loading) => glance(() => readTask(reader, kept, scope, taskId, loading)),
     read: (scope, taskId, reading) => look(() => readLog(reader, scope, taskId, reading)),
-    list: (scope, query) => look(() => readList(reader, scopes, kept, scope, query)),
+    list: (scope, query) => look(() => readList(reader, { scopes, kept, counts }, scope, query)),
     conversation: (context, limit) => look(() => readConversation(reader, scopes, context, limit)),
 
     // Every message asks: at once where nobody holds the file up.

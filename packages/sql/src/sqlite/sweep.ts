@@ -65,9 +65,9 @@ export function sweep(driver: Driver, options: SweepOptions): SweepReport {
 
 /** Deletes a task with all it has; gives how many records those were. */
 function deleteTask(driver: Driver, number: number): number {
-  const { head, agent, owner, context } = taskRow(selectPieces(driver, number));
+  const task = taskRow(selectPieces(driver, number));
   const scopes = new ScopeChanges(driver);
-  scopes.move([agent, owner, context], head.state, undefined);
+  scopes.move(task, task.head, undefined);
   scopes.write();
   for (const sql of [
     "DELETE FROM tasks WHERE number = ?",

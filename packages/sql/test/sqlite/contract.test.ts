@@ -28,6 +28,7 @@ describe.each([
         await store.close();
         return open(paths.get(store) ?? "");
       },
+      share: (store) => open(paths.get(store) ?? ""),
     },
   );
 });

@@ -22,6 +22,8 @@ export interface Given {
   readonly expect: (actual: unknown) => Expectation;
   /** Closes a store and opens what it has stored. */
   readonly reopen?: (store: Store) => Promise<Store>;
+  /** Opens what a store has a second time, beside it. */
+  readonly share?: (store: Store) => Promise<Store>;
 }
 
 export type Case = (given: Given) => Promise<void>;

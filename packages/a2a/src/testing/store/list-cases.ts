@@ -1,5 +1,6 @@
 import type { ListPosition, ListQuery, Store } from "../../store/index.ts";
 import type { TaskState } from "../../model/index.ts";
+import { totalsByTime } from "./share-cases.ts";
 import {
   alice,
   append,
@@ -104,6 +105,8 @@ export const listCases: Cases = {
       }
     }
   },
+
+  "totals by time are exact, whatever moves, comes late and goes": totalsByTime,
 
   async "the last page has no next, even when it is full"({ store, expect }) {
     await store.append(["a", "b", "c", "d"].map((id) => making(id)));
