@@ -15,6 +15,8 @@ import { resilient } from "./resilient.ts";
 import { callPolicy, delayAfter, isTransient, pause, type RetryPolicy, streamPolicy } from "./retry.ts";
 
 export interface ConnectOptions extends InterfaceChoice {
+  /** Further bindings to choose from, such as `grpcBinding()` of `@parley/grpc`. */
+  readonly bindings?: readonly ClientBinding[];
   /** Headers of every request, the card's included: an object, or a function that is asked each time. */
   readonly headers?: HeadersSource;
   /** Default: the runtime's own. */
@@ -93,7 +95,8 @@ export async function connectWith(
     typeof agent === "string" || agent instanceof URL
       ? await discover(kit, String(agent), host, calls, options)
       : kit.decodeCard(structuredClone(agent));
-  const { service, chosen } = firstAlive(candidatesOf(card, kit.bindings, options, host), logger);
+  const bindings = [...kit.bindings, ...(options.bindings ?? [])];
+  const { service, chosen } = firstAlive(candidatesOf(card, bindings, options, host), logger);
   const declares = (uri: string): boolean => card.capabilities.extensions?.some((one) => one.uri === uri) === true;
   return new Client({
     card,

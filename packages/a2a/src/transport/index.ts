@@ -13,4 +13,6 @@ export {
   type HeadersRequest,
   type HeadersSource,
   requestHeaders,
+  untilOver,
+  waits,
 } from "./http/index.ts";

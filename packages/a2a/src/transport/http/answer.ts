@@ -1,16 +1,15 @@
 import {
   A2AError,
   type A2AErrorOptions,
-  stateKinds,
   type StreamResponse,
-  type TaskState,
   wireErrors,
   type WireErrorCode,
 } from "../../model/index.ts";
-import { closesAfter, type StreamItem, type StreamName } from "../../protocol/index.ts";
+import type { StreamItem, StreamName } from "../../protocol/index.ts";
 import type { Clock } from "../../base/index.ts";
 import { chunkDecoder } from "./chunks.ts";
 import type { Exchange } from "./exchange.ts";
+import { untilOver } from "./until-over.ts";
 
 /** How a client reads what HTTP answers, whatever the binding. */
 
@@ -114,52 +113,9 @@ export function refusal(
   return new A2AError(code as WireErrorCode, decoded?.message, options);
 }
 
-function stateOf(event: StreamResponse): TaskState | undefined {
-  return event.statusUpdate?.status.state ?? event.task?.status.state;
-}
-
 /** A place in a log, if an event's id is one. */
 function seqOf(id: string | undefined): number | undefined {
   return id !== undefined && /^\d{1,15}$/.test(id) ? Number(id) : undefined;
-}
-
-async function* read(
-  exchange: Exchange,
-  operation: StreamName,
-  decode: (data: string) => StreamResponse,
-): AsyncGenerator<readonly StreamItem[], void, void> {
-  let state: TaskState | undefined;
-  let first = true;
-  for await (const events of exchange.events()) {
-    const batch: StreamItem[] = [];
-    let over = false;
-    let broken: { readonly error: unknown } | undefined;
-    for (const sse of events) {
-      let event: StreamResponse;
-      try {
-        event = decode(sse.data);
-      } catch (thrown) {
-        // What came before it in the same piece is delivered first.
-        broken = { error: thrown };
-        break;
-      }
-      const seq = seqOf(sse.id);
-      batch.push(seq === undefined ? { event } : { seq, event });
-      state = stateOf(event) ?? state;
-      // Some servers open a send to an interrupted task with the task as it was: more follows.
-      const opening = first && event.task !== undefined && state !== undefined && stateKinds[state] === "interrupted";
-      first = false;
-      over = !opening && closesAfter(event, operation);
-      if (over) break;
-    }
-    if (batch.length > 0) yield batch;
-    if (broken !== undefined) throw broken.error;
-    if (over) return;
-  }
-  // Interrupted tasks end some servers' streams (§11.7); in any other state more was to come.
-  if (state === undefined || stateKinds[state] === "active") {
-    throw new A2AError("ConnectionLost", "The stream ended before its task did");
-  }
 }
 
 /**
@@ -173,7 +129,11 @@ export function streamItems(
 ): AsyncIterable<readonly StreamItem[]> {
   return {
     [Symbol.asyncIterator]() {
-      const batches = read(exchange, operation, chunkDecoder(decode));
+      const read = chunkDecoder(decode);
+      const batches = untilOver(exchange.events(), operation, ({ id, data }) => {
+        const seq = seqOf(id);
+        return seq === undefined ? { event: read(data) } : { seq, event: read(data) };
+      });
       return {
         async next() {
           try {

@@ -1,4 +1,4 @@
-import type { AgentInterface } from "../../model/index.ts";
+import type { AgentCard, AgentInterface } from "../../model/index.ts";
 import type { AgentService } from "../../protocol/index.ts";
 import type { ClientHost } from "./exchange.ts";
 
@@ -10,6 +10,6 @@ export interface ClientBinding {
   readonly versions: readonly string[];
   /** Why it cannot use the address of an interface. Default: any but an absolute http(s) URL. */
   unusable?(url: string): string | undefined;
-  /** Opens no connection: that waits for the first call. `version` is one of `versions`. */
-  open(target: AgentInterface, version: string, host: ClientHost): AgentService;
+  /** Opens no connection: that waits for the first call. `version` is one of `versions`, `card` the one of the interface. */
+  open(target: AgentInterface, version: string, host: ClientHost, card: AgentCard): AgentService;
 }

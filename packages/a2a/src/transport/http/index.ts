@@ -13,4 +13,6 @@ export {
   type HeadersRequest,
   type HeadersSource,
   requestHeaders,
+  waits,
 } from "./exchange.ts";
+export { untilOver } from "./until-over.ts";
