@@ -1,6 +1,7 @@
 import { Command, Option } from "commander";
 import { cancel } from "./commands/cancel.ts";
 import { card } from "./commands/card.ts";
+import type { ConformOptions } from "./commands/conform.ts";
 import { init, type InitOptions } from "./commands/init.ts";
 import { send, type SendOptions } from "./commands/send.ts";
 import type { ServeOptions } from "./commands/serve.ts";
@@ -9,6 +10,7 @@ import { tasks, type TasksOptions } from "./commands/tasks.ts";
 import { watch } from "./commands/watch.ts";
 import type { FollowOptions } from "./follow.ts";
 import type { Io } from "./io.ts";
+import { levels } from "./conform/format.ts";
 import { agentUrl, callOptions, collect, count, stateOption, timeOption, type CallOptions } from "./options.ts";
 import { stateNames } from "./output/states.ts";
 import { version } from "./version.ts";
@@ -184,6 +186,35 @@ export function createProgram(io: Io, finish: Finish): Command {
       .argument(...url)
       .argument("<id>", "id of the task"),
   ).action(async (at: string, id: string, options: CallOptions) => finish(await cancel(io, at, id, options)));
+
+  callOptions(
+    command("conform", {
+      summary: "Test whether a server keeps to the protocol",
+      description:
+        "Runs declarative tests (ACTS) over each binding that the card names, and tells what does not hold: level, section, expected, got. Ends with 0 only if every MUST holds. Agents under test know the behaviours of ACTS §11; say which of them yours has.",
+      examples: [
+        "parley conform http://localhost:4000 --behaviors none",
+        "parley conform http://localhost:4000 --behaviors none --level must --filter 'CARD-*'",
+        "parley conform http://localhost:4000 --behaviors none --json --junit conform.xml",
+      ],
+    })
+      .argument(...url)
+      .option("--acts <path>", "a file of tests, or a folder with *.acts.yaml; default: those of this package")
+      .addOption(new Option("--level <level>", "tests of this level and those above it").choices(levels))
+      .option("--filter <pattern>", "tests or suites of this id; * stands for anything; repeatable", collect)
+      .option("--tag <tag>", "tests with this tag; repeatable", collect)
+      .option("--behaviors <prefixes>", "behaviours that the agent has, separated by commas, or none; default: all")
+      .option("--var <name=value>", "a variable of the tests; repeatable", collect)
+      .option("--other-token <token>", "bearer token of somebody else, to see that tasks are private")
+      .option("--webhook <url>", "how the server reaches this machine; default: a free port of 127.0.0.1")
+      .option("--timeout <seconds>", "how long one step may take", count(1, 3600), 30)
+      .option("--concurrency <n>", "tests at a time", count(1, 64), 4)
+      .option("--junit <file>", "also write a JUnit report"),
+  ).action(async (at: string, options: ConformOptions) => {
+    // The runner and its YAML reader are loaded for those who test.
+    const { conform } = await import("./commands/conform.ts");
+    finish(await conform(io, at, options));
+  });
 
   command("init", { summary: "Write a small agent project that runs", examples: ["parley init my-agent"] })
     .argument("[folder]", "a new or empty folder", ".")

@@ -1,0 +1,107 @@
+import { writeFile } from "node:fs/promises";
+import { resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { levels, type Level, type Suite, type Test } from "../conform/format.ts";
+import { readSuites } from "../conform/read.ts";
+import { jsonReport, junitReport, textReport } from "../conform/report.ts";
+import { runSuites } from "../conform/runner.ts";
+import { CommandError, UsageError } from "../errors.ts";
+import { fileReason } from "../files.ts";
+import type { Io } from "../io.ts";
+import { callHeaders, type CallOptions } from "../options.ts";
+import { styleFor } from "../output/style.ts";
+import { jsonLine } from "../output/text.ts";
+
+export interface ConformOptions extends CallOptions {
+  readonly acts?: string;
+  readonly level?: Level;
+  readonly filter?: readonly string[];
+  readonly tag?: readonly string[];
+  readonly behaviors?: string;
+  readonly var?: readonly string[];
+  readonly otherToken?: string;
+  readonly webhook?: string;
+  readonly timeout: number;
+  readonly concurrency: number;
+  readonly junit?: string;
+}
+
+const ownSuites = fileURLToPath(new URL("../../suites", import.meta.url));
+
+/** `a*b` as a pattern for the ids of tests. */
+function pattern(text: string): RegExp {
+  const escaped = text.replace(/[.+?^${}()|[\]\\]/g, "\\$&").replaceAll("*", ".*");
+  return new RegExp(`^${escaped}$`, "i");
+}
+
+/** The tests that the options leave. Throws where that is none. */
+function chosen(suites: readonly Suite[], options: ConformOptions): readonly Suite[] {
+  const { level, filter = [], tag = [] } = options;
+  const patterns = filter.map(pattern);
+  const wanted = level === undefined ? levels : levels.slice(0, levels.indexOf(level) + 1);
+  const keeps = ({ id, tags, level: of }: Test, suite: Suite): boolean =>
+    wanted.includes(of) &&
+    (patterns.length === 0 || patterns.some((one) => one.test(id) || one.test(suite.id))) &&
+    (tag.length === 0 || tag.some((one) => tags.includes(one)));
+  const left = suites
+    .map((suite) => ({ ...suite, tests: suite.tests.filter((test) => keeps(test, suite)) }))
+    .filter(({ tests }) => tests.length > 0);
+  if (left.length === 0) throw new UsageError("no test is left: look at --filter, --tag and --level");
+  const versions = [...new Set(left.flatMap(({ tests }) => tests.map((test) => test.version)))];
+  if (versions.length > 1) throw new UsageError(`the files are for several versions of A2A: ${versions.join(", ")}`);
+  return left;
+}
+
+function variablesOf(given: readonly string[]): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    given.map((text) => {
+      const [, name, value] = /^([\w-]+)=([^]*)$/.exec(text) ?? [];
+      if (name === undefined || value === undefined) throw new UsageError(`--var "${text}" is not NAME=VALUE`);
+      return [name, value];
+    }),
+  );
+}
+
+export async function conform(io: Io, url: string, options: ConformOptions): Promise<number> {
+  const path = options.acts === undefined ? ownSuites : resolve(io.cwd, options.acts);
+  const variables = variablesOf(options.var ?? []);
+  const headers = callHeaders(options, io.env);
+  const otherHeaders = options.otherToken === undefined ? undefined : callHeaders({ token: options.otherToken }, {});
+  if (options.webhook !== undefined && !options.webhook.startsWith("http://")) {
+    throw new UsageError("--webhook is an http URL: the runner's receiver speaks no TLS");
+  }
+  const suites = chosen(await readSuites(path), options);
+  const style = styleFor(io.stderr, io.env);
+  const report = await runSuites({
+    url,
+    suites,
+    headers,
+    ...(otherHeaders === undefined ? {} : { otherHeaders }),
+    env: io.env,
+    variables,
+    ...(options.binding === undefined ? {} : { binding: options.binding }),
+    ...(options.behaviors === undefined
+      ? {}
+      : { behaviors: options.behaviors === "none" ? [] : options.behaviors.split(",").map((one) => one.trim()) }),
+    timeout: options.timeout * 1000,
+    concurrency: options.concurrency,
+    ...(options.webhook === undefined ? {} : { webhook: options.webhook }),
+    onResult(run, { test }, done, total) {
+      // One line that is written over: progress is for somebody who looks.
+      if (io.stderr.terminal)
+        io.stderr.write(`\r\u001b[K${style("dim", `${done}/${total} ${run.transport} ${test.id}`)}`);
+    },
+  });
+  if (io.stderr.terminal) io.stderr.write("\r\u001b[K");
+  if (options.junit !== undefined) {
+    try {
+      await writeFile(resolve(io.cwd, options.junit), junitReport(report));
+    } catch (error) {
+      throw new CommandError(`cannot write ${options.junit}: ${fileReason(error)}`, { cause: error });
+    }
+  }
+  io.stdout.write(
+    options.json === true ? `${jsonLine(jsonReport(report))}\n` : textReport(report, styleFor(io.stdout, io.env)),
+  );
+  return report.conformant ? 0 : 1;
+}

@@ -1,0 +1,250 @@
+import type { CallStep, DeliveriesStep, Json, JsonMap, RawStep, Step, StreamStep, Test } from "./format.ts";
+import type { Target } from "./target.ts";
+
+/**
+ * The official files leave to the runner what their steps cannot say, and mark it `runner-special`: without more than the
+ * steps such a test passes on everything. Here is the check that each of them means, or why it is not made.
+ */
+
+const nothing = { assertions: [], capture: {}, delay: 0 } as const;
+
+function call(id: string, operation: CallStep["operation"], params: JsonMap, more: Partial<CallStep> = {}): CallStep {
+  return { ...nothing, id, kind: "call", operation, params, headers: {}, credentials: "caller", ...more };
+}
+
+function stream(id: string, of: string, more: Partial<StreamStep>): StreamStep {
+  return { ...nothing, id, kind: "stream", stream: of, disconnect: false, ...more };
+}
+
+function deliveries(more: Partial<DeliveriesStep>): DeliveriesStep {
+  return { ...nothing, id: "deliveries", kind: "deliveries", none: false, ...more };
+}
+
+const start = (behavior: string): CallStep =>
+  call(
+    "start",
+    "send_message",
+    {
+      message: { role: "ROLE_USER", parts: [{ text: `${behavior} start` }] },
+      configuration: { returnImmediately: true },
+    },
+    { capture: { taskId: "task.id" } },
+  );
+const subscribe = (id: string): CallStep => call(id, "subscribe_to_task", { id: "{{start.taskId}}" }, { read: 1 });
+const unwatched = { minCount: 2, monotonic: true, events: [] } as const;
+const ended: Json = { status: { state: { one_of: ["TASK_STATE_COMPLETED", "TASK_STATE_FAILED"] } } };
+
+/** What a delivered task, status or artifact belongs to. */
+const ofTask: Json = {
+  any_of: [
+    { task: { id: "{{create.taskId}}" } },
+    { statusUpdate: { taskId: "{{create.taskId}}" } },
+    { artifactUpdate: { taskId: "{{create.taskId}}" } },
+  ],
+};
+const lastDelivery: Json = {
+  body: {
+    any_of: [
+      { statusUpdate: { status: { state: "TASK_STATE_COMPLETED" } } },
+      { task: { status: { state: "TASK_STATE_COMPLETED" } } },
+    ],
+  },
+};
+
+/** Each step's expectation, changed. */
+function expecting(test: Test, change: (step: CallStep | RawStep) => Step): Test {
+  return {
+    ...test,
+    steps: test.steps.map((step) => (step.kind === "call" || step.kind === "raw" ? change(step) : step)),
+  };
+}
+
+const refused: Json = { one_of: [401, 403] };
+const unauthorized = (credentials: "none" | "invalid") => (test: Test) => ({
+  ...expecting(test, ({ expect: _, ...step }) => ({
+    ...step,
+    credentials,
+    expectError: { types: [], status: refused },
+  })),
+  requirements: ["auth_credentials"],
+});
+
+const weakCredentials = (test: Test, { variables }: Target): Test | string =>
+  Object.hasOwn(variables, "insufficientAuthToken")
+    ? expecting(test, ({ expect: _, ...step }) => ({ ...step, expectError: { types: [], status: 403 } }))
+    : "needs a caller without permissions: --var insufficientAuthToken=TOKEN";
+
+/** A task of somebody else's must look like none (A2A 1.0 §3.3.2): the same code, the same HTTP status. */
+const someoneElses = (test: Test): Test => ({
+  ...test,
+  requirements: ["auth_credentials"],
+  behaviors: ["tck-complete-task"],
+  steps: [
+    call(
+      "create",
+      "send_message",
+      { message: { role: "ROLE_USER", parts: [{ text: "tck-complete-task private" }] } },
+      { credentials: "other", capture: { taskId: "task.id" } },
+    ),
+    call("mine", "get_task", { id: "{{create.taskId}}" }, { expectError: { types: ["TaskNotFoundError"] } }),
+    call("missing", "get_task", { id: "{{$uuid}}" }, { expectError: { types: ["TaskNotFoundError"] } }),
+  ],
+});
+
+const delivered =
+  (each: Json) =>
+  (test: Test): Test => ({
+    ...test,
+    requirements: ["webhook_endpoint"],
+    // Some of these say create-task where others say create.
+    steps: [
+      ...test.steps.map((step) => JSON.parse(JSON.stringify(step).replaceAll("create-task", "create")) as Step),
+      deliveries({ until: lastDelivery, each }),
+    ],
+  });
+
+const checks: Readonly<Record<string, (test: Test, target: Target) => Test | string>> = {
+  "CARD-CACHE-001": (test) =>
+    expecting(test, (step) => ({
+      ...step,
+      expect: {
+        ...(step.expect ?? { error: false }),
+        headers: { any_of: [{ "cache-control": { contains: "max-age" } }, { etag: { exists: true } }] },
+      },
+    })),
+  "CARD-SCHEMA-001": (test) => shaped(test, "AgentCard"),
+  "DM-SERIAL-002": (test) => shaped(test, "SendMessageResponse"),
+  "REST-CT-001": (test) =>
+    expecting(test, (step) => ({
+      ...step,
+      expect: {
+        ...(step.expect ?? { error: false }),
+        headers: { "content-type": { matches: "^application/a2a\\+json\\b" } },
+      },
+    })),
+  // An agent that takes a client's contextId has nothing to refuse; one that makes its own in silence fails (§3.4.1).
+  "CORE-CTX-001": (test) =>
+    expecting(test, ({ expectError: _, ...step }) => ({
+      ...step,
+      expect: {
+        error: false,
+        orError: [],
+        body: {
+          any_of: ["task", "message"].map((name) => ({
+            [name]: { contextId: "client-generated-context-that-should-be-rejected" },
+          })),
+        },
+      },
+    })),
+  "CORE-ERR-009": someoneElses,
+  "SEC-AUTH-003": someoneElses,
+  "STREAM-MULTI-001": (test) => ({
+    ...test,
+    behaviors: ["tck-long-running"],
+    steps: [
+      start("tck-long-running"),
+      subscribe("one"),
+      subscribe("two"),
+      stream("one-ends", "one", { expectStream: { ...unwatched, finalEvent: ended } }),
+      stream("two-ends", "two", { expectStream: { ...unwatched, finalEvent: ended, sameUpdatesAs: "one" } }),
+    ],
+  }),
+  "STREAM-MULTI-002": (test) => ({
+    ...test,
+    behaviors: ["tck-long-running"],
+    steps: [
+      start("tck-long-running"),
+      subscribe("one"),
+      subscribe("two"),
+      stream("one-closes", "one", { disconnect: true }),
+      stream("two-ends", "two", { expectStream: { ...unwatched, finalEvent: ended } }),
+    ],
+  }),
+  "STREAM-RESUB-001": (test) => ({
+    ...test,
+    steps: [
+      start("tck-long-running"),
+      subscribe("one"),
+      stream("one-closes", "one", { disconnect: true }),
+      call(
+        "again",
+        "subscribe_to_task",
+        { id: "{{start.taskId}}" },
+        {
+          expectStream: {
+            ...unwatched,
+            events: [{ anywhere: false, index: 0, assertion: { task: { id: "{{start.taskId}}" } } }],
+            finalEvent: ended,
+          },
+        },
+      ),
+    ],
+  }),
+  "PUSH-DELIV-001": delivered({ headers: { authorization: "Bearer test-token" } }),
+  "SEC-PUSH-001": delivered({ headers: { authorization: "Bearer test-token" } }),
+  "PUSH-DELIV-002": delivered({ method: "POST" }),
+  "PUSH-DELIV-003": delivered({ method: "POST", body: { all_of: [{ schema: "StreamResponse" }, ofTask] } }),
+  "SEC-PUSH-002": () => "is about clients, not servers",
+  "SEC-AUTH-001": unauthorized("none"),
+  "SEC-AUTH-002": weakCredentials,
+  // Every operation, not one of them.
+  "SEC-AUTH-004": (test) => ({
+    ...test,
+    transports: [],
+    requirements: ["auth_credentials"],
+    steps: (
+      [
+        ["send_message", { message: { role: "ROLE_USER", parts: [{ text: "tck-complete-task" }] } }],
+        ["get_task", { id: "{{$uuid}}" }],
+        ["list_tasks", {}],
+        ["cancel_task", { id: "{{$uuid}}" }],
+        ["subscribe_to_task", { id: "{{$uuid}}" }],
+        ["list_push_configs", { taskId: "{{$uuid}}" }],
+        ["get_extended_agent_card", {}],
+      ] as const
+    ).flatMap(([operation, params]) =>
+      (["none", "invalid"] as const).map((credentials) =>
+        call(`${operation}-${credentials}`, operation, params, {
+          credentials,
+          expectError: { types: [], status: refused },
+        }),
+      ),
+    ),
+  }),
+  // Its steps ask for the public card, which everybody may have.
+  "SEC-AUTH-006": (test) => ({
+    ...test,
+    requirements: ["auth_credentials"],
+    steps: [
+      call(
+        "list",
+        "list_tasks",
+        {},
+        {
+          credentials: "none",
+          expectError: { types: [], status: 401, headers: { "www-authenticate": { exists: true } } },
+        },
+      ),
+    ],
+  }),
+  "SEC-EXTCARD-001": unauthorized("none"),
+  "SEC-EXTCARD-002": weakCredentials,
+  "SEC-EXTCARD-004": unauthorized("invalid"),
+};
+
+function shaped(test: Test, schema: string): Test {
+  return expecting(test, (step) => ({
+    ...step,
+    expect: { ...(step.expect ?? { error: false }), body: { schema } },
+  }));
+}
+
+const special = "runner-special";
+
+/** The test as it is to be run, or why it is not. */
+export function officialCheck(test: Test, target: Target): Test | string {
+  const change = Object.hasOwn(checks, test.id) ? checks[test.id] : undefined;
+  if (!test.tags.includes(special) && test.id !== "CARD-SCHEMA-001") return test;
+  if (test.steps.some(({ kind }) => kind === "client")) return "is about clients, not servers";
+  return change === undefined ? "asks the runner for something that its steps do not say" : change(test, target);
+}

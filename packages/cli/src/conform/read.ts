@@ -1,0 +1,503 @@
+import { readdir, readFile, stat } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
+import { parseDocument } from "yaml";
+import { UsageError } from "../errors.ts";
+import { fileReason } from "../files.ts";
+import {
+  levels,
+  operations,
+  transports,
+  type CollectionMatch,
+  type Credentials,
+  type EventAssertion,
+  type Expect,
+  type ExpectError,
+  type ExpectStream,
+  type Json,
+  type JsonMap,
+  type NamedAssertion,
+  type Operation,
+  type Repeat,
+  type Step,
+  type Suite,
+  type Test,
+} from "./format.ts";
+import { isMap } from "./path.ts";
+
+/** What a file says that the runner cannot read, and where. */
+class FormatError extends Error {}
+
+/** A map of the file, read strictly: a misspelled key would be a check that nobody makes. */
+class Node {
+  readonly #map: JsonMap;
+  readonly #read = new Set<string>();
+  readonly where: string;
+
+  constructor(value: Json | undefined, where: string) {
+    if (!isMap(value)) throw new FormatError(`${where} is not a map`);
+    this.#map = value;
+    this.where = where;
+  }
+
+  get keys(): readonly string[] {
+    return Object.keys(this.#map);
+  }
+
+  has(key: string): boolean {
+    return Object.hasOwn(this.#map, key);
+  }
+
+  any(key: string): Json | undefined {
+    this.#read.add(key);
+    return this.has(key) ? this.#map[key] : undefined;
+  }
+
+  fail(key: string, what: string): never {
+    throw new FormatError(`${this.where}.${key} ${what}`);
+  }
+
+  #optional<T>(key: string, what: string, is: (value: Json) => value is Json & T): T | undefined {
+    const value = this.any(key);
+    return value === undefined || is(value) ? value : this.fail(key, `is not ${what}`);
+  }
+
+  text(key: string): string | undefined {
+    return this.#optional(key, "text", (value) => typeof value === "string");
+  }
+
+  required(key: string): string {
+    return this.text(key) ?? this.fail(key, "is missing");
+  }
+
+  number(key: string): number | undefined {
+    return this.#optional(key, "a number", (value) => typeof value === "number");
+  }
+
+  flag(key: string): boolean {
+    return this.#optional(key, "true or false", (value) => typeof value === "boolean") ?? false;
+  }
+
+  map(key: string): JsonMap {
+    return this.#optional(key, "a map", (value): value is JsonMap => isMap(value)) ?? {};
+  }
+
+  list(key: string): readonly Json[] {
+    return this.#optional(key, "a list", (value): value is readonly Json[] => Array.isArray(value)) ?? [];
+  }
+
+  texts(key: string): readonly string[] {
+    return this.list(key).map((one, at) => (typeof one === "string" ? one : this.fail(`${key}[${at}]`, "is not text")));
+  }
+
+  textMap(key: string): Readonly<Record<string, string>> {
+    return Object.fromEntries(
+      Object.entries(this.map(key)).map(([name, value]) => [
+        name,
+        typeof value === "string" ? value : this.fail(`${key}.${name}`, "is not text"),
+      ]),
+    );
+  }
+
+  choice<T extends string>(key: string, choices: readonly T[]): T | undefined {
+    const value = this.text(key);
+    return value === undefined
+      ? undefined
+      : (choices.find((one) => one === value) ?? this.fail(key, `is none of ${choices.join(", ")}`));
+  }
+
+  choices<T extends string>(key: string, choices: readonly T[]): readonly T[] {
+    return this.texts(key).map(
+      (value) => choices.find((one) => one === value) ?? this.fail(key, `: ${value} is none of ${choices.join(", ")}`),
+    );
+  }
+
+  node(key: string): Node | undefined {
+    const value = this.any(key);
+    return value === undefined ? undefined : new Node(value, `${this.where}.${key}`);
+  }
+
+  nodes(key: string): readonly Node[] {
+    return this.list(key).map((one, at) => new Node(one, `${this.where}.${key}[${at}]`));
+  }
+
+  /** All keys have been read, or the file says something that nobody understands. */
+  done(): void {
+    const strange = this.keys.find((key) => !this.#read.has(key));
+    if (strange !== undefined) this.fail(strange, "is not known");
+  }
+
+  /** The members that nobody has read. */
+  rest(): JsonMap {
+    return Object.fromEntries(Object.entries(this.#map).filter(([key]) => !this.#read.has(key)));
+  }
+}
+
+/** Names of operations that stand in files besides those of ACTS §4.1. */
+const otherNames: Readonly<Record<string, Operation>> = {
+  set_push_notification_config: "create_push_config",
+  create_push_notification_config: "create_push_config",
+  get_push_notification_config: "get_push_config",
+  list_push_notification_configs: "list_push_configs",
+  delete_push_notification_config: "delete_push_config",
+};
+
+/**
+ * Reads what `--acts` names: one file, or a folder with all that lie in it. Files that a master file includes are read
+ * once. Throws UsageError where one cannot be read, or says what no runner would understand.
+ */
+export async function readSuites(path: string): Promise<readonly Suite[]> {
+  const files = await filesOf(path);
+  const seen = new Set<string>();
+  const suites: Suite[] = [];
+  for (const file of files) suites.push(...(await readFileSuites(file, seen)));
+  const ids = suites.flatMap(({ tests }) => tests.map(({ id }) => id));
+  const twice = ids.find((id, at) => ids.indexOf(id) !== at);
+  if (twice !== undefined) throw new UsageError(`${path}: two tests have the id ${twice}`);
+  return suites;
+}
+
+async function filesOf(path: string): Promise<readonly string[]> {
+  try {
+    if (!(await stat(path)).isDirectory()) return [path];
+    const names = (await readdir(path)).filter((name) => /\.acts\.(?:ya?ml|json)$/.test(name)).sort();
+    if (names.length === 0) throw new UsageError(`${path} holds no *.acts.yaml`);
+    return names.map((name) => join(path, name));
+  } catch (error) {
+    if (error instanceof UsageError) throw error;
+    throw new UsageError(`cannot read ${path}: ${fileReason(error)}`, { cause: error });
+  }
+}
+
+async function readFileSuites(file: string, seen: Set<string>): Promise<readonly Suite[]> {
+  const path = resolve(file);
+  if (seen.has(path)) return [];
+  seen.add(path);
+  let text: string;
+  try {
+    text = await readFile(path, "utf8");
+  } catch (error) {
+    throw new UsageError(`cannot read ${file}: ${fileReason(error)}`, { cause: error });
+  }
+  try {
+    const { suites, include } = parseSuites(text, basename(file));
+    const included: Suite[] = [];
+    for (const name of include) included.push(...(await readFileSuites(join(dirname(path), name), seen)));
+    return [...suites, ...included];
+  } catch (error) {
+    if (error instanceof FormatError) throw new UsageError(`${file}: ${error.message}`, { cause: error });
+    throw error;
+  }
+}
+
+/** Reads the text of one file; `where` begins what errors say. YAML 1.2, so JSON as well. */
+function parseSuites(
+  text: string,
+  where: string,
+): { readonly suites: readonly Suite[]; readonly include: readonly string[] } {
+  const yaml = parseDocument(text, { prettyErrors: true });
+  const [error] = yaml.errors;
+  if (error !== undefined) throw new FormatError(error.message);
+  const document = new Node(yaml.toJS() as Json, where);
+  const format = document.required("acts_version");
+  if (!/^1(?:\.|$)/.test(format)) document.fail("acts_version", `is ${format}: this runner reads version 1`);
+  const version = document.required("spec_version").split(".", 2).join(".");
+  const variables = document.textMap("variables");
+  for (const key of ["spec_ref", "metadata"]) document.any(key);
+  const suites = document.nodes("suites").map((suite) => readSuite(suite, version, variables));
+  const include = document.texts("include");
+  if (suites.length === 0 && include.length === 0) document.fail("suites", "is missing");
+  document.done();
+  return { suites, include };
+}
+
+function readSuite(node: Node, version: string, variables: Test["variables"]): Suite {
+  const tags = node.texts("tags");
+  node.any("description");
+  const suite = {
+    id: node.required("id"),
+    name: node.required("name"),
+    tests: node.nodes("tests").map((test) => readTest(test, tags, version, variables)),
+  };
+  node.done();
+  return suite;
+}
+
+function readTest(node: Node, tags: readonly string[], version: string, variables: Test["variables"]): Test {
+  const description = node.text("description");
+  const specRef = node.text("spec_ref");
+  const conditions = node.node("preconditions");
+  node.any("origin");
+  const refusesInput = conditions?.text("refuses_input");
+  const test: Test = {
+    id: node.required("id"),
+    name: node.required("name"),
+    ...(description === undefined ? {} : { description: description.trim() }),
+    ...(specRef === undefined ? {} : { specRef }),
+    level: node.choice("level", levels) ?? node.fail("level", "is missing"),
+    tags: [...new Set([...tags, ...node.texts("tags")])],
+    transports: node.choices("transport", transports),
+    preconditions: {
+      capabilities: conditions?.map("capabilities") ?? {},
+      skills: conditions?.nodes("skills").map((skill) => skill.required("id")) ?? [],
+      transports: conditions?.choices("transport", transports) ?? [],
+      extensions: conditions?.texts("extensions") ?? [],
+      requiredExtension: conditions?.flag("required_extension") ?? false,
+      ...(refusesInput === undefined ? {} : { refusesInput }),
+    },
+    behaviors: node.texts("requires_behaviors"),
+    requirements: node.texts("runner_requirements"),
+    steps: node.nodes("steps").map(readStep),
+    assertions: node.nodes("assertions").map(readNamed),
+    version,
+    variables,
+  };
+  conditions?.any("description");
+  conditions?.done();
+  node.done();
+  if (test.steps.length === 0) node.fail("steps", "is missing");
+  const ids = test.steps.map(({ id }) => id);
+  const twice = ids.find((id, at) => ids.indexOf(id) !== at);
+  if (twice !== undefined) node.fail("steps", `has two steps of the id ${twice}`);
+  if (test.transports.length !== 1 && test.steps.some(({ kind }) => kind === "raw")) {
+    node.fail("transport", "must name the binding of a raw step");
+  }
+  return test;
+}
+
+function readStep(node: Node): Step {
+  node.any("description");
+  const base = {
+    id: node.required("id"),
+    assertions: node.nodes("assertions").map(readNamed),
+    capture: node.textMap("capture"),
+    delay: node.number("delay_ms") ?? 0,
+  };
+  const kinds = ["operation", "raw", "stream", "deliveries", "assertion", "client_response"].filter((key) =>
+    node.has(key),
+  );
+  if (kinds.length !== 1)
+    node.fail("operation", "or one of raw, stream, deliveries, assertion and client_response must stand here");
+  const step = ((): Step => {
+    switch (kinds[0]) {
+      case "operation":
+        return { ...base, kind: "call", ...readCall(node), ...readExpecting(node) };
+      case "raw": {
+        const raw = node.node("raw") as Node;
+        const body = raw.any("body");
+        const bodyRaw = raw.text("body_raw");
+        const step: Step = {
+          ...base,
+          kind: "raw",
+          method: raw.required("method"),
+          path: raw.required("path"),
+          headers: raw.textMap("headers"),
+          ...(body === undefined ? {} : { body }),
+          ...(bodyRaw === undefined ? {} : { bodyRaw }),
+          literal: raw.flag("literal"),
+          ...readExpecting(node),
+        };
+        raw.done();
+        return step;
+      }
+      case "stream": {
+        const read = node.number("read");
+        const expectStream = node.node("expect_stream");
+        return {
+          ...base,
+          kind: "stream",
+          stream: node.required("stream"),
+          disconnect: node.flag("disconnect"),
+          ...(read === undefined ? {} : { read }),
+          ...(expectStream === undefined ? {} : { expectStream: readExpectStream(expectStream) }),
+        };
+      }
+      case "deliveries": {
+        const deliveries = node.node("deliveries") as Node;
+        const until = deliveries.any("until");
+        const each = deliveries.any("each");
+        const none = deliveries.flag("none");
+        deliveries.done();
+        return {
+          ...base,
+          kind: "deliveries",
+          none,
+          ...(until === undefined ? {} : { until }),
+          ...(each === undefined ? {} : { each }),
+        };
+      }
+      case "assertion":
+        return { ...base, kind: "assertion", assertion: readNamed(node.node("assertion") as Node) };
+      default:
+        node.any("client_response");
+        node.any("expect_parsed");
+        return { ...base, kind: "client" };
+    }
+  })();
+  node.done();
+  return step;
+}
+
+function readCall(node: Node): Pick<Step & { kind: "call" }, "operation" | "params" | "headers" | "repeat" | "read"> {
+  const name = node.required("operation");
+  const known =
+    otherNames[name] ?? operations.find((one) => one === name) ?? node.fail("operation", `${name} is not known`);
+  const params = node.map("params");
+  const { extended, ...rest } = params;
+  const repeat = node.node("repeat");
+  const read = node.number("read");
+  return {
+    // The official files ask for the extended card in two ways.
+    operation: known === "get_agent_card" && extended === true ? "get_extended_agent_card" : known,
+    params: known === "get_agent_card" ? rest : params,
+    headers: Object.fromEntries(
+      Object.entries(node.map("headers")).map(([header, value]) => [
+        header.toLowerCase(),
+        value === null || typeof value === "string"
+          ? value
+          : node.fail(`headers.${header}`, "is neither text nor null"),
+      ]),
+    ),
+    ...(repeat === undefined ? {} : { repeat: readRepeat(repeat) }),
+    ...(read === undefined ? {} : { read }),
+  };
+}
+
+function readRepeat(node: Node): Repeat {
+  const repeat: Repeat = {
+    until: node.required("until"),
+    attempts: node.number("max_attempts") ?? 10,
+    delay: node.number("delay_ms") ?? 1000,
+    backoff: node.choice("backoff", ["none", "linear", "exponential"]) ?? "none",
+  };
+  node.done();
+  return repeat;
+}
+
+function readExpecting(node: Node): {
+  readonly credentials: Credentials;
+  readonly expect?: Expect;
+  readonly expectError?: ExpectError;
+  readonly expectStream?: ExpectStream;
+} {
+  const expect = node.node("expect");
+  const expectError = node.node("expect_error");
+  const expectStream = node.node("expect_stream");
+  return {
+    credentials: node.choice("credentials", ["caller", "none", "invalid", "other"]) ?? "caller",
+    ...(expect === undefined ? {} : { expect: readExpect(expect) }),
+    ...(expectError === undefined ? {} : { expectError: readExpectError(expectError) }),
+    ...(expectStream === undefined ? {} : { expectStream: readExpectStream(expectStream) }),
+  };
+}
+
+/** Without a `body` the members themselves describe it; `error: { exists: true }` and `status: error` mean any error. */
+function readExpect(node: Node): Expect {
+  const status = node.any("status");
+  const headers = node.any("headers");
+  const orError = node.any("or_error") === true ? [] : node.has("or_error") ? node.texts("or_error") : undefined;
+  const body = node.any("body");
+  const errorMember = node.any("error");
+  const error = status === "error" || (isMap(errorMember) && errorMember["exists"] === true);
+  const bare = node.rest();
+  const whole = body ?? (Object.keys(bare).length === 0 ? undefined : bare);
+  if (body !== undefined && Object.keys(bare).length > 0) node.done();
+  return {
+    ...(status === undefined || status === "error" ? {} : { status }),
+    ...(whole === undefined ? {} : { body: whole }),
+    ...(headers === undefined ? {} : { headers }),
+    error,
+    ...(orError === undefined ? {} : { orError }),
+  };
+}
+
+function readExpectError(node: Node): ExpectError {
+  const named = node.any("error_type") ?? node.any("code");
+  const list = isMap(named) ? named["one_of"] : named;
+  const types = (Array.isArray(list) ? (list as readonly Json[]) : list === undefined ? [] : [list]).map((one) =>
+    typeof one === "string" ? one : node.fail("error_type", "is not the name of an error"),
+  );
+  const message = node.any("message");
+  const details = node.any("details") ?? node.any("data");
+  const status = node.any("status");
+  const headers = node.any("headers");
+  node.done();
+  return {
+    types,
+    ...(message === undefined ? {} : { message }),
+    ...(details === undefined ? {} : { details }),
+    ...(status === undefined ? {} : { status }),
+    ...(headers === undefined ? {} : { headers }),
+  };
+}
+
+function readExpectStream(node: Node): ExpectStream {
+  const optional = <K extends string, T>(key: K, value: T | undefined): { readonly [key in K]?: T } =>
+    (value === undefined ? {} : { [key]: value }) as { readonly [key in K]?: T };
+  const stream: ExpectStream = {
+    ...optional("minCount", node.number("min_count")),
+    ...optional("maxCount", node.number("max_count")),
+    ...optional("timeout", node.number("timeout_ms")),
+    monotonic: node.choice("ordering", ["monotonic_state"]) !== undefined,
+    events: node.nodes("events").map(readEvent),
+    ...optional("finalEvent", eventNames(node.any("final_event"))),
+    ...optional("eachEvent", eventNames(node.any("each_event"))),
+    ...optional("headers", node.any("headers")),
+    ...optional("eachRaw", node.any("each_raw")),
+    ...optional("sameUpdatesAs", node.text("same_updates_as")),
+  };
+  node.done();
+  return stream;
+}
+
+function readEvent(node: Node, position: number): EventAssertion {
+  const description = node.text("description");
+  const anywhere = node.choice("match", ["exact_position", "any_position"]) === "any_position";
+  const index = node.number("index") ?? position;
+  return {
+    ...(description === undefined ? {} : { description }),
+    anywhere,
+    index,
+    assertion: eventNames(node.rest()) ?? {},
+  };
+}
+
+/** The members of a stream's events are written in two ways. */
+function eventNames(assertion: Json | undefined): Json | undefined {
+  if (Array.isArray(assertion)) return (assertion as readonly Json[]).map((one) => eventNames(one) ?? null);
+  if (!isMap(assertion)) return assertion;
+  return Object.fromEntries(
+    Object.entries(assertion).map(([key, value]) => {
+      if (key === "status_update") return ["statusUpdate", value];
+      if (key === "artifact_update") return ["artifactUpdate", value];
+      return [key, ["one_of", "any_of", "all_of", "not"].includes(key) ? (eventNames(value) ?? null) : value];
+    }),
+  );
+}
+
+function readNamed(node: Node): NamedAssertion {
+  node.any("id");
+  const description = node.text("description");
+  const path = node.text("path");
+  const match = node.any("match");
+  const collection = (key: string): CollectionMatch | undefined => {
+    const one = node.node(key);
+    if (one === undefined) return undefined;
+    const found = { path: one.required("path"), match: one.any("match") ?? one.fail("match", "is missing") };
+    one.done();
+    return found;
+  };
+  const [any, all, none] = [collection("any"), collection("all"), collection("none")];
+  const assertion: NamedAssertion = {
+    source: node.required("source"),
+    ...(description === undefined ? {} : { description }),
+    ...(path === undefined ? {} : { path }),
+    ...(match === undefined ? {} : { match }),
+    ...(any === undefined ? {} : { any }),
+    ...(all === undefined ? {} : { all }),
+    ...(none === undefined ? {} : { none }),
+  };
+  node.done();
+  if ([match, any, all, none].every((one) => one === undefined))
+    node.fail("match", "or any, all or none must stand here");
+  return assertion;
+}

@@ -1,0 +1,110 @@
+import type { Caller } from "./caller.ts";
+import type { Json, JsonMap, Operation, Test } from "./format.ts";
+import { streams } from "./caller.ts";
+import { find, findAll, isMap, member } from "./path.ts";
+import type { Webhooks } from "./webhooks.ts";
+
+/** A server under test, over one of its bindings. */
+export interface Target {
+  readonly card: JsonMap;
+  readonly caller: Caller;
+  /** Of who runs the tests: credentials, and what else every request carries. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Of somebody else, to see that tasks are private. */
+  readonly otherHeaders?: Readonly<Record<string, string>>;
+  readonly variables: Readonly<Record<string, string>>;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly webhooks: Webhooks;
+  /** Of one step, in milliseconds. */
+  readonly timeout: number;
+  /** The prefixes that the agent knows; absent: all. */
+  readonly behaviors?: readonly string[];
+}
+
+/** The extensions that the card wants of every request (A2A 1.0 §4.6). */
+export function requiredExtensions(card: JsonMap): readonly string[] {
+  const extensions = find(card, "capabilities.extensions");
+  return (Array.isArray(extensions) ? (extensions as readonly Json[]) : [])
+    .filter((extension) => member(extension, "required") === true)
+    .map((extension) => member(extension, "uri"))
+    .filter((uri) => typeof uri === "string");
+}
+
+/** Whether the card asks for credentials at all (§4.4.1). */
+function asksForCredentials(card: JsonMap): boolean {
+  const requirements = member(card, "securityRequirements");
+  return Array.isArray(requirements) && requirements.length > 0;
+}
+
+const pushOperations: readonly Operation[] = [
+  "create_push_config",
+  "get_push_config",
+  "list_push_configs",
+  "delete_push_config",
+];
+
+/** Why a test says nothing about this server (ACTS §12.5), or undefined where it is to be run. */
+export function notApplicable(test: Test, target: Target): string | undefined {
+  const { card, caller, behaviors } = target;
+  const { transport } = caller;
+  const { preconditions, steps } = test;
+  if (test.transports.length > 0 && !test.transports.includes(transport))
+    return `only for ${test.transports.join(", ")}`;
+  if (preconditions.transports.length > 0 && !preconditions.transports.includes(transport)) {
+    return `only for ${preconditions.transports.join(", ")}`;
+  }
+  for (const [name, wanted] of Object.entries(preconditions.capabilities)) {
+    // The official files ask for a capability that no card has; what they mean is in the card all the same.
+    const has = name === "authentication" ? asksForCredentials(card) : (find(card, `capabilities.${name}`) ?? false);
+    if (has !== wanted) return `for agents whose card says ${name}: ${JSON.stringify(wanted)}`;
+  }
+  const skills = find(card, "skills");
+  const ids = (Array.isArray(skills) ? (skills as readonly Json[]) : []).map((skill) => member(skill, "id"));
+  const skill = preconditions.skills.find((id) => !ids.includes(id));
+  if (skill !== undefined) return `for agents with the skill ${skill}`;
+  const extensions = find(card, "capabilities.extensions");
+  const uris = (Array.isArray(extensions) ? (extensions as readonly Json[]) : []).map((one) => member(one, "uri"));
+  const extension = preconditions.extensions.find((uri) => !uris.includes(uri));
+  if (extension !== undefined) return `for agents with the extension ${extension}`;
+  if (preconditions.requiredExtension && requiredExtensions(card).length === 0) {
+    return "for agents that require an extension";
+  }
+  const { refusesInput } = preconditions;
+  if (refusesInput !== undefined && inputModes(card).some((mode) => takes(mode, refusesInput))) {
+    return `for agents that do not take ${refusesInput}`;
+  }
+  const behavior = behaviors === undefined ? undefined : test.behaviors.find((one) => !behaviors.includes(one));
+  if (behavior !== undefined) return `the agent has no behaviour ${behavior}`;
+  if (steps.some(({ kind }) => kind === "client")) return "is about clients, not servers";
+  if (steps.some(({ kind }) => kind === "raw") && caller.raw === undefined)
+    return "has raw steps, which this binding has not";
+  const hasCredentials = Object.keys(target.headers).length > 0;
+  if (test.requirements.includes("auth_credentials") && !hasCredentials)
+    return "needs credentials: --token or --header";
+  for (const step of steps) {
+    if (step.kind !== "call" && step.kind !== "raw") continue;
+    if (step.credentials === "other" && target.otherHeaders === undefined)
+      return "needs a second caller: --other-token";
+    if (step.kind === "raw" || step.expectError !== undefined || step.expect?.error === true) continue;
+    if (streams(step.operation) && find(card, "capabilities.streaming") !== true) return "the agent does not stream";
+    if (pushOperations.includes(step.operation) && find(card, "capabilities.pushNotifications") !== true) {
+      return "the agent sends no push notifications";
+    }
+  }
+  return undefined;
+}
+
+function inputModes(card: JsonMap): readonly Json[] {
+  return [...findAll(card, "defaultInputModes[*]"), ...findAll(card, "skills[*].inputModes[*]")];
+}
+
+/** Whether a media range takes a media type; `*` alone is written as well. */
+function takes(mode: Json, mediaType: string): boolean {
+  if (typeof mode !== "string") return false;
+  return mode === "*" || mode === "*/*" || mode === mediaType || mode === mediaType.replace(/\/.*/, "/*");
+}
+
+/** The card as a map; a thing that is none has no members. */
+export function cardOf(value: Json | undefined): JsonMap {
+  return isMap(value) ? value : {};
+}
