@@ -22,7 +22,7 @@ export const taskSqliteCase: Case = {
       gate: { measure: "throughputToOfficial", atLeast: 7 },
     },
   ],
-  why: "SQLite itself takes 70 to 100 µs a task, in a thread of its own: a row for the task, one for each of three records, one for its conversation, one for the key that makes a retry safe, and their indexes, for lists by owner, context and state. That thread is the limit. Tried without a gain: other page sizes, a larger cache, later checkpoints, checkpoints on a connection of their own, flat arrays between the threads, sixteen transactions under way, `synchronous = NORMAL`. One row for all records of an append would take off a third, and everything that reads a log by its `seq` would pay for it.",
+  why: "SQLite itself takes 50 to 80 µs a task, in a thread of its own, a sixth of it waiting for the disk: a row for the task, one for each of three records, one for its conversation, one for the key that makes a retry safe, and their indexes, for lists by owner, context and state. That thread is the limit. Tried without a gain: other page sizes, a larger cache, later checkpoints, checkpoints on a connection of their own, flat arrays between the threads, sixteen transactions under way, `synchronous = NORMAL`. What a transaction adds goes down in statements of sixteen rows, which took off a quarter; fewer indexes gain 1 µs each and keys in another layout nothing. One row for all records of an append would, by estimate, take off a tenth more, and everything that reads a log by its `seq` would pay for it.",
   async run(bench) {
     const [parley, official, officialMemory, raw, load] = await Promise.all([
       bench.server("parley", "sqlite"),

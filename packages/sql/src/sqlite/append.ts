@@ -11,6 +11,7 @@ import {
   type OnceRecord,
   type Owner,
   type ReadItem,
+  type TaskAppend,
   type TaskEffect,
   type TaskHead,
   type TaskKey,
@@ -21,8 +22,10 @@ import { KnownTasks, type KnownTask } from "./known-tasks.ts";
 import { insertInto, ManyRows, statementOf } from "./many-rows.ts";
 import {
   count,
+  int,
   logKey,
   maxSeq,
+  optional,
   recordValueColumns,
   recordValues,
   stateNumber,
@@ -46,6 +49,9 @@ const updates = {
   both: updateOf([...plain, ...placing, ...owning]),
 };
 const selectTask = `SELECT ${ownColumns} FROM ${ownTables} WHERE t.agent = ? AND t.id = ?`;
+/** The context of a new task, and whether anything stands in its way. */
+const selectSite = `SELECT (SELECT id FROM scopes WHERE parent = ? AND name = ?),
+  EXISTS (SELECT 1 FROM tasks WHERE agent = ? AND id = ?) OR EXISTS (SELECT 1 FROM keys WHERE owner = ? AND name = ?)`;
 const identity = ["number", "agent", "owner", "context", "id", "first_seq"];
 const insertTasks = insertInto("tasks", [...identity, ...plain, ...placing, ...owning]);
 const insertRecords = insertInto("log", ["key", "context", "place", "base", ...recordValueColumns]);
@@ -105,6 +111,11 @@ export function applyItems(driver: Driver, memory: Memory, items: readonly ReadA
   return outcomes;
 }
 
+/** Where a new task will stand: its context, if that is there. */
+interface Site {
+  readonly context: number | undefined;
+}
+
 class Batch {
   readonly #driver: Driver;
   readonly #ids: ScopeIds;
@@ -132,9 +143,10 @@ class Batch {
 
   appendTask(read: ReadItem): AppendOutcome {
     const { item } = read;
-    const found = this.#find(item.task);
+    const site = this.#siteOf(item);
+    const found = site ? undefined : this.#find(item.task);
     const own = found === "foreign" ? undefined : found;
-    const once = this.#duplicate(item.task, item.effects ?? []);
+    const once = site ? undefined : this.#duplicate(item.task, item.effects ?? []);
     if (once !== undefined) return { ok: false, reason: "duplicate", once, ...(own && { head: own.head }) };
     // A task of somebody else is there only for one who wants to make it again.
     if (found === "foreign" && item.create !== undefined) return { ok: false, reason: "exists" };
@@ -143,7 +155,7 @@ class Batch {
     if (head.seq > maxSeq) throw new RangeError(`A task has at most ${maxSeq} records`);
 
     const before = own?.head;
-    const task = own === undefined ? this.#create(read, head) : this.#advance(own, read, head);
+    const task = own === undefined ? this.#create(read, head, site) : this.#advance(own, read, head);
     this.#addRecords(task, read);
     this.#scopes.move(task.row, before, head);
     for (const effect of item.effects ?? []) this.#applyToTask(task, effect);
@@ -215,11 +227,31 @@ class Batch {
     return task;
   }
 
-  #create(read: ReadItem, head: TaskHead): KnownTask {
+  /**
+   * For a new task, if it is certain that neither it nor its key is there: nearly always, and one statement finds that and
+   * its context instead of three, 3 instead of 6 µs.
+   */
+  #siteOf({ task, create, effects = [] }: TaskAppend): Site | undefined {
+    if (create === undefined) return undefined;
+    const [once, ...more] = effects.filter((effect) => effect.effect === "once");
+    const agent = this.#ids.find(task.agent);
+    const owner = this.#ids.find(task.agent, task.owner);
+    if (once === undefined || more.length > 0 || agent === undefined || owner === undefined) return undefined;
+    if (this.#tasks.has(`${agent}/${task.taskId}`) || this.#keys.has(owner, once.key)) return undefined;
+    const row = this.#driver
+      .prepare(selectSite)
+      .get(owner, encodeName(create.contextId), agent, encodeName(task.taskId), owner, encodeName(once.key));
+    if (row === undefined || int(row, 1) !== 0) return undefined;
+    const context = this.#scopes.madeHere(owner, create.contextId) ?? optional(row, 0);
+    return { context: typeof context === "number" ? context : undefined };
+  }
+
+  #create(read: ReadItem, head: TaskHead, site: Site | undefined): KnownTask {
     const { agent: agentName, owner: ownerName, taskId } = head.task;
-    const context = this.#context(agentName, ownerName, head.contextId);
+    const known = site === undefined ? this.#context(agentName, ownerName, head.contextId) : site.context;
     const agent = this.#ids.ensure(agentName);
     const owner = this.#ids.ensure(agentName, ownerName);
+    const context = known ?? this.#scopes.make(owner, head.contextId);
     this.#next ??= 1 + count(this.#driver.prepare("SELECT coalesce(max(number), 0) FROM tasks").get());
     const row = { number: this.#next, agent, owner, context };
     this.#next += 1;

@@ -52,6 +52,11 @@ export class Keys {
     this.#rows = new ManyRows(driver, insertKeys);
   }
 
+  /** Whether it adds this one. */
+  has(owner: number, key: string): boolean {
+    return this.#added.has(`${owner}/${key}`);
+  }
+
   find(owner: number, key: string, now: number): OnceRecord | undefined {
     const added = this.#added.get(`${owner}/${key}`);
     if (added === undefined) return findKey(this.#driver, owner, key, now);

@@ -1,3 +1,4 @@
+import type { TaskEffect } from "../../store/index.ts";
 import {
   alice,
   append,
@@ -41,6 +42,27 @@ export const appendCases: Cases = {
       reason: "exists",
       head: await headOf(store, key("t")),
     });
+  },
+
+  async "one call makes many tasks, with contexts and keys of their own, and moves them on"({ store, expect }) {
+    const ids = Array.from({ length: 23 }, (_, n) => `t${n}`);
+    const makeAll = ids.map((id) => {
+      const once: TaskEffect = { effect: "once", key: `k${id}`, hash: id, now: 1 };
+      return { ...making(id, { contextId: `c${id}` }), effects: [once] };
+    });
+    const moveAll = ids.map((id) => ({ task: key(id), records: [completed(id)] }));
+    expect(verdicts(await store.append([...makeAll, ...moveAll, ...makeAll]))).toEqual([
+      ...ids.map(() => "ok"),
+      ...ids.map(() => "ok"),
+      ...ids.map(() => "duplicate"),
+    ]);
+    for (const id of ids) {
+      const { contextId, state, seq } = await headOf(store, key(id));
+      expect({ contextId, state, seq }).toEqual({ contextId: `c${id}`, state: "TASK_STATE_COMPLETED", seq: 2 });
+      expect(await store.once(alice, `k${id}`, 2)).toEqual({ key: `k${id}`, hash: id, taskId: id, seq: 1 });
+      const own = await store.list(alice, { contextId: `c${id}`, limit: 2, artifacts: false });
+      expect(own.tasks.map(({ task }) => task.id)).toEqual([id]);
+    }
   },
 
   async "an item for no task fails as missing"({ store, expect }) {
