@@ -1,3 +1,4 @@
+import { fakeClock } from "@parley/a2a/testing";
 import { describe, expect, it } from "vitest";
 import { memoryStore } from "../../src/store/index.ts";
 import { harness } from "./support.ts";
@@ -57,5 +58,30 @@ describe(`a stream of ${chunks} small chunks (D2, D10)`, () => {
     // The others' questions are calls to the store; the stream itself asks nothing.
     expect(work.reads - before.reads - answered).toBeLessThan(20);
     expect(answered).toBeGreaterThan(chunks / 64 / 4);
+  });
+});
+
+describe("a short answer", () => {
+  it("goes down in one commit, and is answered without a look into the store, however much the others take of the turn", async () => {
+    const { store, work } = counting();
+    const append = store.append.bind(store);
+    const records: number[] = [];
+    store.append = (items) => {
+      for (const item of items) if ("task" in item) records.push(item.records.length);
+      return append(items);
+    };
+    const clock = fakeClock();
+    const { send } = harness(
+      async function* () {
+        yield { kind: "artifact", artifact: { artifactId: "a", parts: [{ text: "done" }] } };
+      },
+      // Whatever anybody does takes its time.
+      { store, clock: { ...clock, now: () => (clock.advance(1), clock.now()) } },
+    );
+    const tasks = await Promise.all(["one", "two", "three"].map((text) => send(text)));
+    for (const task of tasks)
+      expect(task).toMatchObject({ status: { state: "TASK_STATE_COMPLETED" }, artifacts: [{}] });
+    expect(records).toEqual([3, 3, 3]);
+    expect(work.reads).toBe(0);
   });
 });
