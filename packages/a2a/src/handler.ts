@@ -18,12 +18,9 @@ import { buildCard, cardPath } from "./transport/discovery/handler.ts";
 import { knownUrls, routeServices, type CorsOptions } from "./transport/server/handler.ts";
 import type { Binding } from "./transport/server/binding.ts";
 import type { Codec } from "./wire/codec.ts";
-import { codecV1, codecV11 } from "./wires.ts";
+import { codecV11, wires, type ProtocolVersion } from "./wires.ts";
 
-export type { CorsOptions };
-
-/** Versions of the protocol that are spoken here. */
-export type ProtocolVersion = "1.0";
+export type { CorsOptions, ProtocolVersion };
 
 /** An agent and where it is served. */
 export interface AgentMount {
@@ -101,8 +98,6 @@ export interface Handler {
   /** Takes nothing new, gives running turns `grace` milliseconds to end, and hands the rest over to whoever comes next. */
   close(options?: { readonly grace?: number }): Promise<void>;
 }
-
-const wires: Readonly<Record<ProtocolVersion, Codec>> = { "1.0": codecV1 };
 
 /** Understood wherever the version that they grow from is, and on no card. */
 const drafts: Readonly<Partial<Record<ProtocolVersion, Codec>>> = { "1.0": codecV11 };
@@ -189,7 +184,7 @@ function serveAt(publicUrl: string, mount: AgentMount, options: HandlerOptions):
   const card = buildCard(agent, {
     url,
     ...(tenant !== undefined && { tenant }),
-    versions: codecsOf(options).map((codec) => codec.version),
+    versions: codecsOf(options),
     ...(options.grpc !== undefined && { grpc: { ...options.grpc, ...(label !== undefined && { tenant: label }) } }),
     ...(authenticator !== undefined && {
       securitySchemes: authenticator.securitySchemes,

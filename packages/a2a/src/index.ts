@@ -20,6 +20,7 @@ export {
   type Handler,
   type HandlerLimits,
   type HandlerOptions,
+  type ProtocolVersion,
   type ServedAgent,
 } from "./handler.ts";
 export {

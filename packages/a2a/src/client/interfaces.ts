@@ -63,7 +63,10 @@ export function candidatesOf(
       reasons.push(`${target.protocolBinding} ${target.protocolVersion} at ${JSON.stringify(target.url)} ${wrong}`);
     } else {
       const spoken = { ...target, protocolVersion: version };
-      candidates.push({ target: spoken, service: withTenant(binding.open(target, version, host, card), target.tenant) });
+      candidates.push({
+        target: spoken,
+        service: withTenant(binding.open(target, version, host, card), target.tenant),
+      });
     }
   }
   if (candidates.length > 0) return candidates;

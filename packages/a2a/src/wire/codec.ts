@@ -14,6 +14,12 @@ export interface Codec {
   readonly rest: RestWire;
   /** ProtoJSON as gRPC carries it, where its requests are not those of REST. */
   readonly grpc?: Shapes;
+  /** Requests have no field for a tenant: it is a part of the address. */
+  readonly tenantInPath?: boolean;
+  /** Where clients of this version look for a card, below a base, beside the place of every version. */
+  readonly cardPaths?: readonly string[];
+  /** The header that names extensions, in lower case. Default: `a2a-extensions`. */
+  readonly extensionsHeader?: string;
   encodeCard(card: AgentCard): unknown;
   decodeCard(value: unknown): AgentCard;
   /** A server's service as callers of this version expect it to behave, where that differs. */
@@ -52,18 +58,22 @@ export interface JsonRpcWire extends Shapes {
   decodeError(value: unknown): A2AError;
 }
 
+/** What every client needs to know of a version. */
+export type ClientCodec = Pick<Codec, "version" | "aliases" | "extensionsHeader">;
+
 /** As much of a codec as a JSON-RPC client needs: one that is made of this alone leaves the server's half behind. */
-export interface JsonRpcClientCodec {
-  readonly version: string;
-  readonly jsonrpc: Pick<JsonRpcWire, "method" | "encodeRequest" | "decodeResponse" | "decodeEvent" | "decodeError">;
+export interface JsonRpcClientCodec extends ClientCodec {
+  readonly jsonrpc: Pick<
+    JsonRpcWire,
+    "method" | "encodeRequest" | "decodeResponse" | "decodeEvent" | "endsStream" | "decodeError"
+  >;
 }
 
 /** As much of a codec as a REST client needs. */
-export interface RestClientCodec {
-  readonly version: string;
+export interface RestClientCodec extends ClientCodec {
   readonly rest: Pick<
     RestWire,
-    "routes" | "mediaType" | "encodeRequest" | "decodeResponse" | "decodeEvent" | "decodeError"
+    "routes" | "mediaType" | "encodeRequest" | "decodeResponse" | "decodeEvent" | "endsStream" | "decodeError"
   >;
 }
 
@@ -81,6 +91,8 @@ export interface RestRoute {
 
 export interface RestWire extends Shapes {
   readonly routes: readonly RestRoute[];
+  /** Routes that are found beside the base and at the root of the host as well, where no two agents would answer. */
+  readonly elsewhere?: readonly RestRoute[];
   /** Media type of a successful answer. */
   readonly mediaType: string;
   /** An error as the whole body, as JSON text, and back. */

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { buildCard } from "../../src/transport/discovery/handler.ts";
 import { A2AError } from "../../src/model/index.ts";
 import { codecV1 } from "../../src/wire/v1/index.ts";
-import { ask, card, request, ScriptedService, serveAlone, serveMounts } from "./support.ts";
+import { StillClock, ask, card, request, ScriptedService, serveAlone, serveMounts } from "./support.ts";
 
 const path = "/.well-known/agent-card.json";
 const service = new ScriptedService();
@@ -60,12 +60,46 @@ describe("the card's endpoint (A2A 1.0 §8.2, §8.6)", () => {
     const later = { ...codecV1, version: "9.1", encodeCard: () => ({ later: true }) };
     const handler = serveAlone(service, { codecs: [codecV1, later] });
     const plain = await ask(handler, request("GET", path));
-    expect(plain).toMatchObject({ json: card(), headers: { vary: "A2A-Version" } });
+    expect(plain).toMatchObject({ json: { ...card(), later: true }, headers: { vary: "A2A-Version" } });
+    const first = await ask(handler, request("GET", path, { headers: { "a2a-version": "1.0" } }));
+    expect(first).toMatchObject({ json: card(), headers: { vary: "A2A-Version" } });
     const asked = await ask(handler, request("GET", path, { headers: { "a2a-version": "9.1" } }));
     expect(asked).toMatchObject({ json: { later: true }, headers: { vary: "A2A-Version" } });
     expect(asked.headers["etag"]).not.toBe(plain.headers["etag"]);
     expect((await ask(handler, request("GET", `${path}?A2A-Version=9.1`))).json).toEqual({ later: true });
-    expect((await ask(handler, request("GET", path, { headers: { "a2a-version": "5.0" } }))).json).toEqual(card());
+    expect((await ask(handler, request("GET", path, { headers: { "a2a-version": "5.0" } }))).text).toBe(plain.text);
+  });
+
+  test("merges the forms of all versions member by member for who names none; the first counts", async () => {
+    const forms = [
+      { name: "one", schemes: { key: { a: 1 } }, skills: [{ id: "s", a: 1 }], list: [1] },
+      { name: "two", schemes: { key: { b: 2 }, more: {} }, skills: [{ id: "t", b: 2 }], list: [2, 3], url: "x" },
+    ];
+    const codecs = forms.map((form, at) => ({ ...codecV1, version: `9.${at}`, encodeCard: () => form }));
+    const handler = serveAlone(service, { codecs: codecs as never });
+    expect((await ask(handler, request("GET", path))).json).toEqual({
+      name: "one",
+      schemes: { key: { a: 1, b: 2 }, more: {} },
+      skills: [{ id: "s", a: 1, b: 2 }],
+      list: [1],
+      url: "x",
+    });
+  });
+
+  test("says since when the card is as it is, and compares dates where there is no tag (RFC 9110 §13.1.3)", async () => {
+    const clock = new StillClock();
+    clock.advance(86_400_500);
+    const handler = serveAlone(service, { clock });
+    clock.advance(60_000);
+    const { headers } = await ask(handler, request("GET", path));
+    expect(headers["last-modified"]).toBe("Fri, 02 Jan 1970 00:00:00 GMT");
+    const asked = async (more: Record<string, string>) =>
+      (await handler(request("GET", path, { headers: more }))).status;
+    expect(await asked({ "if-modified-since": "Fri, 02 Jan 1970 00:00:00 GMT" })).toBe(304);
+    expect(await asked({ "if-modified-since": "Thu, 01 Jan 1970 00:00:00 GMT" })).toBe(200);
+    expect(await asked({ "if-modified-since": "yesterday" })).toBe(200);
+    const newer = { "if-none-match": '"other"', "if-modified-since": "Sat, 03 Jan 1970 00:00:00 GMT" };
+    expect(await asked(newer)).toBe(200);
   });
 });
 
@@ -73,7 +107,7 @@ describe("what a card says", () => {
   const agent = { name: "Echo", description: "Says it again", version: "1.2.3", skills: [] };
 
   test("both bindings of one URL, JSON-RPC first (§8.3.1), and what the agent left out", () => {
-    expect(buildCard(agent, { url: "https://x.example/echo", versions: ["1.0"] })).toEqual({
+    expect(buildCard(agent, { url: "https://x.example/echo", versions: [{ version: "1.0" }] })).toEqual({
       ...agent,
       supportedInterfaces: [
         { url: "https://x.example/echo", protocolBinding: "JSONRPC", protocolVersion: "1.0" },
@@ -86,7 +120,11 @@ describe("what a card says", () => {
   });
 
   test("the tenant in every interface (§8.3.2)", () => {
-    const { supportedInterfaces } = buildCard(agent, { url: "https://x.example", tenant: "acme", versions: ["1.0"] });
+    const { supportedInterfaces } = buildCard(agent, {
+      url: "https://x.example",
+      tenant: "acme",
+      versions: [{ version: "1.0" }],
+    });
     expect(supportedInterfaces.map(({ tenant }) => tenant)).toEqual(["acme", "acme"]);
   });
 
@@ -95,7 +133,7 @@ describe("what a card says", () => {
     const key = { apiKeySecurityScheme: { location: "header", name: "X-Key" } };
     const host = {
       url: "https://x.example",
-      versions: ["1.0"],
+      versions: [{ version: "1.0" }],
       securitySchemes: { bearer },
       securityRequirements: [{ schemes: { bearer: { list: [] } } }],
     };
@@ -114,7 +152,7 @@ describe("what a card says", () => {
     const own = { ...agent, capabilities: { streaming: false, extensions: [{ uri: "urn:own" }] } };
     const { capabilities } = buildCard(own, {
       url: "https://x.example",
-      versions: ["1.0"],
+      versions: [{ version: "1.0" }],
       extensions: [{ uri: "urn:host" }],
     });
     expect(capabilities).toEqual({ streaming: false, extensions: [{ uri: "urn:own" }, { uri: "urn:host" }] });
@@ -123,7 +161,7 @@ describe("what a card says", () => {
   test("is read back as it is by the codec (no union form of ours is published)", () => {
     const host = {
       url: "https://x.example",
-      versions: ["1.0"],
+      versions: [{ version: "1.0" }],
       securitySchemes: { b: { httpAuthSecurityScheme: { scheme: "Bearer" } } },
     };
     const built = buildCard(agent, host);

@@ -119,7 +119,7 @@ describe("the JSON-RPC envelope (A2A 1.0 §9.3)", () => {
     expect((await post(handler, rpc("GetTask"))).json.error.code).toBe(-32602);
   });
 
-  test("executes a notification and answers it with nothing, whatever comes of it", async () => {
+  test("executes a notification and answers it with nothing, but says what is wrong with one", async () => {
     const { handler, service } = withService();
     const notification = JSON.stringify({ jsonrpc: "2.0", method: "SendMessage", params: { message } });
     expect(await post(handler, notification)).toMatchObject({ status: 204, text: "" });
@@ -127,8 +127,12 @@ describe("the JSON-RPC envelope (A2A 1.0 §9.3)", () => {
     service.script = () => {
       throw new A2AError("TaskNotFound");
     };
-    expect(await post(handler, notification)).toMatchObject({ status: 204, text: "" });
-    expect(await post(handler, '{"jsonrpc":"2.0","method":"Nope"}')).toMatchObject({ status: 204, text: "" });
+    expect(await post(handler, notification)).toMatchObject({
+      status: 200,
+      json: { id: null, error: { code: -32001 } },
+    });
+    const unknown = await post(handler, '{"jsonrpc":"2.0","method":"Nope"}');
+    expect(unknown).toMatchObject({ status: 200, json: { id: null, error: { code: -32601 } } });
   });
 
   test("lets go of the stream that a notification began", async () => {

@@ -6,6 +6,7 @@ import type {
   SecurityScheme,
 } from "../../model/index.ts";
 import type { AgentDescription } from "../../protocol/index.ts";
+import type { Codec } from "../../wire/codec.ts";
 
 /** What a host knows of an agent beyond the agent's own words (A2A 1.0 §4.4.1). */
 export interface CardHost {
@@ -13,7 +14,7 @@ export interface CardHost {
   readonly url: string;
   readonly tenant?: string;
   /** Protocol versions, the preferred one first. */
-  readonly versions: readonly string[];
+  readonly versions: readonly CardVersion[];
   /** Where gRPC is spoken, as `host:port`, and under what label. */
   readonly grpc?: { readonly url: string; readonly tenant?: string };
   /** What callers must show here; an agent that declares requirements of its own is believed. */
@@ -24,6 +25,9 @@ export interface CardHost {
   /** What this host does beyond the protocol. */
   readonly extensions?: readonly AgentExtension[];
 }
+
+/** What a card has to know of a version. */
+export type CardVersion = Pick<Codec, "version" | "tenantInPath">;
 
 const textOnly = ["text/plain"];
 
@@ -54,12 +58,19 @@ export function buildCard(agent: AgentDescription, host: CardHost): AgentCard {
   };
 }
 
-function interfacesOf({ url, tenant, grpc }: CardHost, protocolVersion: string): readonly AgentInterface[] {
+function interfacesOf(
+  { url, tenant, grpc }: CardHost,
+  { version: protocolVersion, tenantInPath = false }: CardVersion,
+): readonly AgentInterface[] {
+  const address =
+    tenant === undefined ? { url } : tenantInPath ? { url: `${url}/${encodeURIComponent(tenant)}` } : { url, tenant };
   const http = ["JSONRPC", "HTTP+JSON"].map((protocolBinding): AgentInterface => ({
-    url,
+    url: address.url,
     protocolBinding,
-    ...(tenant !== undefined && { tenant }),
+    ...(address.tenant !== undefined && { tenant: address.tenant }),
     protocolVersion,
   }));
-  return grpc === undefined ? http : [...http, { ...grpc, protocolBinding: "GRPC", protocolVersion }];
+  // gRPC has no paths that a label could stand in.
+  if (grpc === undefined || (tenantInPath && grpc.tenant !== undefined)) return http;
+  return [...http, { ...grpc, protocolBinding: "GRPC", protocolVersion }];
 }

@@ -1,4 +1,4 @@
-import { A2AError, wireErrors } from "../../model/index.ts";
+import { A2AError } from "../../model/index.ts";
 import type {
   OperationName,
   Reply,
@@ -48,11 +48,12 @@ export function jsonrpcEndpoint(binding: HttpBinding): Endpoint {
         principal,
       );
       return invoked.stream
-        ? await streamed(binding, codec, call, invoked.operation, await invoked.reply)
-        : answered(codec, call, invoked.operation, await invoked.reply);
+        ? await streamed(binding, codec, call, request, invoked.operation, await invoked.reply)
+        : answered(codec, call, request, invoked.operation, await invoked.reply);
     } catch (thrown) {
       const error = failureOf(thrown, binding.logger, { binding: "JSONRPC", method: call?.method });
-      if (call !== undefined && call.id === undefined && !wireErrors[error.code].outside) return noContent;
+      // Without an id too, where JSON-RPC 2.0 §4.1 wants silence: nobody sends A2A notifications on purpose, and who
+      // forgets the id must hear what is wrong.
       return errorResponse(codec, id, error);
     }
   };
@@ -77,6 +78,7 @@ function operationOf(binding: Binding, codec: Codec, { method }: JsonRpcCall): O
 function answered(
   codec: Codec,
   { id }: JsonRpcCall,
+  request: UniversalRequest,
   operation: UnaryName,
   reply: Reply<UnaryOperations[UnaryName]["response"]>,
 ): UniversalResponse {
@@ -84,7 +86,7 @@ function answered(
   const result = codec.jsonrpc.encodeResponse<OperationName>(operation, reply);
   return {
     status: 200,
-    headers: withExtensions(jsonHeaders, reply.extensions),
+    headers: withExtensions(jsonHeaders, reply.extensions, request),
     body: `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result}}`,
   };
 }
@@ -93,6 +95,7 @@ async function streamed(
   binding: HttpBinding,
   codec: Codec,
   { id }: JsonRpcCall,
+  request: UniversalRequest,
   operation: StreamName,
   reply: StreamReply,
 ): Promise<UniversalResponse> {
@@ -103,7 +106,7 @@ async function streamed(
   const open = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`;
   return {
     status: 200,
-    headers: withExtensions(streamHeaders, reply.extensions),
+    headers: withExtensions(streamHeaders, reply.extensions, request),
     body: writeEvents(
       reply.batches,
       {

@@ -14,7 +14,7 @@ import { failureOf, withExtensions, type Headers } from "../server/response.ts";
 import { streamHeaders, writeEvents } from "../sse/write.ts";
 import { errorResponse } from "./errors.ts";
 import { readInput, unknownPath } from "./input.ts";
-import { compileRoutes, matchRoute, type RouteMatch, type RouteTable } from "./routes.ts";
+import { compileRoutes, decodeSegment, matchRoute, type RouteMatch, type RouteTable } from "./routes.ts";
 
 /** A version of the binding, ready for use. */
 interface RestVersion {
@@ -26,7 +26,7 @@ interface RestVersion {
 function restVersion(codec: Codec): RestVersion {
   return {
     codec,
-    table: compileRoutes(codec.rest.routes),
+    table: compileRoutes([...codec.rest.routes, ...(codec.rest.elsewhere ?? [])]),
     headers: { "content-type": codec.rest.mediaType, "cache-control": "private, no-store" },
   };
 }
@@ -50,12 +50,14 @@ export function restEndpoint(binding: HttpBinding): Endpoint {
       }
       const text = request.method === "POST" ? await bodyText(request, binding.limits) : "";
       const input = readInput(request, text, match, match.route, target.query, binding.limits);
-      const invoked = invoke(binding, codec, codec.rest, match.route.operation, input, request, principal);
-      if (invoked.stream) return streamed(binding, codec, invoked.operation, await invoked.reply);
+      const { tenantInPath = false } = codec;
+      const tenant = tenantInPath && match.tenant !== undefined ? decodeSegment("tenant", match.tenant) : undefined;
+      const invoked = invoke(binding, codec, codec.rest, match.route.operation, input, request, principal, tenant);
+      if (invoked.stream) return streamed(binding, codec, request, invoked.operation, await invoked.reply);
       const reply = await invoked.reply;
       return {
         status: 200,
-        headers: withExtensions(version.headers, reply.extensions),
+        headers: withExtensions(version.headers, reply.extensions, request),
         body: codec.rest.encodeResponse<OperationName>(invoked.operation, reply),
       };
     } catch (thrown) {
@@ -78,19 +80,29 @@ function versionOf(
     return versions.find((version) => version.codec === codec) ?? versions[0];
   }
   if (versions.length === 1) return versions[0];
-  const has = ({ table }: RestVersion) => matchRoute(table, request.method, target.path)?.route !== undefined;
-  return versions.find(has) ?? versions[0];
+  // The first segment of another version's path is a tenant to this one: only where there is one of that name.
+  const has = ({ table }: RestVersion, method: boolean) => {
+    const match = matchRoute(table, request.method, target.path);
+    if (match === undefined || (method && match.route === undefined)) return false;
+    return match.tenant === undefined || isTenant(binding, match.tenant);
+  };
+  return versions.find((each) => has(each, true)) ?? versions.find((each) => has(each, false)) ?? versions[0];
+}
+
+function isTenant({ services }: Binding, segment: string): boolean {
+  return [...services.keys()].some((name) => name !== undefined && encodeURIComponent(name) === segment);
 }
 
 function streamed(
   binding: HttpBinding,
   codec: Codec,
+  request: UniversalRequest,
   operation: StreamName,
   { batches, extensions }: StreamReply,
 ): UniversalResponse {
   return {
     status: 200,
-    headers: withExtensions(streamHeaders, extensions),
+    headers: withExtensions(streamHeaders, extensions, request),
     body: writeEvents(
       batches,
       {

@@ -42,9 +42,14 @@ export function compileRoutes(routes: readonly RestRoute[]): RouteTable {
     .sort((one, other) => Number(other.verb) - Number(one.verb));
 }
 
-/** First segments that routes begin with: no tenant can have such a name. */
-export function reservedSegments(routes: readonly RestRoute[]): readonly string[] {
+/** First segments that routes begin with: nothing else can stand below the same base under such a name. */
+export function firstSegments(routes: readonly RestRoute[]): readonly string[] {
   return routes.map((route) => route.path.split("/")[1] ?? "");
+}
+
+/** Those of routes that have no other segment: no tenant can have such a name, since what follows could be either's. */
+export function wholeSegments(routes: readonly RestRoute[]): readonly string[] {
+  return firstSegments(routes.filter((route) => route.path.lastIndexOf("/") === 0));
 }
 
 /** `path` begins with a slash. A tenant segment may stand before every route. */

@@ -16,11 +16,12 @@ const requestHeaders = [
   "authorization",
   "a2a-version",
   "a2a-extensions",
+  "x-a2a-extensions",
   "last-event-id",
   "if-none-match",
   "traceparent",
 ];
-const exposedHeaders = "a2a-extensions, www-authenticate, retry-after, etag";
+const exposedHeaders = "a2a-extensions, x-a2a-extensions, www-authenticate, retry-after, etag";
 
 /** Lets pages of other origins call `handler`, and read the headers that the protocol needs. */
 export function withCors(handler: UniversalHandler, options: CorsOptions | true): UniversalHandler {

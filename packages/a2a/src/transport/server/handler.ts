@@ -3,11 +3,12 @@ import { invalidParams, type A2AError, type AgentCard } from "../../model/index.
 import type { AgentService, UniversalHandler } from "../../protocol/index.ts";
 import type { Binding, Endpoint, HttpBinding, Target } from "./binding.ts";
 import { withCors, type CorsOptions } from "./cors.ts";
-import { cardEndpoint, cardPath, type CardEndpoint, type CardOptions } from "../discovery/handler.ts";
+import { cardEndpoint, cardPathsOf, type CardEndpoint, type CardOptions } from "../discovery/handler.ts";
 import { notFound } from "../discovery/errors.ts";
 import { jsonrpcEndpoint } from "../jsonrpc/handler.ts";
 import { restEndpoint } from "../rest/handler.ts";
-import { compileRoutes, matchRoute, reservedSegments } from "../rest/routes.ts";
+import { compileRoutes, firstSegments, matchRoute, wholeSegments } from "../rest/routes.ts";
+import type { Codec } from "../../wire/codec.ts";
 import { KeepAlive } from "../sse/keep-alive.ts";
 
 export type { CorsOptions };
@@ -32,14 +33,15 @@ export interface ServiceMount {
 
 /** Everything behind one base: each binding, and the cards by their path below it. */
 interface Base {
-  readonly jsonrpc: Endpoint;
+  /** By the paths below the base that it is posted to. */
+  readonly jsonrpc: ReadonlyMap<string, Endpoint>;
   readonly rest: Endpoint;
   readonly cards: ReadonlyMap<string, CardEndpoint>;
 }
 
 /**
  * One handler for services at their addresses: JSON-RPC at the base itself, the card below it, REST at every other
- * path.
+ * path. To versions whose requests cannot name a tenant each tenant has a base of its own, below that of all.
  *
  * @throws A2AError `InvalidParams` when two of them would answer the same address.
  */
@@ -52,16 +54,34 @@ export function routeServices(mounts: readonly ServiceMount[], options: RouterOp
     const here = mounts.filter((mount) => mount.path === path);
     const services = new Map(here.map(({ tenant, service }) => [tenant, service]));
     const binding: HttpBinding = { ...options, keepAlive, services };
-    const cards = new Map(here.map(({ tenant, card }) => [cardPathOf(tenant), cardEndpoint(card, codecs, options)]));
-    bases.set(path, { jsonrpc: jsonrpcEndpoint(binding), rest: restEndpoint(binding), cards });
+    const cards = new Map(
+      here.flatMap(({ tenant, card }) => {
+        const endpoint = cardEndpoint(card, codecs, options);
+        return cardPathsOf(tenant, codecs).map((cardPath) => [cardPath, endpoint] as const);
+      }),
+    );
+    const jsonrpc = new Map(withSlash("", jsonrpcEndpoint(binding)));
+    for (const { tenant, service } of tenantBases(here, codecs)) {
+      const alone = new Map([
+        [undefined, service],
+        [tenant, service],
+      ]);
+      const endpoint = jsonrpcEndpoint({ ...binding, services: alone });
+      for (const [at, each] of withSlash(`/${encodeURIComponent(tenant)}`, endpoint)) jsonrpc.set(at, each);
+    }
+    bases.set(path, { jsonrpc, rest: restEndpoint(binding), cards });
   }
+  const elsewhere = pathsElsewhere(mounts, codecs);
   const find = baseFinder(bases);
   const handler: UniversalHandler = (request) => {
     const { path, query } = splitUrl(request.url);
+    const away = elsewhere.get(path);
+    if (away !== undefined) return (bases.get(away.base) as Base).rest(request, { path: away.path, query });
     const found = find(path);
     if (found === undefined) return notFound(codecs[0]);
     const { base, rest } = found;
-    if (rest === "" || rest === "/") return base.jsonrpc(request, { path: rest, query });
+    const jsonrpc = base.jsonrpc.get(rest);
+    if (jsonrpc !== undefined) return jsonrpc(request, { path: rest, query });
     const card = base.cards.get(rest);
     return card === undefined ? base.rest(request, { path: rest, query }) : card(request, query);
   };
@@ -76,17 +96,30 @@ export function knownUrls(
   mounts: readonly ServiceMount[],
   { codecs }: Pick<Binding, "codecs">,
 ): (url: string) => boolean {
-  const tables = codecs.map((codec) => compileRoutes(codec.rest.routes));
+  const tables = codecs.map(({ rest: { routes, elsewhere = [] } }) => compileRoutes([...routes, ...elsewhere]));
   const bases = new Map(
-    mounts.map(({ path }) => [path, mounts.filter((mount) => mount.path === path).map(({ tenant }) => tenant)]),
+    mounts.map(({ path }) => {
+      const here = mounts.filter((mount) => mount.path === path);
+      const named = here.flatMap(({ tenant }) => cardPathsOf(tenant, codecs));
+      const posted = tenantBases(here, codecs).flatMap(({ tenant }) =>
+        withSlash(`/${encodeURIComponent(tenant)}`, true),
+      );
+      const paths = new Set(["", "/", ...named, ...posted.map(([at]) => at)]);
+      return [path, { tenants: here.map(({ tenant }) => tenant), paths }];
+    }),
   );
   const find = baseFinder(bases);
+  const elsewhere = pathsElsewhere(mounts, codecs);
   return (url) => {
     const { path } = splitUrl(url);
+    if (elsewhere.has(path)) return true;
     const found = find(path);
     if (found === undefined) return false;
-    const { base: tenants, rest } = found;
-    if (rest === "" || rest === "/" || tenants.some((tenant) => rest === cardPathOf(tenant))) return true;
+    const {
+      base: { tenants, paths },
+      rest,
+    } = found;
+    if (paths.has(rest)) return true;
     const matches = tables.map((table) => matchRoute(table, "GET", rest)).filter((match) => match !== undefined);
     // `/api/tasks` is a path of some tenant to the protocol, and here only where there is one of that name.
     return matches.some(
@@ -95,8 +128,45 @@ export function knownUrls(
   };
 }
 
-function cardPathOf(tenant: string | undefined): string {
-  return tenant === undefined ? cardPath : `/${encodeURIComponent(tenant)}${cardPath}`;
+function withSlash<T>(path: string, value: T): readonly (readonly [path: string, value: T])[] {
+  return [
+    [path, value],
+    [`${path}/`, value],
+  ];
+}
+
+/** The tenants at a base that have one of their own, for versions whose requests cannot name them. */
+function tenantBases(
+  here: readonly ServiceMount[],
+  codecs: readonly Codec[],
+): readonly (ServiceMount & { readonly tenant: string })[] {
+  if (!codecs.some((codec) => codec.tenantInPath === true)) return [];
+  return here.filter((mount): mount is ServiceMount & { readonly tenant: string } => mount.tenant !== undefined);
+}
+
+/**
+ * Paths beside a base, and at the root, that a version's clients ask as well: below which base they stand for what. None
+ * that two agents would answer, or that belong to the base that they are below.
+ */
+function pathsElsewhere(
+  mounts: readonly ServiceMount[],
+  codecs: readonly Codec[],
+): ReadonlyMap<string, { readonly base: string; readonly path: string }> {
+  const paths = codecs.flatMap((codec) => codec.rest.elsewhere ?? []).map((route) => route.path);
+  const bases = new Set(mounts.map((mount) => mount.path));
+  const found = new Map<string, Set<string>>();
+  for (const base of bases) {
+    for (const near of new Set(["", base.slice(0, base.lastIndexOf("/") + 1).replace(/\/$/, "")])) {
+      if (!bases.has(near)) found.set(near, (found.get(near) ?? new Set()).add(base));
+    }
+  }
+  return new Map(
+    [...found]
+      .filter(([, claims]) => claims.size === 1)
+      .flatMap(([near, claims]) =>
+        paths.map((path) => [near + path, { base: [...claims][0] as string, path }] as const),
+      ),
+  );
 }
 
 function splitUrl(url: string): Target {
@@ -121,19 +191,16 @@ function baseFinder<T>(bases: ReadonlyMap<string, T>): (path: string) => { base:
 const pathPattern = /^(?:\/[\w\-.~!$&'()*+,;=:@%]+)*$/;
 
 function checkMounts(mounts: readonly ServiceMount[], { codecs }: Pick<Binding, "codecs">): void {
-  const reserved = new Set([
-    ".well-known",
-    ".",
-    "..",
-    "",
-    ...codecs.flatMap((codec) => reservedSegments(codec.rest.routes)),
-  ]);
+  const never = [".well-known", ".", "..", ""];
+  // One whose name stands before the paths of another version is served all the same (`/v1`).
+  const noTenant = new Set([...never, ...codecs.flatMap((codec) => wholeSegments(codec.rest.routes))]);
+  const noPath = new Set([...never, ...codecs.flatMap((codec) => firstSegments(codec.rest.routes))]);
   const taken = new Set<string>();
   for (const { path, tenant } of mounts) {
     if (!pathPattern.test(path) || path.split("/").some((segment) => segment === "." || segment === "..")) {
       throw refuse("path", `${JSON.stringify(path)} is no path such as "/weather"`);
     }
-    if (tenant !== undefined && reserved.has(tenant)) {
+    if (tenant !== undefined && noTenant.has(tenant)) {
       throw refuse("tenant", `${JSON.stringify(tenant)} cannot be told from a path of the protocol`);
     }
     const key = JSON.stringify([path, tenant]);
@@ -147,7 +214,7 @@ function checkMounts(mounts: readonly ServiceMount[], { codecs }: Pick<Binding, 
     for (const outer of mounts) {
       if (path === outer.path || !path.startsWith(`${outer.path}/`)) continue;
       const segment = path.slice(outer.path.length + 1).split("/")[0] as string;
-      if (reserved.has(segment) || segment === encodeURIComponent(outer.tenant ?? "")) {
+      if (noPath.has(segment) || segment === encodeURIComponent(outer.tenant ?? "")) {
         throw refuse("path", `${path} is an address of the agent at ${outer.path === "" ? "/" : outer.path}`);
       }
     }

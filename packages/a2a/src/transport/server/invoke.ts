@@ -21,7 +21,11 @@ export type Invoked =
     }
   | { readonly stream: true; readonly operation: StreamName; readonly reply: Promise<StreamReply> };
 
-/** Calls an operation with what a request says, as the binding's shapes read it. Throws where that cannot be read. */
+/**
+ * Calls an operation with what a request says, as the binding's shapes read it. Throws where that cannot be read.
+ *
+ * @param tenant - The tenant that the address names, where requests of the version have no field for it.
+ */
 export function invoke(
   binding: Binding,
   codec: Codec,
@@ -30,9 +34,10 @@ export function invoke(
   input: unknown,
   request: UniversalRequest,
   principal: Principal,
+  tenant?: string,
 ): Invoked {
   const params = shapes.decodeRequest(operation, input);
-  const found = serviceOf(binding, params.tenant);
+  const found = serviceOf(binding, tenant ?? params.tenant);
   const service = codec.adapt === undefined ? found : codec.adapt(found);
   const stream = binding.operations[operation]?.stream === true;
   const context = callContext(request, principal, codec.version, stream);

@@ -77,11 +77,24 @@ export const versionOfSilence = "0.3";
 
 const none: readonly string[] = [];
 
-/** The URIs of `A2A-Extensions`, repeated or comma-separated (A2A 1.0 §3.2.6). */
+const extensionsName = "a2a-extensions";
+/** Its name before 1.0. */
+const formerExtensionsName = "x-a2a-extensions";
+
+/** The URIs of `A2A-Extensions`, repeated or comma-separated (A2A 1.0 §3.2.6), under either name. */
 function requestedExtensions(request: UniversalRequest): readonly string[] {
-  const value = request.header("a2a-extensions");
-  if (!value) return none;
-  return [...new Set(value.split(",").map((uri) => uri.trim()))].filter((uri) => uri !== "");
+  const value = request.header(extensionsName);
+  const former = request.header(formerExtensionsName);
+  if (!value && !former) return none;
+  const uris = `${value ?? ""},${former ?? ""}`.split(",").map((uri) => uri.trim());
+  return [...new Set(uris)].filter((uri) => uri !== "");
+}
+
+/** The header that activated extensions are told in: the one that they were asked for in. */
+export function extensionsHeader(request: UniversalRequest): string {
+  return !request.header(extensionsName) && request.header(formerExtensionsName)
+    ? formerExtensionsName
+    : extensionsName;
 }
 
 /** The `seq` that a reader saw last. What cannot be one is ignored: the stream then begins with the task (D4). */

@@ -1,5 +1,7 @@
 import { A2AError, isWireErrorCode, toA2AError, wireErrors, type WireErrorCode } from "../../model/index.ts";
 import type { Logger } from "../../base/index.ts";
+import type { UniversalRequest } from "../../protocol/index.ts";
+import { extensionsHeader } from "./request.ts";
 
 /** What both HTTP bindings write in the same way. Headers are shared constants until an answer needs more. */
 
@@ -41,7 +43,11 @@ export function errorHeaders(base: Headers, error: A2AError, allow?: string): He
 }
 
 /** `base`, telling which extensions were activated (A2A 1.0 §3.2.6). */
-export function withExtensions(base: Headers, extensions: readonly string[] | undefined): Headers {
+export function withExtensions(
+  base: Headers,
+  extensions: readonly string[] | undefined,
+  request: UniversalRequest,
+): Headers {
   if (extensions === undefined || extensions.length === 0) return base;
-  return { ...base, "a2a-extensions": extensions.join(", ") };
+  return { ...base, [extensionsHeader(request)]: extensions.join(", ") };
 }

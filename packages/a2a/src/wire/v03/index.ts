@@ -4,7 +4,7 @@ import { decodeCard, encodeCard } from "./card.ts";
 import { decodeEvent, decodeRequest, decodeResponse, endsStream } from "./decode.ts";
 import { encodeEvent, encodeRequest, encodeResponse, eventOf, responseOf } from "./encode.ts";
 import { decodeJsonRpcError, decodeRestError, encodeJsonRpcError, encodeRestError } from "./errors.ts";
-import { routes } from "./proto-routes.ts";
+import { elsewhere, routes } from "./proto-routes.ts";
 import { grpcShapes, restShapes } from "./proto-shapes.ts";
 import { names } from "./routes.ts";
 
@@ -27,6 +27,9 @@ function makeCodec(): Codec {
   return {
     version: "0.3",
     aliases: ["0.2"],
+    tenantInPath: true,
+    cardPaths: ["/.well-known/agent.json"],
+    extensionsHeader: "x-a2a-extensions",
     jsonrpc: {
       ...shapes,
       operation: (method) => names.operation(method),
@@ -37,6 +40,7 @@ function makeCodec(): Codec {
     rest: {
       ...restShapes,
       routes,
+      elsewhere,
       mediaType: "application/json",
       encodeError: encodeRestError,
       decodeError: decodeRestError,

@@ -51,3 +51,8 @@ export const routes: readonly RestRoute[] = [
   },
   { operation: "GetExtendedAgentCard", methods: ["GET"], path: "/v1/card", body: false },
 ];
+
+/** 0.2 has no method for the extended card: its clients read it here (0.2.5 §7.10). */
+export const elsewhere: readonly RestRoute[] = [
+  { operation: "GetExtendedAgentCard", methods: ["GET"], path: "/agent/authenticatedExtendedCard", body: false },
+];

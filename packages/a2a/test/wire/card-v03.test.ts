@@ -1,0 +1,189 @@
+import { describe, expect, test } from "vitest";
+import type { AgentCard, SecurityScheme } from "../../src/model/index.ts";
+import { codecV03 } from "../../src/wire/v03/index.ts";
+import { card } from "../transport/support.ts";
+
+/** The agent card of A2A 0.3 and 0.2.5 (0.3 §5.5). */
+
+const decode = (more: object = {}): AgentCard =>
+  codecV03.decodeCard({
+    name: "Old",
+    description: "An agent of old",
+    url: "https://old.example/rpc",
+    version: "1.2.3",
+    protocolVersion: "0.3.0",
+    capabilities: {},
+    defaultInputModes: ["text/plain"],
+    defaultOutputModes: ["text/plain"],
+    skills: [],
+    ...more,
+  });
+
+const encode = (more: Partial<AgentCard> = {}): Record<string, unknown> =>
+  codecV03.encodeCard(card(more)) as Record<string, unknown>;
+
+describe("interfaces", () => {
+  test("the main one first, the others behind it, each once", () => {
+    const read = decode({
+      preferredTransport: "HTTP+JSON",
+      url: "https://old.example/v1",
+      additionalInterfaces: [
+        { url: "https://old.example/rpc", transport: "JSONRPC" },
+        { url: "https://old.example/v1", transport: "HTTP+JSON" },
+        { url: "old.example:443", transport: "GRPC" },
+      ],
+    });
+    expect(read.supportedInterfaces).toEqual([
+      { url: "https://old.example/v1", protocolBinding: "HTTP+JSON", protocolVersion: "0.3" },
+      { url: "https://old.example/rpc", protocolBinding: "JSONRPC", protocolVersion: "0.3" },
+      { url: "old.example:443", protocolBinding: "GRPC", protocolVersion: "0.3" },
+    ]);
+    expect(encode(read)).toMatchObject({
+      protocolVersion: "0.3.0",
+      url: "https://old.example/v1",
+      preferredTransport: "HTTP+JSON",
+      additionalInterfaces: [
+        { url: "https://old.example/v1", transport: "HTTP+JSON" },
+        { url: "https://old.example/rpc", transport: "JSONRPC" },
+        { url: "old.example:443", transport: "GRPC" },
+      ],
+    });
+  });
+
+  test("without a transport it is JSON-RPC, without a version 0.2.5", () => {
+    expect(decode({ protocolVersion: undefined }).supportedInterfaces).toEqual([
+      { url: "https://old.example/rpc", protocolBinding: "JSONRPC", protocolVersion: "0.2.5" },
+    ]);
+    expect(decode({ protocolVersion: "0.2.6" }).supportedInterfaces[0]?.protocolVersion).toBe("0.2.6");
+  });
+
+  test("those of other versions are left out", () => {
+    const url = "https://agents.example";
+    const written = encode({
+      supportedInterfaces: [
+        { url, protocolBinding: "JSONRPC", protocolVersion: "1.0" },
+        { url: `${url}/old`, protocolBinding: "JSONRPC", protocolVersion: "0.3" },
+      ],
+    });
+    expect(written).toMatchObject({ url: `${url}/old`, preferredTransport: "JSONRPC" });
+    expect(written).not.toHaveProperty("additionalInterfaces");
+    expect(written).not.toHaveProperty("supportedInterfaces");
+  });
+});
+
+describe("security schemes", () => {
+  const scopes = { read: "Reads" };
+  const code = { authorizationUrl: "https://id.example/a", tokenUrl: "https://id.example/t", scopes };
+
+  test.each<[string, Record<string, unknown>, SecurityScheme]>([
+    [
+      "apiKey, its place called in",
+      { type: "apiKey", in: "header", name: "X-Key", description: "d" },
+      { apiKeySecurityScheme: { location: "header", name: "X-Key", description: "d" } },
+    ],
+    [
+      "http",
+      { type: "http", scheme: "Bearer", bearerFormat: "JWT" },
+      { httpAuthSecurityScheme: { scheme: "Bearer", bearerFormat: "JWT" } },
+    ],
+    [
+      "oauth2",
+      { type: "oauth2", flows: { authorizationCode: code }, oauth2MetadataUrl: "https://id.example/m" },
+      { oauth2SecurityScheme: { flows: { authorizationCode: code }, oauth2MetadataUrl: "https://id.example/m" } },
+    ],
+    [
+      "oauth2 of machines",
+      { type: "oauth2", flows: { clientCredentials: { tokenUrl: "https://id.example/t", scopes } } },
+      { oauth2SecurityScheme: { flows: { clientCredentials: { tokenUrl: "https://id.example/t", scopes } } } },
+    ],
+    [
+      "openIdConnect",
+      { type: "openIdConnect", openIdConnectUrl: "https://id.example/o" },
+      { openIdConnectSecurityScheme: { openIdConnectUrl: "https://id.example/o" } },
+    ],
+    ["mutualTLS", { type: "mutualTLS", description: "d" }, { mtlsSecurityScheme: { description: "d" } }],
+  ])("%s", (_, old, scheme) => {
+    expect(decode({ securitySchemes: { s: old } }).securitySchemes).toEqual({ s: scheme });
+    expect(encode({ securitySchemes: { s: scheme } })["securitySchemes"]).toEqual({ s: old });
+    // As one served card has them: the forms of both versions in each.
+    expect(decode({ securitySchemes: { s: { ...scheme, ...old } } }).securitySchemes).toEqual({ s: scheme });
+  });
+
+  test("in the form of the proto are read as well", () => {
+    const read = decode({
+      securitySchemes: { key: { apiKeySecurityScheme: { location: "query", name: "k" } } },
+      security: [{ schemes: { key: { list: ["a"] }, other: {} } }],
+    });
+    expect(read.securitySchemes).toEqual({ key: { apiKeySecurityScheme: { location: "query", name: "k" } } });
+    expect(read.securityRequirements).toEqual([{ schemes: { key: { list: ["a"] }, other: { list: [] } } }]);
+  });
+
+  test("of several OAuth flows the one that 1.0 would rather have", () => {
+    const implicit = { authorizationUrl: "https://id.example/a", scopes };
+    const read = decode({ securitySchemes: { s: { type: "oauth2", flows: { implicit, authorizationCode: code } } } });
+    expect(read.securitySchemes?.["s"]?.oauth2SecurityScheme?.flows).toEqual({ authorizationCode: code });
+    const alone = decode({ securitySchemes: { s: { type: "oauth2", flows: { implicit } } } });
+    expect(alone.securitySchemes?.["s"]?.oauth2SecurityScheme?.flows).toEqual({ implicit });
+  });
+
+  test("what 0.3 cannot say is left out, and the scheme stays", () => {
+    const device = { deviceAuthorizationUrl: "https://id.example/d", tokenUrl: "https://id.example/t", scopes };
+    expect(
+      encode({ securitySchemes: { s: { oauth2SecurityScheme: { flows: { deviceCode: device } } } } }),
+    ).toMatchObject({
+      securitySchemes: { s: { type: "oauth2", flows: {} } },
+    });
+    const pkce = { authorizationCode: { ...code, pkceRequired: true } };
+    expect(encode({ securitySchemes: { s: { oauth2SecurityScheme: { flows: pkce } } } })).toMatchObject({
+      securitySchemes: { s: { flows: { authorizationCode: code } } },
+    });
+  });
+
+  test("of an unknown kind makes no card unreadable", () => {
+    expect(decode({ securitySchemes: { s: { type: "magic" } } }).securitySchemes).toEqual({ s: {} });
+  });
+
+  test("what an agent and a skill require", () => {
+    const security = [{ a: ["read"], b: [] }, {}];
+    const requirements = [{ schemes: { a: { list: ["read"] }, b: { list: [] } } }, { schemes: {} }];
+    const skill = { id: "s", name: "S", description: "d", tags: ["t"] };
+    const read = decode({ security, skills: [{ ...skill, security }] });
+    expect(read.securityRequirements).toEqual(requirements);
+    expect(read.skills).toEqual([{ ...skill, securityRequirements: requirements }]);
+    expect(encode(read)).toMatchObject({ security, skills: [{ ...skill, security }] });
+  });
+});
+
+describe("the flag of the extended card", () => {
+  test.each(["supportsAuthenticatedExtendedCard", "supportsExtendedAgentCard"])("is read from %s", (name) => {
+    expect(decode({ [name]: true }).capabilities).toEqual({ extendedAgentCard: true });
+  });
+
+  test("goes out beside the capabilities, not among them", () => {
+    expect(encode({ capabilities: { streaming: true, extendedAgentCard: true } })).toMatchObject({
+      capabilities: { streaming: true },
+      supportsAuthenticatedExtendedCard: true,
+    });
+  });
+});
+
+test("everything else is the same in both", () => {
+  const more = {
+    provider: { organization: "Org", url: "https://org.example" },
+    documentationUrl: "https://org.example/doc",
+    iconUrl: "https://org.example/icon",
+    capabilities: { streaming: true, pushNotifications: false, extensions: [{ uri: "urn:x", required: true }] },
+    signatures: [{ protected: "p", signature: "s", header: { a: 1 } }],
+    skills: [
+      { id: "s", name: "S", description: "d", tags: [], examples: ["e"], inputModes: ["a/b"], outputModes: ["c/d"] },
+    ],
+  };
+  expect(decode(more)).toMatchObject(more);
+  expect(encode(more)).toMatchObject(more);
+});
+
+test("a card of another kind is refused with its fields, and left as it was", () => {
+  const value = { supportedInterfaces: [], skills: null };
+  expect(() => codecV03.decodeCard(value)).toThrow("url is required");
+  expect(value).toEqual({ supportedInterfaces: [], skills: null });
+});
