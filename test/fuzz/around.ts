@@ -58,7 +58,7 @@ export function* askedTwice(bodyBytes: number): Generator<AskedTwice> {
     "1",
     "1.",
     ".1",
-    "1.1",
+    "1.2",
     "2.0",
     "01.0",
     "-1.0",
