@@ -50,7 +50,7 @@ export const fanInCase: Case = {
       gate: { measure: "p99ToWave", atMost: 6 },
     },
   ],
-  why: "Each chunk of a thousand streams is a write to a socket of its own, which is what the bare server pays as well; two of them a task would fill a core. A batch of commits has as many tasks in it as came meanwhile, and the writing thread takes 20 µs for each: a row of the log and the head of the task. Halving the transactions (at most 128 items each) halved the delay; a thousand in one all waited for the last.",
+  why: "Each chunk of a thousand streams is a write to a socket of its own, which the bare server pays as well, and goes to the end of its task, a page of its own: SQLite writes a page a chunk into its log, and the last one of each task into the file at every checkpoint. That is two thirds of the 25 µs that the writing thread takes for a chunk; the main thread takes 30, half of it the socket. At this rate both are busy three quarters of the time, before the disk is waited for, and the batches that come together wait for each other and for a checkpoint, 20 ms. Without an index of artifacts, with many tasks in one statement and a checkpoint after 4,000 pages the writing thread takes 24 instead of 35 µs. Tried without a gain: batches of 64 and 256, a larger cache, a mapped file, other pages, fewer records at hand for readers.",
   async run(bench) {
     const [parley, official, raw, load] = await Promise.all([
       bench.server("parley", "sqlite"),
