@@ -1,3 +1,3 @@
 /** gRPC and gRPC-Web for Parley. */
 
-export { serviceV03, serviceV1, type A2AMethod, type A2AServiceType } from "./services.ts";
+export { grpcHandler, type GrpcHandler, type GrpcOptions } from "./server/handler.ts";

@@ -1,0 +1,78 @@
+import { A2AError } from "@parley/a2a";
+import type { OperationName, StreamReply } from "@parley/a2a/protocol";
+import { codecOf, invoke, requestedVersion, type Binding, type Codec } from "@parley/a2a/transport";
+import { decode } from "../protobuf/decode.ts";
+import type { A2AMethod } from "../services.ts";
+import type { Call } from "./call.ts";
+import { ok, type FrameWriter, type Method } from "./method.ts";
+import type { Metadata } from "./wire.ts";
+
+/** What a request without a version means to the letter of §3.6.2. */
+const versionOfSilence = "0.3";
+
+/**
+ * The version that a call of 1.0's service is to be read in: its drafts share the service. One that names none is of the
+ * first, since the name of the service says enough, unless `strictVersion` holds the caller to §3.6.2.
+ */
+export function requestedCodec(binding: Binding, codecs: readonly [Codec, ...Codec[]], call: Call): Codec {
+  const named = requestedVersion(call, "") ?? (binding.strictVersion ? versionOfSilence : undefined);
+  return named === undefined ? codecs[0] : codecOf(codecs, named);
+}
+
+/** Answers a method of A2A through the services of a binding. */
+export function a2aMethod(
+  method: A2AMethod,
+  binding: Binding,
+  codecFor: (call: Call) => Codec,
+  frames: FrameWriter,
+): Method {
+  return async (call) => {
+    const codec = codecFor(call);
+    if (binding.operations[method.operation] === undefined) throw new A2AError("MethodNotFound");
+    const known = binding.authenticate(call);
+    const principal = known instanceof Promise ? await known : known;
+    const input = decode(method.input, await call.only(), binding.limits);
+    const invoked = invoke(binding, codec, codec.rest, method.operation, method.read(input), call, principal);
+    if (invoked.stream) {
+      await stream(call, method, codec, await invoked.reply, frames);
+    } else {
+      const reply = await invoked.reply;
+      const value = codec.rest.responseOf<OperationName>(invoked.operation, reply);
+      const metadata = activated(call, reply.extensions);
+      await call.reply(frames.write(method.output, [value]), metadata, metadata === none ? ok : { ...metadata, ...ok });
+    }
+  };
+}
+
+async function stream(
+  call: Call,
+  method: A2AMethod,
+  codec: Codec,
+  { batches, extensions }: StreamReply,
+  frames: FrameWriter,
+): Promise<void> {
+  const metadata = activated(call, extensions);
+  const source = batches[Symbol.asyncIterator]();
+  call.onStop(() => void source.return?.().catch(() => undefined));
+  call.open(metadata);
+  while (!call.over) {
+    const next = await source.next();
+    if (next.done === true) break;
+    await call.write(
+      frames.write(
+        method.output,
+        next.value.map((item) => codec.rest.eventOf(item)),
+      ),
+    );
+  }
+  call.close({ ...metadata, ...ok });
+}
+
+const none: Metadata = {};
+
+/** Which extensions were activated, in the header that they were asked for in; peers look in the head or in the trailers. */
+function activated(call: Call, extensions: readonly string[] | undefined): Metadata {
+  if (extensions === undefined || extensions.length === 0) return none;
+  const former = !call.header("a2a-extensions") && call.header("x-a2a-extensions") !== undefined;
+  return { [former ? "x-a2a-extensions" : "a2a-extensions"]: extensions.join(", ") };
+}

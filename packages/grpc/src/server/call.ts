@@ -1,0 +1,193 @@
+import { A2AError } from "@parley/a2a";
+import type { UniversalRequest } from "@parley/a2a/protocol";
+import { FrameReader, type Frame } from "../frames.ts";
+import { parseTimeout } from "../metadata.ts";
+import { compressFrames, messageIn } from "./compression.ts";
+import { StatusError } from "./status-error.ts";
+import type { Metadata, Receiver, Wire } from "./wire.ts";
+
+/** Requests of one call that may wait; a caller that sends more without reading is turned away. */
+const longestQueue = 64;
+
+/**
+ * A call of a method: what came with it, the messages of its caller, and the way back. It ends once, whoever ends it
+ * first: the method, the deadline, the caller who leaves.
+ */
+export class Call implements UniversalRequest, Receiver {
+  readonly method = "POST";
+  readonly #wire: Wire;
+  readonly #limit: number;
+  readonly #frames: FrameReader;
+  readonly #queue: Frame[] = [];
+  /** All that the caller sends is there. */
+  #complete = false;
+  /** Why nothing more can be read. */
+  #failure: Error | undefined;
+  #wake: (() => void) | undefined;
+  #over = false;
+  #controller: AbortController | undefined;
+  #deadline: NodeJS.Timeout | undefined;
+  #leaving: (() => void) | undefined;
+
+  /** `limit`: of a message, in bytes. */
+  constructor(wire: Wire, limit: number) {
+    this.#wire = wire;
+    this.#limit = limit;
+    this.#frames = new FrameReader(limit);
+  }
+
+  // What the request says.
+
+  get url(): string {
+    return this.#wire.path;
+  }
+
+  header(name: string): string | undefined {
+    return this.#wire.header(name);
+  }
+
+  get remoteAddress(): string {
+    return this.#wire.remoteAddress;
+  }
+
+  /** A call has messages in place of a text. */
+  text(): Promise<string> {
+    return Promise.reject(new A2AError("InvalidRequest", "A gRPC request has no text"));
+  }
+
+  get signal(): AbortSignal {
+    this.#controller ??= new AbortController();
+    if (this.#failure instanceof StatusError) this.#controller.abort();
+    return this.#controller.signal;
+  }
+
+  /**
+   * Begins to listen. `late` is called when the caller's deadline passes, and has to end the call.
+   *
+   * @throws StatusError for a deadline that is none.
+   */
+  start(late: (error: StatusError) => void): void {
+    this.#wire.listen(this);
+    const timeout = parseTimeout(this.#wire.header("grpc-timeout"));
+    if (timeout === undefined) return;
+    if (Number.isNaN(timeout)) throw new StatusError("INVALID_ARGUMENT", "grpc-timeout is no time");
+    this.#deadline = setTimeout(() => {
+      const error = new StatusError("DEADLINE_EXCEEDED", "The deadline has passed");
+      late(error);
+      this.#stop(error);
+    }, timeout);
+  }
+
+  // What arrives.
+
+  chunk(bytes: Uint8Array): void {
+    if (this.#over || this.#failure !== undefined) return;
+    try {
+      for (const frame of this.#frames.push(bytes)) this.#queue.push(frame);
+      if (this.#queue.length > longestQueue) throw new StatusError("RESOURCE_EXHAUSTED", "Too many messages at once");
+    } catch (error) {
+      this.#failure = error as Error;
+    }
+    this.#wakeUp();
+  }
+
+  end(): void {
+    this.#complete = true;
+    if (this.#frames.partial) this.#failure ??= new A2AError("ParseError", "The last message breaks off");
+    this.#wakeUp();
+  }
+
+  gone(): void {
+    if (!this.#over) this.#stop(new StatusError("CANCELLED", "The caller is gone"));
+  }
+
+  /** The one message that a method without a stream of them takes. */
+  async only(): Promise<Uint8Array> {
+    while (!this.#complete && this.#failure === undefined && this.#queue.length < 2) await this.#more();
+    const [frame, another] = this.#queue;
+    if (this.#failure !== undefined) throw this.#failure;
+    if (frame === undefined) throw new A2AError("InvalidRequest", "The request has no message");
+    if (another !== undefined) throw new A2AError("InvalidRequest", "The request has more than one message");
+    return this.#read(frame);
+  }
+
+  /** The next message of a stream of them, `undefined` after the last one. */
+  async next(): Promise<Uint8Array | undefined> {
+    while (this.#queue.length === 0 && !this.#complete && this.#failure === undefined) await this.#more();
+    if (this.#failure !== undefined) throw this.#failure;
+    const frame = this.#queue.shift();
+    return frame === undefined ? undefined : this.#read(frame);
+  }
+
+  #read(frame: Frame): Uint8Array | Promise<Uint8Array> {
+    return messageIn(frame, this.#wire.header("grpc-encoding"), this.#limit);
+  }
+
+  #more(): Promise<void> {
+    return new Promise((resolve) => (this.#wake = resolve));
+  }
+
+  #wakeUp(): void {
+    const wake = this.#wake;
+    this.#wake = undefined;
+    wake?.();
+  }
+
+  // What goes back.
+
+  /** Whether the call has ended: what is written goes nowhere. */
+  get over(): boolean {
+    return this.#over;
+  }
+
+  /** Calls `run` when the caller leaves or its deadline passes; at once when that has happened. */
+  onStop(run: () => void): void {
+    if (this.#failure instanceof StatusError) run();
+    else this.#leaving = run;
+  }
+
+  /** Whether answers are compressed: to those who do so themselves. */
+  get compresses(): boolean {
+    return this.header("grpc-encoding") === "gzip" && (this.header("grpc-accept-encoding")?.includes("gzip") ?? false);
+  }
+
+  /** Sends the head of an answer that goes well so far. */
+  open(metadata: Metadata): void {
+    if (!this.#over) this.#wire.open(this.compresses ? { ...metadata, "grpc-encoding": "gzip" } : metadata);
+  }
+
+  /** Sends frames; resolves when there is room for more, or nobody left to read them. */
+  async write(frames: Uint8Array): Promise<void> {
+    const bytes = this.compresses ? await compressFrames(frames) : frames;
+    if (!this.#over && !this.#wire.write(bytes)) await this.#wire.ready();
+  }
+
+  /** Answers with one message. */
+  async reply(frame: Uint8Array, metadata: Metadata, trailers: Metadata): Promise<void> {
+    if (!this.compresses) {
+      this.close(trailers, frame, metadata);
+      return;
+    }
+    const bytes = await compressFrames(frame);
+    this.close(trailers, bytes, { ...metadata, "grpc-encoding": "gzip" });
+  }
+
+  /** Ends the call: with trailers alone, or after frames, which a head goes before where none was sent. */
+  close(trailers: Metadata, frames?: Uint8Array, metadata?: Metadata): void {
+    if (this.#over) return;
+    this.#over = true;
+    clearTimeout(this.#deadline);
+    this.#wire.close(trailers, frames, metadata);
+  }
+
+  #stop(error: StatusError): void {
+    this.#over = true;
+    clearTimeout(this.#deadline);
+    this.#failure = error;
+    this.#controller?.abort();
+    const leaving = this.#leaving;
+    this.#leaving = undefined;
+    leaving?.();
+    this.#wakeUp();
+  }
+}

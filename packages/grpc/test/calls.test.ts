@@ -1,0 +1,271 @@
+import { once } from "node:events";
+import type { ClientHttp2Session, IncomingHttpHeaders, OutgoingHttpHeaders } from "node:http2";
+import { gunzipSync, gzipSync } from "node:zlib";
+import type { AgentService } from "@parley/a2a/protocol";
+import { describe, expect, test, vi } from "vitest";
+import { compressed, frameOf, FrameReader } from "../src/frames.ts";
+import { decodeMessage } from "../src/metadata.ts";
+import { bindingOf, host, session } from "./support/host.ts";
+import { messageOf, oracleBytes, oracleJson } from "./support/oracle.ts";
+
+/** What no client of gRPC would send, and what is on the wire underneath those. */
+
+const path = "/lf.a2a.v1.A2AService/GetTask";
+const task = { id: "t", status: { state: "TASK_STATE_WORKING" } };
+const request = (id = "t") => oracleBytes(messageOf("lf.a2a.v1.GetTaskRequest"), { id });
+/** Gives back what it was asked with. */
+const call: AgentService["call"] = (_operation, asked) =>
+  Promise.resolve({ value: { ...task, ...(asked as object) } as never });
+const cancelPath = "/lf.a2a.v1.A2AService/CancelTask";
+/** A request of more than a kilobyte. */
+const metadata = { x: "x".repeat(5000) };
+const large = oracleBytes(messageOf("lf.a2a.v1.CancelTaskRequest"), { id: "t", metadata });
+
+interface Answer {
+  readonly headers: IncomingHttpHeaders;
+  readonly trailers: IncomingHttpHeaders;
+  readonly body: Buffer;
+}
+
+async function exchange(
+  client: ClientHttp2Session,
+  body: readonly Uint8Array[],
+  headers: OutgoingHttpHeaders = {},
+): Promise<Answer> {
+  const stream = client.request({
+    ":method": "POST",
+    ":path": path,
+    "content-type": "application/grpc",
+    te: "trailers",
+    ...headers,
+  });
+  stream.on("error", () => {});
+  for (const piece of body) stream.write(piece);
+  stream.end();
+  const chunks: Buffer[] = [];
+  let head: IncomingHttpHeaders = {};
+  let trailers: IncomingHttpHeaders = {};
+  stream.on("response", (each) => (head = each));
+  stream.on("trailers", (each) => (trailers = each));
+  stream.on("data", (chunk: Buffer) => chunks.push(chunk));
+  await once(stream, "close");
+  return { headers: head, trailers, body: Buffer.concat(chunks) };
+}
+
+/** Trailers, which are the headers where there is nothing else. */
+function endOf({ headers, trailers }: Answer): { status: string; text: string } {
+  const end = headers["grpc-status"] === undefined ? trailers : headers;
+  return { status: String(end["grpc-status"]), text: decodeMessage(String(end["grpc-message"] ?? "")) };
+}
+
+function valueOf(payload: Uint8Array): unknown {
+  return oracleJson(messageOf("lf.a2a.v1.Task"), payload);
+}
+
+describe("a unary call", () => {
+  test("is a head, one frame and trailers", async () => {
+    await using server = await host(bindingOf({ call }));
+    await using client = session(server.address);
+    const answer = await exchange(client, [frameOf(request())]);
+    expect(answer.headers).toMatchObject({ ":status": 200, "content-type": "application/grpc" });
+    expect(answer.headers["grpc-encoding"]).toBeUndefined();
+    expect(answer.trailers["grpc-status"]).toBe("0");
+    const [frame, ...others] = new FrameReader(1000).push(answer.body);
+    expect(others).toEqual([]);
+    expect(valueOf(frame!.payload)).toEqual(task);
+  });
+
+  test("takes its message in any pieces", async () => {
+    await using server = await host(bindingOf({ call }));
+    await using client = session(server.address);
+    const pieces = [...frameOf(request("ä".repeat(20)))].map((byte) => Buffer.of(byte));
+    const answer = await exchange(client, pieces);
+    expect(endOf(answer)).toEqual({ status: "0", text: "" });
+    expect(valueOf(answer.body.subarray(5))).toMatchObject({ id: "ä".repeat(20) });
+  });
+
+  test.each([
+    ["no message", [], "3", "no message"],
+    ["two messages", [frameOf(request()), frameOf(request())], "3", "more than one"],
+    ["a message that breaks off", [frameOf(request()).subarray(0, 6)], "3", "breaks off"],
+    ["bytes that are no protobuf", [frameOf(Uint8Array.of(0x0a, 9, 1))], "3", "Not a valid protobuf message"],
+    ["text that is no UTF-8", [frameOf(Uint8Array.of(0x12, 1, 0xff))], "3", "UTF-8"],
+    ["a message beyond the limit", [Uint8Array.of(0, 0, 16, 0, 1)], "3", "larger than 1048576 bytes"],
+    ["a frame with flags that nobody knows", [frameOf(request(), 2)], "13", "flags"],
+    ["a compressed message without an encoding", [frameOf(request(), compressed)], "13", "grpc-encoding"],
+  ])("with %s is refused", async (_what, body, status, text) => {
+    await using server = await host(bindingOf({ call }));
+    await using client = session(server.address);
+    const answer = await exchange(client, body);
+    expect(answer.headers[":status"]).toBe(200);
+    expect(endOf(answer)).toEqual({ status, text: expect.stringContaining(text) });
+  });
+
+  test("beyond the depth is refused", async () => {
+    await using server = await host(bindingOf({ call }, { limits: { bodyBytes: 1 << 20, depth: 10 } }));
+    await using client = session(server.address);
+    let deep: object = {};
+    for (let level = 0; level < 12; level++) deep = { a: deep };
+    const body = oracleBytes(messageOf("lf.a2a.v1.CancelTaskRequest"), { id: "t", metadata: deep });
+    const answer = await exchange(client, [frameOf(body)], { ":path": cancelPath });
+    expect(endOf(answer)).toEqual({ status: "3", text: expect.stringContaining("nested deeper than 10") });
+  });
+
+  test("that goes on after its answer is told to stop", async () => {
+    await using server = await host(bindingOf({ call }));
+    await using client = session(server.address);
+    const stream = client.request({ ":method": "POST", ":path": path, "content-type": "application/grpc" });
+    stream.on("error", () => {});
+    const ended = new Promise<IncomingHttpHeaders>((resolve) => stream.once("response", resolve));
+    stream.write(Uint8Array.of(0, 0xff, 0, 0, 0));
+    expect((await ended)["grpc-status"]).toBe("3");
+    stream.resume();
+    await once(stream, "close");
+  });
+});
+
+describe("compression", () => {
+  const gzip = { "grpc-encoding": "gzip", "grpc-accept-encoding": "identity,gzip" };
+
+  test("is read, and answered in kind where a message is worth it", async () => {
+    await using server = await host(bindingOf({ call }));
+    await using client = session(server.address);
+    const answer = await exchange(client, [frameOf(gzipSync(large), compressed)], { ...gzip, ":path": cancelPath });
+    expect(answer.headers["grpc-encoding"]).toBe("gzip");
+    expect(answer.body[0]).toBe(compressed);
+    expect(valueOf(gunzipSync(answer.body.subarray(5)))).toMatchObject({ metadata });
+    const small = await exchange(client, [frameOf(request())], gzip);
+    expect(small.body[0]).toBe(0);
+    expect(endOf(small)).toEqual({ status: "0", text: "" });
+  });
+
+  test("is not used for those who do not take it", async () => {
+    await using server = await host(bindingOf({ call }));
+    await using client = session(server.address);
+    const headers = { "grpc-encoding": "gzip", ":path": cancelPath };
+    const answer = await exchange(client, [frameOf(gzipSync(large), compressed)], headers);
+    expect(answer.headers["grpc-encoding"]).toBeUndefined();
+    expect(valueOf(answer.body.subarray(5))).toMatchObject({ metadata });
+  });
+
+  test("that unfolds beyond the limit is refused, and so is what is no gzip", async () => {
+    await using server = await host(bindingOf({ call }));
+    await using client = session(server.address);
+    const bomb = gzipSync(Buffer.alloc(50 << 20));
+    expect(bomb.length).toBeLessThan(1 << 20);
+    const answer = await exchange(client, [frameOf(bomb, compressed)], gzip);
+    expect(endOf(answer)).toEqual({ status: "3", text: "Message larger than 1048576 bytes" });
+    const wrong = await exchange(client, [frameOf(request(), compressed)], gzip);
+    expect(endOf(wrong)).toEqual({ status: "3", text: expect.stringContaining("no gzip") });
+  });
+
+  test("of another kind is refused with those that are read here", async () => {
+    await using server = await host(bindingOf({ call }));
+    await using client = session(server.address);
+    const answer = await exchange(client, [frameOf(request(), compressed)], { "grpc-encoding": "br" });
+    expect(endOf(answer).status).toBe("12");
+    expect(answer.headers["grpc-accept-encoding"]).toBe("gzip,identity");
+  });
+
+  test("of a stream goes message by message", async () => {
+    const text = "y".repeat(3000);
+    const event = { message: { messageId: "m", role: "ROLE_AGENT" as const, parts: [{ text }] } };
+    const stream: AgentService["stream"] = () =>
+      Promise.resolve({
+        batches: (async function* () {
+          yield [{ event }, { event }];
+          yield [{ event }];
+        })(),
+      });
+    await using server = await host(bindingOf({ stream }));
+    await using client = session(server.address);
+    const body = oracleBytes(messageOf("lf.a2a.v1.SubscribeToTaskRequest"), { id: "t" });
+    const answer = await exchange(client, [frameOf(body)], {
+      ...gzip,
+      ":path": "/lf.a2a.v1.A2AService/SubscribeToTask",
+    });
+    const frames = new FrameReader(10_000).push(answer.body);
+    expect(frames.map(({ flags }) => flags)).toEqual([compressed, compressed, compressed]);
+    const first = oracleJson(messageOf("lf.a2a.v1.StreamResponse"), gunzipSync(frames[0]!.payload));
+    expect(first).toEqual(event);
+  });
+});
+
+describe("what is on the same port", () => {
+  test.each([
+    ["application/grpc", 200],
+    ["application/grpc+proto", 200],
+    ["application/grpc; charset=utf-8", 200],
+    ["application/grpc+json", 415],
+    ["application/grpcish", 415],
+    ["application/json", 404],
+  ])("a request of %s gets HTTP %i", async (contentType, status) => {
+    await using server = await host(bindingOf({ call }));
+    await using client = session(server.address);
+    const answer = await exchange(client, [frameOf(request())], { "content-type": contentType });
+    expect(answer.headers[":status"]).toBe(status);
+  });
+
+  test("gRPC is sent by POST", async () => {
+    await using server = await host(bindingOf({ call }));
+    await using client = session(server.address);
+    const answer = await exchange(client, [], { ":method": "PUT" });
+    expect(answer.headers[":status"]).toBe(405);
+  });
+});
+
+describe("slow readers", () => {
+  const text = "z".repeat(32 * 1024);
+  const event = { message: { messageId: "m", role: "ROLE_AGENT" as const, parts: [{ text }] } };
+
+  test("hold back the stream and nothing else", async () => {
+    let given = 0;
+    const stream: AgentService["stream"] = () =>
+      Promise.resolve({
+        batches: (async function* () {
+          for (; given < 400; given++) yield [{ event }];
+        })(),
+      });
+    await using server = await host(bindingOf({ stream, call }));
+    await using client = session(server.address);
+    const reading = client.request({
+      ":method": "POST",
+      ":path": "/lf.a2a.v1.A2AService/SubscribeToTask",
+      "content-type": "application/grpc",
+    });
+    reading.end(frameOf(oracleBytes(messageOf("lf.a2a.v1.SubscribeToTaskRequest"), { id: "t" })));
+    await once(reading, "response");
+    // Other calls of the connection go on meanwhile.
+    for (let turn = 0; turn < 20; turn++) expect(endOf(await exchange(client, [frameOf(request())])).status).toBe("0");
+    expect(given).toBeLessThan(20);
+    let size = 0;
+    reading.on("data", (chunk: Buffer) => (size += chunk.length));
+    await once(reading, "end");
+    expect(given).toBe(400);
+    expect(size).toBeGreaterThan(400 * text.length);
+  });
+
+  test("who take nothing at all are let go of", async () => {
+    let returned = false;
+    const stream: AgentService["stream"] = () =>
+      Promise.resolve({
+        batches: (async function* () {
+          try {
+            for (;;) yield [{ event }];
+          } finally {
+            returned = true;
+          }
+        })(),
+      });
+    await using server = await host(bindingOf({ stream }), { stallTimeout: 50 });
+    await using client = session(server.address);
+    const reading = client.request({
+      ":method": "POST",
+      ":path": "/lf.a2a.v1.A2AService/SubscribeToTask",
+      "content-type": "application/grpc",
+    });
+    reading.on("error", () => {});
+    reading.end(frameOf(oracleBytes(messageOf("lf.a2a.v1.SubscribeToTaskRequest"), { id: "t" })));
+    await vi.waitFor(() => expect(returned).toBe(true), { timeout: 10_000 });
+  });
+});

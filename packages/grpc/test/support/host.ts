@@ -1,0 +1,85 @@
+import { createServer as createHttp1 } from "node:http";
+import { connect, createServer, type ClientHttp2Session } from "node:http2";
+import { createServer as createNet, type AddressInfo, type Server, type Socket } from "node:net";
+import { createHandler, memoryStore, type Handler, type HandlerOptions } from "@parley/a2a";
+import { operations, type AgentService } from "@parley/a2a/protocol";
+import type { Binding } from "@parley/a2a/transport";
+import { codecV1, codecV11 } from "@parley/a2a/wires";
+import { grpcHandler, type GrpcHandler, type GrpcOptions } from "../../src/index.ts";
+
+export interface Host {
+  readonly grpc: GrpcHandler;
+  /** Of gRPC and of gRPC-Web over HTTP/2: `127.0.0.1:4000`. */
+  readonly address: string;
+  /** Of gRPC-Web over HTTP/1.1. */
+  readonly webUrl: string;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** Serves a binding; what the handler has no answer for is a 404. */
+export async function host(binding: Binding, options: GrpcOptions = {}, close?: () => Promise<void>): Promise<Host> {
+  const grpc = grpcHandler(binding, options);
+  const http2 = createServer();
+  http2.on("stream", (stream, headers) => {
+    if (grpc.http2(stream, headers)) return;
+    stream.respond({ ":status": 404 }, { endStream: true });
+  });
+  const http1 = createHttp1((incoming, response) => {
+    if (!grpc.http1(incoming, response)) response.writeHead(404).end();
+  });
+  const sockets = new Set<Socket>();
+  const front = createNet((socket) => {
+    sockets.add(socket);
+    http2.emit("connection", socket);
+  });
+  return {
+    grpc,
+    address: `127.0.0.1:${await listen(front)}`,
+    webUrl: `http://127.0.0.1:${await listen(http1)}`,
+    async [Symbol.asyncDispose]() {
+      await close?.();
+      for (const socket of sockets) socket.destroy();
+      front.close();
+      http1.closeAllConnections();
+      http1.close();
+    },
+  };
+}
+
+function listen(server: Server): Promise<number> {
+  return new Promise((resolve) => {
+    server.listen(0, "127.0.0.1", () => resolve((server.address() as AddressInfo).port));
+  });
+}
+
+/** Serves agents as `createHandler` does. */
+export async function serve(
+  agents: Parameters<typeof createHandler>[0],
+  options: Partial<HandlerOptions> = {},
+  grpc: GrpcOptions = {},
+): Promise<Host & { readonly handler: Handler }> {
+  const handler = createHandler(agents, { store: memoryStore(), publicUrl: "http://agents.example", ...options });
+  return { ...(await host(handler.binding, grpc, () => handler.close())), handler };
+}
+
+/** A binding of one service. */
+export function bindingOf(service: Partial<AgentService>, more: Partial<Binding> = {}): Binding {
+  const missing = () => Promise.reject(new Error("not asked for in this test"));
+  return {
+    codecs: [codecV1, codecV11],
+    operations,
+    authenticate: () => ({ subject: "anyone" }),
+    services: new Map([[undefined, { call: missing, stream: missing, ...service }]]),
+    limits: { bodyBytes: 1 << 20, depth: 64 },
+    strictVersion: false,
+    logger: { debug() {}, info() {}, warn() {}, error() {} },
+    ...more,
+  };
+}
+
+/** A session of `node:http2`, for what no client of gRPC would do. */
+export function session(address: string): ClientHttp2Session & AsyncDisposable {
+  const client = connect(`http://${address}`);
+  client.on("error", () => {});
+  return Object.assign(client, { [Symbol.asyncDispose]: () => Promise.resolve(client.destroy()) });
+}
