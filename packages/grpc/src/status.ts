@@ -1,4 +1,4 @@
-import { type A2AError, wireErrors } from "@parley/a2a";
+import { type A2AError, reasonOf, wireErrors } from "@parley/a2a";
 import type { Codec, WireError } from "@parley/a2a/transport";
 import { fromBase64, toBase64 } from "./protobuf/base64.ts";
 import { decode } from "./protobuf/decode.ts";
@@ -61,7 +61,7 @@ export class Statuses {
     if (!details.some(isErrorInfo) && meaning(code, "", [], codec).code !== error.code) {
       details.push({
         "@type": errorInfo,
-        reason: error.code.replaceAll(/\B[A-Z]/g, "_$&").toUpperCase(),
+        reason: reasonOf(error.code),
         domain: "parley",
       });
     }

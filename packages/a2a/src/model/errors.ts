@@ -10,8 +10,8 @@ interface ErrorRow {
   readonly http: number;
   /** Canonical status name, as gRPC and `google.rpc.Status` spell it. */
   readonly status: string;
-  /** `ErrorInfo.reason` of errors that A2A defines; others carry none. */
-  readonly reason?: string;
+  /** Defined by A2A: the `ErrorInfo.reason` of its domain is the code in upper snake case (`reasonOf`, §11.6). */
+  readonly named?: true;
   /** What a client reads when nobody wrote something better. */
   readonly message: string;
   /** Answered by HTTP itself before JSON-RPC is reached: that binding then uses this HTTP status too. */
@@ -48,63 +48,63 @@ export const wireErrors: Readonly<Record<WireErrorCode, ErrorRow>> = {
     jsonrpc: -32001,
     http: 404,
     status: "NOT_FOUND",
-    reason: "TASK_NOT_FOUND",
+    named: true,
     message: "Task not found",
   },
   TaskNotCancelable: {
     jsonrpc: -32002,
     http: 400,
     status: "FAILED_PRECONDITION",
-    reason: "TASK_NOT_CANCELABLE",
+    named: true,
     message: "Task cannot be canceled",
   },
   PushNotificationNotSupported: {
     jsonrpc: -32003,
     http: 400,
     status: "FAILED_PRECONDITION",
-    reason: "PUSH_NOTIFICATION_NOT_SUPPORTED",
+    named: true,
     message: "Push notifications are not supported",
   },
   UnsupportedOperation: {
     jsonrpc: -32004,
     http: 400,
     status: "FAILED_PRECONDITION",
-    reason: "UNSUPPORTED_OPERATION",
+    named: true,
     message: "This operation is not supported",
   },
   ContentTypeNotSupported: {
     jsonrpc: -32005,
     http: 400,
     status: "INVALID_ARGUMENT",
-    reason: "CONTENT_TYPE_NOT_SUPPORTED",
+    named: true,
     message: "Content type not supported",
   },
   InvalidAgentResponse: {
     jsonrpc: -32006,
     http: 500,
     status: "INTERNAL",
-    reason: "INVALID_AGENT_RESPONSE",
+    named: true,
     message: "The agent gave an invalid response",
   },
   ExtendedAgentCardNotConfigured: {
     jsonrpc: -32007,
     http: 400,
     status: "FAILED_PRECONDITION",
-    reason: "EXTENDED_AGENT_CARD_NOT_CONFIGURED",
+    named: true,
     message: "No extended agent card is configured",
   },
   ExtensionSupportRequired: {
     jsonrpc: -32008,
     http: 400,
     status: "FAILED_PRECONDITION",
-    reason: "EXTENSION_SUPPORT_REQUIRED",
+    named: true,
     message: "A required extension was not requested",
   },
   VersionNotSupported: {
     jsonrpc: -32009,
     http: 400,
     status: "FAILED_PRECONDITION",
-    reason: "VERSION_NOT_SUPPORTED",
+    named: true,
     message: "Protocol version not supported",
   },
   // Of the 1.1 draft.
@@ -112,7 +112,7 @@ export const wireErrors: Readonly<Record<WireErrorCode, ErrorRow>> = {
     jsonrpc: -32010,
     http: 409,
     status: "ABORTED",
-    reason: "TASK_GENERATION_MISMATCH",
+    named: true,
     message: "The task has moved on",
   },
   ParseError: { jsonrpc: -32700, http: 400, status: "INVALID_ARGUMENT", message: "Invalid JSON payload" },
@@ -179,6 +179,11 @@ export const wireErrors: Readonly<Record<WireErrorCode, ErrorRow>> = {
 export type ClientErrorCode = "ConnectionFailed" | "ConnectionLost" | "Timeout" | "Aborted" | "InvalidResponse";
 
 export type A2AErrorCode = WireErrorCode | ClientErrorCode;
+
+/** The code as `google.rpc.ErrorInfo` spells it: `TASK_NOT_FOUND`. */
+export function reasonOf(code: string): string {
+  return code.replaceAll(/\B[A-Z]/g, "_$&").toUpperCase();
+}
 
 export function isWireErrorCode(code: string): code is WireErrorCode {
   return Object.hasOwn(wireErrors, code);

@@ -1,6 +1,7 @@
 import {
   A2AError,
   isWireErrorCode,
+  reasonOf,
   wireErrors,
   type A2AErrorCode,
   type FieldViolation,
@@ -70,18 +71,18 @@ export function wireCode(code: A2AErrorCode): WireErrorCode {
 
 export function detailsOf(error: A2AError, code: WireErrorCode, isPlain: boolean): object[] {
   const details: object[] = [];
-  const { reason } = wireErrors[code];
+  const { named } = wireErrors[code];
   if (error.fields.length > 0)
     details.push({
       "@type": `${types}BadRequest`,
       fieldViolations: error.fields.map(({ field, description }) => ({ field, description })),
     });
   const hasMetadata = Object.keys(error.metadata).length > 0;
-  if (reason !== undefined || hasMetadata || !isPlain)
+  if (named || hasMetadata || !isPlain)
     details.push({
       "@type": `${types}ErrorInfo`,
-      reason: reason ?? upperSnake(code),
-      domain: reason === undefined ? ownDomain : a2aDomain,
+      reason: reasonOf(code),
+      domain: named ? a2aDomain : ownDomain,
       ...(hasMetadata && { metadata: error.metadata }),
     });
   if (error.retryAfter !== undefined)
@@ -146,12 +147,8 @@ function makeError(code: WireErrorCode, message: string | undefined, details: De
 
 const codes = Object.keys(wireErrors) as WireErrorCode[];
 
-function upperSnake(code: string): string {
-  return code.replaceAll(/\B[A-Z]/g, "_$&").toUpperCase();
-}
-
 function codeOfReason(reason: unknown): WireErrorCode | undefined {
-  return codes.find((code) => (wireErrors[code].reason ?? upperSnake(code)) === reason);
+  return codes.find((code) => reasonOf(code) === reason);
 }
 
 /** Of several errors with one code the first in the table, which is the one that JSON-RPC itself defines. */
