@@ -1,8 +1,7 @@
 import type { OperationName } from "@parley/a2a/protocol";
-import { readNames } from "./names-v03.ts";
 import { a2aV03, a2aV1, errorDetails, status } from "./descriptors.ts";
 import { readSchema, type Additions, type Schema } from "./protobuf/schema.ts";
-import { fieldTypes, type JsonObject, type MessageType } from "./protobuf/types.ts";
+import { fieldTypes, type MessageType } from "./protobuf/types.ts";
 
 /** A service of A2A: one is the 1.0 binding, one that of 0.3. */
 export interface A2AServiceType {
@@ -21,8 +20,6 @@ export interface A2AMethod {
   readonly stream: boolean;
   readonly input: MessageType;
   readonly output: MessageType;
-  /** The value of a request as the shapes of the version have it. */
-  read(value: JsonObject): JsonObject;
 }
 
 /**
@@ -47,11 +44,7 @@ function optional(name: string, jsonName: string, number: number): Additions[str
 
 /** A2A 1.0 §10, and the 1.1 draft where it is asked for. */
 export function serviceV1(): A2AServiceType {
-  return serviceOf(
-    readSchema([a2aV1], draft),
-    (method) => method as OperationName,
-    (_operation, value) => value,
-  );
+  return serviceOf(readSchema([a2aV1], draft), (method) => method as OperationName);
 }
 
 /** Methods of 0.3 that are not called as the operation is now. */
@@ -63,7 +56,7 @@ const renamed: Readonly<Record<string, OperationName>> = {
 
 /** A2A 0.3, as the proto of its specification has it. */
 export function serviceV03(): A2AServiceType {
-  return serviceOf(readSchema([a2aV03]), (method) => renamed[method] ?? (method as OperationName), readNames);
+  return serviceOf(readSchema([a2aV03]), (method) => renamed[method] ?? (method as OperationName));
 }
 
 /** `google.rpc.Status` and the details of errors. */
@@ -71,17 +64,11 @@ export function errorSchema(): Schema {
   return readSchema([status, errorDetails]);
 }
 
-function serviceOf(
-  { services }: Schema,
-  operationOf: (method: string) => OperationName,
-  read: (operation: OperationName, value: JsonObject) => JsonObject,
-): A2AServiceType {
+function serviceOf({ services }: Schema, operationOf: (method: string) => OperationName): A2AServiceType {
   const [service] = services;
   if (service === undefined) throw new TypeError("The file describes no service");
   const methods = service.methods.map(({ name, input, output, serverStream }): A2AMethod => {
-    const operation = operationOf(name);
-    const path = `/${service.name}/${name}`;
-    return { path, operation, stream: serverStream, input, output, read: (value) => read(operation, value) };
+    return { path: `/${service.name}/${name}`, operation: operationOf(name), stream: serverStream, input, output };
   });
   return {
     name: service.name,

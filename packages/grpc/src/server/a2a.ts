@@ -1,6 +1,6 @@
 import { A2AError } from "@parley/a2a";
 import type { OperationName, StreamReply } from "@parley/a2a/protocol";
-import { codecOf, invoke, requestedVersion, type Binding, type Codec } from "@parley/a2a/transport";
+import { codecOf, invoke, requestedVersion, type Binding, type Codec, type Shapes } from "@parley/a2a/transport";
 import { decode } from "../protobuf/decode.ts";
 import type { A2AMethod } from "../services.ts";
 import type { Call } from "./call.ts";
@@ -28,16 +28,17 @@ export function a2aMethod(
 ): Method {
   return async (call) => {
     const codec = codecFor(call);
+    const shapes = codec.grpc ?? codec.rest;
     if (binding.operations[method.operation] === undefined) throw new A2AError("MethodNotFound");
     const known = binding.authenticate(call);
     const principal = known instanceof Promise ? await known : known;
     const input = decode(method.input, await call.only(), binding.limits);
-    const invoked = invoke(binding, codec, codec.rest, method.operation, method.read(input), call, principal);
+    const invoked = invoke(binding, codec, shapes, method.operation, input, call, principal);
     if (invoked.stream) {
-      await stream(call, method, codec, await invoked.reply, frames);
+      await stream(call, method, shapes, await invoked.reply, frames);
     } else {
       const reply = await invoked.reply;
-      const value = codec.rest.responseOf<OperationName>(invoked.operation, reply);
+      const value = shapes.responseOf<OperationName>(invoked.operation, reply);
       const metadata = activated(call, reply.extensions);
       await call.reply(frames.write(method.output, [value]), metadata, metadata === none ? ok : { ...metadata, ...ok });
     }
@@ -47,7 +48,7 @@ export function a2aMethod(
 async function stream(
   call: Call,
   method: A2AMethod,
-  codec: Codec,
+  shapes: Shapes,
   { batches, extensions }: StreamReply,
   frames: FrameWriter,
 ): Promise<void> {
@@ -61,7 +62,7 @@ async function stream(
     await call.write(
       frames.write(
         method.output,
-        next.value.map((item) => codec.rest.eventOf(item)),
+        next.value.map((item) => shapes.eventOf(item)),
       ),
     );
   }
