@@ -1,7 +1,9 @@
-import { check, show, type Mismatch } from "./assert.ts";
+import { check, show } from "./assert.ts";
 import { streams, type OpenStream, type Outcome } from "./caller.ts";
+import { completeBody, completeParams } from "./complete.ts";
 import { errorRoot, hasError, notThis, readError, showError, type WireError } from "./errors.ts";
 import { checkStream } from "./events.ts";
+import { demand, Failed } from "./failed.ts";
 import type {
   CallStep,
   Credentials,
@@ -11,17 +13,17 @@ import type {
   ExpectStream,
   Json,
   JsonMap,
-  NamedAssertion,
   RawStep,
   Step,
   StreamStep,
   Test,
 } from "./format.ts";
 import { Unreachable } from "./http.ts";
-import { find, findAll, holds, isMap, member } from "./path.ts";
+import { holds } from "./path.ts";
+import { Scope } from "./scope.ts";
 import { BrokenWire } from "./stream.ts";
 import { requiredExtensions, type Target } from "./target.ts";
-import { resolve, Unresolved } from "./template.ts";
+import { Unresolved } from "./template.ts";
 import type { Inbox } from "./webhooks.ts";
 
 export interface Failure {
@@ -47,40 +49,23 @@ export interface TestResult {
   readonly steps: readonly StepResult[];
 }
 
-/** The server did not do what a step asks of it. */
-class Failed extends Error {
-  readonly mismatch: Mismatch | undefined;
-
-  constructor(message: string, mismatch?: Mismatch) {
-    super(message);
-    this.mismatch = mismatch;
-  }
-}
-
-const servers = [Failed, BrokenWire, Unreachable, Unresolved] as const;
-
-interface Kept {
-  readonly response?: Json;
-  readonly captured: ReadonlyMap<string, Json>;
-  readonly stream?: OpenStream;
-}
-
-/** Before the name of a header, in a capture. */
-const headerPath = "$headers.";
+/** What makes a test fail; anything else is a mistake of the test or of the runner. */
+const failures = [Failed, BrokenWire, Unreachable, Unresolved] as const;
 
 const pause = (milliseconds: number): Promise<void> => new Promise((done) => setTimeout(done, milliseconds));
 
 /** Runs one test. Everything that it opened is closed when it returns; never throws. */
 export async function runTest(test: Test, target: Target): Promise<TestResult> {
-  const run = new Run(test, target);
   const began = performance.now();
   const steps: StepResult[] = [];
   let failure: Failure | undefined;
   let result: TestResult["result"] = "pass";
   let at = "";
   let since = began;
+  let run: Run | undefined;
   try {
-    await run.begin();
+    const wantsWebhook = JSON.stringify(test.steps).includes("webhookUrl");
+    run = new Run(test, target, wantsWebhook ? await target.webhooks.open() : undefined);
     for (const step of test.steps) {
       at = step.id;
       since = performance.now();
@@ -88,51 +73,36 @@ export async function runTest(test: Test, target: Target): Promise<TestResult> {
       steps.push({ id: at, result: "pass", duration: performance.now() - since });
     }
     at = "";
-    for (const assertion of test.assertions) run.named(assertion);
+    for (const assertion of test.assertions) run.scope.demand(assertion);
   } catch (error) {
-    // What the wire did is the server's; anything else is a mistake of the test or of the runner.
-    result = servers.some((one) => error instanceof one) ? "fail" : "error";
+    result = failures.some((one) => error instanceof one) ? "fail" : "error";
     failure = failureOf(error, at);
     if (at !== "") steps.push({ id: at, result, duration: performance.now() - since });
   } finally {
-    run.end();
+    run?.scope.end();
   }
   return { result, duration: performance.now() - began, ...(failure === undefined ? {} : { failure }), steps };
 }
 
 function failureOf(error: unknown, stepId: string): Failure {
   const message = error instanceof Error ? error.message : String(error);
-  const mismatch = error instanceof Failed ? error.mismatch : undefined;
-  return {
-    message,
-    ...(stepId === "" ? {} : { stepId }),
-    ...(mismatch === undefined
-      ? {}
-      : {
-          expected: mismatch.expected,
-          actual: mismatch.actual,
-          ...(mismatch.path === "" ? {} : { path: mismatch.path }),
-        }),
-  };
+  const step = stepId === "" ? {} : { stepId };
+  if (!(error instanceof Failed) || error.mismatch === undefined) return { message, ...step };
+  const { expected, actual, path } = error.mismatch;
+  return { message, ...step, expected, actual, ...(path === "" ? {} : { path }) };
 }
 
 class Run {
+  readonly scope: Scope;
   readonly #test: Test;
   readonly #target: Target;
-  readonly #kept = new Map<string, Kept>();
-  #inbox: Inbox | undefined;
+  readonly #inbox: Inbox | undefined;
 
-  constructor(test: Test, target: Target) {
+  constructor(test: Test, target: Target, inbox: Inbox | undefined) {
+    this.scope = new Scope(test, target, inbox);
     this.#test = test;
     this.#target = target;
-  }
-
-  async begin(): Promise<void> {
-    if (JSON.stringify(this.#test.steps).includes("webhookUrl")) this.#inbox = await this.#target.webhooks.open();
-  }
-
-  end(): void {
-    for (const { stream } of this.#kept.values()) stream?.live.close();
+    this.#inbox = inbox;
   }
 
   async step(step: Step): Promise<void> {
@@ -151,101 +121,22 @@ class Run {
         await this.#deliveries(step);
         break;
       case "assertion":
-        this.named(step.assertion);
+        this.scope.demand(step.assertion);
         break;
       case "client":
         throw new Error("a server cannot be asked how a client parses");
     }
-    for (const assertion of step.assertions) this.named(assertion);
-  }
-
-  /** Checks an assertion on what earlier steps kept (ACTS §5.5). */
-  named(assertion: NamedAssertion): void {
-    const { path, match, any, all, none } = assertion;
-    const source = this.#resolve(assertion.source.includes("{{") ? assertion.source : `{{${assertion.source}}}`);
-    const root = path === undefined ? source : find(source, path);
-    const fail = (mismatch: Mismatch): never => {
-      throw new Failed(assertion.description ?? sentence(mismatch), mismatch);
-    };
-    if (match !== undefined) {
-      const wrong = check(this.#resolve(match), root, path ?? "");
-      if (wrong !== undefined) fail(wrong);
-    }
-    for (const [kind, collection] of [
-      ["any", any],
-      ["all", all],
-      ["none", none],
-    ] as const) {
-      if (collection === undefined) continue;
-      const wanted = this.#resolve(collection.match);
-      const found = findAll(root, collection.path);
-      const wrong = found.map((one) => check(wanted, one, collection.path));
-      const right = wrong.filter((one) => one === undefined).length;
-      if (kind === "any" && right === 0) {
-        fail({ path: collection.path, expected: `one like ${show(wanted)}`, actual: show(found) });
-      }
-      if (kind === "none" && right > 0) {
-        fail({ path: collection.path, expected: `none like ${show(wanted)}`, actual: show(found) });
-      }
-      const first = wrong.find((one) => one !== undefined);
-      if (kind === "all" && first !== undefined) fail(first);
-    }
-  }
-
-  #resolve(value: Json): Json {
-    return resolve(value, (name) => this.#lookup(name));
-  }
-
-  #text(value: string): string {
-    const found = this.#resolve(value);
-    return typeof found === "string" ? found : JSON.stringify(found);
-  }
-
-  #lookup(name: string): Json | undefined {
-    const dot = name.indexOf(".");
-    const [head, rest] = dot === -1 ? [name, ""] : [name.slice(0, dot), name.slice(dot + 1)];
-    const kept = this.#kept.get(head);
-    if (kept !== undefined) return rest === "response" ? (kept.response ?? null) : kept.captured.get(rest);
-    const { variables, env, card } = this.#target;
-    // Before the extensions of a test's own.
-    if (name === "requiredExtensions")
-      return requiredExtensions(card)
-        .map((uri) => `${uri},`)
-        .join("");
-    if (name === "webhookUrl" && this.#inbox !== undefined) return this.#inbox.url;
-    if (Object.hasOwn(variables, name)) return variables[name];
-    if (head === "env") return env[rest];
-    const written = Object.hasOwn(this.#test.variables, name) ? this.#test.variables[name] : undefined;
-    return written === undefined ? undefined : this.#resolve(written);
-  }
-
-  #keep(step: Step, response: Json | undefined, headers?: Outcome["headers"], stream?: OpenStream): void {
-    const captured = new Map<string, Json>();
-    this.#kept.set(step.id, {
-      captured,
-      ...(response === undefined ? {} : { response }),
-      ...(stream === undefined ? {} : { stream }),
-    });
-    for (const [name, path] of Object.entries(step.capture)) {
-      const found = path.startsWith(headerPath) ? headers?.[path.slice(headerPath.length)] : find(response, path);
-      if (found === undefined)
-        throw new Failed(`the answer has no ${path}`, { path, expected: "something", actual: show(response) });
-      captured.set(name, found);
-    }
+    for (const assertion of step.assertions) this.scope.demand(assertion);
   }
 
   #headers(credentials: Credentials): Record<string, string> {
     const { headers, otherHeaders, card } = this.#target;
     const extensions = requiredExtensions(card);
+    const nobody = (name: string): string => (name === "authorization" ? "Bearer nobody" : "nobody");
     const own: Readonly<Record<Credentials, Readonly<Record<string, string>>>> = {
       caller: headers,
       none: {},
-      invalid: Object.fromEntries(
-        Object.keys(headers).map((name) => [
-          name,
-          name === "authorization" ? "Bearer nobody-has-this-token" : "nobody-has-this",
-        ]),
-      ),
+      invalid: Object.fromEntries(Object.keys(headers).map((name) => [name, nobody(name)] as const)),
       other: otherHeaders ?? {},
     };
     return {
@@ -259,21 +150,18 @@ class Run {
     const { operation, repeat } = step;
     const { caller, timeout } = this.#target;
     for (let attempt = 1; ; attempt += 1) {
-      const params = complete(this.#resolve(step.params) as JsonMap);
+      const params = completeParams(this.scope.resolve(step.params) as JsonMap);
       const headers = this.#headers(step.credentials);
       for (const [name, value] of Object.entries(step.headers)) {
         if (value === null) delete headers[name];
-        else headers[name] = this.#text(value);
+        else headers[name] = this.scope.text(value);
       }
-      const outcome = await caller.call(operation, params, headers, timeout);
-      await this.#judge(step, outcome, streams(operation));
-      if (repeat === undefined || holds(repeat.until, this.#kept.get(step.id)?.response)) return;
+      await this.#judge(step, await caller.call(operation, params, headers, timeout), streams(operation));
+      const response = this.scope.response(step.id);
+      if (repeat === undefined || holds(repeat.until, response)) return;
       if (attempt >= repeat.attempts) {
-        throw new Failed(`not true after ${repeat.attempts} attempts: ${repeat.until}`, {
-          path: "",
-          expected: repeat.until,
-          actual: show(this.#kept.get(step.id)?.response),
-        });
+        const mismatch = { path: "", expected: repeat.until, actual: show(response) };
+        throw new Failed(`not so after ${repeat.attempts} attempts`, mismatch);
       }
       const factor = repeat.backoff === "linear" ? attempt : repeat.backoff === "exponential" ? 2 ** (attempt - 1) : 1;
       await pause(repeat.delay * factor);
@@ -282,117 +170,99 @@ class Run {
 
   async #raw(step: RawStep): Promise<void> {
     const { caller, timeout } = this.#target;
-    const body = step.body === undefined ? undefined : this.#resolve(step.body);
-    const text =
-      step.bodyRaw ?? (body === undefined ? undefined : JSON.stringify(step.literal ? body : completeBody(body)));
+    const body = step.body === undefined ? undefined : this.scope.resolve(step.body);
+    const written = body === undefined ? undefined : JSON.stringify(step.literal ? body : completeBody(body));
+    const text = step.bodyRaw ?? written;
     // Of the runner's own headers only who calls: a raw step says the others itself.
-    const { "a2a-version": _, ...own } = this.#headers(step.credentials);
-    const headers = { ...own, ...lowered(step.headers, (value) => this.#text(value)) };
-    const path = this.#text(step.path);
-    const outcome = await caller.raw?.(
-      { method: step.method, path, headers, ...(text === undefined ? {} : { body: text }) },
-      timeout,
-    );
+    const { "a2a-version": _, ...headers } = this.#headers(step.credentials);
+    for (const [name, value] of Object.entries(step.headers)) headers[name.toLowerCase()] = this.scope.text(value);
+    const path = this.scope.text(step.path);
+    const request = { method: step.method, path, headers, ...(text === undefined ? {} : { body: text }) };
+    const outcome = await caller.raw?.(request, timeout);
     if (outcome === undefined) throw new Error("this binding has no raw requests");
     await this.#judge(step, outcome, step.expectStream !== undefined);
   }
 
   async #judge(step: CallStep | RawStep, outcome: Outcome, streaming: boolean): Promise<void> {
-    const { expect, expectError, expectStream } = step;
-    const first = outcome.stream === undefined ? undefined : await this.#opened(outcome.stream, step);
-    const raw = step.kind === "raw";
-    const bodyError = raw && hasError(outcome.body) ? readError(outcome.body, outcome.status) : undefined;
-    const error = outcome.error ?? bodyError ?? first;
-    if (expectError !== undefined || expect?.error === true) {
-      if (error === undefined) {
-        throw new Failed("an error was expected", {
-          path: "",
-          expected:
-            expectError === undefined || expectError.types.length === 0 ? "an error" : expectError.types.join(" or "),
-          actual: outcome.stream === undefined ? show(outcome.value) : "a stream",
-        });
-      }
-      this.#judgeError(expectError, error, outcome);
-      this.#keep(step, errorRoot(error), outcome.headers);
-      return;
-    }
-    if (error !== undefined && expect?.orError !== undefined) {
-      this.#judgeError({ types: expect.orError }, error, outcome);
-      this.#keep(step, errorRoot(error), outcome.headers);
-      return;
-    }
-    if (error !== undefined && !raw) {
-      throw new Failed(`unexpected error: ${showError(error, outcome.status)}`, {
+    const { expect, expectError } = step;
+    const { status, headers, value, stream } = outcome;
+    const first = stream === undefined ? undefined : await this.#opened(stream, step);
+    const inBody = step.kind === "raw" && hasError(outcome.body) ? readError(outcome.body, status) : undefined;
+    const error = outcome.error ?? inBody ?? first;
+    const wanted = expectError ?? (expect?.error === true ? { types: [] } : undefined);
+    if (error === undefined && wanted !== undefined) {
+      throw new Failed("an error was expected", {
         path: "",
-        expected: "success",
-        actual: showError(error, outcome.status),
+        expected: wanted.types.join(" or ") || "an error",
+        actual: stream === undefined ? show(value) : "a stream",
       });
     }
-    if (expect !== undefined) this.#judgeAnswer(expect, outcome, step);
-    if (outcome.stream !== undefined) await this.#judgeEvents(step, outcome.stream, expectStream);
-    else if (streaming)
-      throw new Failed("the answer is no stream", {
-        path: "",
-        expected: "text/event-stream",
-        actual: show(outcome.body),
-      });
-    else this.#keep(step, outcome.value, outcome.headers);
+    const allowed = wanted ?? (expect?.orError === undefined ? undefined : { types: expect.orError });
+    if (error !== undefined && allowed !== undefined) {
+      this.#judgeError(allowed, error, outcome);
+      this.scope.keep(step, { response: errorRoot(error), headers });
+      return;
+    }
+    // The body of a raw step is what its assertions are about, error or not.
+    if (error !== undefined && step.kind === "call") {
+      const actual = showError(error, status);
+      throw new Failed(`unexpected error: ${actual}`, { path: "", expected: "success", actual });
+    }
+    if (expect !== undefined) this.#judgeAnswer(expect, outcome, step.kind === "call");
+    if (stream !== undefined) await this.#judgeEvents(step, stream);
+    else if (!streaming) this.scope.keep(step, { response: value, headers });
+    else {
+      const mismatch = { path: "", expected: "text/event-stream", actual: show(outcome.body) };
+      throw new Failed("the answer is no stream", mismatch);
+    }
   }
 
   /** Waits for the first event: an error may be all that a stream says. */
   async #opened(stream: OpenStream, step: CallStep | RawStep): Promise<WireError | undefined> {
-    const { live } = stream;
-    this.#kept.set(step.id, { captured: new Map(), stream });
-    await live.until(1, step.expectStream?.timeout ?? this.#target.timeout);
-    const [raw] = live.raw;
+    // What is kept is also what is closed in the end.
+    this.scope.keep({ ...step, capture: {} }, { stream });
+    await stream.live.until(1, step.expectStream?.timeout ?? this.#target.timeout);
+    const [raw] = stream.live.raw;
     if (raw === undefined) return undefined;
     const payload = stream.payload(raw);
     return "error" in payload ? payload.error : undefined;
   }
 
-  #judgeError(expected: ExpectError | undefined, error: WireError, { status, headers }: Outcome): void {
-    if (expected === undefined) return;
+  #judgeError(expected: ExpectError, error: WireError, { status, headers }: Outcome): void {
     const wrongKind = notThis(expected.types, error, this.#target.caller.transport, status);
     if (wrongKind !== undefined) {
-      throw new Failed("it is another error", { path: "", expected: wrongKind, actual: showError(error, status) });
+      const mismatch = { path: "", expected: wrongKind, actual: showError(error, status) };
+      throw new Failed("it is another error", mismatch);
     }
-    const asked: readonly (readonly [Json | undefined, Json | undefined, string])[] = [
-      [expected.message, error.message, "error.message"],
-      [expected.details, error.details, "error.details"],
-      [expected.status, status, "status"],
-      [expected.headers, headers, "headers"],
-    ];
-    for (const [assertion, value, path] of asked) {
-      const wrong = assertion === undefined ? undefined : check(this.#resolve(assertion), value, path);
-      if (wrong !== undefined) throw new Failed(sentence(wrong), wrong);
-    }
+    this.#ask(expected.message, error.message, "error.message");
+    this.#ask(expected.details, error.details, "error.details");
+    this.#ask(expected.status, status, "status");
+    this.#ask(expected.headers, headers, "headers");
   }
 
-  #judgeAnswer(expected: Expect, outcome: Outcome, step: CallStep | RawStep): void {
+  #judgeAnswer(expected: Expect, { status, headers, value }: Outcome, isCall: boolean): void {
     // In a call 200 stands for success on every binding (ACTS §6.1); HTTP has more words for it.
-    const success = step.kind === "call" && outcome.status >= 200 && outcome.status < 300;
-    const asked: readonly (readonly [Json | undefined, Json | undefined, string])[] = [
-      [expected.status, success ? 200 : outcome.status, "status"],
-      [expected.headers, outcome.headers, "headers"],
-      [expected.body, outcome.value, ""],
-    ];
-    for (const [assertion, value, path] of asked) {
-      const wrong = assertion === undefined ? undefined : check(this.#resolve(assertion), value, path);
-      if (wrong !== undefined) throw new Failed(sentence(wrong), wrong);
-    }
+    const success = isCall && status >= 200 && status < 300;
+    this.#ask(expected.status, success ? 200 : status, "status");
+    this.#ask(expected.headers, headers, "headers");
+    this.#ask(expected.body, value, "");
   }
 
-  async #judgeEvents(step: CallStep | RawStep, stream: OpenStream, expected: ExpectStream | undefined): Promise<void> {
-    const timeout = expected?.timeout ?? this.#target.timeout;
+  #ask(assertion: Json | undefined, value: Json | undefined, path: string): void {
+    if (assertion !== undefined) demand(check(this.scope.resolve(assertion), value, path));
+  }
+
+  async #judgeEvents(step: CallStep | RawStep, stream: OpenStream): Promise<void> {
+    const { expectStream } = step;
+    const timeout = expectStream?.timeout ?? this.#target.timeout;
     const read = step.kind === "call" ? step.read : undefined;
     if (read === undefined) await this.#ended(stream, timeout);
     else await this.#reached(stream, read, timeout);
-    this.#judgeStream(step, stream, expected);
+    this.#judgeStream(step, stream, expectStream);
   }
 
   async #stream(step: StreamStep): Promise<void> {
-    const stream = this.#kept.get(step.stream)?.stream;
-    if (stream === undefined) throw new Error(`the step ${step.stream} has opened no stream`);
+    const stream = this.scope.stream(step.stream);
     const timeout = step.expectStream?.timeout ?? this.#target.timeout;
     if (step.read !== undefined) await this.#reached(stream, step.read, timeout);
     else if (!step.disconnect) await this.#ended(stream, timeout);
@@ -403,18 +273,13 @@ class Run {
   async #ended({ live }: OpenStream, timeout: number): Promise<void> {
     if (await live.end(timeout)) return;
     const actual = `it is open after ${timeout} ms and ${live.raw.length} events, the last ${show(live.raw.at(-1))}`;
-    live.close();
     throw new Failed("the stream does not end", { path: "", expected: "the end of the stream", actual });
   }
 
   async #reached({ live }: OpenStream, count: number, timeout: number): Promise<void> {
     if (await live.until(count, timeout)) return;
-    const why = live.ended ? "then it ends" : `nothing more within ${timeout} ms`;
-    throw new Failed("the stream has too few events", {
-      path: "",
-      expected: `at least ${count} events`,
-      actual: `${live.raw.length}, ${why}`,
-    });
+    const actual = `${live.raw.length}, ${live.ended ? "then it ends" : `nothing more within ${timeout} ms`}`;
+    throw new Failed("the stream has too few events", { path: "", expected: `at least ${count} events`, actual });
   }
 
   #payloads({ live, payload }: OpenStream): readonly Json[] {
@@ -426,79 +291,33 @@ class Run {
   }
 
   #judgeStream(step: Step, stream: OpenStream, expected: ExpectStream | undefined): void {
+    const { raw, headers } = stream.live;
     const events = this.#payloads(stream);
     if (expected !== undefined) {
       const { sameUpdatesAs } = expected;
-      const other = sameUpdatesAs === undefined ? undefined : this.#kept.get(sameUpdatesAs)?.stream;
-      if (sameUpdatesAs !== undefined && other === undefined)
-        throw new Error(`the step ${sameUpdatesAs} has no stream`);
-      const wrong = checkStream(
-        this.#resolve(expected as unknown as Json) as unknown as ExpectStream,
-        events,
-        stream.live.raw,
-        stream.live.headers,
-        other === undefined ? undefined : this.#payloads(other),
-      );
-      if (wrong !== undefined) throw new Failed(sentence(wrong), wrong);
+      const other = sameUpdatesAs === undefined ? undefined : this.#payloads(this.scope.stream(sameUpdatesAs));
+      const resolved = this.scope.resolve(expected as unknown as Json) as unknown as ExpectStream;
+      demand(checkStream(resolved, events, raw, headers, other));
     }
-    this.#keep(step, { events }, stream.live.headers, stream);
+    this.scope.keep(step, { response: { events }, headers, stream });
   }
 
   async #deliveries(step: DeliveriesStep): Promise<void> {
     const inbox = this.#inbox;
     if (inbox === undefined) throw new Error("no step has told the server of {{webhookUrl}}");
+    const { deliveries } = inbox;
     if (step.none) {
-      const [first] = inbox.deliveries;
-      if (first === undefined) return;
-      throw new Failed("something was delivered", { path: "deliveries", expected: "nothing", actual: show(first) });
+      if (deliveries.length === 0) return;
+      const mismatch = { path: "deliveries", expected: "nothing", actual: show(deliveries) };
+      throw new Failed("something was delivered", mismatch);
     }
-    const until = step.until === undefined ? {} : this.#resolve(step.until);
-    const matches = (): boolean => inbox.deliveries.some((one) => check(until, one) === undefined);
-    if (!(await inbox.until(matches, this.#target.timeout))) {
-      throw new Failed(`no such delivery within ${this.#target.timeout} ms`, {
-        path: "deliveries",
-        expected: show(until),
-        actual: show(inbox.deliveries),
-      });
+    const until = step.until === undefined ? {} : this.scope.resolve(step.until);
+    const { timeout } = this.#target;
+    if (!(await inbox.until(() => deliveries.some((one) => check(until, one) === undefined), timeout))) {
+      const mismatch = { path: "deliveries", expected: show(until), actual: show(deliveries) };
+      throw new Failed(`no such delivery within ${timeout} ms`, mismatch);
     }
-    for (const [at, one] of inbox.deliveries.entries()) {
-      const wrong = step.each === undefined ? undefined : check(this.#resolve(step.each), one, `deliveries[${at}]`);
-      if (wrong !== undefined) throw new Failed(sentence(wrong), wrong);
-    }
-    this.#keep(step, { deliveries: [...inbox.deliveries] });
+    for (const [at, one] of deliveries.entries()) this.#ask(step.each, one, `deliveries[${at}]`);
+    this.scope.keep(step, { response: { deliveries: [...deliveries] } });
   }
-}
-
-function sentence({ path, expected, actual }: Mismatch): string {
-  return `${path === "" ? "" : `${path}: `}expected ${expected}, got ${actual}`;
-}
-
-function lowered(
-  headers: Readonly<Record<string, string>>,
-  map: (value: string) => string,
-): Readonly<Record<string, string>> {
-  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), map(value)]));
-}
-
-/**
- * What the runner adds to a request: a message has an id (ACTS §4.3). Files also write the ids of a message beside it, and
- * a webhook's configuration as an object of its own; neither is a field of A2A 1.0, and what they mean is clear.
- */
-function complete(params: JsonMap): JsonMap {
-  const { message, taskId, contextId, pushNotificationConfig, ...rest } = params;
-  if (isMap(message)) {
-    const ids = { ...(taskId === undefined ? {} : { taskId }), ...(contextId === undefined ? {} : { contextId }) };
-    return { ...rest, message: { messageId: crypto.randomUUID(), ...message, ...ids } };
-  }
-  if (isMap(pushNotificationConfig))
-    return { ...rest, ...(taskId === undefined ? {} : { taskId }), ...pushNotificationConfig };
-  return params;
-}
-
-/** The same for a body that a test wrote itself: the params of a JSON-RPC request, or the body of a REST one. */
-function completeBody(body: Json): Json {
-  if (!isMap(body)) return body;
-  const params = member(body, "params");
-  if (isMap(params)) return { ...body, params: complete(params) };
-  return complete(body);
 }

@@ -1,0 +1,59 @@
+import { readdir, readFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import type { Server } from "@parley/node";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { startDamaged } from "./damage.ts";
+import { mutants, type Mutant } from "./mutants.ts";
+import { startOfficialActs } from "./official.ts";
+import { conform, credentials, idsOf, startParley, type Configuration } from "./support.ts";
+
+const configurations: readonly Configuration[] = ["plain", "silent", "guarded", "required"];
+const servers: Server[] = [];
+const urls = new Map<Mutant["server"], string>();
+let official: Awaited<ReturnType<typeof startOfficialActs>>;
+
+beforeAll(async () => {
+  for (const method of ["log", "warn", "error"] as const) vi.spyOn(console, method).mockImplementation(() => {});
+  for (const configuration of configurations) {
+    const server = await startParley(configuration);
+    servers.push(server);
+    urls.set(configuration, server.url);
+  }
+  official = await startOfficialActs();
+  urls.set("official", official.url);
+});
+afterAll(async () => {
+  vi.restoreAllMocks();
+  await Promise.all(servers.map((server) => server.close({ grace: 0 })));
+  await official.close();
+});
+
+describe("a server that is wrong in one thing is found out", () => {
+  test.concurrent.each(mutants)("$name", async ({ server = "plain", damage, breaks }) => {
+    const damaged = await startDamaged(urls.get(server)!, damage);
+    try {
+      const filters = breaks.flatMap((id) => ["--filter", id]);
+      const known = server === "guarded" ? credentials : [];
+      const { bindings, code } = await conform(damaged.url, ...filters, ...known, "--timeout", "6");
+      for (const [transport, entries] of Object.entries(bindings)) {
+        expect(idsOf(entries, "pass"), transport).toEqual([]);
+        expect(idsOf(entries, "error"), transport).toEqual([]);
+      }
+      const failed = new Set(Object.values(bindings).flatMap((entries) => idsOf(entries, "fail")));
+      expect([...failed].sort()).toEqual([...new Set(breaks)].sort());
+      const must = Object.values(bindings).flatMap((entries) => entries.filter(({ level }) => level === "must"));
+      expect(code).toBe(must.some(({ result }) => result === "fail") ? 1 : 0);
+    } finally {
+      await damaged.close();
+    }
+  });
+});
+
+test("every check of the suite fails on one of these servers", async () => {
+  const folder = fileURLToPath(new URL("../../suites", import.meta.url));
+  const files = await Promise.all((await readdir(folder)).map((name) => readFile(`${folder}/${name}`, "utf8")));
+  const ids = files.flatMap((text) => [...text.matchAll(/^ {6}- id: (\S+)$/gm)].map((found) => found[1] ?? ""));
+  const found = new Set(mutants.flatMap(({ breaks }) => breaks));
+  expect(ids.length).toBeGreaterThan(100);
+  expect(ids.filter((id) => !found.has(id))).toEqual([]);
+});
