@@ -1,0 +1,221 @@
+import { constants, type ClientHttp2Stream, type IncomingHttpHeaders, type OutgoingHttpHeaders } from "node:http2";
+import { gunzipSync, inflateSync } from "node:zlib";
+import { A2AError, type Clock } from "@parley/a2a";
+import { abortError } from "@parley/a2a/transport";
+import { compressed, FrameReader, type Frame } from "../frames.ts";
+import type { Channel, Link } from "./channel.ts";
+
+export interface CallOptions {
+  /** As errors name the server. */
+  readonly url: string;
+  readonly clock: Clock;
+  readonly signal?: AbortSignal | undefined;
+  /** Longest wait for a connection, and for the first word of the answer, in milliseconds. */
+  readonly connectTimeout: number | false;
+  readonly headTimeout: number | false;
+  /** Longest message, in bytes, unpacked. */
+  readonly maxMessageBytes: number;
+}
+
+/** Messages that may wait for their reader before the server is made to wait too. */
+const mostWaiting = 256;
+
+/** A call of one request: what comes is read at the pace of who asks for it. */
+export class Call {
+  /** Of the answer, once they came; those of an answer without a message are its trailers as well. */
+  headers: IncomingHttpHeaders | undefined;
+  trailers: IncomingHttpHeaders | undefined;
+  /** Why it ended, where that was neither its status nor in good order. */
+  failure: A2AError | undefined;
+  readonly #stream: ClientHttp2Stream;
+  readonly #link: Link;
+  readonly #options: CallOptions;
+  readonly #reader: FrameReader;
+  #frames: Frame[] = [];
+  #over = false;
+  #wake: (() => void) | undefined;
+  #disarm: (() => void) | undefined;
+
+  constructor(channel: Channel, headers: OutgoingHttpHeaders, body: Uint8Array, options: CallOptions) {
+    this.#options = options;
+    this.#reader = new FrameReader(options.maxMessageBytes);
+    const { stream, link } = channel.open(headers);
+    this.#stream = stream;
+    this.#link = link;
+    stream.on("response", (head: IncomingHttpHeaders) => {
+      this.headers = head;
+      this.#limit(false, "");
+      if (speaksGrpc(head)) this.#notify();
+      else this.#leave();
+    });
+    stream.on("trailers", (trailers: IncomingHttpHeaders) => (this.trailers = trailers));
+    stream.on("data", (chunk: Buffer) => this.#take(chunk));
+    stream.on("error", (cause: Error) => this.#broke(cause));
+    stream.on("close", () => this.#end());
+    this.#listenToSignal();
+    this.#await();
+    stream.end(body);
+  }
+
+  /** Whether the server certainly did nothing about it: it may be sent again, on another connection. */
+  get refused(): boolean {
+    const { id, rstCode } = this.#stream;
+    const beyond = id !== undefined && id > this.#link.lastStream;
+    return this.headers === undefined && (rstCode === constants.NGHTTP2_REFUSED_STREAM || beyond);
+  }
+
+  /** Waits for the headers of the answer, or the end of a call that gets none. */
+  async begun(): Promise<void> {
+    while (this.headers === undefined && !this.#over) await this.#change();
+  }
+
+  /** Waits for the first message, or for the end: whether there is one. */
+  async spoke(): Promise<boolean> {
+    while (this.#frames.length === 0 && !this.#over) await this.#change();
+    return this.#frames.length > 0;
+  }
+
+  /** What came since, unpacked; `undefined` at the end, whatever it was: see `failure`, `trailers` and `headers`. */
+  async next(): Promise<readonly Uint8Array[] | undefined> {
+    if (!(await this.spoke())) return undefined;
+    const frames = this.#frames;
+    this.#frames = [];
+    this.#stream.resume();
+    return frames.map((frame) => this.#unpack(frame));
+  }
+
+  /** Tells the server that nobody waits for the rest. May be called at any time. */
+  cancel(): void {
+    this.#stream.close(constants.NGHTTP2_CANCEL);
+  }
+
+  #take(chunk: Buffer): void {
+    if (this.#over) return;
+    try {
+      for (const frame of this.#reader.push(chunk)) this.#frames.push(frame);
+    } catch {
+      this.#fail(this.#tooLarge());
+      return;
+    }
+    if (this.#frames.length > mostWaiting) this.#stream.pause();
+    this.#notify();
+  }
+
+  #unpack({ flags, payload }: Frame): Uint8Array {
+    if ((flags & compressed) === 0) return payload;
+    const encoding = this.headers?.["grpc-encoding"];
+    const unpack = encoding === "gzip" ? gunzipSync : encoding === "deflate" ? inflateSync : undefined;
+    try {
+      if (unpack !== undefined) return unpack(payload, { maxOutputLength: this.#options.maxMessageBytes });
+    } catch (cause) {
+      if ((cause as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE") throw this.#tooLarge();
+      throw this.#strange("a message that cannot be unpacked", cause);
+    }
+    throw this.#strange(`a message packed as ${JSON.stringify(encoding ?? "")}`);
+  }
+
+  /** First for a connection, then for an answer. */
+  #await(): void {
+    const { connectTimeout, headTimeout, url } = this.#options;
+    if (this.#link.ready) {
+      this.#limit(headTimeout, `No answer from ${url}`);
+      return;
+    }
+    this.#limit(connectTimeout, `No connection to ${url}`);
+    this.#link.session.once("remoteSettings", () => {
+      if (this.headers === undefined && !this.#over) this.#limit(headTimeout, `No answer from ${url}`);
+    });
+  }
+
+  #limit(milliseconds: number | false, what: string): void {
+    this.#disarm?.();
+    this.#disarm = undefined;
+    if (milliseconds === false) return;
+    this.#disarm = this.#options.clock.after(milliseconds, () =>
+      this.#fail(new A2AError("Timeout", `${what} within ${milliseconds} ms`)),
+    );
+  }
+
+  #listenToSignal(): void {
+    const { signal } = this.#options;
+    if (signal === undefined) return;
+    const abort = (): void => this.#fail(abortError(signal));
+    signal.addEventListener("abort", abort, { once: true });
+    this.#stream.on("close", () => signal.removeEventListener("abort", abort));
+  }
+
+  #broke(cause: Error): void {
+    const { url } = this.#options;
+    const why = cause.cause instanceof Error ? cause.cause.message : cause.message;
+    this.failure ??= this.#link.ready
+      ? new A2AError("ConnectionLost", `The answer of ${url} broke off: ${why}`, { cause })
+      : new A2AError("ConnectionFailed", `No connection to ${url}: ${why}`, { cause });
+  }
+
+  #fail(error: A2AError): void {
+    this.failure ??= error;
+    this.#leave();
+  }
+
+  /** Whatever else comes is none of ours. */
+  #leave(): void {
+    this.#frames = [];
+    this.#over = true;
+    this.cancel();
+    this.#end();
+  }
+
+  #end(): void {
+    if (this.#reader.partial && this.trailers !== undefined) this.failure ??= this.#strange("half a message");
+    this.#limit(false, "");
+    this.#over = true;
+    this.#notify();
+  }
+
+  #tooLarge(): A2AError {
+    const { url, maxMessageBytes } = this.#options;
+    return new A2AError("InvalidResponse", `A message of ${url} is longer than the limit of ${maxMessageBytes} bytes`);
+  }
+
+  #strange(what: string, cause?: unknown): A2AError {
+    return new A2AError("InvalidResponse", `${this.#options.url} sent ${what}`, { cause });
+  }
+
+  #change(): Promise<void> {
+    return new Promise((resolve) => (this.#wake = resolve));
+  }
+
+  #notify(): void {
+    this.#wake?.();
+    this.#wake = undefined;
+  }
+}
+
+/** Anyone may be at an address, with pages of their own. */
+function speaksGrpc(headers: IncomingHttpHeaders): boolean {
+  return Number(headers[":status"]) === 200 && headers["content-type"]?.startsWith("application/grpc") === true;
+}
+
+/** Tries of a call whose server says that it did not look at it. */
+const tries = 3;
+
+/** A call whose answer has begun, or which ended without one. What a server refused unseen is sent again. */
+export async function begin(
+  channel: Channel,
+  headers: OutgoingHttpHeaders,
+  body: Uint8Array,
+  options: CallOptions,
+): Promise<Call> {
+  for (let attempt = 1; ; attempt++) {
+    if (options.signal?.aborted === true) throw abortError(options.signal);
+    let call: Call;
+    try {
+      call = new Call(channel, headers, body, options);
+    } catch (cause) {
+      const why = cause instanceof Error ? cause.message : String(cause);
+      throw new A2AError("ConnectionFailed", `${options.url} cannot be called: ${why}`, { cause });
+    }
+    await call.begun();
+    if (!call.refused || attempt === tries) return call;
+  }
+}

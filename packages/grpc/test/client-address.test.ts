@@ -1,0 +1,62 @@
+import { describe, expect, it } from "vitest";
+import type { AgentCard } from "@parley/a2a";
+import { readAddress } from "../src/client/address.ts";
+
+const cardWith = (...urls: string[]): AgentCard => ({
+  name: "Card",
+  description: "",
+  version: "1",
+  supportedInterfaces: urls.map((url) => ({ url, protocolBinding: "JSONRPC", protocolVersion: "1.0" })),
+  capabilities: {},
+  defaultInputModes: [],
+  defaultOutputModes: [],
+  skills: [],
+});
+
+describe("the address of a gRPC interface", () => {
+  it.each([
+    ["http://example.com:50051", "http://example.com:50051"],
+    ["grpc://example.com:50051/", "http://example.com:50051"],
+    ["https://example.com", "https://example.com"],
+    ["GRPCS://Example.com:443", "https://example.com"],
+    ["grpcs://[2001:db8::1]:8443", "https://[2001:db8::1]:8443"],
+  ])("says by its scheme whether TLS is meant: %s", (url, origin) => {
+    expect(readAddress(url)).toEqual({ origin });
+  });
+
+  it.each([
+    ["agents.example.com:443", "https://agents.example.com"],
+    ["agents.example.com", "https://agents.example.com"],
+    ["10.0.0.7:50051", "https://10.0.0.7:50051"],
+    ["[2001:db8::1]:50051", "https://[2001:db8::1]:50051"],
+    ["localhost:50051", "http://localhost:50051"],
+    ["agent.localhost:50051", "http://agent.localhost:50051"],
+    ["127.0.0.2:50051", "http://127.0.0.2:50051"],
+    ["[::1]:50051", "http://[::1]:50051"],
+  ])("without one means TLS, but for this machine: %s", (url, origin) => {
+    expect(readAddress(url)).toEqual({ origin });
+  });
+
+  it("without one means what all of the card's other addresses say", () => {
+    const bare = "agents.internal:50051";
+    expect(readAddress(bare, cardWith(bare, "http://agents.internal:8080"))?.origin).toBe(
+      "http://agents.internal:50051",
+    );
+    const mixed = cardWith(bare, "http://agents.internal", "https://agents.internal");
+    expect(readAddress(bare, mixed)?.origin).toBe("https://agents.internal:50051");
+    expect(readAddress(bare, cardWith(bare))?.origin).toBe("https://agents.internal:50051");
+  });
+
+  it.each([
+    "",
+    "ftp://example.com",
+    "https://example.com/path",
+    "host:port",
+    "a b:1",
+    "user@host:1",
+    "http://",
+    ":443",
+  ])("is none: %j", (url) => {
+    expect(readAddress(url)).toBeUndefined();
+  });
+});
