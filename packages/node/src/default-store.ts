@@ -2,16 +2,14 @@ import { mkdir } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { memoryStore, type Logger } from "@parley/a2a";
 import type { Store } from "@parley/a2a/store";
+import { optional } from "./optional.ts";
 
 /** Below the working directory. */
 const file = join(".parley", "parley.db");
 
 /** The store of a server that was given none: on disk where `@parley/sql` is installed, else in memory. */
 export async function defaultStore(logger: Logger): Promise<Store> {
-  const sqlite = await import("@parley/sql/sqlite").catch((cause: unknown) => {
-    if (!isNotInstalled(cause)) throw cause;
-    return undefined;
-  });
+  const sqlite = await optional("@parley/sql", () => import("@parley/sql/sqlite"));
   if (sqlite === undefined) {
     logger.warn("Tasks are kept in memory and end with this process: install @parley/sql to keep them on disk");
     return memoryStore();
@@ -19,14 +17,4 @@ export async function defaultStore(logger: Logger): Promise<Store> {
   const path = resolve(file);
   await mkdir(dirname(path), { recursive: true });
   return sqlite.sqliteStore({ path });
-}
-
-/** A package that is there but cannot be loaded is a fault to be told, not a reason to forget tasks. */
-function isNotInstalled(cause: unknown): boolean {
-  return (
-    cause instanceof Error &&
-    "code" in cause &&
-    cause.code === "ERR_MODULE_NOT_FOUND" &&
-    cause.message.includes("@parley/sql")
-  );
 }

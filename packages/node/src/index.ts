@@ -1,3 +1,4 @@
 export { serve, type CloseOptions, type ServeOptions, type Server } from "./serve.ts";
+export type { GrpcServeOptions } from "./grpc.ts";
 export { nodeListener, type HttpOptions, type NodeListener } from "./http.ts";
 export { nodeDialer, type DialerOptions } from "./dialer.ts";

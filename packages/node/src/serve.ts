@@ -9,17 +9,19 @@ import {
   type Logger,
   type ServedAgent,
 } from "@parley/a2a";
+import type { UniversalHandler } from "@parley/a2a/protocol";
 import type { Store } from "@parley/a2a/store";
 import { addressOf, isLoopback, urlOf } from "./bind.ts";
 import { defaultStore } from "./default-store.ts";
 import { dispatch } from "./dispatch.ts";
+import { grpcAddress, loadGrpc, type GrpcServeOptions } from "./grpc.ts";
 import { Responder, type HttpOptions } from "./http.ts";
 import { Port } from "./port.ts";
 import { processLease } from "./process-lease.ts";
 import { onStopSignal } from "./signals.ts";
 
 /** What `serve` takes, beside the options of `createHandler`. */
-export interface ServeOptions extends Omit<HandlerOptions, "store" | "publicUrl">, HttpOptions {
+export interface ServeOptions extends Omit<HandlerOptions, "store" | "publicUrl" | "grpc">, HttpOptions {
   /** Default 4000; 0 takes any free port. */
   readonly port?: number;
   /** Name or address to listen on. Default `127.0.0.1`: this machine alone. */
@@ -34,6 +36,8 @@ export interface ServeOptions extends Omit<HandlerOptions, "store" | "publicUrl"
    * else memory, with a warning to the logger. A store that is given stays open when the server closes.
    */
   readonly store?: Store;
+  /** Default: gRPC and gRPC-Web on the same port, where `@parley/grpc` is installed; `false`: neither. */
+  readonly grpc?: GrpcServeOptions | false;
   /** Certificate and key, as `node:https` takes them: the server then speaks HTTPS, and HTTP/2 with who asks for it. */
   readonly tls?: TlsOptions;
   /** Serves an address beyond this machine without an authenticator: whoever reaches it may use the agents (D14). */
@@ -54,6 +58,8 @@ export interface Server {
   /** Where it listens: `http://127.0.0.1:4000`. */
   readonly url: string;
   readonly port: number;
+  /** Where gRPC is spoken, if it is: its port, and the address that cards give out. */
+  readonly grpc?: { readonly port: number; readonly url: string };
   /** What is served, with the addresses that the cards say. */
   readonly agents: readonly ServedAgent[];
   /**
@@ -67,42 +73,60 @@ export interface Server {
 const patience = 1_000;
 
 /**
- * Serves one agent at the root, or several by path and by tenant, over JSON-RPC and REST on one port.
- * Rejects where an option is missing or wrong, and where the port cannot be had.
+ * Serves one agent at the root, or several by path and by tenant, over JSON-RPC, REST and, where `@parley/grpc` is
+ * installed, gRPC: everything on one port, over HTTP/1.1 and HTTP/2. Rejects where an option is missing or wrong, and where the port cannot be had.
  */
 export async function serve(agents: Agent | readonly AgentMount[], options: ServeOptions = {}): Promise<Server> {
   const { host = "127.0.0.1", port: wanted = 4000, logger = silentLogger, tls, signals = true } = options;
   const address = await addressOf(host);
   if (!isLoopback(address)) refuseOpenDoor(host, options);
 
-  const main = new Port({ ...(tls !== undefined && { tls }) });
+  const grpc = await loadGrpc(options.grpc);
+  const { port: ownPort, url: grpcUrl } = options.grpc === false ? {} : (options.grpc ?? {});
+  const portOptions = { ...(tls !== undefined && { tls }) };
+  const main = new Port(portOptions);
+  const second = grpc !== undefined && ownPort !== undefined ? new Port(portOptions) : undefined;
+  const ports = second === undefined ? [main] : [main, second];
   const store = options.store ?? (await defaultStore(logger));
   const release = async (): Promise<void> => {
     if (options.store === undefined) await store.close();
   };
 
   let port: number;
+  let spoken: Server["grpc"];
   let handler: Handler;
   try {
     port = await main.bind(address, wanted);
     const publicUrl = options.publicUrl ?? urlOf(host, port, tls !== undefined);
-    handler = createHandler(agents, { ...options, store, publicUrl, lease: { ...processLease(), ...options.lease } });
+    if (grpc !== undefined) {
+      const bound = await second?.bind(address, ownPort as number);
+      spoken = { port: bound ?? port, url: grpcUrl ?? grpcAddress(publicUrl, bound) };
+    }
+    const lease = { ...processLease(), ...options.lease };
+    const { grpc: _, ...rest } = options;
+    handler = createHandler(agents, { ...rest, store, publicUrl, lease, ...(spoken && { grpc: { url: spoken.url } }) });
   } catch (error) {
-    main.drain();
+    for (const each of ports) each.drain();
     await release();
     throw error;
   }
   // From here on nothing waits, so no request can come before there is someone to answer it.
-  const responder = new Responder(handler.handle, options, () => main.connections.draining);
-  main.answer(dispatch(main, responder, logger), logger);
+  const grpcHandler = grpc?.grpcHandler(handler.binding, options);
+  const isLast = (): boolean => main.connections.draining;
+  main.answer(
+    dispatch(main, new Responder(handler.handle, options, isLast), logger, second ? undefined : grpcHandler),
+    logger,
+  );
+  second?.answer(dispatch(second, new Responder(nothingElse, options, isLast), logger, grpcHandler), logger);
 
   let closing: Promise<void> | undefined;
   const close = (grace: number): Promise<void> => {
     closing ??= (async () => {
       forgetSignals();
-      main.drain();
+      for (const each of ports) each.drain();
+      await grpcHandler?.close();
       await within(grace + patience, handler.close({ grace }), logger);
-      await main.end(patience);
+      await Promise.all(ports.map((each) => each.end(patience)));
       await release();
     })();
     return closing;
@@ -111,12 +135,20 @@ export async function serve(agents: Agent | readonly AgentMount[], options: Serv
   return {
     url: urlOf(host, port, tls !== undefined),
     port,
+    ...(spoken !== undefined && { grpc: spoken }),
     agents: handler.agents,
     close: ({ grace = options.grace ?? defaultGrace } = {}) => close(grace),
   };
 }
 
 const defaultGrace = 10_000;
+
+/** What a port for gRPC alone says to everything else. */
+const nothingElse: UniversalHandler = () => ({
+  status: 404,
+  headers: { "content-type": "application/json" },
+  body: '{"error":{"code":404,"status":"NOT_FOUND","message":"This port speaks gRPC alone"}}',
+});
 
 /** Others reach this address: they must be told apart or welcomed on purpose (D14), and need a URL that leads here. */
 function refuseOpenDoor(host: string, { authenticator, insecure = false, publicUrl }: ServeOptions): void {

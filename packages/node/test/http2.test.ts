@@ -437,7 +437,7 @@ describe("a session", () => {
         await go.promise;
         return { status: 200, headers: json, body: "late" };
       },
-      { keepAliveTimeout: 50, headersTimeout: 50 },
+      { keepAliveTimeout: 50, headersTimeout: 5_000 },
     );
     using client = await Http2Client.to(server.origin);
     const answer = client.get("/");

@@ -1,0 +1,156 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { memoryStore, type Agent, type AgentMount } from "@parley/a2a";
+import { connect, type Client } from "@parley/a2a/client";
+import { codecV03, codecV1 } from "@parley/a2a/wires";
+import { grpcBinding } from "@parley/grpc";
+import { serve, type ServeOptions, type Server } from "../src/index.ts";
+import { echoAgent, slowAgent } from "./support/agents.ts";
+import { certificateFor } from "./support/certificate.ts";
+import { Http2Client } from "./support/http2.ts";
+
+const running: Server[] = [];
+afterEach(async () => {
+  await Promise.all(running.splice(0).map((server) => server.close({ grace: 0 })));
+});
+
+async function start(agents: Agent | readonly AgentMount[], options: ServeOptions = {}): Promise<Server> {
+  const server = await serve(agents, { port: 0, signals: false, store: memoryStore(), ...options });
+  running.push(server);
+  return server;
+}
+
+const bindings = [grpcBinding([codecV1, codecV03])];
+const overGrpc = (server: Server, version?: string): Promise<Client> =>
+  connect(server.agents[0]?.card ?? "", { bindings, binding: "GRPC", ...(version !== undefined && { version }) });
+
+const faces = (server: Server): unknown[] =>
+  server.agents.flatMap(({ card }) =>
+    card.supportedInterfaces
+      .filter(({ protocolBinding }) => protocolBinding === "GRPC")
+      .map(({ url, protocolVersion, tenant }) => [protocolVersion, url, ...(tenant === undefined ? [] : [tenant])]),
+  );
+
+describe("serve with @parley/grpc", () => {
+  it("speaks gRPC on its one port, and the card says where, without a scheme", async () => {
+    const server = await start(echoAgent());
+    const url = `127.0.0.1:${server.port}`;
+    expect(server.grpc).toEqual({ port: server.port, url });
+    expect(faces(server)).toEqual([
+      ["1.0", url],
+      ["0.3", url],
+    ]);
+    for (const version of ["1.0", "0.3"]) {
+      const client = await overGrpc(server, version);
+      const { task } = await client.sendMessage(`over gRPC ${version}`);
+      expect(task?.artifacts?.[0]?.parts).toEqual([{ text: `Echo: over gRPC ${version}` }]);
+      const events = [];
+      for await (const event of client.sendStreamingMessage("again")) events.push(event);
+      expect(events.at(-1)?.statusUpdate?.status.state).toBe("TASK_STATE_COMPLETED");
+    }
+  });
+
+  it("speaks it over TLS, beside REST and JSON-RPC on the same connection", async () => {
+    const tls = await certificateFor("localhost", "127.0.0.1");
+    const server = await start(echoAgent(), { tls });
+    const card = server.agents[0]?.card;
+    const [face] = card?.supportedInterfaces.filter(({ protocolBinding }) => protocolBinding === "GRPC") ?? [];
+    if (card === undefined || face === undefined) throw new Error("No gRPC on the card");
+    const client = await connect(
+      { ...card, supportedInterfaces: [{ ...face, url: `grpcs://${face.url}` }] },
+      { bindings: [grpcBinding([codecV1], { tls: { ca: tls.cert } })] },
+    );
+    expect((await client.sendMessage("hi")).task?.artifacts?.[0]?.parts).toEqual([{ text: "Echo: hi" }]);
+    using http = await Http2Client.to(server.url, { ca: tls.cert });
+    expect((await http.get("/tasks", { "a2a-version": "1.0" })).status).toBe(200);
+  });
+
+  it("tells agents apart by a label in place of their path", async () => {
+    const server = await start([
+      { agent: echoAgent("Root") },
+      { agent: echoAgent("Weather"), path: "/weather" },
+      { agent: echoAgent("Acme"), path: "/shared", tenant: "acme" },
+    ]);
+    for (const { card } of server.agents) {
+      const client = await connect(card, { bindings, binding: "GRPC" });
+      expect((await client.sendMessage("hi")).task?.artifacts?.[0]?.parts).toEqual([{ text: `${card.name}: hi` }]);
+    }
+    expect(faces(server)).toContainEqual(["1.0", `127.0.0.1:${server.port}`, "shared/acme"]);
+  });
+
+  it.each([
+    ["https://agents.example.com", "agents.example.com:443"],
+    ["http://agents.example.com/base", "agents.example.com:80"],
+    ["https://[2001:db8::1]:8443", "[2001:db8::1]:8443"],
+  ])("names the address of %s as %s", async (publicUrl, url) => {
+    expect((await start(echoAgent(), { publicUrl })).grpc?.url).toBe(url);
+  });
+
+  it("names whatever address it is told", async () => {
+    const server = await start(echoAgent(), { grpc: { url: "http://grpc.example.com:50051" } });
+    expect(faces(server)[0]).toEqual(["1.0", "http://grpc.example.com:50051"]);
+  });
+
+  it("may have a second port for it alone", async () => {
+    const server = await start(echoAgent(), { grpc: { port: 0 } });
+    const port = server.grpc?.port ?? 0;
+    expect(port).not.toBe(server.port);
+    expect(server.grpc?.url).toBe(`127.0.0.1:${port}`);
+    expect((await (await overGrpc(server)).sendMessage("hi")).task?.status.state).toBe("TASK_STATE_COMPLETED");
+    expect((await fetch(`http://127.0.0.1:${port}/.well-known/agent-card.json`)).status).toBe(404);
+    using http = await Http2Client.to(server.url);
+    const head = { "content-type": "application/grpc", te: "trailers" };
+    expect((await http.post("/lf.a2a.v1.A2AService/GetTask", "", head)).headers["grpc-status"]).toBeUndefined();
+    await server.close();
+    await expect(fetch(`http://127.0.0.1:${port}/`)).rejects.toThrow("fetch failed");
+  });
+
+  it("whose second port is taken lets go of the first", async () => {
+    const other = await start(echoAgent());
+    const refused = start(echoAgent(), { grpc: { port: other.port } });
+    await expect(refused).rejects.toThrow("another process listens there");
+  });
+
+  it("does without where it is told so", async () => {
+    const server = await start(echoAgent(), { grpc: false });
+    expect([server.grpc, faces(server)]).toEqual([undefined, []]);
+    using http = await Http2Client.to(server.url);
+    const { status } = await http.post("/lf.a2a.v1.A2AService/GetTask", "", { "content-type": "application/grpc" });
+    expect(status).toBe(404);
+  });
+
+  it("lets calls over gRPC finish when it closes, and ends streams", async () => {
+    const { agent, begun, finish } = slowAgent();
+    const server = await start(agent);
+    const client = await overGrpc(server);
+    const answer = client.sendMessage("x");
+    await begun;
+    const closing = server.close({ grace: 60_000 });
+    finish();
+    expect((await answer).task?.status.state).toBe("TASK_STATE_COMPLETED");
+    await closing;
+
+    const slow = slowAgent();
+    const second = await start(slow.agent);
+    const bounded = await connect(second.agents[0]?.card ?? "", { bindings, binding: "GRPC", reconnect: false });
+    const stream = bounded.sendStreamingMessage("x")[Symbol.asyncIterator]();
+    await stream.next();
+    await slow.begun;
+    await second.close({ grace: 0 });
+    const rest = (async (): Promise<unknown> => {
+      for (let next = await stream.next(); next.done !== true; next = await stream.next());
+      return undefined;
+    })();
+    expect(await rest.catch((error: unknown) => (error as { code: string }).code)).not.toBe("TASK_STATE_COMPLETED");
+  });
+
+  it("answers gRPC-Web over HTTP/1.1", async () => {
+    const server = await start(echoAgent());
+    const answer = await fetch(`${server.url}/lf.a2a.v1.A2AService/ListTasks`, {
+      method: "POST",
+      headers: { "content-type": "application/grpc-web+proto", "a2a-version": "1.0" },
+      body: new Uint8Array(5),
+    });
+    expect([answer.status, answer.headers.get("content-type")]).toEqual([200, "application/grpc-web+proto"]);
+    expect(Buffer.from(await answer.arrayBuffer()).toString("latin1")).toContain("grpc-status: 0");
+  });
+});
