@@ -54,7 +54,7 @@ describe("the workspace", () => {
   test.each([".", ...members])("%s pins what it installs", (folder) => {
     const manifest = manifestIn(folder) as Manifest & { devDependencies?: Record<string, string> };
     const loose = Object.entries({ ...manifest.dependencies, ...manifest.devDependencies }).filter(
-      ([, version]) => !/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(version),
+      ([, version]) => !/^(npm:@?[\w/-]+@)?\d+\.\d+\.\d+(-[\w.]+)?$/.test(version),
     );
     expect(loose).toEqual([]);
   });
