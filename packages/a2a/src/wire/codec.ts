@@ -50,6 +50,8 @@ export interface Shapes {
 }
 
 export interface JsonRpcWire extends Shapes {
+  /** Clients that ask for a stream read events alone, where the answer is an error too. */
+  readonly streamsErrors?: boolean;
   /** The operation that a method names, if this version has it. */
   operation(method: string): OperationName | undefined;
   method(operation: OperationName): string;

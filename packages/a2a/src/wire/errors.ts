@@ -41,12 +41,17 @@ export function decodeJsonRpcError(value: unknown): A2AError {
 }
 
 export function encodeRestError(error: A2AError): string {
+  return JSON.stringify(restErrorOf(error));
+}
+
+/** The whole body. */
+export function restErrorOf(error: A2AError): object {
   const code = wireCode(error.code);
   const row = wireErrors[code];
   // The status says it all, but the official client types wrong parameters by their reason.
   const isPlain = code !== "InvalidParams" && codeOfHttp(row.http, row.status, true) === code;
   const details = detailsOf(error, code, isPlain);
-  return JSON.stringify({ error: { code: row.http, status: row.status, message: error.message, details } });
+  return { error: { code: row.http, status: row.status, message: error.message, details } };
 }
 
 export function decodeRestError(status: number, body: unknown): A2AError {

@@ -150,6 +150,16 @@ describe("JSON-RPC of 0.3", () => {
     expect((await rpc(handler, "tasks/resubscribe", { id: "nope" })).error.code).toBe(-32001);
   });
 
+  test("an error is the one event of a stream, for who reads nothing else", async () => {
+    const handler = serve();
+    const headers = { accept: "text/event-stream" };
+    const response = await post(handler, "tasks/resubscribe", { id: "nope" }, { headers });
+    expect(response.headers.get("content-type")).toBe("text/event-stream");
+    expect(await events(response)).toMatchObject([{ jsonrpc: "2.0", id: 1, error: { code: -32001 } }]);
+    const plain = await post(handler, "tasks/get", { id: "nope" }, { headers });
+    expect(plain.headers.get("content-type")).toBe("application/json");
+  });
+
   test.each([
     ["tasks/get", { id: "nope" }, -32001],
     ["tasks/cancel", { id: "nope" }, -32001],
@@ -205,6 +215,15 @@ describe("the version of a request (A2A 1.0 §3.6)", () => {
     ["message/send", "2.0", -32009],
   ])("%s under version %s is error %i", async (method, version, code) => {
     expect((await rpc(serve(), method, {}, { headers: { "a2a-version": version } })).error.code).toBe(code);
+  });
+
+  test("errors of REST have their code and message in the open as well", async () => {
+    const response = await serve().fetch(new Request(`${base}/v1/tasks/nope`));
+    expect(await response.json()).toMatchObject({
+      code: -32001,
+      message: "Task not found",
+      error: { code: 404, status: "NOT_FOUND", message: "Task not found" },
+    });
   });
 
   test("strictVersion reads silence as 0.3", async () => {
@@ -383,6 +402,14 @@ describe("the extended card", () => {
       const response = await handler.fetch(new Request(base + path, { headers }));
       expect(await response.json()).toMatchObject({ description: `of ${at}`, protocolVersion: "0.3.0" });
     }
+  });
+
+  test("GET /v1/card gives its locks in both forms, since readers know one or the other", async () => {
+    const response = await serve([mount("")], { authenticator }).fetch(new Request(`${base}/v1/card`, { headers }));
+    expect(await response.json()).toMatchObject({
+      securitySchemes: { bearer: { type: "http", scheme: "Bearer", httpAuthSecurityScheme: { scheme: "Bearer" } } },
+      security: [{ bearer: [] }],
+    });
   });
 
   test("is not found where it could be that of two agents", async () => {

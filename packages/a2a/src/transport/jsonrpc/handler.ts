@@ -54,9 +54,28 @@ export function jsonrpcEndpoint(binding: HttpBinding): Endpoint {
       const error = failureOf(thrown, binding.logger, { binding: "JSONRPC", method: call?.method });
       // Without an id too, where JSON-RPC 2.0 §4.1 wants silence: nobody sends A2A notifications on purpose, and who
       // forgets the id must hear what is wrong.
-      return errorResponse(codec, id, error);
+      return call !== undefined && readsEvents(binding, codec, call, request)
+        ? inStream(errorResponse(codec, id, error))
+        : errorResponse(codec, id, error);
     }
   };
+}
+
+/** Whether the caller reads the answer as events, whatever it is. */
+function readsEvents(binding: Binding, codec: Codec, { method }: JsonRpcCall, request: UniversalRequest): boolean {
+  const operation = codec.jsonrpc.operation(method);
+  return (
+    codec.jsonrpc.streamsErrors === true &&
+    operation !== undefined &&
+    binding.operations[operation]?.stream === true &&
+    request.header("accept")?.includes("text/event-stream") === true
+  );
+}
+
+/** An error as the one event of a stream. What never reached JSON-RPC stays as it is. */
+function inStream({ status, headers, body }: UniversalResponse): UniversalResponse {
+  if (status !== 200 || typeof body !== "string") return { status, headers, ...(body !== undefined && { body }) };
+  return { status, headers: streamHeaders, body: `data: ${body}\n\n` };
 }
 
 /**

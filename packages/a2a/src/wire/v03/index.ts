@@ -32,6 +32,7 @@ function makeCodec(): Codec {
     extensionsHeader: "x-a2a-extensions",
     jsonrpc: {
       ...shapes,
+      streamsErrors: true,
       operation: (method) => names.operation(method),
       method: (operation) => names.method(operation),
       encodeError: encodeJsonRpcError,

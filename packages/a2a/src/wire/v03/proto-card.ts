@@ -42,6 +42,19 @@ export function toProtoCard(card: AgentCard03): unknown {
   };
 }
 
+/** The card as JSON-RPC has it, with the members of ProtoJSON in its schemes as well: either reader knows them. */
+export function toRestCard(card: AgentCard03): unknown {
+  const { securitySchemes, ...rest } = card;
+  if (securitySchemes === undefined) return card;
+  const both = Object.entries(securitySchemes).map(
+    ([name, scheme]): readonly [string, SecurityScheme03 & ProtoScheme] => [
+      name,
+      Object.assign({}, scheme, toProtoScheme(scheme)),
+    ],
+  );
+  return { securitySchemes: Object.fromEntries(both), ...rest };
+}
+
 function toProtoSecurity(requirement: Security03[number]): ProtoSecurity {
   return { schemes: Object.fromEntries(Object.entries(requirement).map(([name, list]) => [name, { list }])) };
 }

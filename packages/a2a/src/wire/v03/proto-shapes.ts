@@ -15,7 +15,7 @@ import type { Shapes } from "../codec.ts";
 import { decodeCard, encodeCard } from "./card.ts";
 import { answered, asked, checked } from "./decode.ts";
 import { fromEvent, fromPushConfig, fromSendRequest, fromTask } from "./from-model.ts";
-import { ofProtoCard, toProtoCard } from "./proto-card.ts";
+import { ofProtoCard, toProtoCard, toRestCard } from "./proto-card.ts";
 import {
   idsIn,
   ofProtoEvent,
@@ -172,8 +172,8 @@ function shapesWith(writers: Values<"request">, card: Values<"response">["GetExt
   };
 }
 
-/** Peers read the card at `/v1/card` in either form: it goes out as JSON-RPC has it. */
-export const restShapes: Shapes = /* @__PURE__ */ shapesWith(restWriters, encodeCard);
+/** Peers read the card at `/v1/card` in one form or the other. */
+export const restShapes: Shapes = /* @__PURE__ */ shapesWith(restWriters, (card) => toRestCard(encodeCard(card)));
 export const grpcShapes: Shapes = /* @__PURE__ */ shapesWith(grpcWriters, answers.GetExtendedAgentCard);
 
 /** Whether a server says with this event that it ends the stream. */
