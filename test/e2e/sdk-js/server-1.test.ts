@@ -1,10 +1,10 @@
 import { beforeEach, describe, expect, test, vi } from "vitest";
-import { type Client, collect, connect } from "../../src/client/index.ts";
-import type { Task } from "../../src/model/index.ts";
-import { glance, glances } from "./support.ts";
-import { sdkAgent, type SdkAgent } from "./sdk.ts";
+import { type Client, collect, connect } from "@parley/a2a/client";
+import type { Task } from "@parley/a2a";
+import { glance, glances } from "../../../packages/a2a/test/client/support.ts";
+import { sdkAgent, type SdkAgent } from "./obedient-1.ts";
 
-describe.each(["JSONRPC", "HTTP+JSON"])("the official SDK's server over %s", (binding) => {
+describe.each(["JSONRPC", "HTTP+JSON"])("the server of the official SDK 1.x over %s", (binding) => {
   let agent: SdkAgent;
   let client: Client;
 

@@ -8,7 +8,7 @@ import type { AgentExecutor, ExecutionEventBus, RequestContext } from "@a2a-js/s
 import { agentCardHandler, jsonRpcHandler, restHandler, UserBuilder } from "@a2a-js/sdk/server/express";
 import { type AgentCard as SdkCard, Role, TaskState } from "@a2a-js/sdk";
 import express from "express";
-import { listen } from "./support.ts";
+import { listen } from "../../../packages/a2a/test/client/support.ts";
 
 /** An agent on the official SDK's server: what a peer of ours is most likely to be. */
 

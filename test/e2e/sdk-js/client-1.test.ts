@@ -1,67 +1,20 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { Role, TaskState, type SendMessageRequest, type StreamResponse, type Task } from "@a2a-js/sdk";
 import { ClientFactory, JsonRpcTransportFactory, RestTransportFactory, type Client } from "@a2a-js/sdk/client";
 import {
   ContentTypeNotSupportedError,
+  InvalidAgentResponseError,
   PushNotificationNotSupportedError,
   RequestMalformedError,
   TaskNotCancelableError,
   TaskNotFoundError,
   UnsupportedOperationError,
 } from "@a2a-js/sdk/errors";
-import { bearer, defineAgent, text, type Store } from "@parley/a2a";
-import { serve, type Server } from "@parley/node";
-import { sqliteStore } from "@parley/sql/sqlite";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
+import { counting, fetchAsAda } from "./counter.ts";
 
 /** Every operation of A2A 1.0 §3.1, called by the official client over real connections. Our own client is not involved. */
 
-const agent = defineAgent({
-  name: "Counter",
-  description: "Counts",
-  version: "1.0.0",
-  skills: [],
-  async *onMessage(turn) {
-    if (turn.text === "hello") return turn.reply("Hello");
-    if (turn.text === "ask") return yield turn.inputRequired("How far?");
-    yield turn.working("Counting");
-    yield { kind: "artifact", artifact: { artifactId: "numbers", parts: [text("0")] } };
-    if (turn.text === "wait") await new Promise((resolve) => turn.signal.addEventListener("abort", resolve));
-    for (let n = 1; n < Number(turn.text); n += 1) yield turn.append("numbers", [text(String(n))]);
-    return undefined;
-  },
-});
-
-let folder: string;
-let store: Store;
-let server: Server;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "parley-official-"));
-  store = await sqliteStore({ path: join(folder, "tasks.db") });
-  server = await serve(
-    [
-      { agent, path: "/plain" },
-      {
-        agent,
-        path: "/extended",
-        extendedCard: (card, { subject }) => ({ ...card, description: `For ${subject} alone` }),
-      },
-    ],
-    {
-      port: 0,
-      signals: false,
-      store,
-      authenticator: bearer({ "ada-token": { subject: "ada" } }),
-    },
-  );
-});
-afterAll(async () => {
-  await server.close({ grace: 0 });
-  await store.close();
-  await rm(folder, { recursive: true });
-});
+const serverUrl = counting();
 
 const none = { metadata: {}, filename: "", mediaType: "" };
 
@@ -110,20 +63,25 @@ function wordsOf({ artifacts }: Task): string[] {
   return artifacts.flatMap(({ parts }) => parts.map(({ content }) => (content?.$case === "text" ? content.value : "")));
 }
 
-describe.each(["JSON-RPC", "REST"])("the official client over %s", (binding) => {
-  const fetchImpl: typeof fetch = (input, init) => {
-    const headers = new Headers(init?.headers);
-    headers.set("Authorization", "Bearer ada-token");
-    return fetch(input, { ...init, headers });
-  };
-  const factory = new ClientFactory({
-    transports: [
-      binding === "REST" ? new RestTransportFactory({ fetchImpl }) : new JsonRpcTransportFactory({ fetchImpl }),
-    ],
-  });
+/** What a stream failed with. Over JSON-RPC that client wraps what it read. */
+async function failure(stream: AsyncIterable<StreamResponse>): Promise<unknown> {
+  const error = await all(stream).then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  return error instanceof Error && error.constructor === Error ? error.cause : error;
+}
+
+const bindings = {
+  JSONRPC: () => new JsonRpcTransportFactory({ fetchImpl: fetchAsAda }),
+  "HTTP+JSON": () => new RestTransportFactory({ fetchImpl: fetchAsAda }),
+};
+
+describe.each(["JSONRPC", "HTTP+JSON"] as const)("the official client of 1.x over %s", (binding) => {
+  const factory = new ClientFactory({ transports: [bindings[binding]()] });
   let client: Client;
   beforeAll(async () => {
-    client = await factory.createFromUrl(`${server.url}/plain/`);
+    client = await factory.createFromUrl(`${serverUrl()}/plain/`);
   });
   const send = async (words: string, more?: Parameters<typeof request>[1]): Promise<Task> => {
     const sent = await client.sendMessage(request(words, more));
@@ -197,7 +155,7 @@ describe.each(["JSON-RPC", "REST"])("the official client over %s", (binding) => 
   });
 
   it("GetExtendedAgentCard, for whom it is meant", async () => {
-    const extended = await factory.createFromUrl(`${server.url}/extended/`);
+    const extended = await factory.createFromUrl(`${serverUrl()}/extended/`);
     expect((await extended.getAgentCard()).description).toBe("For ada alone");
     await expect(client.transport.getExtendedAgentCard({ tenant: "" })).rejects.toThrow(UnsupportedOperationError);
   });
@@ -215,6 +173,12 @@ describe.each(["JSON-RPC", "REST"])("the official client over %s", (binding) => 
     await expect(send("2", { mediaType: "video/mp4" })).rejects.toThrow(ContentTypeNotSupportedError);
     await expect(client.listTasks({ ...everything, pageSize: 1000 })).rejects.toThrow(RequestMalformedError);
     await expect(client.listTasks({ ...everything, pageToken: "made-up" })).rejects.toThrow(/pageToken/);
+  });
+
+  it("an error in mid-stream is told too", async () => {
+    const stream = client.sendMessageStream(request("break"));
+    expect((await stream.next()).value?.payload?.$case).toBe("task");
+    expect(await failure(stream)).toBeInstanceOf(InvalidAgentResponseError);
   });
 
   it("push operations are PushNotificationNotSupported, all four", async () => {
