@@ -1,0 +1,244 @@
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Server } from "@parley/node";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { run } from "../../src/run.ts";
+import { recordedIo } from "../support/io.ts";
+import { startParley } from "./support.ts";
+
+let server: Server;
+let folder = "";
+beforeAll(async () => {
+  server = await startParley("plain");
+  folder = await mkdtemp(join(tmpdir(), "parley-conform-"));
+});
+afterAll(async () => {
+  await server.close({ grace: 0 });
+  await rm(folder, { recursive: true });
+});
+
+const header = 'acts_version: "1.0"\nspec_version: "1.0"\n';
+/** One test that holds, one that does not, one that does not apply. */
+const mixed = `${header}variables: { who: "{{name}}" }
+suites:
+  - id: mixed
+    name: Mixed <&> "suite"
+    tests:
+      - id: MIX-1
+        name: holds
+        level: must
+        steps:
+          - { id: card, operation: get_agent_card, expect: { body: { name: "{{who}}" } } }
+      - id: MIX-2
+        name: "does not hold \\u0007 <&>"
+        spec_ref: "§1.2"
+        level: LEVEL
+        steps:
+          - { id: card, operation: get_agent_card, expect: { body: { version: "9.9.9" } } }
+      - id: MIX-3
+        name: does not apply
+        level: must
+        preconditions: { capabilities: { pushNotifications: true } }
+        steps:
+          - { id: card, operation: get_agent_card }
+`;
+
+async function conform(
+  level: string,
+  args: readonly string[],
+  terminal = false,
+): Promise<{ code: number; out: string; err: string }> {
+  await writeFile(join(folder, `${level}.acts.yaml`), mixed.replace("LEVEL", level));
+  const { io, out, err } = recordedIo({ cwd: folder, terminal });
+  const argv = ["conform", server.url, "--acts", `${level}.acts.yaml`, "--var", "name=ACTS agent", ...args];
+  return { code: await run(argv, io), out: out(), err: err() };
+}
+
+describe("the report", () => {
+  test("tells level, section, binding, what was expected and what came; a MUST that does not hold ends with 1", async () => {
+    const { code, out, err } = await conform("must", ["--binding", "JSONRPC"]);
+    expect({ code, err }).toEqual({ code: 1, err: "" });
+    // Which other bindings there are is not what this is about.
+    expect(out.replace(/\n.* was not run: .*\n/g, "")).toBe(`ACTS agent at ${server.url}
+
+jsonrpc 1.0 at ${server.url}
+  FAIL MUST MIX-2 does not hold ␇ <&> (§1.2)
+       jsonrpc, step card
+       expected version: "9.9.9"
+       got      "1.0.0"
+  skipped, for agents whose card says pushNotifications: true: MIX-3
+  MUST:   1/3 passed (1 failed, 1 skipped)
+
+Not conformant: 1 MUST does not hold.
+`);
+  });
+
+  test("a SHOULD that does not hold is told, and ends with 0", async () => {
+    const { code, out } = await conform("should", []);
+    expect(code).toBe(0);
+    expect(out).toContain("FAIL SHOULD MIX-2");
+    expect(out).toContain("SHOULD: 0/1 passed (1 failed)");
+    expect(out).toContain("rest 1.0 at");
+    expect(out).toMatch(/\nConformant: every MUST holds\.\n$/);
+  });
+
+  test("colours and progress are for a terminal alone", async () => {
+    const plain = await conform("must", []);
+    const shown = await conform("must", [], true);
+    expect(plain.out + plain.err).not.toContain("\u001b");
+    expect(shown.out).toContain("\u001b[31mFAIL MUST");
+    expect(shown.err).toMatch(/\r\u001b\[K.*\d\/\d jsonrpc MIX-\d/);
+    expect(shown.err.endsWith("\r\u001b[K")).toBe(true);
+  });
+
+  test("for programs is that of ACTS §13, one for each binding", async () => {
+    const { code, out } = await conform("must", ["--json"]);
+    expect(code).toBe(1);
+    const report = JSON.parse(out);
+    expect(report).toMatchObject({ url: server.url, conformant: false });
+    expect(report.reports.map(({ transport }: { transport: string }) => transport)).toEqual(["jsonrpc", "rest"]);
+    const level = { total: 3, passed: 1, failed: 1, skipped: 1, errors: 0 };
+    expect(report.reports[1]).toMatchObject({
+      acts_version: "1.0",
+      spec_version: "1.0",
+      generated_at: expect.stringMatching(/^\d{4}-.*Z$/),
+      sdk: { name: "ACTS agent", version: "1.0.0", language: "unknown" },
+      transport: "rest",
+      summary: { ...level, duration_ms: expect.any(Number), by_level: { must: level, should: { total: 0 } } },
+      suites: [
+        {
+          id: "mixed",
+          tests: [
+            { id: "MIX-1", level: "must", result: "pass", duration_ms: expect.any(Number) },
+            {
+              id: "MIX-2",
+              result: "fail",
+              failure: { step_id: "card", expected: '"9.9.9"', actual: '"1.0.0"', assertion_path: "version" },
+              steps: [{ id: "card", result: "fail" }],
+            },
+            { id: "MIX-3", result: "skip", skip_reason: expect.stringContaining("pushNotifications") },
+          ],
+        },
+      ],
+    });
+  });
+
+  test("for build servers is JUnit, with nothing in it that XML has no word for", async () => {
+    await conform("must", ["--junit", "report.xml", "--binding", "HTTP+JSON"]);
+    const text = await readFile(join(folder, "report.xml"), "utf8");
+    expect(text).toContain('<testsuite name="rest.mixed" tests="3" failures="1" errors="0" skipped="1"');
+    expect(text).toContain('name="MUST MIX-2 does not hold \ufffd &lt;&amp;&gt;"');
+    expect(text).toContain('<failure message="version: expected &quot;9.9.9&quot;, got &quot;1.0.0&quot;">');
+    expect(text).toContain("<skipped message=");
+  });
+
+  test("that cannot be written is an error of the command", async () => {
+    const { code, err } = await conform("should", ["--junit", "no/such/folder.xml"]);
+    expect(code).toBe(1);
+    expect(err).toMatch(/cannot write no\/such\/folder\.xml/);
+  });
+});
+
+describe("usage", () => {
+  test.each([
+    ["--acts", "no-such.yaml", /cannot read .*no-such\.yaml: no such file/],
+    ["--filter", "NOTHING-*", /no test is left/],
+    ["--tag", "nothing", /no test is left/],
+    ["--var", "novalue", /is not NAME=VALUE/],
+    ["--level", "can", /Allowed choices are must, should, may/],
+    ["--webhook", "https://example.com", /speaks no TLS/],
+    ["--timeout", "0", /whole number/],
+    ["--concurrency", "65", /whole number/],
+  ])("%s %s ends with 2", async (option, value, message) => {
+    const { io, err, out } = recordedIo({ cwd: folder });
+    expect(await run(["conform", server.url, option, value], io)).toBe(2);
+    expect(err()).toMatch(message);
+    expect(out()).toBe("");
+  });
+
+  test("files of several versions cannot be run at once", async () => {
+    const inner = await mkdtemp(join(folder, "versions-"));
+    await writeFile(join(inner, "a.acts.yaml"), mixed.replace("LEVEL", "may"));
+    const older = mixed
+      .replace("LEVEL", "may")
+      .replaceAll("MIX", "OLD")
+      .replace('spec_version: "1.0"', 'spec_version: "0.4"');
+    await writeFile(join(inner, "b.acts.yaml"), older);
+    const { io, err } = recordedIo({ cwd: inner });
+    expect(await run(["conform", server.url, "--acts", "."], io)).toBe(2);
+    expect(err()).toMatch(/several versions of A2A: 1\.0, 0\.4/);
+  });
+
+  test("where there is no server, or no card, it ends with 1", async () => {
+    for (const [url, message] of [
+      ["http://127.0.0.1:9", /got no answer/],
+      [`${server.url}/nowhere.json`, /answers 404 and no A2A 1\.0 card/],
+    ] as const) {
+      const { io, err } = recordedIo();
+      expect(await run(["conform", url], io)).toBe(1);
+      expect(err()).toMatch(message);
+    }
+  });
+});
+
+describe("tests that are left", () => {
+  const ids = async (...args: string[]): Promise<readonly string[]> => {
+    const { io, out } = recordedIo();
+    await run(["conform", server.url, "--json", "--behaviors", "none", "--binding", "JSONRPC", ...args], io);
+    const report = JSON.parse(out());
+    return report.reports[0].suites.flatMap((suite: { tests: { id: string; level: string }[] }) =>
+      suite.tests.map(({ id, level }) => `${level} ${id}`),
+    );
+  };
+
+  test("by level, by id or suite, by tag", async () => {
+    expect((await ids("--level", "must")).every((one) => one.startsWith("must "))).toBe(true);
+    expect(await ids("--filter", "card-cache-*")).toEqual([
+      "should CARD-CACHE-101",
+      "should CARD-CACHE-102",
+      "should CARD-CACHE-103",
+    ]);
+    expect((await ids("--filter", "streams")).every((one) => one.includes(" STREAM-"))).toBe(true);
+    expect(await ids("--tag", "extensions")).toEqual(["must EXT-NEG-101", "must EXT-NEG-102"]);
+  });
+});
+
+describe("a mistake of a test is no failure of the server", () => {
+  const one = async (steps: string): Promise<{ result: string; failure: { message: string } }> => {
+    await writeFile(
+      join(folder, "one.acts.yaml"),
+      `${header}suites: [{ id: s, name: S, tests: [{ id: ONE-1, name: one, level: must, steps: [${steps}] }] }]`,
+    );
+    const { io, out } = recordedIo({ cwd: folder });
+    await run(["conform", server.url, "--json", "--acts", "one.acts.yaml", "--binding", "JSONRPC"], io);
+    return JSON.parse(out()).reports[0].suites[0].tests[0];
+  };
+
+  test("an error that there is not", async () => {
+    const { result, failure } = await one(
+      "{ id: a, operation: get_task, params: { id: x }, expect_error: { error_type: BadDayError } }",
+    );
+    expect({ result, message: failure.message }).toEqual({
+      result: "error",
+      message: '"BadDayError" is the name of no error',
+    });
+  });
+
+  test("a stream that no step has opened", async () => {
+    expect(await one("{ id: a, stream: b }")).toMatchObject({ result: "error" });
+  });
+
+  test("but a variable that nobody has set fails its step (ACTS §12.2)", async () => {
+    expect(await one('{ id: a, operation: get_task, params: { id: "{{nobody}}" } }')).toMatchObject({
+      result: "fail",
+      failure: { message: "nothing has set the variable nobody", step_id: "a" },
+    });
+  });
+
+  test("and so does a capture of what is not there", async () => {
+    expect(await one("{ id: a, operation: get_agent_card, capture: { x: no.such } }")).toMatchObject({
+      result: "fail",
+    });
+  });
+});
