@@ -44,7 +44,6 @@ export function* askedTwice(bodyBytes: number): Generator<AskedTwice> {
     "application/json-seq",
     "application/x-www-form-urlencoded",
     "multipart/form-data; boundary=x",
-    "application/grpc",
     "json",
     "/",
     ";",
@@ -54,7 +53,7 @@ export function* askedTwice(bodyBytes: number): Generator<AskedTwice> {
   }
   for (const version of [
     "9.9",
-    "0.2",
+    "0.1",
     "1",
     "1.",
     ".1",
