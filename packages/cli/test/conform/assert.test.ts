@@ -66,7 +66,7 @@ describe("an assertion (ACTS §5)", () => {
 });
 
 describe("the shape of a value (A2A 1.0 §4)", () => {
-  const task = (more: object): Json => ({ id: "t", status: { state: "TASK_STATE_WORKING" }, ...more }) as Json;
+  const task = (more: object): Json => ({ id: "t", status: { state: "TASK_STATE_WORKING" }, ...more });
   const parts = (...list: Json[]): Json => task({ history: [{ messageId: "m", role: "ROLE_AGENT", parts: list }] });
 
   test.each<[string, Json, string | undefined]>([
