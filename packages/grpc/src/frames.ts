@@ -6,7 +6,7 @@ import type { Writer } from "./protobuf/writer.ts";
  * Message"). gRPC-Web has the trailers as one more frame.
  */
 
-export const headLength = 5;
+const headLength = 5;
 
 /** Flags of a frame. */
 export const compressed = 0x01;

@@ -26,6 +26,8 @@ export function a2aMethod(
   codecFor: (call: Call) => Codec,
   frames: FrameWriter,
 ): Method {
+  // The proto of 0.3 has no tenant, and a call no path: an agent that is alone needs no name.
+  const alone = binding.services.size === 1 ? [...binding.services.keys()][0] : undefined;
   return async (call) => {
     const codec = codecFor(call);
     const shapes = codec.grpc ?? codec.rest;
@@ -33,7 +35,8 @@ export function a2aMethod(
     const known = binding.authenticate(call);
     const principal = known instanceof Promise ? await known : known;
     const input = decode(method.input, await call.only(), binding.limits);
-    const invoked = invoke(binding, codec, shapes, method.operation, input, call, principal);
+    const tenant = codec.tenantInPath === true ? alone : undefined;
+    const invoked = invoke(binding, codec, shapes, method.operation, input, call, principal, tenant);
     if (invoked.stream) {
       await stream(call, method, shapes, await invoked.reply, frames);
     } else {
