@@ -1,5 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
+import { createRequire } from "node:module";
+import type { Binding } from "@parley/a2a/transport";
+import type { GrpcOptions } from "@parley/grpc";
 import { optional } from "./optional.ts";
 
 /** Where gRPC is spoken, and what cards say of it. */
@@ -26,18 +29,57 @@ export function mayBeGrpc(method: string | undefined, contentType: string | unde
   return contentType?.startsWith("application/grpc") === true || method === "OPTIONS";
 }
 
+const name = "@parley/grpc";
+
 /**
- * `@parley/grpc`, where it is installed and not refused.
+ * Whether gRPC is to be spoken: where it is installed and not refused.
  *
- * @throws Error when it is asked for and not there.
+ * @throws Error when it is asked for and cannot be.
  */
-export async function loadGrpc(
-  option: GrpcServeOptions | false | undefined,
-): Promise<typeof import("@parley/grpc") | undefined> {
-  if (option === false) return undefined;
-  const loaded = await optional("@parley/grpc", () => import("@parley/grpc"));
-  if (loaded === undefined && option !== undefined) throw new Error("To serve gRPC, install @parley/grpc");
-  return loaded;
+export async function speaksGrpc(option: GrpcServeOptions | false | undefined): Promise<boolean> {
+  if (option === false) return false;
+  if (option === undefined) return isInstalled();
+  if ((await optional(name, () => import("@parley/grpc"))) === undefined) {
+    throw new Error(`To serve gRPC, install ${name}`);
+  }
+  return true;
+}
+
+/** A look for the package: to load it would be a third of the start of a server that may never be asked for it. */
+function isInstalled(): boolean {
+  try {
+    createRequire(import.meta.url).resolve(name);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The handler of `@parley/grpc`, made when the first request wants it. */
+export class LazyGrpc {
+  readonly #binding: Binding;
+  readonly #options: GrpcOptions;
+  #handler: GrpcHandler | undefined;
+  #loading: Promise<GrpcHandler> | undefined;
+
+  constructor(binding: Binding, options: GrpcOptions) {
+    this.#binding = binding;
+    this.#options = options;
+  }
+
+  /** At once, but for the first time. */
+  handler(): GrpcHandler | Promise<GrpcHandler> {
+    return this.#handler ?? (this.#loading ??= this.#load());
+  }
+
+  async #load(): Promise<GrpcHandler> {
+    const { grpcHandler } = await import("@parley/grpc");
+    return (this.#handler = grpcHandler(this.#binding, this.#options));
+  }
+
+  async close(): Promise<void> {
+    await this.#handler?.close?.();
+  }
 }
 
 /** Host and port, which is how gRPC names an address: without a scheme. */

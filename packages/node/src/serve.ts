@@ -14,7 +14,7 @@ import type { Store } from "@parley/a2a/store";
 import { addressOf, isLoopback, urlOf } from "./bind.ts";
 import { defaultStore } from "./default-store.ts";
 import { dispatch } from "./dispatch.ts";
-import { grpcAddress, loadGrpc, type GrpcServeOptions } from "./grpc.ts";
+import { grpcAddress, LazyGrpc, speaksGrpc, type GrpcServeOptions } from "./grpc.ts";
 import { Responder, type HttpOptions } from "./http.ts";
 import { Port } from "./port.ts";
 import { processLease } from "./process-lease.ts";
@@ -81,11 +81,11 @@ export async function serve(agents: Agent | readonly AgentMount[], options: Serv
   const address = await addressOf(host);
   if (!isLoopback(address)) refuseOpenDoor(host, options);
 
-  const grpc = await loadGrpc(options.grpc);
+  const withGrpc = await speaksGrpc(options.grpc);
   const { port: ownPort, url: grpcUrl } = options.grpc === false ? {} : (options.grpc ?? {});
   const portOptions = { ...(tls !== undefined && { tls }) };
   const main = new Port(portOptions);
-  const second = grpc !== undefined && ownPort !== undefined ? new Port(portOptions) : undefined;
+  const second = withGrpc && ownPort !== undefined ? new Port(portOptions) : undefined;
   const ports = second === undefined ? [main] : [main, second];
   const store = options.store ?? (await defaultStore(logger));
   const release = async (): Promise<void> => {
@@ -98,7 +98,7 @@ export async function serve(agents: Agent | readonly AgentMount[], options: Serv
   try {
     port = await main.bind(address, wanted);
     const publicUrl = options.publicUrl ?? urlOf(host, port, tls !== undefined);
-    if (grpc !== undefined) {
+    if (withGrpc) {
       const bound = await second?.bind(address, ownPort as number);
       spoken = { port: bound ?? port, url: grpcUrl ?? grpcAddress(publicUrl, bound) };
     }
@@ -111,20 +111,20 @@ export async function serve(agents: Agent | readonly AgentMount[], options: Serv
     throw error;
   }
   // From here on nothing waits, so no request can come before there is someone to answer it.
-  const grpcHandler = grpc?.grpcHandler(handler.binding, options);
+  const grpc = withGrpc ? new LazyGrpc(handler.binding, options) : undefined;
   const isLast = (): boolean => main.connections.draining;
   main.answer(
-    dispatch(main, new Responder(handler.handle, options, isLast), logger, second ? undefined : grpcHandler),
+    dispatch(main, new Responder(handler.handle, options, isLast), logger, second ? undefined : grpc),
     logger,
   );
-  second?.answer(dispatch(second, new Responder(nothingElse, options, isLast), logger, grpcHandler), logger);
+  second?.answer(dispatch(second, new Responder(nothingElse, options, isLast), logger, grpc), logger);
 
   let closing: Promise<void> | undefined;
   const close = (grace: number): Promise<void> => {
     closing ??= (async () => {
       forgetSignals();
       for (const each of ports) each.drain();
-      await grpcHandler?.close();
+      await grpc?.close();
       await within(grace + patience, handler.close({ grace }), logger);
       await Promise.all(ports.map((each) => each.end(patience)));
       await release();

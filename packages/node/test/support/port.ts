@@ -21,7 +21,8 @@ export async function openPort(handle: UniversalHandler, options: TestPortOption
   const port = await main.bind("127.0.0.1", 0);
   const responder = new Responder(handle, options, () => main.connections.draining);
   const { logger = silentLogger } = options;
-  main.answer(dispatch(main, responder, logger, options.grpc), logger);
+  const grpc = options.grpc && { handler: () => options.grpc as GrpcHandler };
+  main.answer(dispatch(main, responder, logger, grpc), logger);
   return {
     main,
     port,
