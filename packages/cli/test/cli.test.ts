@@ -55,10 +55,13 @@ describe("parley card", () => {
     expect(out).toContain("  Obey  [test, script]\n    Follows the script.\n    > stream\n    > ask\n");
   });
 
-  test("--json gives the card itself", async () => {
+  test("--json gives the card itself, as 1.0 has it", async () => {
     const { code, out, err } = await parley(["card", url, "--json"]);
     expect({ code, err }).toEqual({ code: 0, err: "" });
-    expect(jsonLines(out)).toEqual([await (await fetch(new URL("/.well-known/agent-card.json", url))).json()]);
+    const headers = { "A2A-Version": "1.0" };
+    expect(jsonLines(out)).toEqual([
+      await (await fetch(new URL("/.well-known/agent-card.json", url), { headers })).json(),
+    ]);
   });
 });
 
