@@ -34,9 +34,10 @@ export interface CardSource {
 
 type CardContext = Pick<CallContext, "signal" | "outgoing" | "extensions">;
 
-const wellKnown = "/.well-known/agent-card.json";
+/** The second is where servers of 0.2 have it. */
+const wellKnown = ["/.well-known/agent-card.json", "/.well-known/agent.json"] as const;
 
-/** Where the card of an agent may be: at its base, or at the root of its host. */
+/** Where the card of an agent may be: below its base, or at the root of its host. */
 function addresses(given: string): { readonly base: string; readonly urls: readonly string[] } {
   let url: URL;
   try {
@@ -48,24 +49,27 @@ function addresses(given: string): { readonly base: string; readonly urls: reado
   if (url.pathname.endsWith(".json")) return { base: url.href, urls: [url.href] };
   url.search = "";
   const base = url.href.replace(/\/+$/, "");
-  const urls = [base + wellKnown, url.origin + wellKnown];
-  return { base, urls: base === url.origin ? urls.slice(1) : urls };
+  const urls = [...new Set([base, url.origin])].flatMap((at) => wellKnown.map((path) => at + path));
+  return { base, urls };
 }
 
 /** The card of the agent at `given`, its base or the card's own URL (A2A 1.0 §8.2). */
 export async function findCard(given: string, source: CardSource, context: CardContext): Promise<AgentCard> {
   const { base, urls } = addresses(given);
-  const [first, root] = urls as [string, string?];
-  try {
-    return await fetchCard(first, source, context);
-  } catch (thrown) {
-    const missing = thrown instanceof A2AError && thrown.metadata["httpStatus"] === "404";
-    if (!missing || root === undefined) throw thrown;
-    const card = await fetchCard(root, source, context).catch(() => undefined);
-    // The host's card may be another agent's: it counts if it names the address that was asked for.
-    if (card?.supportedInterfaces.some(({ url }) => url === base || url.startsWith(`${base}/`))) return card;
-    throw thrown;
+  let missing: unknown;
+  for (const url of urls) {
+    try {
+      const card = await fetchCard(url, source, context);
+      // The host's card may be another agent's: it counts if it names the address that was asked for.
+      const named = (one: string): boolean => one === base || one.startsWith(`${base}/`);
+      if (named(url) || card.supportedInterfaces.some((one) => named(one.url))) return card;
+    } catch (thrown) {
+      missing ??= thrown;
+      // What else goes wrong at the next address says nothing of the first.
+      if (!(missing instanceof A2AError) || missing.metadata["httpStatus"] !== "404") throw missing;
+    }
   }
+  throw missing;
 }
 
 async function fetchCard(url: string, source: CardSource, context: CardContext): Promise<AgentCard> {
@@ -96,8 +100,8 @@ async function fetchCard(url: string, source: CardSource, context: CardContext):
   const lastModified = answer.header("last-modified");
   const entry: CachedCard = {
     card,
-    ...(etag === undefined ? undefined : { etag }),
-    ...(lastModified === undefined ? undefined : { lastModified }),
+    ...(etag !== undefined && { etag }),
+    ...(lastModified !== undefined && { lastModified }),
     ...freshness(answer, host.clock.now()),
   };
   keep(cache, url, entry, answer);

@@ -193,7 +193,7 @@ export class Client {
     const until = options.until ?? (({ status }: Task) => isStopped(status.state));
     const { until: _, ...rest } = options;
     const { signal, release } = this.#bounded(options);
-    const bounded: CallOptions = { ...rest, timeout: false, ...(signal === undefined ? undefined : { signal }) };
+    const bounded: CallOptions = { ...rest, timeout: false, ...(signal !== undefined && { signal }) };
     try {
       return await waitForTask({
         clock: this.#parts.clock,
@@ -236,7 +236,7 @@ export class Client {
       this.#check(operation);
       const { signal, release } = this.#bounded(options);
       const { after } = options;
-      const context = { ...this.#context(options, signal), ...(after === undefined ? undefined : { after }) };
+      const context = { ...this.#context(options, signal), ...(after !== undefined && { after }) };
       try {
         const reply = await this.service.stream(operation, request, context);
         return { ...reply, batches: finishing(reply, release) };
@@ -265,17 +265,17 @@ export class Client {
   #context(options: CallOptions, signal: AbortSignal | undefined): CallContext {
     const { headers, connectTimeout, idleTimeout, trace, extensions = [] } = options;
     const outgoing: Outgoing = {
-      ...(headers === undefined ? undefined : { headers }),
-      ...(connectTimeout === undefined ? undefined : { connectTimeout }),
-      ...(idleTimeout === undefined ? undefined : { idleTimeout }),
+      ...(headers !== undefined && { headers }),
+      ...(connectTimeout !== undefined && { connectTimeout }),
+      ...(idleTimeout !== undefined && { idleTimeout }),
     };
     return {
       principal: anonymous,
       version: this.chosen.protocolVersion,
       extensions: [...new Set([...this.#parts.extensions, ...extensions])],
       outgoing,
-      ...(signal === undefined ? undefined : { signal }),
-      ...(trace === undefined ? undefined : { trace }),
+      ...(signal !== undefined && { signal }),
+      ...(trace !== undefined && { trace }),
     };
   }
 

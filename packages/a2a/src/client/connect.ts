@@ -8,6 +8,7 @@ import {
   resumeExtension,
 } from "../protocol/index.ts";
 import type { ClientBinding, ClientHost, FetchLike, HeadersSource } from "../transport/http/index.ts";
+import type { OlderCard } from "./any-card.ts";
 import { type CardCache, findCard, noHeaders } from "./card.ts";
 import { Client } from "./client.ts";
 import { candidatesOf, firstAlive, type InterfaceChoice } from "./interfaces.ts";
@@ -74,7 +75,7 @@ function policy(own: RetryPolicy, given: Partial<RetryPolicy> | false = {}): Ret
 /** `connect` with bindings of one's choice: a client that speaks one of them carries no other. */
 export async function connectWith(
   kit: ClientKit,
-  agent: string | URL | AgentCard,
+  agent: string | URL | AgentCard | OlderCard,
   options: ConnectOptions = {},
 ): Promise<Client> {
   const { clock = waitingClock, logger = silentLogger } = options;
@@ -126,12 +127,12 @@ async function discover(
   const source = {
     host,
     cache: options.cardCache ?? new Map(),
-    version: kit.bindings[0]?.versions[0] ?? "",
+    version: options.version ?? kit.bindings[0]?.versions[0] ?? "",
     decode: (value: unknown) => kit.decodeCard(value),
   };
   const context: Pick<CallContext, "signal" | "extensions"> = {
     extensions: [],
-    ...(options.signal === undefined ? undefined : { signal: options.signal }),
+    ...(options.signal !== undefined && { signal: options.signal }),
   };
   for (let attempt = 1; ; attempt++) {
     try {

@@ -65,9 +65,9 @@ export class Conversation {
       given.taskId ?? (given.contextId === undefined || given.contextId === contextId ? this.#taskId : undefined);
     const finished = taskId === undefined ? this.#finishedTaskId : undefined;
     const message: Message = {
-      ...(contextId === undefined ? undefined : { contextId }),
-      ...(taskId === undefined ? undefined : { taskId }),
-      ...(finished === undefined ? undefined : { referenceTaskIds: [finished] }),
+      ...(contextId !== undefined && { contextId }),
+      ...(taskId !== undefined && { taskId }),
+      ...(finished !== undefined && { referenceTaskIds: [finished] }),
       ...given,
     };
     return { ...request, message };

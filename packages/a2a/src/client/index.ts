@@ -1,24 +1,27 @@
 import type { AgentCard } from "../model/index.ts";
 import { jsonRpcBinding } from "../transport/jsonrpc/client.ts";
 import { restBinding } from "../transport/rest/client.ts";
-import { codecV1, codecV11, jsonRpcClientV1 } from "../wires.ts";
+import { codecV11, jsonRpcClientV1, wires } from "../wires.ts";
+import { type OlderCard, readCard } from "./any-card.ts";
 import type { Client } from "./client.ts";
 import { type ConnectOptions, connectWith } from "./connect.ts";
 
 /**
- * Connects to an agent: fetches its card, unless it is given one, and chooses the first interface of it that both sides
- * speak (A2A 1.0 §8.3.2); a dead one is left for the next. Opens no connection that stays.
+ * Connects to an agent of any version, 0.2.5 to 1.0: fetches its card, unless it is given one, and chooses the first
+ * interface of it that both sides speak, of the newest version that there is (A2A 1.0 §8.3.2); a dead one is left for the
+ * next. `Client.chosen` tells which. Opens no connection that stays.
  *
- * @param agent - The agent's base (`https://example.com/weather`), its card's URL, or its card.
+ * @param agent - The agent's base (`https://example.com/weather`), its card's URL, or its card, in the shape of any version.
  * @throws A2AError `InvalidParams` for an address that is none, `InvalidResponse` for a card that cannot be used, and
  * what the connection gives.
  */
-export function connect(agent: string | URL | AgentCard, options?: ConnectOptions): Promise<Client> {
-  const bindings = [jsonRpcBinding([codecV1, codecV11]), restBinding([codecV1, codecV11])];
-  return connectWith({ bindings, decodeCard: codecV1.decodeCard }, agent, options);
+export function connect(agent: string | URL | AgentCard | OlderCard, options?: ConnectOptions): Promise<Client> {
+  const codecs = Object.values(wires);
+  const bindings = [jsonRpcBinding([...codecs, codecV11]), restBinding([...codecs, codecV11])];
+  return connectWith({ bindings, decodeCard: (value) => readCard(codecs, value) }, agent, options);
 }
 
-/** `connect` over JSON-RPC alone, for where each kilobyte counts. */
+/** `connect` over JSON-RPC of 1.0 alone, for where each kilobyte counts. */
 export function connectJsonRpc(agent: string | URL | AgentCard, options?: ConnectOptions): Promise<Client> {
   return connectWith(
     { bindings: [jsonRpcBinding([jsonRpcClientV1])], decodeCard: jsonRpcClientV1.decodeCard },
@@ -34,6 +37,7 @@ export { EventStream } from "./stream.ts";
 export { collect, TaskView } from "./collect.ts";
 export type { MessageInit, SendInit, SendInput } from "./content.ts";
 export type { CachedCard, CardCache } from "./card.ts";
+export type { OlderCard } from "./any-card.ts";
 export type { InterfaceChoice } from "./interfaces.ts";
 export type { RetryPolicy } from "./retry.ts";
 export { resilient, type ResilientOptions } from "./resilient.ts";

@@ -26,7 +26,8 @@ function unusable(url: string): string | undefined {
     const { protocol } = new URL(url);
     return protocol === "http:" || protocol === "https:" ? undefined : "is no http(s) address";
   } catch {
-    return "is no absolute address (A2A 1.0 §4.4.6)";
+    // A2A 1.0 §4.4.6.
+    return "is no absolute address";
   }
 }
 
@@ -38,7 +39,10 @@ function versionOf({ protocolVersion }: AgentInterface, choice: InterfaceChoice)
   return listed >= "1" && listed[0] === asked[0] && Number(listed) < Number(asked) ? asked : listed;
 }
 
-/** The interfaces of a card that can be talked to, in the card's order (A2A 1.0 §8.3.2). Throws when there is none. */
+/**
+ * The interfaces of a card that can be talked to: the newest version first, those of one version in the card's order
+ * (A2A 1.0 §8.3.2). Throws when there is none.
+ */
 export function candidatesOf(
   card: AgentCard,
   bindings: readonly ClientBinding[],
@@ -69,7 +73,8 @@ export function candidatesOf(
       });
     }
   }
-  if (candidates.length > 0) return candidates;
+  const age = ({ target }: Candidate): number => Number(target.protocolVersion);
+  if (candidates.length > 0) return candidates.sort((one, other) => age(other) - age(one));
   const offer = reasons.length === 0 ? "it lists none" : reasons.join("; ");
   throw new A2AError("InvalidResponse", `The card of ${JSON.stringify(card.name)} has no interface to use: ${offer}`);
 }

@@ -39,9 +39,14 @@ export interface ResilientOptions {
 /** Milliseconds. */
 const longWait = 60_000;
 
-const finishedCodes: ReadonlySet<string> = new Set(["UnsupportedOperation", "InvalidParams", "TaskNotFound"]);
+const finishedCodes: ReadonlySet<string> = new Set([
+  "UnsupportedOperation",
+  "InvalidParams",
+  "TaskNotFound",
+  "InvalidRequest",
+]);
 
-/** Whether this may be said of a finished task: the first code is right (A2A 1.0 §3.1.6), Python and Go servers say the others. */
+/** Whether this may be said of a finished task: the first code is right (A2A 1.0 §3.1.6), servers of several SDKs say the others. */
 export function refusesFinished(error: unknown): boolean {
   return error instanceof A2AError && finishedCodes.has(error.code);
 }
@@ -92,9 +97,9 @@ export function resilient(next: AgentService, options: ResilientOptions): AgentS
     }
   }
 
-  /** A message to a finished task is UnsupportedOperation (§3.1.1), whatever the peer calls it. */
-  async function meaning(request: SendMessageRequest, error: unknown, context: CallContext): Promise<unknown> {
-    const { taskId } = request.message;
+  /** A message, if it is one, to a finished task is UnsupportedOperation (§3.1.1), whatever the peer calls it. */
+  async function meaning(request: Partial<SendMessageRequest>, error: unknown, context: CallContext): Promise<unknown> {
+    const taskId = request.message?.taskId;
     if (taskId === undefined || !(error instanceof A2AError) || error.fields.length > 0) return error;
     if (!refusesFinished(error) || error.code === "UnsupportedOperation") return error;
     if ((await finishedTask(taskId, context)) === undefined) return error;
@@ -161,7 +166,8 @@ export function resilient(next: AgentService, options: ResilientOptions): AgentS
         if (!canReplay || !open) return;
         error = new A2AError("ConnectionLost", "The stream ended before its task did");
       } catch (thrown) {
-        if (context.signal?.aborted || !isBreak(thrown)) throw thrown;
+        // Some servers refuse a message in the first event of its stream.
+        if (context.signal?.aborted || !isBreak(thrown)) throw await meaning(request, thrown, context);
         error = thrown;
       }
       if (taskId !== undefined && state === undefined && error.cause === undefined) {
@@ -217,7 +223,7 @@ export function resilient(next: AgentService, options: ResilientOptions): AgentS
           next.call(operation, request, context),
         );
       } catch (thrown) {
-        throw operation === "SendMessage" ? await meaning(request as SendMessageRequest, thrown, context) : thrown;
+        throw await meaning(request, thrown, context);
       }
     },
     async stream(operation, request, { after, signal, ...rest }) {

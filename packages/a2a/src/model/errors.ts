@@ -43,132 +43,44 @@ export type WireErrorCode =
   | "TooManyRequests"
   | "Unavailable";
 
+const named: Pick<ErrorRow, "named"> = { named: true };
+const outside: Pick<ErrorRow, "outside"> = { outside: true };
+
+function row(jsonrpc: number, http: number, status: string, message: string, more?: Partial<ErrorRow>): ErrorRow {
+  return { jsonrpc, http, status, message, ...more };
+}
+
 export const wireErrors: Readonly<Record<WireErrorCode, ErrorRow>> = {
-  TaskNotFound: {
-    jsonrpc: -32001,
-    http: 404,
-    status: "NOT_FOUND",
-    named: true,
-    message: "Task not found",
-  },
-  TaskNotCancelable: {
-    jsonrpc: -32002,
-    http: 400,
-    status: "FAILED_PRECONDITION",
-    named: true,
-    message: "Task cannot be canceled",
-  },
-  PushNotificationNotSupported: {
-    jsonrpc: -32003,
-    http: 400,
-    status: "FAILED_PRECONDITION",
-    named: true,
-    message: "Push notifications are not supported",
-  },
-  UnsupportedOperation: {
-    jsonrpc: -32004,
-    http: 400,
-    status: "FAILED_PRECONDITION",
-    named: true,
-    message: "This operation is not supported",
-  },
-  ContentTypeNotSupported: {
-    jsonrpc: -32005,
-    http: 400,
-    status: "INVALID_ARGUMENT",
-    named: true,
-    message: "Content type not supported",
-  },
-  InvalidAgentResponse: {
-    jsonrpc: -32006,
-    http: 500,
-    status: "INTERNAL",
-    named: true,
-    message: "The agent gave an invalid response",
-  },
-  ExtendedAgentCardNotConfigured: {
-    jsonrpc: -32007,
-    http: 400,
-    status: "FAILED_PRECONDITION",
-    named: true,
-    message: "No extended agent card is configured",
-  },
-  ExtensionSupportRequired: {
-    jsonrpc: -32008,
-    http: 400,
-    status: "FAILED_PRECONDITION",
-    named: true,
-    message: "A required extension was not requested",
-  },
-  VersionNotSupported: {
-    jsonrpc: -32009,
-    http: 400,
-    status: "FAILED_PRECONDITION",
-    named: true,
-    message: "Protocol version not supported",
-  },
+  TaskNotFound: row(-32001, 404, "NOT_FOUND", "Task not found", named),
+  TaskNotCancelable: row(-32002, 400, "FAILED_PRECONDITION", "Task cannot be canceled", named),
+  PushNotificationNotSupported: row(-32003, 400, "FAILED_PRECONDITION", "Push notifications are not supported", named),
+  UnsupportedOperation: row(-32004, 400, "FAILED_PRECONDITION", "This operation is not supported", named),
+  ContentTypeNotSupported: row(-32005, 400, "INVALID_ARGUMENT", "Content type not supported", named),
+  InvalidAgentResponse: row(-32006, 500, "INTERNAL", "The agent gave an invalid response", named),
+  ExtendedAgentCardNotConfigured: row(
+    -32007,
+    400,
+    "FAILED_PRECONDITION",
+    "No extended agent card is configured",
+    named,
+  ),
+  ExtensionSupportRequired: row(-32008, 400, "FAILED_PRECONDITION", "A required extension was not requested", named),
+  VersionNotSupported: row(-32009, 400, "FAILED_PRECONDITION", "Protocol version not supported", named),
   // Of the 1.1 draft.
-  TaskGenerationMismatch: {
-    jsonrpc: -32010,
-    http: 409,
-    status: "ABORTED",
-    named: true,
-    message: "The task has moved on",
-  },
-  ParseError: { jsonrpc: -32700, http: 400, status: "INVALID_ARGUMENT", message: "Invalid JSON payload" },
-  InvalidRequest: {
-    jsonrpc: -32600,
-    http: 400,
-    status: "INVALID_ARGUMENT",
-    message: "Request payload validation error",
-  },
-  MethodNotFound: { jsonrpc: -32601, http: 404, status: "UNIMPLEMENTED", message: "Method not found" },
-  InvalidParams: { jsonrpc: -32602, http: 400, status: "INVALID_ARGUMENT", message: "Invalid parameters" },
-  InternalError: { jsonrpc: -32603, http: 500, status: "INTERNAL", message: "Internal error" },
-  Unauthenticated: {
-    jsonrpc: -32603,
-    http: 401,
-    status: "UNAUTHENTICATED",
-    message: "Authentication required",
-    outside: true,
-  },
-  PermissionDenied: { jsonrpc: -32603, http: 403, status: "PERMISSION_DENIED", message: "Not allowed", outside: true },
-  MethodNotAllowed: {
-    jsonrpc: -32601,
-    http: 405,
-    status: "UNIMPLEMENTED",
-    message: "HTTP method not allowed",
-    outside: true,
-  },
-  RequestTooLarge: {
-    jsonrpc: -32600,
-    http: 413,
-    status: "INVALID_ARGUMENT",
-    message: "Request body too large",
-    outside: true,
-  },
+  TaskGenerationMismatch: row(-32010, 409, "ABORTED", "The task has moved on", named),
+  ParseError: row(-32700, 400, "INVALID_ARGUMENT", "Invalid JSON payload"),
+  InvalidRequest: row(-32600, 400, "INVALID_ARGUMENT", "Request payload validation error"),
+  MethodNotFound: row(-32601, 404, "UNIMPLEMENTED", "Method not found"),
+  InvalidParams: row(-32602, 400, "INVALID_ARGUMENT", "Invalid parameters"),
+  InternalError: row(-32603, 500, "INTERNAL", "Internal error"),
+  Unauthenticated: row(-32603, 401, "UNAUTHENTICATED", "Authentication required", outside),
+  PermissionDenied: row(-32603, 403, "PERMISSION_DENIED", "Not allowed", outside),
+  MethodNotAllowed: row(-32601, 405, "UNIMPLEMENTED", "HTTP method not allowed", outside),
+  RequestTooLarge: row(-32600, 413, "INVALID_ARGUMENT", "Request body too large", outside),
   // The specification has no code for the media type of a request; this is its code for those of parts.
-  UnsupportedMediaType: {
-    jsonrpc: -32005,
-    http: 415,
-    status: "INVALID_ARGUMENT",
-    message: "Media type of the request not supported",
-    outside: true,
-  },
-  TooManyRequests: {
-    jsonrpc: -32603,
-    http: 429,
-    status: "RESOURCE_EXHAUSTED",
-    message: "Too many requests",
-    outside: true,
-  },
-  Unavailable: {
-    jsonrpc: -32603,
-    http: 503,
-    status: "UNAVAILABLE",
-    message: "Temporarily unavailable",
-    outside: true,
-  },
+  UnsupportedMediaType: row(-32005, 415, "INVALID_ARGUMENT", "Media type of the request not supported", outside),
+  TooManyRequests: row(-32603, 429, "RESOURCE_EXHAUSTED", "Too many requests", outside),
+  Unavailable: row(-32603, 503, "UNAVAILABLE", "Temporarily unavailable", outside),
 };
 
 /**

@@ -298,6 +298,7 @@ export const base64: Schema<string> = (value, run) => {
   return fail(run, "must be base64");
 };
 
-function isObject(value: unknown): value is Record<string, unknown> {
+/** Whether it is a JSON object. */
+export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -63,6 +63,13 @@ export interface JsonRpcWire extends Shapes {
 /** What every client needs to know of a version. */
 export type ClientCodec = Pick<Codec, "version" | "aliases" | "extensionsHeader">;
 
+/** Codecs by every version that they read. */
+export function byVersion<T extends ClientCodec>(codecs: readonly T[]): ReadonlyMap<string, T> {
+  return new Map(
+    codecs.flatMap((codec) => [codec.version, ...(codec.aliases ?? [])].map((version) => [version, codec])),
+  );
+}
+
 /** As much of a codec as a JSON-RPC client needs: one that is made of this alone leaves the server's half behind. */
 export interface JsonRpcClientCodec extends ClientCodec {
   readonly jsonrpc: Pick<

@@ -7,6 +7,7 @@ import {
   type FieldViolation,
   type WireErrorCode,
 } from "../model/index.ts";
+import { isObject } from "../model/schema.ts";
 
 /**
  * Errors of A2A 1.0 on JSON-RPC (§9.5) and REST (§11.6). Both carry the same detail objects of `google.rpc`; readers go by
@@ -204,8 +205,4 @@ function codeOfHttp(status: number, name: string, understood: boolean): WireErro
 
 function textOf(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,7 +1,8 @@
 import type { Clock } from "../../base/index.ts";
 import type { AgentCard } from "../../model/index.ts";
+import { isObject } from "../../model/schema.ts";
 import type { UniversalRequest, UniversalResponse } from "../../protocol/index.ts";
-import type { Codec } from "../../wire/codec.ts";
+import { byVersion, type Codec } from "../../wire/codec.ts";
 import { requestedVersion } from "../server/request.ts";
 import type { Headers } from "../server/response.ts";
 import { methodNotAllowed } from "./errors.ts";
@@ -43,6 +44,7 @@ export function cardEndpoint(
   codecs: readonly [Codec, ...Codec[]],
   { maxAge, clock }: CardOptions,
 ): CardEndpoint {
+  const named = byVersion(codecs);
   const modified = new Date(clock.now()).toUTCString();
   const documents = new Map<Codec | undefined, Promise<Document>>();
   const documentOf = (codec: Codec | undefined) => {
@@ -61,9 +63,7 @@ export function cardEndpoint(
   return async (request, query) => {
     if (request.method !== "GET" && request.method !== "HEAD") return methodNotAllowed(codecs[0]);
     const version = codecs.length > 1 ? requestedVersion(request, query) : undefined;
-    const { text, headers } = await documentOf(
-      codecs.find((codec) => codec.version === version || codec.aliases?.includes(version ?? "")),
-    );
+    const { text, headers } = await documentOf(named.get(version ?? ""));
     return isKnown(request, headers) ? { status: 304, headers } : { status: 200, headers, body: text };
   };
 }
@@ -76,10 +76,6 @@ function merge(one: unknown, other: unknown): unknown {
   if (!isObject(one) || !isObject(other)) return one;
   const both = Object.entries(other).map(([name, value]) => [name, name in one ? merge(one[name], value) : value]);
   return Object.assign({}, one, Object.fromEntries(both));
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 async function writeDocument(card: unknown, headers: Headers): Promise<Document> {

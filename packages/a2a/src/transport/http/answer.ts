@@ -1,30 +1,21 @@
-import {
-  A2AError,
-  type A2AErrorOptions,
-  type StreamResponse,
-  wireErrors,
-  type WireErrorCode,
-} from "../../model/index.ts";
+import { A2AError, type A2AErrorCode, wireErrors, type WireErrorCode } from "../../model/index.ts";
+import { isObject } from "../../model/schema.ts";
 import type { StreamItem, StreamName } from "../../protocol/index.ts";
 import type { Clock } from "../../base/index.ts";
 import { chunkDecoder } from "./chunks.ts";
+import type { Shapes } from "../../wire/codec.ts";
 import type { Exchange } from "./exchange.ts";
 import { untilOver } from "./until-over.ts";
 
 /** How a client reads what HTTP answers, whatever the binding. */
 
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
+export { isObject };
 
-/** Header `A2A-Extensions`: the URIs that the server activated (A2A 1.0 §4.6.1). */
+/** Header `A2A-Extensions`, before 1.0 with an `X-`: the URIs that the server activated (A2A 1.0 §4.6.1). */
 export function activatedExtensions(exchange: Exchange): { extensions?: readonly string[] } {
-  const uris = exchange
-    .header("a2a-extensions")
-    ?.split(",")
-    .map((uri) => uri.trim())
-    .filter((uri) => uri !== "");
-  return uris === undefined ? {} : { extensions: uris };
+  const uris = exchange.header("a2a-extensions") ?? exchange.header("x-a2a-extensions");
+  if (uris === undefined) return {};
+  return { extensions: uris.split(/[\s,]+/).filter((uri) => uri !== "") };
 }
 
 /** Enough of a stranger's page to know it by. */
@@ -69,12 +60,7 @@ function seconds(value: string | undefined, now: number): number | undefined {
 }
 
 /** Codes that say less than an HTTP status does. */
-const vague: ReadonlySet<string> = new Set<WireErrorCode>([
-  "InternalError",
-  "InvalidRequest",
-  "MethodNotFound",
-  "ParseError",
-]);
+const vague: readonly A2AErrorCode[] = ["InternalError", "InvalidRequest", "MethodNotFound", "ParseError"];
 
 /**
  * The error of a refused request: what the body said, sharpened by what HTTP knows better, the status of what never
@@ -94,23 +80,16 @@ export function refusal(
   const retryAfter = seconds(exchange.header("retry-after"), clock.now()) ?? decoded?.retryAfter;
   const challenge = exchange.header("www-authenticate") ?? decoded?.challenge;
   if (decoded === undefined && outside === undefined) return strangeAnswer(exchange, url, text);
-  const code = outside !== undefined && (decoded === undefined || vague.has(decoded.code)) ? outside : decoded?.code;
-  if (
-    decoded !== undefined &&
-    code === decoded.code &&
-    retryAfter === decoded.retryAfter &&
-    challenge === decoded.challenge
-  ) {
-    return decoded;
-  }
-  const options: A2AErrorOptions = {
-    ...(decoded === undefined
-      ? undefined
-      : { fields: decoded.fields, metadata: decoded.metadata, details: decoded.details }),
-    ...(retryAfter === undefined ? undefined : { retryAfter }),
-    ...(challenge === undefined ? undefined : { challenge }),
-  };
-  return new A2AError(code as WireErrorCode, decoded?.message, options);
+  const code =
+    outside !== undefined && (decoded === undefined || vague.includes(decoded.code)) ? outside : decoded?.code;
+  const { fields, metadata, details } = decoded ?? new A2AError(code as WireErrorCode);
+  return new A2AError(code as WireErrorCode, decoded?.message, {
+    fields,
+    metadata,
+    details,
+    ...(retryAfter !== undefined && { retryAfter }),
+    ...(challenge !== undefined && { challenge }),
+  });
 }
 
 /** A place in a log, if an event's id is one. */
@@ -120,20 +99,31 @@ function seqOf(id: string | undefined): number | undefined {
 
 /**
  * The events of an answer, until the protocol says that the stream is over. Throws `ConnectionLost` where it ends
- * sooner, with the wait that the server asked for.
+ * sooner, with the wait that the server asked for. `parse` gives what the shapes read; throws the error that a peer sent.
  */
 export function streamItems(
   exchange: Exchange,
   operation: StreamName,
-  decode: (data: string) => StreamResponse,
+  shapes: Pick<Shapes, "decodeEvent" | "endsStream">,
+  parse: (data: string) => unknown,
 ): AsyncIterable<readonly StreamItem[]> {
   return {
     [Symbol.asyncIterator]() {
-      const read = chunkDecoder(decode);
-      const batches = untilOver(exchange.events(), operation, ({ id, data }) => {
-        const seq = seqOf(id);
-        return seq === undefined ? { event: read(data) } : { seq, event: read(data) };
+      let ends: true | undefined;
+      const read = chunkDecoder((data) => {
+        const value = parse(data);
+        ends = shapes.endsStream?.(value) || undefined;
+        return shapes.decodeEvent(value);
       });
+      const batches = untilOver(
+        exchange.events(),
+        operation,
+        ({ id, data }) => {
+          const seq = seqOf(id);
+          return seq === undefined ? { event: read(data) } : { seq, event: read(data) };
+        },
+        () => ends,
+      );
       return {
         async next() {
           try {

@@ -1,6 +1,7 @@
 import type { Clock } from "../../base/index.ts";
 import { A2AError } from "../../model/index.ts";
 import type { CallContext, OperationName, Operations } from "../../protocol/index.ts";
+import type { ClientCodec } from "../../wire/codec.ts";
 import { SseParser, type ServerSentEvent } from "../sse/read.ts";
 import { Utf8Pieces } from "./utf8.ts";
 
@@ -89,16 +90,17 @@ export async function requestHeaders(
   host: ClientHost,
   request: HeadersRequest,
   context: Pick<CallContext, "version" | "extensions" | "after" | "trace" | "outgoing">,
+  { version, extensionsHeader = "a2a-extensions" }: ClientCodec = context,
 ): Promise<Record<string, string>> {
   const source = typeof host.headers === "function" ? await host.headers(request) : host.headers;
   const headers: Record<string, string> = {};
   for (const [name, value] of [...Object.entries(source), ...Object.entries(context.outgoing?.headers ?? {})]) {
     headers[name.toLowerCase()] = value;
   }
-  headers["a2a-version"] = context.version;
-  const asked = headers["a2a-extensions"];
+  headers["a2a-version"] = version;
+  const asked = headers[extensionsHeader];
   const extensions = asked === undefined ? context.extensions : [asked, ...context.extensions];
-  if (extensions.length > 0) headers["a2a-extensions"] = extensions.join(",");
+  if (extensions.length > 0) headers[extensionsHeader] = extensions.join(",");
   if (context.after !== undefined) headers["last-event-id"] = String(context.after);
   if (context.trace !== undefined) headers["traceparent"] = context.trace;
   return headers;
@@ -153,7 +155,7 @@ export async function exchange(
     const sent = host.fetch(request.url, {
       method: request.method,
       headers: request.headers,
-      ...(request.body === undefined ? undefined : { body: request.body }),
+      ...(request.body !== undefined && { body: request.body }),
       signal,
       redirect: request.redirect ?? "manual",
     });

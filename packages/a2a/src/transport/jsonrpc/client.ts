@@ -9,18 +9,19 @@ import type {
   UnaryName,
   UnaryOperations,
 } from "../../protocol/index.ts";
-import type { JsonRpcClientCodec } from "../../wire/codec.ts";
+import { byVersion, type JsonRpcClientCodec } from "../../wire/codec.ts";
 import { activatedExtensions, eventJson, isObject, parseJson, refusal, streamItems } from "../http/answer.ts";
 import type { ClientBinding } from "../http/binding.ts";
 import { type ClientHost, exchange, type Exchange, requestHeaders, waits } from "../http/exchange.ts";
 
 /** JSON-RPC as a client speaks it (A2A 1.0 §9). */
 export function jsonRpcBinding(codecs: readonly JsonRpcClientCodec[]): ClientBinding {
+  const known = byVersion(codecs);
   return {
     name: "JSONRPC",
-    versions: codecs.map((codec) => codec.version),
+    versions: [...known.keys()],
     open(target, version, host) {
-      return jsonRpcService(codecs.find((codec) => codec.version === version) as JsonRpcClientCodec, target, host);
+      return jsonRpcService(known.get(version) as JsonRpcClientCodec, target, host);
     },
   };
 }
@@ -35,7 +36,7 @@ function jsonRpcService(codec: JsonRpcClientCodec, { url }: AgentInterface, host
     accept: string,
   ): Promise<{ id: number; answer: Exchange }> {
     const id = ++last;
-    const headers = await requestHeaders(host, { url, operation }, { ...context, version: codec.version });
+    const headers = await requestHeaders(host, { url, operation }, context, codec);
     const params = codec.jsonrpc.encodeRequest(operation, request);
     const body = JSON.stringify({ jsonrpc: "2.0", id, method: codec.jsonrpc.method(operation), params });
     headers["content-type"] = "application/json";
@@ -92,9 +93,7 @@ function jsonRpcService(codec: JsonRpcClientCodec, { url }: AgentInterface, host
     ) {
       const { id, answer } = await send(operation, request, context, "text/event-stream, application/json");
       if (answer.status === 200 && answer.mediaType === "text/event-stream") {
-        const batches = streamItems(answer, operation, (data) =>
-          codec.jsonrpc.decodeEvent(resultOf(eventJson(data), id)),
-        );
+        const batches = streamItems(answer, operation, codec.jsonrpc, (data) => resultOf(eventJson(data), id));
         return { batches, ...activatedExtensions(answer) };
       }
       // An error; or the one event of a server that saw no need for a stream.

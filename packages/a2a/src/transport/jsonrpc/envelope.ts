@@ -1,4 +1,5 @@
 import { A2AError } from "../../model/index.ts";
+import { isObject } from "../../model/schema.ts";
 
 /** The request object of JSON-RPC 2.0 (A2A 1.0 §9.3). */
 
@@ -27,10 +28,6 @@ export function readCall(value: unknown): JsonRpcCall {
   }
   if (typeof method !== "string" || method === "") throw invalid("method", "must name a method");
   return { id: id as JsonRpcId | undefined, method, params: params ?? {} };
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function invalid(field: string, description: string): A2AError {

@@ -9,7 +9,7 @@ import type {
   UnaryName,
   UnaryOperations,
 } from "../../protocol/index.ts";
-import type { RestClientCodec, RestRoute } from "../../wire/codec.ts";
+import { byVersion, type RestClientCodec, type RestRoute } from "../../wire/codec.ts";
 import {
   activatedExtensions,
   eventJson,
@@ -24,11 +24,12 @@ import { type ClientHost, exchange, type Exchange, requestHeaders, waits } from 
 
 /** HTTP+JSON as a client speaks it (A2A 1.0 §11). */
 export function restBinding(codecs: readonly RestClientCodec[]): ClientBinding {
+  const known = byVersion(codecs);
   return {
     name: "HTTP+JSON",
-    versions: codecs.map((codec) => codec.version),
+    versions: [...known.keys()],
     open(target, version, host) {
-      return restService(codecs.find((codec) => codec.version === version) as RestClientCodec, target, host);
+      return restService(known.get(version) as RestClientCodec, target, host);
     },
   };
 }
@@ -58,6 +59,13 @@ function query(fields: Readonly<Record<string, unknown>>): string {
   return text === "" ? "" : `?${text}`;
 }
 
+/** What an event says went wrong: in a member of that name, or as older servers have it, all by itself. */
+function errorIn(value: unknown): Readonly<Record<string, unknown>> | undefined {
+  if (!isObject(value)) return undefined;
+  if (isObject(value["error"])) return value["error"];
+  return typeof value["message"] === "string" ? value : undefined;
+}
+
 function restService(codec: RestClientCodec, target: AgentInterface, host: ClientHost): AgentService {
   const base = target.url.replace(/\/+$/, "");
   /** The second method of a route, once a server has shown that it wants that one. */
@@ -73,7 +81,7 @@ function restService(codec: RestClientCodec, target: AgentInterface, host: Clien
     const { path, rest } = fill(route, codec.rest.encodeRequest(operation, request) as Record<string, unknown>);
     const url = route.body ? base + path : base + path + query(rest);
     const method = route.methods[switched.has(operation) ? 1 : 0] as string;
-    const headers = await requestHeaders(host, { url, operation }, { ...context, version: codec.version });
+    const headers = await requestHeaders(host, { url, operation }, context, codec);
     headers["accept"] = accept;
     if (route.body) headers["content-type"] = codec.rest.mediaType;
     const body = route.body ? { body: JSON.stringify(rest) } : {};
@@ -120,13 +128,11 @@ function restService(codec: RestClientCodec, target: AgentInterface, host: Clien
       }
       if (answer.status !== 200) throw await refused(answer, url, await answer.text());
       if (answer.mediaType !== "text/event-stream") throw strangeAnswer(answer, url, await answer.text());
-      const batches = streamItems(answer, operation, (data) => {
+      const batches = streamItems(answer, operation, codec.rest, (data) => {
         const value = eventJson(data);
-        if (isObject(value) && isObject(value["error"])) {
-          const { code } = value["error"];
-          throw codec.rest.decodeError(typeof code === "number" ? code : 500, value);
-        }
-        return codec.rest.decodeEvent(value);
+        const error = errorIn(value);
+        if (error === undefined) return value;
+        throw codec.rest.decodeError(typeof error["code"] === "number" ? error["code"] : 500, value);
       });
       return { batches, ...activatedExtensions(answer) };
     },

@@ -1,5 +1,16 @@
 import { agentExtensionSchema, agentProviderSchema, agentCardSignatureSchema } from "../../model/index.ts";
-import { boolean, filled, list, object, optional, record, required, string, type Schema } from "../../model/schema.ts";
+import {
+  boolean,
+  filled,
+  isObject,
+  list,
+  object,
+  optional,
+  record,
+  required,
+  string,
+  type Schema,
+} from "../../model/schema.ts";
 import type { AgentCard03, AgentInterface03, AgentSkill03, OAuthFlow03, SecurityScheme03 } from "./types.ts";
 
 /** The card of A2A 0.3 and 0.2.5 as peers send it (0.3 §5.5): lenient, since nothing in it is ours to refuse. */
@@ -97,7 +108,3 @@ export const card03: Schema<AgentCard03> = object<AgentCard03>({
   supportsExtendedAgentCard: optional(boolean),
   signatures: optional(list(agentCardSignatureSchema)),
 });
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}

@@ -11,6 +11,7 @@ import {
   type TaskState,
   type TaskStatus,
 } from "../../model/index.ts";
+import { isObject } from "../../model/schema.ts";
 import { wrappedData } from "./to-model.ts";
 import type {
   Artifact03,
@@ -56,10 +57,6 @@ function fromPart({ text, raw, url, data, filename, mediaType, metadata }: Part)
     },
     ...meta,
   };
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, never>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 export function fromMessage({ role, parts, ...rest }: Message): Message03 & { readonly kind: "message" } {

@@ -1,3 +1,4 @@
+import { isObject } from "../../model/schema.ts";
 import type { AgentCard03, OAuthFlow03, Security03, SecurityScheme03 } from "./types.ts";
 
 /** The card of 0.3 in ProtoJSON, which gRPC carries and some servers of REST send: it differs where security is told. */
@@ -115,8 +116,4 @@ function ofProtoScheme(scheme: unknown): unknown {
     if (isObject(scheme[member])) return { type, ...scheme[member] };
   }
   return scheme;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

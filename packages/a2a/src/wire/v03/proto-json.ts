@@ -143,15 +143,15 @@ export function ofProtoEvent({ task, message, statusUpdate, artifactUpdate }: Pr
 }
 
 export function toProtoSend({ message, configuration, metadata }: MessageSendParams03): ProtoSendRequest {
-  const { pushNotificationConfig, ...rest } = configuration ?? {};
+  // Not to say it would mean not to wait.
+  const { pushNotificationConfig, blocking = true, ...rest } = configuration ?? {};
   return {
     message: toProtoMessage(message),
-    ...(configuration !== undefined && {
-      configuration: {
-        ...(pushNotificationConfig !== undefined && { pushNotification: pushNotificationConfig }),
-        ...rest,
-      },
-    }),
+    configuration: {
+      blocking,
+      ...(pushNotificationConfig !== undefined && { pushNotification: pushNotificationConfig }),
+      ...rest,
+    },
     ...(metadata !== undefined && { metadata }),
   };
 }

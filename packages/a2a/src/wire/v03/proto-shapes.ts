@@ -91,7 +91,13 @@ const restWriters: Values<"request"> = {
     withState(checked(listTasksRequestSchema, request, "copy"), "TASK_STATE_CANCELED", "TASK_STATE_CANCELLED"),
   CancelTask: ({ id }) => checked(protoQuery, { id }, "copy"),
   SubscribeToTask: ({ id }) => checked(protoQuery, { id }, "copy"),
-  CreateTaskPushNotificationConfig: (config) => ({ taskId: config.taskId, ...toProtoPushConfig(config) }),
+  // The whole request, as gRPC has it: the proto's annotation makes `config` the body, and no server goes by that.
+  CreateTaskPushNotificationConfig: (config) => ({
+    taskId: config.taskId,
+    parent: taskName(config.taskId ?? ""),
+    configId: config.id ?? "",
+    config: toProtoPushConfig(config),
+  }),
   GetTaskPushNotificationConfig: ({ taskId, id }) => ({ taskId, id }),
   ListTaskPushNotificationConfigs: ({ taskId }) => ({ taskId }),
   DeleteTaskPushNotificationConfig: ({ taskId, id }) => ({ taskId, id }),

@@ -1,0 +1,222 @@
+import { afterEach, describe, expect, test } from "vitest";
+import { connect, type ConnectOptions } from "../../src/client/index.ts";
+import { createHandler, defineAgent, memoryStore, type Handler, type HandlerOptions } from "../../src/index.ts";
+import { codecV03 } from "../../src/wires.ts";
+import { card } from "../transport/support.ts";
+import { glances } from "./support.ts";
+
+/** Which interface and version a client takes, of servers of every version, and how it speaks 0.3. */
+
+const open: Handler[] = [];
+afterEach(async () => {
+  for (const handler of open.splice(0)) await handler.close();
+});
+
+const base = "https://agents.example/echo";
+const agent = defineAgent({
+  name: "Echo",
+  description: "Says it again",
+  version: "1.0.0",
+  skills: [],
+  async *onMessage(turn) {
+    if (turn.text === "ask") return yield turn.inputRequired("What?");
+    yield turn.working("on it");
+    yield turn.artifact({ name: "echo", parts: [{ text: turn.text }] });
+  },
+});
+
+type Answer = (request: Request) => Response | Promise<Response> | undefined;
+
+/** A client of a server of ours; `instead` may answer before it. */
+function served(options: Partial<HandlerOptions> = {}, instead: Answer = () => undefined) {
+  const handler = createHandler(agent, { store: memoryStore(), publicUrl: base, ...options });
+  open.push(handler);
+  const seen: Request[] = [];
+  const fetch = async (url: string, init: RequestInit): Promise<Response> => {
+    const request = new Request(url, init);
+    seen.push(request.clone());
+    return (await instead(request)) ?? handler.fetch(request);
+  };
+  return { seen, connect: (more: ConnectOptions = {}) => connect(base, { fetch, retry: false, ...more }) };
+}
+
+const jsonOf = (value: unknown): Response =>
+  new Response(JSON.stringify(value), { headers: { "content-type": "application/json" } });
+
+describe("the choice", () => {
+  test.each<[HandlerOptions["versions"], ConnectOptions, string, string]>([
+    [["1.0", "0.3"], {}, "JSONRPC", "1.0"],
+    [["0.3", "1.0"], {}, "JSONRPC", "1.0"],
+    [["0.3"], {}, "JSONRPC", "0.3"],
+    [["1.0", "0.3"], { version: "0.3" }, "JSONRPC", "0.3"],
+    [["1.0", "0.3"], { version: "0.3.0", binding: "HTTP+JSON" }, "HTTP+JSON", "0.3"],
+    [["1.0", "0.3"], { binding: "HTTP+JSON" }, "HTTP+JSON", "1.0"],
+  ])("of a server of %j with %j is %s %s", async (versions = [], options, protocolBinding, protocolVersion) => {
+    const client = await served({ versions }).connect(options);
+    expect(client.chosen).toMatchObject({ protocolBinding, protocolVersion });
+    const { task } = await client.sendMessage("hello");
+    expect(task?.artifacts?.[0]?.parts).toEqual([{ text: "hello" }]);
+    expect((await client.getTask(task?.id as string)).status.state).toBe("TASK_STATE_COMPLETED");
+    expect(await glances(client.sendStreamingMessage("hi"))).toEqual(["task SUBMITTED", "WORKING", "hi", "COMPLETED"]);
+    expect(await glances(client.sendStreamingMessage("ask"))).toEqual(["task SUBMITTED", "INPUT_REQUIRED"]);
+    expect(await glances(client.subscribeToTask(task?.id as string))).toEqual(["task COMPLETED"]);
+  });
+
+  test("of a version that is not there tells what is", async () => {
+    await expect(served({ versions: ["1.0"] }).connect({ version: "0.3" })).rejects.toMatchObject({
+      code: "InvalidResponse",
+      message: expect.stringContaining('JSONRPC 1.0 at "https://agents.example/echo" was not asked for') as string,
+    });
+  });
+
+  test("goes on to 0.3 where nothing answers in 1.0", async () => {
+    const dead: Answer = (request) =>
+      request.method === "POST" && request.headers.get("a2a-version") === "1.0"
+        ? new Response("gone", { status: 404 })
+        : undefined;
+    const client = await served({}, dead).connect();
+    expect(client.chosen.protocolVersion).toBe("1.0");
+    expect((await client.sendMessage("hello")).task).toBeDefined();
+    expect(client.chosen).toMatchObject({ protocolBinding: "JSONRPC", protocolVersion: "0.3" });
+  });
+
+  test("falls back within 0.3 from a binding that is dead", async () => {
+    const dead: Answer = (request) =>
+      request.method === "POST" && new URL(request.url).pathname === "/echo"
+        ? new Response("gone", { status: 404 })
+        : undefined;
+    const client = await served({ versions: ["0.3"] }, dead).connect();
+    expect((await client.sendMessage("hello")).task).toBeDefined();
+    expect(client.chosen).toMatchObject({ protocolBinding: "HTTP+JSON", protocolVersion: "0.3" });
+  });
+});
+
+describe("the card", () => {
+  const old = {
+    name: "Old",
+    description: "Of old",
+    version: "1",
+    url: base,
+    protocolVersion: "0.3.0",
+    capabilities: { streaming: true },
+    defaultInputModes: [],
+    defaultOutputModes: [],
+    skills: [],
+  };
+  const cards =
+    (at: string, value: object): Answer =>
+    (request) => {
+      if (request.method !== "GET") return undefined;
+      return new URL(request.url).pathname === at ? jsonOf(value) : new Response("no", { status: 404 });
+    };
+
+  test.each([
+    ["/echo/.well-known/agent-card.json", 1],
+    ["/echo/.well-known/agent.json", 2],
+    ["/.well-known/agent-card.json", 3],
+    ["/.well-known/agent.json", 4],
+  ])("is found at %s after %i requests", async (at, count) => {
+    const { seen, connect: connectTo } = served({}, cards(at, old));
+    const client = await connectTo();
+    expect(client.card.name).toBe("Old");
+    expect(seen).toHaveLength(count);
+  });
+
+  test("of both shapes gains the interfaces that only the older one names", async () => {
+    const both = {
+      ...card({ supportedInterfaces: [{ url: `${base}/new`, protocolBinding: "JSONRPC", protocolVersion: "1.0" }] }),
+      ...old,
+      additionalInterfaces: [{ url: `${base}/rest`, transport: "HTTP+JSON" }],
+    };
+    const client = await served({}, cards("/echo/.well-known/agent-card.json", both)).connect();
+    expect(client.card.supportedInterfaces).toEqual([
+      { url: `${base}/new`, protocolBinding: "JSONRPC", protocolVersion: "1.0" },
+      { url: base, protocolBinding: "JSONRPC", protocolVersion: "0.3" },
+      { url: `${base}/rest`, protocolBinding: "HTTP+JSON", protocolVersion: "0.3" },
+    ]);
+    const known = codecV03.encodeCard(client.card);
+    const again = await connect({ ...client.card, ...(known as typeof old) });
+    expect(again.card.supportedInterfaces).toEqual(client.card.supportedInterfaces);
+  });
+
+  test.each<[string, object, string]>([
+    ["of no version", {}, "url is required"],
+    ["of 0.3 without an address", { ...old, url: undefined }, "url is required"],
+    [
+      "of 1.0 without interfaces",
+      { ...old, url: undefined, supportedInterfaces: 7 },
+      "supportedInterfaces must be an array",
+    ],
+  ])("%s says what is wrong with it", async (_, value, message) => {
+    await expect(served({}, cards("/echo/.well-known/agent-card.json", value)).connect()).rejects.toMatchObject({
+      code: "InvalidResponse",
+      message: expect.stringContaining(message) as string,
+    });
+  });
+});
+
+describe("streams of 0.3", () => {
+  const event = (result: object): string => JSON.stringify({ jsonrpc: "2.0", id: 1, result }, undefined, 2);
+  const status = (state: string, final: boolean) => ({
+    kind: "status-update",
+    taskId: "t",
+    contextId: "c",
+    status: { state },
+    final,
+  });
+  /** Pretty-printed, as Python's server of 0.3 writes them: one `data` for each line. */
+  const streaming =
+    (...results: object[]): Answer =>
+    (request) => {
+      if (request.method === "GET") return undefined;
+      const lines = results.map((result) => `${event(result).replace(/^/gm, "data: ")}\r\n\r\n`);
+      return new Response(lines.join(""), { headers: { "content-type": "text/event-stream" } });
+    };
+  const stream = async (...results: object[]) => {
+    const client = await served({ versions: ["0.3"] }, streaming(...results)).connect({ reconnect: false });
+    return glances(client.sendStreamingMessage("hi"));
+  };
+
+  test("may spread an event over several lines", async () => {
+    const artifact = { artifactId: "a", parts: [{ kind: "text", text: "x" }] };
+    const update = { kind: "artifact-update", taskId: "t", contextId: "c", artifact };
+    expect(await stream(status("working", false), update, status("completed", true))).toEqual([
+      "WORKING",
+      "x",
+      "COMPLETED",
+    ]);
+  });
+
+  test("end where final says so, whatever the state", async () => {
+    expect(await stream(status("working", true), status("completed", true))).toEqual(["WORKING"]);
+    expect(await stream(status("auth-required", true))).toEqual(["AUTH_REQUIRED"]);
+  });
+
+  test("end with the task where final was forgotten", async () => {
+    expect(await stream(status("completed", false), status("working", false))).toEqual(["COMPLETED"]);
+  });
+
+  test("that break off before are a lost connection", async () => {
+    await expect(stream(status("working", false))).rejects.toMatchObject({ code: "ConnectionLost" });
+  });
+});
+
+test("activated extensions are read from either header", async () => {
+  const activated: string[] = [];
+  const { connect: connectTo } = served({ versions: ["0.3"] });
+  const client = await connectTo({
+    extensions: ["urn:parley:extension:stream-resume:v1"],
+    interceptors: [
+      (next) => ({
+        async call(operation, request, context) {
+          const reply = await next.call(operation, request, context);
+          activated.push(...(reply.extensions ?? []));
+          return reply;
+        },
+        stream: (...asked) => next.stream(...asked),
+      }),
+    ],
+  });
+  await client.sendMessage("hello");
+  expect(activated).toEqual(["urn:parley:extension:stream-resume:v1"]);
+});
