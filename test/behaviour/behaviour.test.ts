@@ -1,93 +1,56 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { bearer, defineAgent, memoryStore, message, text, type Store, type StreamResponse } from "@parley/a2a";
-import { connect, type Client } from "@parley/a2a/client";
-import { serve, type Server } from "@parley/node";
-import { sqliteStore } from "@parley/sql/sqlite";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { generationOf, message, type Part, type StreamResponse, type Task } from "@parley/a2a";
+import { describe, expect, it } from "vitest";
+import { as, events, extension, interfaces, reach, serving, stores, type Interface } from "./served.ts";
 
-/** One suite of what an A2A server does (1.0 §3), through real HTTP, for every binding and every store. */
+/**
+ * One suite of what an A2A server does (1.0 §3), through real connections, for every binding, version and store. What a
+ * version or a binding cannot say, or says otherwise, has cases of its own below.
+ */
 
-const agent = defineAgent({
-  name: "Behaviour",
-  description: "Does what its message says",
-  version: "1.0.0",
-  skills: [],
-  async *onMessage(turn) {
-    const [what, count = "3"] = turn.text.split(" ");
-    if (what === "hello") return turn.reply("Hello");
-    if (what === "throw") throw new Error("the connection string is secret");
-    if (what === "ask") return yield turn.inputRequired("Which one?");
-    yield turn.working("begun");
-    yield { kind: "artifact", artifact: { artifactId: "a", parts: [text("0")] } };
-    for (let n = 1; n < Number(count); n += 1) yield turn.append("a", [text(String(n))]);
-    if (what === "wait") await new Promise((resolve) => turn.signal.addEventListener("abort", resolve));
-    return undefined;
-  },
-});
+const former = ({ version }: Interface): boolean => version === "0.3";
+const draft = ({ version }: Interface): boolean => version === "1.1";
+/** JSON-RPC of 0.3 has no method for it, and its gRPC neither. */
+const lists = (chosen: Interface): boolean => !former(chosen) || chosen.binding === "HTTP+JSON";
+const not =
+  (is: (chosen: Interface) => boolean) =>
+  (chosen: Interface): boolean =>
+    !is(chosen);
 
-const stores: Record<string, (folder: string) => Store | Promise<Store>> = {
-  memory: () => memoryStore(),
-  SQLite: (folder) => sqliteStore({ path: join(folder, "tasks.db") }),
-};
+describe.each(stores)("on %s", (store) => {
+  const url = serving(store);
 
-const authenticator = bearer({ "ada-token": { subject: "ada" }, "bob-token": { subject: "bob" } });
-const as = (name: string) => ({ headers: { Authorization: `Bearer ${name}-token` } });
-
-describe.each(Object.keys(stores))("on %s", (store) => {
-  let folder: string;
-  let server: Server;
-  let opened: Store;
-  beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), "parley-behaviour-"));
-    opened = await (stores[store] ?? memoryStore)(folder);
-    server = await serve(agent, { port: 0, signals: false, store: opened, authenticator });
-  });
-  afterAll(async () => {
-    await server.close({ grace: 0 });
-    await opened.close();
-    await rm(folder, { recursive: true });
-  });
-
-  describe.each(["JSONRPC", "HTTP+JSON"] as const)("over %s", (binding) => {
-    let client: Client;
-    beforeAll(async () => {
-      client = await connect(server.url, { binding, ...as("ada") });
-    });
-    const events = async (stream: AsyncIterable<StreamResponse>): Promise<StreamResponse[]> => {
-      const all: StreamResponse[] = [];
-      for await (const event of stream) all.push(event);
-      return all;
-    };
+  describe.each(interfaces)("over $binding $version", (chosen) => {
+    const { binding } = chosen;
+    const at = reach(url, chosen);
+    const { context, open } = at;
 
     it("answers a message with a message, and one with a task (§3.1.1)", async () => {
-      expect((await client.sendMessage("hello")).message?.parts).toEqual([{ text: "Hello" }]);
-      const { task } = await client.sendMessage("stream 3");
+      expect((await at.client.sendMessage("hello")).message?.parts).toEqual([{ text: "Hello" }]);
+      const { task } = await at.client.sendMessage("stream 3");
       expect(task?.status.state).toBe("TASK_STATE_COMPLETED");
       expect(task?.artifacts?.[0]?.parts).toEqual([{ text: "0" }, { text: "1" }, { text: "2" }]);
-      expect(await client.getTask(task?.id ?? "")).toEqual(task);
+      expect(await at.client.getTask(task?.id ?? "")).toEqual(task);
     });
 
     it("streams a task from its making to its end (§3.1.2)", async () => {
-      const stream = client.sendStreamingMessage("stream 50");
+      const stream = at.client.sendStreamingMessage("stream 50");
       const all = await events(stream);
       expect(all[0]?.task?.status.state).toBe("TASK_STATE_SUBMITTED");
       expect(all.filter(({ artifactUpdate }) => artifactUpdate !== undefined)).toHaveLength(50);
       expect(all.at(-1)?.statusUpdate?.status.state).toBe("TASK_STATE_COMPLETED");
-      // Without a break: the Task, working, fifty pieces, completed.
-      expect(stream.seq).toBe(53);
+      // Without a break: the Task, working, fifty pieces, completed. gRPC has no place for the number of an event.
+      expect(stream.seq).toBe(binding === "GRPC" ? undefined : 53);
     });
 
     it("goes on after any event that was seen, although the task has ended (D4)", async () => {
-      const all = await events(client.sendStreamingMessage("stream 20"));
+      const all = await events(at.client.sendStreamingMessage("stream 20"));
       const id = all[0]?.task?.id ?? "";
-      const rest = await events(client.subscribeToTask(id, { after: 10 }));
+      const rest = await events(at.client.subscribeToTask(id, { after: 10 }));
       expect(rest).toEqual(all.slice(10));
     });
 
     it("asks, and goes on with the answer in the same task and context (§3.4.3)", async () => {
-      const conversation = client.conversation();
+      const conversation = at.client.conversation();
       const asked = await conversation.send("ask");
       expect(asked.task?.status.state).toBe("TASK_STATE_INPUT_REQUIRED");
       const { task } = await conversation.send("stream 2");
@@ -96,88 +59,240 @@ describe.each(Object.keys(stores))("on %s", (store) => {
     });
 
     it("cancels at once, and tells those who watch (§3.1.5)", async () => {
-      const stream = client.sendStreamingMessage("wait 2");
+      const stream = at.client.sendStreamingMessage("wait 2");
       const seen: StreamResponse[] = [];
       for await (const event of stream) {
         seen.push(event);
         if (event.artifactUpdate?.artifact.parts[0]?.text === "1") {
-          const canceled = await client.cancelTask(seen[0]?.task?.id ?? "");
+          const canceled = await at.client.cancelTask(seen[0]?.task?.id ?? "");
           expect(canceled.status.state).toBe("TASK_STATE_CANCELED");
         }
       }
       expect(seen.at(-1)?.statusUpdate?.status.state).toBe("TASK_STATE_CANCELED");
-      await expect(client.cancelTask(seen[0]?.task?.id ?? "")).rejects.toMatchObject({ code: "TaskNotCancelable" });
+      await expect(at.client.cancelTask(seen[0]?.task?.id ?? "")).rejects.toMatchObject({ code: "TaskNotCancelable" });
     });
 
     it("answers a burst of sends that do not wait, and its card, while all their agents work (§3.2.2)", async () => {
       const configuration = { returnImmediately: true };
-      const sends = Array.from({ length: 100 }, () => client.sendMessage({ message: "wait 1", configuration }));
-      const found = await connect(server.url, { binding, ...as("ada") });
-      expect(found.card).toEqual(client.card);
+      const sends = Array.from({ length: 100 }, () => at.client.sendMessage({ message: "wait 1", configuration }));
+      const found = await open();
+      expect(found.card).toEqual(at.client.card);
       const ids = new Set((await Promise.all(sends)).map(({ task }) => task?.id ?? ""));
       expect(ids.size).toBe(100);
-      const canceled = await Promise.all([...ids].map((id) => client.cancelTask(id)));
+      const canceled = await Promise.all([...ids].map((id) => at.client.cancelTask(id)));
       expect(new Set(canceled.map(({ status }) => status.state))).toEqual(new Set(["TASK_STATE_CANCELED"]));
     });
 
     it("joins a repeated send to the first (D8)", async () => {
       const request = { message: message("stream 2") };
-      const [first, second] = await Promise.all([client.sendMessage(request), client.sendMessage(request)]);
+      const [first, second] = await Promise.all([at.client.sendMessage(request), at.client.sendMessage(request)]);
       expect(second).toEqual(first);
       const other = { message: { ...message("hello"), messageId: request.message.messageId } };
-      await expect(client.sendMessage(other)).rejects.toMatchObject({
+      await expect(at.client.sendMessage(other)).rejects.toMatchObject({
         code: "InvalidParams",
         fields: [{ field: "message.messageId" }],
       });
     });
 
-    it("lists what is its caller's, page by page, newest first (§3.1.4)", async () => {
-      const contextId = crypto.randomUUID();
-      const made: string[] = [];
-      for (let n = 0; n < 5; n += 1) {
-        made.push((await client.sendMessage({ message: message("stream 1", { contextId }) })).task?.id ?? "");
-      }
-      const listed: string[] = [];
-      for await (const task of client.tasks({ contextId, pageSize: 2 })) listed.push(task.id);
-      expect(new Set(listed)).toEqual(new Set(made));
-      expect(listed).toHaveLength(5);
-      expect((await client.listTasks({ contextId, pageSize: 1 })).totalSize).toBe(5);
-    });
-
     it("hides everything of one caller from another (D7, §13.1)", async () => {
-      const bob = await connect(server.url, { binding, ...as("bob") });
-      const { task } = await client.sendMessage("stream 1");
+      const bob = await open(as("bob"));
+      const { task } = await at.client.sendMessage("stream 1");
       const id = task?.id ?? "";
-      const hidden = { code: "TaskNotFound" };
-      await expect(bob.getTask(id)).rejects.toMatchObject(hidden);
-      await expect(bob.cancelTask(id)).rejects.toMatchObject(hidden);
-      await expect(
-        bob.service.stream("SubscribeToTask", { id }, { principal: { subject: "" }, version: "1.0", extensions: [] }),
-      ).rejects.toMatchObject(hidden);
-      await expect(bob.sendMessage({ message: message("hello", { taskId: id }) })).rejects.toMatchObject(hidden);
-      expect((await bob.listTasks()).totalSize).toBe(0);
-      const stranger = await connect(client.card, { binding, headers: { Authorization: "Bearer nobody" } });
+      await expect(bob.getTask(id)).rejects.toMatchObject({ code: "TaskNotFound" });
+      await expect(bob.cancelTask(id)).rejects.toMatchObject({ code: "TaskNotFound" });
+      await expect(bob.service.stream("SubscribeToTask", { id }, context)).rejects.toMatchObject({
+        code: "TaskNotFound",
+      });
+      await expect(bob.sendMessage({ message: message("hello", { taskId: id }) })).rejects.toMatchObject({
+        code: "TaskNotFound",
+      });
+      const stranger = await open({ headers: { Authorization: "Bearer nobody" } });
       await expect(stranger.getTask(id)).rejects.toMatchObject({ code: "Unauthenticated" });
     });
 
     it("says what is wrong in the same words on every binding (§5.4)", async () => {
-      await expect(client.getTask("nobody")).rejects.toMatchObject({ code: "TaskNotFound" });
-      await expect(client.listTasks({ pageToken: "made-up" })).rejects.toMatchObject({
+      await expect(at.client.getTask("nobody")).rejects.toMatchObject({ code: "TaskNotFound" });
+      const { task } = await at.client.sendMessage("stream 1");
+      const elsewhere = message("more", { taskId: task?.id ?? "", contextId: "another" });
+      await expect(at.client.sendMessage({ message: elsewhere })).rejects.toMatchObject({
+        code: "InvalidParams",
+        fields: [{ field: "message.contextId" }],
+      });
+      await expect(
+        at.client.sendMessage({ message: message("more", { taskId: task?.id ?? "" }) }),
+      ).rejects.toMatchObject({
+        code: "UnsupportedOperation",
+      });
+      const failed = (await at.client.sendMessage("throw")).task;
+      expect(failed?.status.state).toBe("TASK_STATE_FAILED");
+      expect(JSON.stringify(failed)).not.toContain("secret");
+    });
+
+    it("refuses what its card does not declare (§3.3.4)", async () => {
+      const taskId = (await at.client.sendMessage("stream 1")).task?.id ?? "";
+      const none = { code: "PushNotificationNotSupported" };
+      const hook = { taskId, id: "hook" };
+      const { service } = at.client;
+      const made = { ...hook, url: "https://example.com/hook" };
+      await expect(service.call("CreateTaskPushNotificationConfig", made, context)).rejects.toMatchObject(none);
+      await expect(service.call("GetTaskPushNotificationConfig", hook, context)).rejects.toMatchObject(none);
+      await expect(service.call("ListTaskPushNotificationConfigs", { taskId }, context)).rejects.toMatchObject(none);
+      await expect(service.call("DeleteTaskPushNotificationConfig", hook, context)).rejects.toMatchObject(none);
+      // 0.3 has one code for a card that is not there, declared or not.
+      await expect(service.call("GetExtendedAgentCard", {}, context)).rejects.toMatchObject({
+        code: former(chosen) ? "ExtendedAgentCardNotConfigured" : "UnsupportedOperation",
+      });
+    });
+
+    it("gives as much history as is asked for (§3.2.4)", async () => {
+      const conversation = at.client.conversation();
+      for (const words of ["ask", "ask"]) await conversation.send(words);
+      const { task } = await conversation.send("stream 1");
+      const id = task?.id ?? "";
+      const history = async (historyLength?: number): Promise<readonly unknown[] | undefined> => {
+        const request = historyLength === undefined ? { id } : { id, historyLength };
+        return (await at.client.getTask(request)).history?.map(({ parts }) => parts[0]?.text);
+      };
+      const all = ["ask", "Which one?", "ask", "Which one?", "stream 1"];
+      expect(await history()).toEqual(all);
+      expect(await history(2)).toEqual(all.slice(-2));
+      expect(await history(100)).toEqual(all);
+      // The proto of 0.3 cannot tell 0 from nothing.
+      expect(await history(0)).toEqual(former(chosen) && binding !== "JSONRPC" ? all : undefined);
+      await expect(history(-1)).rejects.toMatchObject({ code: "InvalidParams", fields: [{ field: "historyLength" }] });
+    });
+
+    it("says which extensions it activated (§3.2.6)", async () => {
+      const asked = { ...context, extensions: [extension, "https://example.com/extensions/unknown"] };
+      const request = { message: message("hello") };
+      expect((await at.client.service.call("SendMessage", request, asked)).extensions).toEqual([extension]);
+      const stream = await at.client.service.stream("SendStreamingMessage", { message: message("stream 1") }, asked);
+      expect(stream.extensions).toEqual([extension]);
+      await stream.batches[Symbol.asyncIterator]().return?.();
+    });
+
+    it("keeps what a message is made of", async () => {
+      const parts: readonly Part[] = [
+        { text: "stream 1", metadata: { lang: "en" } },
+        { raw: "AAEC", filename: "a.bin", mediaType: "application/octet-stream" },
+        { url: "https://example.com/a.txt", filename: "a.txt", mediaType: "text/plain" },
+        { data: { list: [1, "two", null] }, metadata: { n: 1 } },
+        { data: [1, "two", null] },
+      ];
+      const { task } = await at.client.sendMessage({ parts, metadata: { trace: "x" } });
+      const [kept] = (await at.client.getTask(task?.id ?? "")).history ?? [];
+      expect(kept).toMatchObject({ role: "ROLE_USER", metadata: { trace: "x" } });
+      expect(kept?.parts).toEqual(parts);
+    });
+  });
+
+  describe.each(interfaces.filter(former))("over $binding $version, as 0.3 has it", (chosen) => {
+    const at = reach(url, chosen);
+
+    it("gives a finished task to who subscribes to it (0.3 §7.9)", async () => {
+      const { task } = await at.client.sendMessage("stream 1");
+      const { client: watching, told } = await at.spied();
+      expect(await events(watching.subscribeToTask(task?.id ?? ""))).toEqual([{ task }]);
+      expect(told).toEqual(["opened"]);
+    });
+
+    it("ends a subscription with a final event where the task wants its user; it is taken up again", async () => {
+      const { states, told } = await at.askedTwice();
+      expect(states.at(-1)).toBe("TASK_STATE_CANCELED");
+      expect(told).toEqual(["opened", "opened"]);
+    });
+  });
+
+  describe.each(interfaces.filter(not(former)))("over $binding $version, as 1.0 has it", (chosen) => {
+    const at = reach(url, chosen);
+
+    it("refuses a subscription to a finished task (§3.1.6); its final state comes instead", async () => {
+      const { task } = await at.client.sendMessage("stream 1");
+      const { client: watching, told } = await at.spied();
+      expect(await events(watching.subscribeToTask(task?.id ?? ""))).toEqual([{ task }]);
+      expect(told).toEqual(["UnsupportedOperation"]);
+    });
+
+    it("keeps a subscription open where the task wants its user", async () => {
+      const { states, told } = await at.askedTwice();
+      expect(states.at(-1)).toBe("TASK_STATE_CANCELED");
+      expect(told).toEqual(["opened"]);
+    });
+  });
+
+  describe.each(interfaces.filter(draft))("over $binding $version, as the draft of 1.1 has it", (chosen) => {
+    const at = reach(url, chosen);
+
+    it("numbers what happens to a task (1.1 §3.2.7)", async () => {
+      const all = await events(at.client.sendStreamingMessage("stream 3"));
+      expect(all.map(generationOf)).toEqual(all.map((_, at) => at + 1));
+      expect(generationOf(await at.client.getTask(all[0]?.task?.id ?? ""))).toBe(all.length);
+    });
+
+    it("waits for what a caller does not know yet (1.1 §3.1.3)", async () => {
+      const stream = at.client.sendStreamingMessage("wait 1");
+      const id = (await stream.next()).value?.task?.id ?? "";
+      let seen = 1;
+      while (seen < 3) seen = generationOf((await stream.next()).value as StreamResponse) ?? 0;
+      expect(generationOf(await at.client.getTask({ id, currentGeneration: 1 }))).toBe(3);
+      const waiting = at.client.getTask({ id, currentGeneration: 3 });
+      await at.client.cancelTask(id);
+      expect(generationOf(await waiting)).toBe(4);
+    });
+
+    it("takes a message only for the task as its sender knows it (1.1 §3.2.2)", async () => {
+      const task = (await at.client.sendMessage("ask")).task as Task;
+      const send = (ifGenerationMatch: number) =>
+        at.client.sendMessage({
+          message: message("stream 1", { taskId: task.id }),
+          configuration: { ifGenerationMatch },
+        });
+      const known = generationOf(task) ?? 0;
+      await expect(send(known + 1)).rejects.toMatchObject({ code: "TaskGenerationMismatch" });
+      expect((await send(known)).task?.status.state).toBe("TASK_STATE_COMPLETED");
+    });
+  });
+
+  describe.each(interfaces.filter(not(draft)))("over $binding $version, which is not the draft of 1.1", (chosen) => {
+    const at = reach(url, chosen);
+
+    it("has no numbers of the draft of 1.1, and leaves out what is asked in its words", async () => {
+      const all = await events(at.client.sendStreamingMessage("stream 3"));
+      expect(all.map(generationOf)).toEqual(all.map(() => undefined));
+      const id = all[0]?.task?.id ?? "";
+      expect(generationOf(await at.client.getTask({ id, currentGeneration: 100 }))).toBeUndefined();
+    });
+  });
+
+  describe.each(interfaces.filter(lists))("over $binding $version, which has a list of tasks", (chosen) => {
+    const at = reach(url, chosen);
+
+    it("lists what is its caller's, page by page, newest first (§3.1.4)", async () => {
+      const contextId = crypto.randomUUID();
+      const made: string[] = [];
+      for (let n = 0; n < 5; n += 1) {
+        made.push((await at.client.sendMessage({ message: message("stream 1", { contextId }) })).task?.id ?? "");
+      }
+      const listed: string[] = [];
+      for await (const task of at.client.tasks({ contextId, pageSize: 2 })) listed.push(task.id);
+      expect(new Set(listed)).toEqual(new Set(made));
+      expect(listed).toHaveLength(5);
+      expect((await at.client.listTasks({ contextId, pageSize: 1 })).totalSize).toBe(5);
+      expect((await at.client.listTasks({ contextId, status: "TASK_STATE_FAILED" })).tasks).toEqual([]);
+      await expect(at.client.listTasks({ pageToken: "made-up" })).rejects.toMatchObject({
         code: "InvalidParams",
         fields: [{ field: "pageToken" }],
       });
-      const { task } = await client.sendMessage("stream 1");
-      await expect(client.sendMessage({ message: message("more", { taskId: task?.id ?? "" }) })).rejects.toMatchObject({
-        code: "UnsupportedOperation",
-      });
-      const url = "https://example.com/hook";
-      await expect(client.createTaskPushNotificationConfig({ taskId: task?.id ?? "", url })).rejects.toMatchObject({
-        code: "PushNotificationNotSupported",
-      });
-      await expect(client.getExtendedAgentCard()).rejects.toMatchObject({ code: "UnsupportedOperation" });
-      const failed = (await client.sendMessage("throw")).task;
-      expect(failed?.status.state).toBe("TASK_STATE_FAILED");
-      expect(JSON.stringify(failed)).not.toContain("secret");
+      expect((await (await at.open(as("bob"))).listTasks()).totalSize).toBe(0);
+    });
+  });
+
+  describe.each(interfaces.filter(not(lists)))("over $binding $version, which has no list of tasks", (chosen) => {
+    const at = reach(url, chosen);
+
+    it("has no list of tasks, and says so", async () => {
+      const code = chosen.binding === "GRPC" ? "UnsupportedOperation" : "MethodNotFound";
+      await expect(at.client.listTasks()).rejects.toMatchObject({ code });
     });
   });
 });

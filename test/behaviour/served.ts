@@ -1,0 +1,142 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { bearer, defineAgent, memoryStore, message, text, type Interceptor, type StreamResponse } from "@parley/a2a";
+import { connect, type Client, type ConnectOptions } from "@parley/a2a/client";
+import { anonymous, type CallContext } from "@parley/a2a/protocol";
+import { codecV03, codecV1, codecV11 } from "@parley/a2a/wires";
+import { grpcBinding } from "@parley/grpc";
+import { serve, type Server } from "@parley/node";
+import { sqliteStore } from "@parley/sql/sqlite";
+import { afterAll, beforeAll, expect } from "vitest";
+
+/** What the suite runs against: one agent on a store, and the ways to it. */
+
+export const stores = ["memory", "SQLite"] as const;
+
+export interface Interface {
+  readonly binding: "JSONRPC" | "HTTP+JSON" | "GRPC";
+  readonly version: "1.0" | "1.1" | "0.3";
+}
+
+export const interfaces: readonly Interface[] = [
+  { binding: "JSONRPC", version: "1.0" },
+  { binding: "HTTP+JSON", version: "1.0" },
+  { binding: "GRPC", version: "1.0" },
+  { binding: "JSONRPC", version: "1.1" },
+  { binding: "HTTP+JSON", version: "1.1" },
+  { binding: "GRPC", version: "1.1" },
+  { binding: "GRPC", version: "0.3" },
+];
+
+/** One that the agent declares. */
+export const extension = "https://example.com/extensions/behaviour";
+
+const agent = defineAgent({
+  name: "Behaviour",
+  description: "Does what its message says",
+  version: "1.0.0",
+  skills: [],
+  defaultInputModes: ["*/*"],
+  capabilities: { extensions: [{ uri: extension }] },
+  async *onMessage(turn) {
+    const [what, count = "3"] = turn.text.split(" ");
+    if (what === "hello") return turn.reply("Hello");
+    if (what === "throw") throw new Error("the connection string is secret");
+    if (what === "ask") return yield turn.inputRequired("Which one?");
+    yield turn.working("begun");
+    yield { kind: "artifact", artifact: { artifactId: "a", parts: [text("0")] } };
+    for (let n = 1; n < Number(count); n += 1) yield turn.append("a", [text(String(n))]);
+    if (what === "wait") await new Promise((resolve) => turn.signal.addEventListener("abort", resolve));
+    return undefined;
+  },
+});
+
+const bindings = [grpcBinding([codecV1, codecV11, codecV03])];
+const authenticator = bearer({ "ada-token": { subject: "ada" }, "bob-token": { subject: "bob" } });
+
+export function as(name: "ada" | "bob"): ConnectOptions {
+  return { headers: { Authorization: `Bearer ${name}-token` } };
+}
+
+/** Serves while the tests around the call run; gives the URL. */
+export function serving(kind: (typeof stores)[number]): () => string {
+  let server: Server;
+  let stop: (() => Promise<void>) | undefined;
+  beforeAll(async () => {
+    const folder = await mkdtemp(join(tmpdir(), "parley-behaviour-"));
+    const store = kind === "memory" ? memoryStore() : await sqliteStore({ path: join(folder, "tasks.db") });
+    server = await serve(agent, { port: 0, signals: false, store, authenticator });
+    stop = async () => {
+      await server.close({ grace: 0 });
+      await store.close();
+      await rm(folder, { recursive: true });
+    };
+  });
+  afterAll(() => stop?.());
+  return () => server.url;
+}
+
+export async function events(stream: AsyncIterable<StreamResponse>): Promise<StreamResponse[]> {
+  const all: StreamResponse[] = [];
+  for await (const event of stream) all.push(event);
+  return all;
+}
+
+/** What a way to the agent gives the cases. */
+export interface Reach {
+  /** Ada's. */
+  readonly client: Client;
+  /** For operations as they are, without what the client does for its callers. */
+  readonly context: CallContext;
+  open(options?: ConnectOptions): Promise<Client>;
+  /** A client of Ada's, and what became of each stream that it asked for. */
+  spied(): Promise<{ readonly client: Client; readonly told: readonly unknown[] }>;
+  /** Subscribes to a task that has asked, has it ask again, and then cancels it. */
+  askedTwice(): Promise<{ readonly states: readonly unknown[]; readonly told: readonly unknown[] }>;
+}
+
+/** One way to the agent; its client is there once the tests run. */
+export function reach(url: () => string, { binding, version }: Interface): Reach {
+  let client: Client | undefined;
+  beforeAll(async () => {
+    client = await at.open();
+  });
+  const at: Reach = {
+    get client() {
+      return client ?? expect.fail("Nothing is connected yet");
+    },
+    context: { principal: anonymous, version, extensions: [] },
+    open: (options = as("ada")) => connect(url(), { binding, version, bindings, ...options }),
+    async spied() {
+      const told: unknown[] = [];
+      const spy: Interceptor = (next) => ({
+        call: (...asked) => next.call(...asked),
+        async stream(...asked) {
+          try {
+            const reply = await next.stream(...asked);
+            told.push("opened");
+            return reply;
+          } catch (thrown) {
+            told.push((thrown as { readonly code: unknown }).code);
+            throw thrown;
+          }
+        },
+      });
+      return { client: await at.open({ ...as("ada"), interceptors: [spy] }), told };
+    },
+    async askedTwice() {
+      const { client: watching, told } = await at.spied();
+      const id = (await at.client.sendMessage("ask")).task?.id ?? "";
+      const states: unknown[] = [];
+      for await (const { task, statusUpdate } of watching.subscribeToTask(id)) {
+        const state = task?.status.state ?? statusUpdate?.status.state;
+        states.push(state);
+        if (states.length === 1) await at.client.sendMessage({ message: message("ask", { taskId: id }) });
+        else if (state === "TASK_STATE_INPUT_REQUIRED" && task === undefined) await at.client.cancelTask(id);
+      }
+      return { states, told };
+    },
+  };
+  return at;
+}
