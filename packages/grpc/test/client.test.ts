@@ -253,6 +253,7 @@ describe("a call that goes wrong", () => {
     [12, "ContentTypeNotSupportedError: no", "ContentTypeNotSupported"],
     [12, "AuthenticatedExtendedCardNotConfiguredError: no", "ExtendedAgentCardNotConfigured"],
     [13, "InvalidAgentResponseError: no", "InvalidAgentResponse"],
+    [9, "TaskNotCancelableError: no", "TaskNotCancelable"],
     [5, "TaskNotFoundError: no", "TaskNotFound"],
     [13, "some InternalError of theirs", "InternalError"],
   ])("in the dialect of Python's 0.3 is what its text names: %i %s", async (code, text, expected) => {

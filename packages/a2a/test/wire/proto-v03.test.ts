@@ -150,6 +150,10 @@ describe.each([
     expect(shapes.decodeRequest("GetTask", { id: "t", historyLength: 0 })).toEqual({ id: "t" });
   });
 
+  test("a send waits, where it says nothing of it: only a configuration can say so here", () => {
+    expect(shapes.encodeRequest("SendMessage", { message })).toMatchObject({ configuration: { blocking: true } });
+  });
+
   test("a send goes out with blocking in so many words, and comes back the same", () => {
     const request = { message, configuration: { historyLength: 2, returnImmediately: true } };
     const wire = shapes.encodeRequest("SendMessage", request);

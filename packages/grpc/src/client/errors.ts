@@ -34,10 +34,10 @@ export function errorOf(
 
 /** What gRPC itself, the servers' libraries and one dialect say beyond the codes of A2A. */
 function sharpened(error: A2AError, code: number, message: string, challenge: string | undefined): A2AError {
-  // Servers in Python of 0.3 say all of these with one status, and the name in the text.
-  const name = /^(\w+)Error\b/.exec(message)?.[1] ?? "";
+  // Servers in Python say several of them with one status, and the name in the text.
+  const name = /^(\w+)Error: /.exec(message)?.[1] ?? "";
   const named = renamed[name] ?? name;
-  if (error.metadata["reason"] === undefined && isWireErrorCode(named) && isVague(code)) return as(error, named);
+  if (isWireErrorCode(named)) return as(error, named);
   switch (code) {
     case statusCode("CANCELLED"):
       return new A2AError("ConnectionLost", message === "" ? "The server canceled the call" : message);
@@ -58,10 +58,6 @@ function sharpened(error: A2AError, code: number, message: string, challenge: st
 const renamed: Readonly<Record<string, WireErrorCode>> = {
   AuthenticatedExtendedCardNotConfigured: "ExtendedAgentCardNotConfigured",
 };
-
-function isVague(code: number): boolean {
-  return code === statusCode("UNIMPLEMENTED") || code === statusCode("INTERNAL") || code === statusCode("UNKNOWN");
-}
 
 /** As gRPC's libraries word it: "Method not found!", "unknown service a2a.v1.A2AService", "The server does not implement …". */
 function isUnrouted(message: string): boolean {

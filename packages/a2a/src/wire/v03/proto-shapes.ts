@@ -84,7 +84,9 @@ const readers: Readers<"request"> = {
 
 /** What stands in the path of a REST request stands in its value too, for the transport to take out. */
 const restWriters: Values<"request"> = {
-  SendMessage: (request) => checked(protoSendRequest, toProtoSend(fromSendRequest(request)), "copy"),
+  // A configuration that is not there means not to wait, which is the opposite of what its absence means since 1.0.
+  SendMessage: (request) =>
+    checked(protoSendRequest, toProtoSend(fromSendRequest({ configuration: {}, ...request })), "copy"),
   SendStreamingMessage: (request) => checked(protoSendRequest, toProtoSend(fromSendRequest(request)), "copy"),
   GetTask: (request) => checked(protoQuery, request, "copy"),
   ListTasks: (request) =>
