@@ -26,6 +26,8 @@ export const interfaces: readonly Interface[] = [
   { binding: "JSONRPC", version: "1.1" },
   { binding: "HTTP+JSON", version: "1.1" },
   { binding: "GRPC", version: "1.1" },
+  { binding: "JSONRPC", version: "0.3" },
+  { binding: "HTTP+JSON", version: "0.3" },
   { binding: "GRPC", version: "0.3" },
 ];
 

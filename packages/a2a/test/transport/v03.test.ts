@@ -156,8 +156,13 @@ describe("JSON-RPC of 0.3", () => {
     const response = await post(handler, "tasks/resubscribe", { id: "nope" }, { headers });
     expect(response.headers.get("content-type")).toBe("text/event-stream");
     expect(await events(response)).toMatchObject([{ jsonrpc: "2.0", id: 1, error: { code: -32001 } }]);
-    const plain = await post(handler, "tasks/get", { id: "nope" }, { headers });
-    expect(plain.headers.get("content-type")).toBe("application/json");
+    const either = { accept: "text/event-stream, application/json" };
+    for (const plain of [
+      await post(handler, "tasks/get", { id: "nope" }, { headers }),
+      await post(handler, "tasks/resubscribe", { id: "nope" }, { headers: either }),
+    ]) {
+      expect(plain.headers.get("content-type")).toBe("application/json");
+    }
   });
 
   test.each([

@@ -61,15 +61,13 @@ export function jsonrpcEndpoint(binding: HttpBinding): Endpoint {
   };
 }
 
-/** Whether the caller reads the answer as events, whatever it is. */
+/** Whether the caller reads the answer as events, whatever it is: it asks for them, and for nothing else. */
 function readsEvents(binding: Binding, codec: Codec, { method }: JsonRpcCall, request: UniversalRequest): boolean {
+  if (codec.jsonrpc.streamsErrors !== true) return false;
   const operation = codec.jsonrpc.operation(method);
-  return (
-    codec.jsonrpc.streamsErrors === true &&
-    operation !== undefined &&
-    binding.operations[operation]?.stream === true &&
-    request.header("accept")?.includes("text/event-stream") === true
-  );
+  const accepted = request.header("accept") ?? "";
+  const isStream = operation !== undefined && binding.operations[operation]?.stream === true;
+  return isStream && accepted.includes("text/event-stream") && !/json|\*\/\*/.test(accepted);
 }
 
 /** An error as the one event of a stream. What never reached JSON-RPC stays as it is. */
