@@ -3,7 +3,7 @@ import { isMap, member } from "./path.ts";
 
 /** An error that a server answered with, in the terms of A2A 1.0 §3.3.2. */
 export interface WireError {
-  /** Of JSON-RPC, or the HTTP status. */
+  /** Of JSON-RPC, the HTTP status, or the name of the gRPC status. */
   readonly code: Json;
   readonly message: Json | undefined;
   readonly details: Json | undefined;
@@ -61,16 +61,15 @@ const reasons: ReadonlySet<string | undefined> = new Set(
 export function readError(body: Json | undefined, status: number): WireError {
   const error = member(body, "error");
   const details = member(error, "data") ?? member(error, "details");
+  return wireError(member(error, "code") ?? status, member(error, "message"), details);
+}
+
+export function wireError(code: Json, message: Json | undefined, details: Json | undefined): WireError {
   const infos = (Array.isArray(details) ? (details as readonly Json[]) : []).filter(
     (detail) => member(detail, "domain") === "a2a-protocol.org",
   );
   const reason = member(infos[0], "reason");
-  return {
-    code: member(error, "code") ?? status,
-    message: member(error, "message"),
-    details,
-    reason: typeof reason === "string" ? reason : undefined,
-  };
+  return { code, message, details, reason: typeof reason === "string" ? reason : undefined };
 }
 
 /**
@@ -114,6 +113,8 @@ export function showError(error: WireError, status: number): string {
   const reason = error.reason === undefined ? "" : ` ${error.reason}`;
   const code = error.code === status ? "" : ` ${JSON.stringify(error.code)}`;
   const message = typeof error.message === "string" ? `: ${error.message}` : "";
+  // gRPC has statuses of its own.
+  if (typeof error.code === "string") return `${error.code}${reason}${message}`;
   return `HTTP ${status}, error${code}${reason}${message}`;
 }
 

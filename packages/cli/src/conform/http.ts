@@ -1,4 +1,5 @@
 import type { Json } from "./format.ts";
+import { readEvents } from "./sse.ts";
 import { LiveStream } from "./stream.ts";
 
 /** What a server answered, as it came. */
@@ -37,7 +38,7 @@ export async function send(request: HttpRequest, timeout: number): Promise<HttpA
     const headers = Object.fromEntries(response.headers);
     const head = { status: response.status, headers };
     if (/^\s*text\/event-stream\b/i.test(headers["content-type"] ?? "") && response.body !== null) {
-      return new LiveStream(head, response.body, () => controller.abort());
+      return new LiveStream(head, readEvents(response.body), () => controller.abort());
     }
     const text = await response.text();
     return { ...head, text, ...parsed(text) };

@@ -1,4 +1,7 @@
-import { jsonRpcCaller, restCaller, type Caller, type Place } from "./caller.ts";
+import type { AgentCard } from "@parley/a2a";
+import type { Caller, Place } from "./caller.ts";
+import { grpcCaller } from "./grpc-caller.ts";
+import { jsonRpcCaller, restCaller } from "./http-callers.ts";
 import { CommandError } from "../errors.ts";
 import { bindingOf, transports, type Json, type JsonMap, type Suite, type Test, type Transport } from "./format.ts";
 import { send } from "./http.ts";
@@ -55,9 +58,10 @@ export interface Report {
   readonly conformant: boolean;
 }
 
-const callers: Readonly<Partial<Record<Transport, (place: Place) => Caller>>> = {
+const callers: Readonly<Record<Transport, (place: Place) => Caller>> = {
   jsonrpc: jsonRpcCaller,
   rest: restCaller,
+  grpc: grpcCaller,
 };
 
 const cardPath = "/.well-known/agent-card.json";
@@ -76,7 +80,7 @@ export async function runSuites(options: RunOptions): Promise<Report> {
     for (const [transport, place] of places) {
       const target: Target = {
         card,
-        caller: (callers[transport] as (place: Place) => Caller)(place),
+        caller: callers[transport](place),
         headers: options.headers,
         ...(options.otherHeaders === undefined ? {} : { otherHeaders: options.otherHeaders }),
         variables: { baseUrl: place.url, SUT_BASE_URL: place.url, ...options.variables },
@@ -175,13 +179,12 @@ function placesOf(
     if (text("protocolVersion").split(".", 2).join(".") !== version) {
       left.set(`${binding} ${text("protocolVersion")}`, `the tests are of ${version}`);
     } else if (wanted !== undefined && binding !== wanted) left.set(binding, "was not asked for");
-    else if (transport === undefined || callers[transport] === undefined)
-      left.set(binding, "is not spoken by this runner");
+    else if (transport === undefined) left.set(binding, "is not spoken by this runner");
     else if (!/^https?:/.test(url) && transport !== "grpc")
       left.set(binding, `its address ${JSON.stringify(url)} is no URL`);
     else if (!places.has(transport)) {
       const hasTenant = typeof tenant === "string" && tenant !== "";
-      places.set(transport, { url, cardUrl, ...(hasTenant ? { tenant } : {}) });
+      places.set(transport, { url, cardUrl, card: card as unknown as AgentCard, ...(hasTenant ? { tenant } : {}) });
     }
   }
   return { places, left: [...left].map(([binding, reason]) => ({ binding, reason })) };

@@ -1,6 +1,7 @@
 import type { Json } from "./format.ts";
 
 export interface StreamHead {
+  /** Of HTTP. */
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
 }
@@ -8,7 +9,7 @@ export interface StreamHead {
 /** The wire broke a rule that no test has to name: what came is no event stream, or not what its binding sends. */
 export class BrokenWire extends Error {}
 
-/** An open event stream (HTML Living Standard §9.2): its `data`, parsed as they come. */
+/** An open stream: its events are taken in as they come, whoever waits for them. */
 export class LiveStream {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -17,13 +18,14 @@ export class LiveStream {
   readonly #stop: () => void;
   readonly #waiting = new Set<() => void>();
   #ended = false;
-  #broken: BrokenWire | undefined;
+  #failure: Error | undefined;
 
-  constructor(head: StreamHead, body: AsyncIterable<Uint8Array>, stop: () => void) {
+  /** @param stop - Closes the connection. */
+  constructor(head: StreamHead, events: AsyncIterable<Json>, stop: () => void) {
     this.status = head.status;
     this.headers = head.headers;
     this.#stop = stop;
-    void this.#read(body);
+    void this.#read(events);
   }
 
   /** Whether the server has closed it, or `close` has. */
@@ -35,7 +37,7 @@ export class LiveStream {
   async until(count: number, timeout: number): Promise<boolean> {
     const deadline = Date.now() + timeout;
     while (this.raw.length < count && !this.#ended && Date.now() < deadline) await this.#change(deadline - Date.now());
-    if (this.#broken !== undefined) throw this.#broken;
+    if (this.#failure !== undefined) throw this.#failure;
     return this.raw.length >= count;
   }
 
@@ -62,9 +64,9 @@ export class LiveStream {
     });
   }
 
-  #finish(broken?: BrokenWire): void {
+  #finish(failure?: Error): void {
     if (this.#ended) return;
-    this.#broken = broken;
+    this.#failure = failure;
     this.#ended = true;
     this.#wake();
   }
@@ -73,48 +75,18 @@ export class LiveStream {
     for (const wake of this.#waiting) wake();
   }
 
-  async #read(body: AsyncIterable<Uint8Array>): Promise<void> {
-    const decoder = new TextDecoder("utf-8", { fatal: true });
-    let line = "";
-    let data: string[] = [];
-    const take = (text: string): void => {
-      if (text === "") {
-        if (data.length > 0) this.#event(data.join("\n"));
-        data = [];
-        return;
-      }
-      const [, field, value = ""] = /^([^:]*)(?:: ?([^]*))?$/.exec(text) ?? [];
-      if (field === "data") data.push(value);
-      else if (field !== "" && !["event", "id", "retry"].includes(field ?? "")) {
-        throw new BrokenWire(
-          `the stream has a line that is no field of an event: ${JSON.stringify(text.slice(0, 80))}`,
-        );
-      }
-    };
+  async #read(events: AsyncIterable<Json>): Promise<void> {
     try {
-      for await (const bytes of body) {
+      for await (const event of events) {
         if (this.#ended) return;
-        const lines = (line + decoder.decode(bytes, { stream: true })).split(/\r\n|\n|\r(?!$)/);
-        line = lines.pop() ?? "";
-        for (const one of lines) take(one);
+        this.raw.push(event);
+        this.#wake();
       }
-      // What no blank line ends is no event: the standard throws it away, and so do clients.
-      this.#finish(
-        data.length > 0 || line.trim() !== "" ? new BrokenWire("the stream ends inside an event") : undefined,
-      );
+      this.#finish();
     } catch (error) {
-      if (error instanceof BrokenWire) this.#finish(error);
-      else this.#finish(new BrokenWire(`the stream broke: ${error instanceof Error ? error.message : String(error)}`));
+      const reason = error instanceof Error ? error.message : String(error);
+      this.#finish(error instanceof BrokenWire ? error : new BrokenWire(`the stream broke: ${reason}`));
       this.#stop();
     }
-  }
-
-  #event(data: string): void {
-    try {
-      this.raw.push(JSON.parse(data) as Json);
-    } catch {
-      throw new BrokenWire(`event ${this.raw.length} of the stream is no JSON: ${JSON.stringify(data.slice(0, 80))}`);
-    }
-    this.#wake();
   }
 }

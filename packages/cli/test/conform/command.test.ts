@@ -98,7 +98,11 @@ Not conformant: 1 MUST does not hold.
     expect(code).toBe(1);
     const report = JSON.parse(out);
     expect(report).toMatchObject({ url: server.url, conformant: false });
-    expect(report.reports.map(({ transport }: { transport: string }) => transport)).toEqual(["jsonrpc", "rest"]);
+    expect(report.reports.map(({ transport }: { transport: string }) => transport)).toEqual([
+      "jsonrpc",
+      "rest",
+      "grpc",
+    ]);
     const level = { total: 3, passed: 1, failed: 1, skipped: 1, errors: 0 };
     expect(report.reports[1]).toMatchObject({
       acts_version: "1.0",

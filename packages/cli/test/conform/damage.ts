@@ -167,6 +167,10 @@ export async function startDamaged(origin: string, damage: Damage): Promise<{ ur
       const answer = answered(upstream.status, headers, parse(await upstream.text()));
       if (operation === "AgentCard" && typeof answer.body === "object") {
         answer.body = JSON.parse(JSON.stringify(answer.body).replaceAll(origin, url));
+        // Over HTTP alone: what gRPC says passes unread.
+        answer.body.supportedInterfaces = answer.body.supportedInterfaces?.filter(
+          ({ protocolBinding }: Json) => protocolBinding !== "GRPC",
+        );
       }
       damage.answer?.(answer, asked);
       return write(response, answer);

@@ -18,7 +18,7 @@ beforeAll(async () => {
 afterAll(() => Promise.all(servers.map((server) => server.close({ grace: 0 }))));
 
 describe.each(configurations)("our own suite against our own server, %s", (configuration) => {
-  test.each(["jsonrpc", "rest"])("holds over %s, at every level", (transport) => {
+  test.each(["jsonrpc", "rest", "grpc"])("holds over %s, at every level", (transport) => {
     const { code, bindings } = outcomes.get(configuration)!;
     expect(wrong(bindings[transport])).toEqual([]);
     expect(idsOf(bindings[transport], "pass").length).toBeGreaterThan(30);

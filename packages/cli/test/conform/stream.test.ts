@@ -1,11 +1,13 @@
 import { expect, test } from "vitest";
+import type { Json } from "../../src/conform/format.ts";
+import { readEvents } from "../../src/conform/sse.ts";
 import { LiveStream } from "../../src/conform/stream.ts";
 
 function streamOf(...chunks: readonly string[]): LiveStream {
   const body = (async function* () {
     for (const chunk of chunks) yield new TextEncoder().encode(chunk);
   })();
-  return new LiveStream({ status: 200, headers: {} }, body, () => {});
+  return new LiveStream({ status: 200, headers: {} }, readEvents(body), () => {});
 }
 
 test("events are read however the bytes are cut, with every line end, over several data lines (HTML §9.2)", async () => {
@@ -28,9 +30,9 @@ test.each([
 });
 
 test("who waits is told when the time is up", async () => {
-  const silent = (async function* (): AsyncGenerator<Uint8Array> {
+  const silent = (async function* (): AsyncGenerator<Json> {
     await new Promise(() => {});
-    yield new Uint8Array();
+    yield {};
   })();
   const stream = new LiveStream({ status: 200, headers: {} }, silent, () => {});
   expect(await stream.until(1, 10)).toBe(false);
