@@ -109,7 +109,7 @@ async function read(request: IncomingMessage): Promise<Asked> {
   return asked;
 }
 
-export function answered(status: number, headers: Record<string, string>, body: Json): Answered {
+function answered(status: number, headers: Record<string, string>, body: Json): Answered {
   return {
     status,
     headers,
