@@ -2,7 +2,10 @@ import { DefaultRequestHandler, InMemoryPushNotificationStore, InMemoryTaskStore
 import type { AgentExecutor, ExecutionEventBus, RequestContext } from "@a2a-js/sdk-0.3/server";
 import { agentCardHandler, jsonRpcHandler, restHandler, UserBuilder } from "@a2a-js/sdk-0.3/server/express";
 import type { AgentCard, TaskState } from "@a2a-js/sdk-0.3";
+import { A2AService, grpcService } from "@a2a-js/sdk-0.3/server/grpc";
+import { Server, ServerCredentials } from "@grpc/grpc-js";
 import express from "express";
+import { onTestFinished } from "vitest";
 import { listen } from "../../../packages/a2a/test/client/support.ts";
 
 /** An agent on the server of the official SDK 0.3: what a peer of that version is most likely to be. */
@@ -74,6 +77,13 @@ export interface SdkAgent03 {
 export async function sdkAgent03(cardPath: string = "/.well-known/agent-card.json"): Promise<SdkAgent03> {
   const app = express();
   const url = await listen((request, response) => void app(request, response));
+  const grpc = new Server();
+  onTestFinished(() => grpc.forceShutdown());
+  const port = await new Promise<number>((resolve, reject) =>
+    grpc.bindAsync("127.0.0.1:0", ServerCredentials.createInsecure(), (error, bound) =>
+      error === null ? resolve(bound) : reject(error),
+    ),
+  );
   const card: AgentCard = {
     name: "Obedient",
     description: "Does what it is told.",
@@ -83,6 +93,7 @@ export async function sdkAgent03(cardPath: string = "/.well-known/agent-card.jso
     additionalInterfaces: [
       { url: `${url}/rpc`, transport: "JSONRPC" },
       { url: `${url}/rest`, transport: "HTTP+JSON" },
+      { url: `127.0.0.1:${port}`, transport: "GRPC" },
     ],
     version: "1.0.0",
     capabilities: { streaming: true, pushNotifications: true },
@@ -110,6 +121,7 @@ export async function sdkAgent03(cardPath: string = "/.well-known/agent-card.jso
   app.use(cardPath, agentCardHandler({ agentCardProvider: requestHandler }));
   app.use("/rpc", jsonRpcHandler(options));
   app.use("/rest", restHandler(options));
+  grpc.addService(A2AService, grpcService(options));
   return {
     url,
     card,

@@ -1,10 +1,14 @@
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { type Client, collect, connect } from "@parley/a2a/client";
 import type { Task } from "@parley/a2a";
+import { codecV03 } from "@parley/a2a/wires";
+import { grpcBinding } from "@parley/grpc";
 import { sdkAgent03, type SdkAgent03 } from "./obedient-0.3.ts";
 import { glance, glances } from "../../../packages/a2a/test/client/support.ts";
 
-describe.each(["JSONRPC", "HTTP+JSON"])("the server of the official SDK 0.3 over %s", (binding) => {
+const bindings = [grpcBinding([codecV03])];
+
+describe.each(["JSONRPC", "HTTP+JSON", "GRPC"])("the server of the official SDK 0.3 over %s", (binding) => {
   let agent: SdkAgent03;
   let client: Client;
 
@@ -13,7 +17,7 @@ describe.each(["JSONRPC", "HTTP+JSON"])("the server of the official SDK 0.3 over
     for (const method of ["error", "warn", "log"] as const)
       vi.spyOn(console, method).mockImplementation(() => undefined);
     agent = await sdkAgent03();
-    client = await connect(agent.url, { binding });
+    client = await connect(agent.url, { binding, bindings });
   });
 
   /** A task that works until it is released. */
@@ -23,8 +27,8 @@ describe.each(["JSONRPC", "HTTP+JSON"])("the server of the official SDK 0.3 over
   }
 
   test("tells what was chosen", () => {
-    const path = binding === "JSONRPC" ? "rpc" : "rest";
-    expect(client.chosen).toEqual({ url: `${agent.url}/${path}`, protocolBinding: binding, protocolVersion: "0.3" });
+    const offered = agent.card.additionalInterfaces?.find(({ transport }) => transport === binding);
+    expect(client.chosen).toEqual({ url: offered?.url, protocolBinding: binding, protocolVersion: "0.3" });
   });
 
   test("SendMessage: a task at its end, and a plain message", async () => {
@@ -52,7 +56,8 @@ describe.each(["JSONRPC", "HTTP+JSON"])("the server of the official SDK 0.3 over
       { text: "more", metadata: { a: 1 } },
       { raw: "aGk=", mediaType: "text/plain", filename: "a.txt" },
       { url: "https://files.example/f", mediaType: "text/plain" },
-      { data: { a: [1, null] } },
+      // Over gRPC that server reads null as 0.
+      { data: { a: [1, binding === "GRPC" ? "" : null] } },
       { data: [1, "two"] },
     ];
     const { task } = await client.sendMessage([{ text: "parts" }, ...parts]);
@@ -119,7 +124,7 @@ describe.each(["JSONRPC", "HTTP+JSON"])("the server of the official SDK 0.3 over
       code: "TaskNotFound",
     });
     // Over REST that server loses what is wrong with a stream and says 500.
-    const streams = (code: string): object => ({ code: binding === "JSONRPC" ? code : "InternalError" });
+    const streams = (code: string): object => ({ code: binding === "HTTP+JSON" ? "InternalError" : code });
     await expect(glances(client.subscribeToTask("none"))).rejects.toMatchObject(streams("TaskNotFound"));
     const { task } = await client.sendMessage("go");
     const more = { parts: [{ text: "more" }], taskId: task?.id as string };
@@ -143,13 +148,15 @@ describe.each(["JSONRPC", "HTTP+JSON"])("the server of the official SDK 0.3 over
     expect(answered).toMatchObject({ id: asked?.id, status: { state: "TASK_STATE_COMPLETED" } });
     expect(await glances(conversation.stream("ask"))).toEqual(["task SUBMITTED", "INPUT_REQUIRED"]);
   });
+});
 
-  test("headers are those of 0.3", async () => {
-    await client.sendMessage("reply", { extensions: ["urn:a", "urn:b"] });
-    const sent = agent.headers.at(-1);
-    expect(sent).toMatchObject({ "x-a2a-extensions": "urn:a,urn:b", "a2a-version": "0.3" });
-    expect(sent).not.toHaveProperty("a2a-extensions");
-  });
+test.each(["JSONRPC", "HTTP+JSON"])("headers over %s are those of 0.3", async (binding) => {
+  const agent = await sdkAgent03();
+  const client = await connect(agent.url, { binding });
+  await client.sendMessage("reply", { extensions: ["urn:a", "urn:b"] });
+  const sent = agent.headers.at(-1);
+  expect(sent).toMatchObject({ "x-a2a-extensions": "urn:a,urn:b", "a2a-version": "0.3" });
+  expect(sent).not.toHaveProperty("a2a-extensions");
 });
 
 test("a list of tasks is not a thing of JSON-RPC 0.3, and that is said without asking", async () => {

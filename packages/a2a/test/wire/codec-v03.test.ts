@@ -484,3 +484,32 @@ describe("errors (0.3 §8)", () => {
     expect(wire.decodeError({ code: -32001, message: "gone", data })).toMatchObject({ code: "TaskNotFound" });
   });
 });
+
+describe("errors of REST", () => {
+  test.each<[number, object, A2AErrorCode]>([
+    [404, { message: "Task not found" }, "TaskNotFound"],
+    [404, { message: "Authenticated Extended Card is not configured" }, "ExtendedAgentCardNotConfigured"],
+    [404, { message: "Method not found" }, "MethodNotFound"],
+    [409, { message: "Task cannot be canceled" }, "TaskNotCancelable"],
+    [415, { message: "Incompatible content types" }, "ContentTypeNotSupported"],
+    [422, { message: "Invalid parameters" }, "InvalidParams"],
+    [501, { message: "Push Notification is not supported" }, "PushNotificationNotSupported"],
+    [501, { message: "This operation is not supported" }, "UnsupportedOperation"],
+    [502, { message: "Invalid agent response" }, "InvalidAgentResponse"],
+    [500, { message: "unknown exception" }, "InternalError"],
+    [404, { code: -32001, message: "Task not found: t" }, "TaskNotFound"],
+    [409, { code: -32002, message: "no", data: {} }, "TaskNotCancelable"],
+    [404, { error: { code: 404, status: "NOT_FOUND", message: "no", details: [] } }, "TaskNotFound"],
+    [400, { error: { code: 400, status: "FAILED_PRECONDITION", message: "no", details: [] } }, "TaskNotCancelable"],
+    [
+      400,
+      { error: { code: 400, status: "FAILED_PRECONDITION", message: "no card" } },
+      "ExtendedAgentCardNotConfigured",
+    ],
+    [501, { error: { code: 501, status: "UNIMPLEMENTED", message: "Push off" } }, "PushNotificationNotSupported"],
+    [501, { error: { code: 501, status: "UNIMPLEMENTED", message: "no" } }, "UnsupportedOperation"],
+    [404, { detail: "Not Found" }, "MethodNotFound"],
+  ])("%i %j is %s, whose dialect that is", (status, body, code) => {
+    expect(codecV03.rest.decodeError(status, body)).toMatchObject({ code });
+  });
+});

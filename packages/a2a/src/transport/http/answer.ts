@@ -109,10 +109,10 @@ export function streamItems(
 ): AsyncIterable<readonly StreamItem[]> {
   return {
     [Symbol.asyncIterator]() {
-      let ends: true | undefined;
+      let ends: boolean | undefined;
       const read = chunkDecoder((data) => {
         const value = parse(data);
-        ends = shapes.endsStream?.(value) || undefined;
+        ends = shapes.endsStream?.(value);
         return shapes.decodeEvent(value);
       });
       const batches = untilOver(

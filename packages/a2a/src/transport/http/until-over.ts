@@ -6,7 +6,7 @@ import { closesAfter, type StreamItem, type StreamName } from "../../protocol/in
  *
  * @param source - What arrived, one batch at a time.
  * @param itemOf - Reads one event; what came before one that cannot be read is delivered first.
- * @param ends - Whether the event that was read last says by itself that nothing follows; undefined: its state tells.
+ * @param ends - Whether the event that was read last says by itself that nothing follows. Otherwise its state tells.
  */
 export async function* untilOver<Raw>(
   source: AsyncIterable<readonly Raw[]>,
@@ -34,7 +34,7 @@ export async function* untilOver<Raw>(
       // Some servers open a send to an interrupted task with the task as it was: more follows.
       const opening = first && event.task !== undefined && state !== undefined && stateKinds[state] === "interrupted";
       first = false;
-      over = ends?.() ?? (!opening && closesAfter(event, operation));
+      over = ends?.() || (!opening && closesAfter(event, operation));
       if (over) break;
     }
     if (batch.length > 0) yield batch;

@@ -1,7 +1,8 @@
-import { wireErrors, type A2AError } from "../../model/index.ts";
-import { codeOfJsonRpc, detailsOf, restErrorOf, wireCode } from "../errors.ts";
+import { A2AError, wireErrors, type WireErrorCode } from "../../model/index.ts";
+import { isObject } from "../../model/schema.ts";
+import { codeOfJsonRpc, decodeRestError as decodeDetailed, detailsOf, restErrorOf, wireCode } from "../errors.ts";
 
-export { decodeJsonRpcError, decodeRestError } from "../errors.ts";
+export { decodeJsonRpcError } from "../errors.ts";
 
 /**
  * An error of JSON-RPC (0.3 §8). `data` is one object where there is something to say beyond the code: Go's SDK of 0.3
@@ -23,4 +24,49 @@ export function encodeJsonRpcError(error: A2AError): unknown {
 export function encodeRestError(error: A2AError): string {
   const { jsonrpc } = wireErrors[wireCode(error.code)];
   return JSON.stringify({ code: jsonrpc, message: error.message, ...restErrorOf(error) });
+}
+
+/** What an HTTP status of 0.3 means; some stand for several errors, which their words tell apart. */
+const statuses: Readonly<Record<number, readonly (readonly [words: RegExp, code: WireErrorCode])[]>> = {
+  404: [
+    [/card/i, "ExtendedAgentCardNotConfigured"],
+    [/method/i, "MethodNotFound"],
+    [/(?:)/, "TaskNotFound"],
+  ],
+  409: [
+    [/card/i, "ExtendedAgentCardNotConfigured"],
+    [/(?:)/, "TaskNotCancelable"],
+  ],
+  415: [[/(?:)/, "ContentTypeNotSupported"]],
+  422: [[/(?:)/, "InvalidParams"]],
+  501: [
+    [/push/i, "PushNotificationNotSupported"],
+    [/(?:)/, "UnsupportedOperation"],
+  ],
+  502: [[/(?:)/, "InvalidAgentResponse"]],
+};
+
+/** The HTTP status of Python's REST that stands for what JavaScript's gRPC says under such a name, without details. */
+const named: Readonly<Record<string, number>> = { FAILED_PRECONDITION: 409, UNIMPLEMENTED: 501 };
+
+/** An error of REST in any dialect of 0.3: `{code, message, data}`, `google.rpc.Status`, or a message alone under a status. */
+export function decodeRestError(status: number, body: unknown): A2AError {
+  const plain = plainError(status, body);
+  const code = statuses[plain?.status ?? 0]?.find(([words]) => words.test(plain?.message ?? ""))?.[1];
+  return code === undefined ? decodeDetailed(status, body) : new A2AError(code, plain?.message);
+}
+
+/** An error that is known by a status and its words alone. */
+function plainError(status: number, body: unknown): { readonly status: number; readonly message: string } | undefined {
+  if (!isObject(body)) return undefined;
+  if (typeof body["message"] === "string" && Object.keys(body).length === 1)
+    return { status, message: body["message"] };
+  const { error } = body;
+  if (!isObject(error) || typeof error["status"] !== "string" || !isEmpty(error["details"])) return undefined;
+  const http = named[error["status"]];
+  return http === undefined ? undefined : { status: http, message: String(error["message"]) };
+}
+
+function isEmpty(details: unknown): boolean {
+  return details === undefined || (Array.isArray(details) && details.length === 0);
 }

@@ -59,7 +59,7 @@ function fromPart({ text, raw, url, data, filename, mediaType, metadata }: Part)
   };
 }
 
-export function fromMessage({ role, parts, ...rest }: Message): Message03 & { readonly kind: "message" } {
+function fromMessage({ role, parts, ...rest }: Message): Message03 & { readonly kind: "message" } {
   return { kind: "message", role: role === "ROLE_USER" ? "user" : "agent", parts: parts.map(fromPart), ...rest };
 }
 

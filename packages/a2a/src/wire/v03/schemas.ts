@@ -108,7 +108,7 @@ const part: Schema<Part03> = byKind<Part03>(
 
 const parts: Schema<readonly Part03[]> = list(part, { nonEmpty: "must hold at least one part" });
 
-export const message03: Schema<Message03> = object<Message03>({
+const message03: Schema<Message03> = object<Message03>({
   kind: optional(oneName(["message"])),
   messageId: required(id, nothing),
   contextId: optional(optionalId),
