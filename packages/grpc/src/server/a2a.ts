@@ -43,7 +43,7 @@ export function a2aMethod(
       const reply = await invoked.reply;
       const value = shapes.responseOf<OperationName>(invoked.operation, reply);
       const metadata = activated(call, reply.extensions);
-      await call.reply(frames.write(method.output, [value]), metadata, metadata === none ? ok : { ...metadata, ...ok });
+      await call.reply(frames.write(method.output, [value]), okWith(metadata), metadata);
     }
   };
 }
@@ -69,14 +69,16 @@ async function stream(
       ),
     );
   }
-  call.close({ ...metadata, ...ok });
+  call.close(okWith(metadata));
 }
 
-const none: Metadata = {};
+function okWith(metadata: Metadata | undefined): Metadata {
+  return metadata === undefined ? ok : Object.assign({}, ok, metadata);
+}
 
 /** Which extensions were activated, in the header that they were asked for in; peers look in the head or in the trailers. */
-function activated(call: Call, extensions: readonly string[] | undefined): Metadata {
-  if (extensions === undefined || extensions.length === 0) return none;
+function activated(call: Call, extensions: readonly string[] | undefined): Metadata | undefined {
+  if (extensions === undefined || extensions.length === 0) return undefined;
   const former = !call.header("a2a-extensions") && call.header("x-a2a-extensions") !== undefined;
   return { [former ? "x-a2a-extensions" : "a2a-extensions"]: extensions.join(", ") };
 }

@@ -152,7 +152,7 @@ export class Call implements UniversalRequest, Receiver {
   }
 
   /** Sends the head of an answer that goes well so far. */
-  open(metadata: Metadata): void {
+  open(metadata?: Metadata): void {
     if (!this.#over) this.#wire.open(this.compresses ? { ...metadata, "grpc-encoding": "gzip" } : metadata);
   }
 
@@ -163,7 +163,7 @@ export class Call implements UniversalRequest, Receiver {
   }
 
   /** Answers with one message. */
-  async reply(frame: Uint8Array, metadata: Metadata, trailers: Metadata): Promise<void> {
+  async reply(frame: Uint8Array, trailers: Metadata, metadata?: Metadata): Promise<void> {
     if (!this.compresses) {
       this.close(trailers, frame, metadata);
       return;

@@ -38,12 +38,12 @@ export class Health {
   async #check(call: Call, { input, output }: MethodType): Promise<void> {
     const { service = "" } = decode(input, await call.only()) as { service?: string };
     if (!this.#services.has(service)) throw new StatusError("NOT_FOUND", "No service of that name is served here");
-    await call.reply(this.#frames.write(output, [{ status: this.#status }]), {}, ok);
+    await call.reply(this.#frames.write(output, [{ status: this.#status }]), ok);
   }
 
   async #watch(call: Call, { input, output }: MethodType): Promise<void> {
     const { service = "" } = decode(input, await call.only()) as { service?: string };
-    call.open({});
+    call.open();
     const known = this.#services.has(service);
     await call.write(this.#frames.write(output, [{ status: known ? this.#status : "SERVICE_UNKNOWN" }]));
     if (!this.#stopping) {

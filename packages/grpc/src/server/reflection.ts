@@ -22,7 +22,7 @@ export function reflectionMethods(services: readonly string[], frames: FrameWrit
         methods.map((method): [string, Method] => [
           `/${name}/${method.name}`,
           async (call) => {
-            call.open({});
+            call.open();
             for (let bytes = await call.next(); bytes !== undefined; bytes = await call.next()) {
               const request = decode(method.input, bytes);
               const answer = answerTo(request, services, index);

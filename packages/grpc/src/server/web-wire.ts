@@ -57,7 +57,7 @@ export class WebWire implements Wire {
     this.#exchange.onGone(() => receiver.gone());
   }
 
-  open(metadata: Metadata): void {
+  open(metadata?: Metadata): void {
     if (this.#opened || this.#exchange.writable.destroyed) return;
     this.#opened = true;
     this.#exchange.begin({ ...metadata, ...this.#headers });
@@ -73,7 +73,7 @@ export class WebWire implements Wire {
     return roomIn(this.#exchange.writable);
   }
 
-  close(trailers: Metadata, frames?: Uint8Array, metadata: Metadata = {}): void {
+  close(trailers: Metadata, frames?: Uint8Array, metadata?: Metadata): void {
     const { readable, writable } = this.#exchange;
     this.open(metadata);
     if (frames !== undefined) this.write(frames);

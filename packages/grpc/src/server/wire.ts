@@ -10,7 +10,7 @@ export interface Wire {
   /** Has `receiver` told what comes. */
   listen(receiver: Receiver): void;
   /** Sends the head of an answer that goes well so far. */
-  open(metadata: Metadata): void;
+  open(metadata?: Metadata): void;
   /** Takes frames; `false` means that the peer is behind: wait for `ready()` before the next ones. */
   write(frames: Uint8Array): boolean;
   /** Resolves when there is room again, or when the peer is gone. */
