@@ -317,6 +317,15 @@ describe("deadlines and callers who leave", () => {
     expect(await failure(none)).toMatchObject({ code: 3 });
   });
 
+  test("a deadline ends the wait for a task, and not the task", async () => {
+    await using server = await serve(obedient());
+    using client = new GrpcJs(server.address);
+    const late = client.unary(`${service}/SendMessage`, { message: message("wait") }, { "grpc-timeout": "100m" });
+    expect(await failure(late)).toMatchObject({ code: 4 });
+    const { value } = await client.unary(`${service}/ListTasks`, {});
+    expect(value).toMatchObject({ tasks: [{ status: { state: "TASK_STATE_WORKING" } }] });
+  });
+
   test("a caller who cancels lets go of the stream at once", async () => {
     let returned = false;
     const stream: AgentService["stream"] = () =>
