@@ -53,7 +53,8 @@ export class Statuses {
 
   /** An error of ours as a status (A2A 1.0 §10.6). */
   of(error: WireError, codec: Codec): Status {
-    const code = numbers.get(wireErrors[error.code].status) ?? statusCode("UNKNOWN");
+    const name = codec.grpcStatuses?.[error.code] ?? wireErrors[error.code].status;
+    const code = numbers.get(name) ?? statusCode("UNKNOWN");
     const message = error.message.slice(0, longestMessage);
     const body = JSON.parse(codec.rest.encodeError(error)) as { error?: JsonObject };
     const details = listOf((body.error ?? (body as JsonObject))["details"]).filter(isKnown);

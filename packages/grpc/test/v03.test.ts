@@ -100,7 +100,7 @@ describe("the service of 0.3", () => {
     ];
     for (const [method, value] of calls) {
       const { code, details } = await codeOf(client.unary(`${service}/${method}`, value));
-      expect(code, `${method}: ${details}`).toBe(9);
+      expect(code, `${method}: ${details}`).toBe(12);
     }
   });
 

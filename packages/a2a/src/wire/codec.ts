@@ -1,4 +1,4 @@
-import type { A2AError, AgentCard, StreamResponse } from "../model/index.ts";
+import type { A2AError, AgentCard, StreamResponse, WireErrorCode } from "../model/index.ts";
 import type { AgentService, OperationName, Operations, Reply, StreamItem } from "../protocol/index.ts";
 
 /**
@@ -14,6 +14,8 @@ export interface Codec {
   readonly rest: RestWire;
   /** ProtoJSON as gRPC carries it, where its requests are not those of REST. */
   readonly grpc?: Shapes;
+  /** Statuses of errors on gRPC, by name, where they are not those of A2A 1.0 §5.4. */
+  readonly grpcStatuses?: Readonly<Partial<Record<WireErrorCode, string>>>;
   /** Requests have no field for a tenant: it is a part of the address. */
   readonly tenantInPath?: boolean;
   /** Where clients of this version look for a card, below a base, beside the place of every version. */

@@ -47,6 +47,8 @@ function makeCodec(): Codec {
       decodeError: decodeRestError,
     },
     grpc: grpcShapes,
+    // What all SDKs of 0.3 send and read; the text has no word on it.
+    grpcStatuses: { PushNotificationNotSupported: "UNIMPLEMENTED", UnsupportedOperation: "UNIMPLEMENTED" },
     encodeCard,
     decodeCard,
     adapt,
