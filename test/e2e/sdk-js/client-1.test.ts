@@ -1,5 +1,6 @@
 import { Role, TaskState, type SendMessageRequest, type StreamResponse, type Task } from "@a2a-js/sdk";
 import { ClientFactory, JsonRpcTransportFactory, RestTransportFactory, type Client } from "@a2a-js/sdk/client";
+import { GrpcTransportFactory } from "@a2a-js/sdk/client/grpc";
 import {
   ContentTypeNotSupportedError,
   InvalidAgentResponseError,
@@ -10,11 +11,11 @@ import {
   UnsupportedOperationError,
 } from "@a2a-js/sdk/errors";
 import { beforeAll, describe, expect, it } from "vitest";
-import { counting, fetchAsAda } from "./counter.ts";
+import { asAda, counting, fetchAsAda } from "./counter.ts";
 
 /** Every operation of A2A 1.0 §3.1, called by the official client over real connections. Our own client is not involved. */
 
-const serverUrl = counting();
+const servers = counting();
 
 const none = { metadata: {}, filename: "", mediaType: "" };
 
@@ -75,13 +76,14 @@ async function failure(stream: AsyncIterable<StreamResponse>): Promise<unknown> 
 const bindings = {
   JSONRPC: () => new JsonRpcTransportFactory({ fetchImpl: fetchAsAda }),
   "HTTP+JSON": () => new RestTransportFactory({ fetchImpl: fetchAsAda }),
+  GRPC: () => new GrpcTransportFactory({ grpcCallOptions: { interceptors: [asAda] } }),
 };
 
-describe.each(["JSONRPC", "HTTP+JSON"] as const)("the official client of 1.x over %s", (binding) => {
+describe.each(["JSONRPC", "HTTP+JSON", "GRPC"] as const)("the official client of 1.x over %s", (binding) => {
   const factory = new ClientFactory({ transports: [bindings[binding]()] });
   let client: Client;
   beforeAll(async () => {
-    client = await factory.createFromUrl(`${serverUrl()}/plain/`);
+    client = await factory.createFromUrl(servers().url);
   });
   const send = async (words: string, more?: Parameters<typeof request>[1]): Promise<Task> => {
     const sent = await client.sendMessage(request(words, more));
@@ -155,7 +157,7 @@ describe.each(["JSONRPC", "HTTP+JSON"] as const)("the official client of 1.x ove
   });
 
   it("GetExtendedAgentCard, for whom it is meant", async () => {
-    const extended = await factory.createFromUrl(`${serverUrl()}/extended/`);
+    const extended = await factory.createFromUrl(servers().extendedUrl);
     expect((await extended.getAgentCard()).description).toBe("For ada alone");
     await expect(client.transport.getExtendedAgentCard({ tenant: "" })).rejects.toThrow(UnsupportedOperationError);
   });

@@ -1,12 +1,20 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { A2AError, bearer, defineAgent, text, type Interceptor } from "@parley/a2a";
-import { serve, type Server } from "@parley/node";
+import { InterceptingCall, type Interceptor } from "@grpc/grpc-js";
+import {
+  A2AError,
+  bearer,
+  defineAgent,
+  text,
+  type AgentMount,
+  type Interceptor as ServerInterceptor,
+} from "@parley/a2a";
+import { serve } from "@parley/node";
 import { sqliteStore } from "@parley/sql/sqlite";
-import { afterAll, beforeAll } from "vitest";
+import { afterAll, beforeAll, expect } from "vitest";
 
-/** The server that the official clients call: at `/plain`, at `/extended` with a card for its callers, at `/breaking`. */
+/** The servers that the official clients call. Each is at the root, since gRPC of 0.3 knows neither paths nor tenants. */
 
 const agent = defineAgent({
   name: "Counter",
@@ -25,7 +33,7 @@ const agent = defineAgent({
 });
 
 /** Breaks a stream off after its first event, where a message asks for it. */
-const breaking: Interceptor = (next) => ({
+const breaking: ServerInterceptor = (next) => ({
   call: (operation, request, context) => next.call(operation, request, context),
   stream: async (operation, request, context) => {
     const reply = await next.stream(operation, request, context);
@@ -50,36 +58,48 @@ export const fetchAsAda: typeof fetch = (input, init) => {
   return fetch(input, { ...init, headers });
 };
 
-/** Serves while the tests of a file run; gives the URL. */
-export function counting(): () => string {
-  let stop: (() => Promise<void>) | undefined;
-  let server: Server;
-  beforeAll(async () => {
+/** Has every call of grpc-js carry the same. */
+export const asAda: Interceptor = (options, next) =>
+  new InterceptingCall(next(options), {
+    start(metadata, listener, begin) {
+      metadata.set("authorization", authorization);
+      begin(metadata, listener);
+    },
+  });
+
+export interface Counting {
+  readonly url: string;
+  /** The same agent, with a card of its own for its callers. */
+  readonly extendedUrl: string;
+}
+
+/** Serves while the tests of a file run. */
+export function counting(): () => Counting {
+  const stops: (() => Promise<void>)[] = [];
+  const open = async (mount: AgentMount): Promise<string> => {
     const folder = await mkdtemp(join(tmpdir(), "parley-official-"));
     const store = await sqliteStore({ path: join(folder, "tasks.db") });
-    server = await serve(
-      [
-        { agent, path: "/plain" },
-        {
-          agent,
-          path: "/extended",
-          extendedCard: (card, { subject }) => ({ ...card, description: `For ${subject} alone` }),
-        },
-      ],
-      {
-        port: 0,
-        signals: false,
-        store,
-        authenticator: bearer({ "ada-token": { subject: "ada" } }),
-        interceptors: [breaking],
-      },
-    );
-    stop = async () => {
+    const authenticator = bearer({ "ada-token": { subject: "ada" } });
+    const server = await serve([mount], { port: 0, signals: false, store, authenticator, interceptors: [breaking] });
+    stops.push(async () => {
       await server.close({ grace: 0 });
       await store.close();
       await rm(folder, { recursive: true });
+    });
+    return server.url;
+  };
+  let servers: Counting | undefined;
+  beforeAll(async () => {
+    servers = {
+      url: await open({ agent }),
+      extendedUrl: await open({
+        agent,
+        extendedCard: (card, { subject }) => ({ ...card, description: `For ${subject} alone` }),
+      }),
     };
   });
-  afterAll(() => stop?.());
-  return () => server.url;
+  afterAll(async () => {
+    for (const stop of stops) await stop();
+  });
+  return () => servers ?? expect.fail("Nothing is served yet");
 }
