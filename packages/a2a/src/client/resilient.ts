@@ -97,6 +97,13 @@ export function resilient(next: AgentService, options: ResilientOptions): AgentS
     }
   }
 
+  /** The task of a subscription that was refused because it is over; throws the refusal where that is not why. */
+  async function insteadOf(error: unknown, id: string, context: CallContext): Promise<readonly StreamItem[]> {
+    const task = refusesFinished(error) ? await finishedTask(id, context) : undefined;
+    if (task === undefined) throw error;
+    return [{ event: { task } }];
+  }
+
   /** A message, if it is one, to a finished task is UnsupportedOperation (§3.1.1), whatever the peer calls it. */
   async function meaning(request: Partial<SendMessageRequest>, error: unknown, context: CallContext): Promise<unknown> {
     const taskId = request.message?.taskId;
@@ -115,9 +122,7 @@ export function resilient(next: AgentService, options: ResilientOptions): AgentS
       return await repeat(operation, context, () => next.stream(operation, request, context));
     } catch (thrown) {
       if ("message" in request) throw await meaning(request, thrown, context);
-      const task = refusesFinished(thrown) ? await finishedTask(request.id, context) : undefined;
-      if (task === undefined) throw thrown;
-      return { batches: once([{ event: { task } }]) };
+      return { batches: once(await insteadOf(thrown, request.id, context)) };
     }
   }
 
@@ -166,12 +171,18 @@ export function resilient(next: AgentService, options: ResilientOptions): AgentS
         if (!canReplay || !open) return;
         error = new A2AError("ConnectionLost", "The stream ended before its task did");
       } catch (thrown) {
-        // Some servers refuse a message in the first event of its stream.
-        if (context.signal?.aborted || !isBreak(thrown)) throw await meaning(request, thrown, context);
+        if (context.signal?.aborted) throw thrown;
+        if (!isBreak(thrown)) {
+          // Some servers refuse with the first event of a stream.
+          if ("message" in request) throw await meaning(request, thrown, context);
+          yield await insteadOf(thrown, request.id, context);
+          return;
+        }
         error = thrown;
       }
-      if (taskId !== undefined && state === undefined && error.cause === undefined) {
-        // It closed in good order without a word: so does the stream of a finished task that its reader knows all of.
+      if (taskId !== undefined && state === undefined && (error.cause === undefined || !canReplay)) {
+        // It closed in good order without a word: so does the stream of a finished task that its reader knows all of. Who
+        // cannot replay may also break off there.
         const task = await finishedTask(taskId, context);
         if (task !== undefined) {
           yield [{ event: { task } }];
@@ -199,13 +210,11 @@ export function resilient(next: AgentService, options: ResilientOptions): AgentS
           break;
         } catch (thrown) {
           if (context.signal?.aborted) throw thrown;
-          if (taskId !== undefined && refusesFinished(thrown)) {
-            const task = await finishedTask(taskId, context);
-            if (task === undefined) throw thrown;
-            yield [{ event: { task } }];
+          if (!isBreak(thrown)) {
+            if (taskId === undefined) throw thrown;
+            yield await insteadOf(thrown, taskId, context);
             return;
           }
-          if (!isBreak(thrown)) throw thrown;
           error = thrown;
         }
       }

@@ -75,7 +75,7 @@ export function wireCode(code: A2AErrorCode): WireErrorCode {
   return isWireErrorCode(code) ? code : code === "InvalidResponse" ? "InvalidAgentResponse" : "Unavailable";
 }
 
-export function detailsOf(error: A2AError, code: WireErrorCode, isPlain: boolean): object[] {
+function detailsOf(error: A2AError, code: WireErrorCode, isPlain: boolean): object[] {
   const details: object[] = [];
   const { named } = wireErrors[code];
   if (error.fields.length > 0)
@@ -158,7 +158,7 @@ function codeOfReason(reason: unknown): WireErrorCode | undefined {
 }
 
 /** Of several errors with one code the first in the table, which is the one that JSON-RPC itself defines. */
-export function codeOfJsonRpc(code: number): WireErrorCode | undefined {
+function codeOfJsonRpc(code: number): WireErrorCode | undefined {
   return codes.find((name) => wireErrors[name].jsonrpc === code);
 }
 

@@ -25,7 +25,7 @@ const agent = defineAgent({
   },
 });
 
-type Answer = (request: Request) => Response | Promise<Response> | undefined;
+type Answer = (request: Request) => Response | Promise<Response | undefined> | undefined;
 
 /** A client of a server of ours; `instead` may answer before it. */
 function served(options: Partial<HandlerOptions> = {}, instead: Answer = () => undefined) {
@@ -220,3 +220,49 @@ test("activated extensions are read from either header", async () => {
   await client.sendMessage("hello");
   expect(activated).toEqual(["urn:parley:extension:stream-resume:v1"]);
 });
+
+describe("answers of 0.3", () => {
+  test("may be called plain text: servers in Go name no media type", async () => {
+    const task = { kind: "task", id: "t", contextId: "c", status: { state: "completed" } };
+    const instead: Answer = (request) =>
+      request.method === "GET"
+        ? undefined
+        : new Response(JSON.stringify({ jsonrpc: "2.0", id: 1, result: task }), {
+            headers: { "content-type": "text/plain; charset=utf-8" },
+          });
+    const client = await served({ versions: ["0.3"] }, instead).connect();
+    expect((await client.sendMessage("hello")).task?.status.state).toBe("TASK_STATE_COMPLETED");
+  });
+
+  test.each([
+    ["refused with the first event", { error: { code: -32602, message: "Task is in terminal state" } }],
+    ["broken off", undefined],
+  ])("a subscription to a finished task that is %s gives the task", async (_, answer) => {
+    const task = { kind: "task", id: "t", contextId: "c", status: { state: "completed" } };
+    const instead: Answer = async (request) => {
+      if (request.method === "GET") return undefined;
+      const { method, id } = (await request.json()) as { method: string; id: number };
+      if (method === "tasks/get") return jsonOf({ jsonrpc: "2.0", id, result: task });
+      const body = new ReadableStream<Uint8Array>({
+        start(controller) {
+          if (answer === undefined) return controller.error(new TypeError("terminated"));
+          controller.enqueue(
+            new TextEncoder().encode(`data: ${JSON.stringify({ jsonrpc: "2.0", id, ...answer })}\n\n`),
+          );
+          controller.close();
+        },
+      });
+      return new Response(body, { headers: { "content-type": "text/event-stream" } });
+    };
+    const { connect: connectTo } = served({ versions: ["0.3"] }, cardWithoutReplay(instead));
+    expect(await glances((await connectTo()).subscribeToTask("t"))).toEqual(["task COMPLETED"]);
+  });
+});
+
+/** A card of 0.3 that promises nothing beyond the protocol. */
+function cardWithoutReplay(then: Answer): Answer {
+  const written = codecV03.encodeCard(
+    card({ supportedInterfaces: [{ url: base, protocolBinding: "JSONRPC", protocolVersion: "0.3" }] }),
+  );
+  return (request) => (request.method === "GET" ? jsonOf(written) : then(request));
+}

@@ -1,6 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { A2AError, type A2AErrorCode, type Part, type StreamResponse, type TaskState } from "../../src/model/index.ts";
+import {
+  A2AError,
+  invalidParams,
+  type A2AErrorCode,
+  type Part,
+  type StreamResponse,
+  type TaskState,
+} from "../../src/model/index.ts";
 import type { OperationName } from "../../src/protocol/index.ts";
 import { codecV03 } from "../../src/wire/v03/index.ts";
 import { messageOf } from "../model/arbitraries.ts";
@@ -465,14 +472,12 @@ describe("errors (0.3 §8)", () => {
     expect(wire.decodeError({ code: number, message: "so" })).toMatchObject({ code, message: "so" });
   });
 
-  test("data is an object where there is some: Go's SDK of 0.3 reads no list", () => {
-    const fields = [{ field: "id", description: "is required" }];
-    const invalid = wire.encodeError(new A2AError("InvalidParams", "so", { fields }));
-    expect(invalid).toMatchObject({ code: -32602, data: { fieldViolations: fields } });
-    expect(wire.decodeError(plain(invalid))).toMatchObject({ code: "InvalidParams", fields });
-    const denied = wire.encodeError(new A2AError("PermissionDenied", "so"));
-    expect(denied).toMatchObject({ code: -32603, data: { reason: "PERMISSION_DENIED" } });
-    expect(wire.decodeError(plain(denied))).toMatchObject({ code: "PermissionDenied" });
+  test("there is no data: the SDKs for Go want an object in 0.3 and a list in 2.x, and fail on the other", () => {
+    const fields = [{ field: "message.parts", description: "is required" }];
+    const invalid = wire.encodeError(invalidParams(fields));
+    expect(invalid).toEqual({ code: -32602, message: "Invalid parameters: message.parts is required" });
+    const gone = new A2AError("TaskNotFound", undefined, { metadata: { taskId: "t" } });
+    expect(wire.encodeError(gone)).toEqual({ code: -32001, message: "Task not found" });
   });
 
   test.each([

@@ -42,9 +42,12 @@ export function strangeAnswer(exchange: Exchange, url: string, text: string): A2
   });
 }
 
-/** The body as JSON; `undefined` when it says that it is something else, or is no JSON. */
+/**
+ * The body as JSON; `undefined` when it says that it is something else, or is no JSON. Servers in Go that name no media
+ * type are said to send plain text.
+ */
 export function parseJson(exchange: Exchange, text: string): unknown {
-  if (exchange.mediaType !== "" && !/[/+]json$/.test(exchange.mediaType)) return undefined;
+  if (!/^$|[/+]json$|^text\/plain$/.test(exchange.mediaType)) return undefined;
   try {
     return JSON.parse(text) as unknown;
   } catch {

@@ -1,20 +1,15 @@
 import { A2AError, wireErrors, type WireErrorCode } from "../../model/index.ts";
 import { isObject } from "../../model/schema.ts";
-import { codeOfJsonRpc, decodeRestError as decodeDetailed, detailsOf, restErrorOf, wireCode } from "../errors.ts";
+import { decodeRestError as decodeDetailed, restErrorOf, wireCode } from "../errors.ts";
 
 export { decodeJsonRpcError } from "../errors.ts";
 
 /**
- * An error of JSON-RPC (0.3 §8). `data` is one object where there is something to say beyond the code: Go's SDK of 0.3
- * reads nothing of an answer whose `data` is a list.
+ * An error of JSON-RPC (0.3 §8), without `data`: the SDKs for Go fail to read an answer where that is not what they
+ * expect, an object in 0.3, a list in 2.x. The sentence names the field that is wrong.
  */
 export function encodeJsonRpcError(error: A2AError): unknown {
-  const code = wireCode(error.code);
-  const { jsonrpc } = wireErrors[code];
-  const isPlain = codeOfJsonRpc(jsonrpc) === code;
-  const says = !isPlain || error.fields.length > 0 || Object.keys(error.metadata).length > 0;
-  const [data] = says ? detailsOf(error, code, isPlain) : [];
-  return { code: jsonrpc, message: error.message, ...(data !== undefined && { data }) };
+  return { code: wireErrors[wireCode(error.code)].jsonrpc, message: error.message };
 }
 
 /**
