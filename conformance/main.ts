@@ -1,20 +1,27 @@
+import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { memoryStore, type Logger } from "@parley/a2a";
-import { serve, type Server } from "@parley/node";
+import { bearer, memoryStore, type Logger } from "@parley/a2a";
+import { serve, type ServeOptions, type Server } from "@parley/node";
+import { actsAgent } from "./agents/acts.ts";
 import { configurations, tck10 } from "./agents/tck-1.0.ts";
 import { tck03 } from "./agents/tck-0.3.ts";
-import { judge } from "./judge.ts";
+import { expectationOf, kits, type Kit } from "./expected.ts";
+import { differences, figuresOf, inWords } from "./judge.ts";
+import { readActs, readPytest, type Outcome } from "./report.ts";
+import { writePage } from "./page.ts";
 
-const help = `npm run conformance -- serve KIT [--port N] [--configuration NAME]
-npm run conformance -- judge KIT REPORT… [--configuration NAME]
+const help = `npm run conformance -- serve KIT [--configuration NAME] [--port N]
+npm run conformance -- judge KIT RUN REPORT
+npm run conformance -- page
 
 serve   runs the agent that a kit tests, until it is told to stop
-judge   compares what a kit printed (pytest -rA) with what is expected of it; exits with 1 where they differ
+judge   compares what a kit printed with what is expected of that run; exits with 1 where they differ
+page    writes what is expected into docs/conformance.md
 
-KIT is tck-1.0 or tck-0.3. conformance/README.md says how the kits are run.
+KIT is ${kits.join(", ")}. conformance/README.md says how the kits are run.
 
+  --configuration  of tck-1.0: ${Object.keys(configurations).join(", ")}; of acts: all, none, guarded; default all
   --port           default 41241
-  --configuration  of tck-1.0: ${Object.keys(configurations).join(", ")}; default all
 `;
 
 const logger: Logger = {
@@ -24,17 +31,49 @@ const logger: Logger = {
   error: (message, fields) => process.stderr.write(`${message} ${JSON.stringify(fields ?? {})}\n`),
 };
 
-function start(kit: string, port: number, configuration: string): Promise<Server> {
-  // Both kits use one messageId for many messages, which a server that retries safely takes for one (D8).
-  const options = { port, logger, store: memoryStore(), dedupe: false } as const;
-  if (kit === "tck-0.3") return serve(tck03(), options);
-  const capabilities = configurations[configuration];
-  if (kit !== "tck-1.0" || capabilities === undefined) throw new UsageError(`There is no ${kit} ${configuration}`);
-  // Its schema of the card is closed: the fields of 0.3 beside those of 1.0 fail it.
-  return serve(tck10(capabilities), { ...options, versions: ["1.0"] });
+class UsageError extends Error {}
+
+function start(kit: Kit, configuration: string, port: number): Promise<Server> {
+  const options: ServeOptions = { port, logger, store: memoryStore() };
+  const unknown = new UsageError(`There is no ${kit} ${configuration}`);
+  switch (kit) {
+    case "tck-1.0": {
+      const capabilities = configurations[configuration];
+      if (capabilities === undefined) throw unknown;
+      // It uses one messageId for many messages, which a server that retries safely takes for one (D8). Its schema of the card
+      // is closed: the fields of 0.3 beside those of 1.0 fail it.
+      return serve(tck10(capabilities), { ...options, dedupe: false, versions: ["1.0"] });
+    }
+    case "tck-0.3":
+      if (configuration !== "all") throw unknown;
+      // It uses one messageId for many messages as well. It asks for a scheme, which gRPC's addresses have not.
+      return serve(tck03(), { ...options, dedupe: false, grpc: { url: `http://127.0.0.1:${port}` } });
+    case "acts":
+      if (configuration === "all") return serve(actsAgent(), options);
+      if (configuration === "none") return serve(actsAgent({ streaming: false }), options);
+      if (configuration !== "guarded") throw unknown;
+      return serve([{ agent: actsAgent(), extendedCard: (card) => ({ ...card, description: "For those we know." }) }], {
+        ...options,
+        authenticator: bearer({ mine: { subject: "me" }, theirs: { subject: "them" } }),
+      });
+  }
 }
 
-class UsageError extends Error {}
+function judge(kit: Kit, run: string, report: string): boolean {
+  const text = readFileSync(report, "utf8");
+  const outcomes: ReadonlyMap<string, Outcome> =
+    kit === "acts"
+      ? new Map([...readActs(text)].map(([part, outcome]) => [`${run}-${part}`, outcome]))
+      : new Map([[run, readPytest(text)]]);
+  const expected = expectationOf(kit);
+  return [...outcomes]
+    .map(([name, outcome]) => {
+      const wrong = differences(outcome, expected, name);
+      process.stdout.write([...wrong, `${kit}, ${name}: ${inWords(figuresOf(outcome))}`].join("\n") + "\n");
+      return wrong.length === 0;
+    })
+    .every(Boolean);
+}
 
 async function main(): Promise<number> {
   const { values, positionals } = parseArgs({
@@ -45,19 +84,23 @@ async function main(): Promise<number> {
       configuration: { type: "string", default: "all" },
     },
   });
-  const [command, kit, ...reports] = positionals;
+  const [command, name, run, report] = positionals;
+  const kit = kits.find((one) => one === name);
   if (values.help === true || command === undefined) {
     process.stdout.write(help);
     return values.help === true ? 0 : 2;
   }
-  if (command === "serve" && kit !== undefined) {
-    const server = await start(kit, Number(values.port), values.configuration);
+  if (command === "page") {
+    writePage();
+    return 0;
+  }
+  if (kit === undefined) throw new UsageError(`Which kit? ${kits.join(", ")}`);
+  if (command === "serve") {
+    const server = await start(kit, values.configuration, Number(values.port));
     process.stdout.write(`${kit} at ${server.url}\n`);
     return 0;
   }
-  if (command === "judge" && kit !== undefined && reports.length > 0) {
-    return judge(kit, values.configuration, reports) ? 0 : 1;
-  }
+  if (command === "judge" && run !== undefined && report !== undefined) return judge(kit, run, report) ? 0 : 1;
   throw new UsageError("What is to be done?");
 }
 

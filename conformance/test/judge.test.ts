@@ -1,53 +1,109 @@
-import { readdirSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { differences, expectationsOf, readReport } from "../judge.ts";
+import { expectationOf, kits, type Expectation } from "../expected.ts";
+import { differences } from "../judge.ts";
+import { readPage, withTables } from "../page.ts";
+import { readActs, readPytest } from "../report.ts";
 
-const report = `
+const printed = `
 ==== short test summary info ====
 PASSED tests/a.py::test_one
 PASSED tests/a.py::Group::test_two[rest]
-SKIPPED [3] tests/b.py:10: no gRPC
+SKIPPED [3] tests/b.py:10: The agent sends no webhooks
+SKIPPED [1] tests/b.py:20: Only for gRPC
 XFAIL tests/a.py::test_three - on http
 FAILED tests/c.py::test_four - AssertionError: 1 - 2
 ==== 1 failed, 2 passed ====
 `;
 
-test("a report of pytest is read line by line, skipped tests by their count", () => {
-  expect(readReport(report)).toEqual({
+test("a report of pytest is read line by line, skipped tests by their count and reason", () => {
+  expect(readPytest(printed)).toEqual({
     passed: ["tests/a.py::test_one", "tests/a.py::Group::test_two[rest]"],
     failed: ["tests/c.py::test_four"],
-    skipped: 3,
+    skipped: [
+      { reason: "The agent sends no webhooks", tests: 3 },
+      { reason: "Only for gRPC", tests: 1 },
+    ],
+  });
+});
+
+test("a report of parley conform is read level by level and binding by binding", () => {
+  const tests = [
+    { id: "A-1", level: "must", result: "pass" },
+    { id: "A-2", level: "must", result: "error" },
+    { id: "A-3", level: "may", result: "skip", skip_reason: "only for grpc" },
+  ];
+  const outcomes = readActs(JSON.stringify({ reports: [{ transport: "rest", suites: [{ tests }] }] }));
+  expect(Object.fromEntries(outcomes)).toEqual({
+    "must-rest": { passed: ["A-1"], failed: ["A-2"], skipped: [] },
+    "should-rest": { passed: [], failed: [], skipped: [] },
+    "may-rest": { passed: [], failed: [], skipped: [{ reason: "only for grpc", tests: 1 }] },
   });
 });
 
 describe("a run is as expected", () => {
-  const known = [{ test: "c.py::test_four", section: "§1", why: "wants the contrary" }];
+  const expected: Expectation = {
+    kit: "a kit",
+    commit: "1234567",
+    runs: { all: { parley: [2, 1, 4] } },
+    contradictions: [{ tests: ["c.py::test_four"], runs: ["all"], section: "§1", why: "the contrary" }],
+    open: [{ reason: "sends no webhooks", runs: ["all"], tests: 3, waitsFor: "webhooks" }],
+  };
+  const judged = (text: string, changes: Partial<Expectation> = {}): readonly string[] =>
+    differences(readPytest(text), { ...expected, ...changes }, "all");
 
   test("when it fails where the specification is contradicted, and nowhere else", () => {
-    expect(differences(readReport(report), { passed: 2, contradictions: known })).toEqual([]);
-    expect(differences(readReport(report), { passed: 2 })).toEqual(["failed: tests/c.py::test_four"]);
+    expect(judged(printed)).toEqual([]);
+    expect(judged(printed, { contradictions: [] })).toEqual(["failed: tests/c.py::test_four"]);
   });
 
   test("and not when an expected failure passes: the list says too much then", () => {
-    const better = report.replace("FAILED", "PASSED");
-    expect(differences(readReport(better), { passed: 2, contradictions: known })).toEqual([
+    expect(judged(printed.replace("FAILED", "PASSED"))).toEqual([
       "passes now, strike it from the expected failures: c.py::test_four",
+      "3 passed, 0 failed, 4 skipped, where 2 passed, 1 failed, 4 skipped were expected",
     ]);
   });
 
   test("nor when fewer tests pass than did, though none fails: they were skipped", () => {
-    expect(
-      differences(readReport(report), { passed: 3, open: [{ test: "c.py::test_four", waitsFor: "webhooks" }] }),
-    ).toEqual(["2 passed, 3 were expected"]);
+    expect(judged(printed.replace("PASSED tests/a.py::test_one", "SKIPPED [1] tests/a.py:1: No task"))).toEqual([
+      "1 passed, 1 failed, 5 skipped, where 2 passed, 1 failed, 4 skipped were expected",
+    ]);
+  });
+
+  test("nor when what was open is not: it is no longer to be called so", () => {
+    expect(judged(printed.replace("The agent sends no webhooks", "Only for REST"))).toEqual([
+      "3 tests were open and 0 are: sends no webhooks",
+    ]);
+  });
+
+  test("nor when nothing is known of that run", () => {
+    expect(differences(readPytest(printed), expected, "none")).toEqual(["nothing is written down for a run none"]);
   });
 });
 
-test.each(readdirSync(new URL("../expected", import.meta.url)))("%s names a section for each contradiction", (file) => {
-  const runs = Object.values(expectationsOf(file.replace(/\.json$/, "")));
-  expect(runs.length).toBeGreaterThan(0);
-  for (const { contradictions = [], open = [] } of runs) {
+describe.each(kits)("what is expected of %s", (kit) => {
+  const { runs, contradictions, open } = expectationOf(kit);
+
+  test("names a section for each contradiction, and runs that there are", () => {
     for (const { section, why } of contradictions)
       expect([section, why]).toEqual([expect.stringMatching(/§/), expect.stringMatching(/./)]);
-    for (const { waitsFor } of open) expect(waitsFor).not.toBe("");
+    for (const each of [...contradictions, ...open])
+      expect(Object.keys(runs)).toEqual(expect.arrayContaining([...each.runs]));
+  });
+
+  test("explains each failure of a run", () => {
+    const explained = Object.keys(runs).map((run) =>
+      contradictions.filter((one) => one.runs.includes(run)).reduce((sum, { tests }) => sum + tests.length, 0),
+    );
+    expect(explained).toEqual(Object.values(runs).map(({ parley: [, failed] }) => failed));
+  });
+});
+
+test("docs/conformance.md says what is expected; npm run conformance -- page writes it", () => {
+  expect(withTables(readPage())).toBe(readPage());
+  for (const kit of kits) {
+    const { commit } = expectationOf(kit);
+    for (const table of [kit, `${kit} exceptions`, `${kit} open`])
+      expect(readPage()).toContain(`<!-- ${table} -->\n\n|`);
+    expect(readPage()).toContain(`\`${commit}\``);
   }
 });

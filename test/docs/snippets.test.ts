@@ -111,6 +111,8 @@ describe("the README", () => {
       "docs/hosting.md",
       "docs/agents.md",
       "docs/benchmarks.md",
+      "docs/conformance.md",
+      "conformance/README.md",
       "CONTRIBUTING.md",
     ]) {
       const text = await readFile(join(root, page), "utf8");

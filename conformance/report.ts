@@ -1,0 +1,63 @@
+/** What a kit said of one run. */
+export interface Outcome {
+  readonly passed: readonly string[];
+  readonly failed: readonly string[];
+  readonly skipped: readonly Skipped[];
+}
+
+export interface Skipped {
+  readonly reason: string;
+  readonly tests: number;
+}
+
+/**
+ * Reads the summary that pytest prints with `-rA`: a line a test, skipped ones counted by their place. What a kit expects to
+ * fail (XFAIL, XPASS) counts for nothing.
+ */
+export function readPytest(text: string): Outcome {
+  const passed: string[] = [];
+  const failed: string[] = [];
+  const skipped: Skipped[] = [];
+  for (const line of text.split("\n")) {
+    const [, word, rest = ""] = /^(PASSED|FAILED|ERROR|SKIPPED) (.*)$/.exec(line) ?? [];
+    const test = rest.split(" - ")[0]?.trim() ?? "";
+    if (word === "SKIPPED") {
+      const [, tests = "1", reason = rest] = /^\[(\d+)\] \S+ (.*)$/.exec(rest) ?? [];
+      skipped.push({ reason, tests: Number(tests) });
+    } else if (test.includes("::")) (word === "PASSED" ? passed : failed).push(test);
+  }
+  return { passed, failed, skipped };
+}
+
+interface ActsReport {
+  readonly transport: string;
+  readonly suites: readonly { readonly tests: readonly ActsTest[] }[];
+}
+
+interface ActsTest {
+  readonly id: string;
+  readonly level: string;
+  readonly result: "pass" | "fail" | "skip" | "error";
+  readonly skip_reason?: string;
+}
+
+/** Reads what `parley conform --json` prints: an outcome for each level of each binding, `must-jsonrpc`. */
+export function readActs(text: string): ReadonlyMap<string, Outcome> {
+  const { reports } = JSON.parse(text) as { readonly reports: readonly ActsReport[] };
+  const outcomes = new Map<string, Outcome>();
+  for (const { transport, suites } of reports) {
+    for (const level of ["must", "should", "may"]) {
+      const tests = suites.flatMap((suite) => suite.tests).filter((test) => test.level === level);
+      const ids = (...results: readonly string[]): string[] =>
+        tests.filter(({ result }) => results.includes(result)).map(({ id }) => id);
+      outcomes.set(`${level}-${transport}`, {
+        passed: ids("pass"),
+        failed: ids("fail", "error"),
+        skipped: tests
+          .filter(({ result }) => result === "skip")
+          .map(({ skip_reason: reason = "" }) => ({ reason, tests: 1 })),
+      });
+    }
+  }
+  return outcomes;
+}
