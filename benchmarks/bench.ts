@@ -15,6 +15,8 @@ export interface Server extends Address {
   readonly name: ServerName;
   usage(): Promise<Usage>;
   settled(): Promise<Usage>;
+  /** Where it speaks gRPC; the others begin to when they are asked. */
+  grpc(): Promise<string>;
   /** Parley only. */
   fill(filling: Filling): Promise<void>;
   stop(): Promise<void>;
@@ -89,6 +91,7 @@ export class Bench {
       name,
       usage: () => child.ask("usage"),
       settled: () => child.ask("settled"),
+      grpc: () => child.ask("grpc"),
       fill: (filling) => child.ask("fill", filling),
       stop: () => this.#stop(child),
     };

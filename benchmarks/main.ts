@@ -75,7 +75,9 @@ async function writePage(results: readonly Result[]): Promise<void> {
   const { version, devDependencies } = JSON.parse(
     readFileSync(new URL("../package.json", import.meta.url), "utf8"),
   ) as Manifest;
-  const others = ["@a2a-js/sdk", "express", "libsql"].map((name) => [name, devDependencies[name] ?? ""] as const);
+  const others = ["@a2a-js/sdk", "express", "libsql", "@grpc/grpc-js", "protobufjs"].map(
+    (name) => [name, devDependencies[name] ?? ""] as const,
+  );
   const setting: Setting = {
     date: new Date().toISOString().slice(0, 10),
     versions: { Node: process.versions.node, Parley: version, ...Object.fromEntries(others) },

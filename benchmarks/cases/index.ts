@@ -3,6 +3,8 @@ import { clientCase } from "./client.ts";
 import { coldCase } from "./cold.ts";
 import { fanInCase } from "./fan-in.ts";
 import { getTaskCase } from "./get-task.ts";
+import { grpcStreamCase } from "./grpc-stream.ts";
+import { grpcCase } from "./grpc.ts";
 import { listCase } from "./list.ts";
 import { messageCase } from "./message.ts";
 import { neighbourCase } from "./neighbour.ts";
@@ -28,4 +30,6 @@ export const cases: readonly Case[] = [
   resumeCase,
   coldCase,
   clientCase,
+  grpcCase,
+  grpcStreamCase,
 ];

@@ -147,6 +147,8 @@ const server = app.listen(0, "127.0.0.1", () => {
     supportedInterfaces: [
       { url: `${url}/rpc`, protocolBinding: "JSONRPC", tenant: "", protocolVersion: "1.0" },
       { url: `${url}/rest`, protocolBinding: "HTTP+JSON", tenant: "", protocolVersion: "1.0" },
+      // It answers no binding that its card does not name; nobody looks for the port there.
+      { url: "127.0.0.1", protocolBinding: "GRPC", tenant: "", protocolVersion: "1.0" },
     ],
     capabilities: { streaming: true, pushNotifications: false, extensions: [], extendedAgentCard: false },
     securitySchemes: {},
@@ -161,5 +163,8 @@ const server = app.listen(0, "127.0.0.1", () => {
   const options = { requestHandler, userBuilder: UserBuilder.noAuthentication };
   app.use("/rpc", jsonRpcHandler(options));
   app.use("/rest", restHandler(options));
-  control({ jsonRpc: `${url}/rpc`, rest: `${url}/rest` });
+  control(
+    { jsonRpc: `${url}/rpc`, rest: `${url}/rest` },
+    { grpc: async () => (await import("./official-grpc.ts")).officialGrpc(requestHandler) },
+  );
 });

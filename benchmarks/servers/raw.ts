@@ -85,5 +85,5 @@ const server = createServer((request: IncomingMessage, response) => {
 });
 server.listen(0, "127.0.0.1", () => {
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  control({ jsonRpc: url, rest: url });
+  control({ jsonRpc: url, rest: url }, { grpc: async () => (await import("./raw-grpc.ts")).rawGrpc() });
 });

@@ -85,6 +85,8 @@ describe("the cases", () => {
       "resume",
       "cold",
       "client",
+      "grpc",
+      "grpc-stream",
     ]);
     for (const { targets } of cases) expect(targets).not.toEqual([]);
   });

@@ -1,0 +1,45 @@
+import type { Server } from "../bench.ts";
+import type { Case, Figures } from "../case.ts";
+import type { GrpcLoad, GrpcStreamOutcome } from "../load/grpc.ts";
+import { costing, inTurn } from "../rounds.ts";
+
+const length = 16_000;
+
+export const grpcStreamCase: Case = {
+  name: "grpc-stream",
+  what: `One stream of ${length} chunks over gRPC, in memory`,
+  operation: "a chunk",
+  targets: [{ measure: "cpuToRaw", says: "CPU to a stream of grpc-js", atMost: 1.3 }],
+  async run(bench) {
+    const [parley, official, raw, load] = await Promise.all([
+      bench.server("parley"),
+      bench.server("official"),
+      bench.server("raw"),
+      bench.child("load/grpc"),
+    ]);
+    /** Bytes a chunk. */
+    const sizes: Partial<Record<Server["name"], number>> = {};
+    const streaming = async (server: Server, chunks: number): Promise<() => Promise<Figures>> => {
+      const input: GrpcLoad = { address: await server.grpc(), text: `stream ${chunks} 0` };
+      return () =>
+        costing(server, async () => {
+          const outcome = await load.ask<GrpcStreamOutcome>("stream", input);
+          if (outcome.chunks < chunks) throw new Error(`A stream ended after ${outcome.chunks} of ${chunks} chunks`);
+          sizes[server.name] = outcome.bytes / outcome.chunks;
+          return { operations: outcome.chunks, seconds: outcome.seconds };
+        });
+    };
+    const subjects = { parley: await streaming(parley, length), raw: await streaming(raw, length) };
+    const figures = await inTurn(bench.size(9, 4), subjects, 2);
+    const few = bench.size(1_000, 400);
+    const officially = await streaming(official, few);
+    await officially();
+    return {
+      ...figures,
+      also: { [`official, ${few} chunks`]: await officially() },
+      notes: [
+        `A chunk has ${Math.round(sizes.parley ?? 0)} bytes, ${Math.round(sizes.raw ?? 0)} of raw, which is the server of grpc-js with protobufjs. The official SDK takes quadratic time: it gets a shorter stream.`,
+      ],
+    };
+  },
+};

@@ -1,0 +1,121 @@
+import { Client, credentials, Metadata } from "@grpc/grpc-js";
+import { grpcTypes, sendMessagePath, sendStreamingMessagePath } from "../grpc-types.ts";
+import { answerParent } from "../ipc.ts";
+import { idMark, messageIds } from "./http.ts";
+import type { RequestOutcome } from "./requests.ts";
+import { summary } from "./latencies.ts";
+
+// The load program for gRPC, on the client of grpc-js. Requests and answers are bytes to it: it must not cost more than
+// it has to.
+
+export interface GrpcLoad {
+  readonly address: string;
+  /** Of the message that is sent. */
+  readonly text: string;
+}
+
+export interface GrpcCallsLoad extends GrpcLoad {
+  /** What each right answer has in it. */
+  readonly expect: string;
+  readonly connections: number;
+  readonly seconds: number;
+}
+
+export interface GrpcStreamOutcome {
+  readonly chunks: number;
+  /** Of the chunks, as they came. */
+  readonly bytes: number;
+  readonly seconds: number;
+}
+
+const { request } = grpcTypes();
+const nextId = messageIds();
+const metadata = new Metadata();
+metadata.set("a2a-version", "1.0");
+
+/** Gives the message as it goes out, each time with an id of its own. */
+function rendered(text: string): () => Buffer {
+  const user = 1;
+  const value = { message: { messageId: idMark, role: user, parts: [{ text }] } };
+  const bytes = Buffer.from(request.encode(value).finish());
+  const at = bytes.indexOf(idMark);
+  return () => {
+    const copy = Buffer.from(bytes);
+    copy.write(nextId(), at, "latin1");
+    return copy;
+  };
+}
+
+const same = (bytes: Buffer): Buffer => bytes;
+
+function connect(address: string): Client {
+  // Else all clients of one address share a connection.
+  return new Client(address, credentials.createInsecure(), { "grpc.use_local_subchannel_pool": 1 });
+}
+
+function ready(client: Client): Promise<void> {
+  return new Promise((resolve, reject) => {
+    client.waitForReady(Date.now() + 5_000, (error) => {
+      if (error === undefined) resolve();
+      else reject(error);
+    });
+  });
+}
+
+/** Closed loop: every connection sends its next call when it has its answer. */
+async function calls(load: GrpcCallsLoad): Promise<RequestOutcome> {
+  const next = rendered(load.text);
+  const clients = Array.from({ length: load.connections }, () => connect(load.address));
+  await Promise.all(clients.map(ready));
+  const call = (client: Client): Promise<Buffer> =>
+    new Promise((resolve, reject) => {
+      client.makeUnaryRequest(sendMessagePath, same, same, next(), metadata, (error, answer) => {
+        if (answer !== undefined && error === null) resolve(answer);
+        else reject(error ?? new Error("There is no answer"));
+      });
+    });
+  const latencies: number[] = [];
+  const start = performance.now();
+  const end = start + load.seconds * 1000;
+  const drive = async (client: Client): Promise<void> => {
+    for (let now = performance.now(); now < end;) {
+      const answer = await call(client);
+      if (!answer.includes(load.expect)) throw new Error(`An answer without ${load.expect}: ${answer.toString()}`);
+      const then = now;
+      now = performance.now();
+      latencies.push(now - then);
+    }
+  };
+  try {
+    await Promise.all(clients.map(drive));
+  } finally {
+    for (const client of clients) client.close();
+  }
+  return { operations: latencies.length, seconds: (performance.now() - start) / 1000, ...summary(latencies) };
+}
+
+/** Tag of the field of a StreamResponse that holds a chunk. */
+const artifactUpdate = 0x22;
+
+/** Reads one stream to its end. */
+async function stream({ address, text }: GrpcLoad): Promise<GrpcStreamOutcome> {
+  const client = connect(address);
+  try {
+    await ready(client);
+    const start = performance.now();
+    const call = client.makeServerStreamRequest(sendStreamingMessagePath, same, same, rendered(text)(), metadata);
+    let chunks = 0;
+    let bytes = 0;
+    call.on("data", (message: Buffer) => {
+      if (message[0] !== artifactUpdate) return;
+      chunks += 1;
+      bytes += message.length;
+    });
+    await new Promise<void>((resolve, reject) => call.on("end", resolve).on("error", reject));
+    return { chunks, bytes, seconds: (performance.now() - start) / 1000 };
+  } finally {
+    client.close();
+  }
+}
+
+answerParent({ calls, stream });
