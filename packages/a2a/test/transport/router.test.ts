@@ -134,6 +134,7 @@ describe("CORS", () => {
       "content-type",
       "a2a-version",
       "a2a-extensions",
+      "x-a2a-extensions",
       "last-event-id",
       "if-none-match",
     ]) {
@@ -146,7 +147,7 @@ describe("CORS", () => {
       status: 401,
       headers: { "access-control-allow-origin": "*", "www-authenticate": "Bearer" },
     });
-    for (const name of ["a2a-extensions", "www-authenticate", "retry-after", "etag"]) {
+    for (const name of ["a2a-extensions", "x-a2a-extensions", "www-authenticate", "retry-after", "etag"]) {
       expect(refused.headers["access-control-expose-headers"]?.split(", ")).toContain(name);
     }
   });

@@ -1,6 +1,6 @@
 import { A2AError } from "../../model/index.ts";
 import type { CallContext, HeaderReader, Principal, UniversalRequest } from "../../protocol/index.ts";
-import { byVersion, type Codec } from "../../wire/codec.ts";
+import type { Codec } from "../../wire/codec.ts";
 import type { RequestLimits } from "./binding.ts";
 import { nestsDeeper } from "./nesting.ts";
 
@@ -62,7 +62,7 @@ function versionParameter(query: string): string | undefined {
 
 /** The codec of the version that a request asked for, by name or by saying nothing where that is strict. */
 export function codecOf(codecs: readonly Codec[], version: string): Codec {
-  const codec = byVersion(codecs).get(version);
+  const codec = codecs.find((each) => each.version === version || each.aliases?.includes(version));
   if (codec !== undefined) return codec;
   const supported = codecs.map((each) => each.version).join(", ");
   throw new A2AError(

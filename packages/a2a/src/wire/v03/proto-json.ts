@@ -143,15 +143,15 @@ export function ofProtoEvent({ task, message, statusUpdate, artifactUpdate }: Pr
 }
 
 export function toProtoSend({ message, configuration, metadata }: MessageSendParams03): ProtoSendRequest {
-  // Not to say it would mean not to wait.
-  const { pushNotificationConfig, blocking = true, ...rest } = configuration ?? {};
+  const { pushNotificationConfig, ...rest } = configuration ?? {};
   return {
     message: toProtoMessage(message),
-    configuration: {
-      blocking,
-      ...(pushNotificationConfig !== undefined && { pushNotification: pushNotificationConfig }),
-      ...rest,
-    },
+    ...(configuration !== undefined && {
+      configuration: {
+        ...(pushNotificationConfig !== undefined && { pushNotification: pushNotificationConfig }),
+        ...rest,
+      },
+    }),
     ...(metadata !== undefined && { metadata }),
   };
 }

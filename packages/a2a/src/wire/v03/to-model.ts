@@ -130,7 +130,7 @@ export function toPushConfig(config: TaskPushNotificationConfig03): TaskPushNoti
   return { taskId: config.taskId, ...toPushFields(config.pushNotificationConfig) };
 }
 
-/** `blocking` that is not set waits, as JSON-RPC peers of 0.3 have it (facts: unset means false only in ProtoJSON). */
+/** `blocking` that is not set waits, as peers over JSON-RPC have it: only ProtoJSON cannot tell it from `false`. */
 export function toSendRequest({ message, configuration, metadata }: MessageSendParams03): SendMessageRequest {
   const { blocking, pushNotificationConfig, ...rest } = configuration ?? {};
   return {
