@@ -144,6 +144,7 @@ describe("docs/client.md", async () => {
   const clients = blocks.filter(({ role }) => role === "client");
   const said = [
     ["Cook JSONRPC", "TASK_STATE_COMPLETED"],
+    ["GRPC 127.0.0.1:", "TASK_STATE_COMPLETED"],
     ["TASK_STATE_WORKING", "Dish for three", "up to 4"],
     ["For how many?", "Dish for four"],
     ["TaskNotFound"],

@@ -100,7 +100,7 @@ export function endFrame(writer: Writer, begun: number, flags = 0): void {
 }
 
 /** A frame of bytes that are there already. */
-export function frameOf(payload: Uint8Array, flags = 0): Uint8Array {
+export function frameOf(payload: Uint8Array, flags = 0): Uint8Array<ArrayBuffer> {
   const frame = new Uint8Array(headLength + payload.length);
   putHead(frame, 0, flags, payload.length);
   frame.set(payload, headLength);

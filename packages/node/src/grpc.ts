@@ -29,7 +29,7 @@ export function mayBeGrpc(method: string | undefined, contentType: string | unde
   return contentType?.startsWith("application/grpc") === true || method === "OPTIONS";
 }
 
-const name = "@parley/grpc";
+export const grpcName = "@parley/grpc";
 
 /**
  * Whether gRPC is to be spoken: where it is installed and not refused.
@@ -39,8 +39,8 @@ const name = "@parley/grpc";
 export async function speaksGrpc(option: GrpcServeOptions | false | undefined): Promise<boolean> {
   if (option === false) return false;
   if (option === undefined) return isInstalled();
-  if ((await optional(name, () => import("@parley/grpc"))) === undefined) {
-    throw new Error(`To serve gRPC, install ${name}`);
+  if ((await optional(grpcName, () => import("@parley/grpc"))) === undefined) {
+    throw new Error(`To serve gRPC, install ${grpcName}`);
   }
   return true;
 }
@@ -48,7 +48,7 @@ export async function speaksGrpc(option: GrpcServeOptions | false | undefined): 
 /** A look for the package: to load it would be a third of the start of a server that may never be asked for it. */
 function isInstalled(): boolean {
   try {
-    createRequire(import.meta.url).resolve(name);
+    createRequire(import.meta.url).resolve(`${grpcName}/package.json`);
     return true;
   } catch {
     return false;

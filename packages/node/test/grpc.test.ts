@@ -3,7 +3,7 @@ import { memoryStore, type Agent, type AgentMount } from "@parley/a2a";
 import { connect, type Client } from "@parley/a2a/client";
 import { codecV03, codecV1 } from "@parley/a2a/wires";
 import { grpcBinding } from "@parley/grpc";
-import { serve, type ServeOptions, type Server } from "../src/index.ts";
+import { connect as connectInNode, serve, type ServeOptions, type Server } from "../src/index.ts";
 import { echoAgent, slowAgent } from "./support/agents.ts";
 import { certificateFor } from "./support/certificate.ts";
 import { Http2Client } from "./support/http2.ts";
@@ -152,5 +152,16 @@ describe("serve with @parley/grpc", () => {
     });
     expect([answer.status, answer.headers.get("content-type")]).toEqual([200, "application/grpc-web+proto"]);
     expect(Buffer.from(await answer.arrayBuffer()).toString("latin1")).toContain("grpc-status: 0");
+  });
+});
+
+describe("connect in Node", () => {
+  it("speaks gRPC when it is asked to, and what the card prefers when it is not", async () => {
+    const server = await start(echoAgent());
+    const asked = await connectInNode(server.url, { binding: "GRPC" });
+    expect((await asked.sendMessage("hi")).task?.artifacts?.[0]?.parts).toEqual([{ text: "Echo: hi" }]);
+    const others = await Promise.all([connectInNode(server.url), connectInNode(server.url, { binding: "HTTP+JSON" })]);
+    const names = [asked, ...others].map(({ chosen }) => chosen.protocolBinding);
+    expect(names).toEqual(["GRPC", "JSONRPC", "HTTP+JSON"]);
   });
 });

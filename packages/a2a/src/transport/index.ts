@@ -10,6 +10,8 @@ export {
   type ClientBinding,
   type ClientHost,
   type ClientLimits,
+  exchange,
+  type Exchange,
   type HeadersRequest,
   type HeadersSource,
   requestHeaders,

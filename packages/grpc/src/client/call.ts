@@ -4,6 +4,7 @@ import { A2AError, type Clock } from "@parley/a2a";
 import { abortError } from "@parley/a2a/transport";
 import { compressed, FrameReader, type Frame } from "../frames.ts";
 import type { Channel, Link } from "./channel.ts";
+import type { Incoming } from "./service.ts";
 
 export interface CallOptions {
   /** As errors name the server. */
@@ -21,7 +22,7 @@ export interface CallOptions {
 const mostWaiting = 256;
 
 /** A call of one request: what comes is read at the pace of who asks for it. */
-export class Call {
+export class Call implements Incoming {
   /** Of the answer, once they came; those of an answer without a message are its trailers as well. */
   headers: IncomingHttpHeaders | undefined;
   trailers: IncomingHttpHeaders | undefined;

@@ -11,7 +11,8 @@ import { Utf8Pieces } from "./utf8.ts";
 export interface FetchInit {
   readonly method: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body?: string;
+  /** Bytes for gRPC-Web alone. */
+  readonly body?: string | Uint8Array<ArrayBuffer>;
   readonly signal: AbortSignal;
   /** Never followed: a redirect would carry credentials and messages to an address that nobody chose. */
   readonly redirect: "manual" | "follow";
@@ -54,7 +55,7 @@ export interface ExchangeRequest {
   readonly method: string;
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body?: string;
+  readonly body?: string | Uint8Array<ArrayBuffer>;
   readonly redirect?: "follow";
   /** Whether the head of the answer may take as long as the task does. */
   readonly waits?: boolean;
@@ -65,6 +66,8 @@ export interface Exchange {
   header(name: string): string | undefined;
   /** Media type in lower case, without parameters; `""` when there is none. */
   readonly mediaType: string;
+  /** The body as it comes. */
+  bytes(): AsyncGenerator<Uint8Array, void, void>;
   /** The whole body. */
   text(): Promise<string>;
   /** The events of an event stream, those of one piece together. */
@@ -183,10 +186,9 @@ export async function exchange(
     controller.abort();
   };
 
-  /** The body in pieces of text. A break is `ConnectionLost`. */
-  async function* pieces(limit: number): AsyncGenerator<string, void, void> {
+  /** A break is `ConnectionLost`. */
+  async function* bytes(limit: number): AsyncGenerator<Uint8Array, void, void> {
     if (response.body === null) return;
-    const utf8 = new Utf8Pieces();
     reader = response.body.getReader();
     let size = 0;
     try {
@@ -201,7 +203,7 @@ export async function exchange(
             `The answer of ${request.url} is longer than the limit of ${limit} bytes`,
           );
         }
-        yield utf8.push(value);
+        yield value;
       }
     } catch (thrown) {
       if (thrown instanceof A2AError) throw thrown;
@@ -215,19 +217,21 @@ export async function exchange(
     }
   }
 
+  const utf8 = new Utf8Pieces();
   const parser = new SseParser(limits.maxEventChars);
   return {
     status: response.status,
     header: (name) => response.headers.get(name) ?? undefined,
     mediaType: (response.headers.get("content-type") ?? "").replace(/;[^]*/, "").trim().toLowerCase(),
+    bytes: () => bytes(Infinity),
     async text() {
       let text = "";
-      for await (const piece of pieces(limits.maxResponseBytes)) text += piece;
+      for await (const piece of bytes(limits.maxResponseBytes)) text += utf8.push(piece);
       return text;
     },
     async *events() {
-      for await (const piece of pieces(Infinity)) {
-        const events = parser.push(piece);
+      for await (const piece of bytes(Infinity)) {
+        const events = parser.push(utf8.push(piece));
         if (events.length > 0) yield events;
       }
     },

@@ -1,0 +1,142 @@
+import { A2AError } from "@parley/a2a";
+import { type ClientBinding, type ClientHost, type Codec, exchange, type Exchange } from "@parley/a2a/transport";
+import { codecV11, wires } from "@parley/a2a/wires";
+import { compressed, FrameReader, frameOf, trailers as trailersFlag, type Frame } from "../frames.ts";
+import { formatTimeout } from "../metadata.ts";
+import { originOf } from "./address.ts";
+import type { AnswerHeaders } from "./errors.ts";
+import { GrpcService, GrpcTypes, type Incoming, type Transport } from "./service.ts";
+
+/**
+ * gRPC-Web as a client speaks it, over `fetch`: for browsers, and wherever else there is no HTTP/2. It calls the GRPC
+ * interfaces of a card, whose server has to speak gRPC-Web at the same address, as ours do, or a proxy before it.
+ *
+ * @param codecs - The versions to speak. Default: all that there are.
+ */
+export function grpcWebBinding(codecs: readonly Codec[] = [...Object.values(wires), codecV11]): ClientBinding {
+  const types = new GrpcTypes();
+  return {
+    name: "GRPC",
+    versions: codecs.map(({ version }) => version),
+    unusable: (url) => (originOf(url) === undefined ? "is no address of gRPC, such as example.com:443" : undefined),
+    open({ url }, version, host, card) {
+      const codec = codecs.find((one) => one.version === version) as Codec;
+      return new GrpcService(codec, types, host, url, overFetch(originOf(url, card) as string, host));
+    },
+  };
+}
+
+const mediaType = "application/grpc-web+proto";
+
+function overFetch(origin: string, host: ClientHost): Transport {
+  return async ({ operation, path, metadata, message, context, headTimeout }) => {
+    const headers: Record<string, string> = {};
+    for (const [name, value] of Object.entries(metadata)) headers[name] = [value].flat().join(",");
+    headers["content-type"] = mediaType;
+    headers["accept"] = mediaType;
+    headers["x-grpc-web"] = "1";
+    if (headTimeout !== false) headers["grpc-timeout"] = formatTimeout(headTimeout);
+    const { outgoing, ...rest } = context;
+    const answer = await exchange(
+      host,
+      { operation, method: "POST", url: origin + path, headers, body: frameOf(message) },
+      { ...rest, outgoing: { ...outgoing, connectTimeout: headTimeout } },
+    );
+    return new WebAnswer(answer, origin + path, host.limits.maxResponseBytes);
+  };
+}
+
+/** What errors and extensions are read from. */
+const known = [
+  "content-type",
+  "grpc-status",
+  "grpc-message",
+  "grpc-status-details-bin",
+  "www-authenticate",
+  "a2a-extensions",
+  "x-a2a-extensions",
+];
+
+/** The frames of an answer; the last of them has the trailers. */
+class WebAnswer implements Incoming {
+  readonly headers: AnswerHeaders;
+  trailers: AnswerHeaders | undefined;
+  failure: A2AError | undefined;
+  readonly #exchange: Exchange;
+  readonly #url: string;
+  readonly #chunks: AsyncGenerator<Uint8Array, void, void>;
+  readonly #reader: FrameReader;
+  readonly #limit: number;
+  #messages: Uint8Array[] = [];
+  #over = false;
+
+  constructor(answer: Exchange, url: string, limit: number) {
+    const headers: Record<string, string> = { ":status": String(answer.status) };
+    for (const name of known) {
+      const value = answer.header(name);
+      if (value !== undefined) headers[name] = value;
+    }
+    this.headers = headers;
+    this.#exchange = answer;
+    this.#url = url;
+    this.#chunks = answer.bytes();
+    this.#reader = new FrameReader(limit);
+    this.#limit = limit;
+    if (answer.status !== 200 || !answer.mediaType.startsWith("application/grpc-web")) this.cancel();
+  }
+
+  async spoke(): Promise<boolean> {
+    while (this.#messages.length === 0 && !this.#over) await this.#more();
+    return this.#messages.length > 0;
+  }
+
+  async next(): Promise<readonly Uint8Array[] | undefined> {
+    if (!(await this.spoke())) return undefined;
+    const messages = this.#messages;
+    this.#messages = [];
+    return messages;
+  }
+
+  cancel(): void {
+    this.#over = true;
+    this.#exchange.close();
+  }
+
+  async #more(): Promise<void> {
+    try {
+      const { done, value } = await this.#chunks.next();
+      if (done === true) {
+        this.#over = true;
+        if (this.#reader.partial) this.failure = this.#strange("half a message");
+      } else {
+        for (const frame of this.#reader.push(value)) this.#take(frame);
+      }
+    } catch (thrown) {
+      const error = thrown as A2AError;
+      const tooLarge = error.code === "RequestTooLarge";
+      this.failure = tooLarge
+        ? this.#strange(`a message that is longer than the limit of ${this.#limit} bytes`)
+        : error;
+      this.cancel();
+    }
+  }
+
+  #take({ flags, payload }: Frame): void {
+    if ((flags & compressed) !== 0) throw this.#strange("a message that is packed, which nobody asked for");
+    if ((flags & trailersFlag) !== 0) this.trailers = readLines(payload);
+    else this.#messages.push(payload);
+  }
+
+  #strange(what: string): A2AError {
+    return new A2AError("InvalidResponse", `${this.#url} sent ${what}`);
+  }
+}
+
+function readLines(payload: Uint8Array): AnswerHeaders {
+  const headers: Record<string, string> = {};
+  for (const line of new TextDecoder().decode(payload).split("\r\n")) {
+    const colon = line.indexOf(":");
+    if (colon > 0) headers[line.slice(0, colon).trim().toLowerCase()] = line.slice(colon + 1).trim();
+  }
+  return headers;
+}
