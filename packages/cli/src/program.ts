@@ -200,6 +200,7 @@ export function createProgram(io: Io, finish: Finish): Command {
     })
       .argument(...url)
       .option("--acts <path>", "a file of tests, or a folder with *.acts.yaml; default: those of this package")
+      .option("--protocol <version>", "tests of this version of A2A alone, such as 1.0")
       .addOption(new Option("--level <level>", "tests of this level and those above it").choices(levels))
       .option("--filter <pattern>", "tests or suites of this id; * stands for anything; repeatable", collect)
       .option("--tag <tag>", "tests with this tag; repeatable", collect)

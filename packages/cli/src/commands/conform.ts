@@ -14,6 +14,7 @@ import { jsonLine } from "../output/text.ts";
 
 export interface ConformOptions extends CallOptions {
   readonly acts?: string;
+  readonly protocol?: string;
   readonly level?: Level;
   readonly filter?: readonly string[];
   readonly tag?: readonly string[];
@@ -39,16 +40,15 @@ function chosen(suites: readonly Suite[], options: ConformOptions): readonly Sui
   const { level, filter = [], tag = [] } = options;
   const patterns = filter.map(pattern);
   const wanted = level === undefined ? levels : levels.slice(0, levels.indexOf(level) + 1);
-  const keeps = ({ id, tags, level: of }: Test, suite: Suite): boolean =>
+  const keeps = ({ id, tags, level: of, version }: Test, suite: Suite): boolean =>
     wanted.includes(of) &&
+    (options.protocol === undefined || options.protocol === version) &&
     (patterns.length === 0 || patterns.some((one) => one.test(id) || one.test(suite.id))) &&
     (tag.length === 0 || tag.some((one) => tags.includes(one)));
   const left = suites
     .map((suite) => ({ ...suite, tests: suite.tests.filter((test) => keeps(test, suite)) }))
     .filter(({ tests }) => tests.length > 0);
-  if (left.length === 0) throw new UsageError("no test is left: look at --filter, --tag and --level");
-  const versions = [...new Set(left.flatMap(({ tests }) => tests.map((test) => test.version)))];
-  if (versions.length > 1) throw new UsageError(`the files are for several versions of A2A: ${versions.join(", ")}`);
+  if (left.length === 0) throw new UsageError("no test is left: look at --filter, --tag, --level and --protocol");
   return left;
 }
 
@@ -89,7 +89,7 @@ export async function conform(io: Io, url: string, options: ConformOptions): Pro
     onResult(run, { test }, done, total) {
       // One line that is written over: progress is for somebody who looks.
       if (io.stderr.terminal)
-        io.stderr.write(`\r\u001b[K${style("dim", `${done}/${total} ${run.transport} ${test.id}`)}`);
+        io.stderr.write(`\r\u001b[K${style("dim", `${done}/${total} ${run.transport} ${run.version} ${test.id}`)}`);
     },
   });
   if (io.stderr.terminal) io.stderr.write("\r\u001b[K");

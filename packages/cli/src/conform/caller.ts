@@ -37,6 +37,8 @@ export interface RawRequest {
  */
 export interface Caller {
   readonly transport: Transport;
+  /** The binding in whose words errors are given. Default: this one. */
+  readonly errors?: Transport;
   /** A stream comes back where the server answers with one, whatever was asked for: that is the test's to judge. */
   call(
     operation: Operation,

@@ -206,10 +206,12 @@ export function junitReport(report: Report): string {
   for (const run of report.runs) {
     for (const { suite, entries } of run.suites) {
       const time = seconds(entries.reduce((sum, { result }) => sum + result.duration, 0));
-      out.push(`  <testsuite name="${xml(`${run.transport}.${suite.id}`)}" ${figures(count(entries))} time="${time}">`);
+      out.push(
+        `  <testsuite name="${xml(`${run.transport}-${run.version}.${suite.id}`)}" ${figures(count(entries))} time="${time}">`,
+      );
       for (const { test, result } of entries) {
         const name = `${test.level.toUpperCase()} ${test.id} ${test.name}`;
-        const open = `    <testcase classname="${xml(`${run.transport}.${suite.id}`)}" name="${xml(name)}" time="${seconds(result.duration)}"`;
+        const open = `    <testcase classname="${xml(`${run.transport}-${run.version}.${suite.id}`)}" name="${xml(name)}" time="${seconds(result.duration)}"`;
         const { failure } = result;
         if (result.result === "skip")
           out.push(`${open}><skipped message="${xml(result.skipReason ?? "")}"/></testcase>`);

@@ -229,7 +229,8 @@ class Run {
   }
 
   #judgeError(expected: ExpectError, error: WireError, { status, headers }: Outcome): void {
-    const wrongKind = notThis(expected.types, error, this.#target.caller.transport, status);
+    const { errors, transport } = this.#target.caller;
+    const wrongKind = notThis(expected.types, error, errors ?? transport, status);
     if (wrongKind !== undefined) {
       const mismatch = { path: "", expected: wrongKind, actual: showError(error, status) };
       throw new Failed("it is another error", mismatch);

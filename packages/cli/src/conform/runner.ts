@@ -1,12 +1,13 @@
 import type { AgentCard } from "@parley/a2a";
 import type { Caller, Place } from "./caller.ts";
-import { grpcCaller } from "./grpc-caller.ts";
+import { codecV03 } from "@parley/a2a/wires";
 import { jsonRpcCaller, restCaller } from "./http-callers.ts";
-import { CommandError } from "../errors.ts";
+import { CommandError, UsageError } from "../errors.ts";
 import { bindingOf, transports, type Json, type JsonMap, type Suite, type Test, type Transport } from "./format.ts";
 import { send } from "./http.ts";
 import { officialCheck } from "./official.ts";
 import { find, member } from "./path.ts";
+import { grpcCaller, v03Caller } from "./service-caller.ts";
 import { runTest, type TestResult } from "./run-test.ts";
 import { LiveStream } from "./stream.ts";
 import { cardOf, notApplicable, type Target } from "./target.ts";
@@ -58,53 +59,51 @@ export interface Report {
   readonly conformant: boolean;
 }
 
-const callers: Readonly<Record<Transport, (place: Place) => Caller>> = {
-  jsonrpc: jsonRpcCaller,
-  rest: restCaller,
-  grpc: grpcCaller,
+type Callers = Readonly<Record<Transport, (place: Place) => Caller>>;
+
+/** What speaks a binding, by the version of the tests. */
+const callers: Readonly<Record<string, Callers>> = {
+  "1.0": { jsonrpc: jsonRpcCaller, rest: restCaller, grpc: grpcCaller },
+  "0.3": {
+    jsonrpc: (place) => v03Caller("jsonrpc", place),
+    rest: (place) => v03Caller("rest", place),
+    grpc: (place) => v03Caller("grpc", place),
+  },
 };
 
 const cardPath = "/.well-known/agent-card.json";
 
-/** Runs suites against a server, over each binding that its card names. Throws CommandError where there is no card. */
+/** Runs suites against a server, over each binding that its card names in their version. Throws CommandError where there is no card. */
 export async function runSuites(options: RunOptions): Promise<Report> {
   const startedAt = new Date();
-  const version = options.suites.flatMap(({ tests }) => tests.map((test) => test.version))[0] ?? "1.0";
-  const { cardUrl, card } = await findCard(options, version);
-  const { places, left } = placesOf(card, cardUrl, version, options.binding);
+  const versions = [...new Set(options.suites.flatMap(({ tests }) => tests.map(({ version }) => version)))];
   const webhooks = new Webhooks(options.webhook);
-  const runs: BindingRun[] = [];
+  const plans: Plan[] = [];
   try {
-    const total = places.size * options.suites.reduce((sum, { tests }) => sum + tests.length, 0);
+    let problem: CommandError | undefined;
+    // The newest first: its card is the one that the report names.
+    for (const version of versions.sort().reverse()) {
+      try {
+        plans.push(await planFor(version, versions, options));
+      } catch (error) {
+        if (!(error instanceof CommandError)) throw error;
+        problem ??= error;
+        plans.push({ card: {}, runs: [], left: [{ binding: `A2A ${version}`, reason: error.message }] });
+      }
+    }
+    const runs = plans.flatMap((plan) => plan.runs);
+    const left = new Map(plans.flatMap((plan) => plan.left.map((one) => [one.binding, one])));
+    if (runs.length === 0) {
+      if (problem !== undefined) throw problem;
+      const reasons = [...left.values()].map(({ binding, reason }) => `${binding}: ${reason}`);
+      throw new CommandError(`the card names nothing to test; ${reasons.join(", ") || "it has no interface"}`);
+    }
+    const total = runs.reduce((sum, { queue }) => sum + queue.length, 0);
     let done = 0;
-    for (const [transport, place] of places) {
-      const target: Target = {
-        card,
-        caller: callers[transport](place),
-        headers: options.headers,
-        ...(options.otherHeaders === undefined ? {} : { otherHeaders: options.otherHeaders }),
-        variables: { baseUrl: place.url, SUT_BASE_URL: place.url, ...options.variables },
-        env: options.env,
-        webhooks,
-        timeout: options.timeout,
-        ...(options.behaviors === undefined ? {} : { behaviors: options.behaviors }),
-      };
+    for (const planned of runs) {
       const began = performance.now();
-      const results = new Map<Test, TestResult>();
-      const run: BindingRun = {
-        transport,
-        url: place.url,
-        version,
-        duration: 0,
-        suites: options.suites.map((suite) => ({
-          suite,
-          get entries() {
-            return suite.tests.map((test) => ({ test, result: results.get(test) as TestResult }));
-          },
-        })),
-      };
-      runs.push(run);
-      const queue = options.suites.flatMap(({ tests }) => tests);
+      const { run, results, queue } = planned;
+      const target = targetOf(planned, options, webhooks);
       const worker = async (): Promise<void> => {
         for (let test = queue.shift(); test !== undefined; test = queue.shift()) {
           const result = await runOne(test, target);
@@ -115,10 +114,77 @@ export async function runSuites(options: RunOptions): Promise<Report> {
       await Promise.all(Array.from({ length: options.concurrency }, worker));
       run.duration = performance.now() - began;
     }
+    const finished = runs.map(({ run }) => run);
+    return {
+      url: options.url,
+      card: runs[0]?.card ?? {},
+      startedAt,
+      runs: finished,
+      left: [...left.values()],
+      conformant: isConformant(finished),
+    };
   } finally {
     await webhooks.close();
   }
-  return { url: options.url, card, startedAt, runs, left, conformant: isConformant(runs) };
+}
+
+interface PlannedRun {
+  readonly run: BindingRun;
+  readonly results: Map<Test, TestResult>;
+  readonly queue: Test[];
+  readonly place: Place;
+  readonly card: JsonMap;
+}
+
+interface Plan extends Pick<Report, "left"> {
+  readonly card: JsonMap;
+  readonly runs: readonly PlannedRun[];
+}
+
+/** The runs of the tests of one version. A server that has no card of that version has nothing of it to be tested. */
+async function planFor(version: string, versions: readonly string[], options: RunOptions): Promise<Plan> {
+  const spoken = callers[version];
+  if (spoken === undefined)
+    throw new UsageError(`there are tests for A2A ${version}, which this runner does not speak`);
+  const { cardUrl, card } = await findCard(options, version);
+  const { places, left } = placesOf(card, cardUrl, version, versions, options.binding);
+  const suites = options.suites
+    .map((suite) => ({ ...suite, tests: suite.tests.filter((test) => test.version === version) }))
+    .filter(({ tests }) => tests.length > 0);
+  const runs = [...places].map(([transport, place]): PlannedRun => {
+    const results = new Map<Test, TestResult>();
+    const entriesOf = (suite: Suite): readonly Entry[] =>
+      suite.tests.map((test) => ({ test, result: results.get(test) as TestResult }));
+    const run: BindingRun = {
+      transport,
+      url: place.url,
+      version,
+      duration: 0,
+      suites: suites.map((suite) => ({
+        suite,
+        get entries() {
+          return entriesOf(suite);
+        },
+      })),
+    };
+    return { run, results, queue: suites.flatMap(({ tests }) => tests), place, card };
+  });
+  return { card, runs, left };
+}
+
+function targetOf({ run, place, card }: PlannedRun, options: RunOptions, webhooks: Webhooks): Target {
+  const { headers, otherHeaders, env, timeout, behaviors } = options;
+  return {
+    card,
+    caller: (callers[run.version] as Callers)[run.transport](place),
+    headers,
+    ...(otherHeaders === undefined ? {} : { otherHeaders }),
+    variables: { baseUrl: place.url, SUT_BASE_URL: place.url, ...options.variables },
+    env,
+    webhooks,
+    timeout,
+    ...(behaviors === undefined ? {} : { behaviors }),
+  };
 }
 
 async function runOne(test: Test, target: Target): Promise<TestResult> {
@@ -151,12 +217,28 @@ async function findCard(
       throw new CommandError(error instanceof Error ? error.message : String(error), { cause: error });
     });
     if (answer instanceof LiveStream) answer.close();
-    else if (answer.status === 200 && Array.isArray(member(answer.json, "supportedInterfaces"))) {
-      return { cardUrl, card: cardOf(answer.json) };
+    else if (answer.status === 200) {
+      const card = readCard(answer.json, version);
+      if (card !== undefined) return { cardUrl, card };
     }
     if (problem === "") problem = `${cardUrl} answers ${answer.status} and no A2A ${version} card`;
   }
   throw new CommandError(problem);
+}
+
+/** A card in the shape of 1.0, whatever its own is: what tests of 0.3 want of it is in both. */
+function readCard(value: Json | undefined, version: string): JsonMap | undefined {
+  if (
+    Array.isArray(member(value, "supportedInterfaces")) &&
+    (version !== "0.3" || member(value, "url") === undefined)
+  ) {
+    return cardOf(value);
+  }
+  try {
+    return version === "0.3" ? (codecV03.decodeCard(value) as unknown as JsonMap) : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** The first interface of each binding in the version of the tests; patch numbers mean nothing (A2A 1.0 §3.6). */
@@ -164,6 +246,7 @@ function placesOf(
   card: JsonMap,
   cardUrl: string,
   version: string,
+  versions: readonly string[],
   wanted: string | undefined,
 ): Pick<Report, "left"> & { readonly places: ReadonlyMap<Transport, Place> } {
   const interfaces = member(card, "supportedInterfaces") as readonly Json[];
@@ -176,12 +259,15 @@ function placesOf(
     };
     const [binding, url, tenant] = [text("protocolBinding"), text("url"), member(one, "tenant")];
     const transport = transports.find((name) => bindingOf[name] === binding);
-    if (text("protocolVersion").split(".", 2).join(".") !== version) {
-      left.set(`${binding} ${text("protocolVersion")}`, `the tests are of ${version}`);
-    } else if (wanted !== undefined && binding !== wanted) left.set(binding, "was not asked for");
-    else if (transport === undefined) left.set(binding, "is not spoken by this runner");
+    const spoken = text("protocolVersion").split(".", 2).join(".");
+    if (spoken !== version) {
+      if (!versions.includes(spoken)) left.set(`${binding} ${spoken}`, "there are no tests of it");
+      continue;
+    }
+    if (wanted !== undefined && binding !== wanted) left.set(`${binding} ${version}`, "was not asked for");
+    else if (transport === undefined) left.set(`${binding} ${version}`, "is not spoken by this runner");
     else if (!/^https?:/.test(url) && transport !== "grpc")
-      left.set(binding, `its address ${JSON.stringify(url)} is no URL`);
+      left.set(`${binding} ${version}`, `its address ${JSON.stringify(url)} is no URL`);
     else if (!places.has(transport)) {
       const hasTenant = typeof tenant === "string" && tenant !== "";
       places.set(transport, { url, cardUrl, card: card as unknown as AgentCard, ...(hasTenant ? { tenant } : {}) });

@@ -89,7 +89,7 @@ Not conformant: 1 MUST does not hold.
     expect(plain.out + plain.err).not.toContain("\u001b");
     expect(shown.out).toContain("\u001b[31mFAIL MUST");
     expect(shown.err.startsWith("\r\u001b[K")).toBe(true);
-    expect(shown.err).toMatch(/\d\/\d jsonrpc MIX-\d/);
+    expect(shown.err).toMatch(/\d\/\d jsonrpc 1\.0 MIX-\d/);
     expect(shown.err.endsWith("\r\u001b[K")).toBe(true);
   });
 
@@ -132,7 +132,7 @@ Not conformant: 1 MUST does not hold.
   test("for build servers is JUnit, with nothing in it that XML has no word for", async () => {
     await conform("must", ["--junit", "report.xml", "--binding", "HTTP+JSON"]);
     const text = await readFile(join(folder, "report.xml"), "utf8");
-    expect(text).toContain('<testsuite name="rest.mixed" tests="3" failures="1" errors="0" skipped="1"');
+    expect(text).toContain('<testsuite name="rest-1.0.mixed" tests="3" failures="1" errors="0" skipped="1"');
     expect(text).toContain('name="MUST MIX-2 does not hold \ufffd &lt;&amp;&gt;"');
     expect(text).toContain('<failure message="version: expected &quot;9.9.9&quot;, got &quot;1.0.0&quot;">');
     expect(text).toContain("<skipped message=");
@@ -162,17 +162,18 @@ describe("usage", () => {
     expect(out()).toBe("");
   });
 
-  test("files of several versions cannot be run at once", async () => {
+  test("of a version that is not spoken here ends with 2, and so does a folder of nothing", async () => {
     const inner = await mkdtemp(join(folder, "versions-"));
-    await writeFile(join(inner, "a.acts.yaml"), mixed.replace("LEVEL", "may"));
-    const older = mixed
-      .replace("LEVEL", "may")
-      .replaceAll("MIX", "OLD")
-      .replace('spec_version: "1.0"', 'spec_version: "0.4"');
-    await writeFile(join(inner, "b.acts.yaml"), older);
-    const { io, err } = recordedIo({ cwd: inner });
-    expect(await run(["conform", server.url, "--acts", "."], io)).toBe(2);
-    expect(err()).toMatch(/several versions of A2A: 1\.0, 0\.4/);
+    const older = mixed.replace("LEVEL", "may").replace('spec_version: "1.0"', 'spec_version: "0.4"');
+    await writeFile(join(inner, "a.acts.yaml"), older);
+    for (const [path, message] of [
+      [inner, /tests for A2A 0\.4, which this runner does not speak/],
+      [await mkdtemp(join(folder, "empty-")), /holds no \*\.acts\.yaml/],
+    ] as const) {
+      const { io, err } = recordedIo({ cwd: inner });
+      expect(await run(["conform", server.url, "--acts", path], io)).toBe(2);
+      expect(err()).toMatch(message);
+    }
   });
 
   test("where there is no server, or no card, it ends with 1", async () => {
@@ -205,6 +206,7 @@ describe("tests that are left", () => {
       "should CARD-CACHE-103",
     ]);
     expect((await ids("--filter", "streams")).every((one) => one.includes(" STREAM-"))).toBe(true);
+    expect(new Set(await ids("--protocol", "0.3"))).toEqual(new Set(await ids("--filter", "v03")));
     expect(await ids("--tag", "extensions")).toEqual(["must EXT-NEG-101", "must EXT-NEG-102"]);
   });
 });

@@ -171,6 +171,9 @@ export async function startDamaged(origin: string, damage: Damage): Promise<{ ur
         answer.body.supportedInterfaces = answer.body.supportedInterfaces?.filter(
           ({ protocolBinding }: Json) => protocolBinding !== "GRPC",
         );
+        answer.body.additionalInterfaces = answer.body.additionalInterfaces?.filter(
+          ({ transport }: Json) => transport !== "GRPC",
+        );
       }
       damage.answer?.(answer, asked);
       return write(response, answer);

@@ -69,6 +69,22 @@ const token = (asked: Asked): void => void (asked.headers["authorization"] = "Be
 
 let subscriptions = 0;
 
+/** The sends of 0.3, by the names of both bindings. */
+const sends03 = ["SendMessage", "message/send"];
+/** An error of 0.3, by its code, as one that says nothing. */
+const error03 = (code: number): Damage => ({
+  answer(answered, asked) {
+    const found = answered.body?.code ?? answered.error?.code;
+    if (found !== code) return;
+    const nothing = { code: -32603, message: "Internal error" };
+    if (asked.rest) {
+      answered.status = 500;
+      answered.body = nothing;
+    } else answered.body.error = nothing;
+  },
+});
+const task03 = (result: Json): Json => result.task ?? (result.kind === "task" ? result : undefined);
+
 export const mutants: readonly Mutant[] = [
   // The card.
   { name: "a card without a description", breaks: ["CARD-FORM-101"], damage: card((body) => delete body.description) },
@@ -788,6 +804,83 @@ export const mutants: readonly Mutant[] = [
     breaks: ["PUSH-DELIV-103"],
     damage: ask("SendMessage", (asked) => asked.remove("configuration")),
   },
+
+  // 0.3.
+  {
+    name: "a card of 0.3 whose skills have no names",
+    breaks: ["V03-CARD-101"],
+    damage: card((body) => body.skills.forEach((skill: Json) => delete skill.name)),
+  },
+  {
+    name: "a task of 0.3 with the states of 1.0",
+    breaks: ["V03-SEND-101", "V03-RPC-101", "V03-REST-101"],
+    damage: answer(sends03, (result) => {
+      const task = task03(result);
+      if (task !== undefined)
+        task.status.state = task.status.state === "completed" ? "TASK_STATE_COMPLETED" : "completed";
+    }),
+  },
+  {
+    name: "a task of 0.3 without its artifacts",
+    breaks: ["V03-SEND-101"],
+    damage: answer(sends03, (result) => void delete task03(result)?.artifacts),
+  },
+  {
+    name: "a direct answer of 0.3 without an id",
+    breaks: ["V03-SEND-102"],
+    damage: answer(sends03, (result) => void delete (result.message ?? result).messageId),
+  },
+  {
+    name: "a send of 0.3 that never blocks",
+    breaks: ["V03-SEND-103"],
+    damage: ask(sends03, (asked) => asked.set("configuration", { blocking: false })),
+  },
+  {
+    name: "a send of 0.3 that always blocks",
+    breaks: ["V03-SEND-103"],
+    damage: ask(sends03, (asked) => asked.set("configuration", { blocking: true })),
+  },
+  {
+    name: "a task of 0.3 for each message",
+    breaks: ["V03-SEND-104", "V03-SEND-105"],
+    damage: ask(sends03, (asked) => {
+      delete asked.message.taskId;
+      delete asked.message.contextId;
+    }),
+  },
+  {
+    name: "another code of 0.3 where a task is not found",
+    breaks: ["V03-SEND-105", "V03-GET-101", "V03-CANCEL-102", "V03-REST-101"],
+    damage: error03(-32001),
+  },
+  {
+    name: "the whole history of 0.3",
+    breaks: ["V03-GET-102"],
+    damage: ask(["GetTask", "tasks/get"], (asked) => asked.remove("historyLength")),
+  },
+  {
+    name: "another code of 0.3 where a task cannot be canceled",
+    breaks: ["V03-CANCEL-101"],
+    damage: error03(-32002),
+  },
+  {
+    name: "a stream of 0.3 without its last event",
+    breaks: ["V03-STREAM-101", "V03-STREAM-102", "V03-STREAM-103", "V03-STREAM-104"],
+    damage: { event: (event) => ((event.statusUpdate ?? event).final === true ? [] : [event]) },
+  },
+  {
+    name: "a stream of 0.3 that does not say which update is the last",
+    breaks: ["V03-STREAM-103", "V03-STREAM-104"],
+    damage: {
+      event(event) {
+        const update = event.statusUpdate ?? event;
+        if (update.final === true) update.final = false;
+        return [event];
+      },
+    },
+  },
+  { name: "methods of 0.3 that there are not are internal", breaks: ["V03-RPC-102"], damage: error03(-32601) },
+  { name: "another code of 0.3 where nothing is pushed", breaks: ["V03-PUSH-101"], damage: error03(-32003) },
 
   // Who may call.
   {

@@ -15,7 +15,7 @@ export interface TestEntry {
 export interface Outcome {
   readonly code: number;
   readonly err: string;
-  /** The tests by binding. */
+  /** The tests by binding; those of another version than 1.0 by both: `jsonrpc 0.3`. */
   readonly bindings: Readonly<Record<string, readonly TestEntry[]>>;
 }
 
@@ -28,10 +28,13 @@ export async function conform(url: string, ...args: readonly string[]): Promise<
   const code = await run(["conform", url, "--json", "--concurrency", "32", ...args], io);
   if (out() === "") return { code, err: err(), bindings: {} };
   const report = JSON.parse(out()) as {
-    reports: { transport: string; suites: { tests: TestEntry[] }[] }[];
+    reports: { transport: string; spec_version: string; suites: { tests: TestEntry[] }[] }[];
   };
   const bindings = Object.fromEntries(
-    report.reports.map(({ transport, suites }) => [transport, suites.flatMap(({ tests }) => tests)]),
+    report.reports.map(({ transport, spec_version, suites }) => [
+      spec_version === "1.0" ? transport : `${transport} ${spec_version}`,
+      suites.flatMap(({ tests }) => tests),
+    ]),
   );
   return { code, err: err(), bindings };
 }
