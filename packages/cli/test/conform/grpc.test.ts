@@ -40,11 +40,6 @@ describe("over gRPC a server that is wrong in one thing is found out", () => {
       events((items) => [...items.slice(0, -2), ...items.slice(-2).reverse()]),
       ["STREAM-FORM-101"],
     ],
-    [
-      "a direct answer that comes twice",
-      events((items) => (items[0]?.event.message === undefined ? items : [...items, ...items])),
-      ["STREAM-FORM-103"],
-    ],
     ["a stream that comes all at once", events((items) => items), ["STREAM-LIVE-101"]],
   ])("%s", async (_, interceptor, breaks) => {
     const server = await serve(actsAgent({ work: 1_000 }), {
