@@ -12,6 +12,7 @@ import { jsonrpcRequest, pathFields, restRequest, routes } from "./bindings.ts";
 import { Client, type Answer, type Request } from "./client.ts";
 import { damaged, damages, type Damage } from "./damage.ts";
 import { pathsOf, requests, type Path, type Shape } from "./fields.ts";
+import { GrpcClient, overProtobuf } from "./grpc.ts";
 import { randomFrom } from "./random.ts";
 import { bodyBytes, type Stats } from "./server.ts";
 import { askedOnce, askedTwice } from "./around.ts";
@@ -95,10 +96,14 @@ function ofRest({ status, type, body }: Answer): Outcome {
   return refused(error.code as WireErrorCode, error);
 }
 
+/** How gRPC refuses what a caller did wrong; everything else would be our own fault. */
+const refusals = [3, 5, 9, 12];
+
 describe.each(stores)(`bad requests to a server with its tasks in $store (FUZZ_SEED=${seed})`, ({ store, wanted }) => {
   const random = randomFrom(seed);
   let child: ChildProcess;
   let client: Client;
+  let grpc: GrpcClient;
   let folder: string;
   let said = "";
   let taskId = "";
@@ -119,10 +124,12 @@ describe.each(stores)(`bad requests to a server with its tasks in $store (FUZZ_S
       once(child, "exit").then(() => expect.fail(`the server ended: ${said}`)),
     ])) as [{ port: number }];
     client = new Client(port, connections);
+    grpc = new GrpcClient(port);
   });
 
   afterAll(async () => {
     client.close();
+    grpc.close();
     const ended = once(child, "exit");
     child.kill();
     await ended;
@@ -168,7 +175,30 @@ describe.each(stores)(`bad requests to a server with its tasks in $store (FUZZ_S
     return !one.accepted && !other.accepted;
   }
 
-  function askCase({ operation, shape, path, damage }: Case): Promise<boolean> | undefined {
+  async function askGrpc(name: string, operation: OperationName, frames: Uint8Array): Promise<Outcome | undefined> {
+    try {
+      const { error, status } = await grpc.call(operation, frames);
+      if (error === undefined) return accepted;
+      if (!refusals.includes(status)) problems.add(`${name}: status ${status}, ${error.message}`);
+      return refused(error.code as WireErrorCode, error);
+    } catch (error) {
+      problems.add(`${name}: ${String(error)}`);
+      return undefined;
+    }
+  }
+
+  /** Asks gRPC, and JSON-RPC for what protobuf leaves of the same request. */
+  async function askAsProtobuf(name: string, operation: OperationName, text: string): Promise<void> {
+    const request = overProtobuf(operation, text);
+    if (request === undefined) return;
+    const jsonrpc = await ask(`${name} as protobuf on JSON-RPC`, jsonrpcRequest(operation, request.text), ofJsonRpc);
+    const outcome = await askGrpc(`${name} on gRPC`, operation, request.frame);
+    const texts = [jsonrpc, outcome].map((each) => JSON.stringify(each));
+    if (texts[0] !== texts[1]) problems.add(`${name}:\n  JSON-RPC ${texts[0]}\n  gRPC     ${texts[1]}`);
+  }
+
+  /** Whether all bindings refuse it; `undefined` where nothing can be asked. */
+  async function askCase({ operation, shape, path, damage }: Case): Promise<boolean | undefined> {
     const text = damaged(shape, path, damage, random);
     if (text === undefined) return undefined;
     const place = path.reduce<string>(
@@ -180,7 +210,10 @@ describe.each(stores)(`bad requests to a server with its tasks in $store (FUZZ_S
       .replaceAll('"some-messageId"', JSON.stringify(`${operation}${place} ${damage.name}`))
       .replaceAll('"some-id"', JSON.stringify(taskId))
       .replaceAll('"some-taskId"', JSON.stringify(taskId));
-    return askBoth(`${operation}${place}, ${damage.name}`, jsonrpcRequest(operation, own), restRequest(operation, own));
+    const name = `${operation}${place}, ${damage.name}`;
+    const isRefused = await askBoth(name, jsonrpcRequest(operation, own), restRequest(operation, own));
+    await askAsProtobuf(name, operation, own);
+    return isRefused;
   }
 
   /** Runs through `list` on all connections at once. */
@@ -205,7 +238,34 @@ describe.each(stores)(`bad requests to a server with its tasks in $store (FUZZ_S
     expect({ appended: after.appended, errors: after.errors }).toEqual({ appended: before.appended, errors: [] });
   });
 
-  test(`${wanted} of them: the same error and field on both bindings, nothing stored, memory as it was`, async () => {
+  test("frames of gRPC with bytes changed, cut or added are refused or taken, and nothing else", async () => {
+    const good = [...requests].flatMap(([operation, shape]) => {
+      const text = damaged(shape, [], { name: "", text: (place) => place.good }, random);
+      const request = text === undefined ? undefined : overProtobuf(operation, text);
+      return request === undefined ? [] : [{ operation, frame: request.frame }];
+    });
+    const before = await stats();
+    await through(
+      Array.from({ length: 5000 }, (_, at) => at),
+      async (at) => {
+        const { operation, frame } = good[at % good.length] as (typeof good)[number];
+        const bytes = Uint8Array.from(frame);
+        const place = Math.floor(random() * bytes.length);
+        const kind = Math.floor(random() * 3);
+        const changed =
+          kind === 0
+            ? bytes.with(place, Math.floor(random() * 256))
+            : kind === 1
+              ? bytes.subarray(0, place)
+              : Buffer.concat([bytes, bytes.subarray(place)]);
+        await askGrpc(`${operation} as ${Buffer.from(changed).toString("hex")}`, operation, changed);
+      },
+    );
+    expect([...problems].slice(0, 20)).toEqual([]);
+    expect((await stats()).errors).toEqual(before.errors);
+  });
+
+  test(`${wanted} of them: the same error and field on every binding, nothing stored, memory as it was`, async () => {
     const { task } = (await call("SendMessage", {
       message: { messageId: "work", role: "ROLE_USER", parts: [{ text: "work" }] },
     })) as { task: { id: string } };

@@ -1,9 +1,11 @@
 import { once } from "node:events";
-import type { ClientHttp2Session, IncomingHttpHeaders, OutgoingHttpHeaders } from "node:http2";
+import { createServer, type ClientHttp2Session, type IncomingHttpHeaders, type OutgoingHttpHeaders } from "node:http2";
+import type { AddressInfo } from "node:net";
 import { gunzipSync, gzipSync } from "node:zlib";
 import type { AgentService } from "@parley/a2a/protocol";
 import { describe, expect, test, vi } from "vitest";
 import { compressed, frameOf, FrameReader } from "../src/frames.ts";
+import { grpcHandler } from "../src/index.ts";
 import { decodeMessage } from "../src/metadata.ts";
 import { bindingOf, host, session } from "./support/host.ts";
 import { messageOf, oracleBytes, oracleJson } from "./support/oracle.ts";
@@ -91,7 +93,7 @@ describe("a unary call", () => {
     ["bytes that are no protobuf", [frameOf(Uint8Array.of(0x0a, 9, 1))], "3", "Not a valid protobuf message"],
     ["text that is no UTF-8", [frameOf(Uint8Array.of(0x12, 1, 0xff))], "3", "UTF-8"],
     ["a message beyond the limit", [Uint8Array.of(0, 0, 16, 0, 1)], "3", "larger than 1048576 bytes"],
-    ["a frame with flags that nobody knows", [frameOf(request(), 2)], "13", "flags"],
+    ["a frame with flags that nobody knows", [frameOf(request(), 2)], "3", "flags"],
     ["a compressed message without an encoding", [frameOf(request(), compressed)], "13", "grpc-encoding"],
   ])("with %s is refused", async (_what, body, status, text) => {
     await using server = await host(bindingOf({ call }));
@@ -211,6 +213,23 @@ describe("what is on the same port", () => {
     await using client = session(server.address);
     const answer = await exchange(client, [], { ":method": "PUT" });
     expect(answer.headers[":status"]).toBe(405);
+  });
+});
+
+describe("a handler that is loaded while its first calls wait", () => {
+  test.each([
+    ["a message", frameOf(request()), "0"],
+    ["nothing", new Uint8Array(0), "3"],
+  ])("answers those that had come to their end with %s", async (_what, body, status) => {
+    const grpc = grpcHandler(bindingOf({ call }));
+    const late = createServer().listen(0, "127.0.0.1");
+    late.on("stream", (stream, headers) => {
+      stream.on("close", () => late.close());
+      setTimeout(() => grpc.http2(stream, headers), 20);
+    });
+    await once(late, "listening");
+    await using client = session(`127.0.0.1:${(late.address() as AddressInfo).port}`);
+    expect(endOf(await exchange(client, [body])).status).toBe(status);
   });
 });
 

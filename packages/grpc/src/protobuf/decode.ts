@@ -12,7 +12,11 @@ export interface DecodeOptions {
    * same: what a peer means by an answer without them.
    */
   readonly fill?: boolean;
+  /** What errors call the message. Default `message`. */
+  readonly subject?: string;
 }
+
+const defaultDepth = 100;
 
 /**
  * Bytes as their ProtoJSON value: what `JSON.parse` would give. Unknown fields are passed over.
@@ -20,19 +24,16 @@ export interface DecodeOptions {
  * @throws A2AError `ParseError` for what is no message of the type, `InvalidRequest` for what is nested too deep.
  */
 export function decode(type: MessageType, bytes: Uint8Array, options: DecodeOptions = {}): JsonObject {
-  const decoder = new Decoder(new Reader(bytes), options.fill ?? false, options.depth ?? 100);
-  return decoder.message(type, bytes.length, options.depth ?? 100, {});
+  return new Decoder(new Reader(bytes), options).message(type, bytes.length, options.depth ?? defaultDepth, {});
 }
 
 class Decoder {
   readonly #reader: Reader;
-  readonly #fill: boolean;
-  readonly #limit: number;
+  readonly #options: DecodeOptions;
 
-  constructor(reader: Reader, fill: boolean, limit: number) {
+  constructor(reader: Reader, options: DecodeOptions) {
     this.#reader = reader;
-    this.#fill = fill;
-    this.#limit = limit;
+    this.#options = options;
   }
 
   /** Reads up to `end` into a value; `depth` levels may still be opened, this one included. */
@@ -48,7 +49,7 @@ class Decoder {
       else this.#single(field, depth - 1, into);
     }
     if (reader.at !== end) throw malformed("a field reaches beyond its message");
-    if (this.#fill) fillIn(type, into);
+    if (this.#options.fill === true) fillIn(type, into);
     return into;
   }
 
@@ -253,7 +254,7 @@ class Decoder {
     if (reader.at !== end) throw malformed("a field reaches beyond its message");
     const held = type.siblings.get(url.slice(url.lastIndexOf("/") + 1));
     if (held === undefined || held.wellKnown !== undefined) return { "@type": url, value: toBase64(bytes) };
-    const inner = new Decoder(new Reader(bytes), this.#fill, this.#limit);
+    const inner = new Decoder(new Reader(bytes), this.#options);
     return inner.message(held, bytes.length, depth, { "@type": url });
   }
 
@@ -263,7 +264,8 @@ class Decoder {
   }
 
   #tooDeep(): A2AError {
-    return new A2AError("InvalidRequest", `The message is nested deeper than ${this.#limit} levels`);
+    const { subject = "message", depth = defaultDepth } = this.#options;
+    return new A2AError("InvalidRequest", `The ${subject} is nested deeper than ${depth} levels`);
   }
 }
 

@@ -28,13 +28,14 @@ export function a2aMethod(
 ): Method {
   // The proto of 0.3 has no tenant, and a call no path: an agent that is alone needs no name.
   const alone = binding.services.size === 1 ? [...binding.services.keys()][0] : undefined;
+  const reading = { depth: binding.limits.depth, subject: "request" };
   return async (call) => {
     const codec = codecFor(call);
     const shapes = codec.grpc ?? codec.rest;
     if (binding.operations[method.operation] === undefined) throw new A2AError("MethodNotFound");
     const known = binding.authenticate(call);
     const principal = known instanceof Promise ? await known : known;
-    const input = decode(method.input, await call.only(), binding.limits);
+    const input = decode(method.input, await call.only(), reading);
     const tenant = codec.tenantInPath === true ? alone : undefined;
     const invoked = invoke(binding, codec, shapes, method.operation, input, call, principal, tenant);
     if (invoked.stream) {

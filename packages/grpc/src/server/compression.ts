@@ -24,7 +24,7 @@ export function messageIn(
   limit: number,
 ): Uint8Array | Promise<Uint8Array> {
   if (flags === 0) return payload;
-  if (flags !== compressed) throw new StatusError("INTERNAL", "A frame has flags that nobody knows");
+  if (flags !== compressed) throw new A2AError("InvalidRequest", "A frame has flags that nobody knows");
   if (encoding === "gzip") return unfold(payload, limit);
   if (encoding === undefined || encoding === "identity") {
     throw new StatusError("INTERNAL", "A message is compressed and grpc-encoding does not say how");

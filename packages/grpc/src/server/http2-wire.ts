@@ -48,6 +48,8 @@ export class Http2Wire implements Wire {
     stream.on("close", () => receiver.gone());
     stream.on("aborted", () => receiver.gone());
     if (stream.destroyed) receiver.gone();
+    // Who loads this binding first may give it streams late: an empty one can have ended, and tells so to nobody any more.
+    else if (stream.readableEnded) receiver.end();
   }
 
   open(metadata?: Metadata): void {

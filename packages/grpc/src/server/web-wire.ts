@@ -55,6 +55,7 @@ export class WebWire implements Wire {
     });
     readable.on("error", () => receiver.gone());
     this.#exchange.onGone(() => receiver.gone());
+    if (readable.readableEnded) receiver.end();
   }
 
   open(metadata?: Metadata): void {
