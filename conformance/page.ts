@@ -1,21 +1,21 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expectationOf, folder, kits, type Expectation, type Figures } from "./expected.ts";
+import { readRequirements } from "./requirements.ts";
 
 const page = join(folder, "..", "docs", "conformance.md");
 
 /** What stands between `<!-- NAME -->` and `<!-- /NAME -->` of the page, by name. */
 function tables(): Readonly<Record<string, string>> {
-  return Object.fromEntries(
-    kits.flatMap((kit) => {
-      const expected = expectationOf(kit);
-      return [
-        [kit, kit === "acts" ? resultsByLevel(expected) : results(expected)],
-        [`${kit} exceptions`, exceptions(expected)],
-        [`${kit} open`, open(expected)],
-      ];
-    }),
-  );
+  const ofKits = kits.flatMap((kit) => {
+    const expected = expectationOf(kit);
+    return [
+      [kit, kit === "acts" ? resultsByLevel(expected) : results(expected)],
+      [`${kit} exceptions`, exceptions(expected)],
+      [`${kit} open`, open(expected)],
+    ] as const;
+  });
+  return Object.fromEntries([...ofKits, ["requirements", requirements()]]);
 }
 
 /** The page with its tables as they are expected now. */
@@ -79,6 +79,19 @@ function open({ open: all, runs }: Expectation): string {
   return table(
     ["tests", "runs", "the kit's reason for leaving them out", "wait for"],
     all.map(({ tests, runs: of, reason, waitsFor }) => [String(tests), those(of, Object.keys(runs)), reason, waitsFor]),
+  );
+}
+
+function requirements(): string {
+  const rows = readRequirements();
+  const chapters = [...new Set(rows.map(({ id }) => id.split(/[.-]/)[0] ?? ""))];
+  return table(
+    ["section", "requirements", "proven", "not yet"],
+    chapters.map((chapter) => {
+      const of = rows.filter(({ id }) => id.split(/[.-]/)[0] === chapter);
+      const waiting = of.flatMap(({ id, waitsFor }) => (waitsFor === undefined ? [] : [`${id} (${waitsFor})`]));
+      return [`§${chapter}`, String(of.length), String(of.length - waiting.length), waiting.join(", ") || "–"];
+    }),
   );
 }
 

@@ -1,0 +1,28 @@
+import { expect, test } from "vitest";
+import { faults, readRequirements } from "../requirements.ts";
+
+test("every requirement of A2A 1.0 on servers has a proof that is there, or says what it waits for", () => {
+  expect(faults(readRequirements())).toEqual([]);
+});
+
+test("a row without a proof, with one that is not there, twice, or without a section is a fault", () => {
+  const requirement = "A send is answered.";
+  const here = "conformance/test/requirements.test.ts";
+  expect(
+    faults([
+      { id: "3.1.1-a", requirement },
+      { id: "3.1.1-b", requirement, proof: ["CORE-SEND-999", `${here}: nobody wrote this`, "no.test.ts: what"] },
+      { id: "3.1.1-c", requirement, proof: ["CORE-SEND-101"], waitsFor: "webhooks" },
+      { id: "3.1.1-c", requirement, waitsFor: "webhooks" },
+      { id: "answer", requirement, proof: ["CORE-SEND-101"] },
+    ]),
+  ).toEqual([
+    "3.1.1-a has no proof",
+    "3.1.1-b is proven by what is not there: CORE-SEND-999",
+    `3.1.1-b is proven by what is not there: ${here}: nobody wrote this`,
+    "3.1.1-b is proven by what is not there: no.test.ts: what",
+    "3.1.1-c is proven and waits for webhooks",
+    "3.1.1-c is there twice",
+    "answer names no section",
+  ]);
+});
