@@ -126,6 +126,19 @@ describe("a unary call", () => {
   });
 });
 
+describe("a message that takes its time", () => {
+  test("is given up on after a while", async () => {
+    await using server = await host(bindingOf({ call }), { requestTimeout: 50 });
+    await using client = session(server.address);
+    const stream = client.request({ ":method": "POST", ":path": path, "content-type": "application/grpc" });
+    stream.on("error", () => {});
+    stream.write(frameOf(request()).subarray(0, 7));
+    const [head] = (await once(stream, "response")) as [IncomingHttpHeaders];
+    expect(head).toMatchObject({ "grpc-status": "3", "grpc-message": "The request takes too long" });
+    stream.resume().close();
+  });
+});
+
 describe("compression", () => {
   const gzip = { "grpc-encoding": "gzip", "grpc-accept-encoding": "identity,gzip" };
 

@@ -17,6 +17,7 @@ export class Call implements UniversalRequest, Receiver {
   readonly method = "POST";
   readonly #wire: Wire;
   readonly #limit: number;
+  readonly #requestTimeout: number;
   readonly #frames: FrameReader;
   readonly #queue: Frame[] = [];
   /** All that the caller sends is there. */
@@ -27,12 +28,15 @@ export class Call implements UniversalRequest, Receiver {
   #over = false;
   #controller: AbortController | undefined;
   #deadline: NodeJS.Timeout | undefined;
+  /** Runs while a message is on its way. */
+  #patience: NodeJS.Timeout | undefined;
   #leaving: (() => void) | undefined;
 
-  /** `limit`: of a message, in bytes. */
-  constructor(wire: Wire, limit: number) {
+  /** `limit`: of a message, in bytes; `requestTimeout`: for one to come in whole, in milliseconds. */
+  constructor(wire: Wire, limit: number, requestTimeout: number) {
     this.#wire = wire;
     this.#limit = limit;
+    this.#requestTimeout = requestTimeout;
     this.#frames = new FrameReader(limit);
   }
 
@@ -88,11 +92,27 @@ export class Call implements UniversalRequest, Receiver {
     } catch (error) {
       this.#failure = error as Error;
     }
+    this.#await(this.#frames.partial);
+    this.#wakeUp();
+  }
+
+  /** What has come of a message is held in memory, so the rest must not take for ever. */
+  #await(partial: boolean): void {
+    if (partial) this.#patience ??= setTimeout(() => this.#giveUp(), this.#requestTimeout);
+    else if (this.#patience !== undefined) {
+      clearTimeout(this.#patience);
+      this.#patience = undefined;
+    }
+  }
+
+  #giveUp(): void {
+    this.#failure ??= new A2AError("InvalidRequest", "The request takes too long");
     this.#wakeUp();
   }
 
   end(): void {
     this.#complete = true;
+    this.#await(false);
     if (this.#frames.partial) this.#failure ??= new A2AError("ParseError", "The last message breaks off");
     this.#wakeUp();
   }
@@ -177,12 +197,14 @@ export class Call implements UniversalRequest, Receiver {
     if (this.#over) return;
     this.#over = true;
     clearTimeout(this.#deadline);
+    this.#await(false);
     this.#wire.close(trailers, frames, metadata);
   }
 
   #stop(error: StatusError): void {
     this.#over = true;
     clearTimeout(this.#deadline);
+    this.#await(false);
     this.#failure = error;
     this.#controller?.abort();
     const leaving = this.#leaving;

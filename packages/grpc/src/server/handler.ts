@@ -21,6 +21,8 @@ export interface GrpcOptions {
   readonly cors?: CorsOptions | boolean;
   /** A call whose peer takes nothing for this many milliseconds while an answer waits to go out is broken off. Default 30 s. */
   readonly stallTimeout?: number;
+  /** How long a message that has begun may take to come in whole, in milliseconds. Default 5 minutes. */
+  readonly requestTimeout?: number;
 }
 
 /** What answers gRPC and gRPC-Web on a port that it may share with others. Each function says whether the request was its own. */
@@ -44,14 +46,14 @@ interface Route {
  * versions, beside them health and reflection.
  */
 export function grpcHandler(binding: Binding, options: GrpcOptions = {}): GrpcHandler {
-  const { cors = false, stallTimeout = 30_000 } = options;
+  const { cors = false, stallTimeout = 30_000, requestTimeout = 300_000 } = options;
   const frames = new FrameWriter();
   const { routes, services } = routesOf(binding, frames);
   const [fallback] = binding.codecs;
   const health = new Health(services, frames);
   const own = [...health.methods(), ...reflectionMethods([...services, ...ownServices], frames)];
   for (const [path, method] of own) routes.set(path, { method, codecFor: () => fallback });
-  const server = new Server(binding, routes);
+  const server = new Server(binding, routes, requestTimeout);
   const granting = corsOf(cors);
   const asks = cors === false ? () => undefined : preflightOf(routes, granting);
   return {
@@ -141,15 +143,17 @@ function routesOf(binding: Binding, frames: FrameWriter): { routes: Map<string, 
 class Server {
   readonly #binding: Binding;
   readonly #routes: ReadonlyMap<string, Route>;
+  readonly #requestTimeout: number;
   readonly #statuses = new Statuses();
 
-  constructor(binding: Binding, routes: ReadonlyMap<string, Route>) {
+  constructor(binding: Binding, routes: ReadonlyMap<string, Route>, requestTimeout: number) {
+    this.#requestTimeout = requestTimeout;
     this.#binding = binding;
     this.#routes = routes;
   }
 
   answer(wire: Wire): void {
-    const call = new Call(wire, this.#binding.limits.bodyBytes);
+    const call = new Call(wire, this.#binding.limits.bodyBytes, this.#requestTimeout);
     const route = this.#routes.get(wire.path);
     try {
       call.start((error) => this.#fail(call, route, error));
