@@ -55,8 +55,10 @@ export class Statuses {
   of(error: WireError, codec: Codec): Status {
     const name = codec.grpcStatuses?.[error.code] ?? wireErrors[error.code].status;
     const code = numbers.get(name) ?? statusCode("UNKNOWN");
-    const message = error.message.slice(0, longestMessage);
-    const body = JSON.parse(codec.rest.encodeError(error)) as { error?: JsonObject };
+    const body = JSON.parse(codec.rest.encodeError(error)) as { error?: JsonObject; type?: string };
+    // Peers that know an error by a name in the body of REST find it before the text here.
+    const text = body.type === undefined ? error.message : `${body.type}: ${error.message}`;
+    const message = text.slice(0, longestMessage);
     const details = listOf((body.error ?? (body as JsonObject))["details"]).filter(isKnown);
     // What REST says by an HTTP status of its own has none here.
     if (!details.some(isErrorInfo) && meaning(code, "", [], codec).code !== error.code) {

@@ -16,9 +16,9 @@ import { isObject } from "../model/schema.ts";
  */
 
 const types = "type.googleapis.com/google.rpc.";
-/** Domain of the reasons that A2A defines (§11.6). */
+/** Domain of the reasons that A2A defines (§11.6), and of those that every SDK has for the errors of JSON-RPC. */
 const a2aDomain = "a2a-protocol.org";
-/** Domain of the names that tell apart what A2A gives one code. */
+/** Domain of the names that tell apart what they give one code. */
 const ownDomain = "parley";
 
 interface JsonRpcErrorObject {
@@ -88,7 +88,7 @@ function detailsOf(error: A2AError, code: WireErrorCode, isPlain: boolean): obje
     details.push({
       "@type": `${types}ErrorInfo`,
       reason: reasonOf(code),
-      domain: named ? a2aDomain : ownDomain,
+      domain: isShared(code) ? a2aDomain : ownDomain,
       ...(hasMetadata && { metadata: error.metadata }),
     });
   if (error.retryAfter !== undefined)
@@ -160,6 +160,12 @@ function codeOfReason(reason: unknown): WireErrorCode | undefined {
 /** Of several errors with one code the first in the table, which is the one that JSON-RPC itself defines. */
 function codeOfJsonRpc(code: number): WireErrorCode | undefined {
   return codes.find((name) => wireErrors[name].jsonrpc === code);
+}
+
+/** Whether everyone knows it, by its code: it is one of A2A or of JSON-RPC. */
+export function isShared(code: WireErrorCode): boolean {
+  const { named, jsonrpc } = wireErrors[code];
+  return named || codeOfJsonRpc(jsonrpc) === code;
 }
 
 /** Problem details name the error in the last part of a URI: `…/task-not-found`. */

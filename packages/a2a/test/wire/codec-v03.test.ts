@@ -7,6 +7,8 @@ import {
   type Part,
   type StreamResponse,
   type TaskState,
+  type WireErrorCode,
+  wireErrors,
 } from "../../src/model/index.ts";
 import type { OperationName } from "../../src/protocol/index.ts";
 import { codecV03 } from "../../src/wire/v03/index.ts";
@@ -478,6 +480,20 @@ describe("errors (0.3 §8)", () => {
     expect(invalid).toEqual({ code: -32602, message: "Invalid parameters: message.parts is required" });
     const gone = new A2AError("TaskNotFound", undefined, { metadata: { taskId: "t" } });
     expect(wire.encodeError(gone)).toEqual({ code: -32001, message: "Task not found" });
+  });
+
+  test.each<[WireErrorCode, number, string | undefined]>([
+    ["TaskNotFound", -32001, "TaskNotFoundError"],
+    ["PushNotificationNotSupported", -32003, "PushNotificationNotSupportedError"],
+    ["ParseError", -32700, "JSONParseError"],
+    ["InternalError", -32603, "InternalError"],
+    ["PermissionDenied", -32603, undefined],
+  ])("%s over REST has the code, and the name that Python's SDK of 1.x looks for", (code, number, type) => {
+    const { rest } = codecV03;
+    const body = JSON.parse(rest.encodeError(new A2AError(code, "so"))) as Record<string, unknown>;
+    expect(body).toMatchObject({ code: number, message: "so", error: { message: "so" } });
+    expect(body["type"]).toBe(type);
+    expect(rest.decodeError(wireErrors[code].http, body)).toMatchObject({ code, message: "so" });
   });
 
   test.each([

@@ -1,6 +1,6 @@
 import { A2AError, wireErrors, type WireErrorCode } from "../../model/index.ts";
 import { isObject } from "../../model/schema.ts";
-import { decodeRestError as decodeDetailed, restErrorOf, wireCode } from "../errors.ts";
+import { decodeRestError as decodeDetailed, isShared, restErrorOf, wireCode } from "../errors.ts";
 
 export { decodeJsonRpcError } from "../errors.ts";
 
@@ -13,12 +13,18 @@ export function encodeJsonRpcError(error: A2AError): unknown {
 }
 
 /**
- * An error of REST: the body of 1.0, and beside it the code of JSON-RPC and the message, which JavaScript's SDK of 0.3
- * looks for there and nowhere else.
+ * An error of REST: the body of 1.0, and beside it what SDKs look for there and nowhere else: that of JavaScript the code
+ * of JSON-RPC and the message, Python's of 1.x its own name of the error, which gRPC puts before its text.
  */
 export function encodeRestError(error: A2AError): string {
-  const { jsonrpc } = wireErrors[wireCode(error.code)];
-  return JSON.stringify({ code: jsonrpc, message: error.message, ...restErrorOf(error) });
+  const code = wireCode(error.code);
+  const type = isShared(code) ? { type: typeOf(code) } : {};
+  return JSON.stringify({ code: wireErrors[code].jsonrpc, message: error.message, ...type, ...restErrorOf(error) });
+}
+
+function typeOf(code: WireErrorCode): string {
+  if (code === "ParseError") return "JSONParseError";
+  return code.endsWith("Error") ? code : `${code}Error`;
 }
 
 /** What an HTTP status of 0.3 means; some stand for several errors, which their words tell apart. */
