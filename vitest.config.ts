@@ -5,9 +5,10 @@ const conditions = ["@parley/source"];
 
 /** Tests that take minutes and many processes: they run after the others, one file at a time. */
 const long = ["test/fuzz/**/*.test.ts", "test/crash/**/*.test.ts"];
-/** Tests that need a browser or other runtimes: commands of their own. */
+/** Tests that need a browser, other runtimes or other languages: commands of their own. */
 const browser = ["test/browser/**/*.test.ts"];
 const runtimes = ["test/runtimes/**/*.test.ts"];
+const interop = ["test/interop/**/*.test.ts"];
 
 export default defineConfig({
   resolve: { conditions },
@@ -28,7 +29,7 @@ export default defineConfig({
             "{benchmarks,conformance}/test/**/*.test.ts",
             "test/**/*.test.ts",
           ],
-          exclude: ["**/node_modules/**", ...long, ...browser, ...runtimes],
+          exclude: ["**/node_modules/**", ...long, ...browser, ...runtimes, ...interop],
         },
       },
       {
@@ -59,6 +60,16 @@ export default defineConfig({
           testTimeout: 120_000,
           hookTimeout: 120_000,
           sequence: { groupOrder: 3 },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: "interop",
+          include: interop,
+          globalSetup: "test/interop/environments.ts",
+          hookTimeout: 120_000,
+          sequence: { groupOrder: 4 },
         },
       },
     ],

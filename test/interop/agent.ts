@@ -1,0 +1,28 @@
+import { defineAgent, text, type Authenticator } from "@parley/a2a";
+
+/** The agent that every peer is, in its own language, and that we are for them: what a message says is what happens. */
+export const agent = defineAgent({
+  name: "Parley",
+  description: "Does what it is told",
+  version: "1.0.0",
+  skills: [{ id: "echo", name: "Echo", description: "Says it again", tags: ["echo"] }],
+  defaultInputModes: ["text/plain", "application/json", "application/octet-stream"],
+  defaultOutputModes: ["text/plain", "application/json", "application/octet-stream"],
+  async *onMessage(turn) {
+    if (turn.text === "message") return turn.reply("direct");
+    if (turn.text === "ask") return yield turn.inputRequired("more");
+    yield turn.working();
+    if (turn.text === "fail") return yield turn.failed("failed");
+    if (turn.text === "hold") await new Promise((resolve) => turn.signal.addEventListener("abort", resolve));
+    else if (turn.text === "parts") yield turn.artifact({ parts: turn.message.parts.slice(1) });
+    else yield turn.artifact({ name: "echo", parts: [text(turn.text)] });
+    return undefined;
+  },
+});
+
+/** Lets anyone in, with a name: the extended card is only for who has one. */
+export const anyone: Authenticator = {
+  authenticate: () => ({ subject: "anyone" }),
+  securitySchemes: {},
+  securityRequirements: [],
+};

@@ -1,0 +1,87 @@
+import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import type { TestProject } from "vitest/node";
+
+/** What the peers need to run. They are made beside the modules of npm, and stay until what they are made of changes. */
+
+const root = join(import.meta.dirname, "../..");
+const cache = join(root, "node_modules/.cache/parley-interop");
+export const peers = join(import.meta.dirname, "peers");
+
+/** A folder of programs, or why there is none. */
+export type Environment = { readonly programs: string } | { readonly missing: string };
+
+export interface Environments {
+  readonly python1: Environment;
+  readonly python03: Environment;
+  readonly go: Environment;
+}
+
+declare module "vitest" {
+  export interface ProvidedContext {
+    readonly environments: Environments;
+  }
+}
+
+const windows = process.platform === "win32";
+
+async function run(file: string, args: readonly string[], cwd = root): Promise<string> {
+  const options = { cwd, timeout: 300_000, maxBuffer: 64 << 20 };
+  const { stdout } = await promisify(execFile)(file, [...args], options);
+  return stdout.trim();
+}
+
+async function python(name: string): Promise<string> {
+  const requirements = join(peers, "python", name);
+  const system = windows ? "python" : "python3";
+  const version = await run(system, ["--version"]);
+  const digest = createHash("sha256")
+    .update(version)
+    .update(await readFile(requirements))
+    .digest("hex");
+  const folder = join(cache, `python-${digest.slice(0, 16)}`);
+  const programs = join(folder, windows ? "Scripts" : "bin");
+  const done = join(folder, "done");
+  if (existsSync(done)) return programs;
+  await rm(folder, { recursive: true, force: true });
+  await run(system, ["-m", "venv", folder]);
+  const install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--requirement", requirements];
+  await run(join(programs, "python"), install);
+  await writeFile(done, version);
+  return programs;
+}
+
+/** The Go programs are built each time: Go knows by itself what has changed. */
+async function go(): Promise<string> {
+  const programs = join(cache, "go");
+  await mkdir(programs, { recursive: true });
+  await run("go", ["build", "-o", `${programs}/`, "./..."], join(peers, "go"));
+  return programs;
+}
+
+async function attempt(what: string, make: () => Promise<string>): Promise<Environment> {
+  try {
+    const programs = await make();
+    process.stdout.write(`interop: ${what}: ready\n`);
+    return { programs };
+  } catch (error) {
+    const { message, stderr } = error as Error & { stderr?: string };
+    const missing = `${what}: could not be made: ${message}${stderr === undefined || message.includes(stderr) ? "" : `\n${stderr}`}`;
+    process.stdout.write(`interop: ${missing}\n`);
+    return { missing };
+  }
+}
+
+/** Vitest calls it once, before the tests of this project. */
+export default async function setup(project: TestProject): Promise<void> {
+  const [python1, python03, golang] = await Promise.all([
+    attempt("Python, the SDK 1.3.0", () => python("requirements-1.txt")),
+    attempt("Python, the SDK 0.3.26", () => python("requirements-0.3.txt")),
+    attempt("Go, the SDKs 2.3.1 and 0.3.15", go),
+  ]);
+  project.provide("environments", { python1, python03, go: golang });
+}

@@ -1,0 +1,80 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { describe, inject, it } from "vitest";
+import { peers, type Environments } from "./environments.ts";
+
+/** What a peer says of a step, in a line of JSON. */
+export interface Said {
+  readonly step: string;
+  readonly result?: unknown;
+  /** The name of the error. */
+  readonly error?: string;
+  /** Its words. */
+  readonly text?: string;
+}
+
+/** A program in another language. */
+export interface PeerProgram {
+  /** As tests name it. */
+  readonly name: string;
+  readonly environment: keyof Environments;
+  /** A script of `peers/python`, or a folder of `peers/go`. */
+  readonly program: string;
+}
+
+/** Nothing of this machine's settings, proxies least of all, but what programs need to start. */
+const env = { PATH: process.env["PATH"] ?? "", HOME: tmpdir(), PYTHONDONTWRITEBYTECODE: "1" };
+
+function start({ environment, program }: PeerProgram, args: readonly string[]): ChildProcess {
+  const made = inject("environments")[environment];
+  if ("missing" in made) throw new Error(made.missing);
+  const [file, first] =
+    environment === "go"
+      ? [join(made.programs, program), []]
+      : [join(made.programs, "python"), [join(peers, "python", program)]];
+  return spawn(file, [...first, ...args], { env, stdio: ["pipe", "pipe", "inherit"] });
+}
+
+async function* linesOf(child: ChildProcess): AsyncGenerator<Said> {
+  if (child.stdout === null) return;
+  for await (const line of createInterface({ input: child.stdout })) yield JSON.parse(line) as Said;
+}
+
+/** Runs a client to its end, and gives what it said of its steps. */
+export async function runClient(program: PeerProgram, args: readonly string[]): Promise<ReadonlyMap<string, Said>> {
+  const child = start(program, args);
+  const ended = once(child, "exit");
+  try {
+    const steps = new Map<string, Said>();
+    for await (const said of linesOf(child)) steps.set(said.step, said);
+    const [code] = await ended;
+    if (code !== 0) throw new Error(`${program.name} ended with ${String(code)}`);
+    return steps;
+  } finally {
+    child.kill("SIGKILL");
+  }
+}
+
+/** The tests of a peer; where it could not be made, one that fails and says why. */
+export function describePeer(program: PeerProgram, tests: () => void): void {
+  describe(`${program.name}`, () => {
+    const made = inject("environments")[program.environment];
+    if (!("missing" in made)) return tests();
+    it("can be started", () => {
+      throw new Error(made.missing);
+    });
+  });
+}
+
+/** What a program prints. */
+export async function printed(program: PeerProgram, args: readonly string[]): Promise<string> {
+  const child = start(program, args);
+  let text = "";
+  child.stdout?.on("data", (chunk: Buffer) => (text += chunk.toString()));
+  const [code] = await once(child, "close");
+  if (code !== 0) throw new Error(`${program.name} ended with ${String(code)}`);
+  return text;
+}

@@ -1,0 +1,397 @@
+// The Go SDK 2.x as a client: client-v2 URL BINDING VERSION.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"log"
+	"os"
+	"strings"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2aclient"
+	"github.com/a2aproject/a2a-go/v2/a2aclient/agentcard"
+	"github.com/a2aproject/a2a-go/v2/a2acompat/a2av0"
+	grpcv0 "github.com/a2aproject/a2a-go/v2/a2agrpc/v0"
+	grpcv1 "github.com/a2aproject/a2a-go/v2/a2agrpc/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"parley.test/interop/internal/lines"
+)
+
+var named = []struct {
+	err  error
+	name string
+}{
+	{a2a.ErrTaskNotFound, "TaskNotFound"},
+	{a2a.ErrTaskNotCancelable, "TaskNotCancelable"},
+	{a2a.ErrPushNotificationNotSupported, "PushNotificationNotSupported"},
+	{a2a.ErrUnsupportedOperation, "UnsupportedOperation"},
+	{a2a.ErrUnsupportedContentType, "ContentTypeNotSupported"},
+	{a2a.ErrInvalidParams, "InvalidParams"},
+	{a2a.ErrInvalidRequest, "InvalidRequest"},
+	{a2a.ErrMethodNotFound, "MethodNotFound"},
+	{a2a.ErrInternalError, "Internal"},
+}
+
+func nameOf(err error) string {
+	for _, each := range named {
+		if errors.Is(err, each.err) {
+			return each.name
+		}
+	}
+	return "other"
+}
+
+func texts(parts []*a2a.Part) string {
+	var all strings.Builder
+	for _, part := range parts {
+		all.WriteString(part.Text())
+	}
+	return all.String()
+}
+
+func words(messages []*a2a.Message) []string {
+	all := []string{}
+	for _, message := range messages {
+		all = append(all, texts(message.Parts))
+	}
+	return all
+}
+
+func glance(event any) string {
+	switch it := event.(type) {
+	case *a2a.Task:
+		return "task " + lines.State(it.Status.State)
+	case *a2a.TaskStatusUpdateEvent:
+		return "status " + lines.State(it.Status.State)
+	case *a2a.TaskArtifactUpdateEvent:
+		return "artifact " + texts(it.Artifact.Parts)
+	case *a2a.Message:
+		return "message " + texts(it.Parts)
+	}
+	return fmt.Sprintf("%T", event)
+}
+
+func request(words string, parts ...*a2a.Part) *a2a.SendMessageRequest {
+	all := append([]*a2a.Part{a2a.NewTextPart(words)}, parts...)
+	return &a2a.SendMessageRequest{Message: a2a.NewMessage(a2a.MessageRoleUser, all...)}
+}
+
+type events = iter.Seq2[a2a.Event, error]
+
+func all(stream events) ([]string, error) {
+	seen := []string{}
+	for event, err := range stream {
+		if err != nil {
+			return nil, err
+		}
+		seen = append(seen, glance(event))
+	}
+	return seen, nil
+}
+
+type peer struct {
+	*a2aclient.Client
+	card *a2a.AgentCard
+}
+
+func (p peer) task(ctx context.Context, request *a2a.SendMessageRequest) (*a2a.Task, error) {
+	sent, err := p.SendMessage(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	task, ok := sent.(*a2a.Task)
+	if !ok {
+		return nil, fmt.Errorf("%T is no task", sent)
+	}
+	return task, nil
+}
+
+// hold streams a held task, and calls once when it works.
+func (p peer) hold(ctx context.Context, once func(a2a.TaskID) error) ([]string, error) {
+	rest := []string{}
+	called := false
+	for event, err := range p.SendStreamingMessage(ctx, request("hold")) {
+		if err != nil {
+			return nil, err
+		}
+		if called {
+			rest = append(rest, glance(event))
+			continue
+		}
+		if strings.HasSuffix(glance(event), " WORKING") {
+			called = true
+			if err := once(event.TaskInfo().TaskID); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return rest, nil
+}
+
+func (p peer) sendAndWait(ctx context.Context) (any, error) {
+	task, err := p.task(ctx, request("echo hello"))
+	if err != nil {
+		return nil, err
+	}
+	artifacts := []string{}
+	for _, artifact := range task.Artifacts {
+		artifacts = append(artifacts, texts(artifact.Parts))
+	}
+	return map[string]any{"state": lines.State(task.Status.State), "artifacts": artifacts}, nil
+}
+
+func (p peer) sendAndGo(ctx context.Context) (any, error) {
+	now := request("hold")
+	now.Config = &a2a.SendMessageConfig{ReturnImmediately: true}
+	task, err := p.task(ctx, now)
+	if err != nil {
+		return nil, err
+	}
+	_, err = p.CancelTask(ctx, &a2a.CancelTaskRequest{ID: task.ID})
+	return lines.State(task.Status.State), err
+}
+
+func (p peer) reply(ctx context.Context) (any, error) {
+	sent, err := p.SendMessage(ctx, request("message"))
+	return []string{glance(sent)}, err
+}
+
+func (p peer) failure(ctx context.Context) (any, error) {
+	task, err := p.task(ctx, request("fail"))
+	if err != nil {
+		return nil, err
+	}
+	return []string{lines.State(task.Status.State), texts(task.Status.Message.Parts)}, nil
+}
+
+func (p peer) question(ctx context.Context) (any, error) {
+	asked, err := p.task(ctx, request("ask"))
+	if err != nil {
+		return nil, err
+	}
+	more := request("echo it")
+	more.Message.TaskID, more.Message.ContextID = asked.ID, asked.ContextID
+	answered, err := p.task(ctx, more)
+	if err != nil {
+		return nil, err
+	}
+	task, err := p.GetTask(ctx, &a2a.GetTaskRequest{ID: asked.ID})
+	if err != nil {
+		return nil, err
+	}
+	one := 1
+	short, err := p.GetTask(ctx, &a2a.GetTaskRequest{ID: asked.ID, HistoryLength: &one})
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{
+		"states":  []string{lines.State(asked.Status.State), lines.State(answered.Status.State)},
+		"same":    asked.ID == answered.ID,
+		"history": words(task.History),
+		"short":   words(short.History),
+	}, nil
+}
+
+func (p peer) tasks(ctx context.Context) (any, error) {
+	contextID := a2a.NewContextID()
+	for range 3 {
+		sent := request("echo x")
+		sent.Message.ContextID = contextID
+		if _, err := p.SendMessage(ctx, sent); err != nil {
+			return nil, err
+		}
+	}
+	query := &a2a.ListTasksRequest{ContextID: contextID, PageSize: 2}
+	first, err := p.ListTasks(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	query.PageToken = first.NextPageToken
+	second, err := p.ListTasks(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{
+		"pages": []int{len(first.Tasks), len(second.Tasks)},
+		"total": first.TotalSize,
+		"more":  []bool{first.NextPageToken != "", second.NextPageToken != ""},
+	}, nil
+}
+
+func (p peer) cancel(ctx context.Context) (any, error) {
+	var state string
+	rest, err := p.hold(ctx, func(id a2a.TaskID) error {
+		task, err := p.CancelTask(ctx, &a2a.CancelTaskRequest{ID: id})
+		if err != nil {
+			return err
+		}
+		state = lines.State(task.Status.State)
+		return nil
+	})
+	return map[string]any{"state": state, "rest": rest}, err
+}
+
+func (p peer) subscribe(ctx context.Context) (any, error) {
+	first, rest := "", []string{}
+	other, err := p.hold(ctx, func(id a2a.TaskID) error {
+		for event, err := range p.SubscribeToTask(ctx, &a2a.SubscribeToTaskRequest{ID: id}) {
+			if err != nil {
+				return err
+			}
+			if first != "" {
+				rest = append(rest, glance(event))
+				continue
+			}
+			first = glance(event)
+			if _, err := p.CancelTask(ctx, &a2a.CancelTaskRequest{ID: id}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return map[string]any{"first": first, "rest": rest, "other": other}, err
+}
+
+func (p peer) parts(ctx context.Context) (any, error) {
+	raw := a2a.NewRawPart([]byte{0, 1, 254, 255})
+	raw.Filename, raw.MediaType = "a.bin", "application/octet-stream"
+	url := a2a.NewFileURLPart("https://example.com/a.txt", "text/plain")
+	url.Filename = "a.txt"
+	data := a2a.NewDataPart(map[string]any{"list": []any{1.5, true, nil, "é"}, "deep": map[string]any{"": map[string]any{}}})
+	task, err := p.task(ctx, request("parts", raw, url, data))
+	if err != nil {
+		return nil, err
+	}
+	return task.Artifacts[0].Parts, nil
+}
+
+func (p peer) extendedCard(ctx context.Context) (any, error) {
+	card, err := p.GetExtendedAgentCard(ctx, &a2a.GetExtendedAgentCardRequest{})
+	if err != nil {
+		return nil, err
+	}
+	return card.Description, nil
+}
+
+// afterwards does something with a finished task.
+func (p peer) afterwards(run func(context.Context, a2a.TaskID) (any, error)) func(context.Context) (any, error) {
+	return func(ctx context.Context) (any, error) {
+		task, err := p.task(ctx, request("echo"))
+		if err != nil {
+			return nil, fmt.Errorf("no task: %v", err)
+		}
+		return run(ctx, task.ID)
+	}
+}
+
+func to(id a2a.TaskID) *a2a.SendMessageRequest {
+	sent := request("echo")
+	sent.Message.TaskID = id
+	return sent
+}
+
+func (p peer) run() {
+	step := lines.Namer(nameOf).Step
+	stream := func(words string) func(context.Context) (any, error) {
+		return func(ctx context.Context) (any, error) { return all(p.SendStreamingMessage(ctx, request(words))) }
+	}
+	step("card", func(context.Context) (any, error) {
+		skills := []string{}
+		for _, skill := range p.card.Skills {
+			skills = append(skills, skill.ID)
+		}
+		return map[string]any{"name": p.card.Name, "skills": skills}, nil
+	})
+	step("send-and-wait", p.sendAndWait)
+	step("send-and-go", p.sendAndGo)
+	step("reply", p.reply)
+	step("failure", p.failure)
+	step("stream", stream("echo hello"))
+	step("stream-reply", stream("message"))
+	step("question", p.question)
+	step("question-streamed", stream("ask"))
+	step("tasks", p.tasks)
+	step("cancel", p.cancel)
+	step("subscribe", p.subscribe)
+	step("parts", p.parts)
+	step("extended-card", p.extendedCard)
+
+	step("get-unknown", func(ctx context.Context) (any, error) {
+		return p.GetTask(ctx, &a2a.GetTaskRequest{ID: "nobody"})
+	})
+	step("cancel-unknown", func(ctx context.Context) (any, error) {
+		return p.CancelTask(ctx, &a2a.CancelTaskRequest{ID: "nobody"})
+	})
+	step("subscribe-unknown", func(ctx context.Context) (any, error) {
+		return all(p.SubscribeToTask(ctx, &a2a.SubscribeToTaskRequest{ID: "nobody"}))
+	})
+	step("send-to-unknown", func(ctx context.Context) (any, error) {
+		return p.SendMessage(ctx, to("nobody"))
+	})
+	step("stream-to-unknown", func(ctx context.Context) (any, error) {
+		return all(p.SendStreamingMessage(ctx, to("nobody")))
+	})
+	step("cancel-finished", p.afterwards(func(ctx context.Context, id a2a.TaskID) (any, error) {
+		return p.CancelTask(ctx, &a2a.CancelTaskRequest{ID: id})
+	}))
+	step("send-to-finished", p.afterwards(func(ctx context.Context, id a2a.TaskID) (any, error) {
+		return p.SendMessage(ctx, to(id))
+	}))
+	step("subscribe-to-finished", p.afterwards(func(ctx context.Context, id a2a.TaskID) (any, error) {
+		return all(p.SubscribeToTask(ctx, &a2a.SubscribeToTaskRequest{ID: id}))
+	}))
+	step("wrong-context", func(ctx context.Context) (any, error) {
+		asked, err := p.task(ctx, request("ask"))
+		if err != nil {
+			return nil, err
+		}
+		sent := to(asked.ID)
+		sent.Message.ContextID = "another"
+		return p.SendMessage(ctx, sent)
+	})
+	step("media-type", func(ctx context.Context) (any, error) {
+		return p.SendMessage(ctx, request("echo", a2a.NewFileURLPart("https://example.com/a.mp4", "video/mp4")))
+	})
+	step("push-create", func(ctx context.Context) (any, error) {
+		return p.CreateTaskPushConfig(ctx, &a2a.PushConfig{TaskID: "t", ID: "c", URL: "https://example.com/hook"})
+	})
+	step("push-get", func(ctx context.Context) (any, error) {
+		return p.GetTaskPushConfig(ctx, &a2a.GetTaskPushConfigRequest{TaskID: "t", ID: "c"})
+	})
+	step("push-list", func(ctx context.Context) (any, error) {
+		return p.ListTaskPushConfigs(ctx, &a2a.ListTaskPushConfigRequest{TaskID: "t"})
+	})
+	step("push-delete", func(ctx context.Context) (any, error) {
+		return nil, p.DeleteTaskPushConfig(ctx, &a2a.DeleteTaskPushConfigRequest{TaskID: "t", ID: "c"})
+	})
+}
+
+func main() {
+	ctx := context.Background()
+	url, binding, version := os.Args[1], os.Args[2], os.Args[3]
+	resolver := agentcard.NewResolver(nil)
+	resolver.CardParser = a2av0.NewAgentCardParser()
+	card, err := resolver.Resolve(ctx, url)
+	if err != nil {
+		log.Fatal(err)
+	}
+	var wanted []*a2a.AgentInterface
+	for _, each := range card.SupportedInterfaces {
+		if string(each.ProtocolBinding) == binding && strings.HasPrefix(string(each.ProtocolVersion), version) {
+			wanted = append(wanted, each)
+		}
+	}
+	plain := grpc.WithTransportCredentials(insecure.NewCredentials())
+	client, err := a2aclient.NewFromEndpoints(ctx, wanted,
+		grpcv1.WithGRPCTransport(plain), grpcv0.WithGRPCTransport(plain),
+		a2av0.WithJSONRPCTransport(a2av0.JSONRPCTransportConfig{}), a2av0.WithRESTTransport(a2av0.RESTTransportConfig{}))
+	if err != nil {
+		log.Fatal(err)
+	}
+	peer{client, card}.run()
+}

@@ -1,0 +1,92 @@
+/** What the steps of a client end in: the same for each, but for how its SDK shows versions, parts and errors. */
+
+export type Version = "1.0" | "0.3";
+export type BindingName = "JSONRPC" | "HTTP+JSON" | "GRPC";
+
+export type Outcome = { readonly result: unknown } | { readonly error: string };
+
+/** What a client shows as it came over the wire. */
+export interface Dialect {
+  /** Whether it is an SDK of 0.3: it knows `final` and the parts of that version. */
+  readonly old: boolean;
+  /** How it names an error of the protocol. */
+  error(name: ErrorName): string;
+}
+
+const errors = {
+  TaskNotFound: ["-32001", "404", "NOT_FOUND"],
+  TaskNotCancelable: ["-32002", "400", "FAILED_PRECONDITION"],
+  PushNotificationNotSupported: ["-32003", "400", "UNIMPLEMENTED"],
+  UnsupportedOperation: ["-32004", "400", "UNIMPLEMENTED"],
+  ContentTypeNotSupported: ["-32005", "400", "INVALID_ARGUMENT"],
+  InvalidParams: ["-32602", "400", "INVALID_ARGUMENT"],
+} as const;
+
+export type ErrorName = keyof typeof errors;
+
+const bindings: readonly BindingName[] = ["JSONRPC", "HTTP+JSON", "GRPC"];
+
+/** The code, the HTTP status or that of gRPC: clients of 0.3 have no names for errors. */
+export function wireError(name: ErrorName, binding: BindingName): string {
+  return errors[name][bindings.indexOf(binding)] ?? name;
+}
+
+const data = { list: [1.5, true, null, "é"], deep: { "": {} } };
+
+const parts = [
+  { raw: "AAH+/w==", filename: "a.bin", mediaType: "application/octet-stream" },
+  { url: "https://example.com/a.txt", filename: "a.txt", mediaType: "text/plain" },
+  { data },
+];
+
+const oldParts = [
+  { kind: "file", file: { bytes: "AAH+/w==", name: "a.bin", mimeType: "application/octet-stream" } },
+  { kind: "file", file: { uri: "https://example.com/a.txt", name: "a.txt", mimeType: "text/plain" } },
+  { kind: "data", data },
+];
+
+/** The steps of a client that calls our agent, by their names. */
+export function stepsOf(version: Version, { old, error }: Dialect): Readonly<Record<string, Outcome>> {
+  const final = old ? ", final" : "";
+  const fails = (name: ErrorName): Outcome => ({ error: error(name) });
+  return {
+    card: { result: { name: "Parley", skills: ["echo"] } },
+    "send-and-wait": { result: { state: "COMPLETED", artifacts: ["echo hello"] } },
+    "send-and-go": { result: "WORKING" },
+    reply: { result: ["message direct"] },
+    failure: { result: ["FAILED", "failed"] },
+    stream: { result: ["task SUBMITTED", "status WORKING", "artifact echo hello", `status COMPLETED${final}`] },
+    "stream-reply": { result: ["message direct"] },
+    question: {
+      result: {
+        states: ["INPUT_REQUIRED", "COMPLETED"],
+        same: true,
+        history: ["ask", "more", "echo it"],
+        short: ["echo it"],
+      },
+    },
+    "question-streamed": { result: ["task SUBMITTED", `status INPUT_REQUIRED${final}`] },
+    // 0.3 has no list but over REST, and no SDK of it asks for one.
+    ...(version === "1.0" && { tasks: { result: { pages: [2, 1], total: 3, more: [true, false] } } }),
+    cancel: { result: { state: "CANCELED", rest: [`status CANCELED${final}`] } },
+    subscribe: {
+      result: { first: "task WORKING", rest: [`status CANCELED${final}`], other: [`status CANCELED${final}`] },
+    },
+    parts: { result: old ? oldParts : parts },
+    "extended-card": { result: "For anyone" },
+    "get-unknown": fails("TaskNotFound"),
+    "cancel-unknown": fails("TaskNotFound"),
+    "subscribe-unknown": fails("TaskNotFound"),
+    "send-to-unknown": fails("TaskNotFound"),
+    "stream-to-unknown": fails("TaskNotFound"),
+    "cancel-finished": fails("TaskNotCancelable"),
+    "send-to-finished": fails("UnsupportedOperation"),
+    "subscribe-to-finished": version === "1.0" ? fails("UnsupportedOperation") : { result: ["task COMPLETED"] },
+    "wrong-context": fails("InvalidParams"),
+    "media-type": fails("ContentTypeNotSupported"),
+    "push-create": fails("PushNotificationNotSupported"),
+    "push-get": fails("PushNotificationNotSupported"),
+    "push-list": fails("PushNotificationNotSupported"),
+    "push-delete": fails("PushNotificationNotSupported"),
+  };
+}
