@@ -153,9 +153,12 @@ describe("JSON-RPC of 0.3", () => {
   test("an error is the one event of a stream, for who reads nothing else", async () => {
     const handler = serve();
     const headers = { accept: "text/event-stream" };
-    const response = await post(handler, "tasks/resubscribe", { id: "nope" }, { headers });
-    expect(response.headers.get("content-type")).toBe("text/event-stream");
-    expect(await events(response)).toMatchObject([{ jsonrpc: "2.0", id: 1, error: { code: -32001 } }]);
+    // The second is what Python's SDK sends with message/stream.
+    for (const each of [headers, { accept: "*/*, text/event-stream" }]) {
+      const response = await post(handler, "tasks/resubscribe", { id: "nope" }, { headers: each });
+      expect(response.headers.get("content-type")).toBe("text/event-stream");
+      expect(await events(response)).toMatchObject([{ jsonrpc: "2.0", id: 1, error: { code: -32001 } }]);
+    }
     const either = { accept: "text/event-stream, application/json" };
     for (const plain of [
       await post(handler, "tasks/get", { id: "nope" }, { headers }),

@@ -61,13 +61,13 @@ export function jsonrpcEndpoint(binding: HttpBinding): Endpoint {
   };
 }
 
-/** Whether the caller reads the answer as events, whatever it is: it asks for them, and for nothing else. */
+/** Whether the caller reads the answer as events, whatever it is: it asks for them, and not for JSON. Python's SDK sends a wildcard as well. */
 function readsEvents(binding: Binding, codec: Codec, { method }: JsonRpcCall, request: UniversalRequest): boolean {
   if (codec.jsonrpc.streamsErrors !== true) return false;
   const operation = codec.jsonrpc.operation(method);
   const accepted = request.header("accept") ?? "";
   const isStream = operation !== undefined && binding.operations[operation]?.stream === true;
-  return isStream && accepted.includes("text/event-stream") && !/json|\*\/\*/.test(accepted);
+  return isStream && accepted.includes("text/event-stream") && !accepted.includes("json");
 }
 
 /** An error as the one event of a stream. What never reached JSON-RPC stays as it is. */
