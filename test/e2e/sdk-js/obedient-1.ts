@@ -7,7 +7,10 @@ import {
 import type { AgentExecutor, ExecutionEventBus, RequestContext } from "@a2a-js/sdk/server";
 import { agentCardHandler, jsonRpcHandler, restHandler, UserBuilder } from "@a2a-js/sdk/server/express";
 import { type AgentCard as SdkCard, Role, TaskState } from "@a2a-js/sdk";
+import { A2AService, grpcService } from "@a2a-js/sdk/server/grpc";
+import { Server, ServerCredentials } from "@grpc/grpc-js";
 import express from "express";
+import { onTestFinished } from "vitest";
 import { listen } from "../../../packages/a2a/test/client/support.ts";
 
 /** An agent on the official SDK's server: what a peer of ours is most likely to be. */
@@ -102,12 +105,20 @@ export interface SdkAgent {
 export async function sdkAgent(tenant = ""): Promise<SdkAgent> {
   const app = express();
   const url = await listen((request, response) => void app(request, response));
+  const grpc = new Server();
+  onTestFinished(() => grpc.forceShutdown());
+  const port = await new Promise<number>((resolve, reject) =>
+    grpc.bindAsync("127.0.0.1:0", ServerCredentials.createInsecure(), (error, bound) =>
+      error === null ? resolve(bound) : reject(error),
+    ),
+  );
   const card: SdkCard = {
     name: "Obedient",
     description: "Does what it is told.",
     supportedInterfaces: [
       { url: `${url}/rpc`, protocolBinding: "JSONRPC", tenant, protocolVersion: "1.0" },
       { url: `${url}/rest`, protocolBinding: "HTTP+JSON", tenant, protocolVersion: "1.0" },
+      { url: `127.0.0.1:${port}`, protocolBinding: "GRPC", tenant, protocolVersion: "1.0" },
     ],
     provider: undefined,
     version: "1.0.0",
@@ -133,6 +144,7 @@ export async function sdkAgent(tenant = ""): Promise<SdkAgent> {
   app.use("/.well-known/agent-card.json", agentCardHandler({ agentCardProvider: requestHandler }));
   app.use("/rpc", jsonRpcHandler(options));
   app.use("/rest", restHandler(options));
+  grpc.addService(A2AService, grpcService(options));
   return {
     url,
     async release(taskId) {

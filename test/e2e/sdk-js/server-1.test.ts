@@ -1,10 +1,14 @@
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { type Client, collect, connect } from "@parley/a2a/client";
+import { codecV1 } from "@parley/a2a/wires";
+import { grpcBinding } from "@parley/grpc";
 import type { Task } from "@parley/a2a";
 import { glance, glances } from "../../../packages/a2a/test/client/support.ts";
 import { sdkAgent, type SdkAgent } from "./obedient-1.ts";
 
-describe.each(["JSONRPC", "HTTP+JSON"])("the server of the official SDK 1.x over %s", (binding) => {
+const bindings = [grpcBinding([codecV1])];
+
+describe.each(["JSONRPC", "HTTP+JSON", "GRPC"])("the server of the official SDK 1.x over %s", (binding) => {
   let agent: SdkAgent;
   let client: Client;
 
@@ -12,7 +16,7 @@ describe.each(["JSONRPC", "HTTP+JSON"])("the server of the official SDK 1.x over
     // It tells the console of every error that it answers with.
     vi.spyOn(console, "error").mockImplementation(() => undefined);
     agent = await sdkAgent();
-    client = await connect(agent.url, { binding });
+    client = await connect(agent.url, { binding, bindings });
   });
 
   /** A task that works until it is released. */
@@ -132,7 +136,7 @@ describe.each(["JSONRPC", "HTTP+JSON"])("the server of the official SDK 1.x over
 
   test("carries the tenant of the card", async () => {
     const tenanted = await sdkAgent("acme");
-    const { message } = await (await connect(tenanted.url, { binding })).sendMessage("reply");
+    const { message } = await (await connect(tenanted.url, { binding, bindings })).sendMessage("reply");
     expect(message?.parts[0]?.text).toBe("tenant acme");
   });
 });
