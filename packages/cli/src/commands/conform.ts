@@ -4,7 +4,8 @@ import { fileURLToPath } from "node:url";
 import { levels, type Level, type Suite, type Test } from "../conform/format.ts";
 import { readSuites } from "../conform/read.ts";
 import { jsonReport, junitReport, textReport } from "../conform/report.ts";
-import { runSuites } from "../conform/runner.ts";
+import { runSuites, type Report } from "../conform/runner.ts";
+import { asksForCredentials } from "../conform/target.ts";
 import { CommandError, UsageError } from "../errors.ts";
 import { fileReason } from "../files.ts";
 import type { Io } from "../io.ts";
@@ -103,5 +104,22 @@ export async function conform(io: Io, url: string, options: ConformOptions): Pro
   io.stdout.write(
     options.json === true ? `${jsonLine(jsonReport(report))}\n` : textReport(report, styleFor(io.stdout, io.env)),
   );
+  if (!report.conformant && options.json !== true) {
+    for (const hint of hints(report, Object.keys(headers).length > 0)) io.stderr.write(`${hint}\n`);
+  }
   return report.conformant ? 0 : 1;
+}
+
+/** What whoever runs the tests may have left out, rather than the server. */
+function hints({ card, runs }: Report, hasCredentials: boolean): readonly string[] {
+  const entries = runs.flatMap(({ suites }) => suites.flatMap((suite) => suite.entries));
+  const behaving = entries.filter(({ test, result }) => test.behaviors.length > 0 && result.result !== "skip");
+  return [
+    ...(asksForCredentials(card) && !hasCredentials
+      ? ["The card asks for credentials: give them with --token or --header."]
+      : []),
+    ...(behaving.length > 0 && behaving.every(({ result }) => result.result !== "pass")
+      ? ["No test of a behaviour holds. If this is no agent made for tests, say --behaviors none."]
+      : []),
+  ];
 }

@@ -31,7 +31,7 @@ export function requiredExtensions(card: JsonMap): readonly string[] {
 }
 
 /** Whether the card asks for credentials at all (§4.4.1). */
-function asksForCredentials(card: JsonMap): boolean {
+export function asksForCredentials(card: JsonMap): boolean {
   const requirements = member(card, "securityRequirements");
   return Array.isArray(requirements) && requirements.length > 0;
 }
@@ -85,8 +85,10 @@ export function notApplicable(test: Test, target: Target): string | undefined {
     if (step.kind !== "call" && step.kind !== "raw") continue;
     if (step.credentials === "other" && target.otherHeaders === undefined)
       return "needs a second caller: --other-token";
-    if (step.kind === "raw" || step.expectError !== undefined || step.expect?.error === true) continue;
-    if (streams(step.operation) && find(card, "capabilities.streaming") !== true) return "the agent does not stream";
+    if (step.expectError !== undefined || step.expect?.error === true) continue;
+    const streamed = step.kind === "raw" ? step.expectStream !== undefined : streams(step.operation);
+    if (streamed && find(card, "capabilities.streaming") !== true) return "the agent does not stream";
+    if (step.kind === "raw") continue;
     if (pushOperations.includes(step.operation) && find(card, "capabilities.pushNotifications") !== true) {
       return "the agent sends no push notifications";
     }

@@ -2,9 +2,11 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Server } from "@parley/node";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { run } from "../../src/run.ts";
+import scripted from "../fixtures/agent.ts";
 import { recordedIo } from "../support/io.ts";
+import { startServer } from "../support/server.ts";
 import { startParley } from "./support.ts";
 
 let server: Server;
@@ -208,6 +210,24 @@ describe("tests that are left", () => {
     expect((await ids("--filter", "streams")).every((one) => one.includes(" STREAM-"))).toBe(true);
     expect(new Set(await ids("--protocol", "0.3"))).toEqual(new Set(await ids("--filter", "v03")));
     expect(await ids("--tag", "extensions")).toEqual(["must EXT-NEG-101", "must EXT-NEG-102"]);
+  });
+});
+
+describe("what whoever runs the tests may have left out is said on standard error", () => {
+  test("credentials", async () => {
+    const other = await startParley("guarded");
+    onTestFinished(() => other.close({ grace: 0 }));
+    const { io, err } = recordedIo();
+    expect(await run(["conform", other.url, "--filter", "CORE-LIST-101"], io)).toBe(1);
+    expect(err()).toBe("The card asks for credentials: give them with --token or --header.\n");
+  });
+
+  test("an agent that knows no behaviour", async () => {
+    const other = await startServer(scripted);
+    onTestFinished(() => other.close({ grace: 0 }));
+    const { io, err } = recordedIo();
+    expect(await run(["conform", other.url, "--filter", "CORE-GET-106", "--filter", "CORE-GET-102"], io)).toBe(1);
+    expect(err()).toBe("No test of a behaviour holds. If this is no agent made for tests, say --behaviors none.\n");
   });
 });
 

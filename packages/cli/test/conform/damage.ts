@@ -66,13 +66,17 @@ const operations: readonly (readonly [RegExp, string])[] = [
   [/^DELETE .*\/pushNotificationConfigs\/[^/]+$/, "DeleteTaskPushNotificationConfig"],
 ];
 
+/** A body as it can be changed; whatever is no object goes on as the text that it is. */
 const parse = (body: string): Json => {
   try {
-    return JSON.parse(body);
+    const value = JSON.parse(body);
+    return typeof value === "object" && value !== null ? value : body;
   } catch {
     return body;
   }
 };
+
+const typed = (value: string): Json => (/^-?\d+$/.test(value) ? Number(value) : value);
 
 async function read(request: IncomingMessage): Promise<Asked> {
   const url = new URL(request.url ?? "/", "http://proxy");
@@ -90,7 +94,7 @@ async function read(request: IncomingMessage): Promise<Asked> {
     headers,
     body,
     get(name) {
-      if (asked.method === "GET") return parse(asked.query.get(name) ?? "") || undefined;
+      if (asked.method === "GET") return asked.query.has(name) ? typed(asked.query.get(name) ?? "") : undefined;
       return (rest ? asked.body : asked.body?.params)?.[name];
     },
     set(name, value) {

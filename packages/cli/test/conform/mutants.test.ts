@@ -49,6 +49,18 @@ describe("a server that is wrong in one thing is found out", () => {
   });
 });
 
+test("what stands in between breaks nothing by itself", async () => {
+  const between = await startDamaged(urls.get("plain")!, {});
+  try {
+    const { bindings, code } = await conform(between.url);
+    for (const entries of Object.values(bindings)) expect(idsOf(entries, "fail")).toEqual([]);
+    expect(Object.keys(bindings)).toEqual(["jsonrpc", "rest", "jsonrpc 0.3", "rest 0.3"]);
+    expect(code).toBe(0);
+  } finally {
+    await between.close();
+  }
+}, 60_000);
+
 test("every check of the suite fails on one of these servers", async () => {
   const folder = fileURLToPath(new URL("../../suites", import.meta.url));
   const files = await Promise.all((await readdir(folder)).map((name) => readFile(`${folder}/${name}`, "utf8")));

@@ -15,7 +15,8 @@ export interface Mutant {
 
 const answer = (operation: string | readonly string[], change: (result: Json, asked: Asked) => Json): Damage => ({
   answer(answered, asked) {
-    if (!operation.includes(asked.operation) || answered.error !== undefined || answered.result === undefined) return;
+    const { error: refused, result } = answered;
+    if (!operation.includes(asked.operation) || refused !== undefined || typeof result !== "object") return;
     answered.result = change(answered.result, asked) ?? answered.result;
   },
 });
@@ -46,7 +47,9 @@ const error = (code: number, change: (error: Json, asked: Asked) => void): Damag
     const { error: found } = answered;
     const reason = found?.details?.[0]?.reason ?? found?.data?.[0]?.reason;
     const is = asked.rest
-      ? found !== undefined && reason === reasons[code] && (reason !== undefined || found.code === 400)
+      ? found !== undefined &&
+        reason === reasons[code] &&
+        (reason !== undefined || (code === -32602 && found.code === 400))
       : found?.code === code;
     if (is) change(found, asked);
     if (is && asked.rest && typeof found.code === "number") answered.status = found.code;
