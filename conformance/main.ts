@@ -1,8 +1,9 @@
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { bearer, memoryStore, type Logger } from "@parley/a2a";
+import { A2AError, bearer, memoryStore, type Logger } from "@parley/a2a";
 import { serve, type ServeOptions, type Server } from "@parley/node";
 import { actsAgent } from "./agents/acts.ts";
+import { testClient } from "./clients.ts";
 import { configurations, tck10 } from "./agents/tck-1.0.ts";
 import { tck03 } from "./agents/tck-0.3.ts";
 import { expectationOf, kits, type Kit } from "./expected.ts";
@@ -11,10 +12,12 @@ import { readActs, readPytest, type Outcome } from "./report.ts";
 import { writePage } from "./page.ts";
 
 const help = `npm run conformance -- serve KIT [--configuration NAME] [--port N]
+npm run conformance -- clients FILE
 npm run conformance -- judge KIT RUN REPORT
 npm run conformance -- page
 
 serve   runs the agent that a kit tests, until it is told to stop
+clients has our client read the answers in a file of ACTS, and prints a report
 judge   compares what a kit printed with what is expected of that run; exits with 1 where they differ
 page    writes what is expected into docs/conformance.md
 
@@ -54,7 +57,10 @@ function start(kit: Kit, configuration: string, port: number): Promise<Server> {
       if (configuration !== "guarded") throw unknown;
       return serve([{ agent: actsAgent(), extendedCard: (card) => ({ ...card, description: "For those we know." }) }], {
         ...options,
-        authenticator: bearer({ mine: { subject: "me" }, theirs: { subject: "them" } }),
+        authenticator: bearer((token) => {
+          if (token === "weak") throw new A2AError("PermissionDenied");
+          return token === "mine" || token === "theirs" ? { subject: token } : undefined;
+        }),
       });
   }
 }
@@ -89,6 +95,10 @@ async function main(): Promise<number> {
   if (values.help === true || command === undefined) {
     process.stdout.write(help);
     return values.help === true ? 0 : 2;
+  }
+  if (command === "clients" && name !== undefined) {
+    process.stdout.write(`${JSON.stringify(await testClient(readFileSync(name, "utf8")))}\n`);
+    return 0;
   }
   if (command === "page") {
     writePage();

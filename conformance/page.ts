@@ -15,7 +15,7 @@ function tables(): Readonly<Record<string, string>> {
       [`${kit} open`, open(expected)],
     ] as const;
   });
-  return Object.fromEntries([...ofKits, ["requirements", requirements()]]);
+  return Object.fromEntries([["summary", summary()], ...ofKits, ["requirements", requirements()]]);
 }
 
 /** The page with its tables as they are expected now. */
@@ -36,6 +36,42 @@ export function readPage(): string {
 
 export function writePage(): void {
   writeFileSync(page, withTables(readPage()));
+}
+
+/** Runs that differ by the binding alone side by side, passed / failed. */
+function summary(): string {
+  const brief = (all: Figures | undefined): string => (all === undefined ? "–" : `${all[0]} / ${all[1]}`);
+  const together = (cells: readonly string[], nothing: string): string =>
+    cells.every((cell) => cell === nothing) ? "–" : cells.join(", ");
+  const rows = kits.flatMap((kit) => {
+    const { kit: name, runs, open: waiting } = expectationOf(kit);
+    const openOf = (run: string): number =>
+      waiting.filter(({ runs: of }) => of.includes(run)).reduce((sum, { tests }) => sum + tests, 0);
+    const groups = new Map<string, string[]>();
+    for (const run of Object.keys(runs)) {
+      const group = run
+        .replace(/-(?:jsonrpc|rest|grpc)$/, "")
+        .replace(/-(must|should|may)$/, (_, level: string) => `, ${level.toUpperCase()}`);
+      groups.set(group, [...(groups.get(group) ?? []), run]);
+    }
+    return [...groups].map(([group, of]) => [
+      name,
+      group,
+      together(
+        of.map((run) => brief(runs[run]?.official)),
+        "–",
+      ),
+      together(
+        of.map((run) => brief(runs[run]?.parley)),
+        "–",
+      ),
+      together(
+        of.map((run) => String(openOf(run))),
+        "0",
+      ),
+    ]);
+  });
+  return table(["kit", "run", "official SDK 1.3.0", "Parley", "waiting"], rows);
 }
 
 function results({ runs }: Expectation): string {
@@ -63,22 +99,24 @@ function figures(all: Figures | undefined): string {
   return all === undefined ? "–" : all.join(" / ");
 }
 
-function exceptions({ contradictions, runs }: Expectation): string {
+function exceptions({ contradictions }: Expectation): string {
+  const all = contradictions.flatMap(({ runs }) => runs);
   return table(
     ["test", "runs", "what it wants", "the specification"],
-    contradictions.map(({ tests, runs: of, why, section }) => [
+    contradictions.map(({ tests, runs, why, section }) => [
       tests.map((test) => `\`${test}\``).join(", "),
-      those(of, Object.keys(runs)),
+      those(runs, all),
       why,
       section,
     ]),
   );
 }
 
-function open({ open: all, runs }: Expectation): string {
+function open({ open: waiting }: Expectation): string {
+  const all = waiting.flatMap(({ runs }) => runs);
   return table(
     ["tests", "runs", "the kit's reason for leaving them out", "wait for"],
-    all.map(({ tests, runs: of, reason, waitsFor }) => [String(tests), those(of, Object.keys(runs)), reason, waitsFor]),
+    waiting.map(({ tests, runs, reason, waitsFor }) => [String(tests), those(runs, all), reason, waitsFor]),
   );
 }
 
@@ -95,18 +133,13 @@ function requirements(): string {
   );
 }
 
-/** The names of runs, or in which way they are alike. Runs of ACTS are a level of a binding of a configuration. */
-function those(names: readonly string[], all: readonly string[]): string {
+/** The names of runs, or of ACTS, whose runs are a level of a binding of a configuration, what sets them apart from the others. */
+function those(names: readonly string[], others: readonly string[]): string {
   const parts = (of: readonly string[]): string[][] => of.map((name) => name.split("-"));
-  if (names.length === all.length) return "all";
   if (!parts(names).every(({ length }) => length === 3)) return names.map((name) => `\`${name}\``).join(", ");
-  const alike = [0, 1, 2].map((at) => [
-    [...new Set(parts(names).map((each) => each[at]))].join(" "),
-    new Set(parts(all).map((each) => each[at])).size,
-  ]);
-  return alike
-    .filter(([some, count]) => String(some).split(" ").length < Number(count))
-    .map(([some]) => some)
+  return [0, 1, 2]
+    .map((at) => [names, others].map((of) => [...new Set(parts(of).map((each) => each[at]))].join(" ")))
+    .flatMap(([own = "", all]) => (own === all ? [] : [own]))
     .join(", ");
 }
 

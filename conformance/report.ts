@@ -29,16 +29,18 @@ export function readPytest(text: string): Outcome {
   return { passed, failed, skipped };
 }
 
-interface ActsReport {
+/** A report of `parley conform --json` on one binding (ACTS §13). */
+export interface ActsReport {
   readonly transport: string;
   readonly suites: readonly { readonly tests: readonly ActsTest[] }[];
 }
 
-interface ActsTest {
+export interface ActsTest {
   readonly id: string;
   readonly level: string;
   readonly result: "pass" | "fail" | "skip" | "error";
   readonly skip_reason?: string;
+  readonly failure?: { readonly message: string };
 }
 
 /** Reads what `parley conform --json` prints: an outcome for each level of each binding, `must-jsonrpc`. */

@@ -1,0 +1,102 @@
+import { createServer } from "node:http";
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
+import { codecV1 } from "@parley/a2a/wires";
+import { A2AError, connect, type Client } from "@parley/a2a/client";
+import { parse } from "yaml";
+import type { ActsReport, ActsTest } from "./report.ts";
+
+/** What ACTS §10 writes down of a test of clients: an answer, and what a client is to make of it. */
+interface ClientStep {
+  readonly client_response: { readonly operation: string; readonly wire_payload: object };
+  readonly expect_parsed: unknown;
+}
+
+interface ClientTest extends Pick<ActsTest, "id" | "level"> {
+  readonly name: string;
+  readonly tags?: readonly string[];
+  readonly steps: readonly ClientStep[];
+}
+
+/** Has our client read the answers in a file of ACTS, over JSON-RPC. */
+export async function testClient(file: string): Promise<{ readonly reports: readonly ActsReport[] }> {
+  const { suites } = parse(file) as { readonly suites: readonly { readonly tests: readonly ClientTest[] }[] };
+  const tests: ActsTest[] = [];
+  for (const test of suites.flatMap((suite) => suite.tests)) tests.push(await run(test));
+  return { reports: [{ transport: "jsonrpc", suites: [{ tests }] }] };
+}
+
+async function run({ id, level, tags = [], steps }: ClientTest): Promise<ActsTest> {
+  // What such a test says in its steps is less than it wants, so that passing it would prove nothing.
+  if (tags.includes("runner-special"))
+    return { id, level, result: "skip", skip_reason: "says in prose what is to be done" };
+  for (const { client_response: response, expect_parsed: expected } of steps) {
+    const got = await parsed(response);
+    const problem = mismatch(got, expected, "");
+    if (problem !== undefined) return { id, level, result: "fail", failure: { message: problem } };
+  }
+  return { id, level, result: "pass" };
+}
+
+/** What our client makes of an answer. */
+async function parsed({ operation, wire_payload: payload }: ClientStep["client_response"]): Promise<unknown> {
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on("data", (chunk: Buffer) => chunks.push(chunk));
+    request.on("end", () => {
+      const { id } = JSON.parse(Buffer.concat(chunks).toString()) as { readonly id: unknown };
+      response.setHeader("content-type", "application/json");
+      response.end(JSON.stringify({ ...payload, id }));
+    });
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  try {
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const client = await connect({
+      name: "Answers from a file",
+      description: "Says what a file says.",
+      version: "1.0.0",
+      supportedInterfaces: [{ url, protocolBinding: "JSONRPC", protocolVersion: "1.0" }],
+      capabilities: {},
+      defaultInputModes: ["text/plain"],
+      defaultOutputModes: ["text/plain"],
+      skills: [],
+    });
+    return await call(client, operation);
+  } catch (error) {
+    if (!(error instanceof A2AError)) throw error;
+    return { error: codecV1.jsonrpc.encodeError(error) };
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
+}
+
+function call(client: Client, operation: string): Promise<unknown> {
+  switch (operation) {
+    case "send_message":
+      return client.sendMessage("Hello");
+    case "get_task":
+      return client.getTask("task");
+    default:
+      throw new Error(`No test of clients was known to call ${operation}`);
+  }
+}
+
+/** Where a value is not what is expected. Only what these tests use is understood; anything else is a member that is missing. */
+function mismatch(value: unknown, expected: unknown, at: string): string | undefined {
+  const wrong = `${at}: ${JSON.stringify(value)} is not ${JSON.stringify(expected)}`;
+  if (typeof expected !== "object" || expected === null) return value === expected ? undefined : wrong;
+  for (const [key, wanted] of Object.entries(expected) as [string, unknown][]) {
+    if (key === "count_gte") {
+      if (!Array.isArray(value) || value.length < Number(wanted)) return wrong;
+    } else if (key === "contains") {
+      if (typeof value !== "string" || !value.includes(String(wanted))) return wrong;
+    } else {
+      const member: unknown = typeof value === "object" && value !== null ? Reflect.get(value, key) : undefined;
+      const problem = mismatch(member, wanted, `${at}.${key}`);
+      if (problem !== undefined) return problem;
+    }
+  }
+  return undefined;
+}
