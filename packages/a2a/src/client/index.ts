@@ -2,6 +2,7 @@ import type { AgentCard } from "../model/index.ts";
 import { jsonRpcBinding } from "../transport/jsonrpc/client.ts";
 import { restBinding } from "../transport/rest/client.ts";
 import { codecV11, jsonRpcClientV1, wires } from "../wires.ts";
+import { adapted } from "./adapted.ts";
 import { type OlderCard, readCard } from "./any-card.ts";
 import type { Client } from "./client.ts";
 import { type ConnectOptions, connectWith } from "./connect.ts";
@@ -15,10 +16,12 @@ import { type ConnectOptions, connectWith } from "./connect.ts";
  * @throws A2AError `InvalidParams` for an address that is none, `InvalidResponse` for a card that cannot be used, and
  * what the connection gives.
  */
-export function connect(agent: string | URL | AgentCard | OlderCard, options?: ConnectOptions): Promise<Client> {
+export function connect(agent: string | URL | AgentCard | OlderCard, options: ConnectOptions = {}): Promise<Client> {
   const codecs = Object.values(wires);
-  const bindings = [jsonRpcBinding([...codecs, codecV11]), restBinding([...codecs, codecV11])];
-  return connectWith({ bindings, decodeCard: (value) => readCard(codecs, value) }, agent, options);
+  const own = [jsonRpcBinding([...codecs, codecV11]), restBinding([...codecs, codecV11])];
+  const bindings = [...own, ...(options.bindings ?? [])].map((binding) => adapted(binding, codecs));
+  const kit = { bindings, decodeCard: (value: unknown) => readCard(codecs, value) };
+  return connectWith(kit, agent, { ...options, bindings: [] });
 }
 
 /** `connect` over JSON-RPC of 1.0 alone, for where each kilobyte counts. */

@@ -75,7 +75,7 @@ export function candidatesOf(
   }
   const age = ({ target }: Candidate): number => Number(target.protocolVersion);
   if (candidates.length > 0) return candidates.sort((one, other) => age(other) - age(one));
-  const offer = reasons.length === 0 ? "it lists none" : reasons.join("; ");
+  const offer = reasons.join("; ") || "it lists none";
   throw new A2AError("InvalidResponse", `The card of ${JSON.stringify(card.name)} has no interface to use: ${offer}`);
 }
 

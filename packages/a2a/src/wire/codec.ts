@@ -26,6 +26,8 @@ export interface Codec {
   decodeCard(value: unknown): AgentCard;
   /** A server's service as callers of this version expect it to behave, where that differs. */
   adapt?(service: AgentService): AgentService;
+  /** A peer's service of this version as callers here expect it to behave, where that differs. */
+  adaptClient?(service: AgentService): AgentService;
 }
 
 /**

@@ -14,8 +14,7 @@ export { isObject };
 /** Header `A2A-Extensions`, before 1.0 with an `X-`: the URIs that the server activated (A2A 1.0 §4.6.1). */
 export function activatedExtensions(exchange: Exchange): { extensions?: readonly string[] } {
   const uris = exchange.header("a2a-extensions") ?? exchange.header("x-a2a-extensions");
-  if (uris === undefined) return {};
-  return { extensions: uris.split(/[\s,]+/).filter((uri) => uri !== "") };
+  return uris === undefined ? {} : { extensions: uris.match(/[^\s,]+/g) ?? [] };
 }
 
 /** Enough of a stranger's page to know it by. */

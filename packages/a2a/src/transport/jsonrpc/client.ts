@@ -53,17 +53,16 @@ function jsonRpcService(codec: JsonRpcClientCodec, { url }: AgentInterface, host
 
   /** The result of a JSON-RPC response; throws its error. */
   function resultOf(value: unknown, id: number): unknown {
-    if (isObject(value) && isObject(value["error"])) throw codec.jsonrpc.decodeError(value["error"]);
-    if (!isObject(value) || !("result" in value)) {
-      throw new A2AError("InvalidResponse", `${url} gave no JSON-RPC response`);
-    }
-    if (value["id"] !== id) {
+    const response = isObject(value) ? value : {};
+    if (isObject(response["error"])) throw codec.jsonrpc.decodeError(response["error"]);
+    if (!("result" in response)) throw new A2AError("InvalidResponse", `${url} gave no JSON-RPC response`);
+    if (response["id"] !== id) {
       throw new A2AError(
         "InvalidResponse",
-        `${url} answered request ${JSON.stringify(value["id"])} where ${id} was asked`,
+        `${url} answered request ${JSON.stringify(response["id"])} where ${id} was asked`,
       );
     }
-    return value["result"];
+    return response["result"];
   }
 
   async function wholeResult(answer: Exchange, id: number): Promise<unknown> {

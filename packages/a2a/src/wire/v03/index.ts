@@ -1,4 +1,5 @@
 import type { Codec, Shapes } from "../codec.ts";
+import { adaptClient } from "./adapt-client.ts";
 import { adapt } from "./adapt.ts";
 import { decodeCard, encodeCard } from "./card.ts";
 import { decodeEvent, decodeRequest, decodeResponse, endsStream } from "./decode.ts";
@@ -52,5 +53,6 @@ function makeCodec(): Codec {
     encodeCard,
     decodeCard,
     adapt,
+    adaptClient,
   };
 }
