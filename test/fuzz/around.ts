@@ -17,6 +17,23 @@ export interface AskedOnce {
   readonly read: "jsonrpc" | "rest";
 }
 
+/** None that is spoken here. */
+export const versions: readonly string[] = [
+  "9.9",
+  "0.1",
+  "1",
+  "1.",
+  ".1",
+  "1.2",
+  "2.0",
+  "01.0",
+  "-1.0",
+  "1.0.x",
+  "abc",
+  "1.0, 0.3",
+  "1e0",
+];
+
 const message = '{"message":{"messageId":"around","role":"ROLE_USER","parts":[{"text":"hello"}]}}';
 const call = `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":${message}}`;
 const jsonrpc: Request = { method: "POST", path: "/", headers, body: call };
@@ -51,21 +68,7 @@ export function* askedTwice(bodyBytes: number): Generator<AskedTwice> {
   for (const type of types) {
     yield both(`content-type ${type}`, (request) => withHeaders(request, { "content-type": type }));
   }
-  for (const version of [
-    "9.9",
-    "0.1",
-    "1",
-    "1.",
-    ".1",
-    "1.2",
-    "2.0",
-    "01.0",
-    "-1.0",
-    "1.0.x",
-    "abc",
-    "1.0, 0.3",
-    "1e0",
-  ]) {
+  for (const version of versions) {
     yield both(`version ${version}`, (request) => withHeaders(request, { "a2a-version": version }));
     yield both(`version ${version} in the query`, ({ path, ...request }) => ({
       ...request,

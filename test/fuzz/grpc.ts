@@ -1,7 +1,8 @@
-import { connect, type ClientHttp2Session, type IncomingHttpHeaders } from "node:http2";
+import { connect, constants, type ClientHttp2Session, type IncomingHttpHeaders } from "node:http2";
 import type { A2AError } from "@parley/a2a";
 import type { OperationName } from "@parley/a2a/protocol";
-import { codecV1 } from "../../packages/a2a/src/wire/v1/index.ts";
+import type { Codec } from "@parley/a2a/transport";
+import { codecV1 } from "@parley/a2a/wires";
 import { frameOf } from "../../packages/grpc/src/frames.ts";
 import { decodeMessage } from "../../packages/grpc/src/metadata.ts";
 import { decode } from "../../packages/grpc/src/protobuf/decode.ts";
@@ -12,14 +13,28 @@ import { Statuses } from "../../packages/grpc/src/status.ts";
 /** What a call came to: nothing was wrong, or this was. */
 export interface Ending {
   readonly error: A2AError | undefined;
-  /** Of gRPC. */
-  readonly status: number;
+  /** Of gRPC; `undefined` where the call never got so far. */
+  readonly status: number | undefined;
+  /** Of HTTP. */
+  readonly http: number;
+}
+
+/** A call as it goes out; nothing is checked and nothing put right. */
+export interface RawCall {
+  readonly path: string;
+  readonly frames: Uint8Array;
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Leaves in the middle of the request. */
+  readonly leaves?: boolean;
+  /** What its errors are read by. Default: that of 1.0. */
+  readonly codec?: Codec;
 }
 
 const service = serviceV1();
 const statuses = new Statuses();
 
-/** Calls of gRPC over one connection, on the port of everything else; nothing is checked and nothing put right. */
+/** Calls of gRPC over one connection, on the port of everything else. */
 export class GrpcClient {
   sent = 0;
   readonly #session: ClientHttp2Session;
@@ -30,32 +45,33 @@ export class GrpcClient {
   }
 
   /** Rejects where a call breaks off, or has not come to its end within 20 s. */
-  call(operation: OperationName, frames: Uint8Array): Promise<Ending> {
+  async call(operation: OperationName, frames: Uint8Array): Promise<Ending> {
+    // So that a frame may say that its message is compressed.
+    const headers = { "a2a-version": "1.0", "grpc-encoding": "gzip" };
+    const ending = await this.raw({ path: methodOf(operation).path, frames, headers });
+    if (ending.status === undefined) throw new Error(`the call broke off: HTTP ${ending.http}`);
+    return ending;
+  }
+
+  raw({ path, frames, method = "POST", headers, leaves = false, codec = codecV1 }: RawCall): Promise<Ending> {
     this.sent += 1;
     return new Promise((resolve, reject) => {
-      const stream = this.#session.request({
-        ":method": "POST",
-        ":path": methodOf(operation).path,
-        "content-type": "application/grpc",
-        "a2a-version": "1.0",
-        // So that a frame may say that its message is compressed.
-        "grpc-encoding": "gzip",
-      });
+      const stream = this.#session.request(
+        { ":method": method, ":path": path, "content-type": "application/grpc", ...headers },
+        { endStream: false },
+      );
       let end: IncomingHttpHeaders = {};
       const late = setTimeout(() => stream.destroy(new Error("no answer")), 20_000);
-      stream.on("response", (headers) => {
-        if (headers["grpc-status"] !== undefined) end = headers;
-        else if (headers[":status"] !== 200) stream.destroy(new Error(`HTTP ${headers[":status"]}`));
-      });
-      stream.on("trailers", (trailers) => (end = trailers));
+      stream.on("response", (head) => (end = head));
+      stream.on("trailers", (trailers) => (end = { ...end, ...trailers }));
       stream.on("error", reject);
       stream.on("close", () => {
         clearTimeout(late);
-        if (end["grpc-status"] === undefined) reject(new Error("the call broke off"));
-        else resolve(endingOf(end));
+        resolve(endingOf(end, codec));
       });
       stream.resume();
-      stream.end(frames);
+      if (leaves) stream.write(frames, () => stream.close(constants.NGHTTP2_CANCEL));
+      else stream.end(frames);
     });
   }
 
@@ -64,13 +80,15 @@ export class GrpcClient {
   }
 }
 
-function endingOf(end: IncomingHttpHeaders): Ending {
+function endingOf(end: IncomingHttpHeaders & { ":status"?: number }, codec: Codec): Ending {
+  const http = end[":status"] ?? 0;
+  if (end["grpc-status"] === undefined) return { error: undefined, status: undefined, http };
   const code = Number(end["grpc-status"]);
   const message = decodeMessage(String(end["grpc-message"] ?? ""));
   const details = end["grpc-status-details-bin"];
-  if (code === 0) return { error: undefined, status: code };
+  if (code === 0) return { error: undefined, status: code, http };
   const status = { code, message, ...(typeof details === "string" && { details }) };
-  return { error: statuses.toError(status, codecV1), status: code };
+  return { error: statuses.toError(status, codec), status: code, http };
 }
 
 function methodOf(operation: OperationName): A2AMethod {

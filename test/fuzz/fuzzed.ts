@@ -1,0 +1,112 @@
+import { fork, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, beforeEach, expect } from "vitest";
+import { Client, type Answer, type Request } from "./client.ts";
+import { GrpcClient } from "./grpc.ts";
+import type { Outcome } from "./outcome.ts";
+import type { Stats } from "./server.ts";
+
+const connections = 16;
+
+/** Give it in the environment to see a run again. */
+export const seed: number = Number(process.env["FUZZ_SEED"] ?? Math.floor(Math.random() * 2 ** 32));
+
+/** The server that is fuzzed, a process of its own, and ways to it. */
+export class Fuzzed {
+  client!: Client;
+  grpc!: GrpcClient;
+  /** What it wrote to its outputs. */
+  said = "";
+  /** What went wrong, each kind once. */
+  readonly problems = new Set<string>();
+  #child!: ChildProcess;
+
+  async start(args: readonly string[]): Promise<void> {
+    this.#child = fork(fileURLToPath(new URL("server.ts", import.meta.url)), args, {
+      execArgv: ["--import", "tsx", "--conditions", "@parley/source", "--expose-gc"],
+      stdio: ["ignore", "pipe", "pipe", "ipc"],
+    });
+    for (const stream of [this.#child.stdout, this.#child.stderr])
+      stream?.on("data", (chunk: Buffer) => (this.said += chunk.toString()));
+    const [{ port }] = (await Promise.race([
+      once(this.#child, "message"),
+      once(this.#child, "exit").then(() => expect.fail(`the server ended: ${this.said}`)),
+    ])) as [{ port: number }];
+    this.client = new Client(port, connections);
+    this.grpc = new GrpcClient(port);
+  }
+
+  async stop(): Promise<void> {
+    this.client.close();
+    this.grpc.close();
+    const ended = once(this.#child, "exit");
+    this.#child.kill();
+    await ended;
+  }
+
+  async stats(): Promise<Stats> {
+    const answer = once(this.#child, "message");
+    this.#child.send("stats");
+    return ((await answer) as [Stats])[0];
+  }
+
+  /** Sends, and reads what came back; what must never come back is noted under `name`. */
+  ask(name: string, request: Request, read: (answer: Answer) => Outcome): Promise<Outcome | undefined> {
+    return this.noting(name, async () => {
+      const answer = await this.client.request(request);
+      if (answer.status >= 500) this.problems.add(`${name}: ${answer.status} ${answer.body.slice(0, 200)}`);
+      return read(answer);
+    });
+  }
+
+  async noting(name: string, ask: () => Promise<Outcome>): Promise<Outcome | undefined> {
+    try {
+      const outcome = await ask();
+      if (!outcome.accepted && outcome.code === "InvalidParams" && outcome.fields.length === 0) {
+        this.problems.add(`${name}: InvalidParams names no field: ${outcome.message}`);
+      }
+      return outcome;
+    } catch (error) {
+      this.problems.add(`${name}: ${String(error)}`);
+      return undefined;
+    }
+  }
+
+  /** What it has come to; throws where anything went wrong, or where it has something to tell its operator. */
+  async sound(): Promise<Stats> {
+    const stats = await this.stats();
+    const wrong = [...[...this.problems].slice(0, 20), ...stats.errors, this.said].filter((text) => text !== "");
+    if (wrong.length > 0 || this.#child.exitCode !== null) throw new Error(wrong.join("\n"));
+    return stats;
+  }
+}
+
+/** Runs while the tests around the call do. */
+export function fuzzed(store: "memory" | "SQLite"): Fuzzed {
+  const server = new Fuzzed();
+  let folder = "";
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), "parley-fuzz-"));
+    await server.start(store === "SQLite" ? [join(folder, "fuzz.db")] : []);
+  });
+  beforeEach(() => server.problems.clear());
+  afterAll(async () => {
+    await server.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+  return server;
+}
+
+/** Runs through `list`, as many at once as there are connections. */
+export async function through<T>(list: Iterable<T>, each: (item: T) => Promise<unknown> | undefined): Promise<void> {
+  const items = list[Symbol.iterator]();
+  await Promise.all(
+    Array.from({ length: connections }, async () => {
+      for (let next = items.next(); next.done !== true; next = items.next()) await each(next.value);
+    }),
+  );
+}

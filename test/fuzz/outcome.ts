@@ -1,0 +1,64 @@
+import { expect } from "vitest";
+import { wireErrors, type A2AError, type FieldViolation, type WireErrorCode } from "@parley/a2a";
+import type { Codec } from "@parley/a2a/transport";
+import { codecV1 } from "@parley/a2a/wires";
+import { statusCode, type StatusName } from "../../packages/grpc/src/status.ts";
+import type { Answer } from "./client.ts";
+import type { Ending } from "./grpc.ts";
+
+/** What a binding made of a request: accepted, or refused by a name and for fields. */
+export type Outcome =
+  | { readonly accepted: true }
+  | {
+      readonly accepted: false;
+      readonly code: string;
+      readonly message: string;
+      readonly fields: readonly FieldViolation[];
+    };
+
+const accepted: Outcome = { accepted: true };
+
+/** The error under one name, by the codes and details that it came with; a name that does not fit them is a failure itself. */
+function refused({ code, message, fields }: A2AError): Outcome {
+  return { accepted: false, code, message, fields };
+}
+
+export function ofJsonRpc({ status, type, body }: Answer, codec: Codec = codecV1): Outcome {
+  if (type.startsWith("text/event-stream")) return body.includes('"error"') ? expect.fail(body) : accepted;
+  const answer = JSON.parse(body) as { jsonrpc: unknown; result?: unknown; error?: { code: number } };
+  expect(answer.jsonrpc).toBe("2.0");
+  if (answer.error === undefined) {
+    expect(status).toBe(200);
+    expect(answer.result).toBeDefined();
+    return accepted;
+  }
+  const error = codec.jsonrpc.decodeError(answer.error);
+  const row = wireErrors[error.code as WireErrorCode];
+  expect({ code: answer.error.code, status }).toEqual({ code: row.jsonrpc, status: row.outside ? row.http : 200 });
+  return refused(error);
+}
+
+export function ofRest({ status, type, body }: Answer, codec: Codec = codecV1): Outcome {
+  if (status === 200) return accepted;
+  expect(type).toContain("application/json");
+  const answer = JSON.parse(body) as { error: { code: number; status: string } };
+  const error = codec.rest.decodeError(status, answer);
+  const row = wireErrors[error.code as WireErrorCode];
+  expect({ code: answer.error.code, status, name: answer.error.status }).toEqual({
+    code: row.http,
+    status: row.http,
+    name: row.status,
+  });
+  return refused(error);
+}
+
+/** UNKNOWN, INTERNAL, UNAVAILABLE, DATA_LOSS: whatever a caller did, it must not be the server that failed. */
+const faults: readonly unknown[] = [2, 13, 14, 15];
+
+export function ofGrpc({ error, status }: Ending, codec: Codec = codecV1): Outcome {
+  if (error === undefined) return accepted;
+  expect(faults, error.message).not.toContain(status);
+  const code = error.code as WireErrorCode;
+  expect(status).toBe(statusCode((codec.grpcStatuses?.[code] ?? wireErrors[code].status) as StatusName));
+  return refused(error);
+}
