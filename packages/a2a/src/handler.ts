@@ -61,7 +61,7 @@ export interface HandlerOptions extends Omit<EngineOptions, "agents" | "limits">
   readonly versions?: readonly ProtocolVersion[];
   /** Where a host speaks gRPC for these agents, as cards say it: `agents.example.com:443`. Default: nowhere. */
   readonly grpc?: { readonly url: string };
-  /** Refuse requests that name no version, as §3.6.2 has it (they would be of 0.3). Default: read them by their method or path. */
+  /** Read requests that name no version as 0.3, as §3.6.2 has it, or refuse them where that is not spoken. Default: their method or path tells. */
   readonly strictVersion?: boolean;
   /** Around every service, the first of them outermost. */
   readonly interceptors?: readonly Interceptor[];

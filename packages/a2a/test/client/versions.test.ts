@@ -196,6 +196,18 @@ describe("streams of 0.3", () => {
     expect(await stream(status("completed", false), status("working", false))).toEqual(["COMPLETED"]);
   });
 
+  test.each([
+    ["by itself, as JavaScript's server over REST does", "event: error\ndata: ", { code: -32004, message: "no" }],
+    ["in a member", "data: ", { error: { code: 501, status: "UNIMPLEMENTED", message: "no" } }],
+  ])("say what went wrong %s", async (_, field, error) => {
+    const failing: Answer = (request) =>
+      request.method === "GET"
+        ? undefined
+        : new Response(`${field}${JSON.stringify(error)}\n\n`, { headers: { "content-type": "text/event-stream" } });
+    const client = await served({ versions: ["0.3"] }, failing).connect({ binding: "HTTP+JSON", reconnect: false });
+    await expect(glances(client.sendStreamingMessage("hi"))).rejects.toMatchObject({ code: "UnsupportedOperation" });
+  });
+
   test("that break off before are a lost connection", async () => {
     await expect(stream(status("working", false))).rejects.toMatchObject({ code: "ConnectionLost" });
   });

@@ -273,6 +273,53 @@ describe("the version of a request (A2A 1.0 §3.6)", () => {
   });
 });
 
+describe("REST of 0.3", () => {
+  test.each([
+    ["POST", undefined],
+    ["POST", "{}"],
+    ["POST", "null"],
+    ["POST", '{"name":"tasks/other"}'],
+    ["GET", undefined],
+  ])("a subscription may be a %s with the body %j", async (method, body) => {
+    const handler = serve();
+    const { result } = await rpc(handler, "message/send", user("hello"));
+    const id = String(result["id"]);
+    const response = await handler.fetch(
+      new Request(`${base}/v1/tasks/${id}:subscribe`, {
+        method,
+        ...(body !== undefined && { body: body.replace("other", id), headers: { "content-type": "application/json" } }),
+      }),
+    );
+    expect(await events(response)).toMatchObject([{ task: { id, status: { state: "TASK_STATE_COMPLETED" } } }]);
+  });
+
+  test("streams bare events, the last one final, and waits only where it is told to", async () => {
+    const handler = serve();
+    const message = { messageId: "m1", role: "ROLE_USER", content: [{ text: "hello" }] };
+    const send = (path: string, more: object = {}) =>
+      handler.fetch(
+        new Request(base + path, {
+          method: "POST",
+          headers: { "content-type": "application/json" },
+          body: JSON.stringify({ message, ...more }),
+        }),
+      );
+    const seen = await events(await send("/v1/message:stream"));
+    expect(seen.map((event) => Object.keys(event).join())).toEqual([
+      "task",
+      "statusUpdate",
+      "artifactUpdate",
+      "statusUpdate",
+    ]);
+    expect(seen.at(-1)).toMatchObject({ statusUpdate: { status: { state: "TASK_STATE_COMPLETED" }, final: true } });
+    const waited = await send("/v1/message:send", {
+      message: { ...message, messageId: "m2" },
+      configuration: { blocking: true },
+    });
+    expect(await waited.json()).toMatchObject({ task: { status: { state: "TASK_STATE_COMPLETED" } } });
+  });
+});
+
 describe("extensions", () => {
   const required = agent({ capabilities: { extensions: [{ uri: "urn:a" }, { uri: "urn:b" }] } });
 
