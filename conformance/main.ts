@@ -1,13 +1,10 @@
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { A2AError, bearer, memoryStore, type Logger } from "@parley/a2a";
-import { serve, type ServeOptions, type Server } from "@parley/node";
-import { actsAgent } from "./agents/acts.ts";
 import { testClient } from "./clients.ts";
-import { configurations, tck10 } from "./agents/tck-1.0.ts";
-import { tck03 } from "./agents/tck-0.3.ts";
+import { configurations } from "./agents/tck-1.0.ts";
 import { expectationOf, kits, type Kit } from "./expected.ts";
 import { differences, figuresOf, inWords } from "./judge.ts";
+import { start } from "./serve.ts";
 import { readActs, readPytest, type Outcome } from "./report.ts";
 import { writePage } from "./page.ts";
 
@@ -27,43 +24,7 @@ KIT is ${kits.join(", ")}. conformance/README.md says how the kits are run.
   --port           default 41241
 `;
 
-const logger: Logger = {
-  debug() {},
-  info() {},
-  warn: (message, fields) => process.stderr.write(`${message} ${JSON.stringify(fields ?? {})}\n`),
-  error: (message, fields) => process.stderr.write(`${message} ${JSON.stringify(fields ?? {})}\n`),
-};
-
 class UsageError extends Error {}
-
-function start(kit: Kit, configuration: string, port: number): Promise<Server> {
-  const options: ServeOptions = { port, logger, store: memoryStore() };
-  const unknown = new UsageError(`There is no ${kit} ${configuration}`);
-  switch (kit) {
-    case "tck-1.0": {
-      const capabilities = configurations[configuration];
-      if (capabilities === undefined) throw unknown;
-      // It uses one messageId for many messages, which a server that retries safely takes for one (D8). Its schema of the card
-      // is closed: the fields of 0.3 beside those of 1.0 fail it.
-      return serve(tck10(capabilities), { ...options, dedupe: false, versions: ["1.0"] });
-    }
-    case "tck-0.3":
-      if (configuration !== "all") throw unknown;
-      // It uses one messageId for many messages as well. It asks for a scheme, which gRPC's addresses have not.
-      return serve(tck03(), { ...options, dedupe: false, grpc: { url: `http://127.0.0.1:${port}` } });
-    case "acts":
-      if (configuration === "all") return serve(actsAgent(), options);
-      if (configuration === "none") return serve(actsAgent({ streaming: false }), options);
-      if (configuration !== "guarded") throw unknown;
-      return serve([{ agent: actsAgent(), extendedCard: (card) => ({ ...card, description: "For those we know." }) }], {
-        ...options,
-        authenticator: bearer((token) => {
-          if (token === "weak") throw new A2AError("PermissionDenied");
-          return token === "mine" || token === "theirs" ? { subject: token } : undefined;
-        }),
-      });
-  }
-}
 
 function judge(kit: Kit, run: string, report: string): boolean {
   const text = readFileSync(report, "utf8");
@@ -107,6 +68,7 @@ async function main(): Promise<number> {
   if (kit === undefined) throw new UsageError(`Which kit? ${kits.join(", ")}`);
   if (command === "serve") {
     const server = await start(kit, values.configuration, Number(values.port));
+    if (server === undefined) throw new UsageError(`There is no ${kit} ${values.configuration}`);
     process.stdout.write(`${kit} at ${server.url}\n`);
     return 0;
   }

@@ -1,13 +1,15 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { defineAgent, type Agent } from "@parley/a2a";
 
-/** How long the kit has to find a task at work, in milliseconds. */
-const hold = 3_000;
-/** For the test that subscribes anew: twice the kit's own timeout for streams. */
-const longHold = 4_000;
+export interface Tck03Options {
+  /** How long the kit has to find a task at work, in milliseconds. */
+  readonly hold?: number;
+  /** The same for the test that subscribes anew: twice the kit's own timeout for streams. */
+  readonly longHold?: number;
+}
 
 /** The agent that the kit `0.3.0-beta-x` tests: works for some seconds on whatever it is told, and asks for more. */
-export function tck03(): Agent {
+export function tck03({ hold = 3_000, longHold = 4_000 }: Tck03Options = {}): Agent {
   return defineAgent({
     name: "Agent under test",
     description: "Does what the kit for A2A 0.3 wants of the agent that it tests.",

@@ -1,0 +1,42 @@
+import { A2AError, bearer, memoryStore, type Logger } from "@parley/a2a";
+import { serve, type ServeOptions, type Server } from "@parley/node";
+import { actsAgent } from "./agents/acts.ts";
+import { tck03 } from "./agents/tck-0.3.ts";
+import { configurations, tck10 } from "./agents/tck-1.0.ts";
+import type { Kit } from "./expected.ts";
+
+const logger: Logger = {
+  debug() {},
+  info() {},
+  warn: (message, fields) => process.stderr.write(`${message} ${JSON.stringify(fields ?? {})}\n`),
+  error: (message, fields) => process.stderr.write(`${message} ${JSON.stringify(fields ?? {})}\n`),
+};
+
+/** Serves the agent that a kit tests; `undefined` where there is no such configuration. */
+export async function start(kit: Kit, configuration: string, port: number): Promise<Server | undefined> {
+  const options: ServeOptions = { port, logger, store: memoryStore() };
+  switch (kit) {
+    case "tck-1.0": {
+      const capabilities = configurations[configuration];
+      if (capabilities === undefined) return undefined;
+      // It uses one messageId for many messages, which a server that retries safely takes for one (D8). Its schema of the card
+      // is closed: the fields of 0.3 beside those of 1.0 fail it.
+      return serve(tck10(capabilities), { ...options, dedupe: false, versions: ["1.0"] });
+    }
+    case "tck-0.3":
+      if (configuration !== "all") return undefined;
+      // It uses one messageId for many messages as well. It asks for a scheme, which gRPC's addresses have not.
+      return serve(tck03(), { ...options, dedupe: false, grpc: { url: `http://127.0.0.1:${port}` } });
+    case "acts":
+      if (configuration === "all") return serve(actsAgent(), options);
+      if (configuration === "none") return serve(actsAgent({ streaming: false }), options);
+      if (configuration !== "guarded") return undefined;
+      return serve([{ agent: actsAgent(), extendedCard: (card) => ({ ...card, description: "For those we know." }) }], {
+        ...options,
+        authenticator: bearer((token) => {
+          if (token === "weak") throw new A2AError("PermissionDenied");
+          return token === "mine" || token === "theirs" ? { subject: token } : undefined;
+        }),
+      });
+  }
+}
