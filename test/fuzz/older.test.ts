@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createHandler, defineAgent, memoryStore, type Handler } from "@parley/a2a";
 import { damaged, damages } from "./damage.ts";
-import { pathsOf } from "./fields.ts";
+import { pathsOf, type Path } from "./fields.ts";
 import { bodies, params, shapeOf } from "./older.ts";
 import { randomFrom } from "./random.ts";
 
@@ -15,6 +15,23 @@ interface Said {
 }
 
 const refusals: ReadonlySet<number> = new Set([-32700, -32600, -32601, -32602, -32001, -32003, -32004, -32005, -32007]);
+
+/** What ProtoJSON calls the fields of a message that are called otherwise on JSON-RPC. */
+const namesOfRest: Readonly<Record<string, readonly string[]>> = {
+  parts: ["content"],
+  bytes: ["fileWithBytes"],
+  uri: ["fileWithUri"],
+  data: ["data", "data"],
+};
+
+/**
+ * The field that a sentence names, as JSON-RPC calls it. Which of a part's fields is wrong depends on how the kind of a
+ * part is told, which is not the same in the two.
+ */
+function fieldIn({ message }: Said): string | undefined {
+  const [, field] = /^Invalid parameters: (\S+)/.exec(message) ?? [];
+  return field?.replace(/^message\.(?:content|parts)(\[\d+\])?.*/, "message.parts$1");
+}
 
 describe(`bad requests of A2A 0.3 (FUZZ_SEED=${seed})`, () => {
   const random = randomFrom(seed);
@@ -110,5 +127,31 @@ describe(`bad requests of A2A 0.3 (FUZZ_SEED=${seed})`, () => {
   test.each(Object.entries(bodies))("%s over REST: refused by a name, nothing stored", async (path, sample) => {
     const refused = await through(path, sample, (text) => post(path, text));
     expect(refused).toBeGreaterThan(0);
+  });
+
+  test("a message is refused by the same error and field over JSON-RPC and REST", async () => {
+    const jsonrpc = shapeOf(params["message/stream"] ?? {});
+    const rest = shapeOf(bodies["/v1/message:stream"] ?? {});
+    const places = pathsOf(rest).map(String);
+    const differing: string[] = [];
+    let compared = 0;
+    for (const path of pathsOf(jsonrpc)) {
+      const same = path.flatMap((key): Path => namesOfRest[key] ?? [key]);
+      if (!places.includes(String(same))) continue;
+      for (const damage of damages) {
+        // The kind of a part says on JSON-RPC which of them counts.
+        if (damage.name.startsWith("any ") || damage.name === "several contents") continue;
+        const text = damaged(jsonrpc, path, damage, random);
+        const body = damaged(rest, same, damage, random);
+        if (text === undefined || body === undefined) continue;
+        const one = await post("/", `{"jsonrpc":"2.0","id":7,"method":"message/stream","params":${text}}`);
+        const other = await post("/v1/message:stream", body);
+        compared += 1;
+        if (one.code === other.code && fieldIn(one) === fieldIn(other)) continue;
+        differing.push(`${path.join(".")}, ${damage.name}: ${JSON.stringify([one, other])}`);
+      }
+    }
+    expect(differing).toEqual([]);
+    expect(compared).toBeGreaterThan(1_000);
   });
 });
