@@ -180,10 +180,17 @@ describe("a call", () => {
   });
 
   it("ends at its time limit, which the server knows", async () => {
-    await using server = await peer(() => {});
-    const call = (await open(server, { connectTimeout: 50 })).getTask("t");
+    let first = true;
+    await using server = await peer((stream) => {
+      if (first) giveTask(stream);
+      first = false;
+    });
+    const client = await open(server);
+    // The connection is there then, so that the call itself has all of the time.
+    await client.getTask("t");
+    const call = client.getTask("t", { connectTimeout: 50 });
     expect((await failureOf(call)).code).toBe("Timeout");
-    expect(server.calls[0]?.["grpc-timeout"]).toBe("50m");
+    expect(server.calls[1]?.["grpc-timeout"]).toBe("50m");
   });
 
   it("that waits for its task has no limit", async () => {

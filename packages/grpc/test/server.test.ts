@@ -308,10 +308,10 @@ describe("deadlines and callers who leave", () => {
       });
     await using server = await host(bindingOf({ call }));
     using client = new GrpcJs(server.address);
-    const late = client.unary(`${service}/GetTask`, { id: "t" }, { "grpc-timeout": "50m" });
+    const late = client.unary(`${service}/GetTask`, { id: "t" }, { "grpc-timeout": "500m" });
     expect(await failure(late)).toMatchObject({ code: 4 });
     await vi.waitFor(() => expect(aborted).toBe(true));
-    const own = client.unary(`${service}/GetTask`, { id: "t" }, {}, { deadline: Date.now() + 50 });
+    const own = client.unary(`${service}/GetTask`, { id: "t" }, {}, { deadline: Date.now() + 100 });
     expect(await failure(own)).toMatchObject({ code: 4 });
     const none = client.unary(`${service}/GetTask`, { id: "t" }, { "grpc-timeout": "soon" });
     expect(await failure(none)).toMatchObject({ code: 3 });
@@ -320,7 +320,7 @@ describe("deadlines and callers who leave", () => {
   test("a deadline ends the wait for a task, and not the task", async () => {
     await using server = await serve(obedient());
     using client = new GrpcJs(server.address);
-    const late = client.unary(`${service}/SendMessage`, { message: message("wait") }, { "grpc-timeout": "100m" });
+    const late = client.unary(`${service}/SendMessage`, { message: message("wait") }, { "grpc-timeout": "1S" });
     expect(await failure(late)).toMatchObject({ code: 4 });
     const { value } = await client.unary(`${service}/ListTasks`, {});
     expect(value).toMatchObject({ tasks: [{ status: { state: "TASK_STATE_WORKING" } }] });
