@@ -5,7 +5,10 @@ import { callHeaders, type CallOptions } from "./options.ts";
 
 /** Reads the agent's card and gives the client for it. */
 export async function open(io: Io, url: string, options: CallOptions): Promise<Client> {
+  // Its tables are read by who asks for it alone.
+  const bindings = options.binding === "GRPC" ? [(await import("@parley/grpc")).grpcBinding()] : [];
   return connect(url, {
+    bindings,
     headers: callHeaders(options, io.env),
     ...(options.binding === undefined ? {} : { binding: options.binding }),
     ...(options.verbose === true ? { logger: logTo(io, true) } : {}),

@@ -8,7 +8,7 @@ import type { TaskState } from "@parley/a2a";
 export interface CallOptions {
   readonly token?: string;
   readonly header?: readonly string[];
-  readonly binding?: "JSONRPC" | "HTTP+JSON";
+  readonly binding?: "JSONRPC" | "HTTP+JSON" | "GRPC";
   readonly json?: boolean;
   readonly verbose?: boolean;
 }
@@ -18,11 +18,13 @@ export function collect(value: string, before: readonly string[] = []): readonly
 }
 
 /** Adds the options that say how an agent is called, and how its answer is shown. */
-export function callOptions(command: Command, bindings: readonly string[] = ["JSONRPC", "HTTP+JSON"]): Command {
+export function callOptions(command: Command): Command {
   return command
     .option("--token <token>", "bearer token of the caller")
     .option("--header <name: value>", "a header to send; repeatable", collect)
-    .addOption(new Option("--binding <name>", "binding to use, if the card has it").choices(bindings))
+    .addOption(
+      new Option("--binding <name>", "binding to use, if the card has it").choices(["JSONRPC", "HTTP+JSON", "GRPC"]),
+    )
     .option("--json", "for programs: JSON alone on standard output, one document a line")
     .option("--verbose", "say what caused an error");
 }

@@ -10,7 +10,7 @@ import { tasks, type TasksOptions } from "./commands/tasks.ts";
 import { watch } from "./commands/watch.ts";
 import type { FollowOptions } from "./follow.ts";
 import type { Io } from "./io.ts";
-import { bindingOf, levels } from "./conform/format.ts";
+import { levels } from "./conform/format.ts";
 import { agentUrl, callOptions, collect, count, stateOption, timeOption, type CallOptions } from "./options.ts";
 import { stateNames } from "./output/states.ts";
 import { version } from "./version.ts";
@@ -211,7 +211,6 @@ export function createProgram(io: Io, finish: Finish): Command {
       .option("--timeout <seconds>", "how long one step may take", count(1, 3600), 30)
       .option("--concurrency <n>", "tests at a time", count(1, 64), 4)
       .option("--junit <file>", "also write a JUnit report"),
-    Object.values(bindingOf),
   ).action(async (at: string, options: ConformOptions) => {
     // The runner and its YAML reader are loaded for those who test.
     const { conform } = await import("./commands/conform.ts");

@@ -65,7 +65,7 @@ describe("parley card", () => {
   });
 });
 
-describe.each(["JSONRPC", "HTTP+JSON"])("parley send over %s", (binding) => {
+describe.each(["JSONRPC", "HTTP+JSON", "GRPC"])("parley send over %s", (binding) => {
   const send = (...args: string[]) => parley(["send", url, ...args, "--binding", binding], { cwd: folder });
 
   test("prints a plain reply", async () => {

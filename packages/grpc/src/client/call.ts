@@ -118,12 +118,13 @@ export class Call implements Incoming {
   /** First for a connection, then for an answer. */
   #await(): void {
     const { connectTimeout, headTimeout, url } = this.#options;
-    if (this.#link.ready) {
+    const { waiting } = this.#link;
+    if (waiting === undefined) {
       this.#limit(headTimeout, `No answer from ${url}`);
       return;
     }
     this.#limit(connectTimeout, `No connection to ${url}`);
-    this.#link.session.once("remoteSettings", () => {
+    waiting.add(() => {
       if (this.headers === undefined && !this.#over) this.#limit(headTimeout, `No answer from ${url}`);
     });
   }
@@ -148,9 +149,10 @@ export class Call implements Incoming {
   #broke(cause: Error): void {
     const { url } = this.#options;
     const why = cause.cause instanceof Error ? cause.cause.message : cause.message;
-    this.failure ??= this.#link.ready
-      ? new A2AError("ConnectionLost", `The answer of ${url} broke off: ${why}`, { cause })
-      : new A2AError("ConnectionFailed", `No connection to ${url}: ${why}`, { cause });
+    this.failure ??=
+      this.#link.waiting === undefined
+        ? new A2AError("ConnectionLost", `The answer of ${url} broke off: ${why}`, { cause })
+        : new A2AError("ConnectionFailed", `No connection to ${url}: ${why}`, { cause });
   }
 
   #fail(error: A2AError): void {

@@ -38,8 +38,8 @@ export interface Opened {
 /** A connection. */
 export interface Link {
   readonly session: ClientHttp2Session;
-  /** Whether the peer has shown that it speaks HTTP/2. */
-  ready: boolean;
+  /** Who waits for the peer to show that it speaks HTTP/2; `undefined` once it has. */
+  waiting: Set<() => void> | undefined;
   /** The last stream that the server takes, once it has said so (GOAWAY). */
   lastStream: number;
   open: number;
@@ -76,12 +76,16 @@ export class Channel {
 
   #connect(): Link {
     const session = connect(this.#origin, { ...this.#options.tls, ...sessionOptions });
-    const link: Link = { session, ready: false, lastStream: Infinity, open: 0 };
+    const link: Link = { session, waiting: new Set(), lastStream: Infinity, open: 0 };
     const leave = (): void => {
       if (this.#link === link) this.#link = undefined;
     };
     session.on("connect", () => session.setLocalWindowSize(connectionWindow));
-    session.on("remoteSettings", () => (link.ready = true));
+    session.once("remoteSettings", () => {
+      const { waiting = [] } = link;
+      link.waiting = undefined;
+      for (const run of waiting) run();
+    });
     session.on("goaway", (_code: number, lastStream: number) => {
       link.lastStream = Math.min(link.lastStream, lastStream);
       leave();

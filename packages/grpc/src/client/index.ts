@@ -46,12 +46,12 @@ function overHttp2(channel: Channel, url: string, { clock, limits }: ClientHost,
   return ({ path, metadata, message, context, headTimeout }) => {
     const packs = message.length > compressAbove;
     const headers: OutgoingHttpHeaders = {
-      ...metadata,
       ":method": "POST",
       ":path": path,
       "content-type": "application/grpc+proto",
       te: "trailers",
       "grpc-accept-encoding": "gzip,deflate,identity",
+      ...metadata,
     };
     if (packs) headers["grpc-encoding"] = "gzip";
     if (headTimeout !== false) headers["grpc-timeout"] = formatTimeout(headTimeout);

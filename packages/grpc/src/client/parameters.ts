@@ -8,6 +8,9 @@ const own: ReadonlySet<string> = new Set([
   "connection",
   "content-length",
   "content-type",
+  "grpc-accept-encoding",
+  "grpc-encoding",
+  "grpc-timeout",
   "host",
   "keep-alive",
   "proxy-connection",
@@ -30,8 +33,9 @@ export async function metadataOf(
 ): Promise<Metadata> {
   const metadata: Metadata = {};
   for (const [name, value] of Object.entries(await requestHeaders(host, { url, operation }, context, codec))) {
+    if (name.startsWith(":") || own.has(name)) continue;
     // Servers in Go do not split a list.
-    if (!own.has(name)) metadata[name] = extensionNames.has(name) ? listOf(value) : value;
+    metadata[name] = extensionNames.has(name) ? listOf(value) : value;
   }
   return metadata;
 }
