@@ -2,6 +2,7 @@ import { A2AError, isTerminal, type Task, type TaskPushNotificationConfig } from
 import type {
   AgentService,
   CallContext,
+  Reply,
   StreamItem,
   StreamName,
   StreamOperations,
@@ -13,24 +14,14 @@ import { isFinal } from "./from-model.ts";
 /** A server's service as callers of 0.3 expect it, where that is not what 1.0 says. */
 export function adapt(service: AgentService): AgentService {
   return {
-    async call<Name extends UnaryName>(
-      operation: Name,
-      request: UnaryOperations[Name]["request"],
-      context: CallContext,
-    ) {
+    // Not async functions of their own: what is left alone costs nothing.
+    call<Name extends UnaryName>(operation: Name, request: UnaryOperations[Name]["request"], context: CallContext) {
       if (operation === "GetTaskPushNotificationConfig" && (request as { readonly id: string }).id === "") {
         const { taskId } = request as UnaryOperations["GetTaskPushNotificationConfig"]["request"];
-        const value: UnaryOperations[UnaryName]["response"] = await someConfig(service, taskId, context);
-        return { value };
+        return someConfig(service, taskId, context) as Promise<Reply<never>>;
       }
-      try {
-        return await service.call(operation, request, context);
-      } catch (thrown) {
-        // One code for a card that is not there, declared or not (0.3 §7.10, §8.2).
-        throw operation === "GetExtendedAgentCard" && isUnsupported(thrown)
-          ? new A2AError("ExtendedAgentCardNotConfigured", thrown.message, { cause: thrown })
-          : thrown;
-      }
+      const reply = service.call(operation, request, context);
+      return operation === "GetExtendedAgentCard" ? reply.catch(refuseCard) : reply;
     },
     async stream<Name extends StreamName>(
       operation: Name,
@@ -39,7 +30,7 @@ export function adapt(service: AgentService): AgentService {
     ) {
       try {
         const reply = await service.stream(operation, request, context);
-        return { ...reply, batches: untilFinal(reply.batches) };
+        return Object.assign({}, reply, { batches: untilFinal(reply.batches) });
       } catch (thrown) {
         const task = "id" in request ? await finishedTask(service, request.id, thrown, context) : undefined;
         if (task === undefined) throw thrown;
@@ -47,6 +38,13 @@ export function adapt(service: AgentService): AgentService {
       }
     },
   };
+}
+
+/** One code for a card that is not there, declared or not (0.3 §7.10, §8.2). */
+function refuseCard(thrown: unknown): never {
+  throw isUnsupported(thrown)
+    ? new A2AError("ExtendedAgentCardNotConfigured", thrown.message, { cause: thrown })
+    : thrown;
 }
 
 function isUnsupported(thrown: unknown): thrown is A2AError {
@@ -71,11 +69,11 @@ async function someConfig(
   service: AgentService,
   taskId: string,
   context: CallContext,
-): Promise<TaskPushNotificationConfig> {
+): Promise<Reply<TaskPushNotificationConfig>> {
   const { value } = await service.call("ListTaskPushNotificationConfigs", { taskId }, context);
   const { configs = [] } = value;
   const config = configs.find(({ id }) => id === taskId) ?? configs.at(-1);
-  if (config !== undefined) return config;
+  if (config !== undefined) return { value: config };
   throw new A2AError("TaskNotFound", "This task has no push notification config", { metadata: { taskId } });
 }
 

@@ -78,11 +78,11 @@ function toDataPart({ data, metadata }: DataPart03): Part {
 
 function toMessage(message: Message03): Message {
   const { kind: _, role, parts, ...rest } = message;
-  return { ...rest, role: role === "user" ? "ROLE_USER" : "ROLE_AGENT", parts: parts.map(toPart) };
+  return { role: role === "user" ? "ROLE_USER" : "ROLE_AGENT", parts: parts.map(toPart), ...rest };
 }
 
 function toArtifact({ parts, ...rest }: Artifact03): Artifact {
-  return { ...rest, parts: parts.map(toPart) };
+  return { parts: parts.map(toPart), ...rest };
 }
 
 function toStatus({ state, message, ...rest }: TaskStatus03): TaskStatus {
@@ -91,8 +91,8 @@ function toStatus({ state, message, ...rest }: TaskStatus03): TaskStatus {
 
 export function toTask({ kind: _, status, history, artifacts, ...rest }: Task03): Task {
   return {
-    ...rest,
     status: toStatus(status),
+    ...rest,
     ...(artifacts !== undefined && { artifacts: artifacts.map(toArtifact) }),
     ...(history !== undefined && { history: history.map(toMessage) }),
   };
@@ -106,11 +106,11 @@ export function toEvent(event: Event03): StreamResponse {
       return { message: toMessage(event) };
     case "status-update": {
       const { kind: _, final: __, status, ...rest } = event;
-      return { statusUpdate: { ...rest, status: toStatus(status) } };
+      return { statusUpdate: { status: toStatus(status), ...rest } };
     }
     case "artifact-update": {
       const { kind: _, artifact, ...rest } = event;
-      return { artifactUpdate: { ...rest, artifact: toArtifact(artifact) } };
+      return { artifactUpdate: { artifact: toArtifact(artifact), ...rest } };
     }
   }
 }
