@@ -7,6 +7,7 @@ import {
 import type { AgentExecutor, ExecutionEventBus, RequestContext } from "@a2a-js/sdk/server";
 import { agentCardHandler, jsonRpcHandler, restHandler, UserBuilder } from "@a2a-js/sdk/server/express";
 import { type AgentCard as SdkCard, Role, TaskState } from "@a2a-js/sdk";
+import { LegacyA2AService, legacyGrpcService } from "@a2a-js/sdk/compat/v0_3/server/grpc";
 import { A2AService, grpcService } from "@a2a-js/sdk/server/grpc";
 import { Server, ServerCredentials } from "@grpc/grpc-js";
 import express from "express";
@@ -115,11 +116,11 @@ export async function sdkAgent(tenant = ""): Promise<SdkAgent> {
   const card: SdkCard = {
     name: "Obedient",
     description: "Does what it is told.",
-    supportedInterfaces: [
-      { url: `${url}/rpc`, protocolBinding: "JSONRPC", tenant, protocolVersion: "1.0" },
-      { url: `${url}/rest`, protocolBinding: "HTTP+JSON", tenant, protocolVersion: "1.0" },
-      { url: `127.0.0.1:${port}`, protocolBinding: "GRPC", tenant, protocolVersion: "1.0" },
-    ],
+    supportedInterfaces: ["1.0", "0.3"].flatMap((protocolVersion) => [
+      { url: `${url}/rpc`, protocolBinding: "JSONRPC", tenant, protocolVersion },
+      { url: `${url}/rest`, protocolBinding: "HTTP+JSON", tenant, protocolVersion },
+      { url: `127.0.0.1:${port}`, protocolBinding: "GRPC", tenant, protocolVersion },
+    ]),
     provider: undefined,
     version: "1.0.0",
     capabilities: { streaming: true, pushNotifications: true, extensions: [], extendedAgentCard: true },
@@ -140,11 +141,16 @@ export async function sdkAgent(tenant = ""): Promise<SdkAgent> {
     undefined,
     () => Promise.resolve({ ...card, name: "Obedient, extended" }),
   );
-  const options = { requestHandler, userBuilder: UserBuilder.noAuthentication };
+  const options = {
+    requestHandler,
+    userBuilder: UserBuilder.noAuthentication,
+    legacyCompat: { enabled: true },
+  };
   app.use("/.well-known/agent-card.json", agentCardHandler({ agentCardProvider: requestHandler }));
   app.use("/rpc", jsonRpcHandler(options));
   app.use("/rest", restHandler(options));
   grpc.addService(A2AService, grpcService(options));
+  grpc.addService(LegacyA2AService, legacyGrpcService(options));
   return {
     url,
     async release(taskId) {

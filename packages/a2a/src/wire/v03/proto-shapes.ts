@@ -93,7 +93,7 @@ const restWriters: Values<"request"> = {
     withState(checked(listTasksRequestSchema, request, "copy"), "TASK_STATE_CANCELED", "TASK_STATE_CANCELLED"),
   CancelTask: ({ id }) => checked(protoQuery, { id }, "copy"),
   SubscribeToTask: ({ id }) => checked(protoQuery, { id }, "copy"),
-  // The whole request, as gRPC has it: the proto's annotation makes `config` the body, and no server goes by that.
+  // The whole request, as gRPC has it: the proto's annotation makes `config` the body, and no server of 0.3 goes by that.
   CreateTaskPushNotificationConfig: (config) => ({
     taskId: config.taskId,
     parent: taskName(config.taskId ?? ""),
