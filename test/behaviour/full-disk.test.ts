@@ -3,10 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { inspect } from "node:util";
 import { defineAgent, isTerminal, silentLogger, text, type LogFields, type Task } from "@parley/a2a";
-import { connect } from "@parley/a2a/client";
-import { codecV1 } from "@parley/a2a/wires";
-import { grpcBinding } from "@parley/grpc";
-import { serve } from "@parley/node";
+import { connect, serve } from "@parley/node";
 import { sqliteStore } from "@parley/sql/sqlite";
 import { expect, it, onTestFinished } from "vitest";
 
@@ -34,7 +31,7 @@ it.each(["JSONRPC", "HTTP+JSON", "GRPC"] as const)(
       await store.close();
       await rm(folder, { recursive: true });
     });
-    const client = await connect(server.url, { binding, bindings: [grpcBinding([codecV1])], retry: false });
+    const client = await connect(server.url, { binding, retry: false });
 
     const kept: Task[] = [];
     let refused: unknown;

@@ -2,11 +2,9 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { bearer, defineAgent, memoryStore, message, text, type Interceptor, type StreamResponse } from "@parley/a2a";
-import { connect, type Client, type ConnectOptions } from "@parley/a2a/client";
+import type { Client, ConnectOptions } from "@parley/a2a/client";
 import { anonymous, type CallContext } from "@parley/a2a/protocol";
-import { codecV03, codecV1, codecV11 } from "@parley/a2a/wires";
-import { grpcBinding } from "@parley/grpc";
-import { serve, type Server } from "@parley/node";
+import { connect, serve, type Server } from "@parley/node";
 import { sqliteStore } from "@parley/sql/sqlite";
 import { afterAll, beforeAll, expect } from "vitest";
 
@@ -54,7 +52,6 @@ const agent = defineAgent({
   },
 });
 
-const bindings = [grpcBinding([codecV1, codecV11, codecV03])];
 const authenticator = bearer({ "ada-token": { subject: "ada" }, "bob-token": { subject: "bob" } });
 
 export function as(name: "ada" | "bob"): ConnectOptions {
@@ -109,7 +106,7 @@ export function reach(url: () => string, { binding, version }: Interface): Reach
       return client ?? expect.fail("Nothing is connected yet");
     },
     context: { principal: anonymous, version, extensions: [] },
-    open: (options = as("ada")) => connect(url(), { binding, version, bindings, ...options }),
+    open: (options = as("ada")) => connect(url(), { binding, version, ...options }),
     async spied() {
       const told: unknown[] = [];
       const spy: Interceptor = (next) => ({
