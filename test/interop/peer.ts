@@ -58,6 +58,26 @@ export async function runClient(program: PeerProgram, args: readonly string[]): 
   }
 }
 
+export interface RunningServer {
+  readonly url: string;
+  stop(): Promise<void>;
+}
+
+/** Starts a server, and waits until it says where it listens. */
+export async function startServer(program: PeerProgram): Promise<RunningServer> {
+  const child = start(program, []);
+  const ended = once(child, "exit");
+  const stop = async (): Promise<void> => {
+    child.kill("SIGKILL");
+    await ended;
+  };
+  for await (const { step, result } of linesOf(child)) {
+    if (step === "ready") return { url: String(result), stop };
+  }
+  await stop();
+  throw new Error(`${program.name} ended before it was ready`);
+}
+
 /** The tests of a peer; where it could not be made, one that fails and says why. */
 export function describePeer(program: PeerProgram, tests: () => void): void {
   describe(`${program.name}`, () => {

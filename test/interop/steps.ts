@@ -1,3 +1,5 @@
+import { expect } from "vitest";
+
 /** What the steps of a client end in: the same for each, but for how its SDK shows versions, parts and errors. */
 
 export type Version = "1.0" | "0.3";
@@ -46,13 +48,13 @@ const oldParts = [
 ];
 
 /** The steps of a client that calls our agent, by their names. */
-export function stepsOf(version: Version, { old, error }: Dialect): Readonly<Record<string, Outcome>> {
+function stepsOf(version: Version, { old, error }: Dialect): Readonly<Record<string, Outcome>> {
   const final = old ? ", final" : "";
   const fails = (name: ErrorName): Outcome => ({ error: error(name) });
   return {
     card: { result: { name: "Parley", skills: ["echo"] } },
     "send-and-wait": { result: { state: "COMPLETED", artifacts: ["echo hello"] } },
-    "send-and-go": { result: "WORKING" },
+    "send-and-go": { result: expect.stringMatching(/^(SUBMITTED|WORKING)$/) },
     reply: { result: ["message direct"] },
     failure: { result: ["FAILED", "failed"] },
     stream: { result: ["task SUBMITTED", "status WORKING", "artifact echo hello", `status COMPLETED${final}`] },
@@ -89,4 +91,37 @@ export function stepsOf(version: Version, { old, error }: Dialect): Readonly<Rec
     "push-list": fails("PushNotificationNotSupported"),
     "push-delete": fails("PushNotificationNotSupported"),
   };
+}
+
+/** Steps that a peer takes in a way of its own. */
+export interface Peculiarity {
+  readonly why: string;
+  readonly version?: Version;
+  readonly binding?: BindingName;
+  /** What comes of which steps; `absent`: it has no such step. */
+  readonly steps: Readonly<Record<string, Outcome | "absent">>;
+}
+
+export interface ExpectedStep {
+  readonly step: string;
+  /** The step, and why it is not what it is elsewhere. */
+  readonly name: string;
+  readonly outcome: Outcome | "absent";
+}
+
+/** The steps over one version and binding, with what is peculiar there. */
+export function expectedSteps(
+  version: Version,
+  binding: BindingName,
+  dialect: Dialect,
+  peculiar: readonly Peculiarity[],
+): readonly ExpectedStep[] {
+  const steps = new Map<string, ExpectedStep>();
+  for (const [step, outcome] of Object.entries(stepsOf(version, dialect)))
+    steps.set(step, { step, name: step, outcome });
+  for (const { why, steps: own, ...where } of peculiar) {
+    if ((where.version ?? version) !== version || (where.binding ?? binding) !== binding) continue;
+    for (const [step, outcome] of Object.entries(own)) steps.set(step, { step, name: `${step}: ${why}`, outcome });
+  }
+  return [...steps.values()];
 }
