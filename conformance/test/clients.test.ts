@@ -20,6 +20,18 @@ suites:
         level: may
         tags: [runner-special]
         steps: []
+      - id: CLIENT-CAP-001
+        level: should
+        tags: [runner-special]
+        steps:
+          - client_response: { operation: get_agent_card, wire_payload: { capabilities: { streaming: false } } }
+            expect_parsed: {}
+      - id: CLIENT-CAP-001
+        level: should
+        tags: [runner-special]
+        steps:
+          - client_response: { operation: get_agent_card, wire_payload: { capabilities: { streaming: true } } }
+            expect_parsed: {}
 `;
 
 test("our client reads the answers that a file brings along, and is judged by what it made of them", async () => {
@@ -37,7 +49,14 @@ test("our client reads the answers that a file brings along, and is judged by wh
                 result: "fail",
                 failure: { message: '.history: undefined is not {"count_gte":1}' },
               },
-              { id: "C", level: "may", result: "skip", skip_reason: "says in prose what is to be done" },
+              { id: "C", level: "may", result: "skip", skip_reason: "says in prose what is to be seen" },
+              { id: "CLIENT-CAP-001", level: "should", result: "pass" },
+              {
+                id: "CLIENT-CAP-001",
+                level: "should",
+                result: "fail",
+                failure: { message: "it calls what the card does not declare" },
+              },
             ],
           },
         ],
