@@ -1,5 +1,11 @@
 import { Role, TaskState, type SendMessageRequest, type StreamResponse, type Task } from "@a2a-js/sdk";
-import { ClientFactory, JsonRpcTransportFactory, RestTransportFactory, type Client } from "@a2a-js/sdk/client";
+import {
+  ClientFactory,
+  DefaultAgentCardResolver,
+  JsonRpcTransportFactory,
+  RestTransportFactory,
+  type Client,
+} from "@a2a-js/sdk/client";
 import { GrpcTransportFactory } from "@a2a-js/sdk/client/grpc";
 import {
   ContentTypeNotSupportedError,
@@ -16,6 +22,7 @@ import { asAda, counting, fetchAsAda } from "./counter.ts";
 /** Every operation of A2A 1.0 §3.1, called by the official client over real connections. Our own client is not involved. */
 
 const servers = counting();
+const olderServers = counting(["0.3"]);
 
 const none = { metadata: {}, filename: "", mediaType: "" };
 
@@ -73,10 +80,11 @@ async function failure(stream: AsyncIterable<StreamResponse>): Promise<unknown> 
   return error instanceof Error && error.constructor === Error ? error.cause : error;
 }
 
+const legacyCompat = { enabled: true };
 const bindings = {
-  JSONRPC: () => new JsonRpcTransportFactory({ fetchImpl: fetchAsAda }),
-  "HTTP+JSON": () => new RestTransportFactory({ fetchImpl: fetchAsAda }),
-  GRPC: () => new GrpcTransportFactory({ grpcCallOptions: { interceptors: [asAda] } }),
+  JSONRPC: () => new JsonRpcTransportFactory({ fetchImpl: fetchAsAda, legacyCompat }),
+  "HTTP+JSON": () => new RestTransportFactory({ fetchImpl: fetchAsAda, legacyCompat }),
+  GRPC: () => new GrpcTransportFactory({ grpcCallOptions: { interceptors: [asAda] }, legacyCompat }),
 };
 
 describe.each(["JSONRPC", "HTTP+JSON", "GRPC"] as const)("the official client of 1.x over %s", (binding) => {
@@ -193,5 +201,77 @@ describe.each(["JSONRPC", "HTTP+JSON", "GRPC"] as const)("the official client of
       transport.listTaskPushNotificationConfig({ tenant: "", taskId: "t", pageSize: 0, pageToken: "" }),
     ).rejects.toThrow(PushNotificationNotSupportedError);
     await expect(transport.deleteTaskPushNotificationConfig(config)).rejects.toThrow(PushNotificationNotSupportedError);
+  });
+});
+
+describe.each(["JSONRPC", "HTTP+JSON", "GRPC"] as const)("its layer for 0.3 over %s", (binding) => {
+  const cardResolver = new DefaultAgentCardResolver({ fetchImpl: fetchAsAda, legacyCompat });
+  const connect = async (url: string): Promise<Client> =>
+    new ClientFactory({ transports: [bindings[binding]()], cardResolver }).createFromUrl(`${url}/`);
+  let client: Client;
+  beforeAll(async () => {
+    client = await connect(olderServers().url);
+  });
+
+  it("reads a card of 0.3, sends, and gets the task", async () => {
+    expect(await client.sendMessage(request("hello"))).toMatchObject({ role: Role.ROLE_AGENT });
+    const task = (await client.sendMessage(request("3"))) as Task;
+    expect(task.status?.state).toBe(TaskState.TASK_STATE_COMPLETED);
+    const got = await client.getTask({ tenant: "", id: task.id, historyLength: undefined });
+    expect(wordsOf(got)).toEqual(["0", "1", "2"]);
+  });
+
+  it("streams until a task is canceled, for those too who subscribe to it", async () => {
+    const stream = client.sendMessageStream(request("wait"));
+    const events: StreamResponse[] = [];
+    while (events.at(-1)?.payload?.$case !== "artifactUpdate") {
+      const { value, done } = await stream.next();
+      if (done === true) throw new Error("It ended too soon");
+      events.push(value);
+    }
+    const task = events[0]?.payload;
+    const id = task?.$case === "task" ? task.value.id : "";
+    const second = client.resubscribeTask({ tenant: "", id });
+    expect((await second.next()).value?.payload).toMatchObject({ $case: "task", value: { id } });
+    const canceled = await client.cancelTask({ tenant: "", id, metadata: {} });
+    expect(canceled.status?.state).toBe(TaskState.TASK_STATE_CANCELED);
+    for (const end of await Promise.all([all(stream), all(second)])) {
+      expect(end.map(stateOf)).toEqual([TaskState.TASK_STATE_CANCELED]);
+    }
+  });
+
+  it("goes on with a task that asked", async () => {
+    const asked = (await client.sendMessage(request("ask"))) as Task;
+    expect(asked.status?.state).toBe(TaskState.TASK_STATE_INPUT_REQUIRED);
+    const ids = { taskId: asked.id, contextId: asked.contextId };
+    const answered = await all(client.sendMessageStream(request("2", ids)));
+    expect(answered.map(stateOf).at(-1)).toBe(TaskState.TASK_STATE_COMPLETED);
+  });
+
+  it("reads the card that is for its caller", async () => {
+    expect((await (await connect(olderServers().extendedUrl)).getAgentCard()).description).toBe("For ada alone");
+  });
+
+  it("types errors", async () => {
+    const task = (await client.sendMessage(request("1"))) as Task;
+    const nobody = { tenant: "", id: "nobody" };
+    await expect(client.getTask({ ...nobody, historyLength: undefined })).rejects.toThrow(TaskNotFoundError);
+    expect(await failure(client.resubscribeTask(nobody))).toBeInstanceOf(TaskNotFoundError);
+    await expect(client.cancelTask({ ...nobody, id: task.id, metadata: {} })).rejects.toThrow(TaskNotCancelableError);
+    await expect(client.sendMessage(request("2", { taskId: task.id }))).rejects.toThrow(UnsupportedOperationError);
+    const stream = client.sendMessageStream(request("break"));
+    await stream.next();
+    expect(await failure(stream)).toBeInstanceOf(InvalidAgentResponseError);
+    const hook = {
+      tenant: "",
+      taskId: task.id,
+      id: "c",
+      url: "https://example.com",
+      token: "",
+      authentication: undefined,
+    };
+    await expect(client.transport.createTaskPushNotificationConfig(hook)).rejects.toThrow(
+      PushNotificationNotSupportedError,
+    );
   });
 });

@@ -8,6 +8,7 @@ import {
   defineAgent,
   text,
   type AgentMount,
+  type ProtocolVersion,
   type Interceptor as ServerInterceptor,
 } from "@parley/a2a";
 import { serve } from "@parley/node";
@@ -74,13 +75,20 @@ export interface Counting {
 }
 
 /** Serves while the tests of a file run. */
-export function counting(): () => Counting {
+export function counting(versions?: readonly ProtocolVersion[]): () => Counting {
   const stops: (() => Promise<void>)[] = [];
   const open = async (mount: AgentMount): Promise<string> => {
     const folder = await mkdtemp(join(tmpdir(), "parley-official-"));
     const store = await sqliteStore({ path: join(folder, "tasks.db") });
     const authenticator = bearer({ "ada-token": { subject: "ada" } });
-    const server = await serve([mount], { port: 0, signals: false, store, authenticator, interceptors: [breaking] });
+    const server = await serve([mount], {
+      port: 0,
+      signals: false,
+      store,
+      authenticator,
+      interceptors: [breaking],
+      ...(versions !== undefined && { versions }),
+    });
     stops.push(async () => {
       await server.close({ grace: 0 });
       await store.close();
