@@ -534,3 +534,82 @@ describe("errors of REST", () => {
     expect(codecV03.rest.decodeError(status, body)).toMatchObject({ code });
   });
 });
+
+describe("whatever a stranger sends", () => {
+  /** JSON with the names of 0.3 in it, so that it gets further than the first look. */
+  const names = [
+    "kind",
+    "id",
+    "taskId",
+    "contextId",
+    "status",
+    "state",
+    "message",
+    "parts",
+    "text",
+    "file",
+    "data",
+    "url",
+  ];
+  const leaves = [
+    null,
+    true,
+    0,
+    "",
+    "text",
+    "task",
+    "message",
+    "status-update",
+    "working",
+    "user",
+    "https://x.example",
+  ];
+  const { value } = fc.letrec<{ value: unknown }>((tie) => ({
+    value: fc.oneof(
+      { depthSize: "small" },
+      fc.constantFrom(...leaves),
+      fc.array(tie("value"), { maxLength: 3 }),
+      fc.dictionary(fc.constantFrom(...names), tie("value"), { maxKeys: 5, noNullPrototype: true }),
+      fc.jsonValue({ maxDepth: 2 }),
+    ),
+  }));
+  const operations = [
+    "SendMessage",
+    "GetTask",
+    "CreateTaskPushNotificationConfig",
+    "ListTaskPushNotificationConfigs",
+    "DeleteTaskPushNotificationConfig",
+    "GetExtendedAgentCard",
+  ] as const;
+
+  const codeOf = (run: () => unknown): string => {
+    try {
+      run();
+      return "understood";
+    } catch (error) {
+      return error instanceof A2AError ? error.code : String(error);
+    }
+  };
+
+  test("is a request, or InvalidParams; an answer, an event or a card, or InvalidResponse", () => {
+    fc.assert(
+      fc.property(value, fc.constantFrom(...operations), (sent, operation) => {
+        const fresh = (): unknown => structuredClone(sent);
+        for (const shapes of [wire, codecV03.rest, codecV03.grpc ?? wire]) {
+          expect(["understood", "InvalidParams"]).toContain(codeOf(() => shapes.decodeRequest(operation, fresh())));
+          for (const read of [
+            () => shapes.decodeResponse(operation, fresh()),
+            () => shapes.decodeEvent(fresh()),
+            () => codecV03.decodeCard(fresh()),
+          ]) {
+            expect(["understood", "InvalidResponse"]).toContain(codeOf(read));
+          }
+          expect(codeOf(() => shapes.endsStream?.(fresh()))).toBe("understood");
+        }
+        expect(wire.decodeError(fresh())).toBeInstanceOf(A2AError);
+        expect(codecV03.rest.decodeError(400, fresh())).toBeInstanceOf(A2AError);
+      }),
+      { numRuns: 400 },
+    );
+  });
+});
