@@ -1,4 +1,5 @@
 import { A2AError, connect, type Client } from "@parley/a2a/client";
+import { grpcWebBinding } from "@parley/grpc/web";
 
 /** Tells the test what came, where it wants to hear it. */
 declare const tellTest: ((chunk: string) => Promise<void>) | undefined;
@@ -11,10 +12,14 @@ const actions = {
     return { state: task?.status.state, texts: task?.artifacts?.map((artifact) => artifact.parts[0]?.text) };
   },
 
-  /** Streams, and gives each chunk in the order in which it came. */
+  /** Streams, and gives each chunk in the order in which it came. A task in the middle stands for all before it. */
   async stream(url: string, binding: string, text: string) {
     const seen: string[] = [];
     for await (const event of (await clientOf(url, binding)).sendStreamingMessage(text)) {
+      const { artifacts = [], status } = event.task ?? {};
+      if (status !== undefined && seen.length > 0) {
+        seen.splice(0, seen.length, ...artifacts.map(({ parts }) => parts[0]?.text ?? ""), status.state);
+      }
       const chunk = event.artifactUpdate?.artifact.parts[0]?.text ?? event.statusUpdate?.status.state;
       if (chunk === undefined) continue;
       seen.push(chunk);
@@ -46,7 +51,8 @@ const actions = {
 async function clientOf(url: string, binding: string): Promise<Client> {
   const { card } = await connect(url);
   const faces = card.supportedInterfaces.filter((face) => face.protocolBinding === binding);
-  return connect({ ...card, supportedInterfaces: faces }, { reconnect: { minDelay: 1 } });
+  const options = { bindings: [grpcWebBinding()], reconnect: { minDelay: 1 } };
+  return connect({ ...card, supportedInterfaces: faces }, options);
 }
 
 export type Actions = typeof actions;
