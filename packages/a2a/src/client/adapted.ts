@@ -1,4 +1,13 @@
-import type { ClientBinding } from "../transport/http/index.ts";
+import { A2AError, type AgentCard } from "../model/index.ts";
+import type { AgentService, CallContext, Reply, UnaryName, UnaryOperations } from "../protocol/index.ts";
+import {
+  type ClientBinding,
+  type ClientHost,
+  exchange,
+  parseJson,
+  refusal,
+  requestHeaders,
+} from "../transport/http/index.ts";
 import { byVersion, type Codec } from "../wire/codec.ts";
 
 /** A binding whose services behave as callers here expect, whatever the version (`Codec.adaptClient`). */
@@ -10,7 +19,55 @@ export function adapted(binding: ClientBinding, codecs: readonly Codec[]): Clien
     ...(binding.unusable !== undefined && { unusable: (url: string) => binding.unusable?.(url) }),
     open(target, version, host, card) {
       const service = binding.open(target, version, host, card);
-      return known.get(version)?.adaptClient?.(service) ?? service;
+      const codec = known.get(version);
+      if (codec?.adaptClient === undefined) return service;
+      return withCardElsewhere(codec.adaptClient(service), target.url, codec, host);
     },
   };
+}
+
+/** Reads the extended card by HTTP where a server has no method for it, as servers of 0.2 have not. */
+function withCardElsewhere(service: AgentService, url: string, codec: Codec, host: ClientHost): AgentService {
+  const route = codec.rest.elsewhere?.find(({ operation }) => operation === "GetExtendedAgentCard");
+  if (route === undefined || !URL.canParse(url)) return service;
+  return {
+    stream: (operation, request, context) => service.stream(operation, request, context),
+    call<Name extends UnaryName>(operation: Name, request: UnaryOperations[Name]["request"], context: CallContext) {
+      const reply = service.call(operation, request, context);
+      if (operation !== "GetExtendedAgentCard") return reply;
+      return reply.catch(async (thrown: unknown) => {
+        const card = isUnknown(thrown) ? await cardElsewhere(url, route.path, codec, host, context) : undefined;
+        if (card === undefined) throw thrown;
+        return { value: card } as Reply<never>;
+      });
+    },
+  };
+}
+
+function isUnknown(thrown: unknown): boolean {
+  return thrown instanceof A2AError && thrown.code === "MethodNotFound";
+}
+
+/** Beside the agent's address, below it, at the root of its host: the first that is there. */
+async function cardElsewhere(
+  address: string,
+  path: string,
+  codec: Codec,
+  host: ClientHost,
+  context: CallContext,
+): Promise<AgentCard | undefined> {
+  const base = address.replace(/\/+$/, "");
+  const urls = [new URL(`${base}/..${path}`).href, base + path, new URL(address).origin + path];
+  for (const url of new Set(urls)) {
+    const headers = await requestHeaders(host, { url, operation: "GetExtendedAgentCard" }, context, codec);
+    headers["accept"] = "application/json";
+    const asked = { operation: "GetExtendedAgentCard", method: "GET", url, headers } as const;
+    const answer = await exchange(host, asked, context);
+    const text = await answer.text();
+    const value = parseJson(answer, text);
+    if (answer.status === 200 && value !== undefined) return codec.decodeCard(value);
+    // Whoever asks for credentials is the one who has it.
+    if (answer.status === 401 || answer.status === 403) throw refusal(answer, host.clock, url, text, undefined);
+  }
+  return undefined;
 }

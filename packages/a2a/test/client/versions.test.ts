@@ -271,6 +271,55 @@ describe("answers of 0.3", () => {
   });
 });
 
+describe("the extended card of an agent of 0.2, which has no method for it", () => {
+  const card02 = {
+    name: "Old",
+    description: "Of old",
+    version: "1",
+    url: "https://agents.example/team/echo",
+    capabilities: {},
+    defaultInputModes: [],
+    defaultOutputModes: [],
+    skills: [],
+    supportsAuthenticatedExtendedCard: true,
+  };
+  /** Such an agent, with its extended card at a path. */
+  const agentOf02 =
+    (at: string, status = 200): Answer =>
+    async (request) => {
+      const { pathname } = new URL(request.url);
+      if (pathname === at) {
+        if (status !== 200) return new Response("who?", { status, headers: { "www-authenticate": "Bearer" } });
+        return jsonOf({ ...card02, name: "Old, extended" });
+      }
+      if (request.method === "GET")
+        return pathname.startsWith("/echo/.well-known/") ? jsonOf(card02) : new Response("", { status: 404 });
+      const { id } = (await request.json()) as { id: number };
+      return jsonOf({ jsonrpc: "2.0", id, error: { code: -32601, message: "Method not found" } });
+    };
+
+  test.each([
+    "/team/agent/authenticatedExtendedCard",
+    "/team/echo/agent/authenticatedExtendedCard",
+    "/agent/authenticatedExtendedCard",
+  ])("is read at %s", async (at) => {
+    const { seen, connect: connectTo } = served({}, agentOf02(at));
+    const client = await connectTo({ headers: { authorization: "Bearer token" } });
+    expect((await client.getExtendedAgentCard()).name).toBe("Old, extended");
+    expect(seen.at(-1)?.headers.get("authorization")).toBe("Bearer token");
+  });
+
+  test("asks for credentials as any other", async () => {
+    const client = await served({}, agentOf02("/agent/authenticatedExtendedCard", 401)).connect();
+    await expect(client.getExtendedAgentCard()).rejects.toMatchObject({ code: "Unauthenticated", challenge: "Bearer" });
+  });
+
+  test("that is nowhere is a method that is not there", async () => {
+    const client = await served({}, agentOf02("/nowhere")).connect();
+    await expect(client.getExtendedAgentCard()).rejects.toMatchObject({ code: "MethodNotFound" });
+  });
+});
+
 /** A card of 0.3 that promises nothing beyond the protocol. */
 function cardWithoutReplay(then: Answer): Answer {
   const written = codecV03.encodeCard(

@@ -18,7 +18,7 @@ export function adapt(service: AgentService): AgentService {
     call<Name extends UnaryName>(operation: Name, request: UnaryOperations[Name]["request"], context: CallContext) {
       if (operation === "GetTaskPushNotificationConfig" && (request as { readonly id: string }).id === "") {
         const { taskId } = request as UnaryOperations["GetTaskPushNotificationConfig"]["request"];
-        return someConfig(service, taskId, context) as Promise<Reply<never>>;
+        return someConfig(service, taskId, context);
       }
       const reply = service.call(operation, request, context);
       return operation === "GetExtendedAgentCard" ? reply.catch(refuseCard) : reply;
