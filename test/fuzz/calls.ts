@@ -50,27 +50,43 @@ export interface DamagedCall {
   readonly call: Call;
 }
 
-/** Good requests of every operation, each with their bytes damaged in every way. */
-export function* damagedCalls(
+/** A good request, as JSON text. */
+export interface GoodCall {
+  readonly name: string;
+  readonly operation: OperationName;
+  readonly text: string;
+}
+
+/** One for every field of every request. */
+export function* goodCalls(
   requests: ReadonlyMap<OperationName, Shape>,
-  random: Random,
   fill: (text: string) => string,
-): Generator<DamagedCall> {
-  for (const [operation, method] of services["1.0"].operations) {
-    const shape = requests.get(operation) as Shape;
+): Generator<GoodCall> {
+  for (const [operation, shape] of requests) {
     for (const path of [[], ...pathsOf(shape)]) {
-      const bytes = encode(method.input, JSON.parse(fill(JSON.stringify(build(shape, path, (value) => value)))));
-      for (const [damage, change] of Object.entries<ByteDamage>(byteDamages)) {
-        const name = `${operation}.${path.join(".")}, ${damage}`;
-        yield { name, operation, call: callOf(method, change(bytes, random)) };
-      }
+      const text = fill(JSON.stringify(build(shape, path, (value) => value)));
+      yield { name: `${operation}.${path.join(".")}`, operation, text };
     }
-    for (const levels of [20, 60, 100, 500, 4_000]) {
-      for (const isList of [true, false]) {
-        // As the metadata of a message, and as a field that only some of the requests have.
-        const value = nestedValue(levels, isList);
-        yield { name: `${operation}, ${levels} levels`, operation, call: callOf(method, value) };
-      }
+  }
+}
+
+const nested = [20, 60, 100, 500, 4_000].flatMap((levels) =>
+  [true, false].map((isList) => [levels, nestedValue(levels, isList)] as const),
+);
+
+/** Good requests, each with their bytes damaged in every way, and values that are nested too deep. */
+export function* damagedCalls(version: GrpcVersion, goods: Iterable<GoodCall>, random: Random): Generator<DamagedCall> {
+  for (const { name, operation, text } of goods) {
+    const method = services[version].operations.get(operation) as A2AMethod;
+    const bytes = encode(method.input, JSON.parse(text));
+    for (const [damage, change] of Object.entries<ByteDamage>(byteDamages)) {
+      yield { name: `${version} ${name}, ${damage}`, operation, call: callOf(method, change(bytes, random)) };
+    }
+  }
+  for (const [operation, method] of services[version].operations) {
+    // As fields of whatever number: the metadata of one request, unknown to another.
+    for (const [levels, bytes] of nested) {
+      yield { name: `${version} ${operation}, ${levels} levels`, operation, call: callOf(method, bytes) };
     }
   }
 }

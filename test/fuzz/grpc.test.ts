@@ -3,12 +3,12 @@ import type { OperationName } from "@parley/a2a/protocol";
 import type { Codec } from "@parley/a2a/transport";
 import { codecV03, codecV1 } from "@parley/a2a/wires";
 import { jsonrpcRequest } from "./bindings.ts";
-import { callSaying, damagedCalls, type Call, type DamagedCall } from "./calls.ts";
+import { callSaying, damagedCalls, goodCalls, type Call, type DamagedCall } from "./calls.ts";
 import { damaged, damages } from "./damage.ts";
 import { pathsOf, requests } from "./fields.ts";
 import { fuzzed, seed, through } from "./fuzzed.ts";
 import { askedByCall, leaving } from "./grpc-around.ts";
-import { bodies, shapeOf } from "./older.ts";
+import { bodies, calls, shapeOf } from "./older.ts";
 import { ofGrpc, ofJsonRpc, ofRest, type Outcome } from "./outcome.ts";
 import { randomFrom } from "./random.ts";
 import { bodyBytes } from "./server.ts";
@@ -71,7 +71,7 @@ describe(`bad calls of gRPC (FUZZ_SEED=${seed})`, () => {
     let asked = 0;
     let early = 0;
     for (let round = 0; round < 2; round += 1) {
-      await through(damagedCalls(requests, random, fill), async (each) => {
+      await through(damagedCalls("1.0", goodCalls(requests, fill), random), async (each) => {
         asked += 1;
         if ((await askAlike(each)) && round === 0) refused.push(each);
       });
@@ -82,6 +82,22 @@ describe(`bad calls of gRPC (FUZZ_SEED=${seed})`, () => {
     expect(asked).toBeGreaterThan(4_000);
     await through(refused, ({ name, call }) => askCall(name, call));
     expect((await server.sound()).appended).toBe(late.appended);
+  });
+
+  test("damaged bytes of 0.3: refused or taken, and nothing of what is refused is stored", async () => {
+    const goods = Object.entries(calls).map(([operation, value]) => {
+      return { name: operation, operation: operation as OperationName, text: JSON.stringify(value) };
+    });
+    const refused: DamagedCall[] = [];
+    for (let round = 0; round < 10; round += 1) {
+      await through(damagedCalls("0.3", goods, random), async (each) => {
+        if ((await askCall(each.name, each.call, codecV03))?.accepted === false) refused.push(each);
+      });
+    }
+    expect(refused.length).toBeGreaterThan(1_000);
+    const { appended } = await server.sound();
+    await through(refused, ({ name, call }) => askCall(name, call, codecV03));
+    expect((await server.sound()).appended).toBe(appended);
   });
 
   test.each([

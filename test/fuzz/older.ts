@@ -1,3 +1,4 @@
+import type { OperationName } from "@parley/a2a/protocol";
 import type { Field, Shape } from "./fields.ts";
 
 /** Good requests of A2A 0.3, with every field that they can have, and what may be damaged in them. */
@@ -107,4 +108,22 @@ export const bodies: Readonly<Record<string, object>> = {
     configId: "p",
     config: { name: "tasks/t/pushNotificationConfigs/p", pushNotificationConfig: push },
   },
+};
+
+/** Requests of gRPC, by operation. */
+export const calls: Readonly<Partial<Record<OperationName, object>>> = {
+  SendMessage: { message: protoMessage, configuration: { ...configuration, pushNotification: push, blocking: true } },
+  SendStreamingMessage: { message: protoMessage, configuration, metadata: {} },
+  GetTask: { name: "tasks/t", historyLength: 1 },
+  CancelTask: { name: "tasks/t" },
+  SubscribeToTask: { name: "tasks/t" },
+  CreateTaskPushNotificationConfig: {
+    parent: "tasks/t",
+    configId: "p",
+    config: { name: "tasks/t/pushNotificationConfigs/p", pushNotificationConfig: push },
+  },
+  GetTaskPushNotificationConfig: { name: "tasks/t/pushNotificationConfigs/p" },
+  ListTaskPushNotificationConfigs: { parent: "tasks/t", pageSize: 1, pageToken: "x" },
+  DeleteTaskPushNotificationConfig: { name: "tasks/t/pushNotificationConfigs/p" },
+  GetExtendedAgentCard: {},
 };
