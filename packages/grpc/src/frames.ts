@@ -38,12 +38,11 @@ export class FrameReader {
   }
 
   /**
-   * The frames that are whole with this chunk, as views into it where they came in one.
+   * Adds the frames that are whole with this chunk to `frames`, as views into it where they came in one.
    *
    * @throws A2AError `RequestTooLarge`; nothing can be read any more then.
    */
-  push(chunk: Uint8Array): readonly Frame[] {
-    const frames: Frame[] = [];
+  push(chunk: Uint8Array, frames: Frame[] = []): readonly Frame[] {
     let rest = chunk;
     if (this.#size > 0) {
       this.#chunks.push(chunk);
@@ -55,28 +54,30 @@ export class FrameReader {
       this.#size = 0;
       this.#wanted = headLength;
     }
-    while (rest.length >= headLength) {
-      const length = lengthOf(rest);
+    let at = 0;
+    while (rest.length - at >= headLength) {
+      const length = lengthAt(rest, at + 1);
       if (length > this.#limit) throw new A2AError("RequestTooLarge", `Message larger than ${this.#limit} bytes`);
-      const end = headLength + length;
-      if (rest.length < end) {
-        this.#wanted = end;
+      const begun = at + headLength;
+      if (rest.length - begun < length) {
+        this.#wanted = headLength + length;
         break;
       }
-      frames.push({ flags: rest[0] as number, payload: rest.subarray(headLength, end) });
-      rest = rest.subarray(end);
+      frames.push({ flags: rest[at] as number, payload: rest.subarray(begun, begun + length) });
+      at = begun + length;
     }
-    if (rest.length > 0) {
-      this.#chunks.push(rest);
-      this.#size = rest.length;
+    if (at < rest.length) {
+      this.#chunks.push(rest.subarray(at));
+      this.#size = rest.length - at;
     }
     return frames;
   }
 }
 
-function lengthOf(frame: Uint8Array): number {
-  const [, first = 0, second = 0, third = 0, fourth = 0] = frame;
-  return ((first << 24) | (second << 16) | (third << 8) | fourth) >>> 0;
+/** Four bytes that are there, one by one: to take an array apart is to iterate over it. */
+function lengthAt(bytes: Uint8Array, at: number): number {
+  const high = ((bytes[at] as number) << 24) | ((bytes[at + 1] as number) << 16);
+  return (high | ((bytes[at + 2] as number) << 8) | (bytes[at + 3] as number)) >>> 0;
 }
 
 function join(chunks: readonly Uint8Array[], size: number): Uint8Array {

@@ -32,14 +32,14 @@ export function dispatch(port: Port, responder: Responder, logger: Logger, grpc?
     http2(stream, headers) {
       // A stream that nobody listens to ends the process with its errors; that its peer is gone is told by `aborted`.
       stream.on("error", ignore);
-      const exchange = new Http2Exchange(stream, headers);
       if (grpc === undefined || !mayBeGrpc(headers[":method"], headers["content-type"])) {
-        void responder.answer(exchange);
+        void responder.answer(new Http2Exchange(stream, headers));
         return;
       }
       offer(
         grpc.handler(),
-        (handler) => stream.destroyed || handler.http2(stream, headers) || responder.answer(exchange),
+        (handler) =>
+          stream.destroyed || handler.http2(stream, headers) || responder.answer(new Http2Exchange(stream, headers)),
         (cause) => {
           logger.error("A request could not be answered", { url: headers[":path"], cause });
           stream.destroy(new Error("The request could not be answered", { cause }));

@@ -16,7 +16,7 @@ const versionOfSilence = "0.3";
  */
 export function requestedCodec(binding: Binding, codecs: readonly [Codec, ...Codec[]], call: Call): Codec {
   const named = requestedVersion(call, "") ?? (binding.strictVersion ? versionOfSilence : undefined);
-  return named === undefined ? codecs[0] : codecOf(codecs, named);
+  return named === undefined || named === codecs[0].version ? codecs[0] : codecOf(codecs, named);
 }
 
 /** Answers a method of A2A through the services of a binding. */

@@ -87,7 +87,7 @@ export class Call implements UniversalRequest, Receiver {
   chunk(bytes: Uint8Array): void {
     if (this.#over || this.#failure !== undefined) return;
     try {
-      for (const frame of this.#frames.push(bytes)) this.#queue.push(frame);
+      this.#frames.push(bytes, this.#queue);
       if (this.#queue.length > longestQueue) throw new StatusError("RESOURCE_EXHAUSTED", "Too many messages at once");
     } catch (error) {
       this.#failure = error as Error;
@@ -182,12 +182,14 @@ export class Call implements UniversalRequest, Receiver {
     if (!this.#over && !this.#wire.write(bytes)) await this.#wire.ready();
   }
 
-  /** Answers with one message. */
-  async reply(frame: Uint8Array, trailers: Metadata, metadata?: Metadata): Promise<void> {
-    if (!this.compresses) {
-      this.close(trailers, frame, metadata);
-      return;
-    }
+  /** Answers with one message: at once, unless it has to be compressed. */
+  reply(frame: Uint8Array, trailers: Metadata, metadata?: Metadata): Promise<void> | undefined {
+    if (this.compresses) return this.#replyCompressed(frame, trailers, metadata);
+    this.close(trailers, frame, metadata);
+    return undefined;
+  }
+
+  async #replyCompressed(frame: Uint8Array, trailers: Metadata, metadata?: Metadata): Promise<void> {
     const bytes = await compressFrames(frame);
     this.close(trailers, bytes, { ...metadata, "grpc-encoding": "gzip" });
   }

@@ -128,10 +128,11 @@ function routesOf(binding: Binding, frames: FrameWriter): { routes: Map<string, 
     const service = read();
     services.push(service.name);
     // The service of 0.3 has no other version.
+    const spoken = [first, ...drafts] as const;
     const codecFor =
       drafts.length === 0 && first.version === "0.3"
         ? () => first
-        : (call: Call) => requestedCodec(binding, [first, ...drafts], call);
+        : (call: Call) => requestedCodec(binding, spoken, call);
     for (const [path, method] of service.methods) {
       routes.set(path, { method: a2aMethod(method, binding, codecFor, frames), codecFor });
     }
@@ -200,6 +201,8 @@ type Kind = "grpc" | "web" | "other";
 /** What a content type asks for; nothing of ours where it does not begin as gRPC's do. */
 function kindOf(contentType: string | undefined): Kind | undefined {
   if (contentType === undefined || !contentType.startsWith("application/grpc")) return undefined;
+  // As gRPC's clients send it, but for a few.
+  if (contentType === "application/grpc") return "grpc";
   const match = /^application\/grpc(-web(?:-text)?)?(?:\+proto)?(?:\s*;.*)?$/i.exec(contentType);
   if (match === null) return "other";
   return match[1] === undefined ? "grpc" : "web";
