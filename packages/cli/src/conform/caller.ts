@@ -39,6 +39,8 @@ export interface Caller {
   readonly transport: Transport;
   /** The binding in whose words errors are given. Default: this one. */
   readonly errors?: Transport;
+  /** Whether the headers of answers are seen. The card's are in any case: it is fetched. */
+  readonly headers: boolean;
   /** A stream comes back where the server answers with one, whatever was asked for: that is the test's to judge. */
   call(
     operation: Operation,

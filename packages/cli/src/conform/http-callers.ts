@@ -21,6 +21,7 @@ export function jsonRpcCaller(place: Place): Caller {
   let ids = 0;
   return {
     transport: "jsonrpc",
+    headers: true,
     async call(operation, params, headers, timeout) {
       const method = methods[operation];
       if (method === undefined) return fetchCard(place, headers, timeout);
@@ -52,6 +53,7 @@ export function restCaller(place: Place): Caller {
   const base = place.url.replace(/\/+$/, "") + tenant;
   return {
     transport: "rest",
+    headers: true,
     async call(operation, params, headers, timeout) {
       if (operation === "get_agent_card") return fetchCard(place, headers, timeout);
       const [method, path, rest] = route(operation, params);

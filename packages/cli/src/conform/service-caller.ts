@@ -111,6 +111,7 @@ function serviceCaller(
   };
   return {
     transport,
+    headers: false,
     async call(operation, given, headers, timeout) {
       const name = methods[operation];
       if (name === undefined) return fetchCard(place, headers, timeout);

@@ -85,6 +85,10 @@ export function notApplicable(test: Test, target: Target): string | undefined {
     if (step.kind !== "call" && step.kind !== "raw") continue;
     if (step.credentials === "other" && target.otherHeaders === undefined)
       return "needs a second caller: --other-token";
+    const wantsHeaders = [step.expect, step.expectError, step.expectStream].some((one) => one?.headers !== undefined);
+    if (wantsHeaders && step.kind === "call" && step.operation !== "get_agent_card" && !caller.headers) {
+      return "the headers of answers are not seen over this binding";
+    }
     if (step.expectError !== undefined || step.expect?.error === true) continue;
     const streamed = step.kind === "raw" ? step.expectStream !== undefined : streams(step.operation);
     if (streamed && find(card, "capabilities.streaming") !== true) return "the agent does not stream";

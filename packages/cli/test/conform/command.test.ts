@@ -231,6 +231,29 @@ describe("what whoever runs the tests may have left out is said on standard erro
   });
 });
 
+test("where every test is skipped nothing is proved: it ends with 1", async () => {
+  const { io, out } = recordedIo();
+  expect(await run(["conform", server.url, "--filter", "CARD-EXT-102"], io)).toBe(1);
+  expect(out()).toMatch(/\nNothing was tested\.\n$/);
+});
+
+test("what cannot be seen over a binding is skipped there, with the reason", async () => {
+  const path = join(folder, "headers.acts.yaml");
+  await writeFile(
+    path,
+    `${header}suites: [{ id: s, name: S, tests: [{ id: HEAD-1, name: one, level: must, steps: [
+      { id: a, operation: list_tasks, expect: { headers: { content-type: { contains: json } } } }] }] }]`,
+  );
+  const { io, out } = recordedIo();
+  expect(await run(["conform", server.url, "--json", "--acts", path], io)).toBe(0);
+  const tests = JSON.parse(out()).reports.map((one: { suites: { tests: object[] }[] }) => one.suites[0]?.tests[0]);
+  expect(tests).toMatchObject([
+    { result: "pass" },
+    { result: "pass" },
+    { result: "skip", skip_reason: "the headers of answers are not seen over this binding" },
+  ]);
+});
+
 describe("a mistake of a test is no failure of the server", () => {
   const one = async (steps: string): Promise<{ result: string; failure: { message: string } }> => {
     await writeFile(

@@ -41,8 +41,8 @@ beforeAll(async () => {
   // The SDK's server tells the console of what it answers and sends.
   for (const method of ["log", "warn", "error"] as const) vi.spyOn(console, method).mockImplementation(() => {});
   server = await startOfficialActs();
-  outcome = await conform(server.url);
-}, 90_000);
+  outcome = await conform(server.url, "--timeout", "100");
+}, 180_000);
 afterAll(async () => {
   vi.restoreAllMocks();
   await server.close();
@@ -51,11 +51,13 @@ afterAll(async () => {
 test.each([
   ["jsonrpc", [...everywhere, ...overJsonRpc]],
   ["rest", everywhere],
+  // What protobuf cannot say need not be refused.
+  ["grpc", ["CORE-HIST-104", ...everywhere.filter((id) => !/^CORE-VALID-10[357]$/.test(id))]],
 ])("over %s the official SDK fails where it departs from the specification, and nowhere else", (transport, known) => {
   const failed = idsOf(outcome.bindings[transport], "fail");
   expect([...failed].sort()).toEqual([...known].sort());
   expect(idsOf(outcome.bindings[transport], "error")).toEqual([]);
-  expect(idsOf(outcome.bindings[transport], "pass").length).toBeGreaterThan(60);
+  expect(idsOf(outcome.bindings[transport], "pass").length).toBeGreaterThan(50);
   expect(outcome.code).toBe(1);
 });
 

@@ -15,9 +15,12 @@ import {
   type RequestContext,
 } from "@a2a-js/sdk/server";
 import { agentCardHandler, jsonRpcHandler, restHandler, UserBuilder } from "@a2a-js/sdk/server/express";
+import { A2AService, grpcService } from "@a2a-js/sdk/server/grpc";
+import { Server as GrpcServer, ServerCredentials } from "@grpc/grpc-js";
 import express from "express";
 
-const work = 3_000;
+/** Long enough for a test to find the agent at work, on a busy machine too. */
+const work = 6_000;
 
 /** The behaviours of ACTS §11 on the official SDK. */
 class Acts implements AgentExecutor {
@@ -107,12 +110,18 @@ class Acts implements AgentExecutor {
   };
 }
 
-/** An agent under test on the official SDK's own server: JSON-RPC and REST, streams, push notifications. */
+/** An agent under test on the official SDK's own servers: all bindings, streams, push notifications. */
 export async function startOfficialActs(): Promise<{ url: string; close(): Promise<void> }> {
   const app = express();
   const server = createServer(app).listen(0, "127.0.0.1");
   await once(server, "listening");
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const grpc = new GrpcServer();
+  const grpcPort = await new Promise<number>((resolve, reject) => {
+    grpc.bindAsync("127.0.0.1:0", ServerCredentials.createInsecure(), (error, port) =>
+      error === null ? resolve(port) : reject(error),
+    );
+  });
   const card = AgentCard.fromJSON({
     name: "Official",
     description: "Runs on the official SDK.",
@@ -120,6 +129,7 @@ export async function startOfficialActs(): Promise<{ url: string; close(): Promi
     supportedInterfaces: [
       { url: `${url}/rpc`, protocolBinding: "JSONRPC", protocolVersion: "1.0" },
       { url: `${url}/rest`, protocolBinding: "HTTP+JSON", protocolVersion: "1.0" },
+      { url: `127.0.0.1:${grpcPort}`, protocolBinding: "GRPC", protocolVersion: "1.0" },
     ],
     capabilities: { streaming: true, pushNotifications: true },
     defaultInputModes: ["text/plain", "application/json"],
@@ -142,9 +152,11 @@ export async function startOfficialActs(): Promise<{ url: string; close(): Promi
   app.use("/.well-known/agent-card.json", agentCardHandler({ agentCardProvider: requestHandler }));
   app.use("/rpc", jsonRpcHandler({ requestHandler, userBuilder }));
   app.use("/rest", restHandler({ requestHandler, userBuilder }));
+  grpc.addService(A2AService, grpcService({ requestHandler, userBuilder }));
   return {
     url,
     async close() {
+      grpc.forceShutdown();
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
     },

@@ -20,12 +20,12 @@ export interface Outcome {
 }
 
 /** Long enough for a test to find the agent at work, on a busy machine too. */
-const work = 3_000;
+const work = 6_000;
 
 /** Runs `parley conform` and reads its report. */
 export async function conform(url: string, ...args: readonly string[]): Promise<Outcome> {
   const { io, out, err } = recordedIo();
-  const code = await run(["conform", url, "--json", "--concurrency", "32", ...args], io);
+  const code = await run(["conform", url, "--json", "--concurrency", "16", ...args], io);
   if (out() === "") return { code, err: err(), bindings: {} };
   const report = JSON.parse(out()) as {
     reports: { transport: string; spec_version: string; suites: { tests: TestEntry[] }[] }[];
