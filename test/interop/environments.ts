@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
-import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import type { TestProject } from "vitest/node";
@@ -30,7 +30,9 @@ declare module "vitest" {
 const windows = process.platform === "win32";
 
 async function run(file: string, args: readonly string[], cwd = root): Promise<string> {
-  const options = { cwd, timeout: 300_000, maxBuffer: 64 << 20 };
+  // Debian's Go otherwise stays with its own version.
+  const env = { ...process.env, GOTOOLCHAIN: "auto" };
+  const options = { cwd, env, timeout: 300_000, maxBuffer: 64 << 20 };
   const { stdout } = await promisify(execFile)(file, [...args], options);
   return stdout.trim();
 }
@@ -59,8 +61,20 @@ async function python(name: string): Promise<string> {
 async function go(): Promise<string> {
   const programs = join(cache, "go");
   await mkdir(programs, { recursive: true });
-  await run("go", ["build", "-o", `${programs}/`, "./..."], join(peers, "go"));
+  await run(await findGo(), ["build", "-o", `${programs}/`, "./..."], join(peers, "go"));
   return programs;
+}
+
+/** Since 1.21 Go fetches the toolchain that go.mod asks for by itself; before, that is a module like any other, unpacked. */
+async function findGo(): Promise<string> {
+  const [version = "", os, arch] = (await run("go", ["env", "GOVERSION", "GOOS", "GOARCH"])).split(/\s+/);
+  if (Number(/^go1\.(\d+)/.exec(version)?.[1] ?? 0) >= 21) return "go";
+  const toolchain = `golang.org/toolchain@v0.0.1-go1.25.0.${os}-${arch}`;
+  const { Dir: folder } = JSON.parse(await run("go", ["mod", "download", "-json", toolchain])) as { Dir: string };
+  for (const programs of ["bin", `pkg/tool/${os}_${arch}`]) {
+    for (const name of await readdir(join(folder, programs))) await chmod(join(folder, programs, name), 0o555);
+  }
+  return join(folder, "bin/go");
 }
 
 async function attempt(what: string, make: () => Promise<string>): Promise<Environment> {
