@@ -10,6 +10,8 @@ export const agent = defineAgent({
   defaultOutputModes: ["text/plain", "application/json", "application/octet-stream"],
   async *onMessage(turn) {
     if (turn.text === "message") return turn.reply("direct");
+    if (turn.text === "bytes")
+      return turn.reply(String(Buffer.from(turn.message.parts[1]?.raw ?? "", "base64").length));
     if (turn.text === "ask") return yield turn.inputRequired("more");
     yield turn.working();
     if (turn.text === "fail") return yield turn.failed("failed");

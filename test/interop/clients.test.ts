@@ -29,6 +29,13 @@ const all: readonly BindingName[] = ["JSONRPC", "HTTP+JSON", "GRPC"];
 const nothing: Outcome = { result: [] };
 const missing: Outcome = { error: "NotImplemented" };
 
+/** What our agent is given is base64 twice over. */
+const base64AsBytes: Peculiarity = {
+  why: "it sends the base64 of a file as its bytes",
+  version: "0.3",
+  steps: { "bytes-of-file": { result: ["message 8"] } },
+};
+
 const go2: ClientProgram = {
   name: "Go SDK 2.3.1",
   environment: "go",
@@ -78,6 +85,8 @@ const clients: readonly ClientProgram[] = [
     speaks: { "1.0": all, "0.3": all },
     old: false,
     peculiar: [
+      { ...base64AsBytes, binding: "HTTP+JSON" },
+      { ...base64AsBytes, binding: "GRPC" },
       { why: "it lists none over 0.3", version: "0.3", steps: { tasks: missing } },
       {
         why: "its 0.3 has no such request",
@@ -95,6 +104,8 @@ const clients: readonly ClientProgram[] = [
     old: true,
     codes: true,
     peculiar: [
+      { ...base64AsBytes, binding: "HTTP+JSON" },
+      { ...base64AsBytes, binding: "GRPC" },
       { why: "it has no such method", steps: { "push-list": "absent", "push-delete": "absent" } },
       {
         why: "it looks at the media type before the status",
@@ -112,6 +123,7 @@ const clients: readonly ClientProgram[] = [
     speaks: { "0.3": ["JSONRPC", "GRPC"] },
     old: true,
     peculiar: [
+      { ...base64AsBytes, binding: "GRPC" },
       {
         why: "it goes by the status of gRPC, which several errors have",
         binding: "GRPC",

@@ -136,6 +136,9 @@ export const ourSteps: Readonly<Record<string, (client: Client, patience?: numbe
     return { first: first?.done === false ? glance(first.value) : "nothing", rest: seen, other: others };
   },
   parts: async (client) => (await taskOf(client, [{ text: "parts" }, ...sentParts])).artifacts?.[0]?.parts,
+  "bytes-of-file": async (client) => [
+    glance(await client.sendMessage([{ text: "bytes" }, { raw: "AAH+/w==", mediaType: "text/plain" }])),
+  ],
   "extended-card": async (client) => (await client.getExtendedAgentCard()).description,
   "get-unknown": (client) => client.getTask("nobody"),
   "cancel-unknown": (client) => client.cancelTask("nobody"),

@@ -26,7 +26,7 @@ const anyMedia: Peculiarity = {
 const bytesAsText: Peculiarity = {
   why: "it takes the bytes of a file for base64",
   version: "0.3",
-  steps: { parts: { error: "InternalError" } },
+  steps: { parts: { error: "InternalError" }, "bytes-of-file": { error: "InternalError" } },
 };
 const brokenOff: Peculiarity = {
   why: "it breaks off where a stream begins with an error",
@@ -142,6 +142,11 @@ const servers: readonly ServerProgram[] = [
     peculiar: [
       anyMedia,
       questionLast,
+      {
+        why: "it takes the bytes of a file for base64",
+        binding: "GRPC",
+        steps: { "bytes-of-file": { result: ["message illegal base64 data at input byte 0"] } },
+      },
       {
         why: "a subscription begins with the next event, in whose place our client puts the task",
         steps: {

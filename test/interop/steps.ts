@@ -75,6 +75,7 @@ function stepsOf(version: Version, { old, error }: Dialect): Readonly<Record<str
       result: { first: "task WORKING", rest: [`status CANCELED${final}`], other: [`status CANCELED${final}`] },
     },
     parts: { result: old ? oldParts : parts },
+    "bytes-of-file": { result: ["message 4"] },
     "extended-card": { result: "For anyone" },
     "get-unknown": fails("TaskNotFound"),
     "cancel-unknown": fails("TaskNotFound"),

@@ -208,6 +208,12 @@ async def parts(waiting, streaming, card):
 
 
 @step
+async def bytes_of_file(waiting, streaming, card):
+    file = FileWithBytes(bytes='AAH+/w==', mime_type='text/plain')
+    return await glimpses(send(waiting, 'bytes', parts=[FilePart(file=file)]))
+
+
+@step
 async def extended_card(waiting, streaming, card):
     return (await waiting.get_card()).description
 

@@ -208,6 +208,13 @@ async def parts(waiting, streaming, card):
 
 
 @step
+async def bytes_of_file(waiting, streaming, card):
+    file = Part(raw=bytes([0, 1, 254, 255]), media_type='text/plain')
+    events = await send(waiting, 'bytes', parts=[file])
+    return [glance(event) for event in events]
+
+
+@step
 async def extended_card(waiting, streaming, card):
     request = GetExtendedAgentCardRequest()
     return (await waiting.get_extended_agent_card(request)).description

@@ -1,6 +1,7 @@
 """The Python SDK 0.3 as a server, over JSON-RPC, REST and gRPC."""
 
 import asyncio
+import base64
 import copy
 import socket
 
@@ -41,6 +42,11 @@ class Agent(AgentExecutor):
 
         if words == 'message':
             await queue.enqueue_event(message('direct'))
+            return
+        if words == 'bytes':
+            file = context.message.parts[1].root.file
+            size = len(base64.b64decode(file.bytes))
+            await queue.enqueue_event(message(str(size)))
             return
         if context.current_task is None:
             await queue.enqueue_event(

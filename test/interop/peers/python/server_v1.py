@@ -44,6 +44,10 @@ class Agent(AgentExecutor):
         if words == 'message':
             await queue.enqueue_event(message('direct'))
             return
+        if words == 'bytes':
+            size = len(context.message.parts[1].raw)
+            await queue.enqueue_event(message(str(size)))
+            return
         if context.current_task is None:
             submitted = TaskStatus(state=TaskState.TASK_STATE_SUBMITTED)
             await queue.enqueue_event(

@@ -254,6 +254,11 @@ func (p peer) parts(ctx context.Context) (any, error) {
 	return task.Artifacts[0].Parts, nil
 }
 
+func (p peer) bytesOfFile(ctx context.Context) (any, error) {
+	sent, err := p.SendMessage(ctx, request("bytes", file(a2a.FileBytes{Bytes: "AAH+/w==", FileMeta: a2a.FileMeta{MimeType: "text/plain"}})))
+	return []string{glance(sent)}, err
+}
+
 func (p peer) extendedCard(ctx context.Context) (any, error) {
 	card, err := p.GetAgentCard(ctx)
 	if err != nil {
@@ -302,6 +307,7 @@ func (p peer) run() {
 	step("cancel", p.cancel)
 	step("subscribe", p.subscribe)
 	step("parts", p.parts)
+	step("bytes-of-file", p.bytesOfFile)
 	step("extended-card", p.extendedCard)
 
 	step("get-unknown", func(ctx context.Context) (any, error) {

@@ -270,6 +270,13 @@ func (p peer) parts(ctx context.Context) (any, error) {
 	return task.Artifacts[0].Parts, nil
 }
 
+func (p peer) bytesOfFile(ctx context.Context) (any, error) {
+	file := a2a.NewRawPart([]byte{0, 1, 254, 255})
+	file.MediaType = "text/plain"
+	sent, err := p.SendMessage(ctx, request("bytes", file))
+	return []string{glance(sent)}, err
+}
+
 func (p peer) extendedCard(ctx context.Context) (any, error) {
 	card, err := p.GetExtendedAgentCard(ctx, &a2a.GetExtendedAgentCardRequest{})
 	if err != nil {
@@ -319,6 +326,7 @@ func (p peer) run() {
 	step("cancel", p.cancel)
 	step("subscribe", p.subscribe)
 	step("parts", p.parts)
+	step("bytes-of-file", p.bytesOfFile)
 	step("extended-card", p.extendedCard)
 
 	step("get-unknown", func(ctx context.Context) (any, error) {

@@ -3,9 +3,11 @@ package main
 
 import (
 	"context"
+	"encoding/base64"
 	"log"
 	"net"
 	"net/http"
+	"strconv"
 
 	"github.com/a2aproject/a2a-go/a2a"
 	"github.com/a2aproject/a2a-go/a2agrpc"
@@ -28,10 +30,23 @@ func status(at *a2asrv.RequestContext, state a2a.TaskState, words string, final 
 	return event
 }
 
+func sizeOf(part a2a.Part) string {
+	file, _ := part.(a2a.FilePart)
+	content, _ := file.File.(a2a.FileBytes)
+	raw, err := base64.StdEncoding.DecodeString(content.Bytes)
+	if err != nil {
+		return err.Error()
+	}
+	return strconv.Itoa(len(raw))
+}
+
 func (agent) Execute(ctx context.Context, at *a2asrv.RequestContext, queue eventqueue.Queue) error {
 	first, _ := at.Message.Parts[0].(a2a.TextPart)
 	if first.Text == "message" {
 		return queue.Write(ctx, a2a.NewMessage(a2a.MessageRoleAgent, a2a.TextPart{Text: "direct"}))
+	}
+	if first.Text == "bytes" {
+		return queue.Write(ctx, a2a.NewMessage(a2a.MessageRoleAgent, a2a.TextPart{Text: sizeOf(at.Message.Parts[1])}))
 	}
 	if at.StoredTask == nil {
 		if err := queue.Write(ctx, a2a.NewSubmittedTask(at, at.Message)); err != nil {

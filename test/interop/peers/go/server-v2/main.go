@@ -7,6 +7,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"strconv"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2acompat/a2av0"
@@ -26,6 +27,11 @@ func (agent) Execute(ctx context.Context, at *a2asrv.ExecutorContext) iter.Seq2[
 		words := at.Message.Parts[0].Text()
 		if words == "message" {
 			yield(a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart("direct")), nil)
+			return
+		}
+		if words == "bytes" {
+			size := strconv.Itoa(len(at.Message.Parts[1].Raw()))
+			yield(a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart(size)), nil)
 			return
 		}
 		say := func(state a2a.TaskState, words string) bool {
