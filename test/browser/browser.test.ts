@@ -10,6 +10,7 @@ import {
 import { join } from "node:path";
 import { build } from "esbuild";
 import { chromium, type Browser, type Page } from "playwright-core";
+import { generate } from "selfsigned";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { bearer, defineAgent, memoryStore } from "@parley/a2a";
 import { serve, type ServeOptions, type Server } from "@parley/node";
@@ -62,7 +63,8 @@ beforeAll(async () => {
 }, 120_000);
 
 beforeEach(async () => {
-  page = await browser.newPage();
+  // The certificate of a test is known to nobody.
+  page = await browser.newPage({ ignoreHTTPSErrors: true });
   await page.goto(pageOrigin);
   await page.waitForFunction(() => "parley" in globalThis);
 });
@@ -220,6 +222,24 @@ describe.each(["JSONRPC", "HTTP+JSON", "GRPC"])("a page of another origin, over 
       code: "InvalidParams",
       fields: ["message.parts"],
     });
+  });
+});
+
+describe("a server with a certificate", () => {
+  it("is reached over HTTP/2, by every binding and in streams", async () => {
+    const { cert, private: key } = await generate([{ name: "commonName", value: "127.0.0.1" }]);
+    const { url } = await start({ tls: { cert, key } });
+    const protocols = new Set<string>();
+    const devtools = await page.context().newCDPSession(page);
+    devtools.on("Network.responseReceived", ({ response }) => {
+      if (response.url.startsWith(url)) protocols.add(response.protocol ?? "");
+    });
+    await devtools.send("Network.enable");
+    for (const binding of ["JSONRPC", "HTTP+JSON", "GRPC"]) {
+      expect(await act("send", url, binding, "hello")).toEqual({ state: "TASK_STATE_COMPLETED", texts: chunks });
+      expect(await act("stream", url, binding, "hello")).toContain("hello 5");
+    }
+    expect([...protocols]).toEqual(["h2"]);
   });
 });
 

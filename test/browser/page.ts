@@ -48,11 +48,8 @@ const actions = {
   },
 };
 
-async function clientOf(url: string, binding: string): Promise<Client> {
-  const { card } = await connect(url);
-  const faces = card.supportedInterfaces.filter((face) => face.protocolBinding === binding);
-  const options = { bindings: [grpcWebBinding()], reconnect: { minDelay: 1 } };
-  return connect({ ...card, supportedInterfaces: faces }, options);
+function clientOf(url: string, binding: string): Promise<Client> {
+  return connect(url, { binding, bindings: [grpcWebBinding()], reconnect: { minDelay: 1 } });
 }
 
 export type Actions = typeof actions;

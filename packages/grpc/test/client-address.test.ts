@@ -37,12 +37,13 @@ describe("the address of a gRPC interface", () => {
     expect(originOf(url)).toBe(origin);
   });
 
-  it("without one means what all of the card's other addresses say", () => {
+  it("without one means what the card's other addresses agree on", () => {
     const bare = "agents.internal:50051";
-    expect(originOf(bare, cardWith(bare, "http://agents.internal:8080"))).toBe("http://agents.internal:50051");
-    const mixed = cardWith(bare, "http://agents.internal", "https://agents.internal");
-    expect(originOf(bare, mixed)).toBe("https://agents.internal:50051");
-    expect(originOf(bare, cardWith(bare))).toBe("https://agents.internal:50051");
+    const http = "http://agents.internal:8080";
+    expect(originOf(bare, cardWith(bare, http))).toBe(`http://${bare}`);
+    expect(originOf(bare, cardWith(bare, http, "https://agents.internal"))).toBe(`https://${bare}`);
+    expect(originOf(bare, cardWith(bare))).toBe(`https://${bare}`);
+    expect(originOf("127.0.0.1:50051", cardWith("https://127.0.0.1:8443"))).toBe("https://127.0.0.1:50051");
   });
 
   it.each([

@@ -9,8 +9,8 @@ const schemes: Readonly<Record<string, "http" | "https">> = {
 
 /**
  * The origin of a gRPC interface, such as `https://agents.example.com:8443`; `undefined` for what is no address of gRPC. It
- * is written `host:port`, as the specification has it, or as a URL of `grpc`, `grpcs`, `http` or `https`. A bare one means TLS, unless
- * it is on this machine or all that the card says of HTTP is without TLS.
+ * is written `host:port`, as the specification has it, or as a URL of `grpc`, `grpcs`, `http` or `https`. Whether a bare one
+ * means TLS is what the card's other addresses agree on, else that it is not on this machine.
  */
 export function originOf(url: string, card?: AgentCard): string | undefined {
   const match = /^(?:([a-z]+):\/\/)?([^/?#@\s]+)\/?$/i.exec(url);
@@ -19,7 +19,7 @@ export function originOf(url: string, card?: AgentCard): string | undefined {
   const known = scheme === undefined ? undefined : schemes[scheme.toLowerCase()];
   if ((scheme !== undefined && known === undefined) || !URL.canParse(`http://${authority}`)) return undefined;
   const { hostname } = new URL(`http://${authority}`);
-  const protocol = known ?? (isLoopback(hostname) || isPlain(card) ? "http" : "https");
+  const protocol = known ?? schemeOf(card) ?? (isLoopback(hostname) ? "http" : "https");
   return new URL(`${protocol}://${authority}`).origin;
 }
 
@@ -28,7 +28,9 @@ function isLoopback(hostname: string): boolean {
   return /^(?:127(?:\.\d+){3}|\[::1\]|(?:.+\.)?localhost)$/.test(hostname);
 }
 
-function isPlain(card: AgentCard | undefined): boolean {
-  const urls = (card?.supportedInterfaces ?? []).map(({ url }) => url.toLowerCase());
-  return urls.some((url) => url.startsWith("http://")) && !urls.some((url) => url.startsWith("https://"));
+/** Of all its addresses that have one, if they agree. */
+function schemeOf(card: AgentCard | undefined): "http" | "https" | undefined {
+  const urls = card?.supportedInterfaces.map(({ url }) => /^(https?):\/\//i.exec(url)?.[1]?.toLowerCase()) ?? [];
+  const found = new Set(urls.filter((scheme) => scheme === "http" || scheme === "https"));
+  return found.size === 1 ? [...found][0] : undefined;
 }
