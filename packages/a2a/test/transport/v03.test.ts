@@ -225,6 +225,15 @@ describe("the version of a request (A2A 1.0 §3.6)", () => {
     expect((await rpc(serve(), method, {}, { headers: { "a2a-version": version } })).error.code).toBe(code);
   });
 
+  test.each([
+    ["tasks/list", "No protocol version that is spoken here (1.0, 0.3, 1.1) has a method of that name"],
+    ["NoSuchMethod", "No protocol version that is spoken here (1.0, 0.3, 1.1) has a method of that name"],
+    ["message/send", "Protocol version 1.0 has no method of that name"],
+  ])("an error about %s names the versions that were looked in", async (method, message) => {
+    const headers: Record<string, string> = method === "message/send" ? { "a2a-version": "1.0" } : {};
+    expect((await rpc(serve(), method, {}, { headers })).error).toMatchObject({ code: -32601, message });
+  });
+
   test("errors of REST have their code and message in the open as well", async () => {
     const response = await serve().fetch(new Request(`${base}/v1/tasks/nope`));
     expect(await response.json()).toMatchObject({

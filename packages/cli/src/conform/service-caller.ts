@@ -134,11 +134,13 @@ function serviceCaller(
           return { status: 200, headers: {}, value: value as unknown as Json, body: value as unknown as Json };
         }
         const { batches } = await service.stream(name as StreamName, params as never, context);
-        const live = new LiveStream({ status: 200, headers: {} }, eventsOf(batches), () => controller.abort());
+        const live = new LiveStream({ status: 200, headers: {} }, eventsOf(batches, transport), () =>
+          controller.abort(),
+        );
         return { status: 200, headers: {}, stream: { live, payload } };
       } catch (error) {
         if (controller.signal.aborted) throw new Unreachable(`no answer within ${timeout} ms`, { cause: error });
-        return refused(error);
+        return refused(error, transport);
       } finally {
         clearTimeout(late);
       }
@@ -154,7 +156,10 @@ function payload(raw: Json): { readonly value: Json } | { readonly error: WireEr
   return error === undefined ? { value: raw } : { error: error as unknown as WireError };
 }
 
-async function* eventsOf(batches: AsyncIterable<readonly StreamItem[]>): AsyncGenerator<Json, void, void> {
+async function* eventsOf(
+  batches: AsyncIterable<readonly StreamItem[]>,
+  transport: Transport,
+): AsyncGenerator<Json, void, void> {
   let any = false;
   try {
     for await (const batch of batches) {
@@ -166,12 +171,12 @@ async function* eventsOf(batches: AsyncIterable<readonly StreamItem[]>): AsyncGe
   } catch (error) {
     // Our client misses the end of the task; whether there is one is what a test asks.
     if (any && error instanceof A2AError && error.code === "ConnectionLost" && error.cause === undefined) return;
-    yield { [errorMember]: refused(error).error as unknown as Json };
+    yield { [errorMember]: refused(error, transport).error as unknown as Json };
   }
 }
 
 /** The error that a call was answered with; what is no answer is thrown. */
-function refused(error: unknown): Outcome & { readonly error: WireError } {
+function refused(error: unknown, transport: Transport): Outcome & { readonly error: WireError } {
   if (!(error instanceof A2AError)) throw error;
   if (error.cause instanceof BrokenWire) throw error.cause;
   const { grpc, http } = error.metadata;
@@ -180,8 +185,10 @@ function refused(error: unknown): Outcome & { readonly error: WireError } {
     return { status: Number(http), headers: {}, error: wireError(grpc, error.message, details) };
   }
   if (isWireErrorCode(error.code)) {
-    const { http: status, jsonrpc } = wireErrors[error.code];
-    return { status, headers: {}, error: wireError(jsonrpc, error.message, details) };
+    const wire = wireErrors[error.code];
+    // Over JSON-RPC and gRPC an error of the protocol is none of HTTP.
+    const status = transport === "rest" ? wire.http : 200;
+    return { status, headers: {}, error: wireError(wire.jsonrpc, error.message, details) };
   }
   if (error.code === "InvalidResponse") throw new BrokenWire(error.message, { cause: error });
   throw new Unreachable(error.message, { cause: error });

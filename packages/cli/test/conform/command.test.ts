@@ -85,6 +85,23 @@ Not conformant: 1 MUST does not hold.
     expect(out).toMatch(/\nConformant: every MUST holds\.\n$/);
   });
 
+  test("tells the HTTP status that an error of 0.3 came with: only REST has one of its own", async () => {
+    const step = "{ id: a, operation: get_task, params: { id: unknown } }";
+    await writeFile(
+      join(folder, "old.acts.yaml"),
+      `acts_version: "1.0"
+spec_version: "0.3"
+suites: [{ id: s, name: S, tests: [{ id: OLD-1, name: old, level: must, steps: [${step}] }] }]`,
+    );
+    const { io, out } = recordedIo({ cwd: folder });
+    await run(["conform", server.url, "--acts", "old.acts.yaml"], io);
+    expect(out().match(/got +.*/g)).toEqual([
+      "got      HTTP 200, error -32001: Task not found",
+      "got      HTTP 404, error -32001: Task not found",
+      "got      HTTP 200, error -32001: TaskNotFoundError: Task not found",
+    ]);
+  });
+
   test("colours and progress are for a terminal alone", async () => {
     const plain = await conform("must", []);
     const shown = await conform("must", [], true);

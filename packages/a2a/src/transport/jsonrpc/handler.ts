@@ -89,7 +89,14 @@ function codecOfCall(binding: Binding, request: UniversalRequest, target: Target
 function operationOf(binding: Binding, codec: Codec, { method }: JsonRpcCall): OperationName {
   const operation = codec.jsonrpc.operation(method);
   if (operation !== undefined && binding.operations[operation] !== undefined) return operation;
-  throw new A2AError("MethodNotFound", `Protocol version ${codec.version} has no method of that name`);
+  const elsewhere = binding.codecs.some((other) => other.jsonrpc.operation(method) !== undefined);
+  const versions = binding.codecs.map(({ version }) => version).join(", ");
+  throw new A2AError(
+    "MethodNotFound",
+    elsewhere
+      ? `Protocol version ${codec.version} has no method of that name`
+      : `No protocol version that is spoken here (${versions}) has a method of that name`,
+  );
 }
 
 function answered(
