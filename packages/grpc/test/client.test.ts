@@ -5,7 +5,7 @@ import { gunzipSync, gzipSync } from "node:zlib";
 import { describe, expect, it, vi } from "vitest";
 import { A2AError, type AgentCard } from "@parley/a2a";
 import { connect, type Client, type ConnectOptions } from "@parley/a2a/client";
-import { codecV03, codecV1 } from "@parley/a2a/wires";
+import { wires } from "@parley/a2a/wires";
 import { compressed, frameOf } from "../src/frames.ts";
 import { grpcBinding, type GrpcBindingOptions } from "../src/index.ts";
 import { decode } from "../src/protobuf/decode.ts";
@@ -18,7 +18,7 @@ function open(
   card: AgentCard | Peer,
   { grpc = {}, ...options }: ConnectOptions & { grpc?: GrpcBindingOptions } = {},
 ): Promise<Client> {
-  const bindings = [grpcBinding([codecV1, codecV03], grpc)];
+  const bindings = [grpcBinding(Object.values(wires), grpc)];
   const given = "port" in card ? cardOf(`127.0.0.1:${card.port}`) : card;
   return connect(given, { bindings, retry: false, reconnect: false, ...options });
 }
@@ -69,6 +69,13 @@ describe("a call", () => {
       "a2a-version": "0.3",
       "x-a2a-extensions": "urn:x, urn:y",
     });
+  });
+
+  it("of 0.2 is one of 0.3, as over the other bindings", async () => {
+    await using server = await peer((stream) => status(stream, 5, "no such task"));
+    const client = await open(cardOf(`127.0.0.1:${server.port}`, "0.2.5"), { version: "0.2.5" });
+    expect((await failureOf(client.getTask("t"))).code).toBe("TaskNotFound");
+    expect(server.calls[0]).toMatchObject({ ":path": "/a2a.v1.A2AService/GetTask", "a2a-version": "0.3" });
   });
 
   it("names each extension by itself, for servers that do not split lists", async () => {

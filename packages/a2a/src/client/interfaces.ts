@@ -57,12 +57,11 @@ export function candidatesOf(
     const asked =
       (choice.binding ?? target.protocolBinding) === target.protocolBinding &&
       minor(choice.version ?? version) === version;
-    const wrong =
-      binding === undefined
+    const wrong = !asked
+      ? "was not asked for"
+      : binding === undefined
         ? "is not spoken here"
-        : asked
-          ? (binding.unusable ?? unusable)(target.url)
-          : "was not asked for";
+        : (binding.unusable ?? unusable)(target.url);
     if (binding === undefined || wrong !== undefined) {
       reasons.push(`${target.protocolBinding} ${target.protocolVersion} at ${JSON.stringify(target.url)} ${wrong}`);
     } else {

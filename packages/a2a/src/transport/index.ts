@@ -1,6 +1,6 @@
 /** What a binding of one's own is made of, beside `@parley/a2a/protocol`: gRPC is one such. */
 
-export type { Codec, JsonRpcWire, RestRoute, RestWire, Shapes } from "../wire/codec.ts";
+export { byVersion, type Codec, type JsonRpcWire, type RestRoute, type RestWire, type Shapes } from "../wire/codec.ts";
 export { type Binding, type RequestLimits, serviceOf } from "./server/binding.ts";
 export { type Invoked, invoke } from "./server/invoke.ts";
 export { callContext, codecOf, requestedVersion } from "./server/request.ts";

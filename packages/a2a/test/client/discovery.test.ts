@@ -218,6 +218,13 @@ describe("choosing an interface (A2A 1.0 §8.3.2)", () => {
     });
   });
 
+  test("does not blame a binding that was not asked for, spoken here or not", async () => {
+    const card = cardOf([{ url: "grpc.example:443", protocolBinding: "GRPC", protocolVersion: "1.0" }]);
+    expect(await refused(card, { binding: "grpc" })).toMatchObject({
+      message: expect.stringContaining('GRPC 1.0 at "grpc.example:443" was not asked for'),
+    });
+  });
+
   test("says why none can be used: relative and odd addresses, unknown bindings, an empty list", async () => {
     const odd = [
       jsonRpcAt("/a2a"),

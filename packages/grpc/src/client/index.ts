@@ -1,6 +1,6 @@
 import type { OutgoingHttpHeaders } from "node:http2";
 import { gzipSync } from "node:zlib";
-import type { ClientBinding, ClientHost, Codec } from "@parley/a2a/transport";
+import { byVersion, type ClientBinding, type ClientHost, type Codec } from "@parley/a2a/transport";
 import { codecV11, wires } from "@parley/a2a/wires";
 import { compressed, frameOf } from "../frames.ts";
 import { formatTimeout } from "../metadata.ts";
@@ -27,13 +27,14 @@ export function grpcBinding(
   options: GrpcBindingOptions = {},
 ): ClientBinding {
   const channels = new Map<string, Channel>();
+  const known = byVersion(codecs);
   const types = new GrpcTypes();
   return {
     name: "GRPC",
-    versions: codecs.map(({ version }) => version),
+    versions: [...known.keys()],
     unusable: (url) => (originOf(url) === undefined ? "is no address of gRPC, such as example.com:443" : undefined),
     open({ url }, version, host, card) {
-      const codec = codecs.find((one) => one.version === version) as Codec;
+      const codec = known.get(version) as Codec;
       const origin = originOf(url, card) as string;
       const channel = channels.get(origin) ?? new Channel(origin, options);
       channels.set(origin, channel);

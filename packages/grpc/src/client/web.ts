@@ -1,5 +1,12 @@
 import { A2AError } from "@parley/a2a";
-import { type ClientBinding, type ClientHost, type Codec, exchange, type Exchange } from "@parley/a2a/transport";
+import {
+  byVersion,
+  type ClientBinding,
+  type ClientHost,
+  type Codec,
+  exchange,
+  type Exchange,
+} from "@parley/a2a/transport";
 import { codecV11, wires } from "@parley/a2a/wires";
 import { compressed, FrameReader, frameOf, trailers as trailersFlag, type Frame } from "../frames.ts";
 import { formatTimeout } from "../metadata.ts";
@@ -14,13 +21,14 @@ import { GrpcService, GrpcTypes, type Incoming, type Transport } from "./service
  * @param codecs - The versions to speak. Default: all that there are.
  */
 export function grpcWebBinding(codecs: readonly Codec[] = [...Object.values(wires), codecV11]): ClientBinding {
+  const known = byVersion(codecs);
   const types = new GrpcTypes();
   return {
     name: "GRPC",
-    versions: codecs.map(({ version }) => version),
+    versions: [...known.keys()],
     unusable: (url) => (originOf(url) === undefined ? "is no address of gRPC, such as example.com:443" : undefined),
     open({ url }, version, host, card) {
-      const codec = codecs.find((one) => one.version === version) as Codec;
+      const codec = known.get(version) as Codec;
       return new GrpcService(codec, types, host, url, overFetch(originOf(url, card) as string, host));
     },
   };
