@@ -6,7 +6,6 @@ import uuid
 
 import grpc
 import httpx
-
 from a2a.client import A2ACardResolver, ClientConfig, create_client
 from a2a.types import (
     CancelTaskRequest,

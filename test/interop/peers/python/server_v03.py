@@ -7,7 +7,6 @@ import socket
 
 import grpc
 import uvicorn
-
 from a2a.grpc import a2a_pb2_grpc
 from a2a.server.agent_execution import AgentExecutor
 from a2a.server.apps import (

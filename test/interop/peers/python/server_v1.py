@@ -6,7 +6,6 @@ import socket
 
 import grpc
 import uvicorn
-
 from a2a.compat.v0_3 import a2a_v0_3_pb2_grpc
 from a2a.compat.v0_3.grpc_handler import CompatGrpcHandler
 from a2a.server.agent_execution import AgentExecutor
