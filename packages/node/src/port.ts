@@ -123,6 +123,8 @@ export class Port {
     };
     const front = createTls(options, (socket) => {
       this.connections.open(socket);
+      // Too late, where the port closes already.
+      if (socket.destroyed) return;
       if (socket.alpnProtocol === "h2") this.#toHttp2(socket);
       else this.#http1.emit("connection", socket);
     });
@@ -133,6 +135,7 @@ export class Port {
   #accept(socket: Socket): void {
     this.connections.accept(socket);
     this.connections.open(socket);
+    if (socket.destroyed) return;
     peek(socket, this.#headersTimeout, (isHttp2) => {
       if (isHttp2) {
         this.#toHttp2(socket);
@@ -146,12 +149,14 @@ export class Port {
   #toHttp2(socket: Socket): void {
     // Node's sessions do not notice a peer that has closed its side, and go on for nobody.
     socket.allowHalfOpen = false;
-    this.#http2.once("session", (session: ServerHttp2Session) => {
+    const begin = (session: ServerHttp2Session): void => {
       this.connections.upgrade(socket, session);
       session.setLocalWindowSize(connectionWindow);
       this.#watch(session, socket);
-    });
-    this.#http2.emit("connection", socket);
+    };
+    // Within the call, and not at all where the connection is lost meanwhile.
+    this.#http2.once("session", begin).emit("connection", socket);
+    this.#http2.off("session", begin);
   }
 
   /** Closes a session that nobody uses, and one whose client has streams open but answers no more. */

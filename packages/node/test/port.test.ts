@@ -279,6 +279,18 @@ describe("a port that closes", () => {
     await Promise.all([mute.ended(), undecided.ended()]);
   });
 
+  it("refuses who comes through its TLS handshake late", async () => {
+    const tls = await certificateFor("localhost");
+    await using server = await openPort(echo, { tls });
+    const late = new Promise<unknown>((resolve) => {
+      const socket = connectTls({ port: server.port, ca: tls.cert, servername: "localhost", ALPNProtocols: ["h2"] });
+      socket.on("error", resolve).on("close", resolve);
+      socket.on("connect", () => server.main.drain());
+    });
+    await late;
+    await server.main.end(60_000);
+  });
+
   it("cuts off what goes on beyond its patience", async () => {
     await using server = await openPort(() => new Promise(() => {}));
     using client = await Http2Client.to(server.origin);

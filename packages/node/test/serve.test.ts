@@ -11,6 +11,7 @@ import { serve, type ServeOptions, type Server } from "../src/index.ts";
 import { echoAgent, slowAgent } from "./support/agents.ts";
 import { certificateFor } from "./support/certificate.ts";
 import { RawClient } from "./support/host.ts";
+import { Http2Client } from "./support/http2.ts";
 
 const running: Server[] = [];
 afterEach(async () => {
@@ -255,6 +256,31 @@ describe("close", () => {
     await server.close({ grace: 0 });
     await aborted;
     expect(await client.ended()).not.toContain("TASK_STATE_COMPLETED");
+  });
+
+  it("lets a call over HTTP/2 finish within the grace, and ends what goes on longer", async () => {
+    const { agent, begun, finish } = slowAgent();
+    const server = await start(agent);
+    using client = await Http2Client.to(server.url);
+    const answer = client.post("/", send("x"));
+    await begun;
+    const closing = server.close({ grace: 60_000 });
+    finish();
+    expect(JSON.parse((await answer).body)).toMatchObject({
+      result: { task: { status: { state: "TASK_STATE_COMPLETED" } } },
+    });
+    await closing;
+
+    const slow = slowAgent();
+    const second = await start(slow.agent);
+    using reader = await Http2Client.to(second.url);
+    const stream = reader.post("/", send("x").replace("SendMessage", "SendStreamingMessage"));
+    await slow.begun;
+    await second.close({ grace: 0 });
+    await slow.aborted;
+    const { body } = await stream;
+    expect(body).toContain("Began");
+    expect(body).not.toContain("TASK_STATE_COMPLETED");
   });
 
   it("takes no new connection", async () => {
