@@ -30,8 +30,8 @@ export const grpcStreamCase: Case = {
         });
     };
     const subjects = { parley: await streaming(parley, length), raw: await streaming(raw, length) };
-    const figures = await inTurn(bench.size(9, 4), subjects, 2);
-    const few = bench.size(1_000, 400);
+    const figures = await inTurn(bench.size(9, 3), subjects, bench.size(2, 1));
+    const few = bench.size(1_000, 200);
     const officially = await streaming(official, few);
     await officially();
     return {

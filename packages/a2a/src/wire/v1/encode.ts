@@ -29,8 +29,9 @@ export function encodeResponse<Name extends OperationName>(
   return reply.json ?? JSON.stringify(reply.value);
 }
 
+/** Read anew where it is text: the event of an item is frozen, which takes half as long again and helps no binding. */
 export function eventOf(item: StreamItem): unknown {
-  return item.event;
+  return item.json === undefined ? item.event : JSON.parse(item.json);
 }
 
 export function encodeEvent(item: StreamItem): string {
