@@ -709,12 +709,12 @@ export const mutants: readonly Mutant[] = [
   {
     name: "answers as application/json",
     breaks: ["REST-MEDIA-101"],
-    damage: headers("ListTasks", (all) => (all["content-type"] = "application/json")),
+    damage: headers("SendMessage", (all) => (all["content-type"] = "application/json")),
   },
   {
     name: "answers as text",
     breaks: ["REST-MEDIA-101", "REST-MEDIA-102"],
-    damage: headers("ListTasks", (all) => (all["content-type"] = "text/plain")),
+    damage: headers("SendMessage", (all) => (all["content-type"] = "text/plain")),
   },
   {
     name: "errors that do not say their status",
