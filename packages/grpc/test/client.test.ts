@@ -1,6 +1,9 @@
+import { execFile } from "node:child_process";
 import { constants } from "node:http2";
 import { createServer as createHttp1 } from "node:http";
 import { connect as connectNet, createServer as createNet, type AddressInfo, type Socket } from "node:net";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { describe, expect, it, vi } from "vitest";
 import { A2AError, type AgentCard } from "@parley/a2a";
@@ -137,6 +140,14 @@ describe("a call", () => {
       await client.getTask("d");
       expect(server.sessions).toHaveLength(2);
     });
+  });
+
+  it("keeps no process alive when it is over, though its connection is kept", async () => {
+    await using server = await peer(giveTask);
+    const script = fileURLToPath(new URL("support/call-once.mjs", import.meta.url));
+    const card = JSON.stringify(cardOf(`127.0.0.1:${server.port}`));
+    const run = promisify(execFile)(process.execPath, ["--conditions=@parley/source", "--import=tsx", script, card]);
+    expect((await run).stdout).toBe("t");
   });
 
   it("that its server refused unseen is sent again on its own", async () => {

@@ -1,0 +1,9 @@
+// A program that calls a server by gRPC once, and has nothing else to do.
+// Run with the sources' condition and a loader for TypeScript.
+
+import { connect } from "@parley/a2a/client";
+import { grpcBinding } from "@parley/grpc";
+
+const client = await connect(JSON.parse(process.argv[2] ?? ""), { bindings: [grpcBinding()] });
+const { id } = await client.getTask("t");
+process.stdout.write(id);
