@@ -1,5 +1,9 @@
-import { memoryStore } from "@parley/a2a";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type AgentCard, memoryStore } from "@parley/a2a";
 import { serve, type Server } from "@parley/node";
+import { generate } from "selfsigned";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { agent, anyone } from "./agent.ts";
 import { describePeer, runClient, type PeerProgram, type Said } from "./peer.ts";
@@ -13,7 +17,7 @@ import {
   type Version,
 } from "./steps.ts";
 
-/** Our server, called by the SDKs of other languages: every operation, stream and error. */
+/** Our server, called by the SDKs of other languages: every operation, stream and error, in the clear and over TLS. */
 
 interface ClientProgram extends PeerProgram {
   readonly speaks: Readonly<Partial<Record<Version, readonly BindingName[]>>>;
@@ -139,27 +143,46 @@ const clients: readonly ClientProgram[] = [
   },
 ];
 
-let server: Server;
+const extendedCard = (card: AgentCard): AgentCard => ({ ...card, description: "For anyone" });
+
+let folder: string;
+let certificate: string;
+let clear: Server;
+let secure: Server;
 beforeAll(async () => {
-  const mount = {
-    agent,
-    extendedCard: (card: Server["agents"][number]["card"]) => ({ ...card, description: "For anyone" }),
-  };
-  server = await serve([mount], { port: 0, signals: false, store: memoryStore(), authenticator: anyone });
+  const options = { port: 0, signals: false, authenticator: anyone } as const;
+  const { cert, private: key } = await generate([{ name: "commonName", value: "127.0.0.1" }], {
+    algorithm: "sha256",
+    keyType: "ec",
+    extensions: [{ name: "subjectAltName", altNames: [{ type: 7, ip: "127.0.0.1" }] }],
+  });
+  folder = await mkdtemp(join(tmpdir(), "parley-interop-"));
+  certificate = join(folder, "certificate.pem");
+  await writeFile(certificate, cert);
+  clear = await serve([{ agent, extendedCard }], { ...options, store: memoryStore() });
+  secure = await serve([{ agent, extendedCard }], { ...options, store: memoryStore(), tls: { cert, key } });
 });
-afterAll(() => server.close({ grace: 0 }));
+afterAll(async () => {
+  await Promise.all([clear.close({ grace: 0 }), secure.close({ grace: 0 })]);
+  await rm(folder, { recursive: true });
+});
 
 for (const client of clients) {
   describePeer(client, () => {
     const wires = Object.entries(client.speaks).flatMap(([version, bindings]) =>
-      bindings.map((binding) => [version as Version, binding] as const),
+      bindings.flatMap((binding) => [
+        [version as Version, binding, "in the clear"] as const,
+        [version as Version, binding, "over TLS"] as const,
+      ]),
     );
-    describe.each(wires)("over A2A %s, %s", (version, binding) => {
+    describe.each(wires)("by A2A %s, %s, %s", (version, binding, line) => {
       const error = client.codes === true ? (name: ErrorName) => wireError(name, binding) : String;
       const expected = expectedSteps(version, binding, { old: client.old, error }, client.peculiar);
       let said: ReadonlyMap<string, Said>;
       beforeAll(async () => {
-        said = await runClient(client, [server.url, binding, version]);
+        said = await (line === "over TLS"
+          ? runClient(client, [secure.url, binding, version], certificate)
+          : runClient(client, [clear.url, binding, version]));
       });
 
       it("takes these steps and no others", () => {
@@ -177,7 +200,7 @@ for (const client of clients) {
 
 describePeer({ ...go2, name: "Go SDK 2.3.1 over REST of 0.3" }, () => {
   it("is a dialect, with the paths of 1.0, that no other SDK of 0.3 understands", async () => {
-    const said = await runClient(go2, [server.url, "HTTP+JSON", "0.3"]);
+    const said = await runClient(go2, [clear.url, "HTTP+JSON", "0.3"]);
     expect(said.get("send-and-wait")).toMatchObject({ error: "Internal", text: "There is nothing at this path" });
   });
 });

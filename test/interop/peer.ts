@@ -25,17 +25,28 @@ export interface PeerProgram {
   readonly program: string;
 }
 
+const trace = process.env["INTEROP_TRACE"];
+const traced = trace === undefined ? {} : { INTEROP_TRACE: trace };
 /** Nothing of this machine's settings, proxies least of all, but what programs need to start. */
-const env = { PATH: process.env["PATH"] ?? "", HOME: tmpdir(), PYTHONDONTWRITEBYTECODE: "1" };
+const env = { PATH: process.env["PATH"] ?? "", HOME: tmpdir(), PYTHONDONTWRITEBYTECODE: "1", ...traced };
 
-function start({ environment, program }: PeerProgram, args: readonly string[]): ChildProcess {
+interface Settings {
+  readonly env?: NodeJS.ProcessEnv;
+  /** Whether its log is of no interest. */
+  readonly quiet?: boolean;
+}
+
+function start({ environment, program }: PeerProgram, args: readonly string[], settings: Settings = {}): ChildProcess {
   const made = inject("environments")[environment];
   if ("missing" in made) throw new Error(made.missing);
   const [file, first] =
     environment === "go"
       ? [join(made.programs, program), []]
       : [join(made.programs, "python"), [join(peers, "python", program)]];
-  return spawn(file, [...first, ...args], { env, stdio: ["pipe", "pipe", "inherit"] });
+  return spawn(file, [...first, ...args], {
+    env: { ...env, ...settings.env },
+    stdio: ["pipe", "pipe", settings.quiet === true ? "ignore" : "inherit"],
+  });
 }
 
 async function* linesOf(child: ChildProcess): AsyncGenerator<Said> {
@@ -43,9 +54,17 @@ async function* linesOf(child: ChildProcess): AsyncGenerator<Said> {
   for await (const line of createInterface({ input: child.stdout })) yield JSON.parse(line) as Said;
 }
 
-/** Runs a client to its end, and gives what it said of its steps. */
-export async function runClient(program: PeerProgram, args: readonly string[]): Promise<ReadonlyMap<string, Said>> {
-  const child = start(program, args);
+/**
+ * Runs a client to its end, and gives what it said of its steps.
+ *
+ * @param certificate - A file with the certificate of a server that speaks TLS.
+ */
+export async function runClient(
+  program: PeerProgram,
+  args: readonly string[],
+  certificate?: string,
+): Promise<ReadonlyMap<string, Said>> {
+  const child = start(program, args, certificate === undefined ? {} : { env: { INTEROP_CA: certificate } });
   const ended = once(child, "exit");
   try {
     const steps = new Map<string, Said>();
@@ -65,7 +84,8 @@ export interface RunningServer {
 
 /** Starts a server, and waits until it says where it listens. */
 export async function startServer(program: PeerProgram): Promise<RunningServer> {
-  const child = start(program, []);
+  // They log each error that they answer with. INTEROP_TRACE shows that, and where clients fail.
+  const child = start(program, [], { quiet: trace === undefined });
   const ended = once(child, "exit");
   const stop = async (): Promise<void> => {
     child.kill("SIGKILL");

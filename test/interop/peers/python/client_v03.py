@@ -25,6 +25,7 @@ from a2a.types import (
 )
 
 from lines import run, step
+from reach import channel, verify
 
 
 def message(words, parts=(), **more):
@@ -296,13 +297,13 @@ async def push_get(waiting, streaming, card):
 
 
 async def main(url, binding, version):
-    async with httpx.AsyncClient(timeout=30) as http:
+    async with httpx.AsyncClient(timeout=30, verify=verify()) as http:
         card = await A2ACardResolver(http, url).get_agent_card()
 
         def connect(streaming):
             config = ClientConfig(
                 httpx_client=http,
-                grpc_channel_factory=grpc.aio.insecure_channel,
+                grpc_channel_factory=channel,
                 supported_transports=[binding],
                 use_client_preference=True,
                 streaming=streaming,

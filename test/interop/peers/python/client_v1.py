@@ -4,7 +4,6 @@ import asyncio
 import sys
 import uuid
 
-import grpc
 import httpx
 from a2a.client import A2ACardResolver, ClientConfig, create_client
 from a2a.types import (
@@ -28,6 +27,7 @@ from google.protobuf.json_format import MessageToDict, ParseDict
 from google.protobuf.struct_pb2 import Value
 
 from lines import run, step
+from reach import channel, verify
 
 
 def message(words, parts=(), **more):
@@ -306,8 +306,8 @@ async def push_delete(waiting, streaming, card):
 
 
 async def main(url, binding, version):
-    async with httpx.AsyncClient(timeout=30) as http:
-        card = await A2ACardResolver(http, url).get_agent_card()
+    http = httpx.AsyncClient(timeout=30, verify=verify())
+    card = await A2ACardResolver(http, url).get_agent_card()
     wanted = [
         each
         for each in card.supported_interfaces
@@ -319,7 +319,8 @@ async def main(url, binding, version):
 
     async def connect(streaming):
         config = ClientConfig(
-            grpc_channel_factory=grpc.aio.insecure_channel,
+            httpx_client=http,
+            grpc_channel_factory=channel,
             supported_protocol_bindings=[binding],
             streaming=streaming,
         )
@@ -332,8 +333,7 @@ async def main(url, binding, version):
         streaming,
         card,
     )
-    await waiting.close()
-    await streaming.close()
+    await http.aclose()
 
 
 asyncio.run(main(*sys.argv[1:]))

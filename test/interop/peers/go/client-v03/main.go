@@ -13,10 +13,9 @@ import (
 	"github.com/a2aproject/a2a-go/a2a"
 	"github.com/a2aproject/a2a-go/a2aclient"
 	"github.com/a2aproject/a2a-go/a2aclient/agentcard"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 
 	"parley.test/interop/internal/lines"
+	"parley.test/interop/internal/reach"
 )
 
 var named = []struct {
@@ -363,13 +362,13 @@ func (p peer) run() {
 func main() {
 	ctx := context.Background()
 	url, binding := os.Args[1], os.Args[2]
+	dial := reach.Dial()
 	card, err := agentcard.DefaultResolver.Resolve(ctx, url)
 	if err != nil {
 		log.Fatal(err)
 	}
 	wanted := a2aclient.Config{PreferredTransports: []a2a.TransportProtocol{a2a.TransportProtocol(binding)}}
-	plain := grpc.WithTransportCredentials(insecure.NewCredentials())
-	client, err := a2aclient.NewFromCard(ctx, card, a2aclient.WithConfig(wanted), a2aclient.WithGRPCTransport(plain))
+	client, err := a2aclient.NewFromCard(ctx, card, a2aclient.WithConfig(wanted), a2aclient.WithGRPCTransport(dial))
 	if err != nil {
 		log.Fatal(err)
 	}

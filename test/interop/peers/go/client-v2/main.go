@@ -16,10 +16,9 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2acompat/a2av0"
 	grpcv0 "github.com/a2aproject/a2a-go/v2/a2agrpc/v0"
 	grpcv1 "github.com/a2aproject/a2a-go/v2/a2agrpc/v1"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 
 	"parley.test/interop/internal/lines"
+	"parley.test/interop/internal/reach"
 )
 
 var named = []struct {
@@ -382,6 +381,7 @@ func (p peer) run() {
 func main() {
 	ctx := context.Background()
 	url, binding, version := os.Args[1], os.Args[2], os.Args[3]
+	dial := reach.Dial()
 	resolver := agentcard.NewResolver(nil)
 	resolver.CardParser = a2av0.NewAgentCardParser()
 	card, err := resolver.Resolve(ctx, url)
@@ -394,9 +394,8 @@ func main() {
 			wanted = append(wanted, each)
 		}
 	}
-	plain := grpc.WithTransportCredentials(insecure.NewCredentials())
 	client, err := a2aclient.NewFromEndpoints(ctx, wanted,
-		grpcv1.WithGRPCTransport(plain), grpcv0.WithGRPCTransport(plain),
+		grpcv1.WithGRPCTransport(dial), grpcv0.WithGRPCTransport(dial),
 		a2av0.WithJSONRPCTransport(a2av0.JSONRPCTransportConfig{}), a2av0.WithRESTTransport(a2av0.RESTTransportConfig{}))
 	if err != nil {
 		log.Fatal(err)
