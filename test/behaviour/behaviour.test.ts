@@ -1,5 +1,5 @@
 import { generationOf, message, type Part, type StreamResponse, type Task } from "@parley/a2a";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { as, events, extension, interfaces, reach, serving, stores, type Interface } from "./served.ts";
 
 /**
@@ -76,6 +76,23 @@ describe.each(stores)("on %s", (store) => {
       }
       expect(seen.at(-1)?.statusUpdate?.status.state).toBe("TASK_STATE_CANCELED");
       await expect(at.client.cancelTask(seen[0]?.task?.id ?? "")).rejects.toMatchObject({ code: "TaskNotCancelable" });
+    });
+
+    it("works on for a caller who has given up waiting (§3.2.2)", async () => {
+      const taskId = (await at.client.sendMessage("ask")).task?.id ?? "";
+      const leaving = new AbortController();
+      const asked = { message: message("wait 1", { taskId }) };
+      const gaveUp = at.client.sendMessage(asked, { signal: leaving.signal }).catch(() => "gave up");
+      await vi.waitFor(async () => expect((await at.client.getTask(taskId)).artifacts).toHaveLength(1), {
+        timeout: 20_000,
+      });
+      leaving.abort();
+      expect(await gaveUp).toBe("gave up");
+      expect((await at.client.getTask(taskId)).status.state).toBe("TASK_STATE_WORKING");
+      // To come back is to wait for the same answer (D8).
+      const back = at.client.sendMessage(asked);
+      expect((await at.client.cancelTask(taskId)).status.state).toBe("TASK_STATE_CANCELED");
+      expect((await back).task?.status.state).toBe("TASK_STATE_CANCELED");
     });
 
     it("answers a burst of sends that do not wait, and its card, while all their agents work (§3.2.2)", async () => {
