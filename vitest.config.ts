@@ -16,8 +16,9 @@ export default defineConfig({
   test: {
     // Processes, not threads: a native SQLite must neither be shared nor torn down with a thread.
     pool: "forks",
-    testTimeout: 30_000,
-    hookTimeout: 30_000,
+    // Far beyond what any test takes, on the busiest machine: some start a dozen processes.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
     allowOnly: false,
     projects: [
       {
