@@ -48,8 +48,6 @@ export default defineConfig({
         test: {
           name: "browser",
           include: browser,
-          testTimeout: 120_000,
-          hookTimeout: 120_000,
           sequence: { groupOrder: 2 },
         },
       },
@@ -58,8 +56,6 @@ export default defineConfig({
         test: {
           name: "runtimes",
           include: runtimes,
-          testTimeout: 120_000,
-          hookTimeout: 120_000,
           sequence: { groupOrder: 3 },
         },
       },
@@ -69,7 +65,6 @@ export default defineConfig({
           name: "interop",
           include: interop,
           globalSetup: "test/interop/environments.ts",
-          hookTimeout: 120_000,
           sequence: { groupOrder: 4 },
         },
       },
