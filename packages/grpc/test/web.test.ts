@@ -159,14 +159,15 @@ describe("gRPC-Web of a browser", () => {
   });
 
   test.each([
-    ["POST", "application/grpc", 505],
-    ["POST", "application/grpc-web+thrift", 415],
-    ["PUT", "application/grpc-web", 405],
-    ["POST", "application/json", 404],
-  ])("%s of %s over HTTP/1.1 gets HTTP %i", async (method, type, status) => {
+    ["POST", "application/grpc", 505, "gRPC needs HTTP/2"],
+    ["POST", "application/grpc-web+thrift", 415, ""],
+    ["PUT", "application/grpc-web", 405, ""],
+    ["POST", "application/json", 404, ""],
+  ])("%s of %s over HTTP/1.1 gets HTTP %i", async (method, type, status, why) => {
     await using server = await host(bindingOf({ call }));
     const response = await fetch(server.webUrl + getTask, { method, headers: { "content-type": type }, body });
     expect(response.status).toBe(status);
+    expect(await response.text()).toContain(why);
   });
 });
 

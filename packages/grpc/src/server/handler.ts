@@ -88,11 +88,11 @@ export function grpcHandler(binding: Binding, options: GrpcOptions = {}): GrpcHa
       }
       const kind = kindOf(contentType);
       if (kind === undefined || contentType === undefined) return false;
-      // gRPC itself needs HTTP/2.
       const refused = kind === "grpc" ? { ":status": 505 } : refusal(kind, incoming.method);
       if (refused !== undefined) {
-        const { ":status": status, ...headers } = refused;
-        response.writeHead(status, headers).end();
+        response.writeHead(refused[":status"], { "content-type": "text/plain" });
+        // Who comes here is mostly behind a proxy that speaks HTTP/1.1 to what is behind it.
+        response.end(kind === "grpc" ? "gRPC needs HTTP/2; over HTTP/1.1 there is gRPC-Web\n" : "");
         incoming.resume();
         return true;
       }
