@@ -1,7 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { memoryStore, type Agent, type AgentMount } from "@parley/a2a";
 import { connect, type Client } from "@parley/a2a/client";
-import { codecV03, codecV1 } from "@parley/a2a/wires";
 import { grpcBinding } from "@parley/grpc";
 import { connect as connectInNode, serve, type ServeOptions, type Server } from "../src/index.ts";
 import { echoAgent, slowAgent } from "./support/agents.ts";
@@ -19,7 +18,7 @@ async function start(agents: Agent | readonly AgentMount[], options: ServeOption
   return server;
 }
 
-const bindings = [grpcBinding([codecV1, codecV03])];
+const bindings = [grpcBinding()];
 const overGrpc = (server: Server, version?: string): Promise<Client> =>
   connect(server.agents[0]?.card ?? "", { bindings, binding: "GRPC", ...(version !== undefined && { version }) });
 
@@ -158,5 +157,26 @@ describe("connect in Node", () => {
     const others = await Promise.all([connectInNode(server.url), connectInNode(server.url, { binding: "HTTP+JSON" })]);
     const names = [asked, ...others].map(({ chosen }) => chosen.protocolBinding);
     expect(names).toEqual(["GRPC", "JSONRPC", "HTTP+JSON"]);
+  });
+
+  it("goes on to another binding and version where an interface is dead (A2A 1.0 §8.3.2)", async () => {
+    const server = await start(echoAgent());
+    const grpc = { url: server.grpc?.url ?? "", protocolBinding: "GRPC" };
+    const rpc = { url: server.url, protocolBinding: "JSONRPC" };
+    const { card } = await connectInNode(server.url);
+    // Nobody listens where the server was.
+    const gone = await serve(echoAgent(), { port: 0, signals: false, store: memoryStore() });
+    await gone.close({ grace: 0 });
+    const dead = { url: `127.0.0.1:${gone.port}`, protocolVersion: "1.0" };
+    for (const [first, second] of [
+      [{ ...dead, protocolBinding: "GRPC" }, rpc],
+      [{ ...dead, url: `http://${dead.url}`, protocolBinding: "JSONRPC" }, grpc],
+    ] as const) {
+      const supportedInterfaces = [first, { ...second, protocolVersion: "0.3" }];
+      const client = await connectInNode({ ...card, supportedInterfaces }, { retry: false });
+      expect(client.chosen).toEqual(first);
+      expect((await client.sendMessage("hi")).task?.artifacts?.[0]?.parts).toEqual([{ text: "Echo: hi" }]);
+      expect(client.chosen).toEqual({ ...second, protocolVersion: "0.3" });
+    }
   });
 });
