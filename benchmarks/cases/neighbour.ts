@@ -9,13 +9,9 @@ const rate = 500;
 const chunks = 20_000;
 
 async function run(bench: Bench): ReturnType<Case["run"]> {
-  const [parley, official, raw, load, streamer] = await Promise.all([
-    bench.server("parley", "sqlite"),
-    bench.server("official"),
-    bench.server("raw"),
-    bench.load(),
-    bench.load(),
-  ]);
+  const [parley, load, streamer] = await Promise.all([bench.server("parley", "sqlite"), bench.load(), bench.load()]);
+  // No target looks at the others, and a quick run has no time for them.
+  const others = bench.quick ? [] : await Promise.all([bench.server("official"), bench.server("raw")]);
   const seconds = bench.size(3, 0.4);
   const rounds = 3;
   /** Messages answered a second, the least of all rounds. */
@@ -50,22 +46,21 @@ async function run(bench: Bench): ReturnType<Case["run"]> {
   const measure = async (name: string, once: () => Promise<Figures>): Promise<void> => {
     (figures[name] ??= []).push(await once());
   };
-  for (const server of [parley, official, raw]) await messages(server);
+  for (const server of [parley, ...others]) await messages(server);
   await busy(parley);
   for (let round = 0; round < rounds; round++) {
     await measure("parley idle", () => messages(parley));
     await measure("parley", () => busy(parley));
   }
-  for (const server of [official, raw]) {
+  for (const server of others) {
     await measure(`${server.name} idle`, () => messages(server));
     await measure(server.name, () => busy(server));
   }
   const of = (name: string): Figures => medians(figures[name] ?? []);
   return {
     parley: of("parley"),
-    official: of("official"),
-    raw: of("raw"),
-    also: { "parley, idle": of("parley idle"), "official, idle": of("official idle"), "raw, idle": of("raw idle") },
+    ...Object.fromEntries(others.map(({ name }) => [name, of(name)])),
+    also: Object.fromEntries([parley, ...others].map(({ name }) => [`${name}, idle`, of(`${name} idle`)])),
     measures: defined({ p99ToIdle: ratio(of("parley").p99, of("parley idle").p99) }),
     notes: [
       `${rate} messages a second are due. Answered in the worst round: ${listed(keptUp)}.`,
