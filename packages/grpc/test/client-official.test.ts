@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { AgentCard } from "@parley/a2a";
 import { connect, type Client } from "@parley/a2a/client";
-import { codecV03, codecV1 } from "@parley/a2a/wires";
 import { grpcBinding } from "../src/index.ts";
 import { officialServer, type OfficialServer } from "./support/official.ts";
 
-const bindings = [grpcBinding([codecV1, codecV03])];
+const bindings = [grpcBinding()];
 let server: OfficialServer;
 
 beforeAll(async () => {

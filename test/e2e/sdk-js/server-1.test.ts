@@ -1,12 +1,11 @@
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { type Client, collect, connect } from "@parley/a2a/client";
-import { codecV03, codecV1 } from "@parley/a2a/wires";
 import { grpcBinding } from "@parley/grpc";
 import type { Task } from "@parley/a2a";
 import { glance, glances } from "../../../packages/a2a/test/client/support.ts";
 import { sdkAgent, type SdkAgent } from "./obedient-1.ts";
 
-const bindings = [grpcBinding([codecV1, codecV03])];
+const bindings = [grpcBinding()];
 
 const all = ["1.0", "0.3"].flatMap((version) =>
   ["JSONRPC", "HTTP+JSON", "GRPC"].map((binding) => ({ binding, version })),
