@@ -46,6 +46,8 @@ export class Bench {
   readonly quick: boolean;
   readonly #options: BenchOptions;
   readonly #children = new Set<Child>();
+  /** Where one process of a case fails to start, those beside it may still be starting when all is to end. */
+  readonly #starting = new Set<Promise<Child>>();
   readonly #folder = mkdtempSync(join(tmpdir(), "bench-"));
   #files = 0;
 
@@ -69,7 +71,9 @@ export class Bench {
   }
 
   async child(module: string, args: readonly string[] = [], execArgv: readonly string[] = []): Promise<Child> {
-    const child = await Child.start(module, args, execArgv);
+    const starting = Child.start(module, args, execArgv);
+    this.#starting.add(starting);
+    const child = await starting.finally(() => this.#starting.delete(starting));
     this.#children.add(child);
     return child;
   }
@@ -111,6 +115,7 @@ export class Bench {
   }
 
   async close(): Promise<void> {
+    await Promise.allSettled(this.#starting);
     await Promise.all([...this.#children].map((child) => this.#stop(child)));
     rmSync(this.#folder, { recursive: true, force: true });
   }
