@@ -71,11 +71,16 @@ export class Bench {
   }
 
   async child(module: string, args: readonly string[] = [], execArgv: readonly string[] = []): Promise<Child> {
-    const starting = Child.start(module, args, execArgv);
+    const starting = Child.start(module, args, execArgv).then((child) => {
+      this.#children.add(child);
+      return child;
+    });
     this.#starting.add(starting);
-    const child = await starting.finally(() => this.#starting.delete(starting));
-    this.#children.add(child);
-    return child;
+    try {
+      return await starting;
+    } finally {
+      this.#starting.delete(starting);
+    }
   }
 
   async server(
