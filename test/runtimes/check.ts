@@ -1,8 +1,10 @@
+import type { AgentInterface } from "@parley/a2a";
 import { A2AError, connect, type Client } from "@parley/a2a/client";
 
 /** What a client saw of the agent that counts. */
 export interface Report {
   readonly binding: string;
+  readonly version: string;
   readonly reply: string;
   readonly sent: string;
   readonly streamed: string;
@@ -15,22 +17,27 @@ export async function check(url: string): Promise<readonly Report[]> {
   const { card } = await connect(url);
   const reports: Report[] = [];
   for (const face of card.supportedInterfaces) {
-    reports.push(await checkOne(face.protocolBinding, await connect({ ...card, supportedInterfaces: [face] })));
+    // The client of every runtime speaks HTTP; gRPC is that of Node.
+    if (face.protocolBinding === "GRPC") continue;
+    reports.push(await checkOne(face, await connect({ ...card, supportedInterfaces: [face] })));
   }
   return reports;
 }
 
 /** What `check` finds where everything works. */
-export const expected: readonly Report[] = ["JSONRPC", "HTTP+JSON"].map((binding) => ({
-  binding,
-  reply: "Which number?",
-  sent: "0123",
-  streamed: "0,1,2,3,4,5",
-  ended: "TASK_STATE_COMPLETED",
-  error: "TaskNotFound",
-}));
+export const expected: readonly Report[] = ["1.0", "0.3"].flatMap((version) =>
+  ["JSONRPC", "HTTP+JSON"].map((binding) => ({
+    binding,
+    version,
+    reply: "Which number?",
+    sent: "0123",
+    streamed: "0,1,2,3,4,5",
+    ended: "TASK_STATE_COMPLETED",
+    error: "TaskNotFound",
+  })),
+);
 
-async function checkOne(binding: string, client: Client): Promise<Report> {
+async function checkOne(face: AgentInterface, client: Client): Promise<Report> {
   const { message } = await client.sendMessage("hello");
   const { task } = await client.sendMessage("3");
   const chunks: string[] = [];
@@ -42,7 +49,8 @@ async function checkOne(binding: string, client: Client): Promise<Report> {
   }
   const error: unknown = await client.getTask("unknown").catch((thrown: unknown) => thrown);
   return {
-    binding,
+    binding: face.protocolBinding,
+    version: face.protocolVersion,
     reply: message?.parts[0]?.text ?? "",
     sent: task?.artifacts?.[0]?.parts.map((part) => part.text).join("") ?? "",
     streamed: chunks.join(),
