@@ -66,7 +66,7 @@ export const clientCase: Case = {
       parleyUnlike: reading(parley, events / 2, 2),
       officialUnlike: reading(official, events / 2, 2),
     };
-    const figures = await inTurn(bench.size(9, 5), subjects, bench.size(2, 4));
+    const figures = await inTurn(bench.size(9, 3), subjects, bench.size(2, 4));
     const [ours, whole, theirs] = await Promise.all([
       bundled('export { connectJsonRpc } from "@parley/a2a/client";'),
       bundled('export { connect } from "@parley/a2a/client";'),

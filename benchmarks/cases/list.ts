@@ -2,6 +2,7 @@ import type { Bench, Load, Server } from "../bench.ts";
 import { call, message, once, send } from "../calls.ts";
 import { defined, ratio, type Case, type Figures } from "../case.ts";
 import { costing, inTurn } from "../rounds.ts";
+import { warmups } from "./message.ts";
 import { makesTask } from "./task-memory.ts";
 
 interface Page {
@@ -52,7 +53,7 @@ function listing(bench: Bench, load: Load, server: Server, params: object | unde
 }
 
 async function run(bench: Bench): ReturnType<Case["run"]> {
-  const many = bench.size(100_000, 30_000);
+  const many = bench.size(100_000, 15_000);
   bench.progress(`filling a store with ${many} tasks`);
   const [small, large, official, load] = await Promise.all([
     filled(bench, few),
@@ -65,19 +66,23 @@ async function run(bench: Bench): ReturnType<Case["run"]> {
   const [ofSmall, ofLarge] = [await questions(small, few), await questions(large, many)];
   bench.progress("listing");
   const ask = (server: Server, params: object | undefined) => listing(bench, load, server, params);
-  const figures = await inTurn(bench.size(3, 2), {
-    parley: ask(small, ofSmall["first"]),
-    official: ask(official, {}),
-    first: ask(large, ofLarge["first"]),
-    half: ask(large, ofLarge["half"]),
-    deep: ask(large, ofLarge["deep"]),
-    contextSmall: ask(small, ofSmall["byContext"]),
-    context: ask(large, ofLarge["byContext"]),
-    stateSmall: ask(small, ofSmall["byState"]),
-    state: ask(large, ofLarge["byState"]),
-    timeSmall: ask(small, ofSmall["byTime"]),
-    time: ask(large, ofLarge["byTime"]),
-  });
+  const figures = await inTurn(
+    bench.size(3, 2),
+    {
+      parley: ask(small, ofSmall["first"]),
+      official: ask(official, {}),
+      first: ask(large, ofLarge["first"]),
+      half: ask(large, ofLarge["half"]),
+      deep: ask(large, ofLarge["deep"]),
+      contextSmall: ask(small, ofSmall["byContext"]),
+      context: ask(large, ofLarge["byContext"]),
+      stateSmall: ask(small, ofSmall["byState"]),
+      state: ask(large, ofLarge["byState"]),
+      timeSmall: ask(small, ofSmall["byTime"]),
+      time: ask(large, ofLarge["byTime"]),
+    },
+    warmups,
+  );
   return {
     parley: figures.parley,
     official: figures.official,

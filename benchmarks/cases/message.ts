@@ -39,7 +39,7 @@ async function run(bench: Bench): ReturnType<Case["run"]> {
     officialRest: reply(official, "rest"),
     rawRest: reply(raw, "rest"),
   };
-  const figures = await inTurn(bench.size(5, 3), subjects, warmups);
+  const figures = await inTurn(bench.size(5, 2), subjects, warmups);
   const { parleyRest, officialRest, rawRest, ...rest } = figures;
   return {
     ...rest,

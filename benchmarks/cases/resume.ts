@@ -26,7 +26,7 @@ export const resumeCase: Case = {
       bench.server("raw"),
       bench.load(),
     ]);
-    const chunks = bench.size(100_000, 30_000);
+    const chunks = bench.size(100_000, 20_000);
     const times = bench.size(50, 20);
     await load.stream({ request: sendStreaming(parley, `stream ${chunks} 1`), chunks, seconds: 60, ends: false });
     const { tasks } = await once<Page>(parley, "ListTasks", {});

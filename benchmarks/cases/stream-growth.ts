@@ -12,7 +12,7 @@ async function held(load: Load, server: Server, chunks: number): Promise<number>
 
 async function run(bench: Bench): ReturnType<Case["run"]> {
   const [parley, raw, load] = await Promise.all([bench.server("parley", "sqlite"), bench.server("raw"), bench.load()]);
-  const [short, middle, long] = [1_000, 10_000, bench.size(100_000, 30_000)];
+  const [short, middle, long] = [1_000, 10_000, bench.size(100_000, 20_000)];
   /** So many short ones after each other that all rounds have the same number of chunks. */
   const streams = (chunks: number) => () => {
     const count = long / chunks;

@@ -51,7 +51,7 @@ export const streamCase: Case = {
       bench.server("raw"),
       bench.load(),
     ]);
-    const rounds = bench.size(7, 3);
+    const rounds = bench.size(7, 2);
     const figures = await inTurn(rounds, {
       parley: () => streaming(load, parley, length),
       raw: () => streaming(load, raw, length),

@@ -51,7 +51,7 @@ async function crowded(server: Server, load: Load, streams: number, events: numb
 }
 
 async function run(bench: Bench): ReturnType<Case["run"]> {
-  const streams = bench.size(10_000, 2_000);
+  const streams = bench.size(10_000, 1_000);
   const fewer = bench.size(2_000, 500);
   const [load, parley, raw, official] = await Promise.all([
     bench.load(),
