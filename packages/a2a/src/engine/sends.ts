@@ -2,13 +2,11 @@ import { deferred } from "../base/index.ts";
 import {
   A2AError,
   contentHash,
-  hasGenerations,
   invalidParams,
   isInterrupted,
   isTerminal,
   type Message,
   type NewRecord,
-  type SendMessageConfigurationDraft,
   type SendMessageRequest,
 } from "../model/index.ts";
 import type { CallContext } from "../protocol/index.ts";
@@ -16,6 +14,7 @@ import type { OnceEffect, OnceRecord, Owner, TaskHead, TaskKey } from "../store/
 import { BoundedMap } from "./bounded-map.ts";
 import { ChurnMap } from "./churn-map.ts";
 import { activate, checkSend, type CheckedAgent } from "./checks.ts";
+import { hasMovedOn, wantedGeneration } from "./generations.ts";
 import { messageRecord, statusRecord, type Origin, type StoredCall } from "./records.ts";
 import type { Asker } from "./run.ts";
 import type { Runs } from "./runs.ts";
@@ -238,7 +237,7 @@ export class Sends {
   async #follow({ hosted, request, call }: Send, task: TaskKey, once: OnceEffect | undefined): Promise<Accepted> {
     const { store } = this.#runs.settings;
     const { message } = request;
-    const wanted = wantedGeneration(request, call);
+    const wanted = wantedGeneration(request, call.version);
     let key = once;
     for (;;) {
       const head = await store.head(task, task.taskId);
@@ -389,18 +388,6 @@ function checkContext(message: Message, head: TaskHead): void {
 
 export function notFound(taskId: string): A2AError {
   return new A2AError("TaskNotFound", undefined, { metadata: { taskId } });
-}
-
-/** §3.2.2 of the 1.1 draft; a message that makes its task comes to none that could have moved. */
-function wantedGeneration(request: SendMessageRequest, { version }: StoredCall): number | undefined {
-  const configuration: SendMessageConfigurationDraft | undefined = request.configuration;
-  return hasGenerations(version) ? configuration?.ifGenerationMatch : undefined;
-}
-
-function hasMovedOn({ task: { taskId }, generation }: TaskHead, wanted: number): A2AError {
-  return new A2AError("TaskGenerationMismatch", `The task is at generation ${generation}, not at ${wanted}`, {
-    metadata: { taskId, expectedGeneration: String(wanted), currentGeneration: String(generation) },
-  });
 }
 
 function isOver({ task, state }: TaskHead): A2AError {

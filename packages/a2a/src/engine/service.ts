@@ -32,15 +32,9 @@ import {
 } from "../store/index.ts";
 import { activate, checkCapability, type CheckedAgent } from "./checks.ts";
 import { decodePageToken, encodePageToken } from "./page-token.ts";
-import {
-  EventStream,
-  generationAt,
-  messageItem,
-  snapshotItem,
-  waitForAnswer,
-  waitForGeneration,
-  type StreamFrom,
-} from "./reader.ts";
+import { EventStream, messageItem, snapshotItem, type StreamFrom } from "./event-stream.ts";
+import { generationAt, waitForGeneration } from "./generations.ts";
+import { waitForAnswer } from "./reader.ts";
 import { statusRecord } from "./records.ts";
 import type { Runs } from "./runs.ts";
 import { notFound, type Sends } from "./sends.ts";

@@ -1,0 +1,188 @@
+import { isTerminal, type LogRecord, type Message } from "../model/index.ts";
+import { closesAfter, type StreamItem, type StreamName } from "../protocol/index.ts";
+import type { Snapshot } from "../store/index.ts";
+import { answers, LogReader, pageSize, type Position } from "./reader.ts";
+
+/** A stored event, parsed when somebody asks for it, and once. */
+class StoredItem implements StreamItem {
+  readonly seq: number;
+  readonly json: string;
+  declare generation?: number;
+  #event: StreamItem["event"] | undefined;
+
+  constructor(seq: number, json: string, generation: number | undefined) {
+    this.seq = seq;
+    this.json = json;
+    if (generation !== undefined) this.generation = generation;
+  }
+
+  get event(): StreamItem["event"] {
+    this.#event ??= deepFreeze(JSON.parse(this.json) as StreamItem["event"]);
+    return this.#event;
+  }
+}
+
+function deepFreeze<T>(value: T): T {
+  if (typeof value === "object" && value !== null && !Object.isFrozen(value)) {
+    Object.freeze(value);
+    for (const member of Object.values(value)) deepFreeze(member);
+  }
+  return value;
+}
+
+/** The task as it stood, as the first event of a stream (§3.1.6). */
+export function snapshotItem(snapshot: Snapshot): StreamItem {
+  // The task is not to be looked at where its text is known: it would be parsed.
+  const { head, json = JSON.stringify(snapshot.task) } = snapshot;
+  return new StoredItem(head.seq, `{"task":${json}}`, head.generation);
+}
+
+/** A direct answer as the only event of a stream (§3.1.2). */
+export function messageItem(message: Message): StreamItem {
+  return { event: { message } };
+}
+
+/** Where a stream of a task begins. */
+export interface StreamFrom extends Position {
+  /** Goes out first: the task as it stood at `after`. */
+  readonly first?: StreamItem;
+  /** For the stream of a send: `seq` of its message. */
+  readonly input: number;
+  /** The task's generation at `after`, where events are to tell theirs. */
+  readonly generation?: number;
+}
+
+type Batch = readonly StreamItem[];
+
+/**
+ * The events of a stream until the protocol says that it is over. `open` tells, once it is known, what there is to
+ * stream: a task from somewhere on, one message, or nothing.
+ *
+ * Thousands of them stand idle, so they keep little: what was needed to begin is let go of, and a reader that waits is
+ * one suspended function and no chain of them, at half a kilobyte each.
+ */
+export class EventStream implements AsyncIterableIterator<Batch, void, void> {
+  readonly #operation: StreamName;
+  #open: (() => Promise<StreamFrom | StreamItem | undefined>) | undefined;
+  #from: Omit<StreamFrom, "first"> | undefined;
+  #reader: LogReader | undefined;
+  /** Of the last event, where they tell theirs. */
+  #generation: number | undefined;
+  #over = false;
+  #leave: (() => void) | undefined;
+
+  constructor(operation: StreamName, open: () => Promise<StreamFrom | StreamItem | undefined>) {
+    this.#operation = operation;
+    this.#open = open;
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  async next(): Promise<IteratorResult<Batch, void>> {
+    try {
+      for (;;) {
+        const gathered = this.#gathered();
+        const batch = gathered instanceof Promise ? await gathered : gathered;
+        if (batch.length > 0) return { done: false, value: batch };
+        if (this.#over) return over;
+        await this.#reader?.wait();
+      }
+    } catch (error) {
+      this.#end();
+      throw error;
+    }
+  }
+
+  return(): Promise<IteratorResult<Batch, void>> {
+    this.#end();
+    return Promise.resolve(over);
+  }
+
+  #gathered(): Batch | Promise<Batch> {
+    if (this.#over) return [];
+    return this.#reader === undefined ? this.#begin() : this.#read(this.#reader);
+  }
+
+  async #begin(): Promise<Batch> {
+    // Whoever leaves before the agent has said a word need not wait for it.
+    const left = new Promise<undefined>((resolve) => (this.#leave = () => resolve(undefined)));
+    const opened = await Promise.race([this.#open?.(), left]);
+    this.#open = this.#leave = undefined;
+    if (opened === undefined || this.#over) {
+      this.#end();
+      return [];
+    }
+    if ("event" in opened) {
+      this.#end();
+      return [opened];
+    }
+    const { first, generation, ...from } = opened;
+    this.#from = from;
+    this.#generation = generation;
+    this.#reader = new LogReader(from);
+    if (first === undefined) return this.#read(this.#reader);
+    if (closesAfter(first.event, "SubscribeToTask") || (await this.#isAsked(from, first))) this.#end();
+    return [first];
+  }
+
+  /** Whether the task stands at a question to this very sender: one who sends again, and was asked meanwhile (§11.7). */
+  async #isAsked(from: Omit<StreamFrom, "first">, { event }: StreamItem): Promise<boolean> {
+    const stands = event.task?.status.state === "TASK_STATE_INPUT_REQUIRED";
+    if (this.#operation !== "SendStreamingMessage" || !stands) return false;
+    // Only messages can have come after the status.
+    const after = Math.max(from.input, from.after - pageSize);
+    const page = await from.store.read(from.scope, from.task.taskId, {
+      after,
+      limit: pageSize,
+      kinds: ["statusUpdate"],
+    });
+    const last = page?.records.at(-1);
+    return last !== undefined && this.#closes(last);
+  }
+
+  #read(reader: LogReader): Batch | Promise<Batch> {
+    const records = reader.look();
+    // Chunks need nobody to be asked, and no promise.
+    const asks = records instanceof Promise || records.some(({ state }) => state !== undefined);
+    return asks ? this.#readTo(records) : this.#itemsOf(records);
+  }
+
+  /** Up to the record that closes the stream. */
+  async #readTo(looked: ReturnType<LogReader["look"]>): Promise<Batch> {
+    const records = await looked;
+    for (const [at, record] of records.entries()) {
+      if (record.state === undefined || !(await this.#closes(record))) continue;
+      this.#end();
+      return this.#itemsOf(records.slice(0, at + 1));
+    }
+    return this.#itemsOf(records);
+  }
+
+  /** User messages are rows of the log, but no events of a stream (§3.1.2). */
+  #itemsOf(records: readonly LogRecord[]): Batch {
+    const items: StreamItem[] = [];
+    for (const { kind, seq, json } of records) {
+      if (kind === "message") continue;
+      if (this.#generation !== undefined) this.#generation += 1;
+      items.push(new StoredItem(seq, `{"${kind}":${json}}`, this.#generation));
+    }
+    return items;
+  }
+
+  /** `closesAfter` for a record, without parsing it, and with `answers` where the sender's own turn decides. */
+  async #closes(record: LogRecord): Promise<boolean> {
+    if (record.state !== undefined && isTerminal(record.state)) return true;
+    const mayClose = this.#operation === "SendStreamingMessage" && record.state === "TASK_STATE_INPUT_REQUIRED";
+    return mayClose && this.#from !== undefined && answers(record, this.#from.input, this.#from);
+  }
+
+  #end(): void {
+    this.#over = true;
+    this.#reader?.close();
+    this.#leave?.();
+  }
+}
+
+const over: IteratorReturnResult<void> = { done: true, value: undefined };
