@@ -1,13 +1,19 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { CorsOptions } from "@parley/a2a";
-import { failureOf, type Binding, type Codec } from "@parley/a2a/transport";
+import {
+  corsPolicy,
+  failureOf,
+  type Binding,
+  type Codec,
+  type CorsBinding,
+  type CorsPolicy,
+} from "@parley/a2a/transport";
 import { encodeMessage } from "../metadata.ts";
 import { serviceV03, serviceV1, type A2AServiceType } from "../services.ts";
 import { statusCode, Statuses } from "../status.ts";
 import { a2aMethod, requestedCodec } from "./a2a.ts";
 import { Call } from "./call.ts";
-import { corsOf, type Cors } from "./cors.ts";
 import { Health } from "./health.ts";
 import { Http2Wire } from "./http2-wire.ts";
 import { FrameWriter, type Method } from "./method.ts";
@@ -54,8 +60,9 @@ export function grpcHandler(binding: Binding, options: GrpcOptions = {}): GrpcHa
   const own = [...health.methods(), ...reflectionMethods([...services, ...ownServices], frames)];
   for (const [path, method] of own) routes.set(path, { method, codecFor: () => fallback });
   const server = new Server(binding, routes, requestTimeout);
-  const granting = corsOf(cors);
-  const asks = cors === false ? () => undefined : preflightOf(routes, granting);
+  const policy = cors === false ? undefined : corsPolicy(cors, web);
+  const granted = (headers: IncomingHttpHeaders): Metadata => policy?.granted(headers.origin) ?? {};
+  const asks = preflightOf(routes, policy);
   return {
     http2(stream, headers) {
       const contentType = headers["content-type"];
@@ -74,8 +81,7 @@ export function grpcHandler(binding: Binding, options: GrpcOptions = {}): GrpcHa
         stream.resume();
       } else if (kind === "grpc") server.answer(new Http2Wire(stream, headers, stallTimeout));
       else {
-        const granted = granting.granted(originOf(headers));
-        server.answer(new WebWire(http2Exchange(stream, headers), contentType, granted, stallTimeout));
+        server.answer(new WebWire(http2Exchange(stream, headers), contentType, granted(headers), stallTimeout));
       }
       return true;
     },
@@ -96,8 +102,9 @@ export function grpcHandler(binding: Binding, options: GrpcOptions = {}): GrpcHa
         incoming.resume();
         return true;
       }
-      const granted = granting.granted(incoming.headers.origin);
-      server.answer(new WebWire(http1Exchange(incoming, response), contentType, granted, stallTimeout));
+      server.answer(
+        new WebWire(http1Exchange(incoming, response), contentType, granted(incoming.headers), stallTimeout),
+      );
       return true;
     },
     close() {
@@ -213,16 +220,19 @@ function refusal(kind: Kind, method: string | undefined): { ":status": number } 
   return method === "POST" ? undefined : { ":status": 405 };
 }
 
-/** Answers a browser that asks before it calls one of the methods; `undefined` for every other request. */
-function preflightOf(routes: ReadonlyMap<string, unknown>, cors: Cors) {
-  return (method: string | undefined, url: string | undefined, headers: IncomingHttpHeaders): Metadata | undefined => {
-    if (method !== "OPTIONS" || url === undefined || !routes.has(url)) return undefined;
-    return headers["access-control-request-method"] === undefined ? undefined : cors.preflight(originOf(headers));
-  };
-}
+/** What gRPC-Web has beside the other bindings of HTTP. */
+const web: CorsBinding = {
+  methods: "POST",
+  requestHeaders: ["x-grpc-web", "x-user-agent", "grpc-timeout"],
+  exposedHeaders: ["grpc-status", "grpc-message", "grpc-status-details-bin"],
+};
 
-function originOf(headers: IncomingHttpHeaders): string | undefined {
-  return headers.origin;
+/** Answers a browser that asks before it calls one of the methods; `undefined` for every other request. */
+function preflightOf(routes: ReadonlyMap<string, unknown>, policy: CorsPolicy | undefined) {
+  return (method: string | undefined, url: string | undefined, headers: IncomingHttpHeaders): Metadata | undefined => {
+    if (policy === undefined || method !== "OPTIONS" || url === undefined || !routes.has(url)) return undefined;
+    return headers["access-control-request-method"] === undefined ? undefined : policy.preflight(headers.origin);
+  };
 }
 
 function ignore(): void {}

@@ -11,6 +11,21 @@ export interface CorsOptions {
   readonly maxAge?: number;
 }
 
+/** What a binding has beside the headers that all of them know. */
+export interface CorsBinding {
+  readonly methods: string;
+  readonly requestHeaders: readonly string[];
+  readonly exposedHeaders: readonly string[];
+}
+
+/** The headers that tell a browser what a page may do. */
+export interface CorsPolicy {
+  /** Of an answer to a page of this origin. */
+  granted(origin: string | undefined): Headers;
+  /** Of the answer to a browser that asks first. */
+  preflight(origin: string | undefined): Headers;
+}
+
 const requestHeaders = [
   "content-type",
   "authorization",
@@ -18,28 +33,39 @@ const requestHeaders = [
   "a2a-extensions",
   "x-a2a-extensions",
   "last-event-id",
-  "if-none-match",
   "traceparent",
 ];
-const exposedHeaders = "a2a-extensions, x-a2a-extensions, www-authenticate, retry-after, etag";
+const exposedHeaders = ["a2a-extensions", "x-a2a-extensions", "www-authenticate"];
 
-/** Lets pages of other origins call `handler`, and read the headers that the protocol needs. */
-export function withCors(handler: UniversalHandler, options: CorsOptions | true): UniversalHandler {
+export function corsPolicy(options: CorsOptions | true, binding: CorsBinding): CorsPolicy {
   const { origins, headers = [], maxAge = 7200 }: CorsOptions = options === true ? { origins: "*" } : options;
   const any = origins === "*";
   const allowed = new Set(any ? [] : origins);
   // With a list the answer differs by who asks, whether or not this one may.
   const vary: Headers = any ? {} : { vary: "Origin" };
-  const preflight: Headers = {
-    "access-control-allow-methods": "GET, HEAD, POST, DELETE",
-    "access-control-allow-headers": [...requestHeaders, ...headers].join(", "),
+  const exposed = [...exposedHeaders, ...binding.exposedHeaders].join(", ");
+  const permission: Headers = {
+    "access-control-allow-methods": binding.methods,
+    "access-control-allow-headers": [...requestHeaders, ...binding.requestHeaders, ...headers].join(", "),
     "access-control-max-age": String(maxAge),
   };
-
-  const permission = (origin: string | undefined): Headers =>
-    origin !== undefined && (any || allowed.has(origin))
-      ? { ...vary, "access-control-allow-origin": any ? "*" : origin, "access-control-expose-headers": exposedHeaders }
+  const may = (origin: string | undefined): origin is string => origin !== undefined && (any || allowed.has(origin));
+  const granted = (origin: string | undefined): Headers =>
+    may(origin)
+      ? { ...vary, "access-control-allow-origin": any ? "*" : origin, "access-control-expose-headers": exposed }
       : vary;
+  return { granted, preflight: (origin) => (may(origin) ? { ...granted(origin), ...permission } : vary) };
+}
+
+const http: CorsBinding = {
+  methods: "GET, HEAD, POST, DELETE",
+  requestHeaders: ["if-none-match"],
+  exposedHeaders: ["retry-after", "etag"],
+};
+
+/** Lets pages of other origins call `handler`, and read the headers that the protocol needs. */
+export function withCors(handler: UniversalHandler, options: CorsOptions | true): UniversalHandler {
+  const policy = corsPolicy(options, http);
 
   const permit = (response: UniversalResponse, granted: Headers): UniversalResponse => {
     const varies = response.headers["vary"];
@@ -48,13 +74,11 @@ export function withCors(handler: UniversalHandler, options: CorsOptions | true)
   };
 
   return (request) => {
-    const granted = permission(request.header("origin"));
-    if (isPreflight(request)) {
-      const may = granted["access-control-allow-origin"] !== undefined;
-      return { status: 204, headers: may ? { ...granted, ...preflight } : granted };
-    }
+    const origin = request.header("origin");
+    if (isPreflight(request)) return { status: 204, headers: policy.preflight(origin) };
+    const granted = policy.granted(origin);
     const response = handler(request);
-    if (any && granted === vary) return response;
+    if (Object.keys(granted).length === 0) return response;
     return response instanceof Promise ? response.then((each) => permit(each, granted)) : permit(response, granted);
   };
 }
