@@ -41,9 +41,10 @@ export function restEndpoint(binding: HttpBinding): Endpoint {
     try {
       const known = binding.authenticate(request);
       const principal = known instanceof Promise ? await known : known;
-      const version = versionOf(binding, versions, request, target);
+      const chosen = choose(binding, versions, request, target);
+      const { version } = chosen;
       codec = version.codec;
-      match = matchRoute(version.table, request.method, target.path);
+      match = chosen.match;
       if (match === undefined) throw unknownPath();
       if (match.route === undefined) {
         throw new A2AError("MethodNotAllowed", `This path takes ${match.allow.join(", ")}`);
@@ -67,26 +68,37 @@ export function restEndpoint(binding: HttpBinding): Endpoint {
   };
 }
 
+/** A version, and what the path of a request is to it. */
+interface Chosen {
+  readonly version: RestVersion;
+  readonly match: RouteMatch | undefined;
+}
+
 /** The version that a request names, else the one that has its path (see `strictVersion`). */
-function versionOf(
+function choose(
   binding: Binding,
   versions: readonly [RestVersion, ...RestVersion[]],
   request: UniversalRequest,
   target: Target,
-): RestVersion {
+): Chosen {
+  const within = (version: RestVersion): Chosen => {
+    return { version, match: matchRoute(version.table, request.method, target.path) };
+  };
   const named = requestedVersion(request, target.query) ?? (binding.strictVersion ? versionOfSilence : undefined);
   if (named !== undefined) {
     const codec = codecOf(binding.codecs, named);
-    return versions.find((version) => version.codec === codec) ?? versions[0];
+    return within(versions.find((version) => version.codec === codec) ?? versions[0]);
   }
-  if (versions.length === 1) return versions[0];
-  // The first segment of another version's path is a tenant to this one: only where there is one of that name.
-  const has = ({ table }: RestVersion, method: boolean) => {
-    const match = matchRoute(table, request.method, target.path);
-    if (match === undefined || (method && match.route === undefined)) return false;
-    return match.tenant === undefined || isTenant(binding, match.tenant);
-  };
-  return versions.find((each) => has(each, true)) ?? versions.find((each) => has(each, false)) ?? versions[0];
+  let otherMethod: Chosen | undefined;
+  for (const version of versions) {
+    const chosen = within(version);
+    const { match } = chosen;
+    // The first segment of another version's path is a tenant to this one: only where there is one of that name.
+    if (match === undefined || (match.tenant !== undefined && !isTenant(binding, match.tenant))) continue;
+    if (match.route !== undefined) return chosen;
+    otherMethod ??= chosen;
+  }
+  return otherMethod ?? within(versions[0]);
 }
 
 function isTenant({ services }: Binding, segment: string): boolean {
