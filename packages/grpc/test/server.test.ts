@@ -63,6 +63,18 @@ describe("the operations of A2A 1.0 (§10.3)", () => {
     expect(canceled.value).toMatchObject({ id, status: { state: "TASK_STATE_CANCELED" } });
   });
 
+  test("a list without a size has the usual one, also where the zero of it is sent, as Go's SDK does (§3.1.4)", async () => {
+    await using server = await serve(obedient());
+    using client = new GrpcJs(server.address);
+    await client.unary(`${service}/SendMessage`, { message: message("go") });
+    for (const size of [{}, { pageSize: 0 }]) {
+      const listed = await client.unary(`${service}/ListTasks`, { ...size, pageToken: "", contextId: "", tenant: "" });
+      expect(listed.value).toMatchObject({ pageSize: 50, totalSize: 1 });
+    }
+    expect(await failure(client.unary(`${service}/ListTasks`, { pageSize: -1 }))).toMatchObject({ code: 3 });
+    expect(await failure(client.unary(`${service}/ListTasks`, { pageSize: 101 }))).toMatchObject({ code: 3 });
+  });
+
   test("a stream gives the task, then what happens to it, and ends with it", async () => {
     await using server = await serve(obedient());
     using client = new GrpcJs(server.address);

@@ -1,4 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { parseSseStream } from "@a2a-js/sdk";
+import { SseParser } from "../../src/transport/sse/read.ts";
 import { A2AError } from "../../src/model/index.ts";
 import {
   ask,
@@ -39,6 +41,22 @@ const dataOf = (text: string): unknown[] =>
     .filter((line) => line.startsWith("data: "))
     .map((line) => JSON.parse(line.slice(6)));
 
+/**
+ * The data of events as `httpx-sse` cuts them, the reader of the Python SDKs: once there was an `id`, each blank line is an
+ * event, with data or without.
+ */
+function readAsHttpx(text: string): string[] {
+  const events: string[] = [];
+  const data: string[] = [];
+  let lastId = "";
+  for (const line of text.split("\n").slice(0, -1)) {
+    if (line.startsWith("id: ")) lastId = line.slice(4);
+    else if (line.startsWith("data: ")) data.push(line.slice(6));
+    else if (line === "" && (data.length > 0 || lastId !== "")) events.push(data.splice(0).join("\n"));
+  }
+  return events;
+}
+
 describe.each(streams)("a stream on %s", (binding, subscribe, broken) => {
   const withService = (options: Parameters<typeof serveAlone>[1] = {}) => {
     const service = new ScriptedService();
@@ -55,7 +73,7 @@ describe.each(streams)("a stream on %s", (binding, subscribe, broken) => {
       "cache-control": "no-store",
       "x-accel-buffering": "no",
     });
-    expect(sink.text).toMatch(/^:.*\n\n$/);
+    expect(sink.text).toBe(":\n");
     service.feed.end();
     await done;
   });
@@ -77,8 +95,7 @@ describe.each(streams)("a stream on %s", (binding, subscribe, broken) => {
     service.feed.push({ event: { message: { ...message, role: "ROLE_AGENT" } } });
     service.feed.end();
     await done;
-    const [comment, first, second] = sink.text.split("\n\n");
-    expect(comment).toMatch(/^:/);
+    const [first, second] = sink.text.replace(":\n", "").split("\n\n");
     expect(first).toBe(`id: 2\ndata: ${JSON.stringify(wrap(working.event))}`);
     expect(second).toBe(`data: ${JSON.stringify(wrap({ message: { ...message, role: "ROLE_AGENT" } }))}`);
   });
@@ -213,6 +230,28 @@ describe.each(streams)("a stream on %s", (binding, subscribe, broken) => {
     clock.advance(15_000);
     expect(clock.timers).toBe(0);
     expect(service.feed.returned).toBe(40);
+  });
+
+  test("is silent to every reader of events while nothing happens, to those who dispatch at each blank line too", async () => {
+    const clock = new StillClock();
+    const { service, handler } = withService({ clock, keepAlive: 15_000 });
+    const { sink, done } = await open(handler, subscribe());
+    service.feed.push(working);
+    await settled();
+    clock.advance(30_000);
+    service.feed.push(completed);
+    service.feed.end();
+    await done;
+    expect(sink.text.match(/^:/gm)).toHaveLength(3);
+    const events = [working, completed].map(({ event }) => JSON.stringify(wrap(event)));
+    expect(new SseParser().push(sink.text)).toEqual([
+      { id: "2", data: events[0] },
+      { id: "3", data: events[1] },
+    ]);
+    expect(readAsHttpx(sink.text)).toEqual(events);
+    const official = [];
+    for await (const { data } of parseSseStream(new Response(sink.text))) official.push(data);
+    expect(official).toEqual(events);
   });
 
   test("gets no comments while its peer is behind, and gets them again afterwards", async () => {

@@ -36,6 +36,8 @@ export function a2aMethod(
     const known = binding.authenticate(call);
     const principal = known instanceof Promise ? await known : known;
     const input = decode(method.input, await call.only(), reading);
+    // The zero of a field that is not said: Go's SDK sends it for every list that names no size (A2A 1.0 §3.1.4).
+    if (method.operation === "ListTasks" && input["pageSize"] === 0) delete input["pageSize"];
     const tenant = codec.tenantInPath === true ? alone : undefined;
     const invoked = invoke(binding, codec, shapes, method.operation, input, call, principal, tenant);
     if (invoked.stream) {

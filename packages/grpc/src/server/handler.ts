@@ -180,7 +180,7 @@ class Server {
       call.close({ ...metadata, ...trailersOf(statusCode(status), message) });
       return;
     }
-    const error = failureOf(thrown, this.#binding.logger, { binding: "GRPC", method: call.url });
+    const error = failureOf(thrown, this.#binding.logger, { binding: "GRPC", method: call.url }, () => call.over);
     const { code, message, details } = this.#statuses.of(error, this.#codecOf(route, call));
     call.close({
       ...trailersOf(code, message),

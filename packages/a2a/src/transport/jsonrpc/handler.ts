@@ -51,7 +51,12 @@ export function jsonrpcEndpoint(binding: HttpBinding): Endpoint {
         ? await streamed(binding, codec, call, request, invoked.operation, await invoked.reply)
         : answered(codec, call, request, invoked.operation, await invoked.reply);
     } catch (thrown) {
-      const error = failureOf(thrown, binding.logger, { binding: "JSONRPC", method: call?.method });
+      const error = failureOf(
+        thrown,
+        binding.logger,
+        { binding: "JSONRPC", method: call?.method },
+        () => request.signal.aborted,
+      );
       // Without an id too, where JSON-RPC 2.0 §4.1 wants silence: nobody sends A2A notifications on purpose, and who
       // forgets the id must hear what is wrong.
       return call !== undefined && readsEvents(binding, codec, call, request)

@@ -62,7 +62,13 @@ export function restEndpoint(binding: HttpBinding): Endpoint {
         body: codec.rest.encodeResponse<OperationName>(invoked.operation, reply),
       };
     } catch (thrown) {
-      const error = failureOf(thrown, binding.logger, { binding: "HTTP+JSON", operation: match?.route?.operation });
+      const operation = match?.route?.operation;
+      const error = failureOf(
+        thrown,
+        binding.logger,
+        { binding: "HTTP+JSON", operation },
+        () => request.signal.aborted,
+      );
       return errorResponse(codec, error, error.code === "MethodNotAllowed" ? match?.allow.join(", ") : undefined);
     }
   };

@@ -19,13 +19,21 @@ function isWireError(error: A2AError): error is WireError {
 /**
  * Anything thrown as what a client may see, and as what the operator should (D12). A failure of a service that stands
  * before another one, a connection lost there, is an internal error to those who call here.
+ *
+ * @param isGone - Whether the caller has left: that its call was let go of is no failure then. Only asked where it matters.
  */
-export function failureOf(thrown: unknown, logger: Logger, fields: Readonly<Record<string, unknown>>): WireError {
+export function failureOf(
+  thrown: unknown,
+  logger: Logger,
+  fields: Readonly<Record<string, unknown>>,
+  isGone: () => boolean,
+): WireError {
   const error = toA2AError(thrown);
   const shown = isWireError(error) ? error : (new A2AError("InternalError", undefined, { cause: error }) as WireError);
   if (wireErrors[shown.code].http >= 500) {
     const line = { ...fields, error: shown.code, cause: shown.cause ?? shown };
-    if (shown.code === "Unavailable") logger.warn("A request could not be served now", line);
+    if (error.code === "Aborted" && isGone()) logger.debug("A caller left before the answer", line);
+    else if (shown.code === "Unavailable") logger.warn("A request could not be served now", line);
     else logger.error("A request failed", line);
   }
   return shown;

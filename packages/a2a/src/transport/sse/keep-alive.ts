@@ -11,7 +11,12 @@ export interface Beat {
 }
 
 const slots = 16;
-const comment = ":\n\n";
+/**
+ * A line of its own, without the blank one that ends an event: it belongs to the event that comes next, and is nothing to
+ * it (HTML Living Standard §9.2.6). After a blank one `httpx-sse`, and with it the Python SDK of 0.3, takes the `id` of the
+ * last event for an event without data.
+ */
+export const comment = ":\n";
 
 /**
  * Sends a comment to every open stream once an interval, so that proxies and peers do not take a silent one for dead.

@@ -1,7 +1,7 @@
 import type { BodyWriter, OperationName, StreamItem, StreamReply } from "../../protocol/index.ts";
 import type { HttpBinding } from "../server/binding.ts";
 import { failureOf, type Headers, type WireError } from "../server/response.ts";
-import { caughtUp } from "./keep-alive.ts";
+import { caughtUp, comment } from "./keep-alive.ts";
 
 /** Headers of an event stream; the last one keeps nginx from holding events back. */
 export const streamHeaders: Headers = {
@@ -48,7 +48,7 @@ export function writeEvents(
       discardFrom(source).catch(() => undefined);
     });
     try {
-      if (!sink.write(":\n\n")) await caughtUp(beat);
+      if (!sink.write(comment)) await caughtUp(beat);
       let next: IteratorResult<readonly StreamItem[]> | undefined;
       while (!sink.closed) {
         next = await source.next();
@@ -59,7 +59,7 @@ export function writeEvents(
         if (!taken) await caughtUp(beat);
       }
     } catch (thrown) {
-      const error = failureOf(thrown, logger, { operation });
+      const error = failureOf(thrown, logger, { operation }, () => sink.closed);
       if (!sink.closed) sink.write(`${format.error(error)}\n\n`);
     } finally {
       keepAlive.remove(beat);

@@ -205,6 +205,14 @@ func (p peer) tasks(ctx context.Context) (any, error) {
 			return nil, err
 		}
 	}
+	// As most calls are made: without a size, which this SDK sends as zero over gRPC.
+	all, err := p.ListTasks(ctx, &a2a.ListTasksRequest{ContextID: contextID})
+	if err != nil {
+		return nil, err
+	}
+	if len(all.Tasks) != 3 {
+		return nil, fmt.Errorf("a list without a size has %d tasks", len(all.Tasks))
+	}
 	query := &a2a.ListTasksRequest{ContextID: contextID, PageSize: 2}
 	first, err := p.ListTasks(ctx, query)
 	if err != nil {

@@ -1,0 +1,63 @@
+import { request } from "node:http";
+import { connect as connectHttp2, type ClientHttp2Session } from "node:http2";
+import { memoryStore, type Logger } from "@parley/a2a";
+import { frameOf } from "../../grpc/src/frames.ts";
+import { encode } from "../../grpc/src/protobuf/encode.ts";
+import { serviceV1 } from "../../grpc/src/services.ts";
+import { expect, it, vi } from "vitest";
+import { serve } from "../src/index.ts";
+import { slowAgent } from "./support/agents.ts";
+
+/** A caller that hangs up while its send waits for the task (A2A 1.0 §3.2.2) has changed its mind; nothing has failed. */
+
+const message = { messageId: "m", role: "ROLE_USER", parts: [{ text: "hi" }] };
+const call = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "SendMessage", params: { message } });
+const sendMessage = serviceV1().operations.get("SendMessage")!;
+
+/** How a call is begun over each way in; gives what hangs up. */
+const ways: Readonly<Record<string, (port: number) => () => void>> = {
+  "JSON-RPC over HTTP/1.1": (port) => http1(port, "/", call),
+  "REST over HTTP/1.1": (port) => http1(port, "/message:send", JSON.stringify({ message })),
+  "JSON-RPC over HTTP/2": (port) => http2(port, "/", "application/json", call),
+  "REST over HTTP/2": (port) => http2(port, "/message:send", "application/json", JSON.stringify({ message })),
+  gRPC: (port) => http2(port, sendMessage.path, "application/grpc", frameOf(encode(sendMessage.input, { message }))),
+};
+
+function http1(port: number, path: string, body: string): () => void {
+  const outgoing = request({ port, path, method: "POST", headers: { "content-type": "application/json" } });
+  outgoing.on("error", () => {}).end(body);
+  return () => outgoing.destroy();
+}
+
+function http2(port: number, path: string, contentType: string, body: string | Uint8Array): () => void {
+  const session: ClientHttp2Session = connectHttp2(`http://127.0.0.1:${port}`);
+  session.on("error", () => {});
+  const stream = session.request({ ":method": "POST", ":path": path, "content-type": contentType, te: "trailers" });
+  stream.on("error", () => {}).end(body);
+  return () => session.destroy();
+}
+
+it.each(Object.keys(ways))("a caller who leaves a waiting send is no error: %s", async (way) => {
+  const lines: { level: string; text: string; fields: unknown }[] = [];
+  const log = (level: string) => (text: string, fields?: unknown) => void lines.push({ level, text, fields });
+  const logger: Logger = { debug: log("debug"), info: log("info"), warn: log("warn"), error: log("error") };
+  const { agent, begun, finish } = slowAgent();
+  const server = await serve(agent, { port: 0, signals: false, store: memoryStore(), logger });
+  try {
+    const leave = ways[way]!(server.port);
+    await begun;
+    leave();
+    // gRPC itself knows that nobody is there.
+    if (way !== "gRPC")
+      await vi.waitFor(() => expect(lines).toContainEqual(expect.objectContaining({ level: "debug" })));
+    finish();
+    const done = async (): Promise<void> => {
+      const { tasks } = (await (await fetch(`${server.url}/tasks`)).json()) as { tasks: { status: object }[] };
+      expect(tasks).toMatchObject([{ status: { state: "TASK_STATE_COMPLETED" } }]);
+    };
+    await vi.waitFor(done, { timeout: 10_000 });
+  } finally {
+    await server.close({ grace: 0 });
+  }
+  expect(lines.filter(({ level }) => level === "error" || level === "warn")).toEqual([]);
+});
