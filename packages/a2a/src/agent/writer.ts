@@ -21,7 +21,7 @@ export function createWriter(artifactId: string, options: WriterOptions, clock: 
   let pending = "";
   let begun = false;
   let ended = false;
-  let sentAt = clock.now();
+  let sentAt = clock.elapsed();
 
   function chunk(last: boolean): readonly AgentEvent[] {
     const part = { text: pending, ...(mediaType === undefined ? {} : { mediaType }) };
@@ -41,7 +41,7 @@ export function createWriter(artifactId: string, options: WriterOptions, clock: 
     };
     begun = true;
     pending = "";
-    sentAt = clock.now();
+    sentAt = clock.elapsed();
     return [event];
   }
 
@@ -55,7 +55,7 @@ export function createWriter(artifactId: string, options: WriterOptions, clock: 
       if (ended) throw new Error(`The writer of artifact ${artifactId} has ended`);
       pending += text;
       // The first piece goes out at once: whoever waits sees that something comes.
-      const due = !begun || pending.length >= maxChars || clock.now() - sentAt >= maxDelay;
+      const due = !begun || pending.length >= maxChars || clock.elapsed() - sentAt >= maxDelay;
       return due && pending !== "" ? chunk(false) : [];
     },
     end() {

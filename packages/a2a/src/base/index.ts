@@ -22,14 +22,20 @@ export const silentLogger: Logger = {
 
 /** Time, so that a test can hold it still. */
 export interface Clock {
-  /** Milliseconds since the Unix epoch. */
+  /**
+   * Wall time, in milliseconds since the Unix epoch: for what somebody else reads. It can be set, by an hour too, so it
+   * measures nothing.
+   */
   now(): number;
+  /** Monotonic time, in milliseconds since some moment: for intervals. It only goes on, whatever the wall clock does. */
+  elapsed(): number;
   /** Calls `run` once after `ms` milliseconds; the returned function takes it back. Must not keep a process alive. */
   after(ms: number, run: () => void): () => void;
 }
 
 export const systemClock: Clock = {
   now: () => Date.now(),
+  elapsed: () => performance.now(),
   after(ms, run) {
     const timer = setTimeout(run, ms) as unknown as number | { unref?(): unknown };
     // Node's timers hold the process open unless told otherwise; other runtimes return a number.

@@ -59,6 +59,7 @@ export interface ClientKit {
 /** Unlike the system's, its timers keep a process alive: whoever waits to reconnect has nothing else that does. */
 const waitingClock: Clock = {
   now: () => Date.now(),
+  elapsed: () => performance.now(),
   after(ms, run) {
     // Longer delays overflow and fire at once.
     const timer = setTimeout(run, Math.min(ms, 2 ** 31 - 1));

@@ -70,14 +70,14 @@ export function resilient(next: AgentService, options: ResilientOptions): AgentS
 
   async function repeat<T>(operation: OperationName, context: CallContext, run: () => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
-      const since = clock.now();
+      const since = clock.elapsed();
       try {
         return await run();
       } catch (thrown) {
         if (!mayRepeat(operation, thrown)) throw thrown;
         // What held for so long was a send that waits for its task; runtimes and proxies cut such waits off (Node's
         // fetch after 5 minutes), and that says nothing against the next one.
-        if (clock.now() - since >= longWait) attempt = 1;
+        if (clock.elapsed() - since >= longWait) attempt = 1;
         const delay = delayAfter(calls, attempt, thrown);
         if (delay === undefined) throw thrown;
         logger.info("A call is repeated", { operation, attempt, delay, cause: thrown });
@@ -140,7 +140,7 @@ export function resilient(next: AgentService, options: ResilientOptions): AgentS
     let attempt = 0;
 
     for (let resumed = false; ; resumed = true) {
-      const since = clock.now();
+      const since = clock.elapsed();
       let opening = resumed;
       let fresh = false;
       let error: A2AError;
@@ -189,7 +189,7 @@ export function resilient(next: AgentService, options: ResilientOptions): AgentS
           return;
         }
       }
-      if (fresh || clock.now() - since >= streams.maxDelay) attempt = 0;
+      if (fresh || clock.elapsed() - since >= streams.maxDelay) attempt = 0;
 
       for (;;) {
         attempt++;

@@ -20,12 +20,12 @@ export class Pace {
   /** To be awaited before the agent goes on; `undefined` while there is time left in this turn. */
   rest(): Promise<void> | undefined {
     if (this.#since === undefined) this.#begin();
-    else if (this.#clock.now() - this.#since >= share) return new Promise((resolve) => this.#resting.push(resolve));
+    else if (this.#clock.elapsed() - this.#since >= share) return new Promise((resolve) => this.#resting.push(resolve));
     return undefined;
   }
 
   #begin(): void {
-    this.#since = this.#clock.now();
+    this.#since = this.#clock.elapsed();
     defer(() => {
       this.#since = undefined;
       const resting = this.#resting;

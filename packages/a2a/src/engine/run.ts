@@ -86,7 +86,7 @@ export const safeSentences = {
 export class Run implements TurnHost {
   readonly key: TaskKey;
   readonly hosted: HostedAgent;
-  /** For the time limits. */
+  /** For the time limits, on the monotonic clock. */
   startedAt: number;
   lastSignAt: number;
 
@@ -101,6 +101,8 @@ export class Run implements TurnHost {
   #at: TurnAtHand;
   /** Whether this run makes the task. */
   readonly #isNew: boolean;
+  /** When the message came, on the wall: the time of the task's first record. */
+  readonly #arrived: number;
   #task: Task | undefined;
   #freshContext: boolean;
   #context: ContextView | undefined;
@@ -130,7 +132,8 @@ export class Run implements TurnHost {
     this.#once = init.once;
     this.#freshContext = init.freshContext;
     this.#asker = init.asker;
-    this.startedAt = this.lastSignAt = settings.clock.now();
+    this.startedAt = this.lastSignAt = settings.clock.elapsed();
+    this.#arrived = settings.clock.now();
     this.#isNew = start === undefined;
     if (start !== undefined) this.#openLog(start);
   }
@@ -138,7 +141,7 @@ export class Run implements TurnHost {
   /** There from when something is taken in: a direct answer is not. */
   get #intake(): Intake {
     const { settings } = this.#rooms;
-    return (this.#takesIn ??= new Intake(settings, this.key, this.#contextId, this.#isNew, this.startedAt, this.#at));
+    return (this.#takesIn ??= new Intake(settings, this.key, this.#contextId, this.#isNew, this.#arrived, this.#at));
   }
 
   /** Settles when nothing more will be written; never rejects. */
@@ -299,7 +302,7 @@ export class Run implements TurnHost {
 
   /** Takes what the agent yielded. All of an array is stored together. */
   #accept(yielded: AgentYield): Promise<unknown> | undefined {
-    this.lastSignAt = this.#rooms.settings.clock.now();
+    this.lastSignAt = this.#rooms.settings.clock.elapsed();
     const events: readonly AgentEvent[] = isArray(yielded) ? yielded : [yielded];
     const [first] = events;
     const isDirect = this.#writer === undefined && events.length === 1 && first?.kind === "reply";
@@ -392,7 +395,7 @@ export class Run implements TurnHost {
       checkpoint: undefined,
     };
     this.#intake.begin(this.#at);
-    this.startedAt = this.lastSignAt = clock.now();
+    this.startedAt = this.lastSignAt = clock.elapsed();
     if (isInterrupted(writer.state)) this.#work(writer);
     const { turn, input } = this.#at;
     writer.write(

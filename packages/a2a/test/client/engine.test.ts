@@ -206,7 +206,7 @@ describe.each(["JSONRPC", "HTTP+JSON"])("our own server over %s", (binding) => {
     };
     const cardCache = new Map();
     let now = Date.now();
-    const clock = { now: () => now, after: () => () => undefined };
+    const clock = { now: () => now, elapsed: () => now, after: () => () => undefined };
     for (let round = 0; round < 2; round++) await client(handler, { fetch: watching, cardCache, clock });
     expect(asked).toEqual([200]);
     now += 3_600_000;

@@ -218,6 +218,10 @@ export class HandClock implements Clock {
     return this.#now;
   }
 
+  elapsed(): number {
+    return this.#now;
+  }
+
   after(ms: number, run: () => void): () => void {
     const timer = { at: this.#now + ms, ms, run };
     this.#timers.add(timer);

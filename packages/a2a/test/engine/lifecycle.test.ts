@@ -132,7 +132,7 @@ describe("the life of a task (A2A 1.0 §3.1.1, §4.1.3)", () => {
 
   it("writes down its records in the order of their times, also when the clock moves while the agent speaks", async () => {
     let now = 1_000_000;
-    const clock = { now: () => (now += 1), after: () => () => {} };
+    const clock = { now: () => (now += 1), elapsed: () => now, after: () => () => {} };
     const { send, store } = harness((turn) => Promise.resolve(turn.completed("at once")), { clock });
     const { id, contextId = "" } = await send("Go");
     const page = await store.read({ agent: "agent" }, id, { after: 0, limit: 10 });

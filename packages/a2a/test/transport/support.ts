@@ -129,6 +129,10 @@ export class StillClock implements Clock {
     return this.#now;
   }
 
+  elapsed(): number {
+    return this.#now;
+  }
+
   after(ms: number, run: () => void): () => void {
     const entry = { at: this.#now + ms, run };
     this.#due.push(entry);

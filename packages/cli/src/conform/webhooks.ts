@@ -34,9 +34,9 @@ export class Webhooks {
       url: `${base}/${name}`,
       deliveries: inbox.deliveries,
       async until(done, timeout) {
-        const deadline = Date.now() + timeout;
+        const deadline = performance.now() + timeout;
         while (!done()) {
-          const left = deadline - Date.now();
+          const left = deadline - performance.now();
           if (left <= 0) return false;
           await new Promise<void>((resolve) => {
             const wake = (): void => {
