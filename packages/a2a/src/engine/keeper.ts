@@ -12,9 +12,8 @@ export function startKeeper(runs: Runs): () => void {
   const pause = Math.max(1, Math.min(1_000, heartbeat, pollInterval, retention.interval));
   let stopped = false;
   let takeBack = (): void => {};
-  const due = { lease: 0, poll: 0, sweep: clock.now() + retention.interval };
+  const due = { lease: -Infinity, poll: -Infinity, sweep: clock.elapsed() + retention.interval };
   const unwatch = store.watch?.((taskId) => board.wakeRemote(taskId));
-  let first = true;
 
   async function guarded(what: string, work: () => Promise<void>): Promise<void> {
     try {
@@ -25,14 +24,13 @@ export function startKeeper(runs: Runs): () => void {
   }
 
   async function tick(): Promise<void> {
-    const now = clock.now();
+    const now = clock.elapsed();
     runs.checkLimits();
+    if (runs.wallJumped()) due.lease = now;
     if (now >= due.lease) {
       due.lease = now + heartbeat;
       await guarded("Renewing leases", () => runs.renew());
-      const all = first;
-      await guarded("Taking over lost tasks", () => runs.recover(all));
-      first = false;
+      await guarded("Taking over lost tasks", () => runs.recover());
     }
     if (now >= due.poll) {
       due.poll = now + pollInterval;

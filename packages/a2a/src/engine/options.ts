@@ -34,7 +34,7 @@ export interface RetentionOptions {
 }
 
 export interface LeaseOptions {
-  /** How long a node that fell silent keeps its tasks, in milliseconds. Default 30 s. */
+  /** How long a node that fell silent keeps its tasks, in milliseconds; the same for all that share a store. Default 30 s. */
   readonly ttl?: number;
   /** How often a lost run is started again before its task fails. Default 10. */
   readonly maxAttempts?: number;

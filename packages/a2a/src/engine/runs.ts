@@ -2,6 +2,7 @@ import { deferred } from "../base/index.ts";
 import { A2AError, type Message } from "../model/index.ts";
 import type { AppendItem, TaskHead } from "../store/index.ts";
 import { ChurnMap } from "./churn-map.ts";
+import { LeaseWatch } from "./lease-watch.ts";
 import type { Committer } from "./committer.ts";
 import type { Conversations } from "./conversations.ts";
 import type { Board } from "./live.ts";
@@ -9,6 +10,7 @@ import type { EngineSettings, HostedAgent } from "./options.ts";
 import { Pace } from "./pace.ts";
 import { statusRecord, type StoredCall } from "./records.ts";
 import { Run, safeSentences, type RunInit, type RunRooms } from "./run.ts";
+import { WallWatch } from "./wall.ts";
 
 export interface RunsRooms {
   readonly settings: EngineSettings;
@@ -25,6 +27,8 @@ export class Runs {
   readonly board: Board;
   readonly #rooms: RunsRooms & RunRooms;
   readonly #running = new ChurnMap<string, Run>();
+  readonly #wall: WallWatch;
+  readonly #leases: LeaseWatch;
   #stopping = false;
 
   constructor(rooms: RunsRooms) {
@@ -34,7 +38,10 @@ export class Runs {
     const onOver = (over: Run): void => {
       if (this.#running.get(over.key.taskId) === over) this.#running.delete(over.key.taskId);
     };
-    this.#rooms = { ...rooms, pace: new Pace(this.settings.clock), onOver };
+    const { clock, lease } = this.settings;
+    this.#wall = new WallWatch(clock);
+    this.#leases = new LeaseWatch(clock, lease);
+    this.#rooms = { ...rooms, pace: new Pace(clock), onOver };
   }
 
   start(init: RunInit): Run {
@@ -50,7 +57,7 @@ export class Runs {
 
   /** Ends turns that have gone on, or have been silent, for too long. */
   checkLimits(): void {
-    const now = this.settings.clock.now();
+    const now = this.settings.clock.elapsed();
     for (const run of this.#running.values()) {
       const { idleTimeout = 5 * 60_000, turnTimeout = 60 * 60_000 } = run.hosted.agent;
       if (turnTimeout !== false && now - run.startedAt >= turnTimeout) {
@@ -59,6 +66,15 @@ export class Runs {
         run.expire(safeSentences.idle, `The agent yielded nothing for ${idleTimeout} ms`);
       }
     }
+  }
+
+  /** Whether the wall clock was set since the last call. Leases are wall time: those of this process are to be renewed then. */
+  wallJumped(): boolean {
+    const jump = this.#wall.notice();
+    if (jump === 0) return false;
+    this.settings.logger.warn("The wall clock was set", { jump: Math.round(jump) });
+    this.#leases.distrustWall();
+    return true;
   }
 
   /** Renews the leases of what runs here. A run that has lost its own hears of it now, if it has not noticed before. */
@@ -76,22 +92,23 @@ export class Runs {
     );
   }
 
-  /** Takes over what nobody executes any more. `all`: looks also at leases that have not run out, for holders known to be gone. */
-  async recover(all: boolean): Promise<void> {
-    const { store, clock, lease } = this.settings;
-    const now = clock.now();
+  /** Takes over what nobody executes any more. */
+  async recover(): Promise<void> {
+    const { store } = this.settings;
+    if (this.wallJumped()) await this.renew();
+    const { all, now } = this.#leases.begin();
     const heads = await store.claimable(all ? Number.MAX_SAFE_INTEGER : now, all ? 10_000 : 100);
     for (const head of heads) {
       if (this.#stopping) return;
       const hosted = this.#rooms.agents.get(head.task.agent);
-      const free = head.holder === undefined || (head.leaseUntil ?? 0) <= now || lease.isGone(head.holder);
-      if (hosted === undefined || !free || this.#running.has(head.task.taskId)) continue;
+      if (hosted === undefined || this.#running.has(head.task.taskId) || !this.#leases.isOver(head)) continue;
       // One that cannot be taken over now must not be in the way of the others.
       await this.#takeOver(hosted, head).catch((cause: unknown) => {
         const { agent, taskId } = head.task;
         this.settings.logger.error("A lost task could not be taken over", { agent, taskId, cause });
       });
     }
+    this.#leases.end();
   }
 
   async #takeOver(hosted: HostedAgent, head: TaskHead): Promise<void> {

@@ -56,12 +56,14 @@ interface InFlight {
   readonly key: string;
   readonly name: string;
   readonly hash: string;
+  /** Wall time of its arrival: keys in the store run out by it. */
   readonly since: number;
   admission: Admission | Promise<Admission> | undefined;
 }
 
 interface RememberedReply {
   readonly hash: string;
+  /** Monotonic time. */
   readonly until: number;
   readonly message: Message;
 }
@@ -97,7 +99,7 @@ export class Sends {
     const before = this.#inFlight.get(name);
     if (before?.admission !== undefined && this.#sameContent(before.hash, flight.hash)) return before.admission;
     const reply = this.#replies.get(name);
-    if (reply !== undefined && reply.until > flight.since && this.#sameContent(reply.hash, flight.hash)) {
+    if (reply !== undefined && reply.until > clock.elapsed() && this.#sameContent(reply.hash, flight.hash)) {
       return answered({ kind: "message", message: reply.message });
     }
     this.#inFlight.set(name, flight);
@@ -139,12 +141,13 @@ export class Sends {
 
   /** It is known what became of a message: from here on the store, or the memory of direct replies, tells. */
   #landed(flight: InFlight, reply?: Message): void {
-    const { name, hash, since } = flight;
+    const { name, hash } = flight;
     // With `onConflict: "accept"` it may be another message's by now.
     if (this.#inFlight.get(name) === flight) this.#inFlight.delete(name);
     if (reply === undefined) return;
-    const { window = defaultReplyWindow } = this.#runs.settings.dedupe;
-    this.#replies.set(name, { hash, until: since + window, message: reply });
+    const { dedupe, clock } = this.#runs.settings;
+    const { window = defaultReplyWindow } = dedupe;
+    this.#replies.set(name, { hash, until: clock.elapsed() + window, message: reply });
   }
 
   /** Whether two messages under one id are the same; other content is refused, or new (`onConflict`). */

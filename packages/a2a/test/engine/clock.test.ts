@@ -1,0 +1,200 @@
+import { describe, expect, it, onTestFinished } from "vitest";
+import { defineAgent } from "../../src/agent/index.ts";
+import type { Clock } from "../../src/base/index.ts";
+import { memoryStore, type Store } from "../../src/store/index.ts";
+import { callContext, fakeClock, inProcess } from "../../src/testing/index.ts";
+import { bound, eventually, gate, gist, harness, messageOf, Reading, type Line } from "./support.ts";
+
+const minute = 60_000;
+const ttl = 3_000;
+
+describe("the fake clock", () => {
+  it("moves wall and monotonic time together, and by a jump the wall alone", () => {
+    const clock = fakeClock(1_000_000);
+    const rung: number[] = [];
+    clock.after(10, () => rung.push(clock.elapsed()));
+    const began = clock.elapsed();
+    clock.jump(60 * minute);
+    clock.advance(5);
+    expect([clock.now(), clock.elapsed() - began, rung]).toEqual([1_000_000 + 60 * minute + 5, 5, []]);
+    clock.jump(-120 * minute);
+    clock.advance(5);
+    expect([clock.now(), clock.elapsed() - began, rung]).toEqual([1_000_000 - 60 * minute + 10, 10, [began + 10]]);
+  });
+});
+
+describe("whoever sets the wall clock changes no interval (D18)", () => {
+  it("a task that was silent for three seconds is not taken for silent when ten minutes go by on the wall", async () => {
+    const clock = fakeClock();
+    const { opened, open } = gate();
+    const { stream, log } = harness(
+      async function* (turn) {
+        yield turn.working();
+        await opened;
+        yield turn.working("still here");
+      },
+      { clock, behaviour: { idleTimeout: 10_000, turnTimeout: 5 * minute } },
+    );
+    const reading = await stream("Go");
+    await reading.next();
+    await reading.next();
+    for (let seconds = 0; seconds < 3; seconds += 1) await tick(clock);
+    clock.jump(10 * minute);
+    await tick(clock);
+    open();
+    expect((await reading.all()).map(({ event }) => gist(event))).toEqual(["working", "completed"]);
+    const jumps = log.filter(({ message }) => message === "The wall clock was set");
+    expect(jumps).toEqual([{ level: "warn", message: "The wall clock was set", jump: 10 * minute }]);
+  });
+
+  it("a direct reply is remembered for as long as it was to be, though the clock goes forward by a day", async () => {
+    const clock = fakeClock();
+    let runs = 0;
+    const { ask } = harness((turn) => Promise.resolve(turn.reply(`answer ${(runs += 1)}`)), {
+      clock,
+      dedupe: { window: 10 * minute },
+    });
+    const again = { message: { messageId: "m-1" } };
+    const { message: first } = await ask("Go", again);
+    clock.jump(24 * 60 * minute);
+    clock.advance(9 * minute);
+    expect((await ask("Go", again)).message).toEqual(first);
+    clock.advance(2 * minute);
+    expect((await ask("Go", again)).message).not.toEqual(first);
+    expect(runs).toBe(2);
+  });
+
+  it("a writer sends what it has gathered after its delay, though the clock was set back by an hour", async () => {
+    const clock = fakeClock();
+    const { send } = harness(
+      async function* (turn) {
+        const writer = turn.writer({ maxDelay: 50 });
+        yield writer.write("1");
+        clock.jump(-60 * minute);
+        clock.advance(60);
+        yield writer.write("2");
+        yield writer.end();
+      },
+      { clock },
+    );
+    const { artifacts } = await send("Go");
+    expect(artifacts?.[0]?.parts.map(({ text }) => text)).toEqual(["1", "2", ""]);
+  });
+});
+
+/** Two engines on one store; `kill` cuts the first one off, as SIGKILL would. */
+function twoNodes() {
+  const shared = memoryStore();
+  const clock = fakeClock();
+  const attempts: number[] = [];
+  const log: Line[] = [];
+  const { opened, open } = gate();
+  const agent = defineAgent({
+    name: "test",
+    description: "a test",
+    version: "1",
+    skills: [],
+    resumable: true,
+    async *onMessage(turn) {
+      attempts.push(turn.attempt);
+      yield turn.working();
+      if (turn.attempt === 1) await opened;
+      yield turn.artifact({ parts: [{ text: "done" }] });
+    },
+  });
+  let alive = true;
+  const cut: Store = {
+    ...bound(shared),
+    append: (items) => (alive ? shared.append(items) : new Promise(() => {})),
+  };
+  const warn = (message: string, fields: object = {}): unknown => log.push({ level: "warn", message, ...fields });
+  const logger = { debug: () => {}, info: () => {}, warn, error: () => {} };
+  const node = (store: Store, own: Clock) => {
+    const made = inProcess(agent, { clock: own, store, lease: { ttl }, logger });
+    onTestFinished(() => void made.engine.close());
+    return made;
+  };
+  return {
+    clock,
+    attempts,
+    log,
+    open,
+    kill: () => (alive = false),
+    first: () => node(cut, clock),
+    second: (skew = 0) => node(shared, { ...clock, now: () => clock.now() + skew }),
+  };
+}
+
+/** A task at work, and what asks for its state by way of another node. */
+async function atWork({ service }: ReturnType<typeof inProcess>) {
+  const { batches } = await service.stream("SendStreamingMessage", { message: messageOf("Go") }, callContext());
+  const reading = new Reading(batches);
+  const id = (await reading.next())?.event.task?.id ?? "";
+  await reading.next();
+  return async (other: ReturnType<typeof inProcess>) =>
+    (await other.service.call("GetTask", { id }, callContext())).value.status.state;
+}
+
+/** A second goes by, and whatever it brings about is done. */
+async function tick(clock: ReturnType<typeof fakeClock>): Promise<void> {
+  clock.advance(1_000);
+  for (let turns = 0; turns < 5; turns += 1) await new Promise((resolve) => setTimeout(resolve, 0));
+}
+
+describe("leases are wall time, which can be set (D6, D18)", () => {
+  it.each([
+    ["by an hour, and the survivor saw it", true],
+    ["by an hour, before the survivor began", false],
+  ])("back %s: a dead holder's task is taken over after one lease and a look", async (_how, watched) => {
+    const nodes = twoNodes();
+    const stateBy = await atWork(nodes.first());
+    let survivor = watched ? nodes.second() : undefined;
+    await tick(nodes.clock);
+    nodes.kill();
+    nodes.clock.jump(-60 * minute);
+    survivor ??= nodes.second();
+    let seconds = 0;
+    for (; (await stateBy(survivor)) !== "TASK_STATE_COMPLETED" && seconds < 60; seconds += 1) await tick(nodes.clock);
+    // Not before it has stood for a lease's time: until then its holder might live.
+    expect(seconds).toBeGreaterThan(ttl / 1_000 - 1);
+    expect(seconds).toBeLessThanOrEqual((2 * ttl) / 1_000);
+    expect(nodes.attempts).toEqual([1, 2]);
+  });
+
+  it.each([
+    ["ten minutes forward", 10 * minute],
+    ["an hour back", -60 * minute],
+  ])("%s: those who live keep what they hold", async (_how, jump) => {
+    const nodes = twoNodes();
+    // The survivor's keeper comes first, so that it looks before the holder has renewed anything.
+    const survivor = nodes.second();
+    await tick(nodes.clock);
+    const holder = nodes.first();
+    const stateBy = await atWork(holder);
+    await tick(nodes.clock);
+    nodes.clock.jump(jump);
+    for (let seconds = 0; seconds < 20; seconds += 1) await tick(nodes.clock);
+    expect(nodes.attempts).toEqual([1]);
+    nodes.open();
+    await eventually(async () => (await stateBy(survivor)) === "TASK_STATE_COMPLETED");
+    expect(nodes.attempts).toEqual([1]);
+    expect(nodes.log.filter(({ message }) => message === "The wall clock was set")).toHaveLength(2);
+  });
+
+  it.each([10 * minute, -10 * minute])(
+    "a survivor whose wall is off by %i ms sees that the lease moves and leaves it, and takes it over when it stands still",
+    async (skew) => {
+      const nodes = twoNodes();
+      const survivor = nodes.second(skew);
+      await tick(nodes.clock);
+      const stateBy = await atWork(nodes.first());
+      for (let seconds = 0; seconds < 20; seconds += 1) await tick(nodes.clock);
+      expect(nodes.attempts).toEqual([1]);
+      nodes.kill();
+      // A lease that lies ahead is found by the looks at all of them: every tenth.
+      for (let seconds = 0; seconds < 20; seconds += 1) await tick(nodes.clock);
+      expect(await stateBy(survivor)).toBe("TASK_STATE_COMPLETED");
+      expect(nodes.attempts).toEqual([1, 2]);
+    },
+  );
+});
