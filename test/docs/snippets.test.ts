@@ -97,6 +97,14 @@ describe("the README", () => {
     const curl = blocks.find(({ language, code }) => language === "sh" && code.startsWith("curl"))?.code ?? "";
     const answer = await run("sh", ["-c", here(curl)], { cwd: room });
     expect(JSON.parse(answer.stdout)).toMatchObject({ task: { status: { state: "TASK_STATE_COMPLETED" } } });
+    // A second try with another question, under the same messageId, is another task.
+    const other = await run("sh", ["-c", here(curl).replace("Will it work?", "Will it rain?")], { cwd: room });
+    const [first, second] = [answer, other].map(
+      ({ stdout: json }) => (JSON.parse(json) as { task: { id: string } }).task.id,
+    );
+    expect(second).not.toBe(first);
+    const again = await run("sh", ["-c", here(curl)], { cwd: room });
+    expect(JSON.parse(again.stdout)).toMatchObject({ task: { id: first } });
 
     const parley = blocks.find(({ code }) => code.includes("parley -- send"))?.code ?? "";
     const sent = await run("sh", ["-c", here(parley)], { cwd: root, env: { ...process.env, NO_COLOR: "1" } });

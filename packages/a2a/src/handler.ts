@@ -2,7 +2,13 @@ import type { Authenticator } from "./auth/index.ts";
 import { silentLogger, systemClock } from "./base/index.ts";
 import { createEngine, type EngineLimits, type EngineOptions } from "./engine/index.ts";
 import { toFetch } from "./fetch-host.ts";
-import { invalidParams, type A2AError, type AgentCard, type AgentExtension } from "./model/index.ts";
+import {
+  invalidParams,
+  type A2AError,
+  type AgentCapabilities,
+  type AgentCard,
+  type AgentExtension,
+} from "./model/index.ts";
 import {
   anonymous,
   idempotentSendExtension,
@@ -165,7 +171,8 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
 function serveAt(publicUrl: string, mount: AgentMount, options: HandlerOptions): ServedAgent {
   const { agent, path = "", tenant, id, extendedCard } = mount;
   const { authenticator, dedupe } = options;
-  if (agent.capabilities?.pushNotifications === true) {
+  // The types forbid it; who writes JavaScript hears it here.
+  if ((agent.capabilities as AgentCapabilities | undefined)?.pushNotifications === true) {
     throw refuse("capabilities.pushNotifications", "cannot be declared: this server sends no webhooks");
   }
   if (extendedCard !== undefined && authenticator === undefined) {
@@ -179,7 +186,10 @@ function serveAt(publicUrl: string, mount: AgentMount, options: HandlerOptions):
     extensions.push({ uri: resumeExtension, description: "Streams continue after Last-Event-ID" });
   }
   if (dedupe !== false) {
-    extensions.push({ uri: idempotentSendExtension, description: "A send with a known messageId joins the first one" });
+    extensions.push({
+      uri: idempotentSendExtension,
+      description: "A send repeated with its messageId and content joins the first one",
+    });
   }
   const card = buildCard(agent, {
     url,

@@ -18,7 +18,7 @@ export interface HostedAgent {
 export interface DedupeOptions {
   /** How long a messageId is remembered, in milliseconds. Default: as long as its task; 10 minutes for direct replies. */
   readonly window?: number;
-  /** Other content under a used messageId: refused, or taken as a new message. Default `refuse`. */
+  /** Other content under a used messageId: a new message, as for clients that count from 1, or refused. Default `accept`. */
   readonly onConflict?: "refuse" | "accept";
   /** How many direct replies are remembered in memory. Default 10,000. */
   readonly replies?: number;
@@ -135,7 +135,7 @@ export function settingsOf(options: EngineOptions): EngineSettings {
     dedupe: {
       on: dedupe !== undefined,
       window: dedupe?.window,
-      onConflict: dedupe?.onConflict ?? "refuse",
+      onConflict: dedupe?.onConflict ?? "accept",
       replies: dedupe?.replies ?? 10_000,
     },
     retention: {

@@ -92,14 +92,19 @@ export class Sends {
     if (!dedupe.on) return this.#take(send, undefined, undefined);
 
     const { message } = request;
-    const key = onceKey(message);
+    const hash = contentHash(message);
+    const key = onceKey(message, dedupe.onConflict === "accept" ? hash : "");
     // No id holds NUL.
     const name = `${owner.agent}\0${owner.owner}\0${key}`;
-    const flight: InFlight = { key, name, hash: contentHash(message), since: clock.now(), admission: undefined };
+    const flight: InFlight = { key, name, hash, since: clock.now(), admission: undefined };
     const before = this.#inFlight.get(name);
-    if (before?.admission !== undefined && this.#sameContent(before.hash, flight.hash)) return before.admission;
+    if (before?.admission !== undefined) {
+      checkContent(before.hash, hash);
+      return before.admission;
+    }
     const reply = this.#replies.get(name);
-    if (reply !== undefined && reply.until > clock.elapsed() && this.#sameContent(reply.hash, flight.hash)) {
+    if (reply !== undefined && reply.until > clock.elapsed()) {
+      checkContent(reply.hash, hash);
       return answered({ kind: "message", message: reply.message });
     }
     this.#inFlight.set(name, flight);
@@ -127,12 +132,9 @@ export class Sends {
   #admit(send: Send, flight: InFlight, once: OnceRecord | undefined): Admission | Promise<Admission> {
     const { key, hash, since } = flight;
     if (once !== undefined) {
-      if (this.#sameContent(once.hash, hash)) {
-        this.#landed(flight);
-        return this.#join(send.owner, once).then(answered);
-      }
-      // A key that stands and is to be taken as new stays with its first message.
-      return this.#take(send, undefined, flight);
+      checkContent(once.hash, hash);
+      this.#landed(flight);
+      return this.#join(send.owner, once).then(answered);
     }
     const { window } = this.#runs.settings.dedupe;
     const until = window === undefined ? {} : { until: since + window };
@@ -142,20 +144,11 @@ export class Sends {
   /** It is known what became of a message: from here on the store, or the memory of direct replies, tells. */
   #landed(flight: InFlight, reply?: Message): void {
     const { name, hash } = flight;
-    // With `onConflict: "accept"` it may be another message's by now.
     if (this.#inFlight.get(name) === flight) this.#inFlight.delete(name);
     if (reply === undefined) return;
     const { dedupe, clock } = this.#runs.settings;
     const { window = defaultReplyWindow } = dedupe;
     this.#replies.set(name, { hash, until: clock.elapsed() + window, message: reply });
-  }
-
-  /** Whether two messages under one id are the same; other content is refused, or new (`onConflict`). */
-  #sameContent(known: string, hash: string): boolean {
-    if (known === hash) return true;
-    if (this.#runs.settings.dedupe.onConflict === "accept") return false;
-    const description = "was used before, for a message with other content";
-    throw invalidParams([{ field: "message.messageId", description }], "This messageId is taken");
   }
 
   /** The answer that the first one got, or will get. */
@@ -169,9 +162,9 @@ export class Sends {
   }
 
   /** Another process was quicker under the same key: its answer, where it was asked the same. */
-  async #joinOther(send: Send, found: OnceRecord, hash: string | undefined): Promise<Accepted> {
-    if (hash !== undefined && this.#sameContent(found.hash, hash)) return this.#join(send.owner, found);
-    return (await this.#take(send, undefined, undefined)).answer;
+  async #joinOther(owner: Owner, found: OnceRecord, hash: string | undefined): Promise<Accepted> {
+    checkContent(found.hash, hash);
+    return this.#join(owner, found);
   }
 
   #take(send: Send, once: OnceEffect | undefined, flight: InFlight | undefined): Admission | Promise<Admission> {
@@ -197,7 +190,7 @@ export class Sends {
       told: (first) => {
         over(first.kind === "message" ? first.message : undefined);
         if (first.kind === "message") answer.resolve(first);
-        else if (first.kind === "duplicate") answer.resolve(this.#joinOther(send, first.once, once?.hash));
+        else if (first.kind === "duplicate") answer.resolve(this.#joinOther(owner, first.once, once?.hash));
         else answer.resolve({ kind: "task", task, contextId, input: 1, log: first.log, made: true });
       },
       failed: (error) => {
@@ -241,7 +234,6 @@ export class Sends {
     const { store } = this.#runs.settings;
     const { message } = request;
     const wanted = wantedGeneration(request, call.version);
-    let key = once;
     for (;;) {
       const head = await store.head(task, task.taskId);
       if (head === undefined) throw notFound(task.taskId);
@@ -251,10 +243,9 @@ export class Sends {
       const whole = inContext(message, head.contextId);
       const accepted =
         head.run === undefined
-          ? await this.#wake(hosted, head, whole, call, key)
-          : await this.#queue(head, whole, call, key, wanted !== undefined);
-      if (accepted === "without key") key = undefined;
-      else if (accepted !== undefined) return accepted;
+          ? await this.#wake(hosted, head, whole, call, once)
+          : await this.#queue(head, whole, call, once, wanted !== undefined);
+      if (accepted !== undefined) return accepted;
     }
   }
 
@@ -265,7 +256,7 @@ export class Sends {
     call: StoredCall,
     once: OnceEffect | undefined,
     still: boolean,
-  ): Promise<Accepted | "without key" | undefined> {
+  ): Promise<Accepted | undefined> {
     const { clock } = this.#runs.settings;
     const record = messageRecord(originOf(head, head.run?.turn ?? 1, call), message, call, clock.now());
     const { board, committer } = this.#runs;
@@ -288,7 +279,7 @@ export class Sends {
     message: Message,
     call: StoredCall,
     once: OnceEffect | undefined,
-  ): Promise<Accepted | "without key" | undefined> {
+  ): Promise<Accepted | undefined> {
     const { store, clock, lease } = this.#runs.settings;
     const { taskId } = head.task;
     const last = await store.read(head.task, taskId, { after: head.seq - 1, limit: 1 });
@@ -327,17 +318,18 @@ export class Sends {
     return acceptedBy(head, outcome.seq);
   }
 
-  /** `undefined`: try again; `"without key"`: the key has become another message's, and this one counts as new. */
+  /** `undefined`: try again. */
   async #retry(
     head: TaskHead,
     reason: string,
     found: OnceRecord | undefined,
     hash: string | undefined,
-  ): Promise<Accepted | "without key" | undefined> {
+  ): Promise<Accepted | undefined> {
     if (reason === "terminal") throw isOver(head);
     if (reason === "missing") throw notFound(head.task.taskId);
     if (reason !== "duplicate" || found === undefined) return undefined;
-    return hash !== undefined && this.#sameContent(found.hash, hash) ? this.#join(head.task, found) : "without key";
+    checkContent(found.hash, hash);
+    return this.#join(head.task, found);
   }
 }
 
@@ -349,9 +341,19 @@ function inContext(message: Message, contextId: string): Message {
   return Object.assign({}, message, { contextId });
 }
 
-/** Names a message among those of its owner: by its id, and the task that it is for. */
-function onceKey({ taskId = "", messageId }: Message): string {
-  return `${taskId.length}:${taskId}${messageId}`;
+/**
+ * Names a message among those of its owner: by its id, and the task that it is for. Where other content under a used id is a new
+ * message, by its content as well (`hash`), so that each of them joins its own first send (D8).
+ */
+function onceKey({ taskId = "", messageId }: Message, hash: string): string {
+  return `${taskId.length}:${taskId}${messageId}${hash}`;
+}
+
+/** Refuses other content under a used id: only `onConflict: "refuse"` finds such a key. */
+function checkContent(known: string, hash: string | undefined): void {
+  if (known === hash) return;
+  const description = "was used before, for a message with other content";
+  throw invalidParams([{ field: "message.messageId", description }], "This messageId is taken");
 }
 
 function beganTask({ key }: OnceRecord): boolean {

@@ -9,5 +9,5 @@
  */
 export const resumeExtension = "urn:parley:extension:stream-resume:v1";
 
-/** A send that is repeated with the same `messageId` and content joins the first one and never runs twice (D8). */
+/** A send that is repeated with the same `messageId` and content joins the first one and never runs twice (D8). Other content under that id is another message. */
 export const idempotentSendExtension = "urn:parley:extension:idempotent-send:v1";

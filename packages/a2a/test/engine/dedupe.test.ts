@@ -1,17 +1,21 @@
 import { describe, expect, it } from "vitest";
+import type { DedupeOptions } from "../../src/engine/index.ts";
 import { fakeClock, callContext } from "../../src/testing/index.ts";
 import { gate, gist, harness, messageOf } from "./support.ts";
 
 describe("retry is safe (D8, A2A 1.0 §3.3.1)", () => {
-  function counting() {
+  function counting(dedupe: DedupeOptions = {}) {
     let turns = 0;
-    const made = harness(async function* (turn) {
-      turns += 1;
-      if (turn.text === "direct") return turn.reply(`reply ${turns}`);
-      if (turn.text === "ask") return yield turn.inputRequired("Which?");
-      yield turn.artifact({ parts: [{ text: `run ${turns}` }] });
-      return undefined;
-    });
+    const made = harness(
+      async function* (turn) {
+        turns += 1;
+        if (turn.text === "direct") return turn.reply(`reply ${turns}`);
+        if (turn.text === "ask") return yield turn.inputRequired("Which?");
+        yield turn.artifact({ parts: [{ text: `run ${turns}` }] });
+        return undefined;
+      },
+      { dedupe },
+    );
     return { ...made, turns: () => turns };
   }
 
@@ -99,8 +103,34 @@ describe("retry is safe (D8, A2A 1.0 §3.3.1)", () => {
     expect(await second.ask("Go", { message })).toEqual(answer);
   });
 
-  it("other content under a used messageId is refused, naming the field", async () => {
-    const { send, turns } = counting();
+  it("other content under a used messageId is a new message, and each of them joins its own first send", async () => {
+    const { ask, turns } = counting();
+    const message = { messageId: "m1" };
+    const contents = ["one", "two", "direct", "one more"];
+    const first = await Promise.all(contents.map((text) => ask(text, { message })));
+    expect(new Set(first.map(({ task, message: reply }) => task?.id ?? reply?.messageId)).size).toBe(4);
+    for (const [at, text] of contents.entries()) expect(await ask(text, { message })).toEqual(first[at]);
+    expect(turns()).toBe(4);
+  });
+
+  it("so it is with follow-ups, and from process to process", async () => {
+    const { send, store, turns } = counting();
+    const { id } = await send("ask");
+    const follow = (text: string) => [text, { message: { messageId: "f1", taskId: id } }] as const;
+    const asked = await send(...follow("ask"));
+    const done = await send(...follow("Go"));
+    expect([asked, done].map(({ status }) => status.state)).toEqual([
+      "TASK_STATE_INPUT_REQUIRED",
+      "TASK_STATE_COMPLETED",
+    ]);
+    const other = harness(() => undefined, { store });
+    expect(await other.send(...follow("ask"))).toMatchObject({ id });
+    expect(await other.send(...follow("Go"))).toEqual(done);
+    expect(turns()).toBe(3);
+  });
+
+  it("by option other content under a used messageId is refused, naming the field", async () => {
+    const { send, turns } = counting({ onConflict: "refuse" });
     await send("Go", { message: { messageId: "m1" } });
     await expect(send("Something else", { message: { messageId: "m1" } })).rejects.toMatchObject({
       code: "InvalidParams",
@@ -109,18 +139,16 @@ describe("retry is safe (D8, A2A 1.0 §3.3.1)", () => {
     expect(turns()).toBe(1);
   });
 
-  it("unless conflicts are accepted, or nothing is remembered at all", async () => {
-    for (const dedupe of [{ onConflict: "accept" } as const, false as const]) {
-      const { send } = harness(
-        async function* (turn) {
-          yield turn.artifact({ parts: [{ text: turn.text }] });
-        },
-        { dedupe },
-      );
-      const one = await send("one", { message: { messageId: "m1" } });
-      const two = await send("two", { message: { messageId: "m1" } });
-      expect(two.id).not.toBe(one.id);
-    }
+  it("nothing is remembered at all where it is switched off", async () => {
+    const { send } = harness(
+      async function* (turn) {
+        yield turn.artifact({ parts: [{ text: turn.text }] });
+      },
+      { dedupe: false },
+    );
+    const one = await send("one", { message: { messageId: "m1" } });
+    const two = await send("one", { message: { messageId: "m1" } });
+    expect(two.id).not.toBe(one.id);
   });
 
   it("a repeated follow-up does not run twice", async () => {

@@ -37,8 +37,9 @@ describe("what another process does between a look and an append", () => {
     expect((await get(id)).status.state).toBe("TASK_STATE_INPUT_REQUIRED");
   });
 
-  it("other content under a messageId that both send at once is refused to one of them (D8)", async () => {
+  it("other content under a messageId that both send at once is refused to one of them, where conflicts are (D8)", async () => {
     const store = memoryStore();
+    const dedupe = { onConflict: "refuse" } as const;
     const agent = defineAgent({
       name: "test",
       description: "a test",
@@ -48,7 +49,7 @@ describe("what another process does between a look and an append", () => {
         yield turn.artifact({ parts: [{ text: turn.text }] });
       },
     });
-    const nodes = [inProcess(agent, { store }), inProcess(agent, { store })];
+    const nodes = [inProcess(agent, { store, dedupe }), inProcess(agent, { store, dedupe })];
     const answers = await Promise.allSettled(
       nodes.map(({ service }, at) =>
         service.call("SendMessage", { message: messageOf(`content ${at}`, { messageId: "m" }) }, callContext()),
