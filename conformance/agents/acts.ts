@@ -98,10 +98,7 @@ export function actsAgent({ work = 5000, streaming = true, requiredExtension }: 
           return;
         case "tck-stream-chunked":
           yield turn.working();
-          yield {
-            kind: "artifact",
-            artifact: { artifactId: "chunks", parts: [text("one ")] },
-          };
+          yield turn.artifact({ artifactId: "chunks", parts: [text("one ")], open: true });
           yield turn.append("chunks", [text("two ")]);
           yield turn.append("chunks", [text("three")], { last: true });
           return;

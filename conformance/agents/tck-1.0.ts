@@ -1,7 +1,7 @@
-import { defineAgent, type Agent, type AgentCapabilities, type AgentEvent, type Part, type Turn } from "@parley/a2a";
+import { defineAgent, type Agent, type OwnCapabilities, type AgentEvent, type Part, type Turn } from "@parley/a2a";
 
 /** What the kit runs against: everything declared, nothing, or an extension that every caller must ask for. */
-export const configurations: Readonly<Record<string, AgentCapabilities>> = {
+export const configurations: Readonly<Record<string, OwnCapabilities>> = {
   all: { streaming: true },
   none: { streaming: false },
   extension: {
@@ -11,7 +11,7 @@ export const configurations: Readonly<Record<string, AgentCapabilities>> = {
 };
 
 /** The agent that the kit `1.0-dev` tests: the id of a message says what to do with it. */
-export function tck10(capabilities: AgentCapabilities): Agent {
+export function tck10(capabilities: OwnCapabilities): Agent {
   return defineAgent({
     name: "Agent under test",
     description: "Does what the kit for A2A 1.0 wants of the agent that it tests.",

@@ -45,7 +45,7 @@ const agent = defineAgent({
     if (what === "throw") throw new Error("the connection string is secret");
     if (what === "ask") return yield turn.inputRequired("Which one?");
     yield turn.working("begun");
-    yield { kind: "artifact", artifact: { artifactId: "a", parts: [text("0")] } };
+    yield turn.artifact({ artifactId: "a", parts: [text("0")], open: true });
     for (let n = 1; n < Number(count); n += 1) yield turn.append("a", [text(String(n))]);
     if (what === "wait") await new Promise((resolve) => turn.signal.addEventListener("abort", resolve));
     return undefined;

@@ -80,10 +80,7 @@ function stepOf(turn: Turn, seed: number, { step, open }: Place): { events: Agen
     if (id === undefined || choice < 0.06) {
       const artifactId = turn.makeId();
       left = [...left, artifactId];
-      events.push({
-        kind: "artifact",
-        artifact: { artifactId, name: `of step ${step}`, parts: [text(words(next, 40))] },
-      });
+      events.push(turn.artifact({ artifactId, name: `of step ${step}`, parts: [text(words(next, 40))], open: true }));
     } else if (choice < 0.1) {
       left = left.filter((one) => one !== id);
       events.push(turn.append(id, [text("Closed.")], { last: true }));

@@ -10,7 +10,7 @@ export const countingAgent: Agent = defineAgent({
     const last = Number(turn.text);
     if (!Number.isInteger(last)) return turn.reply("Which number?");
     yield turn.working("Counting");
-    yield { kind: "artifact", artifact: { artifactId: "count", parts: [{ text: "0" }] } };
+    yield turn.artifact({ artifactId: "count", parts: [{ text: "0" }], open: true });
     for (let number = 1; number <= last; number++) {
       await new Promise((resolve) => setTimeout(resolve, 1));
       yield turn.append("count", [{ text: String(number) }], { last: number === last });

@@ -170,7 +170,7 @@ export class Analyst {
     const [first, ...others] = texts;
     if (first === undefined) return;
     const name = `Profile of ${profile.table}`;
-    yield [{ kind: "artifact", artifact: { artifactId, name, parts: [first] } }];
+    yield [this.#turn.artifact({ artifactId, name, parts: [first], open: true })];
     const data: readonly Part[] = this.#outputs.json ? [dataPart(profileData(profile), "profile")] : [];
     for (const [index, part] of others.entries()) {
       const last = index === others.length - 1;

@@ -26,7 +26,7 @@ const agent = defineAgent({
     if (turn.text === "hello") return turn.reply("Hello");
     if (turn.text === "ask") return yield turn.inputRequired("How far?");
     yield turn.working("Counting");
-    yield { kind: "artifact", artifact: { artifactId: "numbers", parts: [text("0")] } };
+    yield turn.artifact({ artifactId: "numbers", parts: [text("0")], open: true });
     if (turn.text === "wait") await new Promise((resolve) => turn.signal.addEventListener("abort", resolve));
     for (let n = 1; n < Number(turn.text); n += 1) yield turn.append("numbers", [text(String(n))]);
     return undefined;

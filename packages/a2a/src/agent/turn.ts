@@ -11,6 +11,7 @@ import {
 import type { Clock, Logger } from "../base/index.ts";
 import type {
   AgentEvent,
+  ArtifactEvent,
   ArtifactInit,
   ArtifactWriter,
   Turn,
@@ -98,7 +99,7 @@ export class AuthorTurn implements Turn {
     return this.#base.extensions;
   }
 
-  get signal(): AbortSignal {
+  get signal(): Turn["signal"] {
     return this.#base.signal;
   }
 
@@ -150,11 +151,12 @@ export class AuthorTurn implements Turn {
     return status("TASK_STATE_REJECTED", content);
   }
 
-  artifact({ artifactId = this.makeId(), ...rest }: ArtifactInit): AgentEvent {
-    return { kind: "artifact", artifact: { artifactId, ...rest }, lastChunk: true };
+  artifact({ artifactId = this.makeId(), open = false, ...rest }: ArtifactInit): ArtifactEvent {
+    const artifact = { artifactId, ...rest };
+    return open ? { kind: "artifact", artifact } : { kind: "artifact", artifact, lastChunk: true };
   }
 
-  append(artifactId: string, parts: readonly Part[], options?: { last?: boolean }): AgentEvent {
+  append(artifactId: string, parts: readonly Part[], options?: { last?: boolean }): ArtifactEvent {
     return {
       kind: "artifact",
       artifact: { artifactId, parts },

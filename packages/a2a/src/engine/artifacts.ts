@@ -1,9 +1,7 @@
 import { ArtifactLedger, type TaskArtifactUpdateEvent } from "../model/index.ts";
-import type { AgentEvent } from "../protocol/index.ts";
+import type { ArtifactEvent } from "../protocol/index.ts";
 import type { Store, TaskKey } from "../store/index.ts";
-import { agentMistake } from "./records.ts";
-
-type ArtifactEvent = Extract<AgentEvent, { kind: "artifact" }>;
+import { agentMistake } from "./mistakes.ts";
 
 /**
  * Which artifacts a task has, so that an append to an unknown or closed one is found to be the agent's mistake (D2). What earlier
@@ -36,8 +34,7 @@ export class TaskArtifacts {
     const { artifactId } = event.artifact;
     if (event.append === true && !repeating) {
       const closed = this.#mine.isClosed(artifactId) ?? this.#older?.isClosed(artifactId);
-      if (closed === undefined) throw agentMistake(`An append to artifact ${artifactId}, which the task does not have`);
-      if (closed) throw agentMistake(`An append to artifact ${artifactId}, which was complete`);
+      if (closed !== false) throw agentMistake(notOpen(artifactId, closed === true));
     }
     this.#mine.note({ artifact: event.artifact, lastChunk: event.lastChunk === true });
   }
@@ -60,4 +57,12 @@ export class TaskArtifacts {
       after = last.seq;
     }
   }
+}
+
+/** What is wrong with an append, and how it is written right. */
+function notOpen(artifactId: string, closed: boolean): string {
+  const id = JSON.stringify(artifactId);
+  const open = `turn.artifact({ artifactId: ${id}, parts, open: true })`;
+  if (!closed) return `this task has no artifact ${id}: begin it with ${open}`;
+  return `artifact ${id} is closed: open it with ${open}, and close it with { last: true } on the last append alone`;
 }

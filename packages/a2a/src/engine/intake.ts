@@ -3,15 +3,8 @@ import type { AgentEvent } from "../protocol/index.ts";
 import type { TaskEffect, TaskKey } from "../store/index.ts";
 import { TaskArtifacts } from "./artifacts.ts";
 import type { EngineSettings } from "./options.ts";
-import {
-  agentMistake,
-  artifactRecord,
-  statusRecord,
-  taskRecord,
-  type Origin,
-  type StatusInit,
-  type StoredCall,
-} from "./records.ts";
+import { agentMistake, mistakeOf, nameOf } from "./mistakes.ts";
+import { artifactRecord, statusRecord, taskRecord, type Origin, type StatusInit, type StoredCall } from "./records.ts";
 import { Replay, type LostTail } from "./replay.ts";
 
 /** A turn: which one it is, and the message that it answers. */
@@ -31,11 +24,15 @@ export interface StoredCheckpoint {
   readonly value: JsonValue;
   readonly events: number;
   readonly ids: number;
+  /** A question of this turn stands. */
+  readonly asked?: true;
 }
 
 export interface Taken {
   readonly records: readonly NewRecord[];
   readonly effects: readonly TaskEffect[];
+  /** The agent would have gone over its own question: it is not heard any more in this turn. */
+  readonly silenced: boolean;
 }
 
 /**
@@ -57,6 +54,9 @@ export class Intake {
   #ids = 0;
   #time = 0;
   #said = false;
+  /** A question of this turn stands, and whether the log says already that something came after it. */
+  #asked = false;
+  #warned = false;
 
   /** `fresh`: the task is not made yet; `arrived`: when its first message came. */
   constructor(
@@ -82,6 +82,8 @@ export class Intake {
     this.#events = checkpoint?.events ?? 0;
     this.#ids = checkpoint?.ids ?? 0;
     this.#said = this.#events > 0;
+    this.#asked = checkpoint?.asked === true;
+    this.#warned = false;
     this.#replay =
       attempt === 1 ? undefined : new Replay(this.#settings.store, this.#key, turn.turn, input, this.#events);
     this.#lost = undefined;
@@ -118,40 +120,67 @@ export class Intake {
     if (looksBack || this.#replay !== undefined || this.#lost !== undefined) {
       return this.#compare(events, state, looksBack);
     }
-    const { records, checkpoints } = this.#read(events, state);
-    return { records, effects: checkpoints.map(checkpointEffect) };
+    const { records, checkpoints, silenced } = this.#read(events, state);
+    return { records, effects: checkpoints.map(checkpointEffect), silenced };
   }
 
   /** The same for a run that repeats another, or appends to what it did not make. */
   async #compare(events: readonly AgentEvent[], state: TaskState | undefined, looksBack: boolean): Promise<Taken> {
     if (looksBack) await this.#ledger().lookBack();
-    const { records, checkpoints } = this.#read(events, state);
+    const { records, checkpoints, silenced } = this.#read(events, state);
     const replay = this.#replay;
     const news = replay === undefined ? records : await replay.unsaid(records);
     const lost = replay?.over === true ? this.#endReplay(replay) : 0;
     // A later run that begins after the checkpoint finds what was lost in the log before it.
     const effects = checkpoints.map((stored) => checkpointEffect({ ...stored, events: stored.events + lost }));
-    return { records: this.#lost === undefined ? news : await this.#lost.mend(news), effects };
+    return { records: this.#lost === undefined ? news : await this.#lost.mend(news), effects, silenced };
   }
 
   #read(
     events: readonly AgentEvent[],
     state: TaskState | undefined,
-  ): { readonly records: readonly NewRecord[]; readonly checkpoints: readonly StoredCheckpoint[] } {
+  ): {
+    readonly records: readonly NewRecord[];
+    readonly checkpoints: readonly StoredCheckpoint[];
+    readonly silenced: boolean;
+  } {
     const records: NewRecord[] = [];
     const checkpoints: StoredCheckpoint[] = [];
     let before = state;
+    let silenced = false;
     for (const event of events) {
       if (event?.kind === "checkpoint") {
-        checkpoints.push({ value: event.value, events: this.#events, ids: this.#ids });
+        const asked = this.#asked && ({ asked: true } as const);
+        checkpoints.push({ value: event.value, events: this.#events, ids: this.#ids, ...asked });
         continue;
       }
+      silenced = this.#asked && this.#isSilenced(event);
+      if (silenced) break;
       const record = this.#record(event, before);
       before = record.state ?? before;
       records.push(record);
+      if (record.state === "TASK_STATE_INPUT_REQUIRED") this.#asked = true;
     }
     if (records.length > 0) this.#said = true;
-    return { records, checkpoints };
+    return { records, checkpoints, silenced };
+  }
+
+  /**
+   * Whether an event after the turn's question must not be stored. A status would take the question away before anyone could
+   * answer it, unless it says that the task is over for a reason. A result is no harm to it, but a stream of the send has ended
+   * with the question (§11.7), so it is shown to nobody at once.
+   */
+  #isSilenced(event: AgentEvent): boolean {
+    const over = event?.kind === "reply" || (event?.kind === "status" && !withdraws.has(event.state));
+    if (!over && (event?.kind !== "artifact" || this.#warned)) return false;
+    const { agent, taskId } = this.#key;
+    const { logger } = this.#settings;
+    const fields = { agent, taskId, turn: this.#at.turn };
+    const late = `${nameOf(event)} after turn.inputRequired()`;
+    this.#warned = true;
+    if (over) logger.error(`${late} is not stored. ${askRight}`, fields);
+    else logger.warn(`${late} is seen late. ${showRight}`, fields);
+    return over;
   }
 
   /** From here on the agent says what is new. Gives how many events of the lost run it did not repeat. */
@@ -166,7 +195,17 @@ export class Intake {
 
   #record(event: AgentEvent, before: TaskState | undefined): NewRecord {
     this.#events += 1;
-    if (before !== undefined && isTerminal(before)) throw agentMistake("An event after the end");
+    try {
+      return this.#checked(event, before);
+    } catch (error) {
+      throw mistakeOf(event, `event ${this.#events} of turn ${this.#at.turn}`, error);
+    }
+  }
+
+  #checked(event: AgentEvent, before: TaskState | undefined): NewRecord {
+    if (before !== undefined && isTerminal(before)) {
+      throw agentMistake(`the event before it ended the task (${before}), and nothing can follow: yield it earlier`);
+    }
     const record = this.#translate(event);
     const { eventChars } = this.#settings.limits;
     if (record.json.length > eventChars) {
@@ -175,7 +214,7 @@ export class Intake {
     // A run that repeats what is stored goes through its states a second time.
     const moves = record.state === undefined || before === undefined || mayMove(before, record.state);
     if (!moves && this.#replay === undefined) {
-      throw agentMistake(`A task cannot go from ${before} to ${record.state}`);
+      throw agentMistake(`a task cannot go from ${before} to ${record.state}`);
     }
     return record;
   }
@@ -193,7 +232,9 @@ export class Intake {
         // The task was made before the answer was known: the answer completes it (D11).
         return this.#status({ state: "TASK_STATE_COMPLETED", message: event.message });
       default:
-        throw agentMistake(`Not an event: ${describe(event)}`);
+        throw agentMistake(
+          "it is no event: yield what the builders of the turn give, turn.working() or turn.artifact()",
+        );
     }
   }
 
@@ -220,14 +261,12 @@ export class Intake {
   }
 }
 
+/** With these a turn may end the task although it has asked something: they say why. */
+const withdraws: ReadonlySet<TaskState> = new Set(["TASK_STATE_FAILED", "TASK_STATE_REJECTED", "TASK_STATE_CANCELED"]);
+
+const askRight = "The question stands and its turn is over: return after asking, and go on in the turn of the answer.";
+const showRight = "A stream of the message has ended with the question: yield results before it.";
+
 function checkpointEffect(stored: StoredCheckpoint): TaskEffect {
   return { effect: "checkpoint", value: JSON.stringify(stored) };
-}
-
-function describe(value: unknown): string {
-  try {
-    return (JSON.stringify(value) ?? String(value)).slice(0, 200);
-  } catch {
-    return typeof value;
-  }
 }

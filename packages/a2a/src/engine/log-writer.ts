@@ -6,6 +6,14 @@ import type { Channel } from "./live.ts";
 /** Why a run may write no more, without having come to an end itself. */
 export type Loss = "canceled" | "fenced" | "store" | "shutdown";
 
+/** A cancel from another process raises the fence too (D6): how the task stands tells it from a lease that was lost. */
+export function lossOf({ reason, head }: Refused): Loss {
+  const canceled = head === undefined ? reason === "terminal" : head.state === "TASK_STATE_CANCELED";
+  return canceled ? "canceled" : "fenced";
+}
+
+type Refused = Extract<AppendOutcome, { readonly ok: false }>;
+
 export interface WriterStart {
   readonly seq: number;
   readonly state: TaskState;
@@ -204,7 +212,7 @@ export class LogWriter implements Submission {
     else if (outcome.reason === "stale" && flight.ending !== undefined) this.#takeBack(flight, flight.ending);
     else {
       if (outcome.reason === "duplicate" && outcome.once !== undefined) this.#options.onDuplicate(outcome.once);
-      this.#finish(outcome.reason === "terminal" ? "canceled" : "fenced", undefined);
+      this.#finish(lossOf(outcome), undefined);
     }
     this.#wake();
     if (this.#records.length > 0 || this.#effects.length > 0 || this.#ending !== undefined) this.#submit();

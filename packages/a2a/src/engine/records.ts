@@ -1,5 +1,4 @@
 import {
-  A2AError,
   artifactSchema,
   check,
   isHistory,
@@ -12,7 +11,8 @@ import {
   type Schema,
   type TaskState,
 } from "../model/index.ts";
-import type { AgentEvent, AgentMessage, Principal } from "../protocol/index.ts";
+import type { AgentMessage, ArtifactEvent, Principal } from "../protocol/index.ts";
+import { agentMistake } from "./mistakes.ts";
 
 /** Where records belong, and who makes them. */
 export interface Origin {
@@ -105,7 +105,10 @@ export function statusRecord(
 ): NewRecord {
   const { taskId, contextId } = origin;
   const { state, metadata } = init;
-  if (!isTaskState(state)) throw agentMistake(`status.state ${JSON.stringify(state)} is no task state`);
+  if (!isTaskState(state))
+    throw agentMistake(
+      `status.state ${JSON.stringify(state)} is no task state: use the builders of the turn, or a TaskState`,
+    );
   const message = init.message && agentMessage(init.message, { messageId, contextId, taskId });
   const status = { state, ...(message && { message }), timestamp: new Date(time).toISOString() };
   return {
@@ -118,11 +121,7 @@ export function statusRecord(
   };
 }
 
-export function artifactRecord(
-  origin: Origin,
-  event: Extract<AgentEvent, { kind: "artifact" }>,
-  time: number,
-): NewRecord {
+export function artifactRecord(origin: Origin, event: ArtifactEvent, time: number): NewRecord {
   const { taskId, contextId } = origin;
   const artifact: Artifact = checked(artifactSchema, event.artifact, "artifact");
   const json = JSON.stringify({
@@ -144,9 +143,4 @@ function checked<T>(schema: Schema<T>, value: unknown, what: string): T {
     ({ field, description }) => `${field === "" ? what : `${what}.${field}`} ${description}`,
   );
   throw agentMistake(list.join("; "));
-}
-
-/** What an agent did wrong. The text is for the operator's log; the client reads a sentence that says nothing of the inside (D12). */
-export function agentMistake(text: string): A2AError {
-  return new A2AError("InvalidAgentResponse", text);
 }

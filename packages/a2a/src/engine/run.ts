@@ -8,7 +8,14 @@ import {
   type Task,
   type TaskState,
 } from "../model/index.ts";
-import type { AgentEvent, AgentOutput, AgentYield } from "../protocol/index.ts";
+import {
+  TurnAborted,
+  type AgentEvent,
+  type AgentOutput,
+  type AgentYield,
+  type TurnAbortKind,
+  type TurnSignal,
+} from "../protocol/index.ts";
 import type { ContextKey, OnceEffect, OnceRecord, TaskEffect, TaskKey } from "../store/index.ts";
 import type { Committer } from "./committer.ts";
 import type { Conversations, ContextView } from "./conversations.ts";
@@ -17,7 +24,8 @@ import type { Board, Channel } from "./live.ts";
 import { LogWriter, type Loss, type TurnEnd, type WriterStart } from "./log-writer.ts";
 import type { EngineSettings, HostedAgent } from "./options.ts";
 import type { Pace } from "./pace.ts";
-import { agentMessage, agentMistake, type StoredCall } from "./records.ts";
+import { agentMistake, isMistake } from "./mistakes.ts";
+import { agentMessage, type StoredCall } from "./records.ts";
 import { EngineTurn, type TurnHost } from "./turn.ts";
 
 /** The rooms of the engine that a run works with. */
@@ -68,6 +76,9 @@ export type First =
  */
 const freeSteps = 8;
 
+const unsaid =
+  "The agent's turn ended without an event: return turn.reply(…), or yield an event; turn.completed() ends a task without a word";
+
 const firstTurn = { turn: 1, attempt: 1, input: 1 };
 
 /** Sentences that a client reads (D12); the cause is in the operator's log. */
@@ -108,8 +119,11 @@ export class Run implements TurnHost {
   #context: ContextView | undefined;
   #closed = false;
   #leaving = false;
+  /** Nothing more is taken in this turn: its question stands. */
+  #silenced = false;
   #storeError: A2AError | undefined;
   #controller: AbortController | undefined;
+  #aborted: { readonly kind: TurnAbortKind; readonly words: string; readonly cause: unknown } | undefined;
   #done: Deferred<void> | undefined;
 
   constructor(rooms: RunRooms, init: RunInit) {
@@ -191,7 +205,7 @@ export class Run implements TurnHost {
   }
 
   /** For the turn: fires when the run is over, in whatever way. */
-  get signal(): AbortSignal {
+  get signal(): TurnSignal {
     return (this.#controller ??= this.#newController()).signal;
   }
 
@@ -217,8 +231,9 @@ export class Run implements TurnHost {
   }
 
   /** Ends the task as failed, whatever the agent is doing. */
-  expire(sentence: string, reason: string): void {
-    this.#failTask(sentence, new Error(reason));
+  expire(limit: "idleTimeout" | "turnTimeout", reason: string): void {
+    const sentence = limit === "idleTimeout" ? safeSentences.idle : safeSentences.late;
+    this.#failTask(sentence, new Error(reason), limit);
   }
 
   /** Stops for good: a resumable task is left for another process, any other fails and says why. */
@@ -227,9 +242,9 @@ export class Run implements TurnHost {
     if (this.#writer === undefined) this.#close("shutdown", undefined);
     else if (this.hosted.agent.resumable === true) {
       this.#leaving = true;
-      this.#abort("The server stops");
+      this.#abort("shutdown", "The server stops");
       await this.#writer.handBack();
-    } else this.#failTask(safeSentences.stopped, new Error("The server was stopped"));
+    } else this.#failTask(safeSentences.stopped, new Error("The server was stopped"), "shutdown");
   }
 
   /** Runs until the task is over, waits for its user, or is lost. Never rejects. */
@@ -267,6 +282,7 @@ export class Run implements TurnHost {
 
   /** Takes everything that the agent says in this turn. */
   async #drive(output: AgentOutput): Promise<void> {
+    this.#silenced = false;
     if (!isGenerator(output)) {
       const event = await output;
       if (event !== undefined && !this.#stopped) await this.#accept(event);
@@ -280,6 +296,7 @@ export class Run implements TurnHost {
         const accepting = step.value === undefined ? undefined : this.#accept(step.value);
         if (accepting !== undefined) await accepting;
         if (step.done === true) return this.#mustHaveSpoken();
+        if (this.#silenced) break;
         if (this.#writer?.full === true) await this.#writer.room();
         const rest = steps > freeSteps ? this.#rooms.pace.rest() : undefined;
         if (rest !== undefined) await rest;
@@ -290,14 +307,14 @@ export class Run implements TurnHost {
       void output.return().catch(() => {});
       throw error;
     }
-    // The task is over and the agent is not. A failed append surfaces at the yield (D3).
+    // The task or the turn is over, and the agent is not. A failed append surfaces at the yield (D3).
     if (this.#storeError === undefined) await output.return();
     else await output.throw(this.#storeError);
   }
 
   #mustHaveSpoken(): void {
     if (this.#stopped || this.#intake.said) return;
-    this.#failTask(safeSentences.silent, agentMistake("The agent ended its turn without an event"));
+    this.#failTask(safeSentences.silent, agentMistake(unsaid));
   }
 
   /** Takes what the agent yielded. All of an array is stored together. */
@@ -319,6 +336,7 @@ export class Run implements TurnHost {
 
   #write([first]: readonly AgentEvent[], taken: Taken): void {
     if (this.#stopped) return;
+    this.#silenced = taken.silenced;
     const writer =
       this.#writer ?? this.#create(first?.kind === "status" ? "TASK_STATE_SUBMITTED" : "TASK_STATE_WORKING");
     if (taken.records[0]?.kind === "artifactUpdate" && isAtRest(writer.state)) this.#work(writer);
@@ -408,14 +426,14 @@ export class Run implements TurnHost {
     return true;
   }
 
-  #failTask(sentence: string, cause: unknown): void {
+  #failTask(sentence: string, cause: unknown, kind: TurnAbortKind = "failed"): void {
     if (this.#stopped) return;
     const { agent, taskId } = this.key;
     this.#rooms.settings.logger.error("A task failed", { agent, taskId, turn: this.#at.turn, cause });
     const message = { parts: [{ text: sentence }] };
     const writer = this.#writer ?? this.#create("TASK_STATE_WORKING");
     writer.write([this.#intake.systemStatus({ state: "TASK_STATE_FAILED", message })]);
-    this.#abort(sentence);
+    this.#abort(kind, sentence, cause);
   }
 
   #close(loss: Loss | undefined, error: unknown): void {
@@ -431,7 +449,7 @@ export class Run implements TurnHost {
     if (loss !== undefined) {
       this.#asker?.failed(this.#storeError ?? new A2AError("Unavailable"));
       this.#asker = undefined;
-      this.#abort(`The run was ended: ${loss}`);
+      this.#abort(...lossWords[loss], error);
     }
     if (this.#channel !== undefined) {
       // A terminal task does not change: its readers may go on with what is at hand.
@@ -442,14 +460,18 @@ export class Run implements TurnHost {
     this.#done?.resolve();
   }
 
-  #abort(reason: string): void {
-    // Nobody may have asked for the signal yet, and then nobody needs to hear.
-    this.#controller?.abort(new A2AError("Aborted", reason));
+  #abort(kind: TurnAbortKind, words: string, cause?: unknown): void {
+    // Nobody may have asked for the signal yet: who does so later hears why all the same.
+    this.#aborted ??= { kind, words, cause };
+    this.#controller?.abort(new TurnAborted(kind, words, { cause }));
   }
 
   #newController(): AbortController {
     const controller = new AbortController();
-    if (this.#closed) controller.abort(new A2AError("Aborted", "The task is over"));
+    if (this.#aborted !== undefined) {
+      const { kind, words, cause } = this.#aborted;
+      controller.abort(new TurnAborted(kind, words, { cause }));
+    } else if (this.#closed) controller.abort(new TurnAborted("over", "The turn is over"));
     return controller;
   }
 
@@ -464,6 +486,14 @@ export class Run implements TurnHost {
   }
 }
 
+/** What `turn.signal` says of a run that was lost. */
+const lossWords: { readonly [Name in Loss]: readonly [TurnAbortKind, string] } = {
+  canceled: ["canceled", "The task was canceled"],
+  fenced: ["leaseLost", "Another process has taken the task over"],
+  store: ["storeFailed", "The store failed"],
+  shutdown: ["shutdown", "The server stops"],
+};
+
 /** Whether results show that the agent works although the state does not say so: the task is new, or was authorized by another way (§7.6.1). */
 function isAtRest(state: TaskState): boolean {
   return state === "TASK_STATE_SUBMITTED" || state === "TASK_STATE_AUTH_REQUIRED";
@@ -471,10 +501,6 @@ function isAtRest(state: TaskState): boolean {
 
 function isGenerator(output: AgentOutput): output is Extract<AgentOutput, AsyncGenerator<unknown, unknown, void>> {
   return typeof output === "object" && output !== null && Symbol.asyncIterator in output;
-}
-
-function isMistake(error: unknown): boolean {
-  return error instanceof A2AError && error.code === "InvalidAgentResponse";
 }
 
 function isArray(yielded: AgentYield): yielded is readonly AgentEvent[] {

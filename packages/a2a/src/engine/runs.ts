@@ -7,6 +7,7 @@ import type { Committer } from "./committer.ts";
 import type { Conversations } from "./conversations.ts";
 import type { Board } from "./live.ts";
 import type { EngineSettings, HostedAgent } from "./options.ts";
+import { lossOf } from "./log-writer.ts";
 import { Pace } from "./pace.ts";
 import { statusRecord, type StoredCall } from "./records.ts";
 import { Run, safeSentences, type RunInit, type RunRooms } from "./run.ts";
@@ -61,9 +62,9 @@ export class Runs {
     for (const run of this.#running.values()) {
       const { idleTimeout = 5 * 60_000, turnTimeout = 60 * 60_000 } = run.hosted.agent;
       if (turnTimeout !== false && now - run.startedAt >= turnTimeout) {
-        run.expire(safeSentences.late, `The turn went on for more than ${turnTimeout} ms`);
+        run.expire("turnTimeout", `The turn went on for more than ${turnTimeout} ms`);
       } else if (idleTimeout !== false && !run.waits && now - run.lastSignAt >= idleTimeout) {
-        run.expire(safeSentences.idle, `The agent yielded nothing for ${idleTimeout} ms`);
+        run.expire("idleTimeout", `The agent yielded nothing for ${idleTimeout} ms`);
       }
     }
   }
@@ -87,7 +88,7 @@ export class Runs {
         const item: AppendItem = { task: key, fence, records: [], effects: [{ effect: "lease", op: "renew", until }] };
         // A store that fails now may be back before the lease runs out.
         const outcome = await this.committer.append(item).catch(() => undefined);
-        if (outcome?.ok === false) run.lose("fenced");
+        if (outcome?.ok === false) run.lose(lossOf(outcome));
       }),
     );
   }

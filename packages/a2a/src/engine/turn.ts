@@ -1,6 +1,6 @@
 import type { Clock, Logger } from "../base/index.ts";
 import { textOf, type JsonObject, type JsonValue, type Message, type Task } from "../model/index.ts";
-import type { TurnBase, TurnContext } from "../protocol/index.ts";
+import type { TurnBase, TurnContext, TurnSignal } from "../protocol/index.ts";
 import type { TurnAtHand } from "./intake.ts";
 
 export interface TurnInit {
@@ -15,7 +15,7 @@ export interface TurnInit {
 
 /** What a turn asks of its run. */
 export interface TurnHost {
-  readonly signal: AbortSignal;
+  readonly signal: TurnSignal;
   makeId(): string;
   flush(): Promise<void>;
 }
@@ -80,7 +80,7 @@ export class EngineTurn implements TurnBase {
     return this.#at.call.extensions;
   }
 
-  get signal(): AbortSignal {
+  get signal(): TurnSignal {
     return this.#host.signal;
   }
 

@@ -38,8 +38,9 @@ export interface TextPart extends PartFields {
   readonly data?: never;
 }
 
-/** Bytes in the message itself, base64. */
+/** Bytes in the message itself. */
 export interface RawPart extends PartFields {
+  /** Base64 text, as JSON carries bytes: `file` makes a part of bytes, `bytesOf` gives them back. */
   readonly raw: string;
   readonly text?: never;
   readonly url?: never;

@@ -15,6 +15,7 @@ import type {
 } from "../model/index.ts";
 import type { Clock, Logger } from "../base/index.ts";
 import type { CallContext, Principal } from "./service.ts";
+import type { TurnSignal } from "./turn-aborted.ts";
 
 /**
  * What the engine runs (D11). An agent is a function from a turn to events: what it yields is appended to the log of
@@ -31,17 +32,20 @@ export type AgentEvent =
       /** Puts a progress message into the task's history; those of interrupted and terminal states are there anyway. */
       readonly keep?: boolean;
     }
-  | {
-      readonly kind: "artifact";
-      readonly artifact: Artifact;
-      readonly append?: boolean;
-      readonly lastChunk?: boolean;
-      readonly metadata?: JsonObject;
-    }
+  | ArtifactEvent
   /** A direct answer: as the first event there is no task, later it completes the task (D11). */
   | { readonly kind: "reply"; readonly message: AgentMessage }
   /** Where a resumed run goes on from (D6). Yield it in one array with the events that it covers: they are stored together. */
   | { readonly kind: "checkpoint"; readonly value: JsonValue };
+
+/** An artifact, or more of one: a first event without `append` makes it, and it is open until one with `lastChunk`. */
+export interface ArtifactEvent {
+  readonly kind: "artifact";
+  readonly artifact: Artifact;
+  readonly append?: boolean;
+  readonly lastChunk?: boolean;
+  readonly metadata?: JsonObject;
+}
 
 /** A message of the agent's before the engine has given it its ids. */
 export interface AgentMessage {
@@ -63,6 +67,8 @@ export interface ArtifactInit {
   readonly parts: readonly Part[];
   readonly metadata?: JsonObject;
   readonly extensions?: readonly string[];
+  /** Leaves the artifact open for `turn.append()`, which closes it with `{ last: true }`. Default false: it is whole. */
+  readonly open?: boolean;
 }
 
 export interface WriterOptions {
@@ -121,8 +127,8 @@ export interface TurnBase {
   readonly acceptedOutputModes: readonly string[];
   /** Extension URIs active in this turn: asked for by the caller and declared by the card. */
   readonly extensions: readonly string[];
-  /** Aborted when the task is canceled, the turn runs out of time, the lease is lost, or the server stops. */
-  readonly signal: AbortSignal;
+  /** Aborted when nothing more of this turn counts; `turn.signal.reason.kind` says why. */
+  readonly signal: TurnSignal;
   readonly context: TurnContext;
   readonly logger: Logger;
   readonly clock: Clock;
@@ -135,16 +141,22 @@ export interface TurnBase {
 /** What an agent's function is called with. */
 export interface Turn extends TurnBase {
   reply(content: Content): AgentEvent;
+  /** Progress. It is shown while it is the task's status; only `keep` puts it into the history, for later turns and callers. */
   working(content?: Content, options?: { keep?: boolean; metadata?: JsonObject }): AgentEvent;
+  /**
+   * Asks the user; return after it. The next message is the next turn. Until then the question stands: a later status of this
+   * turn is not stored, unless it ends the task as failed or rejected, and is logged as the agent's mistake.
+   */
   inputRequired(content: Content, options?: { metadata?: JsonObject }): AgentEvent;
+  /** Asks for an authorization that comes by another way. The turn may wait for it and go on (§7.6.1). */
   authRequired(content: Content, options?: { metadata?: JsonObject }): AgentEvent;
   completed(content?: Content): AgentEvent;
   failed(content: Content): AgentEvent;
   rejected(content: Content): AgentEvent;
-  /** A whole artifact. */
-  artifact(init: ArtifactInit): AgentEvent;
-  /** More parts for an artifact of this task that is still open. */
-  append(artifactId: string, parts: readonly Part[], options?: { last?: boolean }): AgentEvent;
+  /** A whole artifact, or with `open` the beginning of one: `append` brings the rest of it. */
+  artifact(init: ArtifactInit): ArtifactEvent;
+  /** More parts for an artifact of this task that is open: made with `open: true`, and no `last` since. */
+  append(artifactId: string, parts: readonly Part[], options?: { last?: boolean }): ArtifactEvent;
   writer(options?: WriterOptions): ArtifactWriter;
   /** A source of text, an LLM's tokens, as the chunks of one artifact: `yield* turn.stream(tokens, { name: "answer" })`. */
   stream(source: AsyncIterable<string>, options?: WriterOptions): AsyncGenerator<AgentEvent, void, void>;
@@ -161,6 +173,11 @@ export type AgentOutput =
 
 export type Executor = (turn: TurnBase) => AgentOutput;
 
+/** What an agent may declare. Webhooks are not here yet: `pushNotifications: true` is refused, by the types and at the start. */
+export interface OwnCapabilities extends Omit<AgentCapabilities, "pushNotifications"> {
+  readonly pushNotifications?: false;
+}
+
 /** What stands on an agent's card beside what the host knows (§4.4.1). */
 export interface AgentDescription {
   readonly name: string;
@@ -174,7 +191,7 @@ export interface AgentDescription {
   readonly defaultInputModes?: readonly string[];
   readonly defaultOutputModes?: readonly string[];
   /** Default: streaming, nothing else. */
-  readonly capabilities?: AgentCapabilities;
+  readonly capabilities?: OwnCapabilities;
   readonly securitySchemes?: Readonly<Record<string, SecurityScheme>>;
   readonly securityRequirements?: readonly SecurityRequirement[];
 }

@@ -4,3 +4,4 @@ export * from "./http.ts";
 export * from "./closes-after.ts";
 export * from "./agent.ts";
 export * from "./extensions.ts";
+export * from "./turn-aborted.ts";

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { A2AError } from "../../src/model/index.ts";
 import type { AgentEvent } from "../../src/protocol/index.ts";
 import { callContext } from "../../src/testing/index.ts";
-import { gate, gist, harness, messageOf, short } from "./support.ts";
+import { gate, gist, harness, messageOf, short, type OnMessage } from "./support.ts";
 
 describe("the life of a task (A2A 1.0 §3.1.1, §4.1.3)", () => {
   it("completes when the agent falls off the end", async () => {
@@ -232,9 +232,75 @@ describe("an agent that does wrong", () => {
     const { state } = await failure(async function* (turn) {
       const whole = turn.artifact({ parts: [{ text: "all of it" }] });
       yield whole;
-      if (whole.kind === "artifact") yield turn.append(whole.artifact.artifactId, [{ text: "and more" }]);
+      yield turn.append(whole.artifact.artifactId, [{ text: "and more" }]);
     });
     expect(state).toBe("failed");
+  });
+
+  const mistakes: readonly [string, string, OnMessage][] = [
+    [
+      "an append to a closed artifact",
+      'turn.append("x"), event 2 of turn 1: artifact "x" is closed: open it with turn.artifact({ artifactId: "x", parts, open: true })',
+      async function* (turn) {
+        yield turn.artifact({ artifactId: "x", parts: [{ text: "1" }] });
+        yield turn.append("x", [{ text: "2" }]);
+      },
+    ],
+    [
+      "an append to one that is not there",
+      'turn.append("y"), event 1 of turn 1: this task has no artifact "y": begin it with turn.artifact({ artifactId: "y", parts, open: true })',
+      async function* (turn) {
+        yield turn.append("y", [{ text: "2" }]);
+      },
+    ],
+    [
+      "a part that is none",
+      "turn.working(), event 2 of turn 1: message.parts[0]",
+      async function* (turn) {
+        yield turn.working();
+        yield turn.working([1 as never]);
+      },
+    ],
+    [
+      "an event after the end",
+      "turn.working(), event 2 of turn 1: the event before it ended the task",
+      async function* (turn) {
+        yield [turn.completed(), turn.working()];
+      },
+    ],
+    [
+      "no event",
+      'What was yielded, {"kind":"dance"}, event 1 of turn 1: it is no event: yield what the builders of the turn give',
+      async function* () {
+        yield { kind: "dance" } as never;
+      },
+    ],
+    ["nothing at all", "return turn.reply(…), or yield an event", async function* () {}],
+  ];
+  it.each(mistakes)(
+    "that yields %s: the log names the event and how it is written right (D12)",
+    async (_name, text, agent) => {
+      const { state, said, cause } = await failure(agent);
+      expect(state).toBe("failed");
+      expect(said).toMatch(/^The agent gave (no|an invalid) answer\.$/u);
+      expect((cause as Error).message).toContain(text);
+    },
+  );
+
+  it("opens an artifact, appends to it in later turns, and closes it (D2)", async () => {
+    const { send } = harness(async function* (turn) {
+      if (turn.number === 1) {
+        const table = turn.artifact({ name: "table", parts: [{ text: "a" }], open: true });
+        yield table;
+        yield turn.append(table.artifact.artifactId, [{ text: "b" }]);
+        yield turn.inputRequired("More?");
+      } else yield turn.append("1-1", [{ text: "c" }], { last: true });
+    });
+    const { id } = await send("Go");
+    const { artifacts } = await send("Yes", { message: { taskId: id } });
+    expect(artifacts).toEqual([
+      { artifactId: "1-1", name: "table", parts: [{ text: "a" }, { text: "b" }, { text: "c" }] },
+    ]);
   });
 
   it("that goes on after the end changes nothing (§4.1.3: terminal states are final)", async () => {

@@ -1,0 +1,172 @@
+import { defineAgent, memoryStore, type AgentEvent, type Logger, type Task, type Turn } from "@parley/a2a";
+import type { Store } from "@parley/a2a/store";
+import { callContext, inProcess, type InProcess } from "@parley/a2a/testing";
+import { sqliteStore } from "@parley/sql/sqlite";
+import { afterEach, describe, expect, it } from "vitest";
+import { stores } from "./served.ts";
+
+/** What an agent says after it has asked its user (A2A 1.0 §4.1.3, §7.6.1, D11): a question never disappears silently. */
+
+describe.each(stores)("a question, on %s", (kind) => {
+  const closing: (() => Promise<void>)[] = [];
+  const log: { readonly level: string; readonly message: string }[] = [];
+
+  afterEach(async () => {
+    log.length = 0;
+    for (const close of closing.splice(0).reverse()) await close();
+  });
+
+  async function run(
+    onMessage: (turn: Turn) => AsyncGenerator<AgentEvent | readonly AgentEvent[], AgentEvent | void, void>,
+    store?: Store,
+  ): Promise<InProcess> {
+    const kept = store ?? (kind === "memory" ? memoryStore() : await sqliteStore({ path: ":memory:" }));
+    if (store === undefined) closing.push(() => kept.close());
+    const write = (level: string) => (message: string) => void log.push({ level, message });
+    const logger: Logger = { debug: write("debug"), info: write("info"), warn: write("warn"), error: write("error") };
+    const agent = defineAgent({
+      name: "Asker",
+      description: "Asks",
+      version: "1",
+      skills: [],
+      resumable: true,
+      onMessage,
+    });
+    const made = inProcess(agent, { store: kept, logger });
+    closing.push(() => made.engine.close());
+    return made;
+  }
+
+  async function send({ service }: InProcess, text: string, taskId?: string): Promise<Task> {
+    const message = {
+      messageId: crypto.randomUUID(),
+      role: "ROLE_USER" as const,
+      parts: [{ text }],
+      ...(taskId !== undefined && { taskId }),
+    };
+    const { value } = await service.call("SendMessage", { message }, callContext());
+    return value.task ?? expect.fail("A message came");
+  }
+
+  function errors(): string[] {
+    return log.filter(({ level }) => level === "error").map(({ message }) => message);
+  }
+
+  const overwriting: readonly [string, (turn: Turn) => AgentEvent][] = [
+    ["turn.working()", (turn) => turn.working("Booking")],
+    ["turn.completed()", (turn) => turn.completed("Booked")],
+    ["turn.reply()", (turn) => turn.reply("Booked")],
+    ["turn.inputRequired()", (turn) => turn.inputRequired("And when?")],
+    ["turn.authRequired()", (turn) => turn.authRequired("Log in")],
+  ];
+
+  it.each(overwriting)("stands against %s after it, and the log says how to ask right", async (name, later) => {
+    let wentOn = false;
+    let cleaned = false;
+    const made = await run(async function* (turn) {
+      try {
+        if (turn.number === 2) return yield turn.completed(`To ${turn.text}`);
+        yield turn.working("Looking");
+        yield turn.inputRequired("Where to?");
+        yield later(turn);
+        wentOn = true;
+      } finally {
+        cleaned = true;
+      }
+    });
+    const asked = await send(made, "Book");
+    expect(asked.status).toMatchObject({
+      state: "TASK_STATE_INPUT_REQUIRED",
+      message: { parts: [{ text: "Where to?" }] },
+    });
+    const done = await send(made, "Rome", asked.id);
+    expect(done.status).toMatchObject({ state: "TASK_STATE_COMPLETED", message: { parts: [{ text: "To Rome" }] } });
+    expect([wentOn, cleaned]).toEqual([false, true]);
+    expect(done.history?.map(({ parts }) => parts[0]?.text)).toEqual(["Book", "Where to?", "Rome", "To Rome"]);
+    expect(errors()).toEqual([
+      expect.stringContaining(`${name} after turn.inputRequired() is not stored. The question stands`),
+    ]);
+  });
+
+  it("stands against what is yielded in one array with it, and what came before in the array is stored", async () => {
+    const made = await run(async function* (turn) {
+      yield [turn.artifact({ parts: [{ text: "draft" }] }), turn.inputRequired("Good?"), turn.completed("Sent")];
+    });
+    const asked = await send(made, "Write");
+    expect(asked.status.state).toBe("TASK_STATE_INPUT_REQUIRED");
+    expect(asked.artifacts).toHaveLength(1);
+    expect(errors()).toHaveLength(1);
+  });
+
+  it("stands beside a result that comes after it; the log says that it is seen late", async () => {
+    const made = await run(async function* (turn) {
+      yield turn.inputRequired("Good?");
+      yield turn.artifact({ artifactId: "draft", parts: [{ text: "dra" }], open: true });
+      yield turn.append("draft", [{ text: "ft" }], { last: true });
+    });
+    const { id } = await send(made, "Write");
+    const get = async (): Promise<Task> => (await made.service.call("GetTask", { id }, callContext())).value;
+    await expect.poll(async () => (await get()).artifacts?.[0]?.parts).toHaveLength(2);
+    expect((await get()).status.state).toBe("TASK_STATE_INPUT_REQUIRED");
+    expect(log.filter(({ level }) => level === "warn")).toHaveLength(1);
+    expect(errors()).toEqual([]);
+  });
+
+  it("ends with its task where the agent says why, or throws", async () => {
+    const made = await run(async function* (turn) {
+      yield turn.inputRequired("Where to?");
+      if (turn.text === "throw") throw new Error("a bug");
+      yield turn.text === "failed" ? turn.failed("All flights are gone") : turn.rejected("Not allowed");
+    });
+    for (const [text, state] of [
+      ["failed", "TASK_STATE_FAILED"],
+      ["rejected", "TASK_STATE_REJECTED"],
+      ["throw", "TASK_STATE_FAILED"],
+    ] as const) {
+      const { id } = await send(made, text);
+      await expect
+        .poll(async () => (await made.service.call("GetTask", { id }, callContext())).value.status.state)
+        .toBe(state);
+    }
+  });
+
+  it("is not lost by a run that resumes after it", async () => {
+    const kept = kind === "memory" ? memoryStore() : await sqliteStore({ path: ":memory:" });
+    closing.push(() => kept.close());
+    const attempts: number[] = [];
+    const agent = async function* (turn: Turn): AsyncGenerator<AgentEvent | readonly AgentEvent[], void, void> {
+      attempts.push(turn.attempt);
+      if (turn.checkpoint === undefined) yield [turn.inputRequired("Where to?"), turn.saveCheckpoint("asked")];
+      if (turn.attempt === 1) await new Promise((resolve) => turn.signal.addEventListener("abort", resolve));
+      yield turn.working("Booking");
+    };
+    const first = await run(agent, kept);
+    const asked = await send(first, "Book");
+    await first.engine.close();
+    const second = await run(agent, kept);
+    const { tasks } = (await second.service.call("ListTasks", {}, callContext())).value;
+    expect(tasks.map(({ id }) => id)).toEqual([asked.id]);
+    await expect.poll(() => errors().length).toBe(1);
+    const { value } = await second.service.call("GetTask", { id: asked.id }, callContext());
+    expect(value.status).toMatchObject({
+      state: "TASK_STATE_INPUT_REQUIRED",
+      message: { parts: [{ text: "Where to?" }] },
+    });
+    expect(attempts).toEqual([1, 2]);
+  });
+
+  it("for an authorization is another thing: the turn goes on once it has come (§7.6.1)", async () => {
+    const made = await run(async function* (turn) {
+      yield turn.authRequired("Log in there");
+      yield turn.artifact({ parts: [{ text: "secret" }] });
+      yield turn.completed("Done");
+    });
+    const message = { messageId: "m", role: "ROLE_USER" as const, parts: [{ text: "Go" }] };
+    const { batches } = await made.service.stream("SendStreamingMessage", { message }, callContext());
+    const states: unknown[] = [];
+    for await (const batch of batches)
+      for (const { event } of batch) if (event.statusUpdate !== undefined) states.push(event.statusUpdate.status.state);
+    expect(states).toEqual(["TASK_STATE_AUTH_REQUIRED", "TASK_STATE_WORKING", "TASK_STATE_COMPLETED"]);
+    expect(errors()).toEqual([]);
+  });
+});
