@@ -5,6 +5,7 @@ export {
   silentLogger,
   systemClock,
   randomIds,
+  utf8Length,
   type Clock,
   type Ids,
   type Logger,

@@ -341,6 +341,6 @@ describe("close", () => {
     const store = memoryStore();
     const server = await start(echoAgent(), { store });
     await server.close();
-    await expect(store.claimable(0, 1)).resolves.toEqual([]);
+    await expect(store.claimable({ now: 0, agents: [], limit: 1 })).resolves.toEqual({ heads: [] });
   });
 });

@@ -71,7 +71,7 @@ export class Conversations {
 
   /** The context of a turn. */
   async open(key: ContextKey, current: Message): Promise<ContextView> {
-    const { state } = await this.#settings.store.conversation(key, 0);
+    const { state } = await this.#settings.store.conversation(key, { limit: 0 });
     return new ContextView(key, false, () => this.#messages(key, current), state);
   }
 
@@ -113,7 +113,7 @@ export class Conversations {
   }
 
   async #messages(key: ContextKey, current: Message): Promise<readonly Message[]> {
-    const { messages } = await this.#settings.store.conversation(key, messageLimit);
+    const { messages } = await this.#settings.store.conversation(key, { limit: messageLimit });
     const remembered = this.#remembered.get(nameOf(key)) ?? [];
     const all = [...messages, ...remembered]
       .sort((a, b) => a.time - b.time)

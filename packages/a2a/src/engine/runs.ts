@@ -1,6 +1,6 @@
 import { deferred } from "../base/index.ts";
 import { A2AError, type Message } from "../model/index.ts";
-import type { AppendItem, TaskHead } from "../store/index.ts";
+import type { AppendItem, ClaimPosition, TaskHead } from "../store/index.ts";
 import { ChurnMap } from "./churn-map.ts";
 import { LeaseWatch } from "./lease-watch.ts";
 import type { Committer } from "./committer.ts";
@@ -12,6 +12,9 @@ import { Pace } from "./pace.ts";
 import { statusRecord, type StoredCall } from "./records.ts";
 import { Run, safeSentences, type RunInit, type RunRooms } from "./run.ts";
 import { WallWatch } from "./wall.ts";
+
+/** So many lost tasks are looked up at a time. */
+const claimPageSize = 100;
 
 export interface RunsRooms {
   readonly settings: EngineSettings;
@@ -98,17 +101,27 @@ export class Runs {
     const { store } = this.settings;
     if (this.wallJumped()) await this.renew();
     const { all, now } = this.#leases.begin();
-    const heads = await store.claimable(all ? Number.MAX_SAFE_INTEGER : now, all ? 10_000 : 100);
-    for (const head of heads) {
-      if (this.#stopping) return;
-      const hosted = this.#rooms.agents.get(head.task.agent);
-      if (hosted === undefined || this.#running.has(head.task.taskId) || !this.#leases.isOver(head)) continue;
-      // One that cannot be taken over now must not be in the way of the others.
-      await this.#takeOver(hosted, head).catch((cause: unknown) => {
-        const { agent, taskId } = head.task;
-        this.settings.logger.error("A lost task could not be taken over", { agent, taskId, cause });
+    const agents = [...this.#rooms.agents.keys()];
+    let after: ClaimPosition | undefined;
+    do {
+      const page = await store.claimable({
+        now: all ? Number.MAX_SAFE_INTEGER : now,
+        agents,
+        limit: claimPageSize,
+        ...(after && { after }),
       });
-    }
+      for (const head of page.heads) {
+        if (this.#stopping) return;
+        const hosted = this.#rooms.agents.get(head.task.agent);
+        if (hosted === undefined || this.#running.has(head.task.taskId) || !this.#leases.isOver(head)) continue;
+        // One that cannot be taken over now must not be in the way of the others.
+        await this.#takeOver(hosted, head).catch((cause: unknown) => {
+          const { agent, taskId } = head.task;
+          this.settings.logger.error("A lost task could not be taken over", { agent, taskId, cause });
+        });
+      }
+      after = page.next;
+    } while (after !== undefined);
     this.#leases.end();
   }
 
@@ -135,6 +148,7 @@ export class Runs {
     const { taskId } = head.task;
     const input = (await store.read(head.task, taskId, { after: run.input - 1, limit: 1 }))?.records[0];
     const snapshot = await store.load(head.task, taskId, { artifacts: true });
+    const checkpoint = (await store.head(head.task, taskId))?.checkpoint;
     if (input?.call === undefined || snapshot === undefined)
       throw new Error(`The message of task ${taskId} is not in its log`);
     logger.info("A task is resumed", { agent: head.task.agent, taskId, turn: run.turn, attempt: next.attempt });
@@ -148,7 +162,7 @@ export class Runs {
       start: { seq: outcome.seq, state: snapshot.head.state, fence: outcome.fence, run: next, mayHaveMessages: true },
       // The first turn made the task: to the agent there was none before, whatever its attempt.
       ...(run.turn > 1 && { task: snapshot.task }),
-      ...(head.checkpoint !== undefined && { checkpoint: head.checkpoint }),
+      ...(checkpoint !== undefined && { checkpoint }),
     }).execute();
   }
 

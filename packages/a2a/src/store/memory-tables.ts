@@ -1,3 +1,4 @@
+import { utf8Length } from "../base/index.ts";
 import { isTerminal, placed, type LogRecord } from "../model/index.ts";
 import { compact, type StoredEvent, type TaskPieces } from "./assemble.ts";
 import type { ContextKey, ListPosition, OnceEffect, OnceRecord, Owner, Scope, TaskHead } from "./port.ts";
@@ -8,6 +9,8 @@ import type { ReadItem } from "./transition.ts";
 export interface AgentRoom {
   readonly tasks: Map<string, StoredTask>;
   readonly index: TaskIndex<StoredTask>;
+  /** Runs by the time at which they may be taken over. */
+  readonly runs: SortedList<Due, StoredTask>;
   readonly owners: Map<string, OwnerRoom>;
 }
 
@@ -77,15 +80,18 @@ function byPlace(a: Pick<StoredMessage, "place">, b: Pick<StoredMessage, "place"
   return a.place - b.place;
 }
 
-type Due = Pick<StoredTask, "due" | "number">;
+export type Due = Pick<StoredTask, "due" | "number">;
+/** Longest without a holder first. */
+export function byDue(a: Due, b: Due): number {
+  return compare(a.due, b.due) || a.number - b.number;
+}
+
 type Idle = Pick<StoredContext, "touched" | "serial">;
 type Ending = Pick<StoredKey, "until" | "serial">;
 
 /** What the memory store holds, each thing in every list that it is looked for in. */
 export class MemoryTables {
   readonly #agents = new Map<string, AgentRoom>();
-  /** Runs by the time at which they may be taken over. */
-  readonly runs: SortedList<Due, StoredTask> = new SortedList((a, b) => compare(a.due, b.due) || a.number - b.number);
   /** Terminal tasks by age. */
   readonly terminal: SortedList<ListPosition, StoredTask> = new SortedList(oldestFirst);
   /** Those of them that were not compacted. */
@@ -102,6 +108,14 @@ export class MemoryTables {
 
   owner({ agent, owner }: Owner): OwnerRoom | undefined {
     return this.#agents.get(agent)?.owners.get(owner);
+  }
+
+  /** The first runs of some agents behind a place, in order. */
+  runsOf(agents: readonly string[], after: Due | undefined, limit: number): readonly StoredTask[] {
+    return [...new Set(agents)]
+      .flatMap((agent) => this.#agents.get(agent)?.runs.after(after, limit) ?? [])
+      .sort(byDue)
+      .slice(0, limit);
   }
 
   /** What stands under a key and has not run out. */
@@ -137,6 +151,7 @@ export class MemoryTables {
     const room = getOrMake<AgentRoom>(this.#agents, agent, () => ({
       tasks: new Map(),
       index: new TaskIndex(),
+      runs: new SortedList(byDue),
       owners: new Map(),
     }));
     return getOrMake(room.owners, name, () => ({
@@ -216,7 +231,7 @@ export class MemoryTables {
   /** Puts a task into every list that it belongs to. */
   #place(task: StoredTask): void {
     for (const index of indexesOf(task)) index.add(task);
-    if (task.due !== undefined) this.runs.add(task);
+    if (task.due !== undefined) task.context.owner.agent.runs.add(task);
     if (isTerminal(task.state)) {
       this.terminal.add(task);
       if (task.head.firstSeq < task.head.seq) this.loose.add(task);
@@ -227,7 +242,7 @@ export class MemoryTables {
   /** Takes it out again: what a task is ordered by changes only while it is in no list. */
   #displace(task: StoredTask): void {
     for (const index of indexesOf(task)) index.delete(task);
-    this.runs.delete(task);
+    task.context.owner.agent.runs.delete(task);
     this.terminal.delete(task);
     this.loose.delete(task);
   }
@@ -303,7 +318,9 @@ export class MemoryTables {
       const { kind, json, time } = message.event;
       message.event = { kind, json, time };
     }
-    task.head = Object.freeze({ ...task.head, firstSeq: task.head.seq });
+    const kept = [base, ...artifacts, ...task.messages.map(({ event }) => event.json), task.records[0]?.json ?? ""];
+    const bytes = kept.reduce((sum, json) => sum + utf8Length(json), 0);
+    task.head = Object.freeze({ ...task.head, firstSeq: task.head.seq, bytes: Math.min(bytes, task.head.bytes) });
   }
 }
 

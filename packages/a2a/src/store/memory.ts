@@ -1,31 +1,38 @@
+import { utf8Length } from "../base/index.ts";
 import type { LogRecord, Message } from "../model/index.ts";
 import { assemble, messagesOf } from "./assemble.ts";
 import { MemoryTables, piecesOf, type StoredContext, type StoredTask } from "./memory-tables.ts";
-import type {
-  AppendItem,
-  AppendOutcome,
-  ContextAppend,
-  ContextEffect,
-  ContextKey,
-  Conversation,
-  ListQuery,
-  LoadOptions,
-  LogPage,
-  OnceRecord,
-  Owner,
-  ReadOptions,
-  Scope,
-  Snapshot,
-  Store,
-  SweepOptions,
-  SweepReport,
-  TaskEffect,
-  TaskHead,
-  TaskPage,
+import { fitting, PageBudget } from "./page-budget.ts";
+import {
+  defaultPageBytes,
+  type AppendItem,
+  type AppendOutcome,
+  type ClaimPage,
+  type ClaimQuery,
+  type ContextAppend,
+  type ContextEffect,
+  type ContextKey,
+  type Conversation,
+  type ConversationOptions,
+  type ListQuery,
+  type ListedTask,
+  type LoadOptions,
+  type LogPage,
+  type OnceRecord,
+  type Owner,
+  type ReadOptions,
+  type Scope,
+  type Snapshot,
+  type Store,
+  type SweepOptions,
+  type SweepReport,
+  type TaskEffect,
+  type TaskHead,
+  type TaskPage,
 } from "./port.ts";
 import type { SortedList } from "./sorted-list.ts";
 import { newestFirst } from "./task-index.ts";
-import { decide, readItem, type ReadItem } from "./transition.ts";
+import { decide, readItem, recordBytes, type ReadItem } from "./transition.ts";
 import { unavailable } from "./unavailable.ts";
 
 /**
@@ -37,6 +44,7 @@ export function memoryStore(): Store {
 }
 
 class MemoryStore implements Store {
+  readonly durable = false;
   #tables = new MemoryTables();
   #closed = false;
 
@@ -59,10 +67,12 @@ class MemoryStore implements Store {
     return task && assemble(piecesOf(task, options.history), options);
   }
 
-  async read(scope: Scope, taskId: string, { after, limit, kinds }: ReadOptions): Promise<LogPage | undefined> {
+  async read(scope: Scope, taskId: string, options: ReadOptions): Promise<LogPage | undefined> {
     this.#check();
     const task = this.#tables.find(scope, taskId);
     if (task === undefined) return undefined;
+    const { after, limit, bytes = defaultPageBytes, kinds } = options;
+    const budget = task.head.bytes <= bytes ? undefined : new PageBudget(bytes);
     const records: LogRecord[] = [];
     for (
       let i = Math.max(0, after - task.head.firstSeq + 1);
@@ -70,7 +80,9 @@ class MemoryStore implements Store {
       i += 1
     ) {
       const record = task.records[i];
-      if (record !== undefined && (kinds === undefined || kinds.includes(record.kind))) records.push(record);
+      if (record === undefined || kinds?.includes(record.kind) === false) continue;
+      if (budget?.take(recordBytes(record)) === false) break;
+      records.push(record);
     }
     return { records, head: task.head };
   }
@@ -82,11 +94,10 @@ class MemoryStore implements Store {
       .flatMap((index) => index.page(query))
       .sort(newestFirst)
       .slice(0, query.limit + 1);
-    const page = found.slice(0, query.limit);
-    const last = page.at(-1);
-    const tasks = page.map((task) => assemble(piecesOf(task, query.history), query));
+    const tasks = texts(found.slice(0, query.limit), query);
+    const last = found[tasks.length - 1];
     const total = indexes.reduce((sum, index) => sum + index.count(query), 0);
-    if (found.length <= query.limit || last === undefined) return { tasks, total };
+    if (found.length <= tasks.length || last === undefined) return { tasks, total };
     return { tasks, total, next: { statusTime: last.statusTime, number: last.number } };
   }
 
@@ -95,27 +106,31 @@ class MemoryStore implements Store {
     return this.#tables.key(owner, key, now);
   }
 
-  async conversation({ agent, owner, contextId }: ContextKey, limit: number): Promise<Conversation> {
+  async conversation({ agent, owner, contextId }: ContextKey, options: ConversationOptions): Promise<Conversation> {
     this.#check();
+    const { limit, bytes = defaultPageBytes } = options;
     const context = this.#tables.owner({ agent, owner })?.contexts.get(contextId);
     if (context === undefined) return { messages: [] };
-    const messages = context.messages
+    const newest = context.messages
       .last(limit)
-      .flatMap(({ event }) =>
-        messagesOf(event).map((json) => ({ time: event.time, message: JSON.parse(json) as Message })),
-      );
-    return {
-      ...(context.state !== undefined && { state: context.state }),
-      messages: messages.slice(Math.max(0, messages.length - limit)),
-    };
+      .flatMap(({ event }) => messagesOf(event).map((json) => ({ time: event.time, json })))
+      .reverse();
+    const messages = fitting(newest.slice(0, limit), bytes, ({ json }) => utf8Length(json))
+      .reverse()
+      .map(({ time, json }) => ({ time, message: JSON.parse(json) as Message }));
+    return { ...(context.state !== undefined && { state: context.state }), messages };
   }
 
-  async claimable(now: number, limit: number): Promise<readonly TaskHead[]> {
+  async claimable({ now, agents, limit, after }: ClaimQuery): Promise<ClaimPage> {
     this.#check();
-    return this.#tables.runs
-      .after(undefined, limit)
-      .filter((task) => (task.due ?? 0) <= now)
-      .map(withCheckpoint);
+    const place = after && { due: after.leaseUntil ?? -Infinity, number: after.number };
+    const found = this.#tables.runsOf(agents, place, limit + 1).filter((task) => (task.due ?? 0) <= now);
+    const page = found.slice(0, limit);
+    const heads = page.map(({ head }) => head);
+    const last = page.at(-1);
+    if (found.length <= limit || last === undefined) return { heads };
+    const { leaseUntil } = last.head;
+    return { heads, next: { number: last.number, ...(leaseUntil !== undefined && { leaseUntil }) } };
   }
 
   async sweep({ deleteBefore = -Infinity, compactBefore = -Infinity, now, limit }: SweepOptions): Promise<SweepReport> {
@@ -226,6 +241,20 @@ class MemoryStore implements Store {
     }
     return undefined;
   }
+}
+
+/** As many of the tasks as fit into the page. */
+function texts(found: readonly StoredTask[], query: ListQuery): readonly ListedTask[] {
+  const { bytes = defaultPageBytes } = query;
+  const whole = found.reduce((sum, { head }) => sum + head.bytes, 0) <= bytes;
+  const budget = new PageBudget(bytes);
+  const tasks: ListedTask[] = [];
+  for (const task of found) {
+    const listed = assemble(piecesOf(task, query.history), query);
+    if (!whole && !budget.take(utf8Length(listed.json))) break;
+    tasks.push(listed);
+  }
+  return tasks;
 }
 
 function withCheckpoint({ head, checkpoint }: StoredTask): TaskHead {

@@ -8,6 +8,9 @@ import type { LogRecord, Message, NewRecord, RecordKind, Task, TaskState } from 
  * lost connection); nothing of that call is then stored.
  */
 export interface Store {
+  /** Whether what was stored is there again after a restart of the process. */
+  readonly durable: boolean;
+
   /**
    * Applies the items in order, in one transaction. An item whose conditions do not hold changes nothing and fails
    * alone; where several do not, `duplicate` comes first, then the others in the order of `AppendItem`. Resolves after
@@ -31,11 +34,14 @@ export interface Store {
   /** What is known under an idempotency key that has not run out at `now`. No promise where it is at hand: every message asks. */
   once(owner: Owner, key: string, now: number): Promise<OnceRecord | undefined> | OnceRecord | undefined;
 
-  /** A conversation: its state, and its newest `limit` messages, oldest of them first, those of its tasks' histories and direct replies. */
-  conversation(context: ContextKey, limit: number): Promise<Conversation>;
+  /** A conversation: its state, and its newest messages, oldest of them first, those of its tasks' histories and direct replies. */
+  conversation(context: ContextKey, options: ConversationOptions): Promise<Conversation>;
 
-  /** Tasks with a run that nobody holds at `now`, oldest lease first: what a node takes over (D6). */
-  claimable(now: number, limit: number): Promise<readonly TaskHead[]>;
+  /**
+   * Tasks with a run that nobody holds, oldest lease first: what a node takes over (D6). Work in the size of the page,
+   * whatever other agents have.
+   */
+  claimable(query: ClaimQuery): Promise<ClaimPage>;
 
   /** Deletes and compacts what is old, at most `limit` tasks a call. */
   sweep(options: SweepOptions): Promise<SweepReport>;
@@ -89,6 +95,8 @@ export interface TaskAppend {
    * state, status time, counters and generation from them.
    */
   readonly records: readonly NewRecord[];
+  /** Bytes that the task may have with the records (`TaskHead.bytes`). Fails as `full`; without records never. */
+  readonly maxBytes?: number;
   readonly effects?: readonly TaskEffect[];
 }
 
@@ -175,7 +183,7 @@ export type AppendOutcome =
     }
   | {
       readonly ok: false;
-      readonly reason: "missing" | "exists" | "stale" | "fenced" | "leased" | "terminal" | "duplicate";
+      readonly reason: "missing" | "exists" | "stale" | "fenced" | "leased" | "terminal" | "full" | "duplicate";
       /** The task as it stands, where it exists and belongs to the item's owner. */
       readonly head?: TaskHead;
       /** For `duplicate`. */
@@ -194,12 +202,14 @@ export interface TaskHead {
   readonly firstSeq: number;
   /** The 1.1 draft's counter: creation, status and artifact records. */
   readonly generation: number;
+  /** UTF-8 bytes of the JSON text of all records, `call` included (`recordBytes`). No snapshot and no page of the log is larger. */
+  readonly bytes: number;
   readonly fence: number;
   /** Who holds the lease, if anyone took it and did not give it back; it may have run out. */
   readonly holder?: string;
   readonly leaseUntil?: number;
   readonly run?: Run;
-  /** JSON text; given by `head` and `claimable` alone, since it may be large. */
+  /** JSON text; given by `head` alone, since it may be large. */
   readonly checkpoint?: string;
 }
 
@@ -225,11 +235,17 @@ export interface ReadOptions {
   readonly after: number;
   /** At most so many. */
   readonly limit: number;
+  /** At most so many bytes of JSON (`recordBytes`), and one record where it alone is larger. Default `defaultPageBytes`. */
+  readonly bytes?: number;
   /** Only of these kinds. */
   readonly kinds?: readonly RecordKind[];
 }
 
+/** What a page holds at most where its reader does not say: 8 MiB. */
+export const defaultPageBytes: number = 8 << 20;
+
 export interface LogPage {
+  /** May be fewer than the limit though there are more. Empty only where there are none. */
   readonly records: readonly LogRecord[];
   /** As it stood when the page was read: a consistent view with `records`. */
   readonly head: TaskHead;
@@ -241,6 +257,8 @@ export interface ListQuery {
   /** Status times at or after, milliseconds. */
   readonly since?: number;
   readonly limit: number;
+  /** The page ends before its tasks would take more bytes of JSON, and has one where it alone is larger. Default `defaultPageBytes`. */
+  readonly bytes?: number;
   /** Read on after this place. */
   readonly after?: ListPosition;
   readonly history?: number;
@@ -272,6 +290,13 @@ export interface OnceRecord {
   readonly answer?: string;
 }
 
+export interface ConversationOptions {
+  /** The newest so many messages; 0: none. */
+  readonly limit: number;
+  /** Of these the newest that take no more bytes of JSON together, and one where it alone takes more. Default `defaultPageBytes`. */
+  readonly bytes?: number;
+}
+
 export interface Conversation {
   /** JSON text. */
   readonly state?: string;
@@ -282,6 +307,30 @@ export interface ConversationMessage {
   /** When it was stored, milliseconds since the Unix epoch. */
   readonly time: number;
   readonly message: Message;
+}
+
+export interface ClaimQuery {
+  /** A lease that ran out by then holds nothing; milliseconds. */
+  readonly now: number;
+  /** Tasks of these agents alone: those that the asker can run. */
+  readonly agents: readonly string[];
+  readonly limit: number;
+  /** Read on after this place. */
+  readonly after?: ClaimPosition;
+}
+
+/** A place among the runs, not a task: it stays good when the task that was there is taken over. */
+export interface ClaimPosition {
+  /** Absent: the tasks without a lease, which come first. */
+  readonly leaseUntil?: number;
+  /** As in `ListPosition`. */
+  readonly number: number;
+}
+
+export interface ClaimPage {
+  readonly heads: readonly TaskHead[];
+  /** Absent on the last page. */
+  readonly next?: ClaimPosition;
 }
 
 export interface SweepOptions {

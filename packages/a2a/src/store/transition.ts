@@ -1,4 +1,5 @@
 import { countsInGeneration, isHistory, isTerminal, type NewRecord } from "../model/index.ts";
+import { utf8Length } from "../base/index.ts";
 import { elements, members, object } from "./slices.ts";
 import type { AppendOutcome, LeaseEffect, Run, TaskAppend, TaskHead } from "./port.ts";
 
@@ -16,6 +17,13 @@ export interface ReadRecord {
   readonly inHistory: boolean;
   /** Whether it adds to the task's metadata. */
   readonly hasMetadata: boolean;
+  /** What it adds to `TaskHead.bytes`. */
+  readonly bytes: number;
+}
+
+/** What a record counts for wherever a log is bounded in bytes. */
+export function recordBytes({ json, call }: Pick<NewRecord, "json" | "call">): number {
+  return utf8Length(json) + (call === undefined ? 0 : utf8Length(call));
 }
 
 /** An item whose records were looked at once. */
@@ -48,22 +56,23 @@ export function readItem(item: TaskAppend): ReadItem {
 }
 
 function readRecord(record: NewRecord): ReadRecord {
+  const bytes = recordBytes(record);
   switch (record.kind) {
     case "message":
-      return { record, inHistory: true, hasMetadata: false };
+      return { record, inHistory: true, hasMetadata: false, bytes };
     case "artifactUpdate":
-      return { record, inHistory: false, hasMetadata: false };
+      return { record, inHistory: false, hasMetadata: false, bytes };
     case "task": {
       const task = members(record.json);
       if (record.state === undefined) throw new TypeError("A record of a task says its state");
       if (task.has("artifacts")) throw new TypeError("A task begins without artifacts");
-      return { record, inHistory: elements(task.get("history") ?? "[]").length > 0, hasMetadata: false };
+      return { record, inHistory: elements(task.get("history") ?? "[]").length > 0, hasMetadata: false, bytes };
     }
     case "statusUpdate": {
       if (record.state === undefined) throw new TypeError("A record of a status says its state");
       const update = members(record.json);
       const kept = isHistory(record.state, record.keep) && members(update.get("status") ?? "{}").has("message");
-      return { record, inHistory: kept, hasMetadata: update.has("metadata") };
+      return { record, inHistory: kept, hasMetadata: update.has("metadata"), bytes };
     }
   }
 }
@@ -86,15 +95,17 @@ export function decide({ item, records }: ReadItem, head: TaskHead | undefined):
   if (item.fence !== undefined && item.fence !== next.fence) return "fenced";
 
   let over = head !== undefined && isTerminal(head.state);
-  for (const { record } of records) {
+  for (const { record, bytes } of records) {
     if (over) return "terminal";
     next.seq += 1;
+    next.bytes += bytes;
     if (countsInGeneration(record.kind)) next.generation += 1;
     if (record.kind !== "task" && record.kind !== "statusUpdate") continue;
     next.state = record.state ?? next.state;
     next.statusTime = record.time;
     over = isTerminal(next.state);
   }
+  if (records.length > 0 && item.maxBytes !== undefined && next.bytes > item.maxBytes) return "full";
   for (const effect of item.effects ?? []) {
     if (effect.effect === "lease") {
       const refusal = changeLease(next, effect);
@@ -113,7 +124,7 @@ type Draft = { -readonly [Name in Exclude<keyof TaskHead, Changing>]: TaskHead[N
 };
 
 function draftOf(head: TaskHead): Draft {
-  const { task, contextId, state, statusTime, seq, firstSeq, generation, fence } = head;
+  const { task, contextId, state, statusTime, seq, firstSeq, generation, bytes, fence } = head;
   const { holder, leaseUntil, run, checkpoint } = head;
   return {
     task,
@@ -123,6 +134,7 @@ function draftOf(head: TaskHead): Draft {
     seq,
     firstSeq,
     generation,
+    bytes,
     fence,
     holder,
     leaseUntil,
@@ -132,7 +144,7 @@ function draftOf(head: TaskHead): Draft {
 }
 
 function headOf(draft: Draft): TaskHead {
-  const { task, contextId, state, statusTime, seq, firstSeq, generation, fence } = draft;
+  const { task, contextId, state, statusTime, seq, firstSeq, generation, bytes, fence } = draft;
   const { holder, leaseUntil, run, checkpoint } = draft;
   return Object.freeze({
     task,
@@ -142,6 +154,7 @@ function headOf(draft: Draft): TaskHead {
     seq,
     firstSeq,
     generation,
+    bytes,
     fence,
     ...(holder !== undefined && { holder }),
     ...(leaseUntil !== undefined && { leaseUntil }),
@@ -166,6 +179,7 @@ function newHead(item: TaskAppend): TaskHead {
     seq: 0,
     firstSeq: 1,
     generation: 0,
+    bytes: 0,
     fence: 0,
   };
 }

@@ -1,5 +1,6 @@
 import type { Store } from "../store/index.ts";
 import { appendCases } from "./store/append-cases.ts";
+import { boundsCases } from "./store/bounds-cases.ts";
 import { contextCases, leaseCases, onceCases } from "./store/effect-cases.ts";
 import type { Case, Cases, Expectation } from "./store/given.ts";
 import { closingLosesNothing, everythingStays, lifeCases } from "./store/life-cases.ts";
@@ -35,6 +36,7 @@ const chapters: Readonly<Record<string, Cases>> = {
   "idempotency keys": onceCases,
   contexts: contextCases,
   list: listCases,
+  bounds: boundsCases,
   sweep: retentionCases,
   life: lifeCases,
 };

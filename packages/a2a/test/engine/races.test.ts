@@ -25,7 +25,10 @@ describe("what another process does between a look and an append", () => {
     const { id } = await send("Go");
     expect(stale?.run).toBeDefined();
     // It looked while the lease had run out, and comes to its append only now.
-    const late: Store = { ...bound(store), claimable: async () => ((asked += 1) === 1 ? [stale as TaskHead] : []) };
+    const late: Store = {
+      ...bound(store),
+      claimable: async () => ({ heads: (asked += 1) === 1 ? [stale as TaskHead] : [] }),
+    };
     clock.advance(60_000);
     harness(async function* () {}, { store: late, clock });
     // The second look comes after the first was dealt with.

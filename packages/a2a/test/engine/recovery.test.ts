@@ -2,7 +2,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { defineAgent } from "../../src/agent/index.ts";
 import { TaskFold } from "../../src/model/index.ts";
 import { callContext, fakeClock, inProcess, type InProcessOptions } from "../../src/testing/index.ts";
-import { memoryStore, type Store } from "../../src/store/index.ts";
+import { memoryStore, type Store, type TaskHead } from "../../src/store/index.ts";
 import { bound, eventually, gate, gist, harness, messageOf, Reading, type OnMessage } from "./support.ts";
 
 /**
@@ -204,15 +204,17 @@ describe("a run that is lost (D6)", () => {
       { message: messageOf("Go"), configuration: { returnImmediately: true } },
       callContext(),
     );
+    const lostRun = async (): Promise<TaskHead | undefined> =>
+      (await shared.claimable({ now: Number.MAX_SAFE_INTEGER, agents: ["agent"], limit: 1 })).heads[0];
     await eventually(async () => {
       clock.advance(600);
-      return (await shared.claimable(Number.MAX_SAFE_INTEGER, 1)).length === 1;
+      return (await lostRun()) !== undefined;
     });
     const id = (await reply).value.task?.id ?? "";
     nodes.kill();
     // Each successor dies as well, as if the task itself killed it: its heartbeat stops, its lease runs out.
     for (let attempt = 2; attempt <= 3; attempt += 1) {
-      const head = (await shared.claimable(Number.MAX_SAFE_INTEGER, 1))[0];
+      const head = await lostRun();
       const run = { turn: 1, attempt, input: 1 };
       const effects = [
         { effect: "lease", op: "revoke" },

@@ -147,14 +147,15 @@ export async function eventually(check: () => boolean | Promise<boolean>): Promi
 /** The methods of a store as values, for one that does some of them in its own way. */
 export function bound(store: Store): Store {
   return {
+    durable: store.durable,
     append: (items) => store.append(items),
     head: (scope, id) => store.head(scope, id),
     load: (scope, id, options) => store.load(scope, id, options),
     read: (scope, id, options) => store.read(scope, id, options),
     list: (scope, query) => store.list(scope, query),
     once: (owner, key, now) => store.once(owner, key, now),
-    conversation: (context, limit) => store.conversation(context, limit),
-    claimable: (now, limit) => store.claimable(now, limit),
+    conversation: (context, options) => store.conversation(context, options),
+    claimable: (query) => store.claimable(query),
     sweep: (options) => store.sweep(options),
     close: () => store.close(),
   };

@@ -2,8 +2,10 @@ import { TaskFold, type LogRecord, type Message, type NewRecord, type TaskState 
 import type {
   AppendItem,
   AppendOutcome,
+  ClaimQuery,
   ContextKey,
   ListQuery,
+  LogPage,
   LoadOptions,
   OnceEffect,
   OnceRecord,
@@ -81,7 +83,7 @@ export class Reference {
     return task && { head: headOf(task), task: foldOf(task, options) };
   }
 
-  read(scope: Scope, taskId: string, { after, limit, kinds }: ReadOptions): unknown {
+  read(scope: Scope, taskId: string, { after, limit, kinds }: ReadOptions): LogPage | undefined {
     const task = this.#find(scope, taskId);
     if (task === undefined) return undefined;
     const records = task.log.filter(
@@ -115,13 +117,13 @@ export class Reference {
     };
   }
 
-  claimable(now: number, limit: number): readonly TaskHead[] {
+  /** All that a query matches, in order. */
+  claimable({ now, agents }: Pick<ClaimQuery, "now" | "agents">): readonly TaskHead[] {
     return this.#tasks
+      .filter((task) => agents.includes(task.agent))
       .filter((task) => task.run !== undefined && (task.lease?.until ?? -Infinity) <= now)
       .sort((a, b) => (a.lease?.until ?? -Infinity) - (b.lease?.until ?? -Infinity) || a.number - b.number || 0)
-      .slice(0, limit)
-      .map((task) => this.head(task, task.id))
-      .filter((head) => head !== undefined);
+      .map(headOf);
   }
 
   /** Without a limit. */
@@ -167,6 +169,8 @@ export class Reference {
     const states = [task && headOf(task).state, ...item.records.map((record) => record.state)];
     const over = states.findIndex((state) => state !== undefined && terminal.includes(state));
     if (over >= 0 && over < item.records.length) return fail("terminal");
+    const bytes = bytesOf([...(task?.log ?? []), ...item.records]);
+    if (item.records.length > 0 && bytes > (item.maxBytes ?? Infinity)) return fail("full");
     let { lease, fence } = task ?? { fence: 0 };
     for (const effect of effects) {
       if (effect.effect !== "lease") continue;
@@ -281,10 +285,15 @@ function headOf(task: RefTask): TaskHead {
     seq: task.log.length,
     firstSeq: task.firstSeq,
     generation: task.log.filter((record) => record.kind !== "message").length,
+    bytes: bytesOf(task.log),
     fence: task.fence,
     ...(task.lease && { holder: task.lease.holder, leaseUntil: task.lease.until }),
     ...(task.run && { run: task.run }),
   };
+}
+
+function bytesOf(records: readonly NewRecord[]): number {
+  return records.reduce((sum, { json, call = "" }) => sum + Buffer.byteLength(json) + Buffer.byteLength(call), 0);
 }
 
 function foldOf(task: RefTask, { history, artifacts }: LoadOptions): Task {

@@ -37,7 +37,7 @@ import { ScopeChanges, ScopeIds } from "./scopes.ts";
 import { encodeJson, encodeName } from "./text.ts";
 
 // The columns that an append changes: those that any does, those that no index has, those of the lists, those of the runs.
-const growing = ["seq", "generation"];
+const growing = ["seq", "generation", "bytes"];
 const plain = [...growing, "fence", "status_seq", "has_metadata", "holder", "run_attempt", "run_input"];
 const placing = ["state", "status_time"];
 const owning = ["lease_until", "run_turn"];
@@ -174,7 +174,8 @@ class Batch {
   finish(): void {
     for (const [key, task] of this.#tasks) {
       if (task.stored === undefined) this.#insert(task);
-      else if (hasGrown(task, task.stored)) this.#grown.add(task.row.number, task.head.seq, task.head.generation);
+      else if (hasGrown(task, task.stored))
+        this.#grown.add(task.row.number, task.head.seq, task.head.generation, task.head.bytes);
       else if (task.head !== task.stored) this.#update(task, task.stored);
       task.stored = task.head;
       task.storedStatus = task.statusSeq;
@@ -374,9 +375,10 @@ function plainOf({
   statusSeq,
   hasMetadata,
 }: Pick<KnownTask, "head" | "statusSeq" | "hasMetadata">): readonly Value[] {
-  const { seq, generation, fence, holder, run } = head;
+  const { seq, generation, bytes, fence, holder, run } = head;
   const name = holder === undefined ? null : encodeName(holder);
-  return [seq, generation, fence, statusSeq, hasMetadata ? 1 : 0, name, run?.attempt ?? null, run?.input ?? null];
+  const status = [statusSeq, hasMetadata ? 1 : 0];
+  return [seq, generation, bytes, fence, ...status, name, run?.attempt ?? null, run?.input ?? null];
 }
 
 function placingOf({ state, statusTime }: TaskHead): readonly Value[] {

@@ -51,7 +51,7 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
     const writes = (writer = file === undefined ? driverWriter(opened, busyTimeout) : threadWriter(file, writing));
     await patiently(() => opened.prepare("PRAGMA journal_mode = WAL").all(), busyTimeout);
     await patiently(() => migrate(opened), busyTimeout);
-    return driverStore(opened, writes, { busyTimeout, watchInterval });
+    return driverStore(opened, writes, { durable: !inMemory, busyTimeout, watchInterval });
   } catch (thrown) {
     await writer?.close().catch(() => undefined);
     driver?.close();

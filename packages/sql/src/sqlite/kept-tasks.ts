@@ -6,13 +6,18 @@ export interface Place {
   readonly id: string;
   readonly seq: number;
   readonly statusTime: number;
+  /** Of its whole log: no text of the task is larger. */
+  readonly bytes: number;
 }
 
 /**
  * What a task's text is kept under: another one after each record. Another process may delete the task and make one of
  * the same id and number: its status is younger than one that was old enough to be deleted.
  */
-export function keyOf({ number, seq, statusTime, id }: Place, { history, artifacts }: LoadOptions): string {
+export function keyOf(
+  { number, seq, statusTime, id }: Omit<Place, "bytes">,
+  { history, artifacts }: LoadOptions,
+): string {
   return `${number}/${seq}/${statusTime}/${history ?? ""}/${artifacts}/${id}`;
 }
 

@@ -111,6 +111,15 @@ const versions: readonly string[] = [
   CREATE INDEX keys_task ON keys (task) WHERE task IS NOT NULL;
   CREATE INDEX keys_context ON keys (context) WHERE context IS NOT NULL;
   `,
+  // What a log holds is known before it is read, and runs are found by those who can run them.
+  `
+  ALTER TABLE tasks ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
+  UPDATE tasks SET bytes = (
+    SELECT sum(octet_length(json)) FROM log WHERE key > number << 24 AND key < (number + 1) << 24
+  );
+  DROP INDEX tasks_runs;
+  CREATE INDEX tasks_runs ON tasks (agent, lease_until) WHERE run_turn IS NOT NULL;
+  `,
 ];
 
 /** A newer release made the file: what it holds cannot be guessed at. */

@@ -1,5 +1,12 @@
-import { assembleText, type ListedTask, type ListQuery } from "@parley/a2a/store";
-import type { Task } from "@parley/a2a";
+import {
+  assembleText,
+  defaultPageBytes,
+  fitting,
+  PageBudget,
+  type ListedTask,
+  type ListQuery,
+} from "@parley/a2a/store";
+import { utf8Length, type Task } from "@parley/a2a";
 import type { Driver } from "./driver.ts";
 import { eventText, joinOf, listOf, storedEvent } from "./joined.ts";
 import { keyOf, type KeptTasks, type Place } from "./kept-tasks.ts";
@@ -38,13 +45,35 @@ function select(withArtifacts: boolean): string {
     WHERE t.number = p.value`;
 }
 
-/** The tasks of a page. Most of what lists show has not changed since they were asked for last, and is kept. */
+/** Most bytes of tasks that are read as one text. */
+const joinBytes = 1 << 20;
+
+/**
+ * As many tasks as fit into the page. Most of what lists show has not changed since they were asked for last, and is
+ * kept; the rest is read in groups that are small together, and what is large alone.
+ */
 export function readPage(
   driver: Driver,
   kept: KeptTasks,
   places: readonly Place[],
   query: ListQuery,
 ): readonly ListedTask[] {
+  const { bytes = defaultPageBytes } = query;
+  const whole = places.reduce((sum, place) => sum + place.bytes, 0) <= bytes;
+  const budget = new PageBudget(bytes);
+  const tasks: ListedTask[] = [];
+  for (let at = 0; at < places.length;) {
+    const group = fitting(places.slice(at), joinBytes, (place) => place.bytes);
+    for (const json of readGroup(driver, kept, group, query)) {
+      if (!whole && !budget.take(utf8Length(json))) return tasks;
+      tasks.push(new Listed(json));
+    }
+    at += group.length;
+  }
+  return tasks;
+}
+
+function readGroup(driver: Driver, kept: KeptTasks, places: readonly Place[], query: ListQuery): readonly string[] {
   const keys = places.map((place) => keyOf(place, query));
   const missing = places.filter((_place, at) => kept.find(keys[at] as string) === undefined);
   const found = readTasks(driver, missing, query);
@@ -53,7 +82,7 @@ export function readPage(
     const json = found.get(number) ?? kept.find(key);
     if (json === undefined) throw new RangeError(`There is no task of number ${number}`);
     kept.keep(key, json);
-    return new Listed(json);
+    return json;
   });
 }
 

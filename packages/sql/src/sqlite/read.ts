@@ -1,9 +1,8 @@
 import {
   assemble,
-  messagesOf,
+  defaultPageBytes,
+  fitting,
   snapshotOf,
-  type ContextKey,
-  type Conversation,
   type ListQuery,
   type LoadOptions,
   type LogPage,
@@ -17,14 +16,15 @@ import {
   type TaskPage,
   type TaskPieces,
 } from "@parley/a2a/store";
-import type { Message, TaskState } from "@parley/a2a";
+import type { TaskState } from "@parley/a2a";
 import type { Counts, StateList } from "./counts.ts";
 import type { Driver, Row, Value } from "./driver.ts";
 import { findKey } from "./keys.ts";
-import { eventOf, eventText, joinOf, listOf, storedEvent } from "./joined.ts";
+import { eventText, joinOf, listOf, storedEvent } from "./joined.ts";
 import { keyOf, type KeptTasks, type Place } from "./kept-tasks.ts";
 import { readPage } from "./pages.ts";
 import {
+  count,
   int,
   kindNumber,
   logKey,
@@ -55,17 +55,6 @@ export function readHead(driver: Driver, scope: Scope, taskId: string): TaskHead
     "LEFT JOIN checkpoints p ON p.task = t.number",
   );
   return row && headWithCheckpoint(row);
-}
-
-export function readClaimable(driver: Driver, now: number, limit: number): readonly TaskHead[] {
-  return driver
-    .prepare(
-      `SELECT ${taskColumns}, p.value FROM ${taskTables} LEFT JOIN checkpoints p ON p.task = t.number
-       WHERE t.run_turn IS NOT NULL AND (t.lease_until IS NULL OR t.lease_until <= ?)
-       ORDER BY t.lease_until, t.number LIMIT ?`,
-    )
-    .all(now, limit)
-    .map(headWithCheckpoint);
 }
 
 function headWithCheckpoint(row: Row): TaskHead {
@@ -145,13 +134,31 @@ export function readLog(driver: Driver, scope: Scope, taskId: string, options: R
   const { number, head } = taskRow(row);
   const from = logKey(number, Math.min(maxSeq, Math.max(options.after, head.firstSeq - 1)));
   const kinds = options.kinds?.map(kindNumber);
+  const wanted = kinds === undefined ? "" : `AND kind IN (${kinds.join(", ")})`;
+  const limit = fittingRows(driver, head, options, from, logKey(number, maxSeq), wanted);
   const rows = driver
-    .prepare(
-      `SELECT ${recordColumns} FROM log WHERE key > ? AND key <= ?
-       ${kinds === undefined ? "" : `AND kind IN (${kinds.join(", ")})`} ORDER BY key LIMIT ?`,
-    )
-    .all(from, logKey(number, maxSeq), options.limit);
+    .prepare(`SELECT ${recordColumns} FROM log WHERE key > ? AND key <= ? ${wanted} ORDER BY key LIMIT ?`)
+    .all(from, logKey(number, maxSeq), limit);
   return { records: rows.map(recordRow), head };
+}
+
+/** How many rows go into a page: their sizes stand in front of them and cost no reading of what is large. */
+function fittingRows(
+  driver: Driver,
+  head: TaskHead,
+  { limit, bytes = defaultPageBytes }: ReadOptions,
+  from: number,
+  to: number,
+  wanted: string,
+): number {
+  if (head.bytes <= bytes) return limit;
+  const sizes = driver
+    .prepare(
+      `SELECT octet_length(json) + coalesce(octet_length(extra), 0) FROM log
+       WHERE key > ? AND key <= ? ${wanted} ORDER BY key LIMIT ?`,
+    )
+    .all(from, to, limit);
+  return fitting(sizes, bytes, count).length;
 }
 
 /** The row of a task that the scope may see. */
@@ -196,10 +203,9 @@ export function readList(
     }
   }
   found.sort((a, b) => b.statusTime - a.statusTime || b.number - a.number);
-  const page = found.slice(0, query.limit);
-  const last = page.at(-1);
-  const tasks = readPage(driver, kept, page, query);
-  if (found.length <= query.limit || last === undefined) return { tasks, total };
+  const tasks = readPage(driver, kept, found.slice(0, query.limit), query);
+  const last = found[tasks.length - 1];
+  if (found.length <= tasks.length || last === undefined) return { tasks, total };
   return { tasks, total, next: { statusTime: last.statusTime, number: last.number } };
 }
 
@@ -224,12 +230,14 @@ function listScopes(
 function positions(driver: Driver, level: Level, id: number, state: TaskState, query: ListQuery): readonly Place[] {
   const { after, since = Number.MIN_SAFE_INTEGER, limit } = query;
   // One text, as in `readPage`. An id comes last, since it can hold anything but a line break.
-  const select = `SELECT status_time, number, seq, id FROM tasks INDEXED BY tasks_${level} WHERE ${level} = ? AND state = ?`;
+  const select = `SELECT status_time, number, seq, bytes, id FROM tasks INDEXED BY tasks_${level} WHERE ${level} = ? AND state = ?`;
   const scope = [id, stateNumber(state)] as const;
   const lines: string[] = [];
   const read = (sql: string, ...values: readonly Value[]): void => {
     const row = driver
-      .prepare(`SELECT group_concat(status_time || ' ' || number || ' ' || seq || ' ' || id, char(10)) FROM (${sql})`)
+      .prepare(
+        `SELECT group_concat(status_time || ' ' || number || ' ' || seq || ' ' || bytes || ' ' || id, char(10)) FROM (${sql})`,
+      )
       .get(...values);
     const joined = optional(row ?? [], 0);
     if (typeof joined === "string") lines.push(...joined.split("\n"));
@@ -242,8 +250,14 @@ function positions(driver: Driver, level: Level, id: number, state: TaskState, q
   const before = after?.statusTime ?? Number.MAX_SAFE_INTEGER;
   if (lines.length <= limit) read(older, ...scope, before, since, limit + 1 - lines.length);
   return lines.map((line) => {
-    const [statusTime, number, seq, ...id] = line.split(" ");
-    return { statusTime: Number(statusTime), number: Number(number), seq: Number(seq), id: id.join(" ") };
+    const [statusTime, number, seq, bytes, ...id] = line.split(" ");
+    return {
+      statusTime: Number(statusTime),
+      number: Number(number),
+      seq: Number(seq),
+      bytes: Number(bytes),
+      id: id.join(" "),
+    };
   });
 }
 
@@ -256,33 +270,4 @@ export function readOnce(
 ): OnceRecord | undefined {
   const scope = scopes.find(owner.agent, owner.owner);
   return scope === undefined ? undefined : findKey(driver, scope, key, now);
-}
-
-export function readConversation(driver: Driver, scopes: ScopeIds, key: ContextKey, limit: number): Conversation {
-  const context = scopes.find(key.agent, key.owner, key.contextId);
-  if (context === undefined) return { messages: [] };
-  const state = driver.prepare("SELECT value FROM context_states WHERE context = ?").get(context);
-  const rows = [
-    ...driver
-      .prepare(
-        `SELECT place, time, kind, json FROM log INDEXED BY log_context WHERE place IS NOT NULL AND context = ?
-         ORDER BY place DESC LIMIT ?`,
-      )
-      .all(context, limit),
-    ...driver
-      .prepare(
-        `SELECT place, time, ${kindNumber("message")}, json FROM replies WHERE context = ? ORDER BY place DESC LIMIT ?`,
-      )
-      .all(context, limit),
-  ].sort((a, b) => int(a, 0) - int(b, 0));
-  const messages = rows.flatMap((row) =>
-    messagesOf(eventOf(int(row, 2), text(row, 3))).map((json) => ({
-      time: int(row, 1),
-      message: JSON.parse(json) as Message,
-    })),
-  );
-  return {
-    ...(state !== undefined && { state: text(state, 0) }),
-    messages: messages.slice(Math.max(0, messages.length - limit)),
-  };
 }

@@ -1,13 +1,17 @@
 import { unavailable, type OnceRecord, type Store } from "@parley/a2a/store";
 import { isBusy, patiently, sqliteCode } from "./busy.ts";
+import { readClaimable } from "./claims.ts";
+import { readConversation } from "./conversation.ts";
 import { Counts } from "./counts.ts";
 import type { Driver } from "./driver.ts";
 import { KeptTasks } from "./kept-tasks.ts";
-import { readClaimable, readConversation, readHead, readList, readLog, readOnce, readTask } from "./read.ts";
+import { readHead, readList, readLog, readOnce, readTask } from "./read.ts";
 import { ScopeIds } from "./scopes.ts";
 import type { Writer } from "./writer.ts";
 
 export interface DriverStoreOptions {
+  /** Whether the database is on a disk. */
+  readonly durable: boolean;
   /** Milliseconds to wait for another process that writes. */
   readonly busyTimeout: number;
   /** Milliseconds between two looks for what other processes wrote. */
@@ -19,7 +23,7 @@ export interface DriverStoreOptions {
  * it writes with.
  */
 export function driverStore(reader: Driver, writer: Writer, options: DriverStoreOptions): Store {
-  const { busyTimeout, watchInterval } = options;
+  const { durable, busyTimeout, watchInterval } = options;
   const scopes = new ScopeIds(reader);
   const kept = new KeptTasks();
   const counts = new Counts();
@@ -53,6 +57,7 @@ export function driverStore(reader: Driver, writer: Writer, options: DriverStore
   }
 
   return {
+    durable,
     append: (items) => work(() => writer.append(items)),
     sweep: (sweeping) =>
       work(async () => {
@@ -62,11 +67,11 @@ export function driverStore(reader: Driver, writer: Writer, options: DriverStore
         return report;
       }),
     head: (scope, taskId) => glance(() => readHead(reader, scope, taskId)),
-    claimable: (now, limit) => glance(() => readClaimable(reader, now, limit)),
+    claimable: (query) => look(() => readClaimable(reader, scopes, query)),
     load: (scope, taskId, loading) => glance(() => readTask(reader, kept, scope, taskId, loading)),
     read: (scope, taskId, reading) => look(() => readLog(reader, scope, taskId, reading)),
     list: (scope, query) => look(() => readList(reader, { scopes, kept, counts }, scope, query)),
-    conversation: (context, limit) => look(() => readConversation(reader, scopes, context, limit)),
+    conversation: (context, bounds) => look(() => readConversation(reader, scopes, context, bounds)),
 
     // Every message asks: at once where nobody holds the file up.
     once(owner, key, now) {

@@ -117,5 +117,10 @@ function compactTask(driver: Driver, number: number): number {
   driver
     .prepare("UPDATE log SET has_metadata = 0 WHERE has_metadata = 1 AND key > ? AND key <= ?")
     .run(range[0], logKey(number, head.seq));
+  driver
+    .prepare(
+      "UPDATE tasks SET bytes = min(bytes, (SELECT sum(octet_length(json)) FROM log WHERE key > ? AND key <= ?)) WHERE number = ?",
+    )
+    .run(range[0], logKey(number, head.seq), number);
   return head.seq;
 }

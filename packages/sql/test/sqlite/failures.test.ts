@@ -60,7 +60,9 @@ describe("a full disk", () => {
     const page = await store.list(alice, { limit: 100, artifacts: true });
     expect(page.total).toBe(stored.length);
     expect(page.tasks.map(({ task }) => task.id).sort()).toEqual([...stored].sort());
-    expect((await store.conversation({ ...alice, contextId: "c" }, 1000)).messages).toHaveLength(stored.length);
+    expect((await store.conversation({ ...alice, contextId: "c" }, { limit: 1000 })).messages).toHaveLength(
+      stored.length,
+    );
 
     await store.append(stored.filter((id) => id.endsWith("b")).map(completed));
     await store.sweep({ now: 0, deleteBefore: 2000, limit: 100 });

@@ -1,4 +1,4 @@
-import type { TaskEffect } from "../../store/index.ts";
+import { recordBytes, type TaskEffect } from "../../store/index.ts";
 import {
   alice,
   append,
@@ -22,7 +22,8 @@ const all = { artifacts: true } as const;
 /** D2, D3: what `append` takes and refuses. */
 export const appendCases: Cases = {
   async "a new task begins its log at 1"({ store, expect }) {
-    expect(await append(store, making("t"))).toEqual({ ok: true, seq: 1, fence: 0 });
+    const item = making("t");
+    expect(await append(store, item)).toEqual({ ok: true, seq: 1, fence: 0 });
     expect(await store.head(alice, "t")).toEqual({
       task: key("t"),
       contextId: context,
@@ -31,6 +32,7 @@ export const appendCases: Cases = {
       seq: 1,
       firstSeq: 1,
       generation: 1,
+      bytes: item.records.reduce((sum, record) => sum + recordBytes(record), 0),
       fence: 0,
     });
   },

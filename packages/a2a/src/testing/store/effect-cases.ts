@@ -120,12 +120,15 @@ export const leaseCases: Cases = {
       { ...making("ended"), effects: [run, { effect: "run", run: null }] },
     ]);
     const names = async (now: number, limit = 9): Promise<unknown> =>
-      (await store.claimable(now, limit)).map((head) => head.task.taskId);
+      (await store.claimable({ now, agents: ["agent"], limit })).heads.map((head) => head.task.taskId);
     expect(await names(100)).toEqual(["free", "lost", "later"]);
     expect(await names(90)).toEqual(["free", "lost", "later"]);
     expect(await names(89)).toEqual(["free", "lost"]);
     expect(await names(100, 2)).toEqual(["free", "lost"]);
-    expect((await store.claimable(100, 2))[1]).toEqual(await headOf(store, key("lost", bob)));
+    const { checkpoint, ...lost } = await headOf(store, key("lost", bob));
+    expect(checkpoint).toEqual("7");
+    const { heads } = await store.claimable({ now: 100, agents: ["agent"], limit: 2 });
+    expect(heads[1]).toEqual(lost);
     await append(store, { ...effects("free", acquire("n2", 100, 300)) });
     await append(store, {
       task: key("lost", bob),
@@ -222,24 +225,24 @@ export const onceCases: Cases = {
 /** A2A 1.0 §3.4.1: what belongs to a conversation. */
 export const contextCases: Cases = {
   async "an unknown context is empty"({ store, expect }) {
-    expect(await store.conversation({ ...alice, contextId: "nothing" }, 10)).toEqual({ messages: [] });
+    expect(await store.conversation({ ...alice, contextId: "nothing" }, { limit: 10 })).toEqual({ messages: [] });
   },
 
   async "state is set by tasks and by direct replies, and forgotten with null"({ store, expect }) {
     const here = { ...alice, contextId: context };
-    const state = async (): Promise<unknown> => (await store.conversation(here, 0)).state;
+    const state = async (): Promise<unknown> => (await store.conversation(here, { limit: 0 })).state;
     await append(store, { ...making("t"), effects: [{ effect: "contextState", value: '{"n":1}' }] });
     expect(await state()).toEqual('{"n":1}');
     await append(store, { context: here, effects: [{ effect: "contextState", value: '{"n":2}' }] });
     expect(await state()).toEqual('{"n":2}');
     await append(store, effects("t", { effect: "contextState", value: null }));
-    expect(await store.conversation(here, 0)).toEqual({ messages: [] });
+    expect(await store.conversation(here, { limit: 0 })).toEqual({ messages: [] });
   },
 
   async "a refused item leaves the state alone"({ store, expect }) {
     await append(store, { ...making("t"), effects: [{ effect: "contextState", value: "1" }] });
     await append(store, { ...effects("t", { effect: "contextState", value: "2" }), expect: 9 });
-    expect((await store.conversation({ ...alice, contextId: context }, 0)).state).toEqual("1");
+    expect((await store.conversation({ ...alice, contextId: context }, { limit: 0 })).state).toEqual("1");
   },
 
   async "messages are those of histories and direct replies, as they came, the newest so many"({ store, expect }) {
@@ -255,7 +258,7 @@ export const contextCases: Cases = {
       { task: key("u"), records: [chunk("u", "a", "x"), completed("u", { text: "seven", time: 7 })] },
     ]);
     const texts = async (limit: number): Promise<unknown> =>
-      (await store.conversation(here, limit)).messages.map(({ time, message }) => [time, message.parts[0]?.text]);
+      (await store.conversation(here, { limit })).messages.map(({ time, message }) => [time, message.parts[0]?.text]);
     const said7 = [
       [1, "one"],
       [2, "two"],

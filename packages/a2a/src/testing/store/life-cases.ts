@@ -56,7 +56,9 @@ export const lifeCases: Cases = {
       const found = await Promise.all(reads.map((read): Promise<unknown> => read()));
       expect(found.map((one) => one !== undefined)).toEqual([true, true, true, true]);
       expect((await store.list(alice, { limit: 1, artifacts: false })).total).toEqual(n + 1);
-      expect((await store.conversation({ ...alice, contextId: context }, 99)).messages.length >= n + 1).toEqual(true);
+      expect(
+        (await store.conversation({ ...alice, contextId: context }, { limit: 99 })).messages.length >= n + 1,
+      ).toEqual(true);
     }
     await Promise.all(others);
   },
@@ -71,8 +73,8 @@ export const lifeCases: Cases = {
       () => store.read(alice, "t", { after: 0, limit: 1 }),
       () => store.list(alice, { limit: 1, artifacts: true }),
       async () => store.once(alice, "k", 0),
-      () => store.conversation({ ...alice, contextId: context }, 1),
-      () => store.claimable(0, 1),
+      () => store.conversation({ ...alice, contextId: context }, { limit: 1 }),
+      () => store.claimable({ now: 0, agents: ["agent"], limit: 1 }),
       () => store.sweep({ now: 0, limit: 1 }),
     ]) {
       expect(await codeOf(call)).toEqual("Unavailable");
@@ -115,8 +117,8 @@ export const everythingStays: Case = async ({ store, expect, reopen }) => {
     task: plain((await from.load(alice, "t", { artifacts: true }))?.task),
     log: await from.read(alice, "t", { after: 0, limit: 9 }),
     once: await from.once(alice, "k", 1),
-    conversation: await from.conversation({ ...alice, contextId: context }, 9),
-    claimable: await from.claimable(50, 9),
+    conversation: await from.conversation({ ...alice, contextId: context }, { limit: 9 }),
+    claimable: await from.claimable({ now: 50, agents: ["agent"], limit: 9 }),
     list: plain(await from.list(alice, { limit: 1, artifacts: true })),
   });
   const before = await look(store);

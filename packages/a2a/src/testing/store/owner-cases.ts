@@ -24,7 +24,7 @@ export const ownerCases: Cases = {
       if (other.owner === undefined) continue;
       const owner = { agent: other.agent, owner: other.owner };
       expect(await store.once(owner, "k", 1)).toEqual(undefined);
-      expect(await store.conversation({ ...owner, contextId: context }, 9)).toEqual({ messages: [] });
+      expect(await store.conversation({ ...owner, contextId: context }, { limit: 9 })).toEqual({ messages: [] });
     }
   },
 
@@ -74,8 +74,8 @@ export const ownerCases: Cases = {
         }),
       ).toEqual({ ok: true, seq: 0, fence: 0 });
     }
-    expect((await store.conversation({ ...alice, contextId: context }, 1)).state).toEqual('"alice"');
-    expect((await store.conversation({ ...bob, contextId: context }, 1)).state).toEqual('"bob"');
+    expect((await store.conversation({ ...alice, contextId: context }, { limit: 1 })).state).toEqual('"alice"');
+    expect((await store.conversation({ ...bob, contextId: context }, { limit: 1 })).state).toEqual('"bob"');
     expect((await store.once(bob, "k", 1))?.hash).toEqual("bob");
   },
 };

@@ -236,7 +236,7 @@ export const readCases: Cases = {
       answer: '"\\u0000"',
     });
     expect((await store.list(owner, { contextId, limit: 5, artifacts: false })).total).toEqual(1);
-    expect(await store.conversation({ ...owner, contextId }, 5)).toEqual({
+    expect(await store.conversation({ ...owner, contextId }, { limit: 5 })).toEqual({
       state: '"\\u0000😀"',
       messages: [{ time: 1000, message }],
     });

@@ -1,0 +1,176 @@
+import { utf8Length } from "../../base/index.ts";
+import { recordBytes, type ClaimPosition, type ListPosition, type TaskEffect } from "../../store/index.ts";
+import { alice, append, chunk, completed, context, headOf, key, making, said, verdicts, type Cases } from "./given.ts";
+
+const tenThousand = "x".repeat(10_000);
+
+/** D17: whatever is asked for is bounded in bytes, and nothing is left out for it. */
+export const boundsCases: Cases = {
+  async "a task says how many bytes its log takes"({ store, expect }) {
+    const first = { ...making("t"), records: making("t").records.map((record) => ({ ...record, call: '{"ü":"😀"}' })) };
+    await append(store, first);
+    const more = [said("größer"), chunk("t", "a", "字😀"), completed("t", { text: "done" })];
+    await append(store, { task: key("t"), records: more });
+    const bytes = [...first.records, ...more].reduce((sum, record) => sum + recordBytes(record), 0);
+    expect((await headOf(store, key("t"))).bytes).toEqual(bytes);
+    await append(store, { task: key("t"), records: [], effects: [{ effect: "lease", op: "revoke" }] });
+    expect((await headOf(store, key("t"))).bytes).toEqual(bytes);
+  },
+
+  async "an item beyond the bytes that its task may have fails as full, and stores nothing"({ store, expect }) {
+    await append(store, making("t"));
+    const { bytes } = await headOf(store, key("t"));
+    const record = said("more");
+    const room = bytes + recordBytes(record);
+    const item = { task: key("t"), records: [record] };
+    const head = await headOf(store, key("t"));
+    expect(await append(store, { ...item, maxBytes: room - 1 })).toEqual({ ok: false, reason: "full", head });
+    expect(await headOf(store, key("t"))).toEqual(head);
+    const outcomes = await store.append([
+      { ...item, maxBytes: room },
+      { ...item, maxBytes: room },
+      { ...making("u"), maxBytes: 1 },
+    ]);
+    expect(verdicts(outcomes)).toEqual(["ok", "full", "full"]);
+    expect(await store.head(alice, "u")).toEqual(undefined);
+    // What takes no room is never refused.
+    expect(verdicts([await append(store, { task: key("t"), records: [], maxBytes: 1 })])).toEqual(["ok"]);
+    // Behind an end there is no room to speak of.
+    await append(store, { task: key("t"), records: [completed("t")] });
+    expect(verdicts([await append(store, { ...item, maxBytes: 1 })])).toEqual(["terminal"]);
+  },
+
+  async "a page of the log ends before it has more bytes than asked for, and is never empty before the end"({
+    store,
+    expect,
+  }) {
+    const item = making("t");
+    const large = said(tenThousand);
+    const chunks = Array.from({ length: 5 }, (_, n) => chunk("t", "a", `${n}`, n > 0 ? { append: true } : {}));
+    await append(store, { ...item, records: [...item.records, ...chunks, large, large] });
+    const page = async (after: number, bytes: number, limit = 99): Promise<unknown> =>
+      (await store.read(alice, "t", { after, limit, bytes }))?.records.map(({ seq }) => seq);
+    const chunkBytes = recordBytes(chunks[1] ?? large);
+    expect(await page(2, 3 * chunkBytes)).toEqual([3, 4, 5]);
+    expect(await page(2, 3 * chunkBytes - 1)).toEqual([3, 4]);
+    expect(await page(2, 3 * chunkBytes, 1)).toEqual([3]);
+    expect(await page(2, 0)).toEqual([3]);
+    expect(await page(5, 5_000)).toEqual([6]);
+    expect(await page(6, 5_000)).toEqual([7]);
+    expect(await page(7, 5_000)).toEqual([8]);
+    expect(await page(8, 5_000)).toEqual([]);
+    expect(await page(0, 1_000_000)).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
+    const kinds = await store.read(alice, "t", { after: 1, limit: 9, bytes: 5_000, kinds: ["message"] });
+    expect(kinds?.records.map(({ seq }) => seq)).toEqual([7]);
+  },
+
+  async "a page of tasks ends before it has more bytes than asked for, and says where it goes on"({ store, expect }) {
+    for (let n = 0; n < 6; n += 1) {
+      const text = n % 2 === 0 ? tenThousand : "little";
+      await append(store, {
+        ...making(`t${n}`, { time: n }),
+        records: [...making(`t${n}`, { time: n }).records, chunk(`t${n}`, "a", text)],
+      });
+    }
+    const pages = async (bytes: number, artifacts: boolean): Promise<unknown> => {
+      const found: string[][] = [];
+      let after: ListPosition | undefined;
+      do {
+        const page = await store.list(alice, { limit: 4, bytes, artifacts, ...(after && { after }) });
+        expect(page.total).toEqual(6);
+        const size = page.tasks.reduce((sum, { json, task }) => sum + utf8Length(json ?? JSON.stringify(task)), 0);
+        expect(page.tasks.length === 1 || size <= bytes).toEqual(true);
+        found.push(page.tasks.map(({ task }) => task.id));
+        after = page.next;
+      } while (after !== undefined);
+      return found;
+    };
+    expect(await pages(1, true)).toEqual([["t5"], ["t4"], ["t3"], ["t2"], ["t1"], ["t0"]]);
+    expect(await pages(12_000, true)).toEqual([["t5", "t4", "t3"], ["t2", "t1"], ["t0"]]);
+    expect(await pages(100_000, true)).toEqual([
+      ["t5", "t4", "t3", "t2"],
+      ["t1", "t0"],
+    ]);
+    // What is not asked for does not count.
+    expect(await pages(12_000, false)).toEqual([
+      ["t5", "t4", "t3", "t2"],
+      ["t1", "t0"],
+    ]);
+  },
+
+  async "a conversation gives its newest messages within the bytes asked for"({ store, expect }) {
+    const here = { ...alice, contextId: context };
+    await append(store, making("t"));
+    await append(store, { task: key("t"), records: [said(tenThousand), said("a"), said("b")] });
+    const reply = { effect: "contextMessage", json: said("c").json, time: 2000 } as const;
+    await append(store, { context: here, effects: [reply] });
+    const told = async (limit: number, bytes?: number): Promise<unknown> =>
+      (await store.conversation(here, { limit, ...(bytes !== undefined && { bytes }) })).messages.map(
+        ({ message }) => message.parts[0]?.text?.length,
+      );
+    expect(await told(9)).toEqual([5, 10_000, 1, 1, 1]);
+    expect(await told(9, 5_000)).toEqual([1, 1, 1]);
+    expect(await told(2, 5_000)).toEqual([1, 1]);
+    expect(await told(9, 0)).toEqual([1]);
+    expect(await told(0, 5_000)).toEqual([]);
+  },
+
+  async "claimable tells of the agents that were named alone, page by page"({ store, expect }) {
+    const run: TaskEffect = { effect: "run", run: { turn: 1, attempt: 1, input: 1 } };
+    const lease = (until: number): TaskEffect => ({ effect: "lease", op: "acquire", holder: "n", now: 0, until });
+    const others = { agent: "gone", owner: "alice" };
+    const third = { agent: "third", owner: "alice" };
+    await store.append([
+      ...Array.from({ length: 20 }, (_, n) => ({ ...making(`x${n}`, { owner: others }), effects: [run] })),
+      { ...making("c"), effects: [run, lease(7)] },
+      { ...making("d", { owner: third }), effects: [run, lease(7)] },
+      { ...making("e"), effects: [run, lease(7)] },
+      { ...making("f"), effects: [run, lease(99)] },
+      { ...making("a", { owner: third }), effects: [run] },
+      { ...making("b"), effects: [run, { effect: "checkpoint", value: `"${tenThousand}"` }] },
+      { ...making("g"), effects: [run, lease(8)] },
+    ]);
+    const all = async (limit: number, agents: readonly string[]): Promise<unknown> => {
+      const found: string[] = [];
+      let after: ClaimPosition | undefined;
+      do {
+        const page = await store.claimable({ now: 8, agents, limit, ...(after && { after }) });
+        expect(page.heads.length <= limit).toEqual(true);
+        expect(page.heads.some((head) => "checkpoint" in head)).toEqual(false);
+        found.push(...page.heads.map(({ task }) => task.taskId));
+        after = page.next;
+      } while (after !== undefined);
+      return found;
+    };
+    for (const limit of [1, 2, 3, 100]) {
+      expect(await all(limit, ["agent", "third", "unknown"])).toEqual(["a", "b", "c", "d", "e", "g"]);
+      expect(await all(limit, ["third", "third"])).toEqual(["a", "d"]);
+    }
+    expect(await all(5, [])).toEqual([]);
+  },
+
+  async "a place among the runs stays good when the task that was there is taken over"({ store, expect }) {
+    const run: TaskEffect = { effect: "run", run: { turn: 1, attempt: 1, input: 1 } };
+    const acquire: TaskEffect = { effect: "lease", op: "acquire", holder: "n", now: 5, until: 50 };
+    for (const id of ["a", "b", "c"]) await append(store, { ...making(id), effects: [run] });
+    const first = await store.claimable({ now: 5, agents: ["agent"], limit: 1 });
+    await append(store, { task: key("a"), records: [], effects: [acquire] });
+    const rest = await store.claimable({
+      now: 5,
+      agents: ["agent"],
+      limit: 9,
+      ...(first.next && { after: first.next }),
+    });
+    expect([...first.heads, ...rest.heads].map(({ task }) => task.taskId)).toEqual(["a", "b", "c"]);
+  },
+
+  async "compaction leaves a log that takes no more than before"({ store, expect }) {
+    const item = making("t");
+    const chunks = Array.from({ length: 50 }, (_, n) => chunk("t", "a", `${n}`, n > 0 ? { append: true } : {}));
+    await append(store, { ...item, records: [...item.records, ...chunks, completed("t")] });
+    const before = await headOf(store, key("t"));
+    await store.sweep({ now: 0, compactBefore: 2000, limit: 9 });
+    const { bytes } = await headOf(store, key("t"));
+    expect(bytes > 0 && bytes < before.bytes / 2).toEqual(true);
+  },
+};
