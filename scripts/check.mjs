@@ -4,6 +4,7 @@ import { execFile } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
+import { missingSources } from "./maps.mjs";
 import { installed, root } from "./ready.mjs";
 
 /** Packages that are published. */
@@ -57,6 +58,12 @@ async function checkTarball(name) {
     const looks = [await tool("publint", ["run", tarball, "--strict"])];
     // A package without an entry point, the command line, has no types to look at.
     if (name !== "cli") looks.push(await tool("attw", [tarball, "--profile", "esm-only"]));
+    looks.push(await exec("tar", ["-xzf", filename], folder));
+    const missing = missingSources(join(folder, "package"));
+    looks.push({
+      ok: missing.length === 0,
+      output: missing.map((line) => `${line}, which is not in the package\n`).join(""),
+    });
     return { ok: looks.every(({ ok }) => ok), output: looks.map(({ output }) => output).join("") };
   } finally {
     rmSync(folder, { recursive: true, force: true });

@@ -8,6 +8,7 @@ export {
   utf8Length,
   type Clock,
   type Ids,
+  type Bytes,
   type Logger,
   type LogFields,
 } from "./base/index.ts";

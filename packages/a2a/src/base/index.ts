@@ -20,6 +20,9 @@ export const silentLogger: Logger = {
   error() {},
 };
 
+/** Bytes in memory of their own, as `fetch` takes them. Before TypeScript 5.7 `Uint8Array` cannot be given its buffer's type. */
+export type Bytes = Uint8Array & { readonly buffer: ArrayBuffer };
+
 /** Time, so that a test can hold it still. */
 export interface Clock {
   /**

@@ -8,7 +8,7 @@ type Result = IteratorResult<StreamResponse, void>;
  * leaving the loop lets go of the connection. It reconnects by itself; a `task` event that is not the first replaces
  * everything before it. It ends when the protocol says so and throws an `A2AError` in every other case.
  */
-export class EventStream implements AsyncIterableIterator<StreamResponse, void, void> {
+export class EventStream implements AsyncIterable<StreamResponse>, AsyncIterator<StreamResponse, void, void> {
   readonly #open: () => Promise<StreamReply>;
   readonly #observe: ((event: StreamResponse) => void) | undefined;
   #opened: Promise<StreamReply> | undefined;

@@ -1,4 +1,4 @@
-import { randomIds } from "../base/index.ts";
+import { randomIds, type Bytes } from "../base/index.ts";
 import type {
   Artifact,
   DataPart,
@@ -81,7 +81,7 @@ export function toBase64(bytes: Uint8Array | ArrayBuffer): string {
   return btoa(binary);
 }
 
-export function fromBase64(base64: string): Uint8Array<ArrayBuffer> {
+export function fromBase64(base64: string): Bytes {
   const binary = atob(base64);
   const bytes = new Uint8Array(binary.length);
   for (let i = 0; i < binary.length; i += 1) bytes[i] = binary.charCodeAt(i);

@@ -1,3 +1,4 @@
+import type { Bytes } from "../base/index.ts";
 import { fromBase64 } from "./build.ts";
 import type { Artifact, DataPart, Message, Part, RawPart, TextPart, UrlPart } from "./types.ts";
 
@@ -35,6 +36,6 @@ export function textOf(from: Pick<Message, "parts" | "messageId"> | Artifact): s
   return texts.join("artifactId" in from ? "" : "\n");
 }
 
-export function bytesOf(part: RawPart): Uint8Array<ArrayBuffer> {
+export function bytesOf(part: RawPart): Bytes {
   return fromBase64(part.raw);
 }

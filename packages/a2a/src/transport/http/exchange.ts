@@ -1,4 +1,4 @@
-import type { Clock } from "../../base/index.ts";
+import type { Bytes, Clock } from "../../base/index.ts";
 import { A2AError } from "../../model/index.ts";
 import type { CallContext, OperationName, Operations } from "../../protocol/index.ts";
 import type { ClientCodec } from "../../wire/codec.ts";
@@ -12,7 +12,7 @@ export interface FetchInit {
   readonly method: string;
   readonly headers: Readonly<Record<string, string>>;
   /** Bytes for gRPC-Web alone. */
-  readonly body?: string | Uint8Array<ArrayBuffer>;
+  readonly body?: string | Bytes;
   readonly signal: AbortSignal;
   /** Never followed: a redirect would carry credentials and messages to an address that nobody chose. */
   readonly redirect: "manual" | "follow";
@@ -55,7 +55,7 @@ export interface ExchangeRequest {
   readonly method: string;
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body?: string | Uint8Array<ArrayBuffer>;
+  readonly body?: string | Bytes;
   readonly redirect?: "follow";
   /** Whether the head of the answer may take as long as the task does. */
   readonly waits?: boolean;

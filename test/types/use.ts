@@ -1,0 +1,29 @@
+// A program of somebody who uses every entry point: what its declarations need is what a user's compiler has to know.
+import { bytesOf, defineAgent, isRawPart, memoryStore, text, type Message } from "@parley/a2a";
+import { connect, type Client } from "@parley/a2a/client";
+import { serve } from "@parley/node";
+
+export const agent = defineAgent({
+  name: "Echo",
+  description: "Says it again.",
+  version: "1.0.0",
+  skills: [],
+  async *onMessage(turn) {
+    yield turn.working("Thinking");
+    yield turn.artifact({ name: "echo", parts: [text(turn.text)] });
+  },
+});
+
+export async function lengths(message: Message): Promise<readonly number[]> {
+  const server = await serve(agent, { port: 0, store: memoryStore() });
+  const client: Client = await connect(server.url);
+  const found: number[] = [];
+  for await (const event of client.sendStreamingMessage({ message })) {
+    for (const part of event.artifactUpdate?.artifact.parts ?? []) {
+      const body = isRawPart(part) ? bytesOf(part) : new TextEncoder().encode(part.text ?? "");
+      found.push((await new Response(body).arrayBuffer()).byteLength);
+    }
+  }
+  await server.close();
+  return found;
+}
