@@ -1,5 +1,5 @@
 import { isTerminal, mayMove, type JsonValue, type Message, type NewRecord, type TaskState } from "../model/index.ts";
-import type { AgentEvent } from "../protocol/index.ts";
+import type { AgentEvent, Principal } from "../protocol/index.ts";
 import type { TaskEffect, TaskKey } from "../store/index.ts";
 import { TaskArtifacts } from "./artifacts.ts";
 import type { EngineSettings } from "./options.ts";
@@ -16,6 +16,8 @@ export interface TurnAtHand {
   readonly input: number;
   readonly message: Message;
   readonly call: StoredCall;
+  /** Who sent it: with all that the authenticator found where the turn begins with the request, else as it was stored. */
+  readonly principal: Principal;
   readonly checkpoint: StoredCheckpoint | undefined;
 }
 

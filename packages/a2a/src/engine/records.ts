@@ -26,12 +26,30 @@ export interface Origin {
 
 /** What a turn must know of the call that brought its message, kept with the message so that a lost run can be resumed. */
 export interface StoredCall {
+  /** As it may be stored: `storedPrincipal`. */
   readonly principal: Principal;
   readonly version: string;
   readonly extensions: readonly string[];
   readonly acceptedOutputModes: readonly string[];
   readonly metadata?: JsonObject | undefined;
   readonly trace?: string;
+}
+
+/**
+ * What is stored of a caller: what owns its tasks, what it may do, and the claims that the agent declares. Whatever else a
+ * token said is for the turn that begins with it, and stands in no file.
+ */
+export function storedPrincipal(
+  { subject, organization, scopes, claims }: Principal,
+  keepClaims: readonly string[],
+): Principal {
+  const kept = claims && keepClaims.filter((name) => claims[name] !== undefined).map((name) => [name, claims[name]]);
+  return {
+    subject,
+    ...(organization !== undefined && { organization }),
+    ...(scopes !== undefined && { scopes }),
+    ...(kept !== undefined && kept.length > 0 && { claims: Object.fromEntries(kept) as Record<string, unknown> }),
+  };
 }
 
 type Common = Pick<NewRecord, "time" | "turn" | "attempt" | "extensions" | "trace">;

@@ -13,6 +13,7 @@ import {
   type AgentEvent,
   type AgentOutput,
   type AgentYield,
+  type Principal,
   type TurnAbortKind,
   type TurnSignal,
 } from "../protocol/index.ts";
@@ -47,6 +48,8 @@ export interface RunInit {
   readonly freshContext: boolean;
   readonly message: Message;
   readonly call: StoredCall;
+  /** The caller as it came; absent: as it was stored. */
+  readonly principal?: Principal;
   /** Where the task stands; absent: this message makes it, if the agent does not answer directly. */
   readonly start?: WriterStart;
   readonly task?: Task;
@@ -140,6 +143,7 @@ export class Run implements TurnHost {
       input,
       message,
       call,
+      principal: init.principal ?? call.principal,
       checkpoint: init.checkpoint === undefined ? undefined : (JSON.parse(init.checkpoint) as StoredCheckpoint),
     };
     this.#task = init.task;
@@ -404,12 +408,14 @@ export class Run implements TurnHost {
     writer.sawLog(page.head.seq, later !== undefined);
     if (next === undefined) return false;
     this.#task = (await store.load(this.key, taskId, { artifacts: true }))?.task;
+    const call = JSON.parse(next.call ?? "null") as StoredCall;
     this.#at = {
       turn: this.#at.turn + 1,
       attempt: 1,
       input: next.seq,
       message: JSON.parse(next.json) as Message,
-      call: JSON.parse(next.call ?? "null") as StoredCall,
+      call,
+      principal: call.principal,
       checkpoint: undefined,
     };
     this.#intake.begin(this.#at);

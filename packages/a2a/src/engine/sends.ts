@@ -9,13 +9,13 @@ import {
   type NewRecord,
   type SendMessageRequest,
 } from "../model/index.ts";
-import type { CallContext } from "../protocol/index.ts";
+import type { CallContext, Principal } from "../protocol/index.ts";
 import type { OnceEffect, OnceRecord, Owner, TaskHead, TaskKey } from "../store/index.ts";
 import { BoundedMap } from "./bounded-map.ts";
 import { ChurnMap } from "./churn-map.ts";
 import { activate, checkSend, type CheckedAgent } from "./checks.ts";
 import { hasMovedOn, wantedGeneration } from "./generations.ts";
-import { messageRecord, statusRecord, type Origin, type StoredCall } from "./records.ts";
+import { messageRecord, statusRecord, storedPrincipal, type Origin, type StoredCall } from "./records.ts";
 import type { Asker } from "./run.ts";
 import type { Runs } from "./runs.ts";
 
@@ -48,6 +48,7 @@ interface Send {
   readonly owner: Owner;
   readonly request: SendMessageRequest;
   readonly call: StoredCall;
+  readonly principal: Principal;
 }
 
 /** How a message is told from others, and what there is of it before its answer. */
@@ -88,7 +89,8 @@ export class Sends {
   ): Admission | Promise<Admission> {
     checkSend(hosted, request);
     const { dedupe, clock, store } = this.#runs.settings;
-    const send: Send = { hosted, owner, request, call: storedCall(request, context, activate(hosted, context)) };
+    const { principal } = context;
+    const send: Send = { hosted, owner, request, call: storedCall(hosted, request, context), principal };
     if (!dedupe.on) return this.#take(send, undefined, undefined);
 
     const { message } = request;
@@ -175,7 +177,7 @@ export class Sends {
 
   /** A message that belongs to no task yet: the agent answers it, or makes one. */
   #begin(send: Send, once: OnceEffect | undefined, flight: InFlight | undefined): Admission {
-    const { hosted, owner, call } = send;
+    const { hosted, owner, call, principal } = send;
     const { message, configuration } = send.request;
     const { ids, clock, directReplyWithin } = this.#runs.settings;
     const contextId = message.contextId ?? ids.next();
@@ -207,6 +209,7 @@ export class Sends {
       freshContext: message.contextId === undefined,
       message: message.contextId === undefined ? inContext(message, contextId) : message,
       call,
+      principal,
       asker,
       once,
     });
@@ -230,7 +233,11 @@ export class Sends {
   }
 
   /** A message for a task that is there (§3.4.3). Tries again when the task moves between the look and the append. */
-  async #follow({ hosted, request, call }: Send, task: TaskKey, once: OnceEffect | undefined): Promise<Accepted> {
+  async #follow(
+    { hosted, request, call, principal }: Send,
+    task: TaskKey,
+    once: OnceEffect | undefined,
+  ): Promise<Accepted> {
     const { store } = this.#runs.settings;
     const { message } = request;
     const wanted = wantedGeneration(request, call.version);
@@ -243,7 +250,7 @@ export class Sends {
       const whole = inContext(message, head.contextId);
       const accepted =
         head.run === undefined
-          ? await this.#wake(hosted, head, whole, call, once)
+          ? await this.#wake(hosted, head, whole, { call, principal }, once)
           : await this.#queue(head, whole, call, once, wanted !== undefined);
       if (accepted !== undefined) return accepted;
     }
@@ -277,7 +284,7 @@ export class Sends {
     hosted: CheckedAgent,
     head: TaskHead,
     message: Message,
-    call: StoredCall,
+    { call, principal }: Pick<Send, "call" | "principal">,
     once: OnceEffect | undefined,
   ): Promise<Accepted | undefined> {
     const { store, clock, lease } = this.#runs.settings;
@@ -311,6 +318,7 @@ export class Sends {
         freshContext: false,
         message,
         call,
+        principal,
         start: { seq: outcome.seq, state: "TASK_STATE_WORKING", fence: outcome.fence, run, mayHaveMessages: false },
         ...(snapshot !== undefined && { task: snapshot.task }),
       })
@@ -374,11 +382,11 @@ function originOf({ task, contextId }: TaskHead, turn: number, call: StoredCall)
 
 const none: readonly string[] = [];
 
-function storedCall(request: SendMessageRequest, context: CallContext, extensions: readonly string[]): StoredCall {
+function storedCall(hosted: CheckedAgent, request: SendMessageRequest, context: CallContext): StoredCall {
   const call: StoredCall = {
-    principal: context.principal,
+    principal: storedPrincipal(context.principal, hosted.agent.keepClaims ?? none),
     version: context.version,
-    extensions,
+    extensions: activate(hosted, context),
     acceptedOutputModes: request.configuration?.acceptedOutputModes ?? none,
     metadata: request.metadata,
   };

@@ -61,7 +61,7 @@ export class EngineTurn implements TurnBase {
   }
 
   get principal(): TurnBase["principal"] {
-    return this.#at.call.principal;
+    return this.#at.principal;
   }
 
   get call(): TurnBase["call"] {

@@ -119,6 +119,10 @@ export interface TurnBase {
   readonly attempt: number;
   /** The last checkpoint of this turn's lost run. */
   readonly checkpoint: JsonValue | undefined;
+  /**
+   * Who sent the message. `claims` are all that the authenticator found in a turn that begins with its request; in one that
+   * waited for its turn, or resumes a lost run, only those that `keepClaims` names.
+   */
   readonly principal: Principal;
   readonly call: Pick<CallContext, "version" | "extensions" | "trace">;
   /** `metadata` of the send request. */
@@ -202,6 +206,11 @@ export interface AgentBehaviour {
   readonly mayReplyDirectly?: boolean;
   /** Whether a run that was lost may be started again with its checkpoint (default false: the task fails, saying why). */
   readonly resumable?: boolean;
+  /**
+   * Names of the principal's claims that are stored with its messages, in clear, for turns that begin without their request:
+   * those of messages that waited, and those that are resumed. Default: none; subject, organisation and scopes are stored always.
+   */
+  readonly keepClaims?: readonly string[];
   /** Longest silence of a turn between two events, in milliseconds (default 5 minutes); `false`: no limit. */
   readonly idleTimeout?: number | false;
   /** Longest turn in milliseconds (default 1 hour); `false`: no limit. */

@@ -12,7 +12,7 @@ export interface Principal {
   readonly subject: string;
   readonly organization?: string;
   readonly scopes?: readonly string[];
-  /** Verified claims, for authorizers and agents. */
+  /** Verified claims, for authorizers and agents. Stored only as far as an agent declares it (`keepClaims`). */
   readonly claims?: Readonly<Record<string, unknown>>;
 }
 

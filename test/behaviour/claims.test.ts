@@ -1,0 +1,103 @@
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { defineAgent, memoryStore, type Principal, type Turn } from "@parley/a2a";
+import type { Store } from "@parley/a2a/store";
+import { callContext, inProcess } from "@parley/a2a/testing";
+import { sqliteStore } from "@parley/sql/sqlite";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { stores } from "./served.ts";
+
+/** What a token said of its owner stays out of the store, but for what an agent declares (D7). */
+
+const principal: Principal = {
+  subject: "ada",
+  organization: "engines",
+  scopes: ["count"],
+  claims: {
+    locale: "en-GB",
+    email: "claim-that-must-not-be-stored@example.com",
+    sid: "session-that-must-not-be-stored",
+  },
+};
+
+const stored: Principal = { subject: "ada", organization: "engines", scopes: ["count"], claims: { locale: "en-GB" } };
+
+function served(store: Store, seen: Principal[]) {
+  let leave = (): void => {};
+  const left = new Promise<void>((resolve) => (leave = resolve));
+  const agent = defineAgent({
+    name: "Claims",
+    description: "Sees who asks",
+    version: "1",
+    skills: [],
+    resumable: true,
+    keepClaims: ["locale", "absent"],
+    async *onMessage(turn: Turn) {
+      seen.push(turn.principal);
+      if (turn.text === "reply") return turn.reply("Hello");
+      if (turn.text === "ask") return yield turn.inputRequired("Which?");
+      yield turn.working("begun");
+      if (turn.text === "wait" && turn.attempt === 1) {
+        await Promise.race([left, new Promise((resolve) => turn.signal.addEventListener("abort", resolve))]);
+      }
+      return undefined;
+    },
+  });
+  const made = inProcess(agent, { store, conversations: "store" });
+  const send = async (text: string, taskId?: string, returnImmediately = false) => {
+    const message = { messageId: crypto.randomUUID(), role: "ROLE_USER" as const, parts: [{ text }] };
+    const request = {
+      message: taskId === undefined ? message : { ...message, taskId },
+      configuration: { returnImmediately },
+    };
+    return (await made.service.call("SendMessage", request, callContext({ principal }))).value.task?.id ?? "";
+  };
+  return { ...made, send, leave };
+}
+
+describe.each(stores)("the claims of a caller, on %s", (kind) => {
+  it("are whole in the turn that begins with the request; a turn that waited or was resumed has the declared ones", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "parley-claims-"));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const open = (): Promise<Store> | Store => sqliteStore({ path: join(folder, "tasks.db") });
+    const memory = memoryStore();
+    const store = kind === "memory" ? memory : await open();
+
+    const seen: Principal[] = [];
+    const first = served(store, seen);
+    await first.send("reply");
+    const asked = await first.send("ask");
+    await first.send("Go", asked);
+    expect(seen).toEqual([principal, principal, principal]);
+
+    const task = await first.send("wait", undefined, true);
+    await expect.poll(() => seen.length).toBe(4);
+    await first.send("queued", task, true);
+    first.leave();
+    await expect.poll(() => seen.length).toBe(5);
+    expect(seen.slice(3)).toEqual([principal, stored]);
+
+    const second = served(store, seen);
+    await second.send("wait", undefined, true);
+    await expect.poll(() => seen.length).toBe(6);
+    await second.engine.close();
+    await first.engine.close();
+    if (kind !== "memory") await store.close();
+
+    if (kind !== "memory") {
+      const files = await readdir(folder);
+      const bytes = (await Promise.all(files.map((file) => readFile(join(folder, file), "latin1")))).join("");
+      expect(files).toContain("tasks.db");
+      expect(bytes).toContain("en-GB");
+      for (const secret of ["must-not-be-stored", '"email"', '"sid"']) expect(bytes).not.toContain(secret);
+    }
+
+    const reopened = kind === "memory" ? memory : await open();
+    onTestFinished(() => reopened.close());
+    const third = served(reopened, seen);
+    onTestFinished(() => third.engine.close());
+    await expect.poll(() => seen.length).toBe(7);
+    expect(seen[6]).toEqual(stored);
+  });
+});
