@@ -10,6 +10,7 @@ import { nodeDialer, serve } from "@parley/node";
 import { sqliteStore } from "@parley/sql/sqlite";
 import { afterEach, describe, expect, it, onTestFinished } from "vitest";
 import { createDataAnalyst } from "../src/agent.ts";
+import { hostile, strange, unending } from "../../../packages/node/test/support/hostile.ts";
 import { artifactOf, csvPart, dataOf, dataset, largeCsv, lastWords, svgOf } from "./support.ts";
 
 const closers: (() => Promise<unknown>)[] = [];
@@ -339,6 +340,51 @@ describe("files by URL", () => {
       expect(lastWords(task)).toMatch(/I do not fetch that file\. Address refused/);
     }
     expect(hits()).toBe(0);
+  });
+
+  it.each(["weather.csv", "http://", "http://[::1/a.csv", "not\na url"])(
+    "are named where %j is no URL",
+    async (url) => {
+      const task = await send(await client({ agent: open() }), [{ url }]);
+      expect(task.status.state).toBe("TASK_STATE_REJECTED");
+      expect(lastWords(task)).toContain(`“${url.replace("\n", " ")}” is no URL`);
+    },
+  );
+});
+
+/** Each answer comes from a server by the byte; what escapes from a callback would end the server, and the test run. */
+describe("files whose server answers as none should", () => {
+  const failed = /^(I could not fetch|I asked for that file and got|That address leads to|That file is larger)/;
+
+  it("fail with a safe sentence, and leave the agent able to answer", async () => {
+    const fetch = guardedFetch({ allowPrivate: true, timeout: 60_000 }, nodeDialer());
+    const to = await client({ agent: createDataAnalyst({ fetch }) });
+    await Promise.all(
+      strange.map(async ([name, misbehave]) => {
+        await using server = await hostile(misbehave);
+        const task = await send(to, [{ url: `${server.url}/weather.csv` }]);
+        expect([name, task.status.state]).toEqual([
+          name,
+          expect.stringMatching(/^TASK_STATE_(FAILED|REJECTED|COMPLETED)$/),
+        ]);
+        if (task.status.state === "TASK_STATE_FAILED")
+          expect([name, lastWords(task)]).toEqual([name, expect.stringMatching(failed)]);
+      }),
+    );
+    const fine = await send(to, [csvPart("weather.csv")]);
+    expect(fine.status.state).toBe("TASK_STATE_COMPLETED");
+  });
+
+  it("fail within the time of the call, however long they would go on", async () => {
+    const fetch = guardedFetch({ allowPrivate: true, timeout: 300, maxBytes: 1 << 20 }, nodeDialer());
+    const to = await client({ agent: createDataAnalyst({ fetch }) });
+    await Promise.all(
+      unending.map(async ([name, misbehave]) => {
+        await using server = await hostile(misbehave);
+        const task = await send(to, [{ url: `${server.url}/weather.csv` }]);
+        expect([name, task.status.state]).toEqual([name, expect.stringMatching(/^TASK_STATE_(FAILED|REJECTED)$/)]);
+      }),
+    );
   });
 });
 

@@ -29,6 +29,10 @@ async function resolveBySystem(hostname: string): Promise<readonly ResolvedAddre
   return found.map(({ address, family }) => ({ address, family: family === 6 ? 6 : 4 }));
 }
 
+/** More of them before an answer are no part of a conversation: a server may send any number (RFC 9110 §15.2). */
+const mostInformation = 16;
+
+/** Settles whatever the server does: each way that an exchange can end rejects or resolves, and none throws out of a callback. */
 function dial(
   url: URL,
   addresses: readonly ResolvedAddress[],
@@ -46,8 +50,28 @@ function dial(
       agent: false,
       ...(signal === undefined ? {} : { signal }),
     });
+    const refuse = (error: unknown): void => {
+      reject(error instanceof Error ? error : new Error(String(error)));
+      request.destroy();
+    };
+    let information = 0;
     request.on("error", reject);
-    request.on("response", (incoming) => resolve(toResponse(incoming, method)));
+    request.on("close", () => reject(new Error("The server closed the connection before it answered")));
+    request.on("information", () => {
+      if (++information > mostInformation) refuse(new Error("The server sent only interim answers"));
+    });
+    request.on("upgrade", (_incoming, socket) => {
+      socket.destroy();
+      refuse(new Error("The server wants to speak another protocol"));
+    });
+    request.on("response", (incoming) => {
+      try {
+        resolve(toResponse(incoming, method));
+      } catch (error) {
+        incoming.on("error", () => {});
+        refuse(error);
+      }
+    });
     request.end(body);
   });
 }
@@ -61,14 +85,26 @@ function pinned(addresses: readonly ResolvedAddress[]): LookupFunction {
   };
 }
 
+/** What a `Response` takes (RFC 9110 §15). A reason that holds anything else is left out: nobody has to read it. */
+const reason = /^[\t\x20-\x7e\x80-\xff]*$/;
+
+/** Bytes that wait for their reader; beyond them the server waits. Left to itself, Node lets 16,384 pieces wait. */
+const waiting = new ByteLengthQueuingStrategy({ highWaterMark: 64 * 1024 });
+
+/** Throws where the answer cannot be shown as a `Response`. */
 function toResponse(incoming: IncomingMessage, method: string): Response {
-  const { statusCode: status = 0, statusMessage: statusText = "", rawHeaders } = incoming;
+  const { statusCode: status = 0, statusMessage = "", rawHeaders } = incoming;
+  if (status < 200 || status > 599) throw new Error(`The server answered with the status ${status}, which is none`);
+  const statusText = reason.test(statusMessage) ? statusMessage : "";
   const headers = new Headers();
   for (let index = 0; index < rawHeaders.length; index += 2) {
     headers.append(rawHeaders[index] ?? "", rawHeaders[index + 1] ?? "");
   }
-  const bodiless = method === "HEAD" || status === 204 || status === 205 || status === 304;
-  if (bodiless) incoming.resume();
-  const body = bodiless ? null : (Readable.toWeb(incoming) as ReadableStream<Uint8Array>);
+  if (method === "HEAD" || status === 204 || status === 205 || status === 304) {
+    // Whatever is sent all the same is not waited for.
+    incoming.on("error", () => {}).destroy();
+    return new Response(null, { status, statusText, headers });
+  }
+  const body = Readable.toWeb(incoming, { strategy: waiting }) as ReadableStream<Uint8Array>;
   return new Response(body, { status, statusText, headers });
 }

@@ -48,45 +48,56 @@ export function questionIn({ parts }: Message): string {
  * @throws Refusal in words for the sender.
  */
 export async function loadTable(part: Part, fetch: GuardedFetch, signal: AbortSignal): Promise<Table> {
-  if (isUrlPart(part))
-    return openTable(nameOf(part.filename ?? new URL(part.url).pathname), await download(part.url, fetch, signal));
+  if (isUrlPart(part)) {
+    const { url, filename } = part;
+    if (!URL.canParse(url))
+      throw new Refusal("rejected", `I cannot fetch that file: “${shown(url)}” is no URL. Send its whole address.`);
+    return openTable(nameOf(filename ?? new URL(url).pathname), await download(url, fetch, signal));
+  }
   const bytes = isRawPart(part) ? bytesOf(part) : new TextEncoder().encode(part.text ?? "");
   return openTable(nameOf(part.filename ?? ""), bytes);
 }
 
-/** The last segment of a path, on one line: it goes into titles and file names. */
-function nameOf(path: string): string {
-  const last = path.split(/[/\\]/).at(-1) ?? "";
-  const clean = last
+/** Text of a stranger on one short line. */
+function shown(text: string): string {
+  return text
+    .slice(0, 1_000)
     .replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, " ")
     .trim()
     .slice(0, 80);
+}
+
+/** The last segment of a path: it goes into titles and file names. */
+function nameOf(path: string): string {
+  const clean = shown(path.split(/[/\\]/).at(-1) ?? "");
   return clean === "" ? "table.csv" : clean;
 }
+
+const unreachable =
+  "I could not fetch that file: its server did not answer as it should. Send the file itself, or try again later.";
 
 async function download(url: string, fetch: GuardedFetch, signal: AbortSignal): Promise<Uint8Array> {
   try {
     const response = await fetch(url, { headers: { accept: "text/csv, text/*;q=0.5, */*;q=0.1" }, signal });
+    if (response.ok) return new Uint8Array(await response.arrayBuffer());
+    await response.body?.cancel();
     if (response.status >= 300 && response.status < 400)
       throw new Refusal(
         "failed",
         "That address leads to another one, and I do not follow redirects. Send the final address.",
       );
-    if (!response.ok) throw new Refusal("failed", `I asked for that file and got the HTTP status ${response.status}.`);
-    return new Uint8Array(await response.arrayBuffer());
+    throw new Refusal("failed", `I asked for that file and got the HTTP status ${response.status}.`);
   } catch (error) {
     signal.throwIfAborted();
-    if (!(error instanceof A2AError)) throw error;
-    switch (error.code) {
+    if (error instanceof Refusal) throw error;
+    // Whatever else a fetch of somebody's own throws is no reason to fail without a word.
+    switch (error instanceof A2AError ? error.code : undefined) {
       case "InvalidParams":
-        throw new Refusal("rejected", `I do not fetch that file. ${error.message}.`);
+        throw new Refusal("rejected", `I do not fetch that file. ${(error as A2AError).message}.`);
       case "InvalidResponse":
         throw new Refusal("failed", "That file is larger than I may fetch. Send a smaller one.");
       default:
-        throw new Refusal(
-          "failed",
-          "I could not fetch that file: its server did not answer as it should. Send the file itself, or try again later.",
-        );
+        throw new Refusal("failed", unreachable);
     }
   }
 }

@@ -14,7 +14,14 @@ export function boundBody(response: Response, maxBytes: number, limit: Limit): R
     void body.cancel();
     throw tooLarge(maxBytes);
   }
-  return new Response(bound(body.getReader(), maxBytes, limit), { status, statusText, headers });
+  const bounded = bound(body.getReader(), maxBytes, limit);
+  try {
+    return new Response(bounded, { status, statusText, headers });
+  } catch (error) {
+    // Some fetches give answers that nobody else can build, such as one with the status 999.
+    bounded.cancel().catch(() => {});
+    throw error;
+  }
 }
 
 function bound(
@@ -24,6 +31,13 @@ function bound(
 ): ReadableStream<Uint8Array> {
   let size = 0;
   return new ReadableStream<Uint8Array>({
+    start(controller) {
+      // Also where the body does not listen to the signal.
+      limit.signal.addEventListener("abort", () => {
+        controller.error(limit.signal.reason);
+        reader.cancel().catch(() => {});
+      });
+    },
     async pull(controller) {
       try {
         const { done, value } = await reader.read();

@@ -21,9 +21,12 @@ export function guardedFetch(policy: NetPolicy = {}, dialer?: Dialer, clock: Clo
     const limit = startLimit(timeout, init.signal, clock);
     try {
       const { signal } = limit;
-      const response = await (dialer === undefined
-        ? plainFetch(target.url, { ...init, signal })
-        : pinnedFetch(target, { ...init, signal }, dialer, policy));
+      const answer =
+        dialer === undefined
+          ? plainFetch(target.url, { ...init, signal })
+          : pinnedFetch(target, { ...init, signal }, dialer, policy);
+      // Nobody waits longer for a fetch that does not listen to its signal.
+      const response = await orAborted(answer, signal, (late) => void late.body?.cancel().catch(() => {}));
       return boundBody(response, maxBytes, limit);
     } catch (error) {
       limit.end();
@@ -140,10 +143,15 @@ async function resolve(target: Target, dialer: Dialer, signal?: AbortSignal): Pr
   return addresses;
 }
 
-/** Look-ups cannot be called off, but nobody has to wait for them. */
-function orAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+/** Look-ups cannot be called off, but nobody has to wait for them. `late` takes what comes after that. */
+function orAborted<T>(work: Promise<T>, signal: AbortSignal | undefined, late?: (value: T) => void): Promise<T> {
   return new Promise((resolve, reject) => {
-    signal?.addEventListener("abort", () => reject(signal.reason as Error), { once: true });
-    work.then(resolve, reject);
+    const abort = (): void => reject(signal?.reason as Error);
+    if (signal?.aborted === true) abort();
+    signal?.addEventListener("abort", abort, { once: true });
+    work.then((value) => {
+      if (signal?.aborted === true) late?.(value);
+      resolve(value);
+    }, reject);
   });
 }
