@@ -132,14 +132,19 @@ export class EventStream implements AsyncIterableIterator<Batch, void, void> {
     const stands = event.task?.status.state === "TASK_STATE_INPUT_REQUIRED";
     if (this.#operation !== "SendStreamingMessage" || !stands) return false;
     // Only messages can have come after the status.
-    const after = Math.max(from.input, from.after - pageSize);
-    const page = await from.store.read(from.scope, from.task.taskId, {
-      after,
-      limit: pageSize,
-      kinds: ["statusUpdate"],
-    });
-    const last = page?.records.at(-1);
-    return last !== undefined && this.#closes(last);
+    let after = Math.max(from.input, from.after - pageSize);
+    let last: LogRecord | undefined;
+    for (;;) {
+      const page = await from.store.read(from.scope, from.task.taskId, {
+        after,
+        limit: pageSize,
+        kinds: ["statusUpdate"],
+      });
+      const next = page?.records.at(-1);
+      if (next === undefined) return last !== undefined && this.#closes(last);
+      last = next;
+      after = next.seq;
+    }
   }
 
   #read(reader: LogReader): Batch | Promise<Batch> {

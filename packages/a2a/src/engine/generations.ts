@@ -53,8 +53,11 @@ export async function generationAt({ store, scope, task: { taskId } }: Position,
     const page = await store.read(scope, taskId, { after: at, limit: pageSize, kinds: ["message"] });
     if (page === undefined) throw new A2AError("TaskNotFound", undefined, { metadata: { taskId } });
     messages += page.records.length;
-    if (page.records.length < pageSize) return page.head.generation - (page.head.seq - after - messages);
-    at = page.records.at(-1)?.seq ?? at;
+    const last = page.records.at(-1);
+    if (last === undefined || last.seq === page.head.seq) {
+      return page.head.generation - (page.head.seq - after - messages);
+    }
+    at = last.seq;
   }
 }
 

@@ -1,7 +1,9 @@
+import { utf8Length } from "../base/index.ts";
 import { isTerminal, mayMove, type JsonValue, type Message, type NewRecord, type TaskState } from "../model/index.ts";
 import type { AgentEvent, Principal } from "../protocol/index.ts";
 import type { TaskEffect, TaskKey } from "../store/index.ts";
 import { TaskArtifacts } from "./artifacts.ts";
+import { exceeds } from "./bytes.ts";
 import type { EngineSettings } from "./options.ts";
 import { agentMistake, mistakeOf, nameOf } from "./mistakes.ts";
 import { artifactRecord, statusRecord, taskRecord, type Origin, type StatusInit, type StoredCall } from "./records.ts";
@@ -123,7 +125,7 @@ export class Intake {
       return this.#compare(events, state, looksBack);
     }
     const { records, checkpoints, silenced } = this.#read(events, state);
-    return { records, effects: checkpoints.map(checkpointEffect), silenced };
+    return { records, effects: checkpoints.map((stored) => this.#save(stored)), silenced };
   }
 
   /** The same for a run that repeats another, or appends to what it did not make. */
@@ -134,7 +136,7 @@ export class Intake {
     const news = replay === undefined ? records : await replay.unsaid(records);
     const lost = replay?.over === true ? this.#endReplay(replay) : 0;
     // A later run that begins after the checkpoint finds what was lost in the log before it.
-    const effects = checkpoints.map((stored) => checkpointEffect({ ...stored, events: stored.events + lost }));
+    const effects = checkpoints.map((stored) => this.#save({ ...stored, events: stored.events + lost }));
     return { records: this.#lost === undefined ? news : await this.#lost.mend(news), effects, silenced };
   }
 
@@ -195,6 +197,17 @@ export class Intake {
     return tail.events;
   }
 
+  #save(stored: StoredCheckpoint): TaskEffect {
+    const value = JSON.stringify(stored);
+    const { stateBytes } = this.#settings.limits;
+    if (exceeds(value, stateBytes)) {
+      throw agentMistake(
+        `turn.saveCheckpoint(): the value takes ${utf8Length(value)} bytes, and limits.stateBytes is ${stateBytes}`,
+      );
+    }
+    return { effect: "checkpoint", value };
+  }
+
   #record(event: AgentEvent, before: TaskState | undefined): NewRecord {
     this.#events += 1;
     try {
@@ -209,9 +222,9 @@ export class Intake {
       throw agentMistake(`the event before it ended the task (${before}), and nothing can follow: yield it earlier`);
     }
     const record = this.#translate(event);
-    const { eventChars } = this.#settings.limits;
-    if (record.json.length > eventChars) {
-      throw agentMistake(`An event of ${record.json.length} characters; the limit is ${eventChars}`);
+    const { eventBytes } = this.#settings.limits;
+    if (exceeds(record.json, eventBytes)) {
+      throw agentMistake(`it takes ${utf8Length(record.json)} bytes, and limits.eventBytes is ${eventBytes}`);
     }
     // A run that repeats what is stored goes through its states a second time.
     const moves = record.state === undefined || before === undefined || mayMove(before, record.state);
@@ -268,7 +281,3 @@ const withdraws: ReadonlySet<TaskState> = new Set(["TASK_STATE_FAILED", "TASK_ST
 
 const askRight = "The question stands and its turn is over: return after asking, and go on in the turn of the answer.";
 const showRight = "A stream of the message has ended with the question: yield results before it.";
-
-function checkpointEffect(stored: StoredCheckpoint): TaskEffect {
-  return { effect: "checkpoint", value: JSON.stringify(stored) };
-}

@@ -1,3 +1,4 @@
+import { utf8Length } from "../base/index.ts";
 import { ChurnMap } from "./churn-map.ts";
 import { placed, type LogRecord, type NewRecord, type TaskState } from "../model/index.ts";
 import type { Run, TaskKey } from "../store/index.ts";
@@ -11,7 +12,7 @@ export interface LiveHead {
 
 interface LiveLimits {
   readonly liveRecords: number;
-  readonly liveChars: number;
+  readonly liveBytes: number;
 }
 
 /** Someone who waits for the bell. */
@@ -29,7 +30,9 @@ export class Channel {
   readonly contextId: string;
   readonly #limits: LiveLimits;
   #records: LogRecord[] = [];
-  #chars = 0;
+  /** Bytes of each record, and of all. */
+  #sizes: number[] = [];
+  #bytes = 0;
   #head: LiveHead | undefined;
   #waiting = new Set<Waiting>();
   /** Counts wake-ups, so that a reader sees whether one came while it was reading. */
@@ -67,19 +70,24 @@ export class Channel {
   add(record: NewRecord, seq: number): void {
     const head = this.#head;
     if (head === undefined) this.wake();
-    else this.push([record], { seq, state: record.state ?? head.state, run: head.run });
+    else this.push([record], [utf8Length(record.json)], { seq, state: record.state ?? head.state, run: head.run });
   }
 
-  /** Takes what a commit of this process stored, in the order of the commits: `records` are the last ones up to `head.seq`. */
-  push(records: readonly NewRecord[], head: LiveHead): void {
+  /**
+   * Takes what a commit of this process stored, in the order of the commits: `records` are the last ones up to `head.seq`,
+   * `sizes` the bytes of each.
+   */
+  push(records: readonly NewRecord[], sizes: readonly number[], head: LiveHead): void {
     if (this.#head !== undefined) {
       let place = head.seq - records.length;
       const last = this.#records.at(-1);
       if (last !== undefined && last.seq !== place) this.#drop();
-      for (const record of records) {
+      for (const [at, record] of records.entries()) {
         place += 1;
+        const size = sizes[at] ?? 0;
         this.#records.push(placed(record, place));
-        this.#chars += record.json.length;
+        this.#sizes.push(size);
+        this.#bytes += size;
       }
       this.#trim();
       this.#head = head;
@@ -87,13 +95,20 @@ export class Channel {
     this.wake();
   }
 
-  /** The records after `seq`, when they are all at hand; `undefined` sends the reader to the store. */
-  after(seq: number): readonly LogRecord[] | undefined {
+  /** The next records after `seq`, as many as `bytes` holds and at least one, when they are at hand; `undefined` sends the reader to the store. */
+  after(seq: number, bytes: number): readonly LogRecord[] | undefined {
     if (this.#head === undefined) return undefined;
     if (seq === this.#head.seq) return [];
     const first = this.#records[0];
     if (first === undefined || seq > this.#head.seq || seq + 1 < first.seq) return undefined;
-    return this.#records.slice(seq + 1 - first.seq);
+    const from = seq + 1 - first.seq;
+    if (this.#bytes <= bytes) return this.#records.slice(from);
+    let to = from + 1;
+    for (let sum = this.#sizes[from] ?? 0; to < this.#records.length; to += 1) {
+      sum += this.#sizes[to] ?? 0;
+      if (sum > bytes) break;
+    }
+    return this.#records.slice(from, to);
   }
 
   /** Calls one of the two at the next wake-up; `resolve` at once when one came since `version`. `forget` takes it back. */
@@ -131,20 +146,22 @@ export class Channel {
 
   #drop(): void {
     this.#records = [];
-    this.#chars = 0;
+    this.#sizes = [];
+    this.#bytes = 0;
   }
 
   #trim(): void {
-    const { liveRecords, liveChars } = this.#limits;
-    if (this.#records.length <= liveRecords && this.#chars <= liveChars) return;
+    const { liveRecords, liveBytes } = this.#limits;
+    if (this.#records.length <= liveRecords && this.#bytes <= liveBytes) return;
     // Down to half, so that the cost of moving the rest is spread over as many pushes.
     let from = 0;
-    while (this.#records.length - from > liveRecords / 2 || this.#chars > liveChars / 2) {
-      this.#chars -= this.#records[from]?.json.length ?? 0;
+    while (this.#records.length - from > liveRecords / 2 || this.#bytes > liveBytes / 2) {
+      this.#bytes -= this.#sizes[from] ?? 0;
       from += 1;
       if (from === this.#records.length) break;
     }
     this.#records = this.#records.slice(from);
+    this.#sizes = this.#sizes.slice(from);
   }
 }
 

@@ -1,5 +1,15 @@
+import { utf8Length } from "../base/index.ts";
 import { A2AError, isTerminal, type NewRecord, type TaskState } from "../model/index.ts";
-import type { AppendOutcome, OnceRecord, Run, TaskAppend, TaskEffect, TaskKey } from "../store/index.ts";
+import {
+  recordBytes,
+  type AppendOutcome,
+  type OnceRecord,
+  type Run,
+  type TaskAppend,
+  type TaskEffect,
+  type TaskHead,
+  type TaskKey,
+} from "../store/index.ts";
 import type { Committer, Submission } from "./committer.ts";
 import type { Channel } from "./live.ts";
 
@@ -32,11 +42,16 @@ export interface WriterOptions {
   readonly start?: WriterStart;
   /** The lease that making the task takes. */
   readonly lease: () => TaskEffect;
-  readonly limits: { readonly pendingEvents: number; readonly pendingChars: number };
+  readonly limits: { readonly pendingEvents: number; readonly pendingBytes: number; readonly taskBytes: number };
   /** The first commit: the task stands. `log`: and its turn has ended with it; these are all its records. */
   readonly onBorn: (log: readonly NewRecord[] | undefined) => void;
   /** The task was made before, under the same idempotency key. */
   readonly onDuplicate: (once: OnceRecord) => void;
+  /**
+   * The task is full: this record does not fit into it, and nothing that came after it is stored. What came before is on
+   * its way; a terminal status that is written now fits.
+   */
+  readonly onFull: (record: NewRecord) => void;
   /** Nothing more can be written: the task is over or parked (`undefined`), or lost. Called once. */
   readonly onOver: (loss: Loss | undefined, error: unknown) => void;
 }
@@ -52,11 +67,23 @@ interface Ending {
 /** What is on its way to the store, and where the task stands once it is there. */
 interface Flight {
   readonly records: readonly NewRecord[];
+  /** Bytes of each record, and of all that is on its way. */
+  readonly sizes: readonly number[];
+  readonly bytes: number;
   readonly effects: readonly TaskEffect[];
-  readonly chars: number;
   readonly state: TaskState;
   readonly run: Run | null;
   readonly ending: Ending | undefined;
+}
+
+/** Room that a task keeps for its end. */
+const endBytes = 8 << 10;
+
+/** Effects of which only the last one counts: what they set is set anew. */
+const replaced: ReadonlySet<TaskEffect["effect"]> = new Set(["checkpoint", "contextState"]);
+
+function isRevoke(effect: TaskEffect): boolean {
+  return effect.effect === "lease" && effect.op === "revoke";
 }
 
 /** With these a task that is over, or waits for its user, lets go of its run. */
@@ -80,13 +107,16 @@ export class LogWriter implements Submission {
   #fence: number | undefined;
   #run: Run | null;
   #records: NewRecord[] = [];
+  #sizes: number[] = [];
   #effects: TaskEffect[] = [];
-  #chars = 0;
+  #bytes = 0;
   #flight: Flight | undefined;
   #submitted = false;
   #ending: Ending | undefined;
   #over = false;
   #lost = false;
+  /** Something did not fit into the task: it is ending. */
+  #isCut = false;
   #newcomers: boolean;
   #waiting: (() => void)[] = [];
 
@@ -117,14 +147,13 @@ export class LogWriter implements Submission {
   write(records: readonly NewRecord[], effects: readonly TaskEffect[] = []): void {
     if (this.#over) return;
     for (const record of records) {
+      const size = utf8Length(record.json);
       this.#records.push(record);
-      this.#chars += record.json.length;
+      this.#sizes.push(size);
+      this.#bytes += size;
       if (record.state !== undefined) this.#state = record.state;
     }
-    for (const effect of effects) {
-      this.#effects.push(effect);
-      if (effect.effect === "run") this.#run = effect.run;
-    }
+    for (const effect of effects) this.#put(effect);
     if (isTerminal(this.#state)) {
       this.#run = null;
       this.#effects.push(...leaving);
@@ -132,11 +161,18 @@ export class LogWriter implements Submission {
     this.#submit();
   }
 
+  #put(effect: TaskEffect): void {
+    if (effect.effect === "run") this.#run = effect.run;
+    // A checkpoint can be large, and one that another follows at once need not wait for the store.
+    if (replaced.has(effect.effect)) this.#effects = this.#effects.filter(({ effect: name }) => name !== effect.effect);
+    this.#effects.push(effect);
+  }
+
   /** Whether the window is full; then wait for `room`. */
   get full(): boolean {
-    const { pendingEvents, pendingChars } = this.#options.limits;
+    const { pendingEvents, pendingBytes } = this.#options.limits;
     const events = this.#records.length + (this.#flight?.records.length ?? 0);
-    return events >= pendingEvents || this.#chars + (this.#flight?.chars ?? 0) >= pendingChars;
+    return events >= pendingEvents || this.#bytes + (this.#flight?.bytes ?? 0) >= pendingBytes;
   }
 
   /** Resolves once a commit made room, or the writer is over. */
@@ -189,18 +225,30 @@ export class LogWriter implements Submission {
     const effects = this.#effects;
     this.#flight = {
       records,
+      sizes: ending?.finish === undefined ? this.#sizes : [...this.#sizes, utf8Length(ending.finish.json)],
+      bytes: this.#bytes,
       effects,
-      chars: this.#chars,
       state: ending?.finish?.state ?? this.#state,
       run: ending === undefined ? this.#run : null,
       ending,
     };
     this.#records = [];
+    this.#sizes = [];
     this.#effects = [];
-    this.#chars = 0;
+    this.#bytes = 0;
     const all = ending === undefined ? effects : [...effects, ...leaving];
-    if (this.#fence === undefined) return { task, create: { contextId }, records, effects: [lease(), ...all] };
-    return { task, fence: this.#fence, ...(ending !== undefined && { expect: this.#seq }), records, effects: all };
+    const bound = this.#bound(records);
+    if (this.#fence === undefined)
+      return { task, create: { contextId }, records, ...bound, effects: [lease(), ...all] };
+    const expect = ending === undefined ? {} : { expect: this.#seq };
+    return { task, fence: this.#fence, ...expect, records, ...bound, effects: all };
+  }
+
+  /** How large the task may get by these records. Its end always fits: what the engine itself says is short, and unbounded. */
+  #bound(records: readonly NewRecord[]): { readonly maxBytes?: number } {
+    if (this.#isCut || !records.some(({ actor }) => actor !== "system")) return {};
+    const { taskBytes } = this.#options.limits;
+    return { maxBytes: isTerminal(this.#flight?.state ?? this.#state) ? taskBytes + endBytes : taskBytes };
   }
 
   settle(outcome: AppendOutcome): void {
@@ -210,6 +258,7 @@ export class LogWriter implements Submission {
     if (flight === undefined || this.#over) return;
     if (outcome.ok) this.#stored(flight, outcome.seq, outcome.fence);
     else if (outcome.reason === "stale" && flight.ending !== undefined) this.#takeBack(flight, flight.ending);
+    else if (outcome.reason === "full") this.#cut(flight, outcome.head);
     else {
       if (outcome.reason === "duplicate" && outcome.once !== undefined) this.#options.onDuplicate(outcome.once);
       this.#finish(lossOf(outcome), undefined);
@@ -230,7 +279,7 @@ export class LogWriter implements Submission {
     const { channel, onBorn } = this.#options;
     const head = { seq, state: flight.state, run: flight.run ?? undefined };
     if (born) channel.attach({ seq: 0, state: head.state, run: head.run });
-    channel.push(flight.records, head);
+    channel.push(flight.records, flight.sizes, head);
     if (born) onBorn(flight.run === null ? flight.records : undefined);
     if (flight.run === null) {
       this.#state = flight.state;
@@ -242,11 +291,30 @@ export class LogWriter implements Submission {
   #takeBack(flight: Flight, ending: Ending): void {
     this.#newcomers = true;
     this.#ending = undefined;
-    const kept = ending.finish === undefined ? flight.records : flight.records.slice(0, -1);
-    this.#records = [...kept, ...this.#records];
+    const kept = flight.records.length - (ending.finish === undefined ? 0 : 1);
+    this.#records = [...flight.records.slice(0, kept), ...this.#records];
+    this.#sizes = [...flight.sizes.slice(0, kept), ...this.#sizes];
     this.#effects = [...flight.effects, ...this.#effects];
-    this.#chars += flight.chars;
+    this.#bytes += flight.bytes;
     ending.resolve("more");
+  }
+
+  /** The task is full: what fits of the records goes down, and what came after the first that does not is lost with it. */
+  #cut(flight: Flight, head: TaskHead | undefined): void {
+    const { limits, onFull } = this.#options;
+    let room = limits.taskBytes - (head?.bytes ?? 0);
+    const fits = flight.records.findIndex((record) => (room -= recordBytes(record)) < 0);
+    const kept = fits === -1 ? flight.records.length - 1 : fits;
+    this.#records = flight.records.slice(0, kept);
+    this.#sizes = flight.sizes.slice(0, kept);
+    this.#bytes = this.#sizes.reduce((sum, size) => sum + size, 0);
+    this.#effects = flight.effects.filter((effect) => effect.effect !== "checkpoint" && !isRevoke(effect));
+    this.#isCut = true;
+    this.#state = this.#records.findLast(({ state }) => state !== undefined)?.state ?? head?.state ?? this.#state;
+    this.#ending?.resolve("ended");
+    this.#ending = undefined;
+    const lost = flight.records[kept];
+    if (lost !== undefined) onFull(lost);
   }
 
   /** The ending that can go down with what is written; messages that are known to wait call it off. */

@@ -1,4 +1,4 @@
-import { A2AError, type TaskState } from "../model/index.ts";
+import { A2AError, type NewRecord, type TaskArtifactUpdateEvent, type TaskState } from "../model/index.ts";
 import type { AgentEvent } from "../protocol/index.ts";
 
 /** What an agent did wrong. The text is for the operator's log; the client reads a sentence that says nothing of the inside (D12). */
@@ -42,6 +42,13 @@ export function nameOf(event: AgentEvent): string {
     default:
       return `What was yielded, ${describe(event)}`;
   }
+}
+
+/** The same for what became of it. */
+export function nameOfRecord({ kind, json, state }: NewRecord): string {
+  if (kind !== "artifactUpdate") return state === undefined ? "A record" : `A status ${describe(state)}`;
+  const { artifact } = JSON.parse(json) as TaskArtifactUpdateEvent;
+  return `An update of artifact ${describe(artifact.artifactId)}`;
 }
 
 /** A value on one line, as far as it can be shown. */

@@ -48,14 +48,23 @@ export interface LeaseOptions {
 export interface EngineLimits {
   /** Events of one turn that may wait for their commit (D3). Default 256. */
   readonly pendingEvents?: number;
-  /** The same in characters. Default 4 Mi. */
-  readonly pendingChars?: number;
+  /** The same in bytes of JSON. Default 4 MiB. */
+  readonly pendingBytes?: number;
   /** Records that a live task keeps at hand for its readers. Default 256. */
   readonly liveRecords?: number;
-  /** The same in characters. Default 1 Mi. */
-  readonly liveChars?: number;
-  /** Largest event of an agent, in characters. Default 16 Mi. */
-  readonly eventChars?: number;
+  /** The same in bytes of JSON. Default 1 MiB. */
+  readonly liveBytes?: number;
+  /** Largest event of an agent, in bytes of JSON. Default 16 MiB. */
+  readonly eventBytes?: number;
+  /** Largest checkpoint, and largest state of a context, in bytes of JSON. Default 4 MiB. */
+  readonly stateBytes?: number;
+  /**
+   * Largest task: its messages, artifacts and statuses together, in bytes of JSON. A message beyond it is refused; an
+   * event beyond it fails the task. Default 32 MiB.
+   */
+  readonly taskBytes?: number;
+  /** Largest page of a list, in bytes of JSON; a task that is larger has a page of its own. Default 8 MiB. */
+  readonly pageBytes?: number;
 }
 
 export interface EngineOptions {
@@ -151,10 +160,13 @@ export function settingsOf(options: EngineOptions): EngineSettings {
     },
     limits: {
       pendingEvents: limits.pendingEvents ?? 256,
-      pendingChars: limits.pendingChars ?? 4 << 20,
+      pendingBytes: limits.pendingBytes ?? 4 << 20,
       liveRecords: limits.liveRecords ?? 256,
-      liveChars: limits.liveChars ?? 1 << 20,
-      eventChars: limits.eventChars ?? 16 << 20,
+      liveBytes: limits.liveBytes ?? 1 << 20,
+      eventBytes: limits.eventBytes ?? 16 << 20,
+      stateBytes: limits.stateBytes ?? 4 << 20,
+      taskBytes: limits.taskBytes ?? 32 << 20,
+      pageBytes: limits.pageBytes ?? 8 << 20,
     },
     directReplyWithin: options.directReplyWithin ?? 500,
     longPoll: options.longPoll ?? 30_000,

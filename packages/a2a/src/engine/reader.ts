@@ -2,8 +2,10 @@ import { A2AError, isInterrupted, isTerminal, type LogRecord } from "../model/in
 import type { Scope, Store, TaskKey } from "../store/index.ts";
 import type { Board, Channel, Waiting } from "./live.ts";
 
-/** Records of one reading of the store: enough to keep a fast reader busy, little enough to hold many readers. */
+/** Records of one reading: enough to keep a fast reader busy, little enough to hold many readers that do not read. */
 export const pageSize = 256;
+/** The same in bytes of JSON; a record that is larger is read alone. */
+const readBytes = 256 << 10;
 
 /** Which log to read, for whom, and from where. */
 export interface Position {
@@ -51,7 +53,7 @@ export class LogReader {
     if (this.#closed) return [];
     const channel = (this.#channel ??= this.#from.board.hold(this.#from.task, this.#from.contextId));
     this.#version = channel.version;
-    const records = channel.after(this.#after);
+    const records = channel.after(this.#after, readBytes);
     return records === undefined ? this.#page() : this.#pass(records);
   }
 
@@ -90,7 +92,7 @@ export class LogReader {
 }
 
 async function readPage({ store, scope, task: { taskId } }: Position, after: number): Promise<readonly LogRecord[]> {
-  const page = await store.read(scope, taskId, { after, limit: pageSize });
+  const page = await store.read(scope, taskId, { after, limit: pageSize, bytes: readBytes });
   if (page === undefined) throw new A2AError("TaskNotFound", undefined, { metadata: { taskId } });
   // What was compacted meanwhile cannot be read on from here; whoever asks again gets the Task first.
   if (after + 1 < page.head.firstSeq) throw new A2AError("Unavailable", "This stream must be opened anew");

@@ -1,8 +1,9 @@
-import { deferred, type Deferred } from "../base/index.ts";
+import { deferred, utf8Length, type Deferred } from "../base/index.ts";
 import {
   A2AError,
   isInterrupted,
   isTerminal,
+  type LogRecord,
   type Message,
   type NewRecord,
   type Task,
@@ -17,7 +18,16 @@ import {
   type TurnAbortKind,
   type TurnSignal,
 } from "../protocol/index.ts";
-import type { ContextKey, OnceEffect, OnceRecord, TaskEffect, TaskKey } from "../store/index.ts";
+import {
+  defaultPageBytes,
+  type ContextKey,
+  type LogPage,
+  type OnceEffect,
+  type OnceRecord,
+  type TaskEffect,
+  type TaskKey,
+} from "../store/index.ts";
+import { taskIsFull } from "./bytes.ts";
 import type { Committer } from "./committer.ts";
 import type { Conversations, ContextView } from "./conversations.ts";
 import { Intake, type StoredCheckpoint, type Taken, type TurnAtHand } from "./intake.ts";
@@ -25,7 +35,7 @@ import type { Board, Channel } from "./live.ts";
 import { LogWriter, type Loss, type TurnEnd, type WriterStart } from "./log-writer.ts";
 import type { EngineSettings, HostedAgent } from "./options.ts";
 import type { Pace } from "./pace.ts";
-import { agentMistake, isMistake } from "./mistakes.ts";
+import { agentMistake, isMistake, nameOfRecord } from "./mistakes.ts";
 import { agentMessage, type StoredCall } from "./records.ts";
 import { EngineTurn, type TurnHost } from "./turn.ts";
 
@@ -93,6 +103,7 @@ export const safeSentences = {
   late: "The agent did not finish in time.",
   lost: "The server was interrupted while it worked on this task, and the agent cannot resume it.",
   gaveUp: "The agent was interrupted too often while it worked on this task.",
+  full: "The task has become larger than a task may be.",
   stopped: "The server was stopped while it worked on this task.",
 } as const;
 
@@ -185,6 +196,7 @@ export class Run implements TurnHost {
       ...(start !== undefined && { start }),
       lease: () => this.#acquire(),
       limits: settings.limits,
+      onFull: (record) => this.#full(record),
       onBorn: (log) => this.#tell({ kind: "task", log }),
       onDuplicate: (once) => this.#tell({ kind: "duplicate", once }),
       onOver: (loss, error) => this.#close(loss, error),
@@ -380,6 +392,19 @@ export class Run implements TurnHost {
     return value === undefined ? [] : [{ effect: "contextState", value }];
   }
 
+  /** The task has no room for what the agent said, or for the message that was to make it. */
+  #full(record: NewRecord): void {
+    const { taskBytes } = this.#rooms.settings.limits;
+    if (record.kind === "task") {
+      this.#asker?.failed(taskIsFull(taskBytes));
+      this.#asker = undefined;
+      this.lose("canceled");
+      return;
+    }
+    const words = `${nameOfRecord(record)} of ${utf8Length(record.json)} bytes does not fit: limits.taskBytes is ${taskBytes}`;
+    this.#failTask(safeSentences.full, agentMistake(words));
+  }
+
   /** Ends the turn; `true` when a message waits and its turn was begun instead (D11). */
   async #goesOn(): Promise<boolean> {
     while (this.#writer !== undefined && !this.#stopped) {
@@ -404,7 +429,8 @@ export class Run implements TurnHost {
     const { taskId } = this.key;
     const page = await store.read(this.key, taskId, { after: this.#at.input, limit: 2, kinds: ["message"] });
     if (page === undefined) throw new Error(`Task ${taskId} is gone from the store`);
-    const [next, later] = page.records;
+    const [next] = page.records;
+    const later = next && (page.records[1] ?? (await this.#messageAfter(next, page)));
     writer.sawLog(page.head.seq, later !== undefined);
     if (next === undefined) return false;
     this.#task = (await store.load(this.key, taskId, { artifacts: true }))?.task;
@@ -430,6 +456,14 @@ export class Run implements TurnHost {
       ],
     );
     return true;
+  }
+
+  /** Of two long messages a page has the first alone. */
+  async #messageAfter({ seq: after }: LogRecord, { head }: LogPage): Promise<LogRecord | undefined> {
+    if (head.seq === after || head.bytes <= defaultPageBytes) return undefined;
+    const { store } = this.#rooms.settings;
+    const page = await store.read(this.key, this.key.taskId, { after, limit: 1, kinds: ["message"] });
+    return page?.records[0];
   }
 
   #failTask(sentence: string, cause: unknown, kind: TurnAbortKind = "failed"): void {

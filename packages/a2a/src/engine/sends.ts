@@ -13,6 +13,7 @@ import type { CallContext, Principal } from "../protocol/index.ts";
 import type { OnceEffect, OnceRecord, Owner, TaskHead, TaskKey } from "../store/index.ts";
 import { BoundedMap } from "./bounded-map.ts";
 import { ChurnMap } from "./churn-map.ts";
+import { taskIsFull } from "./bytes.ts";
 import { activate, checkSend, type CheckedAgent } from "./checks.ts";
 import { hasMovedOn, wantedGeneration } from "./generations.ts";
 import { messageRecord, statusRecord, storedPrincipal, type Origin, type StoredCall } from "./records.ts";
@@ -264,13 +265,20 @@ export class Sends {
     once: OnceEffect | undefined,
     still: boolean,
   ): Promise<Accepted | undefined> {
-    const { clock } = this.#runs.settings;
+    const { clock, limits } = this.#runs.settings;
     const record = messageRecord(originOf(head, head.run?.turn ?? 1, call), message, call, clock.now());
     const { board, committer } = this.#runs;
     const effects = once === undefined ? [] : [once];
     // Under the fence of the run that is to take it up: were that run to end before, the message would be lost.
     const outcome = await committer.append(
-      { task: head.task, fence: head.fence, ...(still && { expect: head.seq }), records: [record], effects },
+      {
+        task: head.task,
+        fence: head.fence,
+        ...(still && { expect: head.seq }),
+        records: [record],
+        maxBytes: limits.taskBytes,
+        effects,
+      },
       (stored) => {
         if (stored.ok) board.find(head.task.taskId)?.add(record, stored.seq);
       },
@@ -287,7 +295,7 @@ export class Sends {
     { call, principal }: Pick<Send, "call" | "principal">,
     once: OnceEffect | undefined,
   ): Promise<Accepted | undefined> {
-    const { store, clock, lease } = this.#runs.settings;
+    const { store, clock, lease, limits } = this.#runs.settings;
     const { taskId } = head.task;
     const last = await store.read(head.task, taskId, { after: head.seq - 1, limit: 1 });
     const turn = (last?.records[0]?.turn ?? 0) + 1;
@@ -302,6 +310,7 @@ export class Sends {
       task: head.task,
       expect: head.seq,
       records,
+      maxBytes: limits.taskBytes,
       effects: [
         { effect: "lease", op: "acquire", holder: lease.holder, now, until: now + lease.ttl },
         { effect: "run", run },
@@ -334,6 +343,7 @@ export class Sends {
     hash: string | undefined,
   ): Promise<Accepted | undefined> {
     if (reason === "terminal") throw isOver(head);
+    if (reason === "full") throw taskIsFull(this.#runs.settings.limits.taskBytes);
     if (reason === "missing") throw notFound(head.task.taskId);
     if (reason !== "duplicate" || found === undefined) return undefined;
     checkContent(found.hash, hash);

@@ -150,6 +150,7 @@ export function createService(hosted: CheckedAgent, runs: Runs, sends: Sends, is
     const scope = JSON.stringify([owner.agent, owner.owner]);
     const page = await store.list(owner, {
       limit: pageSize,
+      bytes: settings.limits.pageBytes,
       artifacts: includeArtifacts === true,
       ...(contextId !== undefined && { contextId }),
       ...(status !== undefined && { state: status }),

@@ -105,6 +105,16 @@ export class Reading {
     return items;
   }
 
+  /** Batch by batch, to the end. */
+  async batches(): Promise<StreamItem[][]> {
+    const batches: StreamItem[][] = [];
+    for (;;) {
+      const step = await this.#iterator.next();
+      if (step.done === true) return batches;
+      batches.push([...step.value]);
+    }
+  }
+
   async until(matches: (event: StreamResponse) => boolean): Promise<StreamItem> {
     for (let item = await this.next(); item !== undefined; item = await this.next())
       if (matches(item.event)) return item;
