@@ -1,14 +1,22 @@
+import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
+import { LongFirst } from "./test/long-first.ts";
+import { useFastFolder } from "./test/temporary.ts";
 
 // Tests run the sources: the packages' exports carry a condition of ours for that, so no build comes first.
 const conditions = ["@parley/source"];
 
-/** Tests that take minutes and many processes: they run after the others, one file at a time. */
-const long = ["test/fuzz/**/*.test.ts", "test/crash/**/*.test.ts"];
+/**
+ * Tests that `npm run test:long` runs a second time, at length and on the disk: those that take their counts from
+ * test/counts.ts, and those of a database on a file.
+ */
+const long = ["test/fuzz/**/*.test.ts", "test/crash/**/*.test.ts", "packages/sql/test/**/*.test.ts"];
 /** Tests that need a browser, other runtimes or other languages: commands of their own. */
 const browser = ["test/browser/**/*.test.ts"];
 const runtimes = ["test/runtimes/**/*.test.ts"];
 const interop = ["test/interop/**/*.test.ts"];
+
+useFastFolder();
 
 export default defineConfig({
   resolve: { conditions },
@@ -16,6 +24,9 @@ export default defineConfig({
   test: {
     // Processes, not threads: a native SQLite must neither be shared nor torn down with a thread.
     pool: "forks",
+    // vitest leaves one core to itself, which is half of two.
+    maxWorkers: availableParallelism(),
+    sequence: { sequencer: LongFirst },
     // Far beyond what any test takes, on the busiest machine: some start a dozen processes.
     testTimeout: 120_000,
     hookTimeout: 120_000,
@@ -31,6 +42,7 @@ export default defineConfig({
             "test/**/*.test.ts",
           ],
           exclude: ["**/node_modules/**", ...long, ...browser, ...runtimes, ...interop],
+          globalSetup: "test/built.ts",
         },
       },
       {
@@ -38,9 +50,8 @@ export default defineConfig({
         test: {
           name: "long",
           include: long,
-          fileParallelism: false,
+          globalSetup: "test/built.ts",
           testTimeout: 600_000,
-          sequence: { groupOrder: 1 },
         },
       },
       {

@@ -1,10 +1,13 @@
 // npm test: the tests, from a fresh clone. Arguments go to vitest: npm test -- packages/a2a/test/model
+// With --full the long ones run at length, and on the disk: npm run test:long. What else there is, CONTRIBUTING.md says.
 
 import { become, ready } from "./ready.mjs";
 
 const args = process.argv.slice(2);
+const wanted = args.filter((arg) => arg !== "--full");
+if (wanted.length < args.length) process.env["PARLEY_TESTS"] = "full";
 // What needs a browser or another runtime has commands of its own.
-const projects = args.some((arg) => arg.startsWith("--project")) ? [] : ["--project=unit", "--project=long"];
+const projects = wanted.some((arg) => arg.startsWith("--project")) ? [] : ["--project=unit", "--project=long"];
 
 await ready();
-await become("node_modules/vitest/vitest.mjs", ["run", ...projects, ...args]);
+await become("node_modules/vitest/vitest.mjs", ["run", ...projects, ...wanted]);

@@ -5,6 +5,7 @@ import { A2AError, connect } from "@parley/a2a/client";
 import { sqliteStore } from "@parley/sql/sqlite";
 import { afterAll, describe, expect, it } from "vitest";
 import { integrityOf } from "../../packages/sql/test/sqlite/integrity.ts";
+import { times } from "../counts.ts";
 import { Load, type AgentName } from "./load.ts";
 import { comparable, expectBeginning, expectComplete, expectWhole, outcomesOf, undisturbed } from "./outcome.ts";
 import { random } from "./plan.ts";
@@ -15,7 +16,7 @@ import { reservePort, Supervisor } from "./supervisor.ts";
  * before or after a commit; the others from outside, after so many events were seen. PARLEY_SEED repeats a run, as far
  * as two races can be alike.
  */
-const kills = 200;
+const kills = times(15, 200);
 const seed = Number(process.env["PARLEY_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
 
 const folder = await mkdtemp(join(tmpdir(), "parley-crash-"));

@@ -1,12 +1,11 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { createRequire } from "node:module";
 import { createServer } from "node:net";
 import { createInterface } from "node:readline";
-import { fileURLToPath, pathToFileURL } from "node:url";
+import { fileURLToPath } from "node:url";
+import { typescript } from "../programs.ts";
 
 const script = fileURLToPath(new URL("server.ts", import.meta.url));
-const tsx = pathToFileURL(createRequire(import.meta.url).resolve("tsx")).href;
 
 /** When a server kills itself, counted in appends to its store. */
 export interface SelfKill {
@@ -40,11 +39,9 @@ export class Supervisor {
   /** Resolves once the server listens, or has died before that. */
   async start(selfKill?: SelfKill): Promise<Life> {
     const how = selfKill === undefined ? [] : [selfKill.moment, String(selfKill.append)];
-    const child = spawn(
-      process.execPath,
-      ["--conditions=@parley/source", "--import", tsx, script, this.#path, String(this.#port), ...how],
-      { stdio: ["ignore", "pipe", "pipe"] },
-    );
+    const child = spawn(process.execPath, [...typescript, script, this.#path, String(this.#port), ...how], {
+      stdio: ["ignore", "pipe", "pipe"],
+    });
     this.#child = child;
     const end = once(child, "close").then(([code, signal]) => (signal ?? code) as NodeJS.Signals | number | null);
     createInterface({ input: child.stderr }).on("line", (line) => this.complaints.push(line));

@@ -6,6 +6,7 @@ import { createServer } from "node:net";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, describe, expect, it, onTestFinished } from "vitest";
+import { typescript } from "../programs.ts";
 
 /**
  * Every program in the documentation runs as it stands there. A page is a story: a `ts server` block is started, and the
@@ -44,9 +45,6 @@ async function freePort(): Promise<number> {
   return typeof address === "object" && address !== null ? address.port : 0;
 }
 
-/** Runs sources as they are, like the tests themselves. */
-const node = ["--conditions=@parley/source", "--import", import.meta.resolve("tsx")];
-
 async function write(name: string, code: string): Promise<string> {
   const file = join(room, name);
   await writeFile(file, code);
@@ -55,7 +53,7 @@ async function write(name: string, code: string): Promise<string> {
 
 async function start(name: string, code: string): Promise<string> {
   const file = await write(name, code);
-  const child: ChildProcess = spawn(process.execPath, [...node, file], {
+  const child: ChildProcess = spawn(process.execPath, [...typescript, file], {
     cwd: room,
     stdio: ["ignore", "pipe", "pipe"],
   });
@@ -89,7 +87,9 @@ describe("the README", () => {
     const port = String(await freePort());
     const here = (code: string): string => code.replaceAll("4000", port);
     await start("server.mts", here(server));
-    const { stdout } = await run(process.execPath, [...node, await write("client.mts", here(client))], { cwd: room });
+    const { stdout } = await run(process.execPath, [...typescript, await write("client.mts", here(client))], {
+      cwd: room,
+    });
     expect(stdout).toContain("TASK_STATE_WORKING");
     expect(stdout).toContain("It is certain.");
     expect(stdout).toContain("TASK_STATE_COMPLETED");
@@ -161,7 +161,7 @@ describe("docs/client.md", async () => {
     const port = String(await freePort());
     const here = (program: string): string => program.replaceAll("4000", port);
     await start(`cook-${at}.mts`, here(blocks.find(({ role }) => role === "server")?.code ?? ""));
-    const { stdout } = await run(process.execPath, [...node, await write(`guest-${at}.mts`, here(code))], {
+    const { stdout } = await run(process.execPath, [...typescript, await write(`guest-${at}.mts`, here(code))], {
       cwd: room,
     });
     for (const words of said[at] ?? ["a program without expectations"]) expect(stdout).toContain(words);

@@ -1,11 +1,10 @@
 import type { OperationName } from "@parley/a2a/protocol";
-import { decode } from "../../packages/grpc/src/protobuf/decode.ts";
 import { encode } from "../../packages/grpc/src/protobuf/encode.ts";
 import { frameOf } from "../../packages/grpc/src/frames.ts";
 import { serviceV03, serviceV1, type A2AMethod } from "../../packages/grpc/src/services.ts";
 import { byteDamages, nestedValue, type ByteDamage } from "./bytes.ts";
 import { build, pathsOf, type Shape } from "./fields.ts";
-import type { RawCall } from "./grpc.ts";
+import { saidBy, type RawCall } from "./grpc.ts";
 import type { Random } from "./random.ts";
 
 /** The same request as a call of gRPC. */
@@ -22,7 +21,7 @@ export interface Call {
 }
 
 function callOf(method: A2AMethod, bytes: Uint8Array): Call {
-  return { request: { path: method.path, frames: frameOf(bytes) }, said: saidBy(method, bytes) };
+  return { request: { path: method.path, frames: frameOf(bytes) }, said: said(method, bytes) };
 }
 
 /** A JSON text as a call, where it is one that protobuf has words for. */
@@ -36,9 +35,9 @@ export function callSaying(version: GrpcVersion, operation: OperationName, text:
   }
 }
 
-function saidBy(method: A2AMethod, bytes: Uint8Array): string | undefined {
+function said(method: A2AMethod, bytes: Uint8Array): string | undefined {
   try {
-    return JSON.stringify(decode(method.input, bytes));
+    return saidBy(method, bytes);
   } catch {
     return undefined;
   }

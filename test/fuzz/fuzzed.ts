@@ -7,6 +7,8 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, beforeEach, expect } from "vitest";
 import { Client, type Answer, type Request } from "./client.ts";
 import { GrpcClient } from "./grpc.ts";
+import { inFull } from "../counts.ts";
+import { typescript } from "../programs.ts";
 import type { Outcome } from "./outcome.ts";
 import type { Stats } from "./server.ts";
 
@@ -27,7 +29,7 @@ export class Fuzzed {
 
   async start(args: readonly string[]): Promise<void> {
     this.#child = fork(fileURLToPath(new URL("server.ts", import.meta.url)), args, {
-      execArgv: ["--import", "tsx", "--conditions", "@parley/source", "--expose-gc"],
+      execArgv: [...typescript, "--expose-gc"],
       stdio: ["ignore", "pipe", "pipe", "ipc"],
     });
     for (const stream of [this.#child.stdout, this.#child.stderr])
@@ -83,6 +85,12 @@ export class Fuzzed {
     if (wrong.length > 0 || this.#child.exitCode !== null) throw new Error(wrong.join("\n"));
     return stats;
   }
+}
+
+/** That the server holds what it held `before`, give or take a tenth. Only long runs tell by what is resident: V8 lets go late. */
+export function expectNoGrowth(before: Stats | undefined, after: Stats): void {
+  expect(after.live / (before?.live ?? 0)).toBeLessThanOrEqual(1.1);
+  if (inFull) expect(after.resident / (before?.resident ?? 0)).toBeLessThanOrEqual(1.1);
 }
 
 /** Runs while the tests around the call do. */

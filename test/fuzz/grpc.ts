@@ -103,8 +103,16 @@ export function overProtobuf(operation: OperationName, text: string): { frame: U
   const { input } = methodOf(operation);
   try {
     const bytes = encode(input, JSON.parse(text));
-    return { frame: frameOf(bytes), text: JSON.stringify(decode(input, bytes)) };
+    return { frame: frameOf(bytes), text: saidBy(methodOf(operation), bytes) };
   } catch {
     return undefined;
   }
+}
+
+/** What the bytes of a request say, as JSON text; throws where they say nothing. */
+export function saidBy({ input, operation }: A2AMethod, bytes: Uint8Array): string {
+  const said = decode(input, bytes);
+  // Some clients always send it: over gRPC it is the same as none.
+  if (operation === "ListTasks" && said["pageSize"] === 0) delete said["pageSize"];
+  return JSON.stringify(said);
 }

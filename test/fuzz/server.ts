@@ -11,6 +11,8 @@ import { sqliteStore } from "@parley/sql/sqlite";
 export interface Stats {
   /** Resident memory after a collection, in bytes. */
   readonly resident: number;
+  /** Of that, what is in use on the heap and in buffers. */
+  readonly live: number;
   /** What was handed to the store, in items. */
   readonly appended: number;
   /** Lines that an operator would have to look at. */
@@ -56,7 +58,8 @@ if (process.send !== undefined) {
 
   process.on("message", () => {
     for (let round = 0; round < 4; round += 1) globalThis.gc?.();
-    const stats: Stats = { resident: process.memoryUsage().rss, appended, errors: errors.splice(0) };
+    const { rss, heapUsed, external } = process.memoryUsage();
+    const stats: Stats = { resident: rss, live: heapUsed + external, appended, errors: errors.splice(0) };
     process.send?.(stats);
   });
   process.send({ port: server.port });

@@ -1,19 +1,16 @@
 import { execFile, spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
-import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath, pathToFileURL } from "node:url";
+import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { text, type SendMessageResponse, type Task } from "@parley/a2a";
 import { connect } from "@parley/a2a/client";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { csvPart, largeCsv } from "./support.ts";
 
-const loader = pathToFileURL(createRequire(import.meta.url).resolve("tsx")).href;
-const sources = ["--conditions", "@parley/source", "--import", loader];
-const main = fileURLToPath(new URL("../src/main.ts", import.meta.url));
+const main = fileURLToPath(new URL("../dist/main.js", import.meta.url));
 
 let folder: string;
 const children: ChildProcess[] = [];
@@ -40,7 +37,7 @@ interface Started {
 }
 
 async function start(port = "0"): Promise<Started> {
-  const child = spawn(process.execPath, [...sources, main], { cwd: folder, env: { ...process.env, PORT: port } });
+  const child = spawn(process.execPath, [main], { cwd: folder, env: { ...process.env, PORT: port } });
   children.push(child);
   let said = "";
   child.stderr.on("data", (chunk: Buffer) => (said += chunk.toString()));
@@ -53,7 +50,7 @@ async function start(port = "0"): Promise<Started> {
 }
 
 const repository = fileURLToPath(new URL("../../..", import.meta.url));
-const cli = join(repository, "packages/cli/src/main.ts");
+const cli = join(repository, "packages/cli/dist/main.js");
 
 /** What stands behind the program in the lines of a text that call the command line. */
 function cliCommands(text: string): readonly string[] {
@@ -62,7 +59,7 @@ function cliCommands(text: string): readonly string[] {
 
 async function parley(command: string): Promise<string> {
   const words = [...command.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, word]) => quoted ?? word ?? "");
-  const { stdout, stderr } = await promisify(execFile)(process.execPath, [...sources, cli, ...words], { cwd: folder });
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, [cli, ...words], { cwd: folder });
   return stdout + stderr;
 }
 

@@ -146,7 +146,7 @@ describe("a call", () => {
     await using server = await peer(giveTask);
     const script = fileURLToPath(new URL("support/call-once.mjs", import.meta.url));
     const card = JSON.stringify(cardOf(`127.0.0.1:${server.port}`));
-    const run = promisify(execFile)(process.execPath, ["--conditions=@parley/source", "--import=tsx", script, card]);
+    const run = promisify(execFile)(process.execPath, [script, card]);
     expect((await run).stdout).toBe("t");
   });
 

@@ -24,8 +24,7 @@ interface ChildServer {
 }
 
 async function startChild(grace: number): Promise<ChildServer> {
-  const args = ["--conditions=@parley/source", "--import=tsx", script, String(grace)];
-  const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(process.execPath, [script, String(grace)], { stdio: ["ignore", "pipe", "inherit"] });
   children.push(child);
   const ended = new Promise<[number | null, NodeJS.Signals | null]>((resolve) => {
     child.on("exit", (code, signal) => resolve([code, signal]));

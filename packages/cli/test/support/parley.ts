@@ -1,17 +1,10 @@
 import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
-import { createRequire } from "node:module";
-import { fileURLToPath, pathToFileURL } from "node:url";
+import { fileURLToPath } from "node:url";
 
-const main = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
-const tsx = pathToFileURL(createRequire(import.meta.url).resolve("tsx")).href;
-
-/** How the binary is started from its sources, without a build. */
+/** How the binary is started, as it is built. */
 export const parleyCommand: readonly string[] = [
   process.execPath,
-  "--conditions=@parley/source",
-  "--import",
-  tsx,
-  main,
+  fileURLToPath(new URL("../../dist/main.js", import.meta.url)),
 ];
 
 export interface Finished {

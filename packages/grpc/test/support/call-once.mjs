@@ -1,5 +1,4 @@
 // A program that calls a server by gRPC once, and has nothing else to do.
-// Run with the sources' condition and a loader for TypeScript.
 
 import { connect } from "@parley/a2a/client";
 import { grpcBinding } from "@parley/grpc";

@@ -1,5 +1,4 @@
 // A server of its own process, to be ended by signals: prints its URL when it is ready.
-// Run with the sources' condition and a loader for TypeScript.
 
 import { defineAgent, memoryStore } from "@parley/a2a";
 import { serve } from "@parley/node";

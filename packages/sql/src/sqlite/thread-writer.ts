@@ -18,10 +18,13 @@ export type Answer =
   | { readonly error: unknown }
   | { readonly failure: { readonly message: string; readonly code: string } };
 
+/** Whether this is a source, as in tests alone: the thread is then the one that is built, since Node reads no TypeScript there. */
+const isSource = import.meta.url.endsWith(".ts");
+
 /** Where the thread begins: beside this file. `undefined` in a program that was put into one file. */
 export function threadFile(): URL | undefined {
-  // Named so that no file of a bundle is taken for it. The sources are run by tests alone, which begin it in their own way.
-  const name = import.meta.url.endsWith(".ts") ? "../../test/sqlite/thread.mjs" : "sqlite-thread.js";
+  // Named so that no file of a bundle is taken for it.
+  const name = isSource ? "../../dist/sqlite/sqlite-thread.js" : "sqlite-thread.js";
   const file = new URL(name, import.meta.url);
   return file.protocol === "file:" && existsSync(fileURLToPath(file)) ? file : undefined;
 }
@@ -42,7 +45,11 @@ interface Waiting {
  */
 export function threadWriter(file: URL, options: WriteOptions): Writer {
   const gate = openGate();
-  const thread = new Worker(file, { workerData: { options, gate } satisfies ThreadData });
+  const thread = new Worker(file, {
+    workerData: { options, gate } satisfies ThreadData,
+    // The condition under which sources import sources is not for what is built.
+    ...(isSource && { execArgv: [] }),
+  });
   const end = (): void => closeGate(gate);
   process.on("exit", end);
   const waiting: Waiting[] = [];

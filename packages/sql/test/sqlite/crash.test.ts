@@ -1,29 +1,26 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
-import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { fileURLToPath, pathToFileURL } from "node:url";
+import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, it } from "vitest";
 import type { ListPosition, Store } from "@parley/a2a/store";
 import { sqliteStore } from "@parley/sql/sqlite";
+import { typescript } from "../../../../test/programs.ts";
 
 const folder = await mkdtemp(join(tmpdir(), "parley-"));
 afterAll(() => rm(folder, { recursive: true }));
 
 const alice = { agent: "agent", owner: "alice" };
 const appender = fileURLToPath(new URL("appender.ts", import.meta.url));
-const tsx = pathToFileURL(createRequire(import.meta.url).resolve("tsx")).href;
 
 /** Lets a process append until it has said so many tasks, kills it, and gives all that it had said. */
 async function killedAfter(path: string, life: number, tasks: number): Promise<readonly string[]> {
-  const child = spawn(
-    process.execPath,
-    ["--conditions=@parley/source", "--import", tsx, appender, path, String(life)],
-    { stdio: ["ignore", "pipe", "inherit"] },
-  );
+  const child = spawn(process.execPath, [...typescript, appender, path, String(life)], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   const exit = once(child, "exit");
   const acknowledged: string[] = [];
   for await (const line of createInterface({ input: child.stdout })) {

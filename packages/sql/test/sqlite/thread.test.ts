@@ -8,6 +8,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { build } from "esbuild";
 import { afterAll, describe, expect, it } from "vitest";
 import { sqliteStore } from "@parley/sql/sqlite";
+import { typescript } from "../../../../test/programs.ts";
 import { threadFile, threadWriter } from "../../src/sqlite/thread-writer.ts";
 
 const folder = await mkdtemp(join(tmpdir(), "parley-"));
@@ -15,12 +16,10 @@ afterAll(() => rm(folder, { recursive: true }));
 
 const alice = { agent: "agent", owner: "alice" };
 const require = createRequire(import.meta.url);
-const tsx = pathToFileURL(require.resolve("tsx")).href;
 
 /** Runs a script to its end; gives what it said and how it ended. */
 async function run(script: string, ...args: readonly string[]): Promise<{ said: string; ended: unknown }> {
-  const options = ["--conditions=@parley/source", "--import", tsx];
-  const child = spawn(process.execPath, [...options, script, ...args], { stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(process.execPath, [...typescript, script, ...args], { stdio: ["ignore", "pipe", "inherit"] });
   let said = "";
   child.stdout.setEncoding("utf8").on("data", (text: string) => (said += text));
   const [code, signal] = (await once(child, "close")) as unknown[];
@@ -48,7 +47,7 @@ describe("a process that ends without closing its store", () => {
     const script = join(folder, "alive.mts");
     await writeFile(
       script,
-      `import { sqliteStore } from ${JSON.stringify(require.resolve("../../src/sqlite/index.ts"))};
+      `import { sqliteStore } from ${JSON.stringify(new URL("../../dist/sqlite/index.js", import.meta.url))};
        const store = await sqliteStore({ path: ${JSON.stringify(join(folder, "alive.db"))} });
        store.watch(() => {});
        void store.append([]).then(() => console.log("stored"));`,
