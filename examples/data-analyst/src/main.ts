@@ -1,17 +1,9 @@
 import { relative } from "node:path";
 import { fileURLToPath } from "node:url";
-import { silentLogger, type Logger } from "@parley/a2a";
 import { serve } from "@parley/node";
 import agent from "./agent.ts";
 
 // Serves the data analyst on PORT (default 4000), with its tasks in .parley/ below the working directory.
-
-function report(label: string): Logger["warn"] {
-  return (message, { cause } = {}) => {
-    const why = cause instanceof Error ? `: ${cause.message}` : "";
-    process.stderr.write(`${label} ${message}${why}\n`);
-  };
-}
 
 /** A path in this repository, as it is written from where the user stands. */
 function local(path: string): string {
@@ -27,8 +19,7 @@ function portOf(text: string): number {
 
 const port = portOf(process.env["PORT"] || "4000");
 try {
-  const logger = { ...silentLogger, warn: report("warn"), error: report("error") };
-  const { url } = await serve(agent, { port, logger });
+  const { url } = await serve(agent, { port });
   const parley = `node ${local("packages/cli/dist/main.js")}`;
   process.stdout.write(`Data analyst at ${url}
 

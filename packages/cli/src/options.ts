@@ -4,6 +4,11 @@ import type { Io } from "./io.ts";
 import { parseState, stateNames } from "./output/states.ts";
 import type { TaskState } from "@parley/a2a";
 
+/** What `parley serve` may be told to log. */
+export const logLevels = ["debug", "info", "warn", "error", "off"] as const;
+export const logFormats = ["text", "json"] as const;
+export type LogFormat = (typeof logFormats)[number];
+
 /** Options of every command that calls an agent. */
 export interface CallOptions {
   readonly token?: string;

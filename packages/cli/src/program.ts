@@ -11,7 +11,17 @@ import { watch } from "./commands/watch.ts";
 import type { FollowOptions } from "./follow.ts";
 import type { Io } from "./io.ts";
 import { levels } from "./conform/format.ts";
-import { agentUrl, callOptions, collect, count, stateOption, timeOption, type CallOptions } from "./options.ts";
+import {
+  agentUrl,
+  callOptions,
+  collect,
+  count,
+  logFormats,
+  logLevels,
+  stateOption,
+  timeOption,
+  type CallOptions,
+} from "./options.ts";
 import { stateNames } from "./output/states.ts";
 import { version } from "./version.ts";
 
@@ -86,8 +96,12 @@ export function createProgram(io: Io, finish: Finish): Command {
     .option("--cors <origin>", "a web origin whose pages may call, or *; repeatable", collect)
     .option("--insecure", "serve an address beyond this machine without tokens")
     .option("--grace <seconds>", "how long running turns may go on when stopped", count(0), 10)
+    .addOption(new Option("--log-level <level>", "what is logged to standard error, default: info").choices(logLevels))
+    .addOption(
+      new Option("--log-format <format>", "how; default: text on a terminal, JSON lines elsewhere").choices(logFormats),
+    )
     .option("--json", "for programs: one JSON document with the URLs, once it is ready")
-    .option("--verbose", "log everything, and say what caused an error")
+    .option("--verbose", "the same as --log-level debug, and say what kept it from starting")
     .action(async (file: string, options: ServeOptions) => {
       // The server and its database are loaded for those who serve.
       const { serve } = await import("./commands/serve.ts");

@@ -42,7 +42,40 @@ describe("parley serve", () => {
     running.child.kill("SIGTERM");
     const { code, out, err } = await running.done;
     expect({ code, out }).toEqual({ code: 0, out: `Scripted is ready at ${url}\n` });
-    expect(err).toBe("Stopping; once more to stop at once.\n");
+    expect(JSON.parse(err)).toMatchObject({ level: "info", message: "Stopping; once more to stop at once." });
+  });
+
+  test("tells the developer on standard error what the caller does not learn, in the format and from the level asked for", async () => {
+    const texts = await Promise.all(
+      [[], ["--log-format", "text"], ["--log-level", "off"]].map(async (options) => {
+        const { running, urls } = await serving([fixture("agent.ts"), "--store", "memory", ...options]);
+        const sent = await parley(["send", urls[0] ?? "", "throw"]);
+        expect(sent.code).toBe(1);
+        expect(sent.out + sent.err).not.toContain("secret");
+        running.child.kill("SIGTERM");
+        return (await running.done).err;
+      }),
+    );
+    const [json = "", text = "", off] = texts;
+    const lines = json.trim().split("\n");
+    expect(lines.map((line) => JSON.parse(line) as object)).toMatchObject([
+      { level: "error", message: "A task failed", cause: { stack: expect.stringContaining("fixtures/agent.ts") } },
+      { level: "info" },
+    ]);
+    expect(text).toMatch(
+      /^\d\d:\d\d:\d\d error A task failed .*\n {2}Error: secret of the database\n {6}at .*fixtures\/agent\.ts/,
+    );
+    expect(text).toMatch(/\nStopping; once more to stop at once\.\n$/);
+    expect(off).toBe("Stopping; once more to stop at once.\n");
+  });
+
+  test("goes on when nobody reads its standard error any more", async () => {
+    const { running, urls } = await serving([fixture("agent.ts"), "--store", "memory"]);
+    running.child.stderr.destroy();
+    for (const words of ["throw", "throw"]) expect((await parley(["send", urls[0] ?? "", words])).code).toBe(1);
+    expect(await parley(["send", urls[0] ?? "", "hello"])).toMatchObject({ code: 0, out: "You said: hello\n" });
+    running.child.kill("SIGTERM");
+    expect((await running.done).code).toBe(0);
   });
 
   test("serves a list of mounts, each at its path", async () => {

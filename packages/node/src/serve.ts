@@ -1,4 +1,5 @@
 import type { ServerOptions as TlsOptions } from "node:https";
+import process from "node:process";
 import {
   createHandler,
   silentLogger,
@@ -16,12 +17,14 @@ import { defaultStore } from "./default-store.ts";
 import { dispatch } from "./dispatch.ts";
 import { grpcAddress, LazyGrpc, speaksGrpc, type GrpcServeOptions } from "./grpc.ts";
 import { Responder, type HttpOptions } from "./http.ts";
+import { standardLogger, type LogLevel } from "./logger.ts";
 import { Port } from "./port.ts";
 import { processLease } from "./process-lease.ts";
 import { onStopSignal } from "./signals.ts";
 
 /** What `serve` takes, beside the options of `createHandler`. */
-export interface ServeOptions extends Omit<HandlerOptions, "store" | "publicUrl" | "grpc">, HttpOptions {
+export interface ServeOptions
+  extends Omit<HandlerOptions, "store" | "publicUrl" | "grpc" | "logger">, Omit<HttpOptions, "logger"> {
   /** Default 4000; 0 takes any free port. */
   readonly port?: number;
   /** Name or address to listen on. Default `127.0.0.1`: this machine alone. */
@@ -33,9 +36,17 @@ export interface ServeOptions extends Omit<HandlerOptions, "store" | "publicUrl"
   readonly publicUrl?: string;
   /**
    * Where tasks live. Default: SQLite in `.parley/parley.db` below the working directory where `@parley/sql` is installed,
-   * else memory, with a warning to the logger. A store that is given stays open when the server closes.
+   * else memory, with a warning: to the logger, or as a warning of the process where there is none. A store that is given
+   * stays open when the server closes.
    */
   readonly store?: Store;
+  /**
+   * What went wrong, with its stack, and what an operator should know. Default: standard error, as text on a terminal and
+   * as JSON lines elsewhere (`standardLogger`); `false`: nowhere.
+   */
+  readonly logger?: Logger | false;
+  /** How much the default logger says. Default `"info"`. */
+  readonly logLevel?: LogLevel;
   /** Default: gRPC and gRPC-Web on the same port, where `@parley/grpc` is installed; `false`: neither. */
   readonly grpc?: GrpcServeOptions | false;
   /** Certificate and key, as `node:https` takes them: the server then speaks HTTPS, and HTTP/2 with who asks for it. */
@@ -76,8 +87,10 @@ const patience = 1_000;
  * Serves one agent at the root, or several by path and by tenant, over JSON-RPC, REST and, where `@parley/grpc` is
  * installed, gRPC: everything on one port, over HTTP/1.1 and HTTP/2. Rejects where an option is missing or wrong, and where the port cannot be had.
  */
-export async function serve(agents: Agent | readonly AgentMount[], options: ServeOptions = {}): Promise<Server> {
-  const { host = "127.0.0.1", port: wanted = 4000, logger = silentLogger, tls, signals = true } = options;
+export async function serve(agents: Agent | readonly AgentMount[], given: ServeOptions = {}): Promise<Server> {
+  const logger = loggerOf(given);
+  const options = { ...given, logger };
+  const { host = "127.0.0.1", port: wanted = 4000, tls, signals = true } = options;
   const address = await addressOf(host);
   if (!isLoopback(address)) refuseOpenDoor(host, options);
 
@@ -87,7 +100,7 @@ export async function serve(agents: Agent | readonly AgentMount[], options: Serv
   const main = new Port(portOptions);
   const second = withGrpc && ownPort !== undefined ? new Port(portOptions) : undefined;
   const ports = second === undefined ? [main] : [main, second];
-  const store = options.store ?? (await defaultStore(logger));
+  const store = options.store ?? (await defaultStore(tellMemory(given, logger)));
   const release = async (): Promise<void> => {
     if (options.store === undefined) await store.close();
   };
@@ -142,6 +155,17 @@ export async function serve(agents: Agent | readonly AgentMount[], options: Serv
 }
 
 const defaultGrace = 10_000;
+
+function loggerOf({ logger, logLevel }: ServeOptions): Logger {
+  if (logger === false) return silentLogger;
+  return logger ?? standardLogger({ ...(logLevel !== undefined && { level: logLevel }) });
+}
+
+/** That tasks end with the process is told to those as well who do not read the log: they would learn it by the loss. */
+function tellMemory({ logger: given, logLevel }: ServeOptions, logger: Logger): (text: string) => void {
+  const unheard = given === false || (given === undefined && logLevel === "error");
+  return (text) => (unheard ? process.emitWarning(text, { code: "PARLEY_MEMORY_STORE" }) : logger.warn(text));
+}
 
 /** What a port for gRPC alone says to everything else. */
 const nothingElse: UniversalHandler = () => ({

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
-import { bearer, memoryStore, type Principal } from "@parley/a2a";
+import { bearer, memoryStore, silentLogger, type Principal } from "@parley/a2a";
 import type { Store } from "@parley/a2a/store";
 import { serve as serveAgents, type Server } from "@parley/node";
 import { CommandError, UsageError } from "../errors.ts";
@@ -9,6 +9,7 @@ import { fileReason } from "../files.ts";
 import type { Io } from "../io.ts";
 import { loadAgents } from "../load-agent.ts";
 import { logTo } from "../log.ts";
+import type { LogFormat, logLevels } from "../options.ts";
 import { styleFor } from "../output/style.ts";
 import { jsonLine, line } from "../output/text.ts";
 
@@ -21,6 +22,8 @@ export interface ServeOptions {
   readonly cors?: readonly string[];
   readonly insecure?: boolean;
   readonly grace: number;
+  readonly logLevel?: (typeof logLevels)[number];
+  readonly logFormat?: LogFormat;
   readonly json?: boolean;
   readonly verbose?: boolean;
 }
@@ -89,6 +92,9 @@ export async function serve(io: Io, file: string, options: ServeOptions): Promis
       throw new UsageError(`say with --public-url how clients reach ${options.host}: the card gives that URL out`);
     }
   }
+  const format = options.logFormat ?? (io.stderr.terminal ? "text" : "json");
+  const level = options.logLevel ?? (options.verbose === true ? "debug" : "info");
+  const logger = level === "off" ? silentLogger : logTo(io, level, format);
   const agents = await loadAgents(file, io.cwd);
   const store = await openStore(io, options.store);
   try {
@@ -96,7 +102,7 @@ export async function serve(io: Io, file: string, options: ServeOptions): Promis
       port: options.port,
       host: options.host,
       store,
-      logger: logTo(io, options.verbose === true),
+      logger,
       signals: false,
       ...(options.publicUrl === undefined ? {} : { publicUrl: options.publicUrl }),
       ...(open ? {} : { authenticator: bearer(principals) }),
@@ -106,7 +112,10 @@ export async function serve(io: Io, file: string, options: ServeOptions): Promis
     const stopped = new Promise<void>((done) => io.onInterrupt(() => done()));
     announce(io, server, options.json === true);
     await stopped;
-    io.stderr.write("Stopping; once more to stop at once.\n");
+    const stopping = "Stopping; once more to stop at once.";
+    // Programs that read JSON lines get nothing else.
+    if (format === "json" && level !== "off") logger.info(stopping);
+    else io.stderr.write(`${stopping}\n`);
     await server.close({ grace: options.grace * 1000 });
   } finally {
     await store.close();

@@ -8,10 +8,13 @@ export type Style = (format: Format, text: string) => string;
 
 /** Colours stand on a terminal alone, unless `FORCE_COLOR` or `NO_COLOR` (no-color.org) say otherwise. */
 export function styleFor(out: Out, env: Io["env"]): Style {
-  return colours(out, env) ? (format, text) => styleText(format, text, { validateStream: false }) : (_, text) => text;
+  return hasColours(out, env)
+    ? (format, text) => styleText(format, text, { validateStream: false })
+    : (_, text) => text;
 }
 
-function colours(out: Out, env: Io["env"]): boolean {
+/** Whether text for `out` has colours. */
+export function hasColours(out: Out, env: Io["env"]): boolean {
   const force = env["FORCE_COLOR"];
   if (force !== undefined) return force !== "0" && force !== "false";
   if (env["NO_COLOR"] !== undefined && env["NO_COLOR"] !== "") return false;

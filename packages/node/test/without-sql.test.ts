@@ -1,0 +1,69 @@
+import { execFile } from "node:child_process";
+import { cp, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, expect, it } from "vitest";
+
+const exec = promisify(execFile);
+const root = fileURLToPath(new URL("../../..", import.meta.url));
+
+const program = `
+import { defineAgent, memoryStore } from "@parley/a2a";
+import { serve } from "@parley/node";
+
+const agent = defineAgent({
+  name: "Echo", description: "Says it again.", version: "1.0.0", skills: [],
+  onMessage: (turn) => turn.reply(turn.text),
+});
+const given = { memory: { store: memoryStore() }, off: { logger: false }, errors: { logLevel: "error" } }[process.argv[2]];
+const server = await serve(agent, { port: 0, ...given });
+await server.close({ grace: 0 });
+`;
+
+let project = "";
+// A folder with the packages that somebody installed, @parley/sql not among them.
+beforeAll(async () => {
+  const tsc = join(root, "node_modules", "typescript", "bin", "tsc");
+  await exec(process.execPath, [tsc, "-b", "packages/node"], { cwd: root });
+  project = await mkdtemp(join(tmpdir(), "parley-without-sql-"));
+  const modules = join(project, "node_modules");
+  for (const name of ["a2a", "node"]) {
+    const [from, to] = [join(root, "packages", name), join(modules, "@parley", name)];
+    await mkdir(to, { recursive: true });
+    await cp(join(from, "package.json"), join(to, "package.json"));
+    await cp(join(from, "dist"), join(to, "dist"), { recursive: true });
+  }
+  await symlink(join(root, "node_modules", "jose"), join(modules, "jose"), "junction");
+  await writeFile(join(project, "package.json"), '{ "type": "module" }');
+  await writeFile(join(project, "main.js"), program);
+});
+afterAll(() => rm(project, { recursive: true, force: true }));
+
+async function stderrOf(given: string): Promise<string> {
+  const { stderr } = await exec(process.execPath, ["main.js", given], { cwd: project });
+  return stderr;
+}
+
+it("without @parley/sql a server says once that its tasks are not durable, and what to do about it", async () => {
+  const [line = "", ...others] = (await stderrOf("nothing")).trimEnd().split("\n");
+  expect(others).toEqual([]);
+  expect(JSON.parse(line)).toMatchObject({
+    level: "warn",
+    message: expect.stringMatching(
+      /in memory and end with this process: install @parley\/sql .* `store: memoryStore\(\)`/,
+    ),
+  });
+  expect(await readdir(project)).not.toContain(".parley");
+});
+
+it.each(["off", "errors"])("as a warning of the process where the log would not show it: %s", async (given) => {
+  const said = await stderrOf(given);
+  expect(said).toContain("[PARLEY_MEMORY_STORE] Warning: Tasks are kept in memory");
+  expect(said.match(/Tasks are kept in memory/g)).toHaveLength(1);
+});
+
+it("not at all where memory was asked for", async () => {
+  expect(await stderrOf("memory")).toBe("");
+});
