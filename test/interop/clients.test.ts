@@ -181,7 +181,7 @@ for (const client of clients) {
       let said: ReadonlyMap<string, Said>;
       beforeAll(async () => {
         said = await (line === "over TLS"
-          ? runClient(client, [secure.url, binding, version], certificate)
+          ? runClient(client, [secure.url, binding, version], { certificate })
           : runClient(client, [clear.url, binding, version]));
       });
 

@@ -54,21 +54,27 @@ async function* linesOf(child: ChildProcess): AsyncGenerator<Said> {
   for await (const line of createInterface({ input: child.stdout })) yield JSON.parse(line) as Said;
 }
 
-/**
- * Runs a client to its end, and gives what it said of its steps.
- *
- * @param certificate - A file with the certificate of a server that speaks TLS.
- */
+export interface ClientRun {
+  /** A file with the certificate of a server that speaks TLS. */
+  readonly certificate?: string;
+  /** Is told of each line as it comes. */
+  readonly heard?: (said: Said) => void;
+}
+
+/** Runs a client to its end, and gives what it said of its steps. */
 export async function runClient(
   program: PeerProgram,
   args: readonly string[],
-  certificate?: string,
+  { certificate, heard }: ClientRun = {},
 ): Promise<ReadonlyMap<string, Said>> {
   const child = start(program, args, certificate === undefined ? {} : { env: { INTEROP_CA: certificate } });
   const ended = once(child, "exit");
   try {
     const steps = new Map<string, Said>();
-    for await (const said of linesOf(child)) steps.set(said.step, said);
+    for await (const said of linesOf(child)) {
+      steps.set(said.step, said);
+      heard?.(said);
+    }
     const [code] = await ended;
     if (code !== 0) throw new Error(`${program.name} ended with ${String(code)}`);
     return steps;

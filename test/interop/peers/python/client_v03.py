@@ -1,4 +1,4 @@
-"""The Python SDK 0.3 as a client: client_v03.py URL BINDING VERSION."""
+"""The Python SDK 0.3 as a client: client_v03.py URL BINDING VERSION [STEP]."""
 
 import asyncio
 import sys
@@ -24,7 +24,7 @@ from a2a.types import (
     TextPart,
 )
 
-from lines import run, step
+from lines import alone, run, say, step
 from reach import channel, verify
 
 
@@ -87,9 +87,9 @@ async def task_of(client, words, **more):
     return task
 
 
-async def until_working(client):
+async def until_working(client, words='hold'):
     """A held task, and the rest of its stream."""
-    stream = client.send_message(message('hold'))
+    stream = client.send_message(message(words))
     async for event in stream:
         if glance(event).endswith(' WORKING'):
             return event[0], stream
@@ -296,7 +296,18 @@ async def push_get(waiting, streaming, card):
     )
 
 
-async def main(url, binding, version):
+@alone
+async def quiet(waiting, streaming, card):
+    """Two readers of a task that says nothing for a while."""
+    task, rest = await until_working(streaming, 'quiet')
+    reader = streaming.resubscribe(TaskIdParams(id=task.id))
+    first = glance(await anext(reader))
+    say('listening')
+    ends = await asyncio.gather(glimpses(reader), glimpses(rest))
+    return {'first': first, 'rest': ends[0], 'other': ends[1]}
+
+
+async def main(url, binding, version, only=None):
     async with httpx.AsyncClient(timeout=30, verify=verify()) as http:
         card = await A2ACardResolver(http, url).get_agent_card()
 
@@ -311,7 +322,7 @@ async def main(url, binding, version):
             return ClientFactory(config).create(card)
 
         waiting, streaming = connect(False), connect(True)
-        await run(name_of, waiting, streaming, card)
+        await run(name_of, waiting, streaming, card, only=only)
 
 
 asyncio.run(main(*sys.argv[1:]))

@@ -1,4 +1,4 @@
-"""The Python SDK 1.x as a client: client_v1.py URL BINDING VERSION."""
+"""The Python SDK 1.x as a client: client_v1.py URL BINDING VERSION [STEP]."""
 
 import asyncio
 import sys
@@ -26,7 +26,7 @@ from a2a.types import (
 from google.protobuf.json_format import MessageToDict, ParseDict
 from google.protobuf.struct_pb2 import Value
 
-from lines import run, step
+from lines import alone, run, say, step
 from reach import channel, verify
 
 
@@ -71,9 +71,9 @@ async def task_of(client, words, **more):
     return event.task
 
 
-async def until_working(client):
+async def until_working(client, words='hold'):
     """A held task, and the rest of its stream."""
-    stream = client.send_message(SendMessageRequest(message=message('hold')))
+    stream = client.send_message(SendMessageRequest(message=message(words)))
     async for event in stream:
         if event.HasField('task'):
             task = event.task
@@ -305,7 +305,22 @@ async def push_delete(waiting, streaming, card):
     )
 
 
-async def main(url, binding, version):
+async def glimpses(events):
+    return [glance(event) async for event in events]
+
+
+@alone
+async def quiet(waiting, streaming, card):
+    """Two readers of a task that says nothing for a while."""
+    task, rest = await until_working(streaming, 'quiet')
+    reader = streaming.subscribe(SubscribeToTaskRequest(id=task.id))
+    first = glance(await anext(reader))
+    say('listening')
+    ends = await asyncio.gather(glimpses(reader), glimpses(rest))
+    return {'first': first, 'rest': ends[0], 'other': ends[1]}
+
+
+async def main(url, binding, version, only=None):
     http = httpx.AsyncClient(timeout=30, verify=verify())
     card = await A2ACardResolver(http, url).get_agent_card()
     wanted = [
@@ -332,6 +347,7 @@ async def main(url, binding, version):
         waiting,
         streaming,
         card,
+        only=only,
     )
     await http.aclose()
 

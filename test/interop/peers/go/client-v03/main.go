@@ -1,4 +1,4 @@
-// The Go SDK 0.3 as a client: client-v03 URL BINDING VERSION.
+// The Go SDK 0.3 as a client: client-v03 URL BINDING VERSION [STEP].
 package main
 
 import (
@@ -119,9 +119,13 @@ func (p peer) task(ctx context.Context, request *a2a.MessageSendParams) (*a2a.Ta
 
 // hold streams a held task, and calls once when it works.
 func (p peer) hold(ctx context.Context, once func(a2a.TaskID) error) ([]string, error) {
+	return p.working(ctx, "hold", once)
+}
+
+func (p peer) working(ctx context.Context, words string, once func(a2a.TaskID) error) ([]string, error) {
 	rest := []string{}
 	called := false
-	for event, err := range p.SendStreamingMessage(ctx, request("hold")) {
+	for event, err := range p.SendStreamingMessage(ctx, request(words)) {
 		if err != nil {
 			return nil, err
 		}
@@ -283,6 +287,35 @@ func to(id a2a.TaskID) *a2a.MessageSendParams {
 	return sent
 }
 
+// quiet has two readers of a task that says nothing for a while.
+func (p peer) quiet(ctx context.Context) (any, error) {
+	first, rest := "", []string{}
+	ended := make(chan error, 1)
+	other, err := p.working(ctx, "quiet", func(id a2a.TaskID) error {
+		go func() {
+			for event, err := range p.ResubscribeToTask(ctx, &a2a.TaskIDParams{ID: id}) {
+				if err != nil {
+					ended <- err
+					return
+				}
+				if first != "" {
+					rest = append(rest, glance(event))
+					continue
+				}
+				first = glance(event)
+				lines.Say("listening", nil)
+			}
+			ended <- nil
+		}()
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = <-ended
+	return map[string]any{"first": first, "rest": rest, "other": other}, err
+}
+
 func (p peer) run() {
 	step := lines.Namer(nameOf).Step
 	stream := func(words string) func(context.Context) (any, error) {
@@ -372,5 +405,10 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	peer{client, card}.run()
+	p := peer{client, card}
+	if len(os.Args) > 4 {
+		lines.Namer(nameOf).Alone("quiet", p.quiet)
+		return
+	}
+	p.run()
 }

@@ -1,4 +1,4 @@
-// The Go SDK 2.x as a client: client-v2 URL BINDING VERSION.
+// The Go SDK 2.x as a client: client-v2 URL BINDING VERSION [STEP].
 package main
 
 import (
@@ -112,9 +112,13 @@ func (p peer) task(ctx context.Context, request *a2a.SendMessageRequest) (*a2a.T
 
 // hold streams a held task, and calls once when it works.
 func (p peer) hold(ctx context.Context, once func(a2a.TaskID) error) ([]string, error) {
+	return p.working(ctx, "hold", once)
+}
+
+func (p peer) working(ctx context.Context, words string, once func(a2a.TaskID) error) ([]string, error) {
 	rest := []string{}
 	called := false
-	for event, err := range p.SendStreamingMessage(ctx, request("hold")) {
+	for event, err := range p.SendStreamingMessage(ctx, request(words)) {
 		if err != nil {
 			return nil, err
 		}
@@ -309,6 +313,35 @@ func to(id a2a.TaskID) *a2a.SendMessageRequest {
 	return sent
 }
 
+// quiet has two readers of a task that says nothing for a while.
+func (p peer) quiet(ctx context.Context) (any, error) {
+	first, rest := "", []string{}
+	ended := make(chan error, 1)
+	other, err := p.working(ctx, "quiet", func(id a2a.TaskID) error {
+		go func() {
+			for event, err := range p.SubscribeToTask(ctx, &a2a.SubscribeToTaskRequest{ID: id}) {
+				if err != nil {
+					ended <- err
+					return
+				}
+				if first != "" {
+					rest = append(rest, glance(event))
+					continue
+				}
+				first = glance(event)
+				lines.Say("listening", nil)
+			}
+			ended <- nil
+		}()
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = <-ended
+	return map[string]any{"first": first, "rest": rest, "other": other}, err
+}
+
 func (p peer) run() {
 	step := lines.Namer(nameOf).Step
 	stream := func(words string) func(context.Context) (any, error) {
@@ -408,5 +441,10 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	peer{client, card}.run()
+	p := peer{client, card}
+	if len(os.Args) > 4 {
+		lines.Namer(nameOf).Alone("quiet", p.quiet)
+		return
+	}
+	p.run()
 }

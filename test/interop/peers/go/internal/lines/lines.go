@@ -36,7 +36,16 @@ type Namer func(error) string
 
 // Step runs a step and tells what came of it.
 func (name Namer) Step(step string, run func(context.Context) (any, error)) {
-	ctx, stop := context.WithTimeout(context.Background(), 20*time.Second)
+	name.within(20*time.Second, step, run)
+}
+
+// Alone runs a step of minutes, which is run where it is asked for.
+func (name Namer) Alone(step string, run func(context.Context) (any, error)) {
+	name.within(4*time.Minute, step, run)
+}
+
+func (name Namer) within(limit time.Duration, step string, run func(context.Context) (any, error)) {
+	ctx, stop := context.WithTimeout(context.Background(), limit)
 	defer stop()
 	result, err := run(ctx)
 	if err != nil {
