@@ -8,7 +8,8 @@ import {
   type TaskStatusUpdateEvent,
 } from "../model/index.ts";
 import { elements, members, object } from "./slices.ts";
-import type { ListedTask, LoadOptions, Snapshot, TaskHead } from "./port.ts";
+import type { LoadOptions, TaskHead } from "./port.ts";
+import { snapshotFrom, taskFrom, type Fragments, type SnapshotText, type TaskText } from "./task-text.ts";
 
 /** JSON text of a record, and its kind. */
 export interface StoredEvent {
@@ -32,24 +33,24 @@ export interface TaskPieces {
 }
 
 /** The fold of a log (`TaskFold` says what it means). */
-export function assemble(pieces: TaskPieces, options: LoadOptions): Required<Snapshot> {
-  return snapshotOf(pieces.head, assembleText(pieces, options));
+export function assemble(pieces: TaskPieces, options: LoadOptions): SnapshotText {
+  return snapshotFrom(pieces.head, fragmentsOf(pieces, options));
 }
 
-/** A task whose text is known. `task` is parsed when somebody asks for it, and frozen. */
-export function snapshotOf(head: TaskHead, json: string): Required<Snapshot> {
-  return new TextSnapshot(head, json);
-}
-
-/** The fold of a log as text: strings are joined, and only what has to be merged is parsed. */
+/** The fold of a log as text, of a task that is known to be small. */
 export function assembleText(pieces: Omit<TaskPieces, "head">, options: LoadOptions): string {
+  return fragmentsOf(pieces, options).join("");
+}
+
+/** Strings are put side by side, and only what has to be merged is parsed. */
+function fragmentsOf(pieces: Omit<TaskPieces, "head">, options: LoadOptions): Fragments {
   const status = pieces.status && members(pieces.status).get("status");
   const history = options.history === 0 ? [] : pieces.history.flatMap(messagesOf);
   return joinTask(members(pieces.base), status, history, pieces, options);
 }
 
 /** The fold of a whole log that nobody has taken apart yet: a task that was just made. */
-export function assembleLog(log: readonly NewRecord[], options: LoadOptions): Required<ListedTask> {
+export function assembleLog(log: readonly NewRecord[], options: LoadOptions): TaskText {
   const base = log[0]?.json ?? "{}";
   const task = members(base);
   const history = elements(task.get("history") ?? "[]");
@@ -67,7 +68,7 @@ export function assembleLog(log: readonly NewRecord[], options: LoadOptions): Re
       if (message !== undefined) history.push(message);
     }
   }
-  return new TextTask(joinTask(task, status, history, { base, metadata, artifacts }, options));
+  return taskFrom(joinTask(task, status, history, { base, metadata, artifacts }, options));
 }
 
 /** `task`: the members that it began with. `history`: as much of it as is asked for, or more. */
@@ -77,17 +78,35 @@ function joinTask(
   history: readonly string[],
   pieces: Pick<TaskPieces, "base" | "metadata" | "artifacts">,
   options: LoadOptions,
-): string {
+): Fragments {
   const metadata = pieces.metadata.length === 0 ? task.get("metadata") : mergeMetadata(pieces);
   task.delete("metadata");
   task.delete("history");
   if (status !== undefined) task.set("status", status);
+  const joined = [openMembers(task)];
   const artifacts = options.artifacts ? joinArtifacts(pieces.artifacts) : [];
-  if (artifacts.length > 0) task.set("artifacts", `[${artifacts.join(",")}]`);
+  if (artifacts.length > 0) addList(joined, ',"artifacts":[', artifacts);
   const messages = options.history === 0 ? [] : history.slice(-(options.history ?? 0));
-  if (messages.length > 0) task.set("history", `[${messages.join(",")}]`);
-  if (metadata !== undefined) task.set("metadata", metadata);
-  return object(task);
+  if (messages.length > 0) addList(joined, ',"history":[', messages);
+  joined.push(metadata === undefined ? "}" : `,"metadata":${metadata}}`);
+  return joined;
+}
+
+/** The members of an object that goes on. */
+function openMembers(entries: ReadonlyMap<string, string>): string {
+  return object(entries).slice(0, -1);
+}
+
+/** `name`: all up to the first item. */
+function addList(joined: string[], name: string, items: readonly (Fragments | string)[]): void {
+  let before = name;
+  for (const item of items) {
+    joined.push(before);
+    before = ",";
+    if (typeof item === "string") joined.push(item);
+    else for (const fragment of item) joined.push(fragment);
+  }
+  joined.push("]");
 }
 
 /**
@@ -100,36 +119,13 @@ export function compact(pieces: TaskPieces): Pick<TaskPieces, "base" | "artifact
     object([
       ["taskId", JSON.stringify(task.taskId)],
       ["contextId", JSON.stringify(contextId)],
-      ["artifact", artifact],
+      ["artifact", artifact.join("")],
     ]),
   );
   if (pieces.metadata.length === 0) return { base: pieces.base, artifacts };
   const base = members(pieces.base);
   base.set("metadata", mergeMetadata(pieces) ?? "{}");
   return { base: object(base), artifacts };
-}
-
-class TextTask implements ListedTask {
-  readonly json: string;
-  #task: Task | undefined;
-
-  constructor(json: string) {
-    this.json = json;
-  }
-
-  get task(): Task {
-    this.#task ??= freeze(JSON.parse(this.json) as Task);
-    return this.#task;
-  }
-}
-
-class TextSnapshot extends TextTask implements Snapshot {
-  readonly head: TaskHead;
-
-  constructor(head: TaskHead, json: string) {
-    super(json);
-    this.head = head;
-  }
 }
 
 /** The messages of a record that is in the history, as JSON text. */
@@ -152,7 +148,7 @@ interface Growing {
 const joinable: ReadonlySet<string> = new Set(["artifactId", "name", "description", "parts", "metadata"]);
 
 /** Each artifact as JSON text. Chunks that bring parts and nothing else, as nearly all do, are joined as they are. */
-function joinArtifacts(updates: readonly string[]): readonly string[] {
+function joinArtifacts(updates: readonly string[]): readonly Fragments[] {
   const ledger = new ArtifactLedger();
   const joined = new Map<string, Growing>();
   for (const json of updates) {
@@ -164,7 +160,8 @@ function joinArtifacts(updates: readonly string[]): readonly string[] {
     const event = { append, artifact: { artifactId }, lastChunk: update.get("lastChunk") === "true" };
     if (ledger.problem(event) !== undefined) continue;
     ledger.note(event);
-    if ([...artifact.keys()].some((name) => !joinable.has(name))) return foldArtifacts(updates);
+    const plain = artifact.has("artifactId") && [...artifact.keys()].every((name) => joinable.has(name));
+    if (!plain) return foldArtifacts(updates);
     const parts = (artifact.get("parts") ?? "[]").slice(1, -1);
     artifact.delete("parts");
     const known = joined.get(artifactId);
@@ -173,17 +170,21 @@ function joinArtifacts(updates: readonly string[]): readonly string[] {
     else return foldArtifacts(updates);
   }
   return [...joined.values()].map(({ rest, parts }) => {
-    rest.set("parts", `[${parts.filter((part) => part.trim() !== "").join(",")}]`);
-    return object(rest);
+    const filled = parts.filter((part) => part.trim() !== "");
+    if (filled.length === 0) return [`${openMembers(rest)},"parts":[]}`];
+    const artifact: string[] = [];
+    addList(artifact, `${openMembers(rest)},"parts":[`, filled);
+    artifact.push("}");
+    return artifact;
   });
 }
 
 /** The same by way of parsing, for chunks that change more than parts. */
-function foldArtifacts(updates: readonly string[]): readonly string[] {
+function foldArtifacts(updates: readonly string[]): readonly Fragments[] {
   const events = updates.map((json) => JSON.parse(json) as TaskArtifactUpdateEvent);
   const fold = new TaskFold({ id: events[0]?.taskId ?? "", status: { state: "TASK_STATE_WORKING" } });
   for (const artifactUpdate of events) fold.apply({ artifactUpdate });
-  return (fold.snapshot().artifacts ?? []).map((artifact) => JSON.stringify(artifact));
+  return (fold.snapshot().artifacts ?? []).map((artifact) => [JSON.stringify(artifact)]);
 }
 
 function mergeMetadata({ base, metadata }: Pick<TaskPieces, "base" | "metadata">): string | undefined {
@@ -191,12 +192,4 @@ function mergeMetadata({ base, metadata }: Pick<TaskPieces, "base" | "metadata">
   for (const json of metadata) fold.apply({ statusUpdate: JSON.parse(json) as TaskStatusUpdateEvent });
   const merged = fold.snapshot({ history: 0 }).metadata;
   return merged && JSON.stringify(merged);
-}
-
-function freeze<T>(value: T): T {
-  if (typeof value === "object" && value !== null) {
-    Object.freeze(value);
-    for (const member of Object.values(value)) freeze(member);
-  }
-  return value;
 }

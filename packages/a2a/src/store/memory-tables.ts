@@ -307,8 +307,10 @@ export class MemoryTables {
     if (contexts.size === 0) agent.owners.delete(name);
   }
 
-  compact(task: StoredTask): void {
+  /** Once for each task; one that is larger than `most` stays as it is. */
+  compact(task: StoredTask, most: number): void {
     this.loose.delete(task);
+    if (task.head.bytes > most) return;
     const { base, artifacts } = compact(piecesOf(task, undefined));
     task.base = base;
     task.artifacts = [...artifacts];

@@ -1,6 +1,7 @@
 import { utf8Length } from "../base/index.ts";
 import type { LogRecord, Message } from "../model/index.ts";
-import { assemble, messagesOf } from "./assemble.ts";
+import { assemble, messagesOf, type TaskPieces } from "./assemble.ts";
+import { defaultStoreBounds, tooLarge, type StoreBounds } from "./bounds.ts";
 import { MemoryTables, piecesOf, type StoredContext, type StoredTask } from "./memory-tables.ts";
 import { fitting, PageBudget } from "./page-budget.ts";
 import {
@@ -32,6 +33,7 @@ import {
 } from "./port.ts";
 import type { SortedList } from "./sorted-list.ts";
 import { newestFirst } from "./task-index.ts";
+import type { SnapshotText } from "./task-text.ts";
 import { decide, readItem, recordBytes, type ReadItem } from "./transition.ts";
 import { unavailable } from "./unavailable.ts";
 
@@ -39,14 +41,19 @@ import { unavailable } from "./unavailable.ts";
  * A store in the memory of this process: everything is gone when the process ends. For tests, for development, and for
  * agents whose tasks need not outlive them. It grows until `sweep` deletes.
  */
-export function memoryStore(): Store {
-  return new MemoryStore();
+export function memoryStore(bounds: StoreBounds = defaultStoreBounds): Store {
+  return new MemoryStore(bounds);
 }
 
 class MemoryStore implements Store {
   readonly durable = false;
+  readonly #bounds: StoreBounds;
   #tables = new MemoryTables();
   #closed = false;
+
+  constructor(bounds: StoreBounds) {
+    this.#bounds = bounds;
+  }
 
   async append(items: readonly AppendItem[]): Promise<readonly AppendOutcome[]> {
     this.#check();
@@ -64,7 +71,7 @@ class MemoryStore implements Store {
   async load(scope: Scope, taskId: string, options: LoadOptions): Promise<Snapshot | undefined> {
     this.#check();
     const task = this.#tables.find(scope, taskId);
-    return task && assemble(piecesOf(task, options.history), options);
+    return task && this.#assemble(task, options);
   }
 
   async read(scope: Scope, taskId: string, options: ReadOptions): Promise<LogPage | undefined> {
@@ -94,7 +101,7 @@ class MemoryStore implements Store {
       .flatMap((index) => index.page(query))
       .sort(newestFirst)
       .slice(0, query.limit + 1);
-    const tasks = texts(found.slice(0, query.limit), query);
+    const tasks = this.#texts(found.slice(0, query.limit), query);
     const last = found[tasks.length - 1];
     const total = indexes.reduce((sum, index) => sum + index.count(query), 0);
     if (found.length <= tasks.length || last === undefined) return { tasks, total };
@@ -157,7 +164,7 @@ class MemoryStore implements Store {
       this.#tables.loose,
       limit - deleted.count,
       (task) => task.statusTime < compactBefore,
-      (task) => this.#tables.compact(task),
+      (task) => this.#tables.compact(task, this.#bounds.compaction),
     );
     return {
       deleted: deleted.count,
@@ -173,6 +180,31 @@ class MemoryStore implements Store {
 
   #check(): void {
     if (this.#closed) throw unavailable("The store is closed");
+  }
+
+  #assemble(task: StoredTask, options: LoadOptions): SnapshotText {
+    const pieces = piecesOf(task, options.history);
+    if (task.head.bytes > this.#bounds.text) {
+      const length = lengthOf(pieces, options);
+      if (length > this.#bounds.text) throw tooLarge(task.head.task.taskId, length, this.#bounds.text);
+    }
+    return assemble(pieces, options);
+  }
+
+  /** As many of the tasks as fit into the page. */
+  #texts(found: readonly StoredTask[], query: ListQuery): readonly ListedTask[] {
+    const { bytes = defaultPageBytes } = query;
+    const whole = found.reduce((sum, { head }) => sum + head.bytes, 0) <= bytes;
+    const budget = new PageBudget(bytes);
+    const tasks: ListedTask[] = [];
+    for (const task of found) {
+      // What is large and cannot fit is not put together first.
+      if (task.head.bytes > bytes && !budget.fits(lengthOf(piecesOf(task, query.history), query))) break;
+      const listed = this.#assemble(task, query);
+      if (!whole && !budget.take(bytesOf(listed))) break;
+      tasks.push(listed);
+    }
+    return tasks;
   }
 
   #appendTask(read: ReadItem): AppendOutcome {
@@ -243,18 +275,16 @@ class MemoryStore implements Store {
   }
 }
 
-/** As many of the tasks as fit into the page. */
-function texts(found: readonly StoredTask[], query: ListQuery): readonly ListedTask[] {
-  const { bytes = defaultPageBytes } = query;
-  const whole = found.reduce((sum, { head }) => sum + head.bytes, 0) <= bytes;
-  const budget = new PageBudget(bytes);
-  const tasks: ListedTask[] = [];
-  for (const task of found) {
-    const listed = assemble(piecesOf(task, query.history), query);
-    if (!whole && !budget.take(utf8Length(listed.json))) break;
-    tasks.push(listed);
-  }
-  return tasks;
+/** At most the characters of what is asked for, and at most as many as the bytes that it takes. */
+function lengthOf({ base, status, metadata, history, artifacts }: TaskPieces, options: LoadOptions): number {
+  const lists = [[base, status ?? ""], metadata, history.map(({ json }) => json), options.artifacts ? artifacts : []];
+  return lists.flat().reduce((sum, json) => sum + json.length, 0);
+}
+
+/** Without joining what is in pieces. */
+function bytesOf(task: SnapshotText): number {
+  const { pieces } = task;
+  return pieces === undefined ? utf8Length(task.json) : pieces.reduce((sum, piece) => sum + utf8Length(piece), 0);
 }
 
 function withCheckpoint({ head, checkpoint }: StoredTask): TaskHead {

@@ -7,9 +7,13 @@ export class PageBudget {
     this.#left = bytes;
   }
 
+  fits(bytes: number): boolean {
+    return this.#empty || bytes <= this.#left;
+  }
+
   /** Whether an item of so many bytes still goes into the page; it is then in it. */
   take(bytes: number): boolean {
-    if (!this.#empty && bytes > this.#left) return false;
+    if (!this.fits(bytes)) return false;
     this.#empty = false;
     this.#left -= bytes;
     return true;

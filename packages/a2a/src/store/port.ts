@@ -22,7 +22,10 @@ export interface Store {
   /** What must be known of a task to act on it, without its messages and artifacts. */
   head(scope: Scope, taskId: string): Promise<TaskHead | undefined>;
 
-  /** The task as a fold of its log. Work in the size of what is asked for: no history, no reading of messages. */
+  /**
+   * The task as a fold of its log. Work in the size of what is asked for: no history, no reading of messages. Rejects
+   * with an `A2AError` of code `UnsupportedOperation` where that is more than the store gives at once (`StoreBounds.text`).
+   */
   load(scope: Scope, taskId: string, options: LoadOptions): Promise<Snapshot | undefined>;
 
   /** The log after a position, in order. */
@@ -228,6 +231,11 @@ export interface ListedTask {
   readonly task: Task;
   /** `task` as JSON text, where the store could make it without parsing; `task` is then parsed only when asked for. */
   readonly json?: string;
+  /**
+   * Of a large task: the same text in pieces, so that it can be written without being joined. Reading `json` or `task`
+   * then joins it, each time anew.
+   */
+  readonly pieces?: readonly string[];
 }
 
 export interface ReadOptions {

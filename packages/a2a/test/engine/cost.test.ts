@@ -76,7 +76,14 @@ describe("a short answer", () => {
         yield { kind: "artifact", artifact: { artifactId: "a", parts: [{ text: "done" }] } };
       },
       // Whatever anybody does takes its time.
-      { store, clock: { ...clock, now: () => (clock.advance(1), clock.now()), elapsed: () => (clock.advance(1), clock.elapsed()) } },
+      {
+        store,
+        clock: {
+          ...clock,
+          now: () => (clock.advance(1), clock.now()),
+          elapsed: () => (clock.advance(1), clock.elapsed()),
+        },
+      },
     );
     const tasks = await Promise.all(["one", "two", "three"].map((text) => send(text)));
     for (const task of tasks)

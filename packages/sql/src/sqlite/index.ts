@@ -48,7 +48,7 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
     // The thread begins while this one sees to the tables.
     const file = thread && !inMemory ? threadFile() : undefined;
     const opened = (driver = openDriver(writing));
-    const writes = (writer = file === undefined ? driverWriter(opened, busyTimeout) : threadWriter(file, writing));
+    const writes = (writer = file === undefined ? driverWriter(opened, { busyTimeout }) : threadWriter(file, writing));
     await patiently(() => opened.prepare("PRAGMA journal_mode = WAL").all(), busyTimeout);
     await patiently(() => migrate(opened), busyTimeout);
     return driverStore(opened, writes, { durable: !inMemory, busyTimeout, watchInterval });

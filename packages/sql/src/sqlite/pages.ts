@@ -1,4 +1,5 @@
 import {
+  assemble,
   assembleText,
   defaultPageBytes,
   fitting,
@@ -7,10 +8,12 @@ import {
   type ListQuery,
 } from "@parley/a2a/store";
 import { utf8Length, type Task } from "@parley/a2a";
+import type { Bounds } from "./bounds.ts";
 import type { Driver } from "./driver.ts";
 import { eventText, joinOf, listOf, storedEvent } from "./joined.ts";
 import { keyOf, type KeptTasks, type Place } from "./kept-tasks.ts";
 import { maxSeq, text } from "./rows.ts";
+import { readPieces, sizeOf, taskOf } from "./task.ts";
 
 /*
  * The tasks of a page, as one text: of 50 tasks that were read one by one, three statements and 25 values each, what came
@@ -45,9 +48,6 @@ function select(withArtifacts: boolean): string {
     WHERE t.number = p.value`;
 }
 
-/** Most bytes of tasks that are read as one text. */
-const joinBytes = 1 << 20;
-
 /**
  * As many tasks as fit into the page. Most of what lists show has not changed since they were asked for last, and is
  * kept; the rest is read in groups that are small together, and what is large alone.
@@ -55,6 +55,7 @@ const joinBytes = 1 << 20;
 export function readPage(
   driver: Driver,
   kept: KeptTasks,
+  bounds: Bounds,
   places: readonly Place[],
   query: ListQuery,
 ): readonly ListedTask[] {
@@ -63,10 +64,17 @@ export function readPage(
   const budget = new PageBudget(bytes);
   const tasks: ListedTask[] = [];
   for (let at = 0; at < places.length;) {
-    const group = fitting(places.slice(at), joinBytes, (place) => place.bytes);
-    for (const json of readGroup(driver, kept, group, query)) {
-      if (!whole && !budget.take(utf8Length(json))) return tasks;
-      tasks.push(new Listed(json));
+    const group = fitting(places.slice(at), bounds.join, (place) => place.bytes);
+    const [first] = group;
+    if (first !== undefined && first.bytes > bounds.join) {
+      const task = taskOf(driver, first.number);
+      if (!whole && !budget.take(sizeOf(driver, task, query))) return tasks;
+      tasks.push(assemble(readPieces(driver, bounds, first.number, query), query));
+    } else {
+      for (const json of readGroup(driver, kept, group, query)) {
+        if (!whole && !budget.take(utf8Length(json))) return tasks;
+        tasks.push(new Listed(json));
+      }
     }
     at += group.length;
   }

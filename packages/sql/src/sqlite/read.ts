@@ -1,48 +1,39 @@
 import {
-  assemble,
   defaultPageBytes,
   fitting,
-  snapshotOf,
+  tooLarge,
   type ListQuery,
-  type LoadOptions,
   type LogPage,
   type OnceRecord,
   type Owner,
   type ReadOptions,
   type Scope,
-  type Snapshot,
-  type StoredEvent,
   type TaskHead,
   type TaskPage,
-  type TaskPieces,
 } from "@parley/a2a/store";
 import type { TaskState } from "@parley/a2a";
 import type { Counts, StateList } from "./counts.ts";
 import type { Driver, Row, Value } from "./driver.ts";
 import { findKey } from "./keys.ts";
-import { eventText, joinOf, listOf, storedEvent } from "./joined.ts";
-import { keyOf, type KeptTasks, type Place } from "./kept-tasks.ts";
+import type { Bounds } from "./bounds.ts";
+import type { KeptTasks, Place } from "./kept-tasks.ts";
 import { readPage } from "./pages.ts";
 import {
   count,
-  int,
   kindNumber,
   logKey,
   maxSeq,
   optional,
   recordColumns,
   recordRow,
+  selectTask,
   stateNumber,
   states,
   taskColumns,
   taskRow,
-  taskTables,
   taskWidth,
-  text,
-  type TaskRow,
 } from "./rows.ts";
 import { findContexts, tallyOf, type ScopeIds } from "./scopes.ts";
-import { encodeName } from "./text.ts";
 
 /** A reader of more than one statement runs inside one transaction, so that what it gives belongs to one moment. */
 
@@ -63,79 +54,20 @@ function headWithCheckpoint(row: Row): TaskHead {
   return typeof checkpoint === "string" ? { ...head, checkpoint } : head;
 }
 
-/** A task that is asked for again, as by those who poll, costs its row. Begins its own transaction where it needs one. */
-export function readTask(
+export function readLog(
   driver: Driver,
-  kept: KeptTasks,
+  bounds: Bounds,
   scope: Scope,
   taskId: string,
-  options: LoadOptions,
-): Snapshot | undefined {
-  const row = selectTask(driver, scope, taskId, taskColumns, "");
-  if (row === undefined) return undefined;
-  const { number, head } = taskRow(row);
-  const known = kept.find(keyOf({ number, id: encodeName(taskId), ...head }, options));
-  if (known !== undefined) return snapshotOf(head, known);
-  return driver.transaction("read", () => {
-    const now = selectTask(driver, scope, taskId, loadColumns, loadJoins);
-    if (now === undefined) return undefined;
-    const pieces = piecesOf(driver, now, options);
-    const snapshot = assemble(pieces, options);
-    kept.keep(keyOf({ number: int(now, 0), id: encodeName(taskId), ...pieces.head }, options), snapshot.json);
-    return snapshot;
-  });
-}
-
-/** Where the task was made, and its last status: the history and the artifacts are not looked at. */
-const loadColumns = `${taskColumns}, b.base, s.json`;
-const loadJoins = `JOIN log b ON b.key = (t.number << 24) + 1
-  LEFT JOIN log s ON t.status_seq > 0 AND s.key = (t.number << 24) + t.status_seq`;
-
-export function piecesOf(driver: Driver, row: Row, { history, artifacts }: LoadOptions): TaskPieces {
-  const task = taskRow(row);
-  const status = optional(row, taskWidth + 1);
-  return {
-    head: task.head,
-    base: text(row, taskWidth),
-    status: typeof status === "string" ? status : undefined,
-    metadata: task.hasMetadata ? jsonOf(driver, task, "INDEXED BY log_metadata", "has_metadata = 1") : [],
-    history: history === 0 ? [] : historyOf(driver, task, history),
-    artifacts: artifacts ? jsonOf(driver, task, "NOT INDEXED", "kind = 3") : [],
-  };
-}
-
-/** The row of `piecesOf` for a task by its number. */
-export function selectPieces(driver: Driver, number: number): Row {
-  const row = driver.prepare(`SELECT ${loadColumns} FROM ${taskTables} ${loadJoins} WHERE t.number = ?`).get(number);
-  if (row === undefined) throw new RangeError(`There is no task of number ${number}`);
-  return row;
-}
-
-function jsonOf(driver: Driver, { number }: TaskRow, how: string, condition: string): readonly string[] {
-  const rows = `SELECT json FROM log ${how} WHERE ${condition} AND key > ? AND key <= ? ORDER BY key`;
-  const joined = driver.prepare(joinOf("json", rows)).get(logKey(number, 0), logKey(number, maxSeq));
-  return listOf(optional(joined ?? [], 0));
-}
-
-function historyOf(driver: Driver, { number }: TaskRow, limit: number | undefined): readonly StoredEvent[] {
-  const rows = `SELECT kind, json FROM log INDEXED BY log_history WHERE place IS NOT NULL AND key > ? AND key <= ?
-    ORDER BY key DESC LIMIT ?`;
-  const joined = driver
-    .prepare(joinOf(eventText, rows))
-    .get(logKey(number, 0), logKey(number, maxSeq), limit ?? maxSeq);
-  return listOf(optional(joined ?? [], 0))
-    .map(storedEvent)
-    .reverse();
-}
-
-export function readLog(driver: Driver, scope: Scope, taskId: string, options: ReadOptions): LogPage | undefined {
+  options: ReadOptions,
+): LogPage | undefined {
   const row = selectTask(driver, scope, taskId, taskColumns, "");
   if (row === undefined) return undefined;
   const { number, head } = taskRow(row);
   const from = logKey(number, Math.min(maxSeq, Math.max(options.after, head.firstSeq - 1)));
   const kinds = options.kinds?.map(kindNumber);
   const wanted = kinds === undefined ? "" : `AND kind IN (${kinds.join(", ")})`;
-  const limit = fittingRows(driver, head, options, from, logKey(number, maxSeq), wanted);
+  const limit = fittingRows(driver, bounds, head, options, from, logKey(number, maxSeq), wanted);
   const rows = driver
     .prepare(`SELECT ${recordColumns} FROM log WHERE key > ? AND key <= ? ${wanted} ORDER BY key LIMIT ?`)
     .all(from, logKey(number, maxSeq), limit);
@@ -145,6 +77,7 @@ export function readLog(driver: Driver, scope: Scope, taskId: string, options: R
 /** How many rows go into a page: their sizes stand in front of them and cost no reading of what is large. */
 function fittingRows(
   driver: Driver,
+  bounds: Bounds,
   head: TaskHead,
   { limit, bytes = defaultPageBytes }: ReadOptions,
   from: number,
@@ -157,20 +90,11 @@ function fittingRows(
       `SELECT octet_length(json) + coalesce(octet_length(extra), 0) FROM log
        WHERE key > ? AND key <= ? ${wanted} ORDER BY key LIMIT ?`,
     )
-    .all(from, to, limit);
-  return fitting(sizes, bytes, count).length;
-}
-
-/** The row of a task that the scope may see. */
-function selectTask(driver: Driver, scope: Scope, taskId: string, columns: string, joins: string): Row | undefined {
-  const names: Value[] = [encodeName(scope.agent), encodeName(taskId)];
-  if (scope.owner !== undefined) names.push(encodeName(scope.owner));
-  return driver
-    .prepare(
-      `SELECT ${columns} FROM ${taskTables} ${joins} WHERE a.parent = 0 AND a.name = ? AND t.agent = a.id AND t.id = ?
-       ${scope.owner === undefined ? "" : "AND o.name = ?"}`,
-    )
-    .get(...names);
+    .all(from, to, limit)
+    .map(count);
+  const [first = 0] = sizes;
+  if (first > bounds.text) throw tooLarge(head.task.taskId, first, bounds.text);
+  return fitting(sizes, bytes, (size) => size).length;
 }
 
 type Level = StateList["level"];
@@ -180,11 +104,12 @@ export interface ListMemory {
   readonly scopes: ScopeIds;
   readonly kept: KeptTasks;
   readonly counts: Counts;
+  readonly bounds: Bounds;
 }
 
 export function readList(
   driver: Driver,
-  { scopes, kept, counts }: ListMemory,
+  { scopes, kept, counts, bounds }: ListMemory,
   scope: Scope,
   query: ListQuery,
 ): TaskPage {
@@ -203,7 +128,7 @@ export function readList(
     }
   }
   found.sort((a, b) => b.statusTime - a.statusTime || b.number - a.number);
-  const tasks = readPage(driver, kept, found.slice(0, query.limit), query);
+  const tasks = readPage(driver, kept, bounds, found.slice(0, query.limit), query);
   const last = found[tasks.length - 1];
   if (found.length <= tasks.length || last === undefined) return { tasks, total };
   return { tasks, total, next: { statusTime: last.statusTime, number: last.number } };

@@ -1,7 +1,7 @@
 import type { Actor, LogRecord, NewRecord, RecordKind, TaskState } from "@parley/a2a";
-import type { Owner, ReadRecord, Run, TaskHead } from "@parley/a2a/store";
-import type { Row, Value } from "./driver.ts";
-import { decodeName, encodeJson } from "./text.ts";
+import type { Owner, ReadRecord, Run, Scope, TaskHead } from "@parley/a2a/store";
+import type { Driver, Row, Value } from "./driver.ts";
+import { decodeName, encodeJson, encodeName } from "./text.ts";
 
 /** Rows as the model has them, and back. The place of a name in these lists is what stands in the tables: append only. */
 
@@ -117,6 +117,24 @@ function ownerOf(row: Row): Owner {
 
 function runOf(row: Row): Run {
   return Object.freeze({ turn: int(row, 15), attempt: int(row, 16), input: int(row, 17) });
+}
+
+/** The row of a task that the scope may see. */
+export function selectTask(
+  driver: Driver,
+  scope: Scope,
+  taskId: string,
+  columns: string,
+  joins: string,
+): Row | undefined {
+  const names: Value[] = [encodeName(scope.agent), encodeName(taskId)];
+  if (scope.owner !== undefined) names.push(encodeName(scope.owner));
+  return driver
+    .prepare(
+      `SELECT ${columns} FROM ${taskTables} ${joins} WHERE a.parent = 0 AND a.name = ? AND t.agent = a.id AND t.id = ?
+       ${scope.owner === undefined ? "" : "AND o.name = ?"}`,
+    )
+    .get(...names);
 }
 
 export const recordColumns = "key, kind, state, time, actor, turn, attempt, extra, json";

@@ -40,8 +40,7 @@ async function call(request: Request): Promise<unknown> {
   // Not opened before it is asked for something: only then the tables are there.
   writer ??= driverWriter(
     guard(() => openDriver(options)),
-    options.busyTimeout,
-    guard,
+    { busyTimeout: options.busyTimeout, guard },
   );
   switch (request.call) {
     case "append":

@@ -1,12 +1,14 @@
 import { unavailable, type OnceRecord, type Store } from "@parley/a2a/store";
+import { defaultBounds, type Bounds } from "./bounds.ts";
 import { isBusy, patiently, sqliteCode } from "./busy.ts";
 import { readClaimable } from "./claims.ts";
 import { readConversation } from "./conversation.ts";
 import { Counts } from "./counts.ts";
 import type { Driver } from "./driver.ts";
 import { KeptTasks } from "./kept-tasks.ts";
-import { readHead, readList, readLog, readOnce, readTask } from "./read.ts";
+import { readHead, readList, readLog, readOnce } from "./read.ts";
 import { ScopeIds } from "./scopes.ts";
+import { readTask } from "./task.ts";
 import type { Writer } from "./writer.ts";
 
 export interface DriverStoreOptions {
@@ -16,6 +18,8 @@ export interface DriverStoreOptions {
   readonly busyTimeout: number;
   /** Milliseconds between two looks for what other processes wrote. */
   readonly watchInterval: number;
+  /** Default: what the library can bear. */
+  readonly bounds?: Bounds;
 }
 
 /**
@@ -27,6 +31,7 @@ export function driverStore(reader: Driver, writer: Writer, options: DriverStore
   const scopes = new ScopeIds(reader);
   const kept = new KeptTasks();
   const counts = new Counts();
+  const { bounds = defaultBounds } = options;
   const listeners = new Set<() => void>();
   let watching: NodeJS.Timeout | undefined;
   let working = 0;
@@ -68,9 +73,9 @@ export function driverStore(reader: Driver, writer: Writer, options: DriverStore
       }),
     head: (scope, taskId) => glance(() => readHead(reader, scope, taskId)),
     claimable: (query) => look(() => readClaimable(reader, scopes, query)),
-    load: (scope, taskId, loading) => glance(() => readTask(reader, kept, scope, taskId, loading)),
-    read: (scope, taskId, reading) => look(() => readLog(reader, scope, taskId, reading)),
-    list: (scope, query) => look(() => readList(reader, { scopes, kept, counts }, scope, query)),
+    load: (scope, taskId, loading) => glance(() => readTask(reader, kept, bounds, scope, taskId, loading)),
+    read: (scope, taskId, reading) => look(() => readLog(reader, bounds, scope, taskId, reading)),
+    list: (scope, query) => look(() => readList(reader, { scopes, kept, counts, bounds }, scope, query)),
     conversation: (context, bounds) => look(() => readConversation(reader, scopes, context, bounds)),
 
     // Every message asks: at once where nobody holds the file up.

@@ -1,16 +1,17 @@
-import { compact, type SweepOptions, type SweepReport } from "@parley/a2a/store";
-import type { Driver, Row } from "./driver.ts";
-import { count, int, logKey, maxSeq, taskRow } from "./rows.ts";
-import { piecesOf, selectPieces } from "./read.ts";
+import { compact, type SweepOptions, type SweepReport, type TaskHead } from "@parley/a2a/store";
+import type { Bounds } from "./bounds.ts";
+import type { Driver } from "./driver.ts";
+import { count, int, logKey, maxSeq } from "./rows.ts";
 import { ScopeChanges } from "./scopes.ts";
+import { readPieces, taskOf } from "./task.ts";
 import { encodeJson } from "./text.ts";
 
-/** Most records that one call deletes, about: what one transaction takes away stays short. */
-const recordsPerSweep = 10_000;
+/** Most records, or pages of 4 KiB, that one call goes through, about: its transaction stays short. */
+const effortPerSweep = 10_000;
 
 const everything = { artifacts: true } as const;
 
-export function sweep(driver: Driver, options: SweepOptions): SweepReport {
+export function sweep(driver: Driver, bounds: Bounds, options: SweepOptions): SweepReport {
   const { deleteBefore, compactBefore, now, limit } = options;
   const keys = driver
     .prepare("SELECT id FROM keys WHERE until <= ? ORDER BY until LIMIT ?")
@@ -18,7 +19,7 @@ export function sweep(driver: Driver, options: SweepOptions): SweepReport {
     .map(count);
   for (const id of keys.slice(0, limit)) driver.prepare("DELETE FROM keys WHERE id = ?").run(id);
   let more = keys.length > limit;
-  let budget = recordsPerSweep;
+  let budget = effortPerSweep;
 
   let deleted = 0;
   if (deleteBefore !== undefined) {
@@ -53,19 +54,19 @@ export function sweep(driver: Driver, options: SweepOptions): SweepReport {
     let seen = 0;
     for (const number of loose.slice(0, limit - deleted)) {
       if (budget <= 0) break;
-      const records = compactTask(driver, number);
-      budget -= records;
+      const effort = compactTask(driver, bounds, number);
+      budget -= effort;
       seen += 1;
-      if (records > 0) compacted += 1;
+      if (effort > 0) compacted += 1;
     }
     more ||= loose.length > seen;
   }
   return { deleted, compacted, more };
 }
 
-/** Deletes a task with all it has; gives how many records those were. */
+/** Deletes a task with all it has; gives the effort. */
 function deleteTask(driver: Driver, number: number): number {
-  const task = taskRow(selectPieces(driver, number));
+  const task = taskOf(driver, number);
   const scopes = new ScopeChanges(driver);
   scopes.move(task, task.head, undefined);
   scopes.write();
@@ -76,8 +77,14 @@ function deleteTask(driver: Driver, number: number): number {
   ]) {
     driver.prepare(sql).run(number);
   }
-  return driver.prepare("DELETE FROM log WHERE key > ? AND key <= ?").run(logKey(number, 0), logKey(number, maxSeq))
-    .changes;
+  const { changes } = driver
+    .prepare("DELETE FROM log WHERE key > ? AND key <= ?")
+    .run(logKey(number, 0), logKey(number, maxSeq));
+  return changes + pagesOf(task.head);
+}
+
+function pagesOf({ bytes }: TaskHead): number {
+  return Math.ceil(bytes / 4096);
 }
 
 function deleteContext(driver: Driver, context: number): void {
@@ -91,15 +98,19 @@ function deleteContext(driver: Driver, context: number): void {
   }
 }
 
-/** One record an artifact, no progress; gives how many records there were, 0 where there is nothing to gain. */
-function compactTask(driver: Driver, number: number): number {
-  const row: Row = selectPieces(driver, number);
-  const { head } = taskRow(row);
-  const end = head.seq > 1;
+/** One record an artifact, no progress; gives the effort, 0 where nothing was done. */
+function compactTask(driver: Driver, bounds: Bounds, number: number): number {
+  const { head } = taskOf(driver, number);
+  if (head.bytes > bounds.compaction) {
+    // It stays as it is, and is not looked at again.
+    driver.prepare("UPDATE tasks SET compacted = 1 WHERE number = ?").run(number);
+    return 0;
+  }
+  const pieces = head.seq > 1 ? readPieces(driver, bounds, number, everything) : undefined;
   driver.prepare("UPDATE tasks SET compacted = 1, first_seq = seq, has_metadata = 0 WHERE number = ?").run(number);
-  if (!end) return 0;
+  if (pieces === undefined) return 0;
 
-  const { base, artifacts } = compact(piecesOf(driver, row, everything));
+  const { base, artifacts } = compact(pieces);
   const range = [logKey(number, 0), logKey(number, head.seq - 1)] as const;
   driver.prepare("UPDATE log SET base = ? WHERE key = ?").run(encodeJson(base), logKey(number, 1));
   // Artifacts stay in the places of the oldest records that there were, so that their order stays.
@@ -122,5 +133,5 @@ function compactTask(driver: Driver, number: number): number {
       "UPDATE tasks SET bytes = min(bytes, (SELECT sum(octet_length(json)) FROM log WHERE key > ? AND key <= ?)) WHERE number = ?",
     )
     .run(range[0], logKey(number, head.seq), number);
-  return head.seq;
+  return head.seq + pagesOf(head);
 }

@@ -1,5 +1,6 @@
 import type { AppendItem, AppendOutcome, SweepOptions, SweepReport } from "@parley/a2a/store";
 import { applyItems, dataVersion, Memory, readItems } from "./append.ts";
+import { defaultBounds, type Bounds } from "./bounds.ts";
 import { patiently } from "./busy.ts";
 import type { Driver } from "./driver.ts";
 import { sweep } from "./sweep.ts";
@@ -17,12 +18,18 @@ export interface Writer {
   close(): Promise<void>;
 }
 
-/** Writes where it is called. `guard` is put around everything that is done with the driver. */
-export function driverWriter(
-  driver: Driver,
-  busyTimeout: number,
-  guard: <T>(body: () => T) => T = (body) => body(),
-): Writer {
+export interface WriterOptions {
+  /** Milliseconds to wait for another process that writes. */
+  readonly busyTimeout: number;
+  /** Put around everything that is done with the driver. */
+  readonly guard?: <T>(body: () => T) => T;
+  /** Default: what the library can bear. */
+  readonly bounds?: Bounds;
+}
+
+/** Writes where it is called. */
+export function driverWriter(driver: Driver, options: WriterOptions): Writer {
+  const { busyTimeout, guard = (body) => body(), bounds = defaultBounds } = options;
   const memory = new Memory(driver);
   let last: Promise<unknown> | undefined;
   let version: number | undefined;
@@ -55,11 +62,11 @@ export function driverWriter(
       const read = readItems(items);
       return change(() => applyItems(driver, memory, read));
     },
-    sweep: (options) =>
+    sweep: (sweeping) =>
       change(() => {
         // Tasks may go that are known.
         memory.forget();
-        return sweep(driver, options);
+        return sweep(driver, bounds, sweeping);
       }),
     moved: () =>
       inTurn(() => {

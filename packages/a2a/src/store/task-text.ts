@@ -1,0 +1,126 @@
+import type { Task } from "../model/index.ts";
+import type { ListedTask, Snapshot, TaskHead } from "./port.ts";
+
+/** A JSON text in the order of its parts, not joined yet. */
+export type Fragments = readonly string[];
+
+/** A text of more characters than this is given in pieces. */
+const large = 1 << 20;
+/** Short fragments are joined to pieces of about this length: each is a write into a socket. */
+const pieceLength = 1 << 16;
+
+/** A task whose text is at hand. `task` is parsed when somebody asks for it, and frozen. */
+export interface TaskText extends ListedTask {
+  readonly json: string;
+}
+
+export interface SnapshotText extends Snapshot {
+  readonly json: string;
+}
+
+/** A task whose text is known. */
+export function snapshotOf(head: TaskHead, json: string): SnapshotText {
+  return new TextSnapshot(head, json);
+}
+
+/** The same of a text in fragments, which is joined only where it is small. */
+export function snapshotFrom(head: TaskHead, fragments: Fragments): SnapshotText {
+  if (!isLarge(fragments)) return new TextSnapshot(head, fragments.join(""));
+  return new PiecedSnapshot(head, piecesOf(fragments));
+}
+
+export function taskFrom(fragments: Fragments): TaskText {
+  return isLarge(fragments) ? new PiecedTask(piecesOf(fragments)) : new TextTask(fragments.join(""));
+}
+
+class TextTask implements TaskText {
+  readonly json: string;
+  #task: Task | undefined;
+
+  constructor(json: string) {
+    this.json = json;
+  }
+
+  get task(): Task {
+    this.#task ??= parse(this.json);
+    return this.#task;
+  }
+}
+
+class TextSnapshot extends TextTask implements SnapshotText {
+  readonly head: TaskHead;
+
+  constructor(head: TaskHead, json: string) {
+    super(json);
+    this.head = head;
+  }
+}
+
+/** Of a large task. Nothing that is joined is kept: it would be as large again. */
+class PiecedTask implements TaskText {
+  readonly pieces: readonly string[];
+  #task: Task | undefined;
+
+  constructor(pieces: readonly string[]) {
+    this.pieces = pieces;
+  }
+
+  get json(): string {
+    return this.pieces.join("");
+  }
+
+  get task(): Task {
+    this.#task ??= parse(this.json);
+    return this.#task;
+  }
+}
+
+class PiecedSnapshot extends PiecedTask implements SnapshotText {
+  readonly head: TaskHead;
+
+  constructor(head: TaskHead, pieces: readonly string[]) {
+    super(pieces);
+    this.head = head;
+  }
+}
+
+function isLarge(fragments: Fragments): boolean {
+  let length = 0;
+  for (const fragment of fragments) length += fragment.length;
+  return length > large;
+}
+
+function piecesOf(fragments: Fragments): readonly string[] {
+  const pieces: string[] = [];
+  let short: string[] = [];
+  let length = 0;
+  const end = (): void => {
+    if (short.length > 0) pieces.push(short.join(""));
+    short = [];
+    length = 0;
+  };
+  for (const fragment of fragments) {
+    if (fragment.length >= pieceLength) {
+      end();
+      pieces.push(fragment);
+      continue;
+    }
+    short.push(fragment);
+    length += fragment.length;
+    if (length >= pieceLength) end();
+  }
+  end();
+  return Object.freeze(pieces);
+}
+
+function parse(json: string): Task {
+  return freeze(JSON.parse(json) as Task);
+}
+
+function freeze<T>(value: T): T {
+  if (typeof value === "object" && value !== null) {
+    Object.freeze(value);
+    for (const member of Object.values(value)) freeze(member);
+  }
+  return value;
+}
