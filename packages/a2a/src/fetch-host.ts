@@ -1,5 +1,13 @@
+import { deferred } from "./base/index.ts";
 import { A2AError } from "./model/index.ts";
-import type { Sink, UniversalHandler, UniversalRequest } from "./protocol/index.ts";
+import {
+  BodyBytes,
+  type BodyBudget,
+  type BodyReader,
+  type Sink,
+  type UniversalHandler,
+  type UniversalRequest,
+} from "./protocol/index.ts";
 
 /** A host on the Fetch API: Node, Bun, Deno, Workers, and every framework that speaks it. */
 
@@ -56,43 +64,73 @@ class FetchRequest implements UniversalRequest {
     this.#leaving?.abort();
   }
 
-  async text(limit: number): Promise<string> {
+  async text(limit: number, budget?: BodyBudget): Promise<string> {
     const { body } = this.#request;
     if (body === null) return "";
     const length = this.header("content-length");
-    if (length !== undefined && Number(length) > limit) throw tooLarge(limit);
+    const announced = length === undefined || !/^\d+$/.test(length) ? undefined : Number(length);
+    const source = new BodySource(body);
+    const bytes = new BodyBytes(limit, announced, budget?.enter(source));
+    try {
+      if (!bytes.begin()) await source.room();
+      for (let piece = await source.read(); piece !== undefined; piece = await source.read()) {
+        if (!bytes.push(piece)) await source.room();
+      }
+    } catch (error) {
+      bytes.leave();
+      source.close();
+      throw error;
+    }
     // A byte order mark is no part of JSON text (RFC 8259 §8.1): the decoder drops it.
     const decoder = new TextDecoder("utf-8", { fatal: true });
-    const reader = body.getReader();
-    let text = "";
-    let size = 0;
-    for (;;) {
-      const { done, value } = await reader.read().catch((cause: unknown) => {
-        throw new A2AError("InvalidRequest", "The request body broke off", { cause });
-      });
-      if (done) break;
-      size += value.byteLength;
-      if (size > limit) {
-        // The rest is of no interest, and so is whether the peer could be told.
-        reader.cancel().catch(() => undefined);
-        throw tooLarge(limit);
-      }
-      text += utf8(() => decoder.decode(value, { stream: true }));
+    try {
+      return decoder.decode(bytes.take());
+    } catch {
+      throw new A2AError("ParseError", "The request body is not UTF-8");
     }
-    return text + utf8(() => decoder.decode());
   }
 }
 
-function utf8(decode: () => string): string {
-  try {
-    return decode();
-  } catch {
-    throw new A2AError("ParseError", "The request body is not UTF-8");
-  }
-}
+/** The pieces of a body, and what the budget says to their reader. */
+class BodySource implements BodyReader {
+  readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
+  #room = deferred<void>();
+  #refusal: A2AError | undefined;
 
-function tooLarge(limit: number): A2AError {
-  return new A2AError("RequestTooLarge", `The request body is larger than ${limit} bytes`);
+  constructor(body: ReadableStream<Uint8Array>) {
+    this.#reader = body.getReader();
+  }
+
+  /** The next piece, `undefined` after the last one. */
+  async read(): Promise<Uint8Array | undefined> {
+    const { done, value } = await this.#reader.read().catch((cause: unknown) => {
+      throw new A2AError("InvalidRequest", "The request body broke off", { cause });
+    });
+    if (this.#refusal !== undefined) throw this.#refusal;
+    return done ? undefined : value;
+  }
+
+  async room(): Promise<void> {
+    await this.#room.promise;
+    this.#room = deferred();
+    if (this.#refusal !== undefined) throw this.#refusal;
+  }
+
+  resume(): void {
+    this.#room.resolve();
+  }
+
+  refuse(error: A2AError): void {
+    this.#refusal = error;
+    this.#room.resolve();
+    // Ends a read that waits for a slow sender.
+    this.close();
+  }
+
+  /** The rest is of no interest, and so is whether the peer could be told. */
+  close(): void {
+    this.#reader.cancel().catch(() => undefined);
+  }
 }
 
 const encoder = new TextEncoder();

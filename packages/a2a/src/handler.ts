@@ -1,5 +1,5 @@
 import type { Authenticator } from "./auth/index.ts";
-import { silentLogger, systemClock } from "./base/index.ts";
+import { silentLogger, systemClock, type Clock } from "./base/index.ts";
 import { createEngine, type EngineLimits, type EngineOptions } from "./engine/index.ts";
 import { toFetch } from "./fetch-host.ts";
 import {
@@ -21,7 +21,7 @@ import {
   type UniversalHandler,
 } from "./protocol/index.ts";
 import { buildCard, cardPath } from "./transport/discovery/handler.ts";
-import { knownUrls, routeServices, type CorsOptions } from "./transport/server/handler.ts";
+import { knownUrls, routeServices, Unfinished, type CorsOptions } from "./transport/server/handler.ts";
 import type { Binding } from "./transport/server/binding.ts";
 import type { Codec } from "./wire/codec.ts";
 import { codecV11, wires, type ProtocolVersion } from "./wires.ts";
@@ -47,6 +47,12 @@ export interface AgentMount {
 export interface HandlerLimits extends EngineLimits {
   /** Largest request body in bytes. Default 10 MiB. */
   readonly bodyBytes?: number;
+  /**
+   * What all request bodies hold together while they come in, in bytes, whoever sends them and over whatever binding.
+   * Default 64 MiB, or four times the largest body where that is more; twice that body is the least. Beyond it large bodies
+   * wait for room for up to 10 seconds, or are refused (`Unavailable`); bodies of up to 64 KiB have a quarter for themselves.
+   */
+  readonly unfinishedBytes?: number;
   /** Deepest nesting of a request. Default 64. */
   readonly depth?: number;
 }
@@ -117,7 +123,7 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
   const { authenticator, interceptors = [], logger = silentLogger, clock = systemClock, cors } = options;
   const [first, ...others] = codecsOf(options);
   const codecs = [first, ...others, ...draftsOf([first, ...others])] as const;
-  const { bodyBytes = 10 << 20, depth = 64, ...engineLimits } = options.limits ?? {};
+  const { bodyBytes = 10 << 20, depth = 64, unfinishedBytes, ...engineLimits } = options.limits ?? {};
   const publicUrl = readPublicUrl(options.publicUrl);
   const basePath = withoutSlash(options.basePath ?? publicUrl.pathname);
   const mounts: readonly AgentMount[] =
@@ -147,7 +153,7 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
     operations,
     services: new Map(services.map(({ service }, at) => [labelOf(mounts[at] as AgentMount), service])),
     authenticate: authenticator === undefined ? () => anonymous : (request) => authenticator.authenticate(request),
-    limits: { bodyBytes, depth },
+    limits: { bodyBytes, depth, unfinished: unfinishedBodies(bodyBytes, unfinishedBytes, clock) },
     strictVersion: options.strictVersion ?? false,
     logger,
   };
@@ -224,6 +230,11 @@ function codecsOf({
   });
   if (first === undefined) throw refuse("versions", "must name one at least");
   return [first, ...others];
+}
+
+function unfinishedBodies(largest: number, bytes = Math.max(64 << 20, 4 * largest), clock: Clock): Unfinished {
+  if (bytes >= 2 * largest) return new Unfinished(bytes, largest, clock);
+  throw refuse("limits.unfinishedBytes", `must be twice \`limits.bodyBytes\` at least, which is ${largest}`);
 }
 
 function draftsOf(codecs: readonly Codec[]): readonly Codec[] {

@@ -1,4 +1,5 @@
 import { A2AError } from "@parley/a2a";
+import { GrowingBytes } from "@parley/a2a/protocol";
 import type { Writer } from "./protobuf/writer.ts";
 
 /**
@@ -21,11 +22,12 @@ export interface Frame {
 /** Cuts what arrives into frames. */
 export class FrameReader {
   readonly #limit: number;
-  /** What has come of a frame that is not whole. */
-  #chunks: Uint8Array[] = [];
-  #size = 0;
-  /** Bytes of it, head included, once the head is there. */
-  #wanted = headLength;
+  /** What has come of a head that is not whole. */
+  readonly #head = new Uint8Array(headLength);
+  #headSize = 0;
+  /** What has come of a message that is not whole, once its head is there; and its length. */
+  #payload: GrowingBytes | undefined;
+  #length = 0;
 
   /** A message of more than `limit` bytes is refused as soon as its head is there. */
   constructor(limit: number) {
@@ -34,7 +36,17 @@ export class FrameReader {
 
   /** Whether a frame has begun and is not whole. */
   get partial(): boolean {
-    return this.#size > 0;
+    return this.#payload !== undefined || this.#headSize > 0;
+  }
+
+  /** Bytes that the message which is not whole holds in memory. */
+  get held(): number {
+    return this.#payload?.capacity ?? 0;
+  }
+
+  /** Bytes that it will have. */
+  get expected(): number {
+    return this.#payload === undefined ? 0 : this.#length;
   }
 
   /**
@@ -43,34 +55,55 @@ export class FrameReader {
    * @throws A2AError `RequestTooLarge`; nothing can be read any more then.
    */
   push(chunk: Uint8Array, frames: Frame[] = []): readonly Frame[] {
-    let rest = chunk;
-    if (this.#size > 0) {
-      this.#chunks.push(chunk);
-      this.#size += chunk.length;
-      // A message in a thousand pieces is put together once, not a thousand times.
-      if (this.#size < this.#wanted) return frames;
-      rest = join(this.#chunks, this.#size);
-      this.#chunks = [];
-      this.#size = 0;
-      this.#wanted = headLength;
-    }
     let at = 0;
-    while (rest.length - at >= headLength) {
-      const length = lengthAt(rest, at + 1);
-      if (length > this.#limit) throw new A2AError("RequestTooLarge", `Message larger than ${this.#limit} bytes`);
-      const begun = at + headLength;
-      if (rest.length - begun < length) {
-        this.#wanted = headLength + length;
-        break;
+    while (at < chunk.length) {
+      if (this.#payload !== undefined) {
+        at += this.#fill(this.#payload, chunk.subarray(at), frames);
+      } else if (this.#headSize > 0 || chunk.length - at < headLength) {
+        this.#head[this.#headSize++] = chunk[at++] as number;
+        if (this.#headSize === headLength) this.#begin(this.#head, 0, frames);
+      } else {
+        const length = this.#lengthAt(chunk, at);
+        const begun = at + headLength;
+        if (chunk.length - begun < length) {
+          this.#begin(chunk, at, frames);
+          at = begun;
+        } else {
+          frames.push({ flags: chunk[at] as number, payload: chunk.subarray(begun, begun + length) });
+          at = begun + length;
+        }
       }
-      frames.push({ flags: rest[at] as number, payload: rest.subarray(begun, begun + length) });
-      at = begun + length;
-    }
-    if (at < rest.length) {
-      this.#chunks.push(rest.subarray(at));
-      this.#size = rest.length - at;
     }
     return frames;
+  }
+
+  /** Begins a message whose head stands at `at`, and which is not there in one. */
+  #begin(bytes: Uint8Array, at: number, frames: Frame[]): void {
+    const length = this.#lengthAt(bytes, at);
+    this.#head[0] = bytes[at] as number;
+    this.#headSize = 0;
+    if (length === 0) {
+      frames.push({ flags: this.#head[0], payload: new Uint8Array(0) });
+      return;
+    }
+    this.#payload = new GrowingBytes(length);
+    this.#length = length;
+  }
+
+  /** Takes what belongs to the message; gives how much that was. */
+  #fill(payload: GrowingBytes, rest: Uint8Array, frames: Frame[]): number {
+    const missing = this.#length - payload.length;
+    payload.append(rest.length > missing ? rest.subarray(0, missing) : rest);
+    if (rest.length < missing) return rest.length;
+    frames.push({ flags: this.#head[0] as number, payload: payload.view() });
+    this.#payload = undefined;
+    return missing;
+  }
+
+  #lengthAt(bytes: Uint8Array, at: number): number {
+    const length = lengthAt(bytes, at + 1);
+    if (length > this.#limit) throw new A2AError("RequestTooLarge", `Message larger than ${this.#limit} bytes`);
+    return length;
   }
 }
 
@@ -78,16 +111,6 @@ export class FrameReader {
 function lengthAt(bytes: Uint8Array, at: number): number {
   const high = ((bytes[at] as number) << 24) | ((bytes[at + 1] as number) << 16);
   return (high | ((bytes[at + 2] as number) << 8) | (bytes[at + 3] as number)) >>> 0;
-}
-
-function join(chunks: readonly Uint8Array[], size: number): Uint8Array {
-  const all = new Uint8Array(size);
-  let at = 0;
-  for (const chunk of chunks) {
-    all.set(chunk, at);
-    at += chunk.length;
-  }
-  return all;
 }
 
 /** Leaves room for the head of a frame whose message is written next; returns what `endFrame` wants. */

@@ -3,6 +3,8 @@ import { createServer, type ClientHttp2Session, type IncomingHttpHeaders, type O
 import type { AddressInfo } from "node:net";
 import { gunzipSync, gzipSync } from "node:zlib";
 import type { AgentService } from "@parley/a2a/protocol";
+import { fakeClock } from "@parley/a2a/testing";
+import { Unfinished } from "@parley/a2a/transport";
 import { describe, expect, test, vi } from "vitest";
 import { compressed, frameOf, FrameReader } from "../src/frames.ts";
 import { grpcHandler } from "../src/index.ts";
@@ -22,6 +24,8 @@ const cancelPath = "/lf.a2a.v1.A2AService/CancelTask";
 /** A request of more than a kilobyte. */
 const metadata = { x: "x".repeat(5000) };
 const large = oracleBytes(messageOf("lf.a2a.v1.CancelTaskRequest"), { id: "t", metadata });
+const cancelOf = (length: number) =>
+  oracleBytes(messageOf("lf.a2a.v1.CancelTaskRequest"), { id: "t", metadata: { x: "x".repeat(length) } });
 
 interface Answer {
   readonly headers: IncomingHttpHeaders;
@@ -299,5 +303,72 @@ describe("slow readers", () => {
     reading.on("error", () => {});
     reading.end(frameOf(oracleBytes(messageOf("lf.a2a.v1.SubscribeToTaskRequest"), { id: "t" })));
     await vi.waitFor(() => expect(returned).toBe(true), { timeout: 10_000 });
+  });
+});
+
+describe("what comes in", () => {
+  const health = "/grpc.health.v1.Health/Check";
+  const reflection = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
+
+  test.each([health, reflection])("anyone may send %s, so kilobytes are all that it takes", async (method) => {
+    await using server = await host(bindingOf({ call }));
+    await using client = session(server.address);
+    // The head of a message of 1 MiB; the rest never comes.
+    const stream = client.request({ ":method": "POST", ":path": method, "content-type": "application/grpc" });
+    stream.on("error", () => {});
+    let end: IncomingHttpHeaders = {};
+    stream.on("response", (head) => (end = { ...end, ...head }));
+    stream.on("trailers", (trailers) => (end = { ...end, ...trailers }));
+    stream.write(Uint8Array.of(0, 0, 0x10, 0, 0));
+    await once(stream.resume(), "end");
+    expect(end["grpc-status"]).toBe("3");
+    expect(decodeMessage(String(end["grpc-message"]))).toContain("4096");
+  });
+
+  test("calls wait for room with those of every binding, and are UNAVAILABLE where there is none", async () => {
+    const clock = fakeClock();
+    const unfinished = new Unfinished(2 << 20, 1 << 20, clock);
+    const limits = { bodyBytes: 1 << 20, depth: 64, unfinished };
+    await using server = await host(bindingOf({ call }, { limits }));
+    await using client = session(server.address);
+    const begin = () => {
+      const stream = client.request({ ":method": "POST", ":path": cancelPath, "content-type": "application/grpc" });
+      stream.on("error", () => {});
+      return stream;
+    };
+    const stalled = begin();
+    const ended = new Promise<IncomingHttpHeaders>((resolve) => stalled.on("response", resolve));
+    const body = frameOf(cancelOf(900_000));
+    stalled.write(body.subarray(0, 200_000));
+    await vi.waitFor(() => expect(unfinished.used).toBeGreaterThan(900_000));
+    // The other half of the budget's large share is not enough for a second one.
+    const other = exchange(client, [body], { ":path": cancelPath });
+    await vi.waitFor(() => expect(unfinished.queue.used).toBeGreaterThan(0));
+    for (let second = 0; second < 5; second++) clock.advance(1_000);
+    expect((await ended)["grpc-status"]).toBe("14");
+    expect(endOf(await other).status).toBe("0");
+    await vi.waitFor(() => expect(unfinished.used).toBe(0));
+  });
+
+  test("a message that unfolds is counted with what it may unfold to", async () => {
+    const unfinished = new Unfinished(4 << 20, 1 << 20, fakeClock());
+    const most: number[] = [];
+    const enter = unfinished.enter.bind(unfinished);
+    unfinished.enter = (reader, connection) => {
+      const place = enter(reader, connection);
+      const hold = place.hold.bind(place);
+      place.hold = (held, wanted) => {
+        most.push(wanted);
+        return hold(held, wanted);
+      };
+      return place;
+    };
+    await using server = await host(bindingOf({ call }, { limits: { bodyBytes: 1 << 20, depth: 64, unfinished } }));
+    await using client = session(server.address);
+    const zipped = frameOf(gzipSync(cancelOf(100_000)), compressed);
+    const answer = await exchange(client, [zipped], { "grpc-encoding": "gzip", ":path": cancelPath });
+    expect(endOf(answer).status).toBe("0");
+    expect(Math.max(...most)).toBeGreaterThanOrEqual(1 << 20);
+    expect(unfinished.used).toBe(0);
   });
 });

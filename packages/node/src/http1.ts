@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Sink } from "@parley/a2a/protocol";
-import { readText, tooLarge } from "./body.ts";
+import type { BodyBudget, Sink } from "@parley/a2a/protocol";
+import { readText } from "./body.ts";
 import { isBodiless, originForm, type Exchange, type Headers } from "./exchange.ts";
 import { onGone } from "./gone.ts";
 import { WritableSink } from "./sink.ts";
@@ -46,15 +46,14 @@ export class Http1Exchange implements Exchange {
     return this.#signal;
   }
 
-  text(limit: number): Promise<string> {
-    // Node holds the bytes that came meanwhile, so nothing is read, and nothing asked for, of a body that is announced as too large.
-    if (Number(this.#incoming.headers["content-length"]) > limit) return Promise.reject(tooLarge(limit));
-    if (this.#continue) {
-      this.#continue = false;
-      this.#response.writeContinue();
-    }
+  text(limit: number, budget?: BodyBudget): Promise<string> {
     // Where a parser has been before, an empty body may have come to its end, and tells so to nobody any more.
-    return this.#incoming.readableEnded ? Promise.resolve("") : readText(this.#incoming, limit);
+    if (this.#incoming.readableEnded) return Promise.resolve("");
+    // Node holds the bytes that came meanwhile, so nothing is read, and nothing asked for, of a body that is announced as too large.
+    const length = this.#incoming.headers["content-length"];
+    if (!this.#continue) return readText(this.#incoming, limit, budget, { length });
+    this.#continue = false;
+    return readText(this.#incoming, limit, budget, { length, before: () => this.#response.writeContinue() });
   }
 
   send(status: number, headers: Headers, body: string | undefined, last: boolean): void {

@@ -1,7 +1,7 @@
 import { validateHeaderValue } from "node:http";
 import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerHttp2Stream } from "node:http2";
-import type { Sink } from "@parley/a2a/protocol";
-import { brokeOff, readText, tooLarge } from "./body.ts";
+import type { BodyBudget, Sink } from "@parley/a2a/protocol";
+import { brokeOff, readText } from "./body.ts";
 import { isBodiless, originForm, type Exchange, type Headers } from "./exchange.ts";
 import { WritableSink } from "./sink.ts";
 
@@ -20,7 +20,7 @@ export class Http2Exchange implements Exchange {
   readonly url: string;
   readonly #stream: ServerHttp2Stream;
   readonly #headers: IncomingHttpHeaders;
-  #continue: boolean;
+  readonly #continue: boolean;
   #signal: AbortSignal | undefined;
 
   /** `url` where a framework has taken a prefix away. */
@@ -50,18 +50,18 @@ export class Http2Exchange implements Exchange {
     return this.#signal;
   }
 
-  async text(limit: number): Promise<string> {
+  async text(limit: number, budget?: BodyBudget): Promise<string> {
     const stream = this.#stream;
-    if (Number(this.#headers["content-length"]) > limit) throw tooLarge(limit);
+    const { session } = stream;
     if (stream.readableEnded) return "";
-    if (stream.destroyed) throw brokeOff();
-    if (this.#continue) {
-      this.#continue = false;
-      stream.additionalHeaders({ ":status": 100 });
-    }
+    if (stream.destroyed || session === undefined) throw brokeOff();
     const late = setTimeout(() => stream.destroy(new Error("The request takes too long")), requestTimeout);
     try {
-      const text = await readText(stream, limit);
+      const text = await readText(stream, limit, budget, {
+        length: this.#headers["content-length"],
+        connection: session,
+        ...(this.#continue && { before: () => stream.additionalHeaders({ ":status": 100 }) }),
+      });
       // A stream that its peer gives up comes to its end as one that is whole.
       if (stream.aborted) throw brokeOff();
       return text;

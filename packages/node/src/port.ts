@@ -141,7 +141,7 @@ export class Port {
         this.#toHttp2(socket);
       } else {
         this.#http1.emit("connection", socket);
-        socket.resume();
+        socket.on("resume", stayPaused).resume();
       }
     });
   }
@@ -182,4 +182,12 @@ export class Port {
       }
     });
   }
+}
+
+/**
+ * What was put back is parsed before the socket tells that it flows again. Where a body had enough by then, Node's server
+ * took that news for leave to read on, and read all that came into memory.
+ */
+function stayPaused(this: Socket): void {
+  if (this.isPaused()) this.emit("pause");
 }

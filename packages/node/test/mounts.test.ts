@@ -18,7 +18,7 @@ const handler: MountedHandler = {
         status: 200,
         headers: { "content-type": "text/event-stream" },
         async body(sink) {
-          sink.write(":\n");
+          sink.write(":\n\n");
           await new Promise<void>((resolve) => {
             if (request.url.includes("slow")) sink.onClose(resolve);
             else resolve();
@@ -131,7 +131,7 @@ describe("in Express", () => {
 
   it("streams run, and are told when their reader departs", async () => {
     const url = await listen(express().use(express.json(), expressMount(handler)));
-    expect(await (await post(`${url}/agents/stream`, "{}")).text()).toBe(":\ndata: 1\n\n");
+    expect(await (await post(`${url}/agents/stream`, "{}")).text()).toBe(":\n\ndata: 1\n\n");
     left = deferred();
     const controller = new AbortController();
     await fetch(`${url}/agents/slow/stream`, { signal: controller.signal });
@@ -179,7 +179,7 @@ describe("in Fastify", () => {
     const app = fastify({ forceCloseConnections: true });
     await app.register(fastifyMount(handler), { prefix: "/agents" });
     const url = await listenFastify(app);
-    expect(await (await post(`${url}/agents/stream`, "{}")).text()).toBe(":\ndata: 1\n\n");
+    expect(await (await post(`${url}/agents/stream`, "{}")).text()).toBe(":\n\ndata: 1\n\n");
     left = deferred();
     const controller = new AbortController();
     await fetch(`${url}/agents/slow/stream`, { signal: controller.signal });

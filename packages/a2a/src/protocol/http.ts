@@ -1,3 +1,5 @@
+import type { BodyBudget } from "./body.ts";
+
 /**
  * HTTP as the bindings see it, on every runtime. A host turns its own request into this one and carries the answer out,
  * without a `Request` or `Response` in between where it can do without (D15).
@@ -11,9 +13,10 @@ export interface UniversalRequest {
   header(name: string): string | undefined;
   /**
    * The body as text. Stops reading and throws `RequestTooLarge` as soon as more than `limit` bytes came;
-   * throws `ParseError` when they are no UTF-8.
+   * throws `ParseError` when they are no UTF-8. `budget` bounds what all bodies hold while they come in; `BodyBytes` gathers
+   * one under both.
    */
-  text(limit: number): Promise<string>;
+  text(limit: number, budget?: BodyBudget): Promise<string>;
   /** Aborted when the peer is gone. Made when first asked for. */
   readonly signal: AbortSignal;
   /** Address of the peer, where the host knows it. */

@@ -73,7 +73,7 @@ describe.each(streams)("a stream on %s", (binding, subscribe, broken) => {
       "cache-control": "no-store",
       "x-accel-buffering": "no",
     });
-    expect(sink.text).toBe(":\n");
+    expect(sink.text).toBe(":\n\n");
     service.feed.end();
     await done;
   });
@@ -95,7 +95,8 @@ describe.each(streams)("a stream on %s", (binding, subscribe, broken) => {
     service.feed.push({ event: { message: { ...message, role: "ROLE_AGENT" } } });
     service.feed.end();
     await done;
-    const [first, second] = sink.text.replace(":\n", "").split("\n\n");
+    const [comment, first, second] = sink.text.split("\n\n");
+    expect(comment).toBe(":");
     expect(first).toBe(`id: 2\ndata: ${JSON.stringify(wrap(working.event))}`);
     expect(second).toBe(`data: ${JSON.stringify(wrap({ message: { ...message, role: "ROLE_AGENT" } }))}`);
   });

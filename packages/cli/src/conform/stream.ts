@@ -36,7 +36,8 @@ export class LiveStream {
   /** Resolves once there are so many events, or the stream has ended; true where the first came true in time. */
   async until(count: number, timeout: number): Promise<boolean> {
     const deadline = performance.now() + timeout;
-    while (this.raw.length < count && !this.#ended && performance.now() < deadline) await this.#change(deadline - performance.now());
+    while (this.raw.length < count && !this.#ended && performance.now() < deadline)
+      await this.#change(deadline - performance.now());
     if (this.#failure !== undefined) throw this.#failure;
     return this.raw.length >= count;
   }

@@ -1,6 +1,14 @@
 import { A2AError } from "@parley/a2a";
-import type { OperationName, StreamReply } from "@parley/a2a/protocol";
-import { codecOf, invoke, requestedVersion, type Binding, type Codec, type Shapes } from "@parley/a2a/transport";
+import type { OperationName, Principal, StreamReply } from "@parley/a2a/protocol";
+import {
+  codecOf,
+  invoke,
+  requestedVersion,
+  type Binding,
+  type Codec,
+  type Invoked,
+  type Shapes,
+} from "@parley/a2a/transport";
 import { decode } from "../protobuf/decode.ts";
 import type { A2AMethod } from "../services.ts";
 import type { Call } from "./call.ts";
@@ -28,18 +36,14 @@ export function a2aMethod(
 ): Method {
   // The proto of 0.3 has no tenant, and a call no path: an agent that is alone needs no name.
   const alone = binding.services.size === 1 ? [...binding.services.keys()][0] : undefined;
-  const reading = { depth: binding.limits.depth, subject: "request" };
   return async (call) => {
     const codec = codecFor(call);
     const shapes = codec.grpc ?? codec.rest;
     if (binding.operations[method.operation] === undefined) throw new A2AError("MethodNotFound");
     const known = binding.authenticate(call);
     const principal = known instanceof Promise ? await known : known;
-    const input = decode(method.input, await call.only(), reading);
-    // The zero of a field that is not said: Go's SDK sends it for every list that names no size (A2A 1.0 §3.1.4).
-    if (method.operation === "ListTasks" && input["pageSize"] === 0) delete input["pageSize"];
-    const tenant = codec.tenantInPath === true ? alone : undefined;
-    const invoked = invoke(binding, codec, shapes, method.operation, input, call, principal, tenant);
+    // Its bytes and what they say stand in no variable here: those live until the answer, which may be hours away.
+    const invoked = invokeBytes(binding, codec, shapes, method, call, principal, alone, await call.only());
     if (invoked.stream) {
       await stream(call, method, shapes, await invoked.reply, frames);
     } else {
@@ -49,6 +53,23 @@ export function a2aMethod(
       await call.reply(frames.write(method.output, [value]), okWith(metadata), metadata);
     }
   };
+}
+
+function invokeBytes(
+  binding: Binding,
+  codec: Codec,
+  shapes: Shapes,
+  { input: type, operation }: A2AMethod,
+  call: Call,
+  principal: Principal,
+  alone: string | undefined,
+  bytes: Uint8Array,
+): Invoked {
+  const input = decode(type, bytes, { depth: binding.limits.depth, subject: "request" });
+  // The zero of a field that is not said: Go's SDK sends it for every list that names no size (A2A 1.0 §3.1.4).
+  if (operation === "ListTasks" && input["pageSize"] === 0) delete input["pageSize"];
+  const tenant = codec.tenantInPath === true ? alone : undefined;
+  return invoke(binding, codec, shapes, operation, input, call, principal, tenant);
 }
 
 async function stream(

@@ -1,6 +1,7 @@
 import { A2AError } from "@parley/a2a";
-import type { UniversalRequest } from "@parley/a2a/protocol";
-import { FrameReader, type Frame } from "../frames.ts";
+import type { BodyPlace, BodyReader, UniversalRequest } from "@parley/a2a/protocol";
+import type { RequestLimits } from "@parley/a2a/transport";
+import { compressed, FrameReader, type Frame } from "../frames.ts";
 import { parseTimeout } from "../metadata.ts";
 import { compressFrames, messageIn } from "./compression.ts";
 import { StatusError } from "./status-error.ts";
@@ -13,13 +14,20 @@ const longestQueue = 64;
  * A call of a method: what came with it, the messages of its caller, and the way back. It ends once, whoever ends it
  * first: the method, the deadline, the caller who leaves.
  */
-export class Call implements UniversalRequest, Receiver {
+export class Call implements UniversalRequest, Receiver, BodyReader {
   readonly method = "POST";
   readonly #wire: Wire;
   readonly #limit: number;
   readonly #requestTimeout: number;
   readonly #frames: FrameReader;
   readonly #queue: Frame[] = [];
+  /** Bytes of the messages in it. */
+  #queued = 0;
+  /** Bytes that they may unfold to. */
+  #unfolded = 0;
+  readonly #place: BodyPlace | undefined;
+  /** There is no room yet for what comes. */
+  #waits = false;
   /** All that the caller sends is there. */
   #complete = false;
   /** Why nothing more can be read. */
@@ -32,12 +40,13 @@ export class Call implements UniversalRequest, Receiver {
   #patience: NodeJS.Timeout | undefined;
   #leaving: (() => void) | undefined;
 
-  /** `limit`: of a message, in bytes; `requestTimeout`: for one to come in whole, in milliseconds. */
-  constructor(wire: Wire, limit: number, requestTimeout: number) {
+  /** `limits`: of a message, and of those of all calls; `requestTimeout`: for one to come in whole, in milliseconds. */
+  constructor(wire: Wire, { bodyBytes, unfinished }: RequestLimits, requestTimeout: number) {
     this.#wire = wire;
-    this.#limit = limit;
+    this.#limit = bodyBytes;
     this.#requestTimeout = requestTimeout;
-    this.#frames = new FrameReader(limit);
+    this.#frames = new FrameReader(bodyBytes);
+    this.#place = unfinished?.enter(this, wire.connection);
   }
 
   // What the request says.
@@ -86,14 +95,58 @@ export class Call implements UniversalRequest, Receiver {
 
   chunk(bytes: Uint8Array): void {
     if (this.#over || this.#failure !== undefined) return;
+    const before = this.#queue.length;
     try {
       this.#frames.push(bytes, this.#queue);
-      if (this.#queue.length > longestQueue) throw new StatusError("RESOURCE_EXHAUSTED", "Too many messages at once");
+      for (let at = before; at < this.#queue.length; at++) this.#enqueue(at, bytes);
+      if (this.#queue.length > longestQueue || this.#queued > this.#limit) {
+        throw new StatusError("RESOURCE_EXHAUSTED", "Too many messages at once");
+      }
+      this.#place?.came(bytes.length);
+      this.#hold();
     } catch (error) {
-      this.#failure = error as Error;
+      this.refuse(error as Error);
+      return;
     }
     this.#await(this.#frames.partial);
+    if (this.#queue.length > before) this.#wakeUp();
+  }
+
+  /** A message that waits must not hold on to a much larger buffer that it came in. */
+  #enqueue(at: number, chunk: Uint8Array): void {
+    const { flags, payload } = this.#queue[at] as Frame;
+    this.#queued += payload.length;
+    if (flags === compressed) this.#unfolded = this.#limit;
+    if (payload.buffer !== chunk.buffer || payload.buffer.byteLength <= 4 * payload.length) return;
+    this.#queue[at] = { flags, payload: Buffer.from(payload) };
+  }
+
+  #hold(): void {
+    const { held, expected } = this.#frames;
+    const most = this.#queued + expected + this.#unfolded;
+    if (this.#place?.hold(this.#queued + held, most) !== false) return;
+    this.#waits = true;
+    this.#wire.pause();
+  }
+
+  /** There is room for a message that had to wait. */
+  resume(): void {
+    this.#waits = false;
+    this.#wire.resume();
     this.#wakeUp();
+  }
+
+  /** Reads no more: what has come is of no interest. */
+  refuse(error: Error): void {
+    this.#failure ??= error;
+    this.#queue.length = 0;
+    this.#letGo();
+    this.#wakeUp();
+  }
+
+  #letGo(): void {
+    this.#await(false);
+    this.#place?.leave();
   }
 
   /** What has come of a message is held in memory, so the rest must not take for ever. */
@@ -106,8 +159,7 @@ export class Call implements UniversalRequest, Receiver {
   }
 
   #giveUp(): void {
-    this.#failure ??= new A2AError("InvalidRequest", "The request takes too long");
-    this.#wakeUp();
+    this.refuse(new A2AError("InvalidRequest", "The request takes too long"));
   }
 
   end(): void {
@@ -123,12 +175,16 @@ export class Call implements UniversalRequest, Receiver {
 
   /** The one message that a method without a stream of them takes. */
   async only(): Promise<Uint8Array> {
-    while (!this.#complete && this.#failure === undefined && this.#queue.length < 2) await this.#more();
-    const [frame, another] = this.#queue;
+    while ((!this.#complete || this.#waits) && this.#failure === undefined && this.#queue.length < 2)
+      await this.#more();
+    const [frame, another] = this.#queue.splice(0);
     if (this.#failure !== undefined) throw this.#failure;
     if (frame === undefined) throw new A2AError("InvalidRequest", "The request has no message");
     if (another !== undefined) throw new A2AError("InvalidRequest", "The request has more than one message");
-    return this.#read(frame);
+    const message = this.#read(frame);
+    const bytes = message instanceof Promise ? await message : message;
+    this.#letGo();
+    return bytes;
   }
 
   /** The next message of a stream of them, `undefined` after the last one. */
@@ -136,7 +192,9 @@ export class Call implements UniversalRequest, Receiver {
     while (this.#queue.length === 0 && !this.#complete && this.#failure === undefined) await this.#more();
     if (this.#failure !== undefined) throw this.#failure;
     const frame = this.#queue.shift();
-    return frame === undefined ? undefined : this.#read(frame);
+    if (frame === undefined) return undefined;
+    this.#queued -= frame.payload.length;
+    return this.#read(frame);
   }
 
   #read(frame: Frame): Uint8Array | Promise<Uint8Array> {
@@ -199,14 +257,14 @@ export class Call implements UniversalRequest, Receiver {
     if (this.#over) return;
     this.#over = true;
     clearTimeout(this.#deadline);
-    this.#await(false);
+    this.#letGo();
     this.#wire.close(trailers, frames, metadata);
   }
 
   #stop(error: StatusError): void {
     this.#over = true;
     clearTimeout(this.#deadline);
-    this.#await(false);
+    this.#letGo();
     this.#failure = error;
     this.#controller?.abort();
     const leaving = this.#leaving;

@@ -8,6 +8,7 @@ import {
   type Codec,
   type CorsBinding,
   type CorsPolicy,
+  type RequestLimits,
 } from "@parley/a2a/transport";
 import { encodeMessage } from "../metadata.ts";
 import { serviceV03, serviceV1, type A2AServiceType } from "../services.ts";
@@ -45,7 +46,12 @@ export interface GrpcHandler {
 interface Route {
   readonly method: Method;
   readonly codecFor: (call: Call) => Codec;
+  /** Where they are not those of all requests. */
+  readonly limits?: RequestLimits;
 }
+
+/** Largest message to health checks and reflection, which anyone may send: they carry a name. */
+const nameBytes = 4096;
 
 /**
  * Serves agents by gRPC and gRPC-Web (A2A 1.0 §10): the services of 1.0 and 0.3 as far as the binding speaks these
@@ -58,7 +64,8 @@ export function grpcHandler(binding: Binding, options: GrpcOptions = {}): GrpcHa
   const [fallback] = binding.codecs;
   const health = new Health(services, frames);
   const own = [...health.methods(), ...reflectionMethods([...services, ...ownServices], frames)];
-  for (const [path, method] of own) routes.set(path, { method, codecFor: () => fallback });
+  const limits = { ...binding.limits, bodyBytes: Math.min(nameBytes, binding.limits.bodyBytes) };
+  for (const [path, method] of own) routes.set(path, { method, codecFor: () => fallback, limits });
   const server = new Server(binding, routes, requestTimeout);
   const policy = cors === false ? undefined : corsPolicy(cors, web);
   const granted = (headers: IncomingHttpHeaders): Metadata => policy?.granted(headers.origin) ?? {};
@@ -161,8 +168,8 @@ class Server {
   }
 
   answer(wire: Wire): void {
-    const call = new Call(wire, this.#binding.limits.bodyBytes, this.#requestTimeout);
     const route = this.#routes.get(wire.path);
+    const call = new Call(wire, route?.limits ?? this.#binding.limits, this.#requestTimeout);
     try {
       call.start((error) => this.#fail(call, route, error));
       if (route === undefined) throw new StatusError("UNIMPLEMENTED", "There is no such method here");

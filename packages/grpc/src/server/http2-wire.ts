@@ -38,6 +38,18 @@ export class Http2Wire implements Wire {
     return this.#stream.session?.socket.remoteAddress ?? "";
   }
 
+  get connection(): object | undefined {
+    return this.#stream.session;
+  }
+
+  pause(): void {
+    this.#stream.pause();
+  }
+
+  resume(): void {
+    this.#stream.resume();
+  }
+
   listen(receiver: Receiver): void {
     const stream = this.#stream;
     stream.on("data", (chunk: Buffer) => receiver.chunk(chunk));

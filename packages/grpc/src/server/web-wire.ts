@@ -13,6 +13,8 @@ interface Exchange {
   header(name: string): string | undefined;
   readonly path: string;
   readonly remoteAddress: string;
+  /** Where it carries other exchanges at the same time. */
+  readonly connection?: object;
   begin(headers: Metadata): void;
   /** Breaks the answer off when the peer takes nothing for so long. */
   closeWhenStalled(timeout: number): void;
@@ -44,6 +46,18 @@ export class WebWire implements Wire {
 
   get remoteAddress(): string {
     return this.#exchange.remoteAddress;
+  }
+
+  get connection(): object | undefined {
+    return this.#exchange.connection;
+  }
+
+  pause(): void {
+    this.#exchange.readable.pause();
+  }
+
+  resume(): void {
+    this.#exchange.readable.resume();
   }
 
   listen(receiver: Receiver): void {
@@ -122,6 +136,7 @@ export function http2Exchange(stream: ServerHttp2Stream, headers: IncomingHttpHe
     },
     path: pathOf(headers[":path"]),
     remoteAddress: stream.session?.socket.remoteAddress ?? "",
+    ...(stream.session !== undefined && { connection: stream.session }),
     begin: (metadata) => stream.respond({ ":status": 200, ...metadata }),
     closeWhenStalled: (timeout) => closeWhenStalled(stream, timeout),
     onGone: (run) => {

@@ -7,6 +7,11 @@ export interface Wire {
   header(name: string): string | undefined;
   readonly path: string;
   readonly remoteAddress: string;
+  /** What the call shares with others, where one connection carries many. */
+  readonly connection: object | undefined;
+  /** Lets what comes wait with its sender, until `resume()`. */
+  pause(): void;
+  resume(): void;
   /** Has `receiver` told what comes. */
   listen(receiver: Receiver): void;
   /** Sends the head of an answer that goes well so far. */

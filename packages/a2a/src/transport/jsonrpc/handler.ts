@@ -1,6 +1,7 @@
 import { A2AError } from "../../model/index.ts";
 import type {
   OperationName,
+  Principal,
   Reply,
   StreamName,
   StreamReply,
@@ -11,7 +12,7 @@ import type {
 } from "../../protocol/index.ts";
 import type { Codec } from "../../wire/codec.ts";
 import type { Binding, Endpoint, HttpBinding, Target } from "../server/binding.ts";
-import { invoke } from "../server/invoke.ts";
+import { invoke, type Invoked } from "../server/invoke.ts";
 import { bodyText, codecOf, parseJson, requestedVersion, versionOfSilence } from "../server/request.ts";
 import { failureOf, withExtensions } from "../server/response.ts";
 import { discard, streamHeaders, writeEvents } from "../sse/write.ts";
@@ -24,33 +25,20 @@ const noContent: UniversalResponse = { status: 204, headers: { "cache-control": 
 export function jsonrpcEndpoint(binding: HttpBinding): Endpoint {
   const { limits } = binding;
   return async (request, target) => {
-    let id: JsonRpcId = null;
-    let codec: Codec = binding.codecs[0];
-    let call: JsonRpcCall | undefined;
+    const asked: Asked = { id: null, codec: binding.codecs[0], call: undefined };
     try {
       if (request.method !== "POST") throw new A2AError("MethodNotAllowed", "JSON-RPC requests are sent by POST");
       const known = binding.authenticate(request);
       const principal = known instanceof Promise ? await known : known;
-      const text = await bodyText(request, limits);
-      // The envelope and `params` are levels of their own, so that both bindings allow the same message.
-      const value = parseJson(text, request, limits, limits.depth + 1);
-      if (value === undefined) throw new A2AError("ParseError", "The request has no body");
-      id = idOf(value);
-      call = readCall(value);
-      codec = codecOfCall(binding, request, target, call.method);
-      const invoked = invoke(
-        binding,
-        codec,
-        codec.jsonrpc,
-        operationOf(binding, codec, call),
-        call.params,
-        request,
-        principal,
-      );
+      // Neither the text nor what it says stands in a variable here: those live until the answer, which may be hours away.
+      const invoked = invokeText(binding, asked, request, target, principal, await bodyText(request, limits));
+      const { codec } = asked;
+      const call = asked.call as NamedCall;
       return invoked.stream
         ? await streamed(binding, codec, call, request, invoked.operation, await invoked.reply)
         : answered(codec, call, request, invoked.operation, await invoked.reply);
     } catch (thrown) {
+      const { id, codec, call } = asked;
       const error = failureOf(
         thrown,
         binding.logger,
@@ -66,8 +54,38 @@ export function jsonrpcEndpoint(binding: HttpBinding): Endpoint {
   };
 }
 
+/** A call without its parameters. */
+type NamedCall = Omit<JsonRpcCall, "params">;
+
+/** What a request has turned out to be so far: its answer, whatever it is, is put in these words. */
+interface Asked {
+  id: JsonRpcId;
+  codec: Codec;
+  call: NamedCall | undefined;
+}
+
+function invokeText(
+  binding: HttpBinding,
+  asked: Asked,
+  request: UniversalRequest,
+  target: Target,
+  principal: Principal,
+  text: string,
+): Invoked {
+  const { limits } = binding;
+  // The envelope and `params` are levels of their own, so that both bindings allow the same message.
+  const value = parseJson(text, request, limits, limits.depth + 1);
+  if (value === undefined) throw new A2AError("ParseError", "The request has no body");
+  asked.id = idOf(value);
+  const { id, method, params } = readCall(value);
+  asked.call = { id, method };
+  const codec = (asked.codec = codecOfCall(binding, request, target, method));
+  const operation = operationOf(binding, codec, method);
+  return invoke(binding, codec, codec.jsonrpc, operation, params, request, principal);
+}
+
 /** Whether the caller reads the answer as events, whatever it is: it asks for them, and not for JSON. Python's SDK sends a wildcard as well. */
-function readsEvents(binding: Binding, codec: Codec, { method }: JsonRpcCall, request: UniversalRequest): boolean {
+function readsEvents(binding: Binding, codec: Codec, { method }: NamedCall, request: UniversalRequest): boolean {
   if (codec.jsonrpc.streamsErrors !== true) return false;
   const operation = codec.jsonrpc.operation(method);
   const accepted = request.header("accept") ?? "";
@@ -91,7 +109,7 @@ function codecOfCall(binding: Binding, request: UniversalRequest, target: Target
   return binding.codecs.find((codec) => codec.jsonrpc.operation(method) !== undefined) ?? binding.codecs[0];
 }
 
-function operationOf(binding: Binding, codec: Codec, { method }: JsonRpcCall): OperationName {
+function operationOf(binding: Binding, codec: Codec, method: string): OperationName {
   const operation = codec.jsonrpc.operation(method);
   if (operation !== undefined && binding.operations[operation] !== undefined) return operation;
   const elsewhere = binding.codecs.some((other) => other.jsonrpc.operation(method) !== undefined);
@@ -106,7 +124,7 @@ function operationOf(binding: Binding, codec: Codec, { method }: JsonRpcCall): O
 
 function answered(
   codec: Codec,
-  { id }: JsonRpcCall,
+  { id }: NamedCall,
   request: UniversalRequest,
   operation: UnaryName,
   reply: Reply<UnaryOperations[UnaryName]["response"]>,
@@ -123,7 +141,7 @@ function answered(
 async function streamed(
   binding: HttpBinding,
   codec: Codec,
-  { id }: JsonRpcCall,
+  { id }: NamedCall,
   request: UniversalRequest,
   operation: StreamName,
   reply: StreamReply,

@@ -1,14 +1,15 @@
 import { A2AError } from "../../model/index.ts";
 import type {
   OperationName,
+  Principal,
   StreamName,
   StreamReply,
   UniversalRequest,
   UniversalResponse,
 } from "../../protocol/index.ts";
-import type { Codec } from "../../wire/codec.ts";
+import type { Codec, RestRoute } from "../../wire/codec.ts";
 import type { Binding, Endpoint, HttpBinding, Target } from "../server/binding.ts";
-import { invoke } from "../server/invoke.ts";
+import { invoke, type Invoked } from "../server/invoke.ts";
 import { bodyText, codecOf, requestedVersion, versionOfSilence } from "../server/request.ts";
 import { failureOf, withExtensions, type Headers } from "../server/response.ts";
 import { streamHeaders, writeEvents } from "../sse/write.ts";
@@ -49,11 +50,18 @@ export function restEndpoint(binding: HttpBinding): Endpoint {
       if (match.route === undefined) {
         throw new A2AError("MethodNotAllowed", `This path takes ${match.allow.join(", ")}`);
       }
-      const text = request.method === "POST" ? await bodyText(request, binding.limits) : "";
-      const input = readInput(request, text, match, match.route, target.query, binding.limits);
-      const { tenantInPath = false } = codec;
-      const tenant = tenantInPath && match.tenant !== undefined ? decodeSegment("tenant", match.tenant) : undefined;
-      const invoked = invoke(binding, codec, codec.rest, match.route.operation, input, request, principal, tenant);
+      const { route } = match;
+      // Neither the text nor what it says stands in a variable here: those live until the answer, which may be hours away.
+      const invoked = invokeRoute(
+        binding,
+        codec,
+        match,
+        route,
+        request,
+        target.query,
+        principal,
+        request.method === "POST" ? await bodyText(request, binding.limits) : "",
+      );
       if (invoked.stream) return streamed(binding, codec, request, invoked.operation, await invoked.reply);
       const reply = await invoked.reply;
       return {
@@ -72,6 +80,22 @@ export function restEndpoint(binding: HttpBinding): Endpoint {
       return errorResponse(codec, error, error.code === "MethodNotAllowed" ? match?.allow.join(", ") : undefined);
     }
   };
+}
+
+function invokeRoute(
+  binding: Binding,
+  codec: Codec,
+  match: RouteMatch,
+  route: RestRoute,
+  request: UniversalRequest,
+  query: string,
+  principal: Principal,
+  text: string,
+): Invoked {
+  const input = readInput(request, text, match, route, query, binding.limits);
+  const { tenantInPath = false } = codec;
+  const tenant = tenantInPath && match.tenant !== undefined ? decodeSegment("tenant", match.tenant) : undefined;
+  return invoke(binding, codec, codec.rest, route.operation, input, request, principal, tenant);
 }
 
 /** A version, and what the path of a request is to it. */

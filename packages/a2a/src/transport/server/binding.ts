@@ -2,6 +2,7 @@ import type { Logger } from "../../base/index.ts";
 import type { Codec } from "../../wire/codec.ts";
 import type {
   AgentService,
+  BodyBudget,
   OperationTable,
   Principal,
   UniversalRequest,
@@ -34,6 +35,8 @@ export interface RequestLimits {
   readonly bodyBytes: number;
   /** Deepest nesting of a request. */
   readonly depth: number;
+  /** What all bodies share while they come in. */
+  readonly unfinished?: BodyBudget;
 }
 
 /** A request's address below the base that it came to: the path empty or with its leading slash, the query without `?`. */

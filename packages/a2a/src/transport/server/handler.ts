@@ -11,6 +11,7 @@ import { compileRoutes, firstSegments, matchRoute, wholeSegments } from "../rest
 import type { Codec } from "../../wire/codec.ts";
 import { KeepAlive } from "../sse/keep-alive.ts";
 
+export { Unfinished } from "./unfinished.ts";
 export type { CorsOptions };
 
 /** What is the same at every address of a host. */

@@ -21,7 +21,7 @@ function isJson(contentType: string): boolean {
 export function bodyText(request: UniversalRequest, limits: RequestLimits): Promise<string> {
   const contentType = request.header("content-type");
   if (contentType && !isJson(contentType)) throw unsupportedMediaType();
-  return request.text(limits.bodyBytes);
+  return request.text(limits.bodyBytes, limits.unfinished);
 }
 
 /** The body as JSON, `undefined` for an empty one. `depth` counts from the outermost value. */

@@ -16,7 +16,7 @@ const slots = 16;
  * it (HTML Living Standard §9.2.6). After a blank one `httpx-sse`, and with it the Python SDK of 0.3, takes the `id` of the
  * last event for an event without data.
  */
-export const comment = ":\n";
+const comment = ":\n";
 
 /**
  * Sends a comment to every open stream once an interval, so that proxies and peers do not take a silent one for dead.

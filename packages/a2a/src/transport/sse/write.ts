@@ -1,7 +1,7 @@
 import type { BodyWriter, OperationName, StreamItem, StreamReply } from "../../protocol/index.ts";
 import type { HttpBinding } from "../server/binding.ts";
 import { failureOf, type Headers, type WireError } from "../server/response.ts";
-import { caughtUp, comment } from "./keep-alive.ts";
+import { caughtUp } from "./keep-alive.ts";
 
 /** Headers of an event stream; the last one keeps nginx from holding events back. */
 export const streamHeaders: Headers = {
@@ -9,6 +9,9 @@ export const streamHeaders: Headers = {
   "cache-control": "no-store",
   "x-accel-buffering": "no",
 };
+
+/** A comment with a blank line, which no reader takes for an event as long as there was no `id`. */
+const opening = ":\n\n";
 
 /** How a binding puts events on the wire. */
 export interface EventFormat {
@@ -48,7 +51,7 @@ export function writeEvents(
       discardFrom(source).catch(() => undefined);
     });
     try {
-      if (!sink.write(comment)) await caughtUp(beat);
+      if (!sink.write(opening)) await caughtUp(beat);
       let next: IteratorResult<readonly StreamItem[]> | undefined;
       while (!sink.closed) {
         next = await source.next();

@@ -1,0 +1,151 @@
+import { once } from "node:events";
+import type { Socket } from "node:net";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { createHandler, memoryStore, type HandlerLimits } from "@parley/a2a";
+import { fakeClock } from "@parley/a2a/testing";
+import { expect, it, vi } from "vitest";
+import { echoAgent } from "./support/agents.ts";
+import { deferred, RawClient } from "./support/host.ts";
+import { answerOf, Http2Client } from "./support/http2.ts";
+import { openPort } from "./support/port.ts";
+
+/** What request bodies hold in memory before they are whole, and before anyone has said who sends them (D17). */
+
+const mib = 1024 * 1024;
+
+setFlagsFromString("--expose-gc");
+const collect = runInNewContext("gc") as () => void;
+setFlagsFromString("--no-expose-gc");
+
+/** Bytes that are held, on the heap and beside it. */
+function held(): number {
+  collect();
+  const { heapUsed, arrayBuffers } = process.memoryUsage();
+  return heapUsed + arrayBuffers;
+}
+
+async function serving(limits: HandlerLimits = {}) {
+  const clock = fakeClock();
+  const handler = createHandler(echoAgent(), {
+    store: memoryStore(),
+    publicUrl: "http://127.0.0.1",
+    limits,
+    clock,
+  });
+  const port = await openPort(handler.handle);
+  const sockets: Socket[] = [];
+  const { connections } = port.main;
+  const accept = connections.accept.bind(connections);
+  connections.accept = (socket) => {
+    sockets.push(socket);
+    accept(socket);
+  };
+  return {
+    ...port,
+    clock,
+    sockets,
+    async [Symbol.asyncDispose]() {
+      await handler.close({ grace: 0 });
+      await port[Symbol.asyncDispose]();
+    },
+  };
+}
+
+const head = (more: string): string =>
+  `POST /message:send HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n${more}\r\n\r\n`;
+const message = (text: string): string =>
+  JSON.stringify({ message: { messageId: crypto.randomUUID(), role: "ROLE_USER", parts: [{ text }] } });
+
+it("holds a body in one-byte chunks in little more than its size (HTTP/1.1)", async () => {
+  await using server = await serving();
+  using client = await RawClient.to(server.port);
+  client.socket.write(head("transfer-encoding: chunked"));
+  const before = held();
+  const chunks = Buffer.from("1\r\n \r\n".repeat(mib / 4));
+  client.socket.write(chunks);
+  await vi.waitFor(() => expect(server.sockets[0]!.bytesRead).toBeGreaterThanOrEqual(chunks.length), 10_000);
+  expect(held() - before).toBeLessThan(4 * mib);
+});
+
+it("holds a body in one-byte frames in little more than its size (HTTP/2)", async () => {
+  await using server = await serving();
+  using client = await Http2Client.to(server.origin);
+  const before = held();
+  const headers = { ":method": "POST", "content-type": "application/json" };
+  const streams = Array.from({ length: 8 }, () => client.begin("/message:send", headers));
+  for (let piece = 0; piece < 5_000; piece++) {
+    for (const stream of streams) stream.write(" ");
+    // What is written in one turn of the event loop goes out as one frame.
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  await vi.waitFor(() => expect(server.sockets[0]!.bytesRead).toBeGreaterThanOrEqual(10 * 8 * 5_000), 10_000);
+  expect(held() - before).toBeLessThan(4 * mib);
+});
+
+it("answers others while 200 large bodies stand unfinished, and lets them in when the stalled are sent away", async () => {
+  await using server = await serving({ bodyBytes: mib, unfinishedBytes: 8 * mib });
+  const before = held();
+  const body = Buffer.alloc(0.95 * mib, " ");
+  const clients = await Promise.all(Array.from({ length: 200 }, () => RawClient.to(server.port)));
+  for (const { socket } of clients) {
+    socket.write(head(`content-length: ${mib}`));
+    socket.write(body);
+  }
+  await vi.waitFor(
+    () => expect(server.sockets.filter(({ bytesRead }) => bytesRead >= body.length)).toHaveLength(5),
+    10_000,
+  );
+  using client = await Http2Client.to(server.origin);
+  const json = { "content-type": "application/json" };
+  const small = await client.post("/message:send", message("hi"), json);
+  expect(small.status).toBe(200);
+  // The budget, and what Node holds of each connection that it does not read on.
+  expect(held() - before).toBeLessThan(8 * mib + 200 * 0.2 * mib);
+  const text = message("x".repeat(mib / 2));
+  const large = client.post("/message:send", text, { ...json, "content-length": text.length });
+  // As much as the server's window takes before the body has its room.
+  await vi.waitFor(() => expect(server.sockets[200]!.bytesRead).toBeGreaterThan(200_000), 10_000);
+  server.clock.advance(4_000);
+  expect((await large).status).toBe(200);
+  await vi.waitFor(() => {
+    server.clock.advance(1_000);
+    expect(
+      clients.filter(({ text }) => /^HTTP\/1\.1 503 .*\r\n[^]*retry-after: 5\r\n/i.test(text)).length,
+    ).toBeGreaterThan(190);
+  }, 20_000);
+  for (const each of clients) each[Symbol.dispose]();
+});
+
+it("stops reading a connection whose request nobody reads (HTTP/1.1)", async () => {
+  const waiting = deferred();
+  await using port = await openPort(async (request) => {
+    await waiting.promise;
+    return { status: 200, headers: {}, body: String((await request.text(20 * mib)).length) };
+  });
+  const server: Socket[] = [];
+  const accept = port.main.connections.accept.bind(port.main.connections);
+  port.main.connections.accept = (socket) => {
+    server.push(socket);
+    accept(socket);
+  };
+  using client = await RawClient.to(port.port);
+  client.socket.write(head(`content-length: ${8 * mib}`));
+  const sent = once(client.socket, "drain");
+  client.socket.write(Buffer.alloc(8 * mib, " "));
+  using other = await RawClient.to(port.port);
+  other.socket.write("GET / HTTP/1.1\r\nhost: localhost\r\n\r\n");
+  await vi.waitFor(() => expect(server[1]?.bytesRead).toBeGreaterThan(0));
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(server[0]!.bytesRead).toBeLessThan(mib);
+  waiting.resolve();
+  await sent;
+  await client.until((text) => text.endsWith(String(8 * mib)));
+});
+
+it("refuses a body over HTTP/2 that is announced as too large before it is sent", async () => {
+  await using server = await serving({ bodyBytes: mib });
+  using client = await Http2Client.to(server.origin);
+  const headers = { ":method": "POST", "content-type": "application/json", "content-length": 2 * mib };
+  expect((await answerOf(client.begin("/message:send", headers))).status).toBe(413);
+});
