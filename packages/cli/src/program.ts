@@ -205,7 +205,7 @@ export function createProgram(io: Io, finish: Finish): Command {
     command("conform", {
       summary: "Test whether a server keeps to the protocol",
       description:
-        "Runs declarative tests (ACTS) over each binding that the card names, and tells what does not hold: level, section, expected, got. Ends with 0 only if every MUST holds. Agents under test know the behaviours of ACTS §11; say which of them yours has.",
+        "Runs declarative tests (ACTS) over each binding that the card names, and tells what does not hold: level, section, expected, got. Agents under test know the behaviours of ACTS §11; say which of them yours has. Ends with 0 if every MUST that was asked holds, with 1 if one does not or none was asked. The verdict counts what was not asked, and says why.",
       examples: [
         "parley conform http://localhost:4000 --behaviors none",
         "parley conform http://localhost:4000 --behaviors none --level must --filter 'CARD-*'",

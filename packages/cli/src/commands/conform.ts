@@ -5,6 +5,7 @@ import { levels, type Level, type Suite, type Test } from "../conform/format.ts"
 import { readSuites } from "../conform/read.ts";
 import { jsonReport, junitReport, textReport } from "../conform/report.ts";
 import { runSuites, type Report } from "../conform/runner.ts";
+import { entriesOf, verdictOf } from "../conform/verdict.ts";
 import { asksForCredentials } from "../conform/target.ts";
 import { CommandError, UsageError } from "../errors.ts";
 import { fileReason } from "../files.ts";
@@ -71,11 +72,14 @@ export async function conform(io: Io, url: string, options: ConformOptions): Pro
   if (options.webhook !== undefined && !options.webhook.startsWith("http://")) {
     throw new UsageError("--webhook is an http URL: the runner's receiver speaks no TLS");
   }
-  const suites = chosen(await readSuites(path), options);
+  const all = await readSuites(path);
+  const suites = chosen(all, options);
+  const kept = new Set(suites.flatMap(({ tests }) => tests));
   const style = styleFor(io.stderr, io.env);
   const report = await runSuites({
     url,
     suites,
+    omitted: all.flatMap(({ tests }) => tests).filter((test) => !kept.has(test)),
     headers,
     ...(otherHeaders === undefined ? {} : { otherHeaders }),
     env: io.env,
@@ -104,18 +108,21 @@ export async function conform(io: Io, url: string, options: ConformOptions): Pro
   io.stdout.write(
     options.json === true ? `${jsonLine(jsonReport(report))}\n` : textReport(report, styleFor(io.stdout, io.env)),
   );
-  if (!report.conformant && options.json !== true) {
+  const { result } = verdictOf(report);
+  const holds = result === "conformant" || result === "partial";
+  if (!holds && options.json !== true) {
     for (const hint of hints(report, Object.keys(headers).length > 0)) io.stderr.write(`${hint}\n`);
   }
-  return report.conformant ? 0 : 1;
+  return holds ? 0 : 1;
 }
 
 /** What whoever runs the tests may have left out, rather than the server. */
-function hints({ card, runs }: Report, hasCredentials: boolean): readonly string[] {
-  const entries = runs.flatMap(({ suites }) => suites.flatMap((suite) => suite.entries));
-  const behaving = entries.filter(({ test, result }) => test.behaviors.length > 0 && result.result !== "skip");
+function hints(report: Report, hasCredentials: boolean): readonly string[] {
+  const behaving = entriesOf(report).filter(
+    ({ test, result }) => test.behaviors.length > 0 && result.result !== "skip",
+  );
   return [
-    ...(asksForCredentials(card) && !hasCredentials
+    ...(asksForCredentials(report.card) && !hasCredentials
       ? ["The card asks for credentials: give them with --token or --header."]
       : []),
     ...(behaving.filter(({ result }) => result.result !== "pass").length * 2 > behaving.length

@@ -1,11 +1,12 @@
 import type { CallStep, DeliveriesStep, Json, JsonMap, RawStep, Step, StreamStep, Test } from "./format.ts";
-import type { Target } from "./target.ts";
+import type { Skip, Target } from "./target.ts";
 
 /**
  * The official files leave to the runner what their steps cannot say, and mark it `runner-special`: without more than the
  * steps such a test passes on everything. Here is the check that each of them means, or why it is not made.
  */
 
+const aboutClients = "is about clients, not servers";
 const nothing = { assertions: [], capture: {}, delay: 0 } as const;
 
 function call(id: string, operation: CallStep["operation"], params: JsonMap, more: Partial<CallStep> = {}): CallStep {
@@ -184,7 +185,7 @@ const checks: Readonly<Record<string, (test: Test, target: Target) => Test | str
   "SEC-PUSH-001": delivered({ headers: { authorization: "Bearer test-token" } }),
   "PUSH-DELIV-002": delivered({ method: "POST" }),
   "PUSH-DELIV-003": delivered({ method: "POST", body: { all_of: [{ schema: "StreamResponse" }, ofTask] } }),
-  "SEC-PUSH-002": () => "is about clients, not servers",
+  "SEC-PUSH-002": () => aboutClients,
   "SEC-AUTH-001": unauthorized("none"),
   "SEC-AUTH-002": weakCredentials,
   // Every operation, not one of them.
@@ -242,9 +243,11 @@ function shaped(test: Test, schema: string): Test {
 const special = "runner-special";
 
 /** The test as it is to be run, or why it is not. */
-export function officialCheck(test: Test, target: Target): Test | string {
+export function officialCheck(test: Test, target: Target): Test | Skip {
   const change = Object.hasOwn(checks, test.id) ? checks[test.id] : undefined;
   if (!test.tags.includes(special) && test.id !== "CARD-SCHEMA-001") return test;
-  if (test.steps.some(({ kind }) => kind === "client")) return "is about clients, not servers";
-  return change === undefined ? "asks the runner for something that its steps do not say" : change(test, target);
+  if (test.steps.some(({ kind }) => kind === "client")) return { reason: aboutClients };
+  const asked = change === undefined ? "asks the runner for something that its steps do not say" : change(test, target);
+  if (typeof asked !== "string") return asked;
+  return asked === aboutClients ? { reason: asked } : { reason: asked, notAsked: asked };
 }

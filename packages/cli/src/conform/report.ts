@@ -1,4 +1,5 @@
 import { levels, type Level } from "./format.ts";
+import { sentenceOf, verdictOf } from "./verdict.ts";
 import { nameOf, type BindingRun, type Entry, type Report } from "./runner.ts";
 import type { Style } from "../output/style.ts";
 import { line } from "../output/text.ts";
@@ -50,25 +51,17 @@ export function textReport(report: Report, style: Style): string {
     out.push(skipped(entries, style));
     for (const level of levels) {
       const counts = count(ofLevel(entries, level));
-      if (counts.total > 0) out.push(`  ${summary(level, counts, style)}\n`);
+      const notAsked = ofLevel(entries, level).filter(({ result }) => result.notAsked !== undefined).length;
+      if (counts.total > 0) out.push(`  ${summary(level, counts, notAsked, style)}\n`);
     }
   }
   for (const { binding, reason } of report.left) out.push(`\n${line(binding)} was not run: ${line(reason)}\n`);
-  const broken = report.runs
-    .flatMap(entriesOf)
-    .filter(({ test, result }) => test.level === "must" && isWrong(result.result));
-  out.push(
-    report.conformant
-      ? `\n${style("green", "Conformant")}: every MUST holds.\n`
-      : broken.length === 0
-        ? `\n${style("red", "Nothing was tested.")}\n`
-        : `\n${style("red", "Not conformant")}: ${broken.length} MUST ${broken.length === 1 ? "does" : "do"} not hold.\n`,
-  );
+  const verdict = verdictOf(report);
+  const colour = ({ conformant: "green", partial: "yellow", broken: "red", untested: "red" } as const)[verdict.result];
+  out.push(`\n${style(colour, sentenceOf(verdict))}\n`);
+  if (verdict.reasons.length > 0) out.push("Not made, and why:\n");
+  for (const { reason, checks } of verdict.reasons) out.push(`  ${String(checks).padStart(5)}  ${line(reason)}\n`);
   return out.join("");
-}
-
-function isWrong(result: Entry["result"]["result"]): boolean {
-  return result === "fail" || result === "error";
 }
 
 function failed(entry: Entry, run: BindingRun, style: Style): string {
@@ -98,19 +91,18 @@ function skipped(entries: readonly Entry[], style: Style): string {
   const reasons = new Map<string, string[]>();
   for (const { test, result } of entries) {
     if (result.result !== "skip") continue;
-    const reason = result.skipReason ?? "";
+    const reason = `${result.notAsked === undefined ? "does not apply" : "not asked"}, ${result.skipReason ?? ""}`;
     reasons.set(reason, [...(reasons.get(reason) ?? []), test.id]);
   }
-  return [...reasons]
-    .map(([reason, ids]) => `  ${style("dim", `skipped, ${line(reason)}:`)} ${ids.join(", ")}\n`)
-    .join("");
+  return [...reasons].map(([reason, ids]) => `  ${style("dim", `${line(reason)}:`)} ${ids.join(", ")}\n`).join("");
 }
 
-function summary(level: Level, counts: Counts, style: Style): string {
+function summary(level: Level, counts: Counts, notAsked: number, style: Style): string {
   const rest = [
     ...(counts.failed > 0 ? [`${counts.failed} failed`] : []),
     ...(counts.errors > 0 ? [`${counts.errors} could not be judged`] : []),
-    ...(counts.skipped > 0 ? [`${counts.skipped} skipped`] : []),
+    ...(notAsked > 0 ? [`${notAsked} not asked`] : []),
+    ...(counts.skipped > notAsked ? [`${counts.skipped - notAsked} do not apply`] : []),
   ];
   const wrong = counts.failed + counts.errors > 0;
   const figures = `${counts.passed}/${counts.total} passed${rest.length === 0 ? "" : ` (${rest.join(", ")})`}`;
@@ -122,9 +114,19 @@ const ms = (duration: number): number => Math.round(duration);
 /** The report for programs: that of ACTS §13 for each binding. */
 export function jsonReport(report: Report): unknown {
   const version = member(report.card, "version");
+  const verdict = verdictOf(report);
   return {
     url: report.url,
-    conformant: report.conformant,
+    conformant: verdict.result === "conformant",
+    verdict: verdict.result,
+    // Checks: a test over two bindings is two.
+    musts: {
+      asked: verdict.asked,
+      held: verdict.held,
+      broken: verdict.broken,
+      not_asked: verdict.notAsked,
+      not_asked_because: verdict.reasons,
+    },
     reports: report.runs.map((run) => {
       const entries = entriesOf(run);
       return {
@@ -150,7 +152,9 @@ export function jsonReport(report: Report): unknown {
             ...(test.specRef === undefined ? {} : { spec_ref: test.specRef }),
             result: result.result,
             duration_ms: ms(result.duration),
-            ...(result.skipReason === undefined ? {} : { skip_reason: result.skipReason }),
+            ...(result.skipReason === undefined
+              ? {}
+              : { skip_reason: result.skipReason, not_asked: result.notAsked !== undefined }),
             ...(result.failure === undefined
               ? {}
               : {
@@ -175,7 +179,7 @@ export function jsonReport(report: Report): unknown {
         })),
       };
     }),
-    not_run: report.left,
+    not_run: report.left.map(({ binding, reason }) => ({ binding, reason })),
   };
 }
 
@@ -199,10 +203,15 @@ export function junitReport(report: Report): string {
   const seconds = (duration: number): string => (duration / 1000).toFixed(3);
   const figures = (counts: Counts): string =>
     `tests="${counts.total}" failures="${counts.failed}" errors="${counts.errors}" skipped="${counts.skipped}"`;
-  const out = [
-    `<?xml version="1.0" encoding="UTF-8"?>`,
-    `<testsuites name="A2A conformance" ${figures(count(report.runs.flatMap(entriesOf)))}>`,
-  ];
+  const verdict = verdictOf(report);
+  const all = count(report.runs.flatMap(entriesOf));
+  const whole: Counts = { total: 1, passed: 0, failed: 0, skipped: 0, errors: 0 };
+  const whichever = { conformant: "passed", partial: "skipped", broken: "failed", untested: "skipped" } as const;
+  whole[whichever[verdict.result]] = 1;
+  const sum = Object.fromEntries(
+    Object.entries(all).map(([name, value]) => [name, value + whole[name as keyof Counts]]),
+  ) as unknown as Counts;
+  const out = [`<?xml version="1.0" encoding="UTF-8"?>`, `<testsuites name="A2A conformance" ${figures(sum)}>`];
   for (const run of report.runs) {
     for (const { suite, entries } of run.suites) {
       const time = seconds(entries.reduce((sum, { result }) => sum + result.duration, 0));
@@ -214,7 +223,9 @@ export function junitReport(report: Report): string {
         const open = `    <testcase classname="${xml(`${run.transport}-${run.version}.${suite.id}`)}" name="${xml(name)}" time="${seconds(result.duration)}"`;
         const { failure } = result;
         if (result.result === "skip")
-          out.push(`${open}><skipped message="${xml(result.skipReason ?? "")}"/></testcase>`);
+          out.push(
+            `${open}><skipped message="${xml(`${result.notAsked === undefined ? "does not apply" : "not asked"}: ${result.skipReason ?? ""}`)}"/></testcase>`,
+          );
         else if (failure !== undefined) {
           const tag = result.result === "error" ? "error" : "failure";
           const more =
@@ -225,5 +236,14 @@ export function junitReport(report: Report): string {
       out.push("  </testsuite>");
     }
   }
+  // Build servers count what is skipped and go on: that not all was asked is a test of its own.
+  const { result, reasons } = verdict;
+  const why = [sentenceOf(verdict), ...reasons.map(({ reason, checks }) => `${checks}: ${reason}`)].join("\n");
+  const told = result === "conformant" ? "" : `<${result === "broken" ? "failure" : "skipped"} message="${xml(why)}"/>`;
+  out.push(
+    `  <testsuite name="verdict" ${figures(whole)} time="0.000">`,
+    `    <testcase classname="verdict" name="Every MUST that applies was asked, and holds" time="0.000">${told}</testcase>`,
+    "  </testsuite>",
+  );
   return `${[...out, "</testsuites>"].join("\n")}\n`;
 }

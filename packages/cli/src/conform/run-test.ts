@@ -45,6 +45,8 @@ export interface TestResult {
   /** In milliseconds. */
   readonly duration: number;
   readonly skipReason?: string;
+  /** Of a test that was skipped though it applies, or may: what it would take, the same words for all of a kind. */
+  readonly notAsked?: string;
   readonly failure?: Failure;
   readonly steps: readonly StepResult[];
 }

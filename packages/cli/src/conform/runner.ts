@@ -10,7 +10,7 @@ import { find, member } from "./path.ts";
 import { grpcCaller, v03Caller } from "./service-caller.ts";
 import { runTest, type TestResult } from "./run-test.ts";
 import { LiveStream } from "./stream.ts";
-import { cardOf, notApplicable, type Target } from "./target.ts";
+import { cardOf, whySkipped, type Target } from "./target.ts";
 import { Webhooks } from "./webhooks.ts";
 
 export interface RunOptions {
@@ -29,6 +29,8 @@ export interface RunOptions {
   readonly concurrency: number;
   /** How the server reaches this machine with its push notifications. */
   readonly webhook?: string;
+  /** Tests that were left out, so that the report can say so. */
+  readonly omitted?: readonly Test[];
   /** Called when a test is over. */
   onResult?(run: BindingRun, entry: Entry, done: number, total: number): void;
 }
@@ -48,15 +50,22 @@ export interface BindingRun {
   readonly suites: readonly { readonly suite: Suite; readonly entries: readonly Entry[] }[];
 }
 
+export interface Left {
+  readonly binding: string;
+  readonly reason: string;
+  /** The MUSTs that may apply there. */
+  readonly musts: number;
+}
+
 export interface Report {
   readonly url: string;
   readonly card: JsonMap;
   readonly startedAt: Date;
   readonly runs: readonly BindingRun[];
   /** Bindings of the card that were not run, and why. */
-  readonly left: readonly { readonly binding: string; readonly reason: string }[];
-  /** Every MUST holds on every binding, and something was asked at all. */
-  readonly conformant: boolean;
+  readonly left: readonly Left[];
+  /** MUSTs that were taken out before, once for each binding that they would have been asked over. */
+  readonly omitted: number;
 }
 
 type Callers = Readonly<Record<Transport, (place: Place) => Caller>>;
@@ -88,7 +97,7 @@ export async function runSuites(options: RunOptions): Promise<Report> {
       } catch (error) {
         if (!(error instanceof CommandError)) throw error;
         problem ??= error;
-        plans.push({ card: {}, runs: [], left: [{ binding: `A2A ${version}`, reason: error.message }] });
+        plans.push({ card: {}, runs: [], left: [{ binding: `A2A ${version}`, reason: error.message, musts: 0 }] });
       }
     }
     const runs = plans.flatMap((plan) => plan.runs);
@@ -123,7 +132,7 @@ export async function runSuites(options: RunOptions): Promise<Report> {
       startedAt,
       runs: finished,
       left: [...left.values()],
-      conformant: isConformant(finished),
+      omitted: omittedMusts(options.omitted ?? [], finished),
     };
   } finally {
     await webhooks.close();
@@ -150,10 +159,12 @@ async function planFor(version: string, versions: readonly string[], options: Ru
   if (spoken === undefined)
     throw new UsageError(`there are tests for A2A ${version}, which this runner does not speak`);
   const { cardUrl, card } = await findCard(options, version);
-  const { places, left } = placesOf(card, cardUrl, version, versions, options.binding);
+  const { places, left: others } = placesOf(card, cardUrl, version, versions, options.binding);
   const suites = options.suites
     .map((suite) => ({ ...suite, tests: suite.tests.filter((test) => test.version === version) }))
     .filter(({ tests }) => tests.length > 0);
+  const musts = suites.flatMap(({ tests }) => tests).filter(({ level }) => level === "must").length;
+  const left = others.map(({ applies, ...one }): Left => ({ ...one, musts: applies ? musts : 0 }));
   const runs = [...places].map(([transport, place]): PlannedRun => {
     const results = new Map<Test, TestResult>();
     const entriesOf = (suite: Suite): readonly Entry[] =>
@@ -191,19 +202,17 @@ function targetOf({ run, place, card }: PlannedRun, options: RunOptions, webhook
 }
 
 async function runOne(test: Test, target: Target): Promise<TestResult> {
-  const skipped = (skipReason: string): TestResult => ({ result: "skip", duration: 0, skipReason, steps: [] });
   const asked = officialCheck(test, target);
-  if (typeof asked === "string") return skipped(asked);
-  const reason = notApplicable(asked, target);
-  return reason === undefined ? runTest(asked, target) : skipped(reason);
+  const skip = "reason" in asked ? asked : whySkipped(asked, target);
+  if (skip === undefined) return runTest(asked as Test, target);
+  const { reason: skipReason, notAsked } = skip;
+  return { result: "skip", duration: 0, skipReason, ...(notAsked === undefined ? {} : { notAsked }), steps: [] };
 }
 
-function isConformant(runs: readonly BindingRun[]): boolean {
-  const entries = runs.flatMap(({ suites }) => suites.flatMap((suite) => suite.entries));
-  return (
-    entries.some(({ result }) => result.result !== "skip") &&
-    entries.every(({ test, result }) => test.level !== "must" || result.result === "pass" || result.result === "skip")
-  );
+function omittedMusts(omitted: readonly Test[], runs: readonly BindingRun[]): number {
+  return omitted
+    .filter(({ level }) => level === "must")
+    .reduce((sum, { version }) => sum + Math.max(1, runs.filter((run) => run.version === version).length), 0);
 }
 
 async function findCard(
@@ -251,10 +260,15 @@ function placesOf(
   version: string,
   versions: readonly string[],
   wanted: string | undefined,
-): Pick<Report, "left"> & { readonly places: ReadonlyMap<Transport, Place> } {
+): {
+  readonly places: ReadonlyMap<Transport, Place>;
+  /** With whether the tests may apply there. */
+  readonly left: readonly (Omit<Left, "musts"> & { readonly applies: boolean })[];
+} {
   const interfaces = member(card, "supportedInterfaces") as readonly Json[];
   const places = new Map<Transport, Place>();
   const left = new Map<string, string>();
+  const untested = new Set<string>();
   for (const one of interfaces) {
     const text = (name: string): string => {
       const value = member(one, name);
@@ -264,7 +278,10 @@ function placesOf(
     const transport = transports.find((name) => bindingOf[name] === binding);
     const spoken = text("protocolVersion").split(".", 2).join(".");
     if (spoken !== version) {
-      if (!versions.includes(spoken)) left.set(`${binding} ${spoken}`, "there are no tests of it");
+      if (!versions.includes(spoken)) {
+        left.set(`${binding} ${spoken}`, "there are no tests of it");
+        untested.add(`${binding} ${spoken}`);
+      }
       continue;
     }
     if (wanted !== undefined && binding !== wanted) left.set(`${binding} ${version}`, "was not asked for");
@@ -276,7 +293,7 @@ function placesOf(
       places.set(transport, { url, cardUrl, card: card as unknown as AgentCard, ...(hasTenant ? { tenant } : {}) });
     }
   }
-  return { places, left: [...left].map(([binding, reason]) => ({ binding, reason })) };
+  return { places, left: [...left].map(([binding, reason]) => ({ binding, reason, applies: !untested.has(binding) })) };
 }
 
 /** The name that the card gives the agent. */

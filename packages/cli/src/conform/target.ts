@@ -1,5 +1,5 @@
 import type { Caller } from "./caller.ts";
-import type { Json, JsonMap, Operation, Test } from "./format.ts";
+import type { CallStep, Json, JsonMap, Operation, RawStep, Test } from "./format.ts";
 import { streams } from "./caller.ts";
 import { find, findAll, isMap, member } from "./path.ts";
 import type { Webhooks } from "./webhooks.ts";
@@ -43,9 +43,24 @@ const pushOperations: readonly Operation[] = [
   "delete_push_config",
 ];
 
-/** Why a test says nothing about this server (ACTS §12.5), or undefined where it is to be run. */
-export function notApplicable(test: Test, target: Target): string | undefined {
-  const { card, caller, behaviors } = target;
+/** Why a test is not run. */
+export interface Skip {
+  readonly reason: string;
+  /** Where it applies, or may: what it would take, in the same words for all tests of a kind. */
+  readonly notAsked?: string;
+}
+
+const noBehavior = "the agent is said not to have the behaviour (--behaviors)";
+const noHeaders = "the headers of answers are not seen over this binding";
+
+/** Why a test says nothing about this server (ACTS §12.5), or cannot be asked; undefined where it is to be run. */
+export function whySkipped(test: Test, target: Target): Skip | undefined {
+  const reason = notApplicable(test, target);
+  return reason === undefined ? whyNotAsked(test, target) : { reason };
+}
+
+function notApplicable(test: Test, target: Target): string | undefined {
+  const { card, caller } = target;
   const { transport } = caller;
   const { preconditions, steps } = test;
   if (test.transports.length > 0 && !test.transports.includes(transport))
@@ -73,28 +88,39 @@ export function notApplicable(test: Test, target: Target): string | undefined {
   if (refusesInput !== undefined && inputModes(card).some((mode) => takes(mode, refusesInput))) {
     return `for agents that do not take ${refusesInput}`;
   }
-  const behavior = behaviors === undefined ? undefined : test.behaviors.find((one) => !behaviors.includes(one));
-  if (behavior !== undefined) return `the agent has no behaviour ${behavior}`;
   if (steps.some(({ kind }) => kind === "client")) return "is about clients, not servers";
   if (steps.some(({ kind }) => kind === "raw") && caller.raw === undefined)
     return "has raw steps, which this binding has not";
-  const hasCredentials = Object.keys(target.headers).length > 0;
-  if (test.requirements.includes("auth_credentials") && !hasCredentials)
-    return "needs credentials: --token or --header";
   for (const step of steps) {
-    if (step.kind !== "call" && step.kind !== "raw") continue;
-    if (step.credentials === "other" && target.otherHeaders === undefined)
-      return "needs a second caller: --other-token";
-    const wantsHeaders = [step.expect, step.expectError, step.expectStream].some((one) => one?.headers !== undefined);
-    if (wantsHeaders && step.kind === "call" && step.operation !== "get_agent_card" && !caller.headers) {
-      return "the headers of answers are not seen over this binding";
-    }
-    if (step.expectError !== undefined || step.expect?.error === true) continue;
+    if ((step.kind !== "call" && step.kind !== "raw") || expectsError(step)) continue;
     const streamed = step.kind === "raw" ? step.expectStream !== undefined : streams(step.operation);
     if (streamed && find(card, "capabilities.streaming") !== true) return "the agent does not stream";
     if (step.kind === "raw") continue;
     if (pushOperations.includes(step.operation) && find(card, "capabilities.pushNotifications") !== true) {
       return "the agent sends no push notifications";
+    }
+  }
+  return undefined;
+}
+
+function expectsError(step: CallStep | RawStep): boolean {
+  return step.expectError !== undefined || step.expect?.error === true;
+}
+
+/** What an agent or whoever runs the tests would have to bring, and what this runner cannot see. */
+function whyNotAsked(test: Test, target: Target): Skip | undefined {
+  const { caller, behaviors, headers, otherHeaders } = target;
+  const behavior = behaviors === undefined ? undefined : test.behaviors.find((one) => !behaviors.includes(one));
+  if (behavior !== undefined) return { reason: `the agent has no behaviour ${behavior}`, notAsked: noBehavior };
+  const skip = (reason: string): Skip => ({ reason, notAsked: reason });
+  if (test.requirements.includes("auth_credentials") && Object.keys(headers).length === 0)
+    return skip("needs credentials: --token or --header");
+  for (const step of test.steps) {
+    if (step.kind !== "call" && step.kind !== "raw") continue;
+    if (step.credentials === "other" && otherHeaders === undefined) return skip("needs a second caller: --other-token");
+    const wantsHeaders = [step.expect, step.expectError, step.expectStream].some((one) => one?.headers !== undefined);
+    if (wantsHeaders && step.kind === "call" && step.operation !== "get_agent_card" && !caller.headers) {
+      return skip(noHeaders);
     }
   }
   return undefined;

@@ -69,10 +69,13 @@ jsonrpc 1.0 at ${server.url}
        jsonrpc, step card
        expected version: "9.9.9"
        got      "1.0.0"
-  skipped, for agents whose card says pushNotifications: true: MIX-3
-  MUST:   1/3 passed (1 failed, 1 skipped)
+  does not apply, for agents whose card says pushNotifications: true: MIX-3
+  MUST:   1/3 passed (1 failed, 1 do not apply)
 
-Not conformant: 1 MUST does not hold.
+Not conformant: 1 of 2 MUST checks does not hold; 6 MUST checks that may apply were not made.
+Not made, and why:
+      3  HTTP+JSON 1.0 was not asked for
+      3  GRPC 1.0 was not asked for
 `);
   });
 
@@ -82,7 +85,7 @@ Not conformant: 1 MUST does not hold.
     expect(out).toContain("FAIL SHOULD MIX-2");
     expect(out).toContain("SHOULD: 0/1 passed (1 failed)");
     expect(out).toContain("rest 1.0 at");
-    expect(out).toMatch(/\nConformant: every MUST holds\.\n$/);
+    expect(out).toMatch(/\nConformant: every MUST that applies was asked and holds \(3 MUST checks\)\.\n$/);
   });
 
   test("tells the HTTP status that an error of 0.3 came with: only REST has one of its own", async () => {
@@ -161,6 +164,100 @@ suites: [{ id: s, name: S, tests: [{ id: OLD-1, name: old, level: must, steps: [
     const { code, err } = await conform("should", ["--junit", "no/such/folder.xml"]);
     expect(code).toBe(1);
     expect(err).toMatch(/cannot write no\/such\/folder\.xml/);
+  });
+});
+
+describe("the verdict says what could not be asked (ACTS §12.5)", () => {
+  const behaving = `${header}suites:
+  - id: verdict
+    name: Verdict
+    tests:
+      - { id: V-1, name: any, level: must, steps: [{ id: a, operation: get_agent_card }] }
+      - id: V-2
+        name: behaves
+        level: must
+        requires_behaviors: [tck-complete-task]
+        steps: [{ id: a, operation: send_message, params: { message: { role: ROLE_USER, parts: [{ text: tck-complete-task }] } } }]
+      - id: V-3
+        name: somebody else
+        level: must
+        steps: [{ id: a, operation: list_tasks, credentials: other }]
+      - id: V-4
+        name: does not apply
+        level: must
+        preconditions: { capabilities: { pushNotifications: true } }
+        steps: [{ id: a, operation: get_agent_card }]
+`;
+  const asked = async (...args: readonly string[]): Promise<{ code: number; out: string }> => {
+    await writeFile(join(folder, "verdict.acts.yaml"), behaving);
+    const { io, out } = recordedIo({ cwd: folder });
+    const code = await run(["conform", server.url, "--acts", "verdict.acts.yaml", ...args], io);
+    return { code, out: out() };
+  };
+  const reasons = [
+    { reason: "the agent is said not to have the behaviour (--behaviors)", checks: 3 },
+    { reason: "needs a second caller: --other-token", checks: 3 },
+  ];
+
+  test("for people, test by test and at the end", async () => {
+    const { code, out } = await asked("--behaviors", "none");
+    expect(code).toBe(0);
+    expect(out).toContain("  not asked, the agent has no behaviour tck-complete-task: V-2\n");
+    expect(out).toContain("  does not apply, for agents whose card says pushNotifications: true: V-4\n");
+    expect(out).toContain("  MUST:   1/4 passed (2 not asked, 1 do not apply)\n");
+    expect(out).not.toMatch(/^Conformant/m);
+    expect(
+      out.endsWith(`
+Nothing is broken, but not all was asked: 3 MUST checks were made and hold; 6 MUST checks that may apply were not made.
+Not made, and why:
+      3  the agent is said not to have the behaviour (--behaviors)
+      3  needs a second caller: --other-token
+`),
+    ).toBe(true);
+  });
+
+  test("for programs: a verdict, and the figures", async () => {
+    const { code, out } = await asked("--behaviors", "none", "--json");
+    expect(code).toBe(0);
+    expect(JSON.parse(out)).toMatchObject({
+      conformant: false,
+      verdict: "partial",
+      musts: { asked: 3, held: 3, broken: 0, not_asked: 6, not_asked_because: reasons },
+    });
+    const { suites } = (JSON.parse(out) as { reports: { suites: { tests: object[] }[] }[] }).reports[0] ?? {};
+    expect(suites?.[0]?.tests.slice(1)).toMatchObject([{ not_asked: true }, { not_asked: true }, { not_asked: false }]);
+  });
+
+  test("for build servers: a test that is skipped, with the reasons", async () => {
+    await asked("--behaviors", "none", "--junit", "verdict.xml");
+    const text = await readFile(join(folder, "verdict.xml"), "utf8");
+    expect(text).toContain('<testsuites name="A2A conformance" tests="13" failures="0" errors="0" skipped="10">');
+    expect(text).toContain('<skipped message="not asked: the agent has no behaviour tck-complete-task"/>');
+    expect(text).toContain('<skipped message="does not apply: for agents');
+    expect(text).toMatch(
+      /<testcase classname="verdict" name="Every MUST that applies was asked, and holds" [^>]*><skipped message="Nothing is broken, but not all was asked: 3 .*3: needs a second caller: --other-token"\/>/,
+    );
+  });
+
+  test("tests and bindings that were left out are counted as well", async () => {
+    const { out } = await asked("--filter", "V-1", "--binding", "JSONRPC", "--json");
+    expect(JSON.parse(out)).toMatchObject({
+      verdict: "partial",
+      musts: {
+        asked: 1,
+        not_asked: 5,
+        not_asked_because: expect.arrayContaining([
+          { reason: "left out by --filter, --tag, --level or --protocol", checks: 3 },
+          { reason: "GRPC 1.0 was not asked for", checks: 1 },
+        ]),
+      },
+    });
+  });
+
+  test("only where all that applies was asked is a server conformant", async () => {
+    const { code, out } = await asked("--other-token", "somebody");
+    expect(code).toBe(0);
+    expect(out).toMatch(/\nConformant: every MUST that applies was asked and holds \(9 MUST checks\)\.\n$/);
   });
 });
 
@@ -251,7 +348,7 @@ describe("what whoever runs the tests may have left out is said on standard erro
 test("where every test is skipped nothing is proved: it ends with 1", async () => {
   const { io, out } = recordedIo();
   expect(await run(["conform", server.url, "--filter", "CARD-EXT-102"], io)).toBe(1);
-  expect(out()).toMatch(/\nNothing was tested\.\n$/);
+  expect(out()).toMatch(/\nNothing was tested; \d+ MUST checks that may apply were not made\.\n/);
 });
 
 test("what cannot be seen over a binding is skipped there, with the reason", async () => {

@@ -478,7 +478,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "pages of any size",
-    breaks: ["CORE-LIST-108"],
+    breaks: ["CORE-LIST-108", "CORE-LIST-111"],
     damage: ask("ListTasks", (asked) => {
       const size = asked.get("pageSize");
       if (size === undefined || (size >= 1 && size <= 100)) return;
@@ -681,7 +681,7 @@ export const mutants: readonly Mutant[] = [
   { name: "unknown methods are internal", breaks: ["JSONRPC-ERR-103"], damage: error(-32601, internal) },
   {
     name: "invalid parameters are internal",
-    breaks: ["JSONRPC-ERR-104", "CORE-VALID-101", "CORE-LIST-108", "CORE-LIST-109"],
+    breaks: ["JSONRPC-ERR-104", "CORE-VALID-101", "CORE-LIST-108", "CORE-LIST-109", "CORE-LIST-111"],
     damage: error(-32602, internal),
   },
   {
