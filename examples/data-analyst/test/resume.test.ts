@@ -18,7 +18,7 @@ function turnOf(message: Message, checkpoint?: JsonValue): TurnBase {
   let state: JsonValue | undefined;
   const context: Turn["context"] = {
     id: "context",
-    messages: () => Promise.resolve([message]),
+    history: () => Promise.resolve([]),
     state: <T extends JsonValue>() => state as T | undefined,
     setState: (value) => {
       state = value;

@@ -44,6 +44,8 @@ export {
   type ArtifactWriter,
   type CallContext,
   type Executor,
+  type HistoryEntry,
+  type HistoryOptions,
   type Interceptor,
   type OwnCapabilities,
   type Principal,

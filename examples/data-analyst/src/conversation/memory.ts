@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue, Message, Part, Turn } from "@parley/a2a";
+import type { JsonObject, JsonValue, Part, Turn } from "@parley/a2a";
 import type { Answers, Ask } from "../question/plan.ts";
 
 /**
@@ -59,9 +59,12 @@ export function pendingMetadata(pending: Pending): JsonObject {
   return { [pendingKey]: pending as unknown as JsonValue };
 }
 
+/** A table is a large message, and may have come a long time ago. */
+const wide = { limit: 1_000, bytes: 64 << 20 };
+
 /** The part that a reference names, while the conversation still has its message. */
 export async function recall(turn: Turn, { messageId, part }: TableRef): Promise<Part | undefined> {
-  const mine = (message: Message): boolean => message.role === "ROLE_USER" && message.messageId === messageId;
-  const message = mine(turn.message) ? turn.message : (await turn.context.messages()).findLast(mine);
-  return message?.parts[part];
+  if (turn.message.messageId === messageId) return turn.message.parts[part];
+  const history = await turn.context.history(wide);
+  return history.findLast((entry) => entry.role === "user" && entry.messageId === messageId)?.parts[part];
 }

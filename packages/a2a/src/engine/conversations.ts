@@ -1,34 +1,56 @@
-import type { JsonValue, Message } from "../model/index.ts";
-import type { TurnContext } from "../protocol/index.ts";
-import type { AppendOutcome, ContextEffect, ContextKey, ConversationMessage, OnceEffect } from "../store/index.ts";
+import { utf8Length } from "../base/index.ts";
+import { textOf, type JsonValue, type Message } from "../model/index.ts";
+import type { HistoryEntry, HistoryOptions, TurnContext } from "../protocol/index.ts";
+import {
+  fitting,
+  type AppendOutcome,
+  type ContextEffect,
+  type ContextKey,
+  type OnceEffect,
+  type SaidArtifact,
+  type SaidMessage,
+} from "../store/index.ts";
 import type { Committer } from "./committer.ts";
 import { BoundedMap } from "./bounded-map.ts";
-import type { EngineSettings } from "./options.ts";
+import { replyWindow, type EngineSettings } from "./options.ts";
 
-/** How much of a conversation a turn gets to see. */
-const messageLimit = 1_000;
-/** Direct replies kept in memory: so many conversations, and so many messages each. */
+/** How much of a conversation a turn gets to see, where it does not say. */
+const defaultLimit = 100;
+const defaultBytes = 256 << 10;
+/** Direct replies kept in memory: so many conversations, so many messages each, and so many bytes of all of them. */
 const rememberedContexts = 1_000;
 const rememberedMessages = 100;
+const rememberedBytes = 32 << 20;
+
+/** A message of a conversation that is kept in memory. */
+interface Remembered extends SaidMessage {
+  readonly bytes: number;
+}
+
+/** The turn that asks for the conversation. */
+export interface AskingTurn {
+  readonly taskId: string;
+  readonly turn: number;
+  /** `seq` of its message. */
+  readonly seq: number;
+  readonly message: Message;
+}
+
+type ReadHistory = (options: HistoryOptions) => Promise<readonly HistoryEntry[]>;
 
 /** A context as one turn sees it, and what the turn has changed. */
 export class ContextView implements TurnContext {
   readonly key: ContextKey;
   /** Whether the context begins with this turn's message. */
   readonly begins: boolean;
-  readonly #messages: () => Promise<readonly Message[]>;
+  readonly #history: ReadHistory;
   #state: JsonValue | undefined;
   #change: string | null | undefined;
 
-  constructor(
-    key: ContextKey,
-    begins: boolean,
-    messages: () => Promise<readonly Message[]>,
-    stored: string | undefined,
-  ) {
+  constructor(key: ContextKey, begins: boolean, history: ReadHistory, stored: string | undefined) {
     this.key = key;
     this.begins = begins;
-    this.#messages = messages;
+    this.#history = history;
     this.#state = stored === undefined ? undefined : (JSON.parse(stored) as JsonValue);
   }
 
@@ -36,8 +58,8 @@ export class ContextView implements TurnContext {
     return this.key.contextId;
   }
 
-  messages(): Promise<readonly Message[]> {
-    return this.#messages();
+  history(options: HistoryOptions = {}): Promise<readonly HistoryEntry[]> {
+    return this.#history(options);
   }
 
   state<T extends JsonValue>(): T | undefined {
@@ -62,7 +84,7 @@ export class ContextView implements TurnContext {
 export class Conversations {
   readonly #settings: EngineSettings;
   readonly #committer: Committer;
-  readonly #remembered = new BoundedMap<string, readonly ConversationMessage[]>(rememberedContexts);
+  readonly #remembered = new BoundedMap<string, readonly Remembered[]>(rememberedContexts, rememberedBytes);
 
   constructor(settings: EngineSettings, committer: Committer) {
     this.#settings = settings;
@@ -70,14 +92,15 @@ export class Conversations {
   }
 
   /** The context of a turn. */
-  async open(key: ContextKey, current: Message): Promise<ContextView> {
+  async open(key: ContextKey, asking: AskingTurn): Promise<ContextView> {
     const { state } = await this.#settings.store.conversation(key, { limit: 0 });
-    return new ContextView(key, false, () => this.#messages(key, current), state);
+    return new ContextView(key, false, (options) => this.#history(key, asking, options), state);
   }
 
   /** The context that begins with this message: there is nothing to read. */
-  begin(key: ContextKey, current: Message): ContextView {
-    return new ContextView(key, true, () => this.#messages(key, current), undefined);
+  begin(key: ContextKey, { message }: AskingTurn): ContextView {
+    const current = [entryOf({ time: this.#settings.clock.now(), message })];
+    return new ContextView(key, true, () => Promise.resolve(current), undefined);
   }
 
   /**
@@ -96,11 +119,13 @@ export class Conversations {
     if (this.#settings.conversations === "memory") {
       const name = nameOf(key);
       const known = begins ? undefined : this.#remembered.get(name);
-      const added = [
-        { time, message: asked },
-        { time, message: answer },
-      ];
-      this.#remembered.set(name, known === undefined ? added : [...known, ...added].slice(-rememberedMessages));
+      const added = [asked, answer].map((message) => ({ time, message, bytes: utf8Length(JSON.stringify(message)) }));
+      const all = newestOf([...(known ?? []), ...added], rememberedMessages, rememberedBytes / 2);
+      this.#remembered.set(
+        name,
+        all,
+        all.reduce((sum, { bytes }) => sum + bytes, 0),
+      );
       if (change === undefined) return undefined;
       return this.#committer.append({ context: key, effects: [{ effect: "contextState", value: change }] });
     }
@@ -108,19 +133,72 @@ export class Conversations {
     if (change !== undefined) effects.push({ effect: "contextState", value: change });
     for (const message of [asked, answer])
       effects.push({ effect: "contextMessage", json: JSON.stringify(message), time });
-    if (once !== undefined) effects.push({ ...once, answer: JSON.stringify(answer) });
+    if (once !== undefined)
+      effects.push({ until: time + replyWindow(this.#settings), ...once, answer: JSON.stringify(answer) });
     return this.#committer.append({ context: key, effects });
   }
 
-  async #messages(key: ContextKey, current: Message): Promise<readonly Message[]> {
-    const { messages } = await this.#settings.store.conversation(key, { limit: messageLimit });
+  async #history(
+    key: ContextKey,
+    { taskId, turn, seq, message }: AskingTurn,
+    { limit = defaultLimit, bytes = defaultBytes }: HistoryOptions,
+  ): Promise<readonly HistoryEntry[]> {
+    const before = { taskId, turn, seq };
+    const { entries } = await this.#settings.store.conversation(key, { limit: Math.max(0, limit - 1), bytes, before });
     const remembered = this.#remembered.get(nameOf(key)) ?? [];
-    const all = [...messages, ...remembered]
-      .sort((a, b) => a.time - b.time)
-      .map(({ message }) => message)
-      .filter((message) => message.messageId !== current.messageId);
-    return [...all, current];
+    // What is remembered stands between what is stored; the bounds are those of both together.
+    const all =
+      remembered.length === 0
+        ? entries
+        : newestOf(
+            [
+              ...remembered,
+              ...entries.map((entry) => Object.assign({ bytes: utf8Length(JSON.stringify(entry)) }, entry)),
+            ].sort((a, b) => a.time - b.time),
+            limit - 1,
+            bytes,
+          );
+    return [...all, { time: this.#settings.clock.now(), message }].map(entryOf);
   }
+}
+
+/** The last ones that are within both bounds. */
+function newestOf<Item extends { readonly bytes: number }>(
+  items: readonly Item[],
+  limit: number,
+  bytes: number,
+): readonly Item[] {
+  if (limit <= 0) return [];
+  return fitting(items.slice(-limit).reverse(), bytes, (item) => item.bytes).reverse();
+}
+
+function entryOf(said: SaidMessage | SaidArtifact): HistoryEntry {
+  const { time } = said;
+  if ("message" in said) {
+    const { messageId, role, parts, taskId, metadata } = said.message;
+    return {
+      role: role === "ROLE_USER" ? "user" : "agent",
+      text: textOf(said.message),
+      parts,
+      time,
+      messageId,
+      ...(taskId !== undefined && { taskId }),
+      ...(metadata !== undefined && { metadata }),
+    };
+  }
+  const { artifactId, name, description, parts, metadata } = said.artifact;
+  return {
+    role: "agent",
+    text: textOf(said.artifact),
+    parts,
+    time,
+    taskId: said.taskId,
+    artifactId,
+    ...(name !== undefined && { name }),
+    ...(description !== undefined && { description }),
+    ...(metadata !== undefined && { metadata }),
+    ...(said.cut === true && { cut: true as const }),
+  };
 }
 
 function nameOf({ agent, owner, contextId }: ContextKey): string {

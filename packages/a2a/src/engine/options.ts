@@ -89,7 +89,10 @@ export interface EngineOptions {
    * the task as it stands. Milliseconds, default 30 s.
    */
   readonly longPoll?: number;
-  /** Where direct replies and what they answer are kept for `turn.context.messages()`: a bounded memory, or the store. Default `memory`. */
+  /**
+   * Where direct replies and what they answer are kept for `turn.context.history()`: a bounded memory (32 MiB), or the store.
+   * Default: the store where it is durable.
+   */
   readonly conversations?: "memory" | "store";
   /** How often readers look for what another process appended, where the store cannot tell. Milliseconds, default 1 s. */
   readonly pollInterval?: number;
@@ -127,6 +130,11 @@ function ownerOfPrincipal(): (principal: Principal) => string {
     }
     return name;
   };
+}
+
+/** How long a direct reply is remembered for its repetition when nobody says otherwise: 10 minutes. */
+export function replyWindow({ dedupe }: EngineSettings): number {
+  return dedupe.window ?? 10 * 60_000;
 }
 
 const day = 24 * 60 * 60 * 1000;
@@ -170,7 +178,7 @@ export function settingsOf(options: EngineOptions): EngineSettings {
     },
     directReplyWithin: options.directReplyWithin ?? 500,
     longPoll: options.longPoll ?? 30_000,
-    conversations: options.conversations ?? "memory",
+    conversations: options.conversations ?? (options.store.durable ? "store" : "memory"),
     pollInterval: options.pollInterval ?? 1_000,
   };
 }

@@ -269,8 +269,9 @@ export class Run implements TurnHost {
       do {
         const key = this.#contextKey();
         const { conversations } = this.#rooms;
-        const { message } = this.#at;
-        this.#context = this.#freshContext ? conversations.begin(key, message) : await conversations.open(key, message);
+        const { message, turn, input: seq } = this.#at;
+        const asking = { taskId: this.key.taskId, turn, seq, message };
+        this.#context = this.#freshContext ? conversations.begin(key, asking) : await conversations.open(key, asking);
         this.#freshContext = false;
         await this.#drive(this.hosted.agent.execute(this.#turn(this.#context)));
       } while (!this.#stopped && (await this.#goesOn()));

@@ -17,6 +17,7 @@ import { taskIsFull } from "./bytes.ts";
 import { activate, checkSend, type CheckedAgent } from "./checks.ts";
 import { hasMovedOn, wantedGeneration } from "./generations.ts";
 import { messageRecord, statusRecord, storedPrincipal, type Origin, type StoredCall } from "./records.ts";
+import { replyWindow } from "./options.ts";
 import type { Asker } from "./run.ts";
 import type { Runs } from "./runs.ts";
 
@@ -39,9 +40,6 @@ export type Accepted =
 export interface Admission {
   readonly answer: Promise<Accepted>;
 }
-
-/** How long a direct reply is remembered when nobody says otherwise. */
-const defaultReplyWindow = 10 * 60 * 1000;
 
 /** A message on its way in. */
 interface Send {
@@ -149,9 +147,11 @@ export class Sends {
     const { name, hash } = flight;
     if (this.#inFlight.get(name) === flight) this.#inFlight.delete(name);
     if (reply === undefined) return;
-    const { dedupe, clock } = this.#runs.settings;
-    const { window = defaultReplyWindow } = dedupe;
-    this.#replies.set(name, { hash, until: clock.elapsed() + window, message: reply });
+    const { settings } = this.#runs;
+    // What is in the store is found there, by its key.
+    if (settings.conversations === "store") return;
+    const until = settings.clock.elapsed() + replyWindow(settings);
+    this.#replies.set(name, { hash, until, message: reply });
   }
 
   /** The answer that the first one got, or will get. */

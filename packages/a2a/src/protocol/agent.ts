@@ -93,11 +93,48 @@ export interface ArtifactWriter {
   end(): readonly AgentEvent[];
 }
 
+/** How much of a conversation to read. The newest entries are given that are within both bounds; reading costs what is given. */
+export interface HistoryOptions {
+  /** Most entries, that of this turn's message included. Default 100. */
+  readonly limit?: number;
+  /** Most bytes of JSON that the entries before this turn's message may have been stored in. Default 256 KiB. */
+  readonly bytes?: number;
+}
+
+/**
+ * Something that was said in a conversation: a message, or an artifact with all of its chunks joined, at the place of its first
+ * one. Files and data stand in `parts` as they do in messages (`raw` is base64 text). Progress is in it only where it was yielded
+ * with `keep`.
+ */
+export interface HistoryEntry {
+  readonly role: "user" | "agent";
+  /** All text parts together: of a message joined by line breaks, of an artifact the text as it was streamed. */
+  readonly text: string;
+  readonly parts: readonly Part[];
+  /** When it was said, milliseconds since the Unix epoch; of an artifact, when its first chunk was. */
+  readonly time: number;
+  /** Absent for direct replies and what they answer. */
+  readonly taskId?: string;
+  /** Of a message. */
+  readonly messageId?: string;
+  /** Of an artifact. */
+  readonly artifactId?: string;
+  readonly name?: string;
+  readonly description?: string;
+  readonly metadata?: JsonObject;
+  /** The bounds have cut off the beginning of this artifact. */
+  readonly cut?: true;
+}
+
 /** What belongs to a conversation (`contextId`), beyond its tasks. */
 export interface TurnContext {
   readonly id: string;
-  /** The conversation so far, oldest first, direct replies included; the message of this turn is the last. */
-  messages(): Promise<readonly Message[]>;
+  /**
+   * The conversation so far, oldest first, ready to be given to a model: what was said in all tasks of this context and
+   * in direct replies, artifacts included, up to this turn. The message of this turn is the last entry and always whole.
+   * What this turn has said itself is not in it, nor what a lost run of it had said: every attempt gets the same.
+   */
+  history(options?: HistoryOptions): Promise<readonly HistoryEntry[]>;
   /** A small value that all turns of this context share; as the last turn left it. */
   state<T extends JsonValue = JsonValue>(): T | undefined;
   /** Stored with the next events of this turn, or at its end. */

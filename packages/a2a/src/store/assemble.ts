@@ -179,6 +179,25 @@ function joinArtifacts(updates: readonly string[]): readonly Fragments[] {
   });
 }
 
+/** For each artifact that `compact` gives, which of the updates began it. */
+export function artifactStarts(updates: readonly string[]): readonly number[] {
+  const ledger = new ArtifactLedger();
+  const starts: number[] = [];
+  for (const [index, json] of updates.entries()) {
+    const update = members(json);
+    const artifactId = JSON.parse(members(update.get("artifact") ?? "{}").get("artifactId") ?? '""') as string;
+    const event = {
+      append: update.get("append") === "true",
+      artifact: { artifactId },
+      lastChunk: update.get("lastChunk") === "true",
+    };
+    if (ledger.problem(event) !== undefined) continue;
+    if (ledger.isClosed(artifactId) === undefined) starts.push(index);
+    ledger.note(event);
+  }
+  return starts;
+}
+
 /** The same by way of parsing, for chunks that change more than parts. */
 function foldArtifacts(updates: readonly string[]): readonly Fragments[] {
   const events = updates.map((json) => JSON.parse(json) as TaskArtifactUpdateEvent);

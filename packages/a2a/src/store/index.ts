@@ -3,6 +3,7 @@ export * from "./memory.ts";
 // For those who write a store: the rules, and the fold as text.
 export * from "./assemble.ts";
 export * from "./bounds.ts";
+export * from "./conversation.ts";
 export * from "./task-text.ts";
 export * from "./page-budget.ts";
 export * from "./transition.ts";

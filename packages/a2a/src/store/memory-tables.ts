@@ -1,6 +1,6 @@
 import { utf8Length } from "../base/index.ts";
 import { isTerminal, placed, type LogRecord } from "../model/index.ts";
-import { compact, type StoredEvent, type TaskPieces } from "./assemble.ts";
+import { artifactStarts, compact, type StoredEvent, type TaskPieces } from "./assemble.ts";
 import type { ContextKey, ListPosition, OnceEffect, OnceRecord, Owner, Scope, TaskHead } from "./port.ts";
 import { SortedList } from "./sorted-list.ts";
 import { oldestFirst, TaskIndex } from "./task-index.ts";
@@ -37,7 +37,10 @@ export interface StoredContext {
 
 export interface StoredMessage {
   readonly place: number;
-  event: StoredEvent & Pick<LogRecord, "time">;
+  /** Of a direct reply, nothing. */
+  readonly task: StoredTask | undefined;
+  readonly seq: number;
+  event: StoredEvent & Pick<LogRecord, "time"> & Partial<Pick<LogRecord, "turn" | "actor">>;
 }
 
 export interface StoredKey {
@@ -66,6 +69,8 @@ export interface StoredTask extends Pick<TaskHead, "state" | "statusTime"> {
   status: string | undefined;
   metadata: readonly string[];
   artifacts: readonly string[];
+  /** Of a task that was compacted: where each of its artifacts began. */
+  starts: readonly Pick<LogRecord, "seq" | "time" | "turn">[];
 }
 
 /** Unlike a difference, right for infinite values too. */
@@ -201,6 +206,7 @@ export class MemoryTables {
       status: undefined,
       metadata: none,
       artifacts: none,
+      starts: none,
     };
     context.owner.agent.tasks.set(head.task.taskId, task);
     this.#add(task, read);
@@ -222,8 +228,8 @@ export class MemoryTables {
   }
 
   /** A message takes the next place in its conversation. */
-  say(context: StoredContext, event: StoredMessage["event"]): StoredMessage {
-    const message = { place: this.#next(), event };
+  say(context: StoredContext, event: StoredMessage["event"], task?: StoredTask, seq = 0): StoredMessage {
+    const message = { place: this.#next(), task, seq, event };
     context.messages.add(message);
     return message;
   }
@@ -254,7 +260,7 @@ export class MemoryTables {
       if (kept.kind === "statusUpdate") task.status = kept.json;
       if (kept.kind === "artifactUpdate") task.artifacts = joined(task.artifacts, kept.json);
       if (hasMetadata) task.metadata = joined(task.metadata, kept.json);
-      if (inHistory) task.messages = joined(task.messages, this.say(task.context, kept));
+      if (inHistory) task.messages = joined(task.messages, this.say(task.context, kept, task, kept.seq));
     }
   }
 
@@ -312,6 +318,11 @@ export class MemoryTables {
     this.loose.delete(task);
     if (task.head.bytes > most) return;
     const { base, artifacts } = compact(piecesOf(task, undefined));
+    const chunks = task.records.filter(({ kind }) => kind === "artifactUpdate");
+    task.starts = artifactStarts(task.artifacts).map((index) => {
+      const { seq, time, turn } = chunks[index] as LogRecord;
+      return { seq, time, turn };
+    });
     task.base = base;
     task.artifacts = [...artifacts];
     task.metadata = [];

@@ -1,9 +1,9 @@
 import { utf8Length } from "../base/index.ts";
-import type { LogRecord, Message } from "../model/index.ts";
-import { assemble, messagesOf, type TaskPieces } from "./assemble.ts";
+import type { LogRecord } from "../model/index.ts";
+import { assemble, type TaskPieces } from "./assemble.ts";
 import { defaultStoreBounds, tooLarge, type StoreBounds } from "./bounds.ts";
 import { MemoryTables, piecesOf, type StoredContext, type StoredTask } from "./memory-tables.ts";
-import { fitting, PageBudget } from "./page-budget.ts";
+import { PageBudget } from "./page-budget.ts";
 import {
   defaultPageBytes,
   type AppendItem,
@@ -31,6 +31,7 @@ import {
   type TaskHead,
   type TaskPage,
 } from "./port.ts";
+import { newestEntries } from "./memory-conversation.ts";
 import type { SortedList } from "./sorted-list.ts";
 import { newestFirst } from "./task-index.ts";
 import type { SnapshotText } from "./task-text.ts";
@@ -115,17 +116,13 @@ class MemoryStore implements Store {
 
   async conversation({ agent, owner, contextId }: ContextKey, options: ConversationOptions): Promise<Conversation> {
     this.#check();
-    const { limit, bytes = defaultPageBytes } = options;
     const context = this.#tables.owner({ agent, owner })?.contexts.get(contextId);
-    if (context === undefined) return { messages: [] };
-    const newest = context.messages
-      .last(limit)
-      .flatMap(({ event }) => messagesOf(event).map((json) => ({ time: event.time, json })))
-      .reverse();
-    const messages = fitting(newest.slice(0, limit), bytes, ({ json }) => utf8Length(json))
-      .reverse()
-      .map(({ time, json }) => ({ time, message: JSON.parse(json) as Message }));
-    return { ...(context.state !== undefined && { state: context.state }), messages };
+    if (context === undefined) return { entries: [] };
+    const entries =
+      options.limit > 0
+        ? newestEntries(context, this.#tables.find({ agent, owner }, options.before?.taskId ?? ""), options)
+        : [];
+    return { ...(context.state !== undefined && { state: context.state }), entries };
   }
 
   async claimable({ now, agents, limit, after }: ClaimQuery): Promise<ClaimPage> {

@@ -7,6 +7,11 @@ export class PageBudget {
     this.#left = bytes;
   }
 
+  /** How many bytes still go in. */
+  get left(): number {
+    return this.#left;
+  }
+
   fits(bytes: number): boolean {
     return this.#empty || bytes <= this.#left;
   }

@@ -1,4 +1,4 @@
-import type { LogRecord, Message, NewRecord, RecordKind, Task, TaskState } from "../model/index.ts";
+import type { Artifact, LogRecord, Message, NewRecord, RecordKind, Task, TaskState } from "../model/index.ts";
 
 /**
  * What a store is (D2, D3, D6, D7). A task is an append-only log; everything that changes goes through `append`, a batch in
@@ -37,7 +37,11 @@ export interface Store {
   /** What is known under an idempotency key that has not run out at `now`. No promise where it is at hand: every message asks. */
   once(owner: Owner, key: string, now: number): Promise<OnceRecord | undefined> | OnceRecord | undefined;
 
-  /** A conversation: its state, and its newest messages, oldest of them first, those of its tasks' histories and direct replies. */
+  /**
+   * A conversation: its state, and what was said in it last, oldest of that first: the messages of its tasks' histories, direct
+   * replies and what they answer, and artifacts, in order of their time. An artifact is one entry, where its first chunk came.
+   * Work in the size of what is given, whatever else there is; artifacts are those of tasks with one of the newest messages.
+   */
   conversation(context: ContextKey, options: ConversationOptions): Promise<Conversation>;
 
   /**
@@ -299,22 +303,36 @@ export interface OnceRecord {
 }
 
 export interface ConversationOptions {
-  /** The newest so many messages; 0: none. */
+  /** The newest so many entries; 0: none. */
   readonly limit: number;
-  /** Of these the newest that take no more bytes of JSON together, and one where it alone takes more. Default `defaultPageBytes`. */
+  /**
+   * Of these the newest whose records take no more bytes of JSON together, and one where it alone takes more. An artifact
+   * that goes beyond it is cut down to its newest chunks. Default `defaultPageBytes`.
+   */
   readonly bytes?: number;
+  /** Leaves out what belongs to this turn of a task or comes after it: the user's messages from `seq` on, and what was said in turns from `turn` on. */
+  readonly before?: { readonly taskId: string; readonly turn: number; readonly seq: number };
 }
 
 export interface Conversation {
   /** JSON text. */
   readonly state?: string;
-  readonly messages: readonly ConversationMessage[];
+  readonly entries: readonly (SaidMessage | SaidArtifact)[];
 }
 
-export interface ConversationMessage {
+export interface SaidMessage {
   /** When it was stored, milliseconds since the Unix epoch. */
   readonly time: number;
   readonly message: Message;
+}
+
+export interface SaidArtifact {
+  /** When the first chunk that is given was stored. */
+  readonly time: number;
+  readonly taskId: string;
+  readonly artifact: Artifact;
+  /** There is more of it, before what is given. */
+  readonly cut?: true;
 }
 
 export interface ClaimQuery {

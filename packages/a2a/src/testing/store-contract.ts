@@ -1,6 +1,7 @@
 import type { Store } from "../store/index.ts";
 import { appendCases } from "./store/append-cases.ts";
 import { boundsCases } from "./store/bounds-cases.ts";
+import { conversationCases } from "./store/conversation-cases.ts";
 import { contextCases, leaseCases, onceCases } from "./store/effect-cases.ts";
 import type { Case, Cases, Expectation } from "./store/given.ts";
 import { closingLosesNothing, everythingStays, lifeCases } from "./store/life-cases.ts";
@@ -35,6 +36,7 @@ const chapters: Readonly<Record<string, Cases>> = {
   "leases and runs": leaseCases,
   "idempotency keys": onceCases,
   contexts: contextCases,
+  conversations: conversationCases,
   list: listCases,
   bounds: boundsCases,
   sweep: retentionCases,

@@ -139,8 +139,8 @@ describe("the life of a task (A2A 1.0 §3.1.1, §4.1.3)", () => {
     const times = page?.records.map(({ time }) => time) ?? [];
     expect(times).toEqual(times.toSorted((a, b) => a - b));
     const owner = page?.head.task.owner ?? "";
-    const { messages } = await store.conversation({ agent: "agent", owner, contextId }, { limit: 10 });
-    expect(messages.map(({ message }) => message.parts[0]?.text)).toEqual(["Go", "at once"]);
+    const { entries } = await store.conversation({ agent: "agent", owner, contextId }, { limit: 10 });
+    expect(entries.map((entry) => "message" in entry && entry.message.parts[0]?.text)).toEqual(["Go", "at once"]);
   });
 
   it("gives the agent the whole task on a later turn, and what it was asked with", async () => {

@@ -109,7 +109,7 @@ describe("conversations (D11)", () => {
       async (turn) => {
         const count = (turn.context.state<number>() ?? 0) + 1;
         turn.context.setState(count);
-        const heard = (await turn.context.messages()).map(({ parts }) => parts[0]?.text);
+        const heard = (await turn.context.history()).map(({ text }) => text);
         return turn.text === "task" ? turn.completed("from a task") : turn.reply(`${count}: ${heard.join(" ")}`);
       },
       { conversations: "store" },
@@ -121,7 +121,7 @@ describe("conversations (D11)", () => {
     expect(await say("two")).toBe("3: one 1: one task from a task two");
     await engine.close();
     const later = harness(
-      async (turn) => turn.reply(`${turn.context.state<number>()} ${(await turn.context.messages()).length}`),
+      async (turn) => turn.reply(`${turn.context.state<number>()} ${(await turn.context.history()).length}`),
       { conversations: "store", store },
     );
     const answer = await later.ask("three", { message: { contextId } });

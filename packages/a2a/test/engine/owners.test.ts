@@ -61,7 +61,7 @@ describe("everything has an owner (D7, A2A 1.0 §13.1)", () => {
     const { ask } = harness(async (turn) => {
       const before = turn.context.state<string[]>() ?? [];
       turn.context.setState([...before, turn.text]);
-      const texts = (await turn.context.messages()).map(({ parts }) => parts[0]?.text).join(",");
+      const texts = (await turn.context.history()).map(({ text }) => text).join(",");
       return turn.reply(`${before.join(",")}|${texts}`);
     });
     const message = () => ({ messageId: crypto.randomUUID(), contextId: "c" });

@@ -83,8 +83,8 @@ export function largeTasks(create: (bounds: StoreBounds) => Promise<Store>): voi
     await expect(store.load(owner, "t", all)).rejects.toMatchObject({ code: "UnsupportedOperation" });
     expect((await store.load(owner, "t", { ...all, history: 0 }))?.task.history).toBeUndefined();
     expect((await store.load(owner, "t", { ...all, history: 3 }))?.task.history?.length).toBe(3);
-    const { messages } = await store.conversation({ ...owner, contextId: "c" }, { limit: 100, bytes: 25_000 });
-    expect(messages.map(({ message }) => message.messageId)).toEqual(["m13", "m14", "last"]);
+    const { entries } = await store.conversation({ ...owner, contextId: "c" }, { limit: 100, bytes: 25_000 });
+    expect(entries.map((entry) => "message" in entry && entry.message.messageId)).toEqual(["m13", "m14", "last"]);
     await store.close();
   });
 

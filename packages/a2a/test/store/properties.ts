@@ -311,9 +311,19 @@ async function compare(store: Store, reference: Reference, history: number | und
       for (const now of [0, 6]) expect(await store.once(owner, key, now)).toEqual(reference.once(owner, key, now));
     }
     for (const contextId of contextIds) {
-      for (const limit of [0, 2, 100]) {
-        const key = { ...owner, contextId };
-        expect(await store.conversation(key, { limit })).toEqual(reference.conversation(key, limit));
+      const key = { ...owner, contextId };
+      const { messages, artifacts, ...state } = reference.conversation(key);
+      const { entries, ...rest } = await store.conversation(key, { limit: 1_000 });
+      expect(rest).toEqual(state);
+      expect(entries.filter((entry) => "message" in entry)).toEqual(messages);
+      expect(sorted(entries.flatMap((entry) => ("artifact" in entry ? [entry.artifact] : [])))).toEqual(
+        sorted(artifacts),
+      );
+      for (const limit of [0, 2]) {
+        const newest = (await store.conversation(key, { limit })).entries;
+        expect(newest).toHaveLength(Math.min(limit, entries.length));
+        const said = newest.filter((entry) => "message" in entry);
+        expect(said).toEqual(messages.slice(messages.length - said.length));
       }
     }
   }
@@ -379,4 +389,9 @@ async function compareLists(
     after = page.next;
   } while (after !== undefined);
   expect(found).toEqual(wanted);
+}
+
+/** In an order that says nothing. */
+function sorted(values: readonly unknown[]): readonly string[] {
+  return values.map((value) => JSON.stringify(value)).sort();
 }

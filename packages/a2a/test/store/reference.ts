@@ -108,12 +108,21 @@ export class Reference {
     return this.#keys.find((known) => same(known, owner) && known.record.key === key && known.until > now)?.record;
   }
 
-  conversation(key: ContextKey, limit: number): unknown {
+  /** All of it: its messages in order, its artifacts without one. */
+  conversation(key: ContextKey): { state?: string; messages: readonly unknown[]; artifacts: readonly unknown[] } {
     const context = this.#contexts.find((known) => same(known, key) && known.contextId === key.contextId);
     const messages = this.#messages.filter((known) => same(known, key) && known.contextId === key.contextId);
+    // Artifacts are those of tasks that have said something.
+    const tasks = this.#tasks.filter(
+      (task) =>
+        same(task, key) &&
+        task.contextId === key.contextId &&
+        (foldOf(task, { artifacts: false }).history ?? []).length > 0,
+    );
     return {
       ...(context?.state !== undefined && { state: context.state }),
-      messages: messages.map(({ time, message }) => ({ time, message })).slice(Math.max(0, messages.length - limit)),
+      messages: messages.map(({ time, message }) => ({ time, message })),
+      artifacts: tasks.flatMap((task) => foldOf(task, { artifacts: true }).artifacts ?? []),
     };
   }
 

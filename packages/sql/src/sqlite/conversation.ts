@@ -1,79 +1,193 @@
 import {
   defaultPageBytes,
-  fitting,
+  inOrder,
   messagesOf,
+  pickNewest,
+  type ChunkPlace,
+  type Chunks,
   type ContextKey,
   type Conversation,
   type ConversationOptions,
+  type MessagePlace,
+  type SaidMessage,
 } from "@parley/a2a/store";
-import { utf8Length, type Message } from "@parley/a2a";
-import type { Driver } from "./driver.ts";
+import type { Message } from "@parley/a2a";
+import type { Driver, Row, Value } from "./driver.ts";
 import { eventOf } from "./joined.ts";
-import { int, kindNumber, text } from "./rows.ts";
+import { int, kindNumber, logKey, maxSeq, text } from "./rows.ts";
 import type { ScopeIds } from "./scopes.ts";
+import { encodeName } from "./text.ts";
 
-/** Where a message stands, and at most how large it is. */
-interface Place {
-  readonly place: number;
-  readonly bytes: number;
+/** A part of the tables, with the values that it takes. */
+interface Where {
+  readonly sql: string;
+  readonly values: readonly Value[];
 }
 
-interface Said {
-  readonly place: number;
-  readonly time: number;
-  readonly json: string;
-}
+const tables = ["log", "replies"] as const;
+type Table = (typeof tables)[number];
 
-const from = {
+const from: { readonly [Name in Table]: string } = {
   log: "log INDEXED BY log_context WHERE place IS NOT NULL AND context = ?",
   replies: "replies WHERE context = ?",
-} as const;
-const kind = { log: "kind", replies: kindNumber("message") } as const;
-const tables = ["log", "replies"] as const;
+};
+const key: { readonly [Name in Table]: string } = { log: "key", replies: "0" };
+const kind: { readonly [Name in Table]: string } = { log: "kind", replies: String(kindNumber("message")) };
+const everything: Where = { sql: "", values: [] };
 
-/** In a transaction. */
+/** In a transaction. What is large is read only where it is given. */
 export function readConversation(
   driver: Driver,
   scopes: ScopeIds,
-  key: ContextKey,
-  { limit, bytes = defaultPageBytes }: ConversationOptions,
+  { agent, owner, contextId }: ContextKey,
+  { limit, bytes = defaultPageBytes, before }: ConversationOptions,
 ): Conversation {
-  const context = scopes.find(key.agent, key.owner, key.contextId);
-  if (context === undefined) return { messages: [] };
-  const state = driver.prepare("SELECT value FROM context_states WHERE context = ?").get(context);
-  const messages = limit > 0 ? newestMessages(driver, context, limit, bytes) : [];
+  const context = scopes.find(agent, owner, contextId);
+  if (context === undefined) return { entries: [] };
+  const row = driver.prepare("SELECT value FROM context_states WHERE context = ?").get(context);
+  const state = row && { state: text(row, 0) };
+  if (limit <= 0) return { ...state, entries: [] };
+
+  const own = before && numberOf(driver, scopes.find(agent) ?? 0, context, before.taskId);
+  const rest = before === undefined || own === undefined ? everything : outside(own, before);
+  const places = tables.flatMap((table) =>
+    placesIn(driver, table, context, table === "log" ? rest : everything, limit),
+  );
+  places.sort((a, b) => b.place - a.place);
+  const newest = places.slice(0, limit);
+
+  const tasks = new Set(newest.map(({ task }) => task).filter((task) => task !== undefined));
+  if (own !== undefined) tasks.add(own);
+  const chunks = new Map<number, Chunks>();
+  for (const task of tasks) chunks.set(task, new LogChunks(driver, task, task === own ? before?.turn : undefined));
+
+  const picked = pickNewest(newest, chunks, { limit, bytes });
+  const oldest = newest[picked.messages.length - 1];
+  const said = oldest === undefined ? [] : saidSince(driver, context, rest, oldest.place);
+  return { ...state, entries: inOrder(picked, said, limit) };
+}
+
+function numberOf(driver: Driver, agent: number, context: number, taskId: string): number | undefined {
+  const row = driver
+    .prepare("SELECT number, context FROM tasks INDEXED BY tasks_id WHERE agent = ? AND id = ?")
+    .get(agent, encodeName(taskId));
+  return row !== undefined && int(row, 1) === context ? int(row, 0) : undefined;
+}
+
+/** Leaves out the turn that asks, and what came after it. Of a user's message the actor is 0. */
+function outside(task: number, { turn, seq }: { readonly turn: number; readonly seq: number }): Where {
   return {
-    ...(state !== undefined && { state: text(state, 0) }),
-    messages: messages.map(({ time, json }) => ({ time, message: JSON.parse(json) as Message })),
+    sql: "AND NOT (key > ? AND key <= ? AND CASE actor WHEN 0 THEN key >= ? ELSE turn >= ? END)",
+    values: [logKey(task, 0), logKey(task, maxSeq), logKey(task, seq), turn],
   };
 }
 
-/** What is large is read only where it is given. */
-function newestMessages(driver: Driver, context: number, limit: number, bytes: number): readonly Said[] {
-  const places = tables.flatMap((table) => placesIn(driver, table, context, limit));
-  places.sort((a, b) => b.place - a.place);
-  const oldest = fitting(places.slice(0, limit), bytes, (place) => place.bytes).at(-1);
-  if (oldest === undefined) return [];
-  const found = tables.flatMap((table) => messagesIn(driver, table, context, oldest.place));
-  found.sort((a, b) => b.place - a.place);
-  return fitting(found.slice(0, limit), bytes, ({ json }) => utf8Length(json)).reverse();
+function placesIn(
+  driver: Driver,
+  table: Table,
+  context: number,
+  rest: Where,
+  limit: number,
+): readonly MessagePlace<number>[] {
+  return driver
+    .prepare(
+      `SELECT place, time, octet_length(json), ${key[table]} FROM ${from[table]} ${rest.sql} ORDER BY place DESC LIMIT ?`,
+    )
+    .all(context, ...rest.values, limit)
+    .map((row) => ({
+      place: int(row, 0),
+      time: int(row, 1),
+      bytes: int(row, 2),
+      task: table === "log" ? Math.floor(int(row, 3) / 2 ** 24) : undefined,
+      seq: int(row, 3) % 2 ** 24,
+    }));
 }
 
-function placesIn(driver: Driver, table: (typeof tables)[number], context: number, limit: number): readonly Place[] {
-  return driver
-    .prepare(`SELECT place, octet_length(json) FROM ${from[table]} ORDER BY place DESC LIMIT ?`)
-    .all(context, limit)
-    .map((row) => ({ place: int(row, 0), bytes: int(row, 1) }));
-}
-
-/** From a place on, newest first. A record can hold several. */
-function messagesIn(driver: Driver, table: (typeof tables)[number], context: number, oldest: number): readonly Said[] {
-  return driver
-    .prepare(`SELECT place, ${kind[table]}, time, json FROM ${from[table]} AND place >= ? ORDER BY place DESC`)
-    .all(context, oldest)
-    .flatMap((row) =>
-      messagesOf(eventOf(int(row, 1), text(row, 3)))
-        .map((json) => ({ place: int(row, 0), time: int(row, 2), json }))
-        .reverse(),
+/** What the records from a place on say, newest first. A record can hold several messages. */
+function saidSince(driver: Driver, context: number, rest: Where, oldest: number): readonly (readonly SaidMessage[])[] {
+  const found = tables.flatMap((table): readonly Row[] => {
+    const { sql, values } = table === "log" ? rest : everything;
+    return driver
+      .prepare(`SELECT place, time, ${kind[table]}, json FROM ${from[table]} AND place >= ? ${sql} ORDER BY place DESC`)
+      .all(context, oldest, ...values);
+  });
+  return found
+    .sort((a, b) => int(b, 0) - int(a, 0))
+    .map((row) =>
+      messagesOf(eventOf(int(row, 2), text(row, 3))).map((json) => ({
+        time: int(row, 1),
+        message: JSON.parse(json) as Message,
+      })),
     );
+}
+
+const firstPage = 8;
+const largestPage = 256;
+
+/** Sizes stand in front of the text and cost no reading of what is large, so a page of them comes first. */
+class LogChunks implements Chunks {
+  readonly #driver: Driver;
+  readonly #from: number;
+  readonly #turn: Where;
+  #to: number;
+  #limit = firstPage;
+  #over = false;
+  #places: (ChunkPlace & { readonly key: number })[] = [];
+  #texts: string[] = [];
+
+  /** `turn`: of turns before it alone. */
+  constructor(driver: Driver, task: number, turn: number | undefined) {
+    this.#driver = driver;
+    this.#from = logKey(task, 0);
+    this.#to = logKey(task, maxSeq);
+    this.#turn = turn === undefined ? everything : { sql: "AND turn < ?", values: [turn] };
+  }
+
+  peek(): ChunkPlace | undefined {
+    if (this.#places.length === 0 && !this.#over) this.#readPlaces();
+    return this.#places[0];
+  }
+
+  take(room: number): string {
+    const [place] = this.#places;
+    if (place === undefined) return "{}";
+    if (this.#texts.length === 0) this.#readTexts(place.key, room);
+    this.#places.shift();
+    return this.#texts.shift() ?? "{}";
+  }
+
+  #readPlaces(): void {
+    const rows = this.#driver
+      .prepare(
+        `SELECT key, time, octet_length(json) FROM log NOT INDEXED
+         WHERE kind = 3 AND key > ? AND key <= ? ${this.#turn.sql} ORDER BY key DESC LIMIT ?`,
+      )
+      .all(this.#from, this.#to, ...this.#turn.values, this.#limit);
+    this.#places = rows.map((row) => ({
+      key: int(row, 0),
+      seq: int(row, 0) % 2 ** 24,
+      time: int(row, 1),
+      bytes: int(row, 2),
+    }));
+    this.#over = rows.length < this.#limit;
+    this.#limit = Math.min(this.#limit * 4, largestPage);
+    this.#to = (this.#places.at(-1)?.key ?? this.#from + 1) - 1;
+  }
+
+  /** The first of the page, and those after it that fit. */
+  #readTexts(first: number, room: number): void {
+    let left = room;
+    let count = 1;
+    for (const { bytes } of this.#places.slice(1)) {
+      if (bytes > left) break;
+      left -= bytes;
+      count += 1;
+    }
+    this.#texts = this.#driver
+      .prepare(
+        `SELECT json FROM log NOT INDEXED WHERE kind = 3 AND key <= ? AND key > ? ${this.#turn.sql} ORDER BY key DESC LIMIT ?`,
+      )
+      .all(first, this.#from, ...this.#turn.values, count)
+      .map((row) => text(row, 0));
+  }
 }

@@ -1,4 +1,4 @@
-import { compact, type SweepOptions, type SweepReport, type TaskHead } from "@parley/a2a/store";
+import { artifactStarts, compact, type SweepOptions, type SweepReport, type TaskHead } from "@parley/a2a/store";
 import type { Bounds } from "./bounds.ts";
 import type { Driver } from "./driver.ts";
 import { count, int, logKey, maxSeq } from "./rows.ts";
@@ -113,17 +113,19 @@ function compactTask(driver: Driver, bounds: Bounds, number: number): number {
   const { base, artifacts } = compact(pieces);
   const range = [logKey(number, 0), logKey(number, head.seq - 1)] as const;
   driver.prepare("UPDATE log SET base = ? WHERE key = ?").run(encodeJson(base), logKey(number, 1));
-  // Artifacts stay in the places of the oldest records that there were, so that their order stays.
+  // Artifacts stay where they began, so that their order stays, and their place in the conversation.
   const keys = driver
     .prepare("SELECT key FROM log WHERE kind = 3 AND key > ? AND key <= ? ORDER BY key")
     .all(...range)
     .map(count);
+  const starts = artifactStarts(pieces.artifacts).map((index) => keys[index] ?? 0);
   for (const [index, artifact] of artifacts.entries()) {
-    driver.prepare("UPDATE log SET json = ? WHERE key = ?").run(encodeJson(artifact), keys[index] ?? 0);
+    driver.prepare("UPDATE log SET json = ? WHERE key = ?").run(encodeJson(artifact), starts[index] ?? 0);
   }
-  driver
-    .prepare("DELETE FROM log WHERE kind = 3 AND key > ? AND key <= ?")
-    .run(keys[artifacts.length - 1] ?? range[0], range[1]);
+  for (const [index, start] of [range[0], ...starts].entries()) {
+    const end = starts[index] ?? range[1] + 1;
+    driver.prepare("DELETE FROM log WHERE kind = 3 AND key > ? AND key < ?").run(start, end);
+  }
   driver.prepare("DELETE FROM log WHERE kind = 2 AND place IS NULL AND key > ? AND key <= ?").run(...range);
   driver
     .prepare("UPDATE log SET has_metadata = 0 WHERE has_metadata = 1 AND key > ? AND key <= ?")

@@ -60,7 +60,7 @@ describe("a full disk", () => {
     const page = await store.list(alice, { limit: 100, artifacts: true });
     expect(page.total).toBe(stored.length);
     expect(page.tasks.map(({ task }) => task.id).sort()).toEqual([...stored].sort());
-    expect((await store.conversation({ ...alice, contextId: "c" }, { limit: 1000 })).messages).toHaveLength(
+    expect((await store.conversation({ ...alice, contextId: "c" }, { limit: 1000 })).entries).toHaveLength(
       stored.length,
     );
 

@@ -1,3 +1,4 @@
+import { gist } from "./conversation-cases.ts";
 import { utf8Length } from "../../base/index.ts";
 import { recordBytes, type ClaimPosition, type ListPosition, type TaskEffect } from "../../store/index.ts";
 import { alice, append, chunk, completed, context, headOf, key, making, said, verdicts, type Cases } from "./given.ts";
@@ -105,8 +106,8 @@ export const boundsCases: Cases = {
     const reply = { effect: "contextMessage", json: said("c").json, time: 2000 } as const;
     await append(store, { context: here, effects: [reply] });
     const told = async (limit: number, bytes?: number): Promise<unknown> =>
-      (await store.conversation(here, { limit, ...(bytes !== undefined && { bytes }) })).messages.map(
-        ({ message }) => message.parts[0]?.text?.length,
+      (await store.conversation(here, { limit, ...(bytes !== undefined && { bytes }) })).entries.map(
+        (entry) => gist(entry).length,
       );
     expect(await told(9)).toEqual([5, 10_000, 1, 1, 1]);
     expect(await told(9, 5_000)).toEqual([1, 1, 1]);

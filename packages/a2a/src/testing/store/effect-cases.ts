@@ -1,3 +1,4 @@
+import { gist } from "./conversation-cases.ts";
 import type { TaskAppend, TaskEffect } from "../../store/index.ts";
 import {
   agentMessage,
@@ -225,7 +226,7 @@ export const onceCases: Cases = {
 /** A2A 1.0 §3.4.1: what belongs to a conversation. */
 export const contextCases: Cases = {
   async "an unknown context is empty"({ store, expect }) {
-    expect(await store.conversation({ ...alice, contextId: "nothing" }, { limit: 10 })).toEqual({ messages: [] });
+    expect(await store.conversation({ ...alice, contextId: "nothing" }, { limit: 10 })).toEqual({ entries: [] });
   },
 
   async "state is set by tasks and by direct replies, and forgotten with null"({ store, expect }) {
@@ -236,7 +237,7 @@ export const contextCases: Cases = {
     await append(store, { context: here, effects: [{ effect: "contextState", value: '{"n":2}' }] });
     expect(await state()).toEqual('{"n":2}');
     await append(store, effects("t", { effect: "contextState", value: null }));
-    expect(await store.conversation(here, { limit: 0 })).toEqual({ messages: [] });
+    expect(await store.conversation(here, { limit: 0 })).toEqual({ entries: [] });
   },
 
   async "a refused item leaves the state alone"({ store, expect }) {
@@ -255,10 +256,10 @@ export const contextCases: Cases = {
       making("u", { text: "five", time: 5 }),
       { task: key("t"), records: [completed("t", { text: "six", time: 6 })] },
       making("v", { text: "elsewhere", contextId: "other" }),
-      { task: key("u"), records: [chunk("u", "a", "x"), completed("u", { text: "seven", time: 7 })] },
+      { task: key("u"), records: [completed("u", { text: "seven", time: 7 })] },
     ]);
     const texts = async (limit: number): Promise<unknown> =>
-      (await store.conversation(here, { limit })).messages.map(({ time, message }) => [time, message.parts[0]?.text]);
+      (await store.conversation(here, { limit })).entries.map((entry) => [entry.time, gist(entry)]);
     const said7 = [
       [1, "one"],
       [2, "two"],

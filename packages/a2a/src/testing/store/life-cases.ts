@@ -57,7 +57,7 @@ export const lifeCases: Cases = {
       expect(found.map((one) => one !== undefined)).toEqual([true, true, true, true]);
       expect((await store.list(alice, { limit: 1, artifacts: false })).total).toEqual(n + 1);
       expect(
-        (await store.conversation({ ...alice, contextId: context }, { limit: 99 })).messages.length >= n + 1,
+        (await store.conversation({ ...alice, contextId: context }, { limit: 99 })).entries.length >= n + 1,
       ).toEqual(true);
     }
     await Promise.all(others);

@@ -24,7 +24,7 @@ export const ownerCases: Cases = {
       if (other.owner === undefined) continue;
       const owner = { agent: other.agent, owner: other.owner };
       expect(await store.once(owner, "k", 1)).toEqual(undefined);
-      expect(await store.conversation({ ...owner, contextId: context }, { limit: 9 })).toEqual({ messages: [] });
+      expect(await store.conversation({ ...owner, contextId: context }, { limit: 9 })).toEqual({ entries: [] });
     }
   },
 

@@ -238,7 +238,10 @@ export const readCases: Cases = {
     expect((await store.list(owner, { contextId, limit: 5, artifacts: false })).total).toEqual(1);
     expect(await store.conversation({ ...owner, contextId }, { limit: 5 })).toEqual({
       state: '"\\u0000😀"',
-      messages: [{ time: 1000, message }],
+      entries: [
+        { time: 1000, message },
+        { time: 1000, taskId: id, artifact: update.artifact },
+      ],
     });
     for (const near of ["i", "k", "k\u0000"]) expect(await store.once(owner, near, 1)).toEqual(undefined);
     expect(await store.head(owner, "i")).toEqual(undefined);

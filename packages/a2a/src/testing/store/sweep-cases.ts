@@ -56,8 +56,8 @@ export const retentionCases: Cases = {
     expect(await idsOf(store)).toEqual(["young", "running"]);
     expect((await store.list(alice, bare)).total).toEqual(2);
     expect((await store.list(alice, { ...bare, state: "TASK_STATE_COMPLETED" })).total).toEqual(1);
-    expect(await store.conversation({ ...alice, contextId: "its own" }, { limit: 9 })).toEqual({ messages: [] });
-    expect((await store.conversation({ ...alice, contextId: context }, { limit: 9 })).messages.length).toEqual(2);
+    expect(await store.conversation({ ...alice, contextId: "its own" }, { limit: 9 })).toEqual({ entries: [] });
+    expect((await store.conversation({ ...alice, contextId: context }, { limit: 9 })).entries.length).toEqual(2);
     expect(await append(store, making("old"))).toEqual({ ok: true, seq: 1, fence: 0 });
     expect((await headOf(store, key("old"))).contextId).toEqual(context);
     expect("checkpoint" in (await headOf(store, key("old")))).toEqual(false);
@@ -99,7 +99,7 @@ export const retentionCases: Cases = {
     const counts = async (): Promise<unknown> =>
       Promise.all(
         ["old", "young", "touched", context].map(
-          async (contextId) => (await store.conversation({ ...alice, contextId }, { limit: 9 })).messages.length,
+          async (contextId) => (await store.conversation({ ...alice, contextId }, { limit: 9 })).entries.length,
         ),
       );
     expect(await counts()).toEqual([1, 1, 2, 2]);
@@ -165,7 +165,7 @@ export const retentionCases: Cases = {
     }
     const left = records.map((record, index) => ({ ...record, seq: index + 1 })).slice(head.firstSeq - 1);
     expect((await store.read(alice, "t", { after: 0, limit: 99 }))?.records).toEqual(left);
-    expect((await store.conversation({ ...alice, contextId: context }, { limit: 9 })).messages.length).toEqual(4);
+    expect((await store.conversation({ ...alice, contextId: context }, { limit: 9 })).entries.length).toEqual(6);
     expect(await store.sweep({ now: 0, deleteBefore: 100, limit: 9 })).toEqual({
       deleted: 1,
       compacted: 0,
