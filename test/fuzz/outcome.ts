@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import { wireErrors, type A2AError, type FieldViolation, type WireErrorCode } from "@parley/a2a";
+import { wireErrors, wireStatuses, type A2AError, type FieldViolation, type WireErrorCode } from "@parley/a2a";
 import type { Codec } from "@parley/a2a/transport";
 import { codecV1 } from "@parley/a2a/wires";
 import { statusCode, type StatusName } from "../../packages/grpc/src/status.ts";
@@ -47,7 +47,7 @@ export function ofRest({ status, type, body }: Answer, codec: Codec = codecV1): 
   expect({ code: answer.error.code, status, name: answer.error.status }).toEqual({
     code: row.http,
     status: row.http,
-    name: row.status,
+    name: wireStatuses[error.code as WireErrorCode],
   });
   return refused(error);
 }
@@ -59,6 +59,6 @@ export function ofGrpc({ error, status }: Ending, codec: Codec = codecV1): Outco
   if (error === undefined) return accepted;
   expect(faults, error.message).not.toContain(status);
   const code = error.code as WireErrorCode;
-  expect(status).toBe(statusCode((codec.grpcStatuses?.[code] ?? wireErrors[code].status) as StatusName));
+  expect(status).toBe(statusCode((codec.grpcStatuses?.[code] ?? wireStatuses[code]) as StatusName));
   return refused(error);
 }

@@ -1,4 +1,4 @@
-import { type A2AError, reasonOf, wireErrors } from "@parley/a2a";
+import { type A2AError, reasonOf, wireStatuses } from "@parley/a2a";
 import type { Codec, WireError } from "@parley/a2a/transport";
 import { fromBase64, toBase64 } from "./protobuf/base64.ts";
 import { decode } from "./protobuf/decode.ts";
@@ -53,7 +53,7 @@ export class Statuses {
 
   /** An error of ours as a status (A2A 1.0 §10.6). */
   of(error: WireError, codec: Codec): Status {
-    const name = codec.grpcStatuses?.[error.code] ?? wireErrors[error.code].status;
+    const name = codec.grpcStatuses?.[error.code] ?? wireStatuses[error.code];
     const code = numbers.get(name) ?? statusCode("UNKNOWN");
     const body = JSON.parse(codec.rest.encodeError(error)) as { error?: JsonObject; type?: string };
     // Peers that know an error by a name in the body of REST find it before the text here.

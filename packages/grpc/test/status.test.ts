@@ -1,4 +1,4 @@
-import { A2AError, invalidParams, wireErrors, type WireErrorCode } from "@parley/a2a";
+import { A2AError, invalidParams, wireErrors, wireStatuses, type WireErrorCode } from "@parley/a2a";
 import type { WireError } from "@parley/a2a/transport";
 import { codecV1 } from "@parley/a2a/wires";
 import { describe, expect, test } from "vitest";
@@ -13,7 +13,7 @@ describe("errors", () => {
   test.each(Object.keys(wireErrors) as WireErrorCode[])("%s has its status and comes back (A2A 1.0 §5.4)", (code) => {
     const error = new A2AError(code, "It went wrong") as WireError;
     const status = statuses.of(error, codecV1);
-    expect(status.code).toBe(statusCode(wireErrors[code].status as StatusName));
+    expect(status.code).toBe(statusCode(wireStatuses[code] as StatusName));
     expect(statuses.toError(status, codecV1)).toMatchObject({ code, message: "It went wrong" });
   });
 

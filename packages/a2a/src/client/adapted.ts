@@ -7,6 +7,7 @@ import {
   parseJson,
   refusal,
   requestHeaders,
+  withoutSlashes,
 } from "../transport/http/index.ts";
 import { byVersion, type Codec } from "../wire/codec.ts";
 
@@ -17,6 +18,9 @@ export function adapted(binding: ClientBinding, codecs: readonly Codec[]): Clien
     name: binding.name,
     versions: binding.versions,
     ...(binding.unusable !== undefined && { unusable: (url: string) => binding.unusable?.(url) }),
+    ...(binding.origin !== undefined && {
+      origin: (url: string, card: AgentCard) => binding.origin?.(url, card),
+    }),
     open(target, version, host, card) {
       const service = binding.open(target, version, host, card);
       const codec = known.get(version);
@@ -56,7 +60,7 @@ async function cardElsewhere(
   host: ClientHost,
   context: CallContext,
 ): Promise<AgentCard | undefined> {
-  const base = address.replace(/\/+$/, "");
+  const base = withoutSlashes(address);
   const urls = [new URL(`${base}/..${path}`).href, base + path, new URL(address).origin + path];
   for (const url of new Set(urls)) {
     const headers = await requestHeaders(host, { url, operation: "GetExtendedAgentCard" }, context, codec);

@@ -8,6 +8,7 @@ import {
   refusal,
   requestHeaders,
   strangeAnswer,
+  withoutSlashes,
 } from "../transport/http/index.ts";
 
 /** A card as it was fetched, and how long it may be used unasked (RFC 9111, A2A 1.0 §8.6.2). */
@@ -29,7 +30,11 @@ export interface CardSource {
   readonly host: ClientHost;
   readonly cache: CardCache;
   readonly version: string;
+  /** Longest card. */
+  readonly maxBytes: number;
   decode(value: unknown): AgentCard;
+  /** The address that was asked last: in the end that of the card. */
+  address: string;
 }
 
 type CardContext = Pick<CallContext, "signal" | "outgoing" | "extensions">;
@@ -37,27 +42,32 @@ type CardContext = Pick<CallContext, "signal" | "outgoing" | "extensions">;
 /** The second is where servers of 0.2 have it. */
 const wellKnown = ["/.well-known/agent-card.json", "/.well-known/agent.json"] as const;
 
-/** Where the card of an agent may be: below its base, or at the root of its host. */
-function addresses(given: string): { readonly base: string; readonly urls: readonly string[] } {
-  let url: URL;
+/** Throws `InvalidParams`. */
+export function toUrl(given: string): URL {
   try {
-    url = new URL(given);
-  } catch (thrown) {
-    throw new A2AError("InvalidParams", `${JSON.stringify(given)} is no absolute URL`, { cause: thrown });
+    return new URL(given);
+  } catch (cause) {
+    throw new A2AError("InvalidParams", `${JSON.stringify(given)} is no absolute URL`, { cause });
   }
+}
+
+/** Where the card of an agent may be: below its base, or at the root of its host. */
+function addresses(given: URL): { readonly base: string; readonly urls: readonly string[] } {
+  const url = new URL(given);
   url.hash = "";
   if (url.pathname.endsWith(".json")) return { base: url.href, urls: [url.href] };
   url.search = "";
-  const base = url.href.replace(/\/+$/, "");
+  const base = withoutSlashes(url.href);
   const urls = [...new Set([base, url.origin])].flatMap((at) => wellKnown.map((path) => at + path));
   return { base, urls };
 }
 
 /** The card of the agent at `given`, its base or the card's own URL (A2A 1.0 §8.2). */
-export async function findCard(given: string, source: CardSource, context: CardContext): Promise<AgentCard> {
+export async function findCard(given: URL, source: CardSource, context: CardContext): Promise<AgentCard> {
   const { base, urls } = addresses(given);
   let missing: unknown;
   for (const url of urls) {
+    source.address = url;
     try {
       const card = await fetchCard(url, source, context);
       // The host's card may be another agent's: it counts if it names the address that was asked for.
@@ -87,7 +97,7 @@ async function fetchCard(url: string, source: CardSource, context: CardContext):
     { operation: "AgentCard", method: "GET", url, headers, ...(secret ? undefined : { redirect: "follow" }) },
     context,
   );
-  const text = await answer.text();
+  const text = await answer.text(source.maxBytes);
   if (answer.status === 304 && known !== undefined) {
     keep(cache, url, { ...known, ...freshness(answer, host.clock.now()) }, answer);
     return known.card;

@@ -25,11 +25,10 @@ import {
   type Outgoing,
   type StreamName,
   type StreamOperations,
-  type StreamReply,
   type UnaryName,
   type UnaryOperations,
 } from "../protocol/index.ts";
-import { abortError } from "../transport/http/index.ts";
+import { type Bounded, bounded, finishing } from "./bounded.ts";
 import { type SendInput, toSendRequest } from "./content.ts";
 import { Conversation, type ConversationInit } from "./conversation.ts";
 import { EventStream } from "./stream.ts";
@@ -37,7 +36,7 @@ import { isStopped, waitForTask } from "./wait.ts";
 
 /** What each call may say for itself; what it does not say is the client's own. */
 export interface CallOptions extends Outgoing {
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /** The whole call, tries and streams included, in milliseconds. `false`: no limit. */
   readonly timeout?: number | false;
   /** Extension URIs to ask for, beside those of the client (A2A 1.0 §4.6). */
@@ -191,9 +190,8 @@ export class Client {
   async waitFor(task: string | Pick<Task, "id">, options: WaitOptions = {}): Promise<Task> {
     const id = typeof task === "string" ? task : task.id;
     const until = options.until ?? (({ status }: Task) => isStopped(status.state));
-    const { until: _, ...rest } = options;
     const { signal, release } = this.#bounded(options);
-    const bounded: CallOptions = { ...rest, timeout: false, ...(signal !== undefined && { signal }) };
+    const bounded: CallOptions = { ...options, timeout: false, signal };
     try {
       return await waitForTask({
         clock: this.#parts.clock,
@@ -235,11 +233,10 @@ export class Client {
     return new EventStream(async () => {
       this.#check(operation);
       const { signal, release } = this.#bounded(options);
-      const { after } = options;
-      const context = { ...this.#context(options, signal), ...(after !== undefined && { after }) };
+      const context = { ...this.#context(options, signal), after: options.after };
       try {
         const reply = await this.service.stream(operation, request, context);
-        return { ...reply, batches: finishing(reply, release) };
+        return { ...reply, batches: finishing(reply.batches, release) };
       } catch (thrown) {
         release();
         throw thrown;
@@ -263,71 +260,22 @@ export class Client {
   }
 
   #context(options: CallOptions, signal: AbortSignal | undefined): CallContext {
-    const { headers, connectTimeout, idleTimeout, trace, extensions = [] } = options;
-    const outgoing: Outgoing = {
-      ...(headers !== undefined && { headers }),
-      ...(connectTimeout !== undefined && { connectTimeout }),
-      ...(idleTimeout !== undefined && { idleTimeout }),
-    };
+    const { extensions = [], trace } = options;
     return {
       principal: anonymous,
       version: this.chosen.protocolVersion,
       extensions: [...new Set([...this.#parts.extensions, ...extensions])],
-      outgoing,
-      ...(signal !== undefined && { signal }),
-      ...(trace !== undefined && { trace }),
+      outgoing: options,
+      signal,
+      trace,
     };
   }
 
-  /** The caller's signal and the limit of the whole call as one signal; `release` once the call is over. */
-  #bounded({ signal, timeout = this.#parts.timeout }: CallOptions): {
-    signal: AbortSignal | undefined;
-    release(): void;
-  } {
-    if (timeout === false) return { signal, release() {} };
-    const controller = new AbortController();
-    const onAbort = (): void => controller.abort(abortError(signal as AbortSignal));
-    if (signal?.aborted) onAbort();
-    else signal?.addEventListener("abort", onAbort, { once: true });
-    const stop = this.#parts.clock.after(timeout, () =>
-      controller.abort(new A2AError("Timeout", `The call took longer than ${timeout} ms`)),
-    );
-    return {
-      signal: controller.signal,
-      release() {
-        stop();
-        signal?.removeEventListener("abort", onAbort);
-      },
-    };
+  #bounded({ signal, timeout = this.#parts.timeout }: CallOptions): Bounded {
+    return bounded(this.#parts.clock, signal, timeout, () => "The call");
   }
 }
 
 function byId<T extends { readonly id: string }>(task: string | T): T | { readonly id: string } {
   return typeof task === "string" ? { id: task } : task;
-}
-
-/** The batches of a reply, and `done` when they are over or let go of. */
-function finishing(reply: StreamReply, done: () => void): StreamReply["batches"] {
-  return {
-    [Symbol.asyncIterator]() {
-      const batches = reply.batches[Symbol.asyncIterator]();
-      return {
-        async next() {
-          try {
-            const result = await batches.next();
-            if (result.done === true) done();
-            return result;
-          } catch (thrown) {
-            done();
-            throw thrown;
-          }
-        },
-        async return() {
-          done();
-          await batches.return?.();
-          return { done: true, value: undefined };
-        },
-      };
-    },
-  };
 }

@@ -1,15 +1,10 @@
 import { type Clock, type Ids, type Logger, randomIds, silentLogger } from "../base/index.ts";
-import type { AgentCard } from "../model/index.ts";
-import {
-  type CallContext,
-  idempotentSendExtension,
-  intercept,
-  type Interceptor,
-  resumeExtension,
-} from "../protocol/index.ts";
+import { A2AError, type AgentCard } from "../model/index.ts";
+import { idempotentSendExtension, intercept, type Interceptor, resumeExtension } from "../protocol/index.ts";
 import type { ClientBinding, ClientHost, FetchLike, HeadersSource } from "../transport/http/index.ts";
 import type { OlderCard } from "./any-card.ts";
-import { type CardCache, findCard, noHeaders } from "./card.ts";
+import { aborted, bounded } from "./bounded.ts";
+import { type CardCache, type CardSource, findCard, noHeaders, toUrl } from "./card.ts";
 import { Client } from "./client.ts";
 import { candidatesOf, firstAlive, type InterfaceChoice } from "./interfaces.ts";
 import { resilient } from "./resilient.ts";
@@ -18,8 +13,16 @@ import { callPolicy, delayAfter, isTransient, pause, type RetryPolicy, streamPol
 export interface ConnectOptions extends InterfaceChoice {
   /** Further bindings to choose from, such as `grpcBinding()` of `@parley/grpc`. */
   readonly bindings?: readonly ClientBinding[];
-  /** Headers of every request, the card's included: an object, or a function that is asked each time. */
+  /**
+   * Headers of every request, the card's included: an object, or a function that is asked each time. Like those of single
+   * calls and of interceptors they go to the origin of the agent's URL alone, whatever addresses its card names.
+   */
   readonly headers?: HeadersSource;
+  /**
+   * Further origins that get the headers, such as `https://api.example.com`. Of an agent that is given as its card: all
+   * that do. Default: none beside the one of the agent's URL; of a card that is given, those of its interfaces.
+   */
+  readonly credentialOrigins?: readonly string[];
   /** Default: the runtime's own. */
   readonly fetch?: FetchLike;
   /** Extension URIs that every call asks for (A2A 1.0 §4.6). */
@@ -28,18 +31,20 @@ export interface ConnectOptions extends InterfaceChoice {
   readonly interceptors?: readonly Interceptor[];
   /** Where cards are kept for other clients: a `Map`. Default: nowhere. */
   readonly cardCache?: CardCache;
-  /** Ends the search for the card. */
+  /** Ends `connect` itself, the search for the card; calls have signals of their own. */
   readonly signal?: AbortSignal;
   /** Longest wait for the head of an answer, in milliseconds; a send that waits for its task has none. Default 60 s. */
   readonly connectTimeout?: number | false;
   /** Longest silence within an answer, in milliseconds; a stream is taken up again after it. Default 2 minutes. */
   readonly idleTimeout?: number | false;
-  /** The whole of a call, in milliseconds. Default: no limit. */
+  /** The whole of a call, in milliseconds, and the whole of `connect` itself. Default: no limit. */
   readonly timeout?: number | false;
   /** Longest answer, in bytes. Default 64 MiB. */
   readonly maxResponseBytes?: number;
-  /** Longest event of a stream, in characters. Default 64 Mi. */
-  readonly maxEventChars?: number;
+  /** Longest event of a stream, in bytes. Default 64 MiB. */
+  readonly maxEventBytes?: number;
+  /** Longest card, in bytes. Default 1 MiB. The first 100 of its interfaces are looked at. */
+  readonly maxCardBytes?: number;
   /** How calls that are safe to repeat are repeated; `false`: never. Default 3 tries. */
   readonly retry?: Partial<RetryPolicy> | false;
   /** How a broken stream is taken up again; `false`: never. Default 10 tries in a row that bring nothing new. */
@@ -79,26 +84,50 @@ export async function connectWith(
   agent: string | URL | AgentCard | OlderCard,
   options: ConnectOptions = {},
 ): Promise<Client> {
-  const { clock = waitingClock, logger = silentLogger } = options;
+  const {
+    clock = waitingClock,
+    logger = silentLogger,
+    connectTimeout = 60_000,
+    idleTimeout = 120_000,
+    maxResponseBytes = 64 * mebi,
+    maxEventBytes = 64 * mebi,
+    timeout = false,
+    credentialOrigins,
+  } = options;
   const host: ClientHost = {
     // Browsers want their fetch called on nothing but the global object.
     fetch: options.fetch ?? ((url, init) => fetch(url, init)),
     headers: options.headers ?? noHeaders,
     clock,
     limits: {
-      connectTimeout: options.connectTimeout ?? 60_000,
-      idleTimeout: options.idleTimeout ?? 120_000,
-      maxResponseBytes: options.maxResponseBytes ?? 64 * mebi,
-      maxEventChars: options.maxEventChars ?? 64 * mebi,
+      connectTimeout,
+      idleTimeout,
+      maxResponseBytes,
+      maxEventBytes,
     },
   };
   const calls = policy(callPolicy, options.retry);
-  const card =
-    typeof agent === "string" || agent instanceof URL
-      ? await discover(kit, String(agent), host, calls, options)
-      : kit.decodeCard(structuredClone(agent));
+  const named = typeof agent === "string" || agent instanceof URL ? toUrl(String(agent)) : undefined;
+  const trusted =
+    named === undefined && credentialOrigins === undefined
+      ? undefined
+      : [named, ...(credentialOrigins ?? []).map(toUrl)].map((url) => url?.origin);
+  const source: CardSource = {
+    host,
+    cache: options.cardCache ?? new Map(),
+    version: options.version ?? kit.bindings[0]?.versions[0] ?? "",
+    maxBytes: options.maxCardBytes ?? mebi,
+    decode: (value) => decoded(kit, value),
+    address: "",
+  };
+  const card = named === undefined ? decoded(kit, agent) : await discover(named, source, calls, options);
   const bindings = [...kit.bindings, ...(options.bindings ?? [])];
-  const { service, chosen } = firstAlive(candidatesOf(card, bindings, options, host), logger);
+  const candidates = candidatesOf(card, bindings, options, host, trusted);
+  const { service, chosen } = firstAlive(
+    candidates,
+    logger,
+    `${JSON.stringify(card.name)}${source.address && ` at ${source.address}`}`,
+  );
   const declares = (uri: string): boolean => card.capabilities.extensions?.some((one) => one.uri === uri) === true;
   return new Client({
     card,
@@ -113,35 +142,46 @@ export async function connectWith(
     chosen,
     clock,
     ids: options.ids ?? randomIds,
-    timeout: options.timeout ?? false,
+    timeout,
     extensions: options.extensions ?? [],
   });
 }
 
-async function discover(
-  kit: ClientKit,
-  url: string,
-  host: ClientHost,
-  calls: RetryPolicy,
-  options: ConnectOptions,
-): Promise<AgentCard> {
-  const source = {
-    host,
-    cache: options.cardCache ?? new Map(),
-    version: options.version ?? kit.bindings[0]?.versions[0] ?? "",
-    decode: (value: unknown) => kit.decodeCard(value),
-  };
-  const context: Pick<CallContext, "signal" | "extensions"> = {
-    extensions: [],
-    ...(options.signal !== undefined && { signal: options.signal }),
-  };
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await findCard(url, source, context);
-    } catch (thrown) {
-      const delay = isTransient(thrown) ? delayAfter(calls, attempt, thrown) : undefined;
-      if (delay === undefined) throw thrown;
-      await pause(host.clock, delay, options.signal);
+/** A card in the shape of 1.0, and nothing else goes wrong than an `A2AError`: it may nest deeper than a stack. */
+function decoded(kit: ClientKit, value: unknown): AgentCard {
+  try {
+    return kit.decodeCard(structuredClone(value));
+  } catch (cause) {
+    if (cause instanceof A2AError) throw cause;
+    throw new A2AError("InvalidResponse", `The card cannot be read: ${String(cause)}`, { cause });
+  }
+}
+
+async function discover(url: URL, source: CardSource, calls: RetryPolicy, options: ConnectOptions): Promise<AgentCard> {
+  const { clock } = source.host;
+  let said = "";
+  const { signal, release } = bounded(
+    clock,
+    options.signal,
+    options.timeout ?? false,
+    () => `Connecting, last to ${source.address}${said},`,
+  );
+  const search = async (): Promise<AgentCard> => {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await findCard(url, source, { extensions: [], signal });
+      } catch (thrown) {
+        const delay = isTransient(thrown) ? delayAfter(calls, attempt, thrown) : undefined;
+        if (delay === undefined) throw thrown;
+        said = ` (${(thrown as A2AError).message})`;
+        await pause(clock, delay, signal);
+      }
     }
+  };
+  try {
+    // A source of headers may hang too, and knows no signal.
+    return await Promise.race([search(), aborted(signal)]);
+  } finally {
+    release();
   }
 }

@@ -22,7 +22,7 @@ import {
   type UnaryName,
   type UnaryOperations,
 } from "../protocol/index.ts";
-import { abortError } from "../transport/http/index.ts";
+import { finishing, follow } from "./bounded.ts";
 import { delayAfter, isTransient, neverProcessed, pause, type RetryPolicy } from "./retry.ts";
 
 export interface ResilientOptions {
@@ -203,9 +203,7 @@ export function resilient(next: AgentService, options: ResilientOptions): AgentS
           if (taskId === undefined) {
             ({ batches } = await next.stream(operation, request, context));
           } else {
-            const { after: _, ...rest } = context;
-            const again = cursor === undefined ? rest : { ...rest, after: cursor };
-            ({ batches } = await next.stream("SubscribeToTask", { id: taskId }, again));
+            ({ batches } = await next.stream("SubscribeToTask", { id: taskId }, { ...context, after: cursor }));
           }
           break;
         } catch (thrown) {
@@ -236,14 +234,19 @@ export function resilient(next: AgentService, options: ResilientOptions): AgentS
       }
     },
     async stream(operation, request, { after, signal, ...rest }) {
-      const { own, leave } = ownSignal(signal);
+      const { own, release } = follow(signal);
       // Nobody knows what another server's ids mean (D4).
-      const known = { ...rest, signal: own.signal, ...(canReplay && after !== undefined && { after }) };
+      const known = { ...rest, signal: own.signal, after: canReplay ? after : undefined };
       try {
         const reply = await open(operation, request, known);
-        return { ...reply, batches: held(reply, survive(operation, request, known, reply), own, leave) };
+        // Letting go works at any time: before the first event, and while one is waited for.
+        const letGo = async (): Promise<void> => {
+          own.abort(new A2AError("Aborted", "The reader of the stream let go of it"));
+          await reply.batches[Symbol.asyncIterator]().return?.();
+        };
+        return { ...reply, batches: finishing(survive(operation, request, known, reply), release, letGo) };
       } catch (thrown) {
-        leave();
+        release();
         throw thrown;
       }
     },
@@ -257,45 +260,4 @@ function isBreak(error: unknown): error is A2AError {
 
 async function* once<T>(value: T): AsyncGenerator<T, void, void> {
   yield value;
-}
-
-/** A signal of a stream's own, which follows its caller's until `leave`. */
-function ownSignal(signal: AbortSignal | undefined): { own: AbortController; leave: () => void } {
-  const own = new AbortController();
-  const follow = (): void => own.abort(abortError(signal as AbortSignal));
-  if (signal?.aborted) follow();
-  signal?.addEventListener("abort", follow, { once: true });
-  return { own, leave: () => signal?.removeEventListener("abort", follow) };
-}
-
-/** `run` reads `reply`. Letting go works at any time: before the first event, and while one is waited for. */
-function held(
-  reply: StreamReply,
-  run: AsyncGenerator<readonly StreamItem[], void, void>,
-  own: AbortController,
-  leave: () => void,
-): AsyncIterable<readonly StreamItem[]> {
-  let reading = false;
-  return {
-    [Symbol.asyncIterator]: () => ({
-      async next() {
-        reading = true;
-        try {
-          const result = await run.next();
-          if (result.done === true) leave();
-          return result;
-        } catch (thrown) {
-          leave();
-          throw thrown;
-        }
-      },
-      async return() {
-        leave();
-        own.abort(new A2AError("Aborted", "The reader of the stream let go of it"));
-        if (!reading) await reply.batches[Symbol.asyncIterator]().return?.();
-        await run.return();
-        return { done: true, value: undefined };
-      },
-    }),
-  };
 }

@@ -42,22 +42,12 @@ export function pause(clock: Clock, ms: number, signal: AbortSignal | undefined)
   });
 }
 
-const gatewayStatuses: ReadonlySet<string | undefined> = new Set(["502", "504"]);
-
 /** Whether the same request may fare better in a while. */
 export function isTransient(error: unknown): error is A2AError {
   if (!(error instanceof A2AError)) return false;
-  switch (error.code) {
-    case "ConnectionFailed":
-    case "ConnectionLost":
-    case "Unavailable":
-    case "TooManyRequests":
-      return true;
-    case "InvalidResponse":
-      return gatewayStatuses.has(error.metadata["httpStatus"]);
-    default:
-      return false;
-  }
+  const { code, metadata } = error;
+  if (code === "InvalidResponse") return /^50[24]$/.test(metadata["httpStatus"] ?? "");
+  return /^(ConnectionFailed|ConnectionLost|Unavailable|TooManyRequests)$/.test(code);
 }
 
 /** Codes of Node and Bun for a connection that never came about. Browsers tell no such thing. */
@@ -72,17 +62,10 @@ const unsentCodes: ReadonlySet<unknown> = new Set([
   "FailedToOpenSocket",
 ]);
 
-/** What a peer says before it looks at what a request wants. */
-const refusedUnread: ReadonlySet<string> = new Set([
-  "TooManyRequests",
-  "MethodNotAllowed",
-  "MethodNotFound",
-  "VersionNotSupported",
-]);
-
 /** Whether the peer certainly never saw the request: then it may be sent again, whatever it does. */
 export function neverProcessed(error: A2AError): boolean {
-  if (refusedUnread.has(error.code)) return true;
+  // What a peer says before it looks at what a request wants.
+  if (/^(TooManyRequests|MethodNotAllowed|MethodNotFound|VersionNotSupported)$/.test(error.code)) return true;
   if (error.code === "InvalidResponse") return /^(404|405|0|3..)$/.test(error.metadata["httpStatus"] ?? "");
   if (error.code !== "ConnectionFailed") return false;
   for (let cause: unknown = error.cause; cause instanceof Error; cause = cause.cause) {

@@ -8,8 +8,6 @@ interface ErrorRow {
   readonly jsonrpc: number;
   /** HTTP status of the REST binding. */
   readonly http: number;
-  /** Canonical status name, as gRPC and `google.rpc.Status` spell it. */
-  readonly status: string;
   /** Defined by A2A: the `ErrorInfo.reason` of its domain is the code in upper snake case (`reasonOf`, §11.6). */
   readonly named?: true;
   /** What a client reads when nobody wrote something better. */
@@ -46,41 +44,61 @@ export type WireErrorCode =
 const named: Pick<ErrorRow, "named"> = { named: true };
 const outside: Pick<ErrorRow, "outside"> = { outside: true };
 
-function row(jsonrpc: number, http: number, status: string, message: string, more?: Partial<ErrorRow>): ErrorRow {
-  return { jsonrpc, http, status, message, ...more };
+function row(jsonrpc: number, http: number, message: string, more?: Partial<ErrorRow>): ErrorRow {
+  return { jsonrpc, http, message, ...more };
 }
 
 export const wireErrors: Readonly<Record<WireErrorCode, ErrorRow>> = {
-  TaskNotFound: row(-32001, 404, "NOT_FOUND", "Task not found", named),
-  TaskNotCancelable: row(-32002, 400, "FAILED_PRECONDITION", "Task cannot be canceled", named),
-  PushNotificationNotSupported: row(-32003, 400, "FAILED_PRECONDITION", "Push notifications are not supported", named),
-  UnsupportedOperation: row(-32004, 400, "FAILED_PRECONDITION", "This operation is not supported", named),
-  ContentTypeNotSupported: row(-32005, 400, "INVALID_ARGUMENT", "Content type not supported", named),
-  InvalidAgentResponse: row(-32006, 500, "INTERNAL", "The agent gave an invalid response", named),
-  ExtendedAgentCardNotConfigured: row(
-    -32007,
-    400,
-    "FAILED_PRECONDITION",
-    "No extended agent card is configured",
-    named,
-  ),
-  ExtensionSupportRequired: row(-32008, 400, "FAILED_PRECONDITION", "A required extension was not requested", named),
-  VersionNotSupported: row(-32009, 400, "FAILED_PRECONDITION", "Protocol version not supported", named),
+  TaskNotFound: row(-32001, 404, "Task not found", named),
+  TaskNotCancelable: row(-32002, 400, "Task cannot be canceled", named),
+  PushNotificationNotSupported: row(-32003, 400, "Push notifications are not supported", named),
+  UnsupportedOperation: row(-32004, 400, "This operation is not supported", named),
+  ContentTypeNotSupported: row(-32005, 400, "Content type not supported", named),
+  InvalidAgentResponse: row(-32006, 500, "The agent gave an invalid response", named),
+  ExtendedAgentCardNotConfigured: row(-32007, 400, "No extended agent card is configured", named),
+  ExtensionSupportRequired: row(-32008, 400, "A required extension was not requested", named),
+  VersionNotSupported: row(-32009, 400, "Protocol version not supported", named),
   // Of the 1.1 draft.
-  TaskGenerationMismatch: row(-32010, 409, "ABORTED", "The task has moved on", named),
-  ParseError: row(-32700, 400, "INVALID_ARGUMENT", "Invalid JSON payload"),
-  InvalidRequest: row(-32600, 400, "INVALID_ARGUMENT", "Request payload validation error"),
-  MethodNotFound: row(-32601, 404, "UNIMPLEMENTED", "Method not found"),
-  InvalidParams: row(-32602, 400, "INVALID_ARGUMENT", "Invalid parameters"),
-  InternalError: row(-32603, 500, "INTERNAL", "Internal error"),
-  Unauthenticated: row(-32603, 401, "UNAUTHENTICATED", "Authentication required", outside),
-  PermissionDenied: row(-32603, 403, "PERMISSION_DENIED", "Not allowed", outside),
-  MethodNotAllowed: row(-32601, 405, "UNIMPLEMENTED", "HTTP method not allowed", outside),
-  RequestTooLarge: row(-32600, 413, "INVALID_ARGUMENT", "Request body too large", outside),
+  TaskGenerationMismatch: row(-32010, 409, "The task has moved on", named),
+  ParseError: row(-32700, 400, "Invalid JSON payload"),
+  InvalidRequest: row(-32600, 400, "Request payload validation error"),
+  MethodNotFound: row(-32601, 404, "Method not found"),
+  InvalidParams: row(-32602, 400, "Invalid parameters"),
+  InternalError: row(-32603, 500, "Internal error"),
+  Unauthenticated: row(-32603, 401, "Authentication required", outside),
+  PermissionDenied: row(-32603, 403, "Not allowed", outside),
+  MethodNotAllowed: row(-32601, 405, "HTTP method not allowed", outside),
+  RequestTooLarge: row(-32600, 413, "Request body too large", outside),
   // The specification has no code for the media type of a request; this is its code for those of parts.
-  UnsupportedMediaType: row(-32005, 415, "INVALID_ARGUMENT", "Media type of the request not supported", outside),
-  TooManyRequests: row(-32603, 429, "RESOURCE_EXHAUSTED", "Too many requests", outside),
-  Unavailable: row(-32603, 503, "UNAVAILABLE", "Temporarily unavailable", outside),
+  UnsupportedMediaType: row(-32005, 415, "Media type of the request not supported", outside),
+  TooManyRequests: row(-32603, 429, "Too many requests", outside),
+  Unavailable: row(-32603, 503, "Temporarily unavailable", outside),
+};
+
+/** Canonical status names, as gRPC and `google.rpc.Status` spell them. Apart from the table: JSON-RPC has no use for them. */
+export const wireStatuses: Readonly<Record<WireErrorCode, string>> = {
+  TaskNotFound: "NOT_FOUND",
+  TaskNotCancelable: "FAILED_PRECONDITION",
+  PushNotificationNotSupported: "FAILED_PRECONDITION",
+  UnsupportedOperation: "FAILED_PRECONDITION",
+  ContentTypeNotSupported: "INVALID_ARGUMENT",
+  InvalidAgentResponse: "INTERNAL",
+  ExtendedAgentCardNotConfigured: "FAILED_PRECONDITION",
+  ExtensionSupportRequired: "FAILED_PRECONDITION",
+  VersionNotSupported: "FAILED_PRECONDITION",
+  TaskGenerationMismatch: "ABORTED",
+  ParseError: "INVALID_ARGUMENT",
+  InvalidRequest: "INVALID_ARGUMENT",
+  MethodNotFound: "UNIMPLEMENTED",
+  InvalidParams: "INVALID_ARGUMENT",
+  InternalError: "INTERNAL",
+  Unauthenticated: "UNAUTHENTICATED",
+  PermissionDenied: "PERMISSION_DENIED",
+  MethodNotAllowed: "UNIMPLEMENTED",
+  RequestTooLarge: "INVALID_ARGUMENT",
+  UnsupportedMediaType: "INVALID_ARGUMENT",
+  TooManyRequests: "RESOURCE_EXHAUSTED",
+  Unavailable: "UNAVAILABLE",
 };
 
 /**
@@ -113,9 +131,9 @@ export interface A2AErrorOptions {
   /** Goes out as `ErrorInfo.metadata`: short strings, nothing secret. */
   readonly metadata?: Readonly<Record<string, string>>;
   /** For `TooManyRequests` and `Unavailable`: when to come back, in seconds. */
-  readonly retryAfter?: number;
+  readonly retryAfter?: number | undefined;
   /** For `Unauthenticated`: the value of `WWW-Authenticate`. */
-  readonly challenge?: string;
+  readonly challenge?: string | undefined;
   /** Detail objects of a peer's error that are of no type known here, as they came. */
   readonly details?: readonly unknown[];
   /** For the operator's log; stays in this process. */
@@ -125,12 +143,12 @@ export interface A2AErrorOptions {
 /** Everything that Parley throws at its users, on both sides of the wire. Compare `code`, never the text. */
 export class A2AError extends Error {
   override readonly name = "A2AError";
-  readonly code: A2AErrorCode;
-  readonly fields: readonly FieldViolation[];
-  readonly metadata: Readonly<Record<string, string>>;
-  readonly retryAfter: number | undefined;
-  readonly challenge: string | undefined;
-  readonly details: readonly unknown[];
+  declare readonly code: A2AErrorCode;
+  declare readonly fields: readonly FieldViolation[];
+  declare readonly metadata: Readonly<Record<string, string>>;
+  declare readonly retryAfter: number | undefined;
+  declare readonly challenge: string | undefined;
+  declare readonly details: readonly unknown[];
 
   constructor(code: A2AErrorCode, message?: string, options: A2AErrorOptions = {}) {
     super(

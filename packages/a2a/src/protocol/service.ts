@@ -26,11 +26,11 @@ export interface CallContext {
   /** Extension URIs that the caller asked for (A2A 1.0 §4.6). */
   readonly extensions: readonly string[];
   /** Aborted when the caller is gone. Ask for it only where something waits: making it has a price. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /** For streams: the caller has seen everything up to this `seq` (`Last-Event-ID`, D4). */
-  readonly after?: number;
+  readonly after?: number | undefined;
   /** W3C `traceparent`. */
-  readonly trace?: string;
+  readonly trace?: string | undefined;
   /** At a server: a header of the request, by its lower-case name. */
   readonly headers?: HeaderReader;
   /** At a client: how the request goes out. */

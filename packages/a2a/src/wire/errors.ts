@@ -3,6 +3,7 @@ import {
   isWireErrorCode,
   reasonOf,
   wireErrors,
+  wireStatuses,
   type A2AErrorCode,
   type FieldViolation,
   type WireErrorCode,
@@ -50,9 +51,9 @@ export function restErrorOf(error: A2AError): object {
   const code = wireCode(error.code);
   const row = wireErrors[code];
   // The status says it all, but the official client types wrong parameters by their reason.
-  const isPlain = code !== "InvalidParams" && codeOfHttp(row.http, row.status, true) === code;
+  const isPlain = code !== "InvalidParams" && codeOfHttp(row.http, wireStatuses[code], true) === code;
   const details = detailsOf(error, code, isPlain);
-  return { error: { code: row.http, status: row.status, message: error.message, details } };
+  return { error: { code: row.http, status: wireStatuses[code], message: error.message, details } };
 }
 
 export function decodeRestError(status: number, body: unknown): A2AError {
@@ -147,7 +148,7 @@ function makeError(code: WireErrorCode, message: string | undefined, details: De
     fields: details.fields,
     metadata: details.metadata,
     details: details.others,
-    ...(details.retryAfter !== undefined && { retryAfter: details.retryAfter }),
+    retryAfter: details.retryAfter,
   });
 }
 

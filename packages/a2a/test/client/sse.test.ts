@@ -110,9 +110,60 @@ describe("an event stream (HTML Living Standard §9.2)", () => {
   test("refuses an event over the limit, in one line or many, before it has ended", () => {
     const long = new SseParser(10);
     expect(() => long.push("data: 0123456789abcdef")).toThrow(expect.objectContaining({ code: "InvalidResponse" }));
-    const many = new SseParser(30);
+    const many = new SseParser(40);
     many.push("data: 0123456789\ndata: 0123456789\n");
     expect(() => many.push("data: 0123456789\n")).toThrow(expect.objectContaining({ code: "InvalidResponse" }));
+    const whole = new SseParser(20);
+    expect(() => whole.push("data: 0123456789abcdef\n\n")).toThrow(
+      expect.objectContaining({ code: "InvalidResponse" }),
+    );
+  });
+
+  test("counts what an event is made of in bytes, short lines, comments and names of fields too", () => {
+    for (const line of ["data:\n", ":\n", "data: \u{1F600}\n", "unknown: x\n", "id: 1\n"]) {
+      const parser = new SseParser(10_000);
+      const bytes = new TextEncoder().encode(line).length;
+      let taken = 0;
+      expect(() => {
+        for (; taken < 20_000; taken += bytes) parser.push(line, bytes);
+      }).toThrow(expect.objectContaining({ message: expect.stringContaining("10000 bytes") }));
+      expect(taken).toBeGreaterThan(10_000 - 2 * bytes);
+    }
+  });
+
+  test("counts each event anew, also those of one piece", () => {
+    const parser = new SseParser(20);
+    for (let count = 0; count < 100; count++) {
+      expect(parser.push("data: 012345678\n\ndata: 9\n\nda", 32)).toHaveLength(2);
+      expect(parser.push("ta: x\n\n", 8)).toEqual([{ data: "x" }]);
+    }
+  });
+
+  test("holds an event of very many lines, or in very many pieces, in little more than its own size", () => {
+    const held = (feed: (parser: SseParser) => void): number => {
+      const parser = new SseParser();
+      globalThis.gc?.();
+      const before = process.memoryUsage().heapUsed;
+      feed(parser);
+      globalThis.gc?.();
+      const after = process.memoryUsage().heapUsed;
+      expect(parser.push("\n\n")).toHaveLength(1);
+      return after - before;
+    };
+    // A node of a rope for each would be 32 MB.
+    const lines = "data:\n".repeat(1_000);
+    const piece = "x";
+    expect(
+      held((parser) => {
+        for (let count = 0; count < 1_000; count++) parser.push(lines);
+      }),
+    ).toBeLessThan(16 << 20);
+    expect(
+      held((parser) => {
+        parser.push("data: ");
+        for (let count = 0; count < 1_000_000; count++) parser.push(piece);
+      }),
+    ).toBeLessThan(16 << 20);
   });
 
   test("takes a long line in many pieces at the cost of its length", () => {

@@ -384,7 +384,7 @@ describe("errors in the middle of a stream", () => {
     };
     const generous = await agent(script);
     expect((await glances(generous.client.sendStreamingMessage("go")))[1]).toHaveLength(large.length);
-    const strict = await agent(script, {}, { maxEventChars: 2 ** 20 });
+    const strict = await agent(script, {}, { maxEventBytes: 2 ** 20 });
     const { seen, error } = await failure(strict.client.sendStreamingMessage("go"));
     expect(seen).toEqual(["task WORKING"]);
     expect(error.code).toBe("InvalidResponse");

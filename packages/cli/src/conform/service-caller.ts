@@ -78,7 +78,7 @@ const host: ClientHost = {
   fetch: (url, init) => fetch(url, init),
   headers: {},
   clock: systemClock,
-  limits: { connectTimeout: false, idleTimeout: false, maxResponseBytes: 64 << 20, maxEventChars: 64 << 20 },
+  limits: { connectTimeout: false, idleTimeout: false, maxResponseBytes: 64 << 20, maxEventBytes: 64 << 20 },
 };
 
 /** gRPC (§10), by our own client. What only HTTP can say, raw bodies and headers of answers, it has not. */

@@ -18,8 +18,9 @@ export interface CallOptions {
   readonly maxMessageBytes: number;
 }
 
-/** Messages that may wait for their reader before the server is made to wait too. */
+/** Messages and bytes that may wait for their reader before the server is made to wait too. */
 const mostWaiting = 256;
+const mostWaitingBytes = 1 << 20;
 
 /** A call of one request: what comes is read at the pace of who asks for it. */
 export class Call implements Incoming {
@@ -33,6 +34,8 @@ export class Call implements Incoming {
   readonly #options: CallOptions;
   readonly #reader: FrameReader;
   #frames: Frame[] = [];
+  /** Bytes that came since the frames were taken, those of an unfinished one too. */
+  #waiting = 0;
   #over = false;
   #wake: (() => void) | undefined;
   #disarm: (() => void) | undefined;
@@ -79,10 +82,19 @@ export class Call implements Incoming {
   /** What came since, unpacked; `undefined` at the end, whatever it was: see `failure`, `trailers` and `headers`. */
   async next(): Promise<readonly Uint8Array[] | undefined> {
     if (!(await this.spoke())) return undefined;
-    const frames = this.#frames;
-    this.#frames = [];
-    this.#stream.resume();
-    return frames.map((frame) => this.#unpack(frame));
+    const messages: Uint8Array[] = [];
+    // What is packed may swell: no more is unpacked at once than may wait.
+    for (let bytes = 0, taken = 0; bytes <= mostWaitingBytes && taken < this.#frames.length; taken++) {
+      const message = this.#unpack(this.#frames[taken] as Frame);
+      bytes += message.length;
+      messages.push(message);
+    }
+    this.#frames = this.#frames.slice(messages.length);
+    if (this.#frames.length === 0) {
+      this.#waiting = 0;
+      this.#stream.resume();
+    }
+    return messages;
   }
 
   /** Tells the server that nobody waits for the rest. May be called at any time. */
@@ -93,12 +105,14 @@ export class Call implements Incoming {
   #take(chunk: Buffer): void {
     if (this.#over) return;
     try {
+      this.#waiting += chunk.length;
       for (const frame of this.#reader.push(chunk)) this.#frames.push(frame);
     } catch {
       this.#fail(this.#tooLarge());
       return;
     }
-    if (this.#frames.length > mostWaiting) this.#stream.pause();
+    const full = this.#frames.length > mostWaiting || this.#waiting > mostWaitingBytes;
+    if (full && this.#frames.length > 0) this.#stream.pause();
     this.#notify();
   }
 

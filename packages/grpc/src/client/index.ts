@@ -33,6 +33,7 @@ export function grpcBinding(
     name: "GRPC",
     versions: [...known.keys()],
     unusable: (url) => (originOf(url) === undefined ? "is no address of gRPC, such as example.com:443" : undefined),
+    origin: originOf,
     open({ url }, version, host, card) {
       const codec = known.get(version) as Codec;
       const origin = originOf(url, card) as string;

@@ -87,12 +87,18 @@ export class GrpcService implements AgentService {
     const usual = waits(operation, request) ? false : this.#host.limits.connectTimeout;
     const answer = await this.#begin(method, request, context, context.outgoing?.connectTimeout ?? usual);
     const messages: Uint8Array[] = [];
-    for (let some = await answer.next(); some !== undefined; some = await answer.next()) messages.push(...some);
+    const strange = (count: string): A2AError =>
+      new A2AError("InvalidResponse", `${this.#url} answered with ${count} instead of one`);
+    for (let some = await answer.next(); some !== undefined; some = await answer.next()) {
+      messages.push(...some);
+      if (messages.length <= 1) continue;
+      // Whoever sends more is not listened to.
+      answer.cancel();
+      throw strange("several messages");
+    }
     this.#check(answer);
     const [message] = messages;
-    if (message === undefined || messages.length > 1) {
-      throw new A2AError("InvalidResponse", `${this.#url} answered with ${messages.length} messages instead of one`);
-    }
+    if (message === undefined) throw strange("no message");
     const value = this.#shapes.decodeResponse<Name>(operation, this.#read(method, message));
     return { value, ...activated(answer.headers, answer.trailers) };
   }

@@ -27,6 +27,7 @@ export function grpcWebBinding(codecs: readonly Codec[] = [...Object.values(wire
     name: "GRPC",
     versions: [...known.keys()],
     unusable: (url) => (originOf(url) === undefined ? "is no address of gRPC, such as example.com:443" : undefined),
+    origin: originOf,
     open({ url }, version, host, card) {
       const codec = known.get(version) as Codec;
       return new GrpcService(codec, types, host, url, overFetch(originOf(url, card) as string, host));

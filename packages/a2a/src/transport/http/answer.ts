@@ -1,7 +1,8 @@
-import { A2AError, type A2AErrorCode, wireErrors, type WireErrorCode } from "../../model/index.ts";
+import { A2AError, type A2AErrorCode, type A2AErrorOptions, wireErrors, type WireErrorCode } from "../../model/index.ts";
 import { isObject } from "../../model/schema.ts";
 import type { StreamItem, StreamName } from "../../protocol/index.ts";
 import type { Clock } from "../../base/index.ts";
+import { nestsDeeper } from "../server/nesting.ts";
 import { chunkDecoder } from "./chunks.ts";
 import type { Shapes } from "../../wire/codec.ts";
 import type { Exchange } from "./exchange.ts";
@@ -17,10 +18,22 @@ export function activatedExtensions(exchange: Exchange): { extensions?: readonly
   return uris === undefined ? {} : { extensions: uris.match(/[^\s,]+/g) ?? [] };
 }
 
-/** Enough of a stranger's page to know it by. */
+/** Deepest nesting of an answer: what walks a value deeper down runs out of stack. */
+const maxDepth = 512;
+
+/** JSON of a peer. Throws `InvalidResponse` where it nests too deep, what `JSON.parse` throws where it is none. */
+function readJson(text: string): unknown {
+  if (nestsDeeper(text, maxDepth)) {
+    throw new A2AError("InvalidResponse", `The answer nests deeper than ${maxDepth} levels`);
+  }
+  return JSON.parse(text) as unknown;
+}
+
+/** Enough of a stranger's page to know it by. Each alternative matches wherever it begins, so that no text is gone over twice. */
 function excerpt(text: string): string {
   const plain = text
-    .replace(/<(style|script)[^]*?<\/\1>|<[^>]*>/gi, " ")
+    .slice(0, 50_000)
+    .replace(/<(style|script)[^]*?(<\/\1>|$)|<[^<>]*>/gi, " ")
     .replace(/\s+/g, " ")
     .trim();
   return plain.length > 200 ? `${plain.slice(0, 200)}…` : plain;
@@ -48,8 +61,9 @@ export function strangeAnswer(exchange: Exchange, url: string, text: string): A2
 export function parseJson(exchange: Exchange, text: string): unknown {
   if (!/^$|[/+]json$|^text\/plain$/.test(exchange.mediaType)) return undefined;
   try {
-    return JSON.parse(text) as unknown;
-  } catch {
+    return readJson(text);
+  } catch (thrown) {
+    if (thrown instanceof A2AError) throw thrown;
     return undefined;
   }
 }
@@ -84,14 +98,8 @@ export function refusal(
   if (decoded === undefined && outside === undefined) return strangeAnswer(exchange, url, text);
   const code =
     outside !== undefined && (decoded === undefined || vague.includes(decoded.code)) ? outside : decoded?.code;
-  const { fields, metadata, details } = decoded ?? new A2AError(code as WireErrorCode);
-  return new A2AError(code as WireErrorCode, decoded?.message, {
-    fields,
-    metadata,
-    details,
-    ...(retryAfter !== undefined && { retryAfter }),
-    ...(challenge !== undefined && { challenge }),
-  });
+  const told: A2AErrorOptions | undefined = decoded;
+  return new A2AError(code as WireErrorCode, decoded?.message, { ...told, retryAfter, challenge });
 }
 
 /** A place in a log, if an event's id is one. */
@@ -152,8 +160,9 @@ export function streamItems(
 /** Text of an event as JSON. Throws `InvalidResponse`. */
 export function eventJson(data: string): unknown {
   try {
-    return JSON.parse(data) as unknown;
-  } catch {
+    return readJson(data);
+  } catch (thrown) {
+    if (thrown instanceof A2AError) throw thrown;
     throw new A2AError("InvalidResponse", `An event of the stream is no JSON: ${excerpt(data)}`);
   }
 }

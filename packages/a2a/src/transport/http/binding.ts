@@ -10,6 +10,15 @@ export interface ClientBinding {
   readonly versions: readonly string[];
   /** Why it cannot use the address of an interface. Default: any but an absolute http(s) URL. */
   unusable?(url: string): string | undefined;
+  /** The origin that is called for the address of an interface, where the address is no http(s) URL. */
+  origin?(url: string, card: AgentCard): string | undefined;
   /** Opens no connection: that waits for the first call. `version` is one of `versions`, `card` the one of the interface. */
   open(target: AgentInterface, version: string, host: ClientHost, card: AgentCard): AgentService;
+}
+
+/** Slashes at the end of a URL. In one go: a pattern goes over a run of them again from each one in it. */
+export function withoutSlashes(url: string): string {
+  let end = url.length;
+  while (url[end - 1] === "/") end--;
+  return url.slice(0, end);
 }

@@ -3,6 +3,7 @@ import { A2AError } from "../../model/index.ts";
 import type { CallContext, OperationName, Operations } from "../../protocol/index.ts";
 import type { ClientCodec } from "../../wire/codec.ts";
 import { SseParser, type ServerSentEvent } from "../sse/read.ts";
+import { Pieces } from "./pieces.ts";
 import { Utf8Pieces } from "./utf8.ts";
 
 /** One HTTP exchange of a client: its limits, its abort, and what went wrong in words of ours. */
@@ -38,8 +39,8 @@ export interface ClientLimits {
   readonly idleTimeout: number | false;
   /** Longest answer, in bytes. */
   readonly maxResponseBytes: number;
-  /** Longest event of a stream, in characters. */
-  readonly maxEventChars: number;
+  /** Longest event of a stream, in bytes. */
+  readonly maxEventBytes: number;
 }
 
 /** What the bindings of a client are given. */
@@ -68,8 +69,8 @@ export interface Exchange {
   readonly mediaType: string;
   /** The body as it comes. */
   bytes(): AsyncGenerator<Uint8Array, void, void>;
-  /** The whole body. */
-  text(): Promise<string>;
+  /** The whole body. `limit`: longest one, in bytes; default `maxResponseBytes`. */
+  text(limit?: number): Promise<string>;
   /** The events of an event stream, those of one piece together. */
   events(): AsyncGenerator<readonly ServerSentEvent[], void, void>;
   /** When the event stream wants its reader back after a break, in seconds. */
@@ -218,20 +219,20 @@ export async function exchange(
   }
 
   const utf8 = new Utf8Pieces();
-  const parser = new SseParser(limits.maxEventChars);
+  const parser = new SseParser(limits.maxEventBytes);
   return {
     status: response.status,
     header: (name) => response.headers.get(name) ?? undefined,
     mediaType: (response.headers.get("content-type") ?? "").replace(/;[^]*/, "").trim().toLowerCase(),
     bytes: () => bytes(Infinity),
-    async text() {
-      let text = "";
-      for await (const piece of bytes(limits.maxResponseBytes)) text += utf8.push(piece);
-      return text;
+    async text(limit = limits.maxResponseBytes) {
+      const text = new Pieces();
+      for await (const piece of bytes(limit)) text.push(utf8.push(piece));
+      return text.take();
     },
     async *events() {
       for await (const piece of bytes(Infinity)) {
-        const events = parser.push(utf8.push(piece));
+        const events = parser.push(utf8.push(piece), piece.length);
         if (events.length > 0) yield events;
       }
     },

@@ -19,7 +19,7 @@ import {
   strangeAnswer,
   streamItems,
 } from "../http/answer.ts";
-import type { ClientBinding } from "../http/binding.ts";
+import { type ClientBinding, withoutSlashes } from "../http/binding.ts";
 import { type ClientHost, exchange, type Exchange, requestHeaders, waits } from "../http/exchange.ts";
 
 /** HTTP+JSON as a client speaks it (A2A 1.0 §11). */
@@ -67,7 +67,7 @@ function errorIn(value: unknown): Readonly<Record<string, unknown>> | undefined 
 }
 
 function restService(codec: RestClientCodec, target: AgentInterface, host: ClientHost): AgentService {
-  const base = target.url.replace(/\/+$/, "");
+  const base = withoutSlashes(target.url);
   /** The second method of a route, once a server has shown that it wants that one. */
   const switched = new Set<OperationName>();
 

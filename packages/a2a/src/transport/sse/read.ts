@@ -1,4 +1,5 @@
 import { A2AError } from "../../model/index.ts";
+import { Pieces } from "../http/pieces.ts";
 
 /** One event of an event stream (HTML Living Standard §9.2). */
 export interface ServerSentEvent {
@@ -20,23 +21,33 @@ const SPACE = 32;
  */
 export class SseParser {
   readonly #limit: number;
+  /** Bytes of the event that has begun, with all that its lines are made of. */
+  #size = 0;
   /** The beginning of a line whose end has not come. Never searched again, so that a long line costs what it is long. */
-  #line = "";
+  #line: Pieces | undefined;
   #skipLineFeed = false;
   #data: string | undefined;
+  /** Its lines after the first. */
+  #more: Pieces | undefined;
   #event: string | undefined;
   #id: string | undefined;
   /** The server's last `retry` field: how long to wait before coming back, in milliseconds. */
   retry: number | undefined;
 
-  /** @param limit - Longest event, in characters. */
+  /** @param limit - Longest event, in bytes, names of fields and comments included. */
   constructor(limit: number = Infinity) {
     this.#limit = limit;
   }
 
-  /** The events that this piece completes. Throws `InvalidResponse` when an event grows over the limit. */
-  push(chunk: string): ServerSentEvent[] {
+  /**
+   * The events that this piece completes. Throws `InvalidResponse` when an event grows over the limit.
+   *
+   * @param bytes - How many bytes the piece has. Of several events in one piece the characters are counted.
+   */
+  push(chunk: string, bytes: number = chunk.length): ServerSentEvent[] {
     const events: ServerSentEvent[] = [];
+    /** Where the event begins that is being read. */
+    let from = 0;
     let start = 0;
     if (this.#skipLineFeed && chunk.length > 0) {
       if (chunk.charCodeAt(0) === LF) start = 1;
@@ -48,31 +59,35 @@ export class SseParser {
       if (cr !== -1 && cr < start) cr = chunk.indexOf("\r", start);
       const end = cr !== -1 && (lf === -1 || cr < lf) ? cr : lf;
       if (end === -1) break;
-      const line = this.#line === "" ? chunk.slice(start, end) : this.#line + chunk.slice(start, end);
-      this.#line = "";
+      const rest = chunk.slice(start, end);
+      const line = this.#line === undefined ? rest : this.#line.take() + rest;
+      this.#line = undefined;
       start = end + 1;
       if (chunk.charCodeAt(end) === CR) {
         if (start === chunk.length) this.#skipLineFeed = true;
         else if (chunk.charCodeAt(start) === LF) start++;
       }
-      this.#take(line, events);
+      if (line !== "") this.#take(line);
+      else {
+        this.#grow(start - from);
+        this.#size = 0;
+        from = start;
+        this.#dispatch(events);
+      }
     }
-    if (start < chunk.length) this.#line += chunk.slice(start);
-    this.#check(this.#line.length);
+    if (start < chunk.length) (this.#line ??= new Pieces()).push(chunk.slice(start));
+    this.#grow(from === 0 ? bytes : chunk.length - from);
     return events;
   }
 
-  #check(more: number): void {
-    if (more + (this.#data?.length ?? 0) > this.#limit) {
-      throw new A2AError(
-        "InvalidResponse",
-        `An event of the stream is longer than the limit of ${this.#limit} characters`,
-      );
+  #grow(bytes: number): void {
+    this.#size += bytes;
+    if (this.#size > this.#limit) {
+      throw new A2AError("InvalidResponse", `An event of the stream is longer than the limit of ${this.#limit} bytes`);
     }
   }
 
-  #take(line: string, events: ServerSentEvent[]): void {
-    if (line === "") return this.#dispatch(events);
+  #take(line: string): void {
     const colon = line.indexOf(":");
     if (colon === 0) return;
     const field = colon === -1 ? line : line.slice(0, colon);
@@ -80,8 +95,8 @@ export class SseParser {
     const value = colon === -1 ? "" : line.slice(from);
     switch (field) {
       case "data":
-        this.#check(value.length);
-        this.#data = this.#data === undefined ? value : `${this.#data}\n${value}`;
+        if (this.#data === undefined) this.#data = value;
+        else (this.#more ??= new Pieces()).push(`\n${value}`);
         break;
       case "event":
         this.#event = value;
@@ -98,11 +113,11 @@ export class SseParser {
   #dispatch(events: ServerSentEvent[]): void {
     if (this.#data !== undefined) {
       events.push({
-        data: this.#data,
+        data: this.#more === undefined ? this.#data : this.#data + this.#more.take(),
         ...(this.#event === undefined ? undefined : { event: this.#event }),
         ...(this.#id === undefined ? undefined : { id: this.#id }),
       });
     }
-    this.#data = this.#event = this.#id = undefined;
+    this.#data = this.#more = this.#event = this.#id = undefined;
   }
 }
