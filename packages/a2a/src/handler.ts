@@ -21,7 +21,7 @@ import {
   type UniversalHandler,
 } from "./protocol/index.ts";
 import { buildCard, cardPath } from "./transport/discovery/handler.ts";
-import { knownUrls, routeServices, Unfinished, type CorsOptions } from "./transport/server/handler.ts";
+import { admission, knownUrls, routeServices, Unfinished, type CorsOptions } from "./transport/server/handler.ts";
 import type { Binding } from "./transport/server/binding.ts";
 import type { Codec } from "./wire/codec.ts";
 import { codecV11, wires, type ProtocolVersion } from "./wires.ts";
@@ -67,6 +67,11 @@ export interface HandlerOptions extends Omit<EngineOptions, "agents" | "limits">
   readonly basePath?: string;
   /** Who calls. Absent: everyone is the same anonymous caller. */
   readonly authenticator?: Authenticator;
+  /**
+   * Names of hosts that requests may name (`agents.internal`, a port is not compared), beside loopback names and the host of
+   * `publicUrl`; others, and pages of others that `cors` does not allow, are refused with 403. `"*"` among them: any. Default: any.
+   */
+  readonly allowedHosts?: readonly string[];
   /** Which pages of other origins may call; `true`: any. Default: none. */
   readonly cors?: CorsOptions | boolean;
   /** Versions of the protocol to speak, the preferred one first. Default: all. */
@@ -148,12 +153,14 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
     const service = intercept(engine.service(id), interceptors);
     return { path: basePath + withoutSlash(path), ...(tenant !== undefined && { tenant }), service, card };
   });
+  const admit = options.allowedHosts && admission([publicUrl.host, ...options.allowedHosts], originsOf(cors));
   const binding: Binding = {
     codecs,
     operations,
     services: new Map(services.map(({ service }, at) => [labelOf(mounts[at] as AgentMount), service])),
     authenticate: authenticator === undefined ? () => anonymous : (request) => authenticator.authenticate(request),
     limits: { bodyBytes, depth, unfinished: unfinishedBodies(bodyBytes, unfinishedBytes, clock) },
+    ...(admit !== undefined && { admit }),
     strictVersion: options.strictVersion ?? false,
     logger,
   };
@@ -235,6 +242,10 @@ function codecsOf({
 function unfinishedBodies(largest: number, bytes = Math.max(64 << 20, 4 * largest), clock: Clock): Unfinished {
   if (bytes >= 2 * largest) return new Unfinished(bytes, largest, clock);
   throw refuse("limits.unfinishedBytes", `must be twice \`limits.bodyBytes\` at least, which is ${largest}`);
+}
+
+function originsOf(cors: CorsOptions | boolean = false): "*" | readonly string[] {
+  return typeof cors === "object" ? cors.origins : cors ? "*" : [];
 }
 
 function draftsOf(codecs: readonly Codec[]): readonly Codec[] {

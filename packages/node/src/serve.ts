@@ -1,4 +1,5 @@
 import type { ServerOptions as TlsOptions } from "node:https";
+import { isIPv6 } from "node:net";
 import process from "node:process";
 import {
   createHandler,
@@ -51,6 +52,12 @@ export interface ServeOptions
   readonly grpc?: GrpcServeOptions | false;
   /** Certificate and key, as `node:https` takes them: the server then speaks HTTPS, and HTTP/2 with who asks for it. */
   readonly tls?: TlsOptions;
+  /**
+   * Names of hosts that requests may name, beside loopback names and the host of `publicUrl`. Default: none where the server
+   * listens on a loopback address without an authenticator, since any page that a browser here opens could have its own name
+   * resolve to this machine and use the agents (DNS rebinding); any name elsewhere. `["*"]`: any name here too.
+   */
+  readonly allowedHosts?: readonly string[];
   /** Serves an address beyond this machine without an authenticator: whoever reaches it may use the agents (D14). */
   readonly insecure?: boolean;
   /** Whether SIGTERM and SIGINT close the server before the process ends of them (default true). A second one does not wait. */
@@ -117,7 +124,14 @@ export async function serve(agents: Agent | readonly AgentMount[], given: ServeO
     }
     const lease = { ...processLease(), ...options.lease };
     const { grpc: _, ...rest } = options;
-    handler = createHandler(agents, { ...rest, store, publicUrl, lease, ...(spoken && { grpc: { url: spoken.url } }) });
+    handler = createHandler(agents, {
+      ...rest,
+      ...allowedHostsOf(options, isLoopback(address), [host, grpcUrl]),
+      store,
+      publicUrl,
+      lease,
+      ...(spoken && { grpc: { url: spoken.url } }),
+    });
   } catch (error) {
     for (const each of ports) each.drain();
     await release();
@@ -173,6 +187,17 @@ const nothingElse: UniversalHandler = () => ({
   headers: { "content-type": "application/json" },
   body: '{"error":{"code":404,"status":"NOT_FOUND","message":"This port speaks gRPC alone"}}',
 });
+
+/** The names that requests may have, where that matters: `own` are those that this server gives out itself. */
+function allowedHostsOf(
+  { allowedHosts, authenticator }: ServeOptions,
+  isLocal: boolean,
+  own: readonly (string | undefined)[],
+): Pick<HandlerOptions, "allowedHosts"> {
+  if (allowedHosts === undefined && (!isLocal || authenticator !== undefined)) return {};
+  const names = own.flatMap((name) => (name === undefined ? [] : [name.replace(/^[a-z][\w+.-]*:\/*(?=\D)/i, "")]));
+  return { allowedHosts: [...names.map((name) => (isIPv6(name) ? `[${name}]` : name)), ...(allowedHosts ?? [])] };
+}
 
 /** Others reach this address: they must be told apart or welcomed on purpose (D14), and need a URL that leads here. */
 function refuseOpenDoor(host: string, { authenticator, insecure = false, publicUrl }: ServeOptions): void {

@@ -172,6 +172,7 @@ class Server {
     const call = new Call(wire, route?.limits ?? this.#binding.limits, this.#requestTimeout);
     try {
       call.start((error) => this.#fail(call, route, error));
+      this.#binding.admit?.(call);
       if (route === undefined) throw new StatusError("UNIMPLEMENTED", "There is no such method here");
       route.method(call).catch((error: unknown) => this.#fail(call, route, error));
     } catch (error) {

@@ -9,6 +9,7 @@ import type {
   UniversalResponse,
 } from "../../protocol/index.ts";
 import { invalidParams } from "../../model/index.ts";
+import type { Admission } from "./hosts.ts";
 import type { KeepAlive } from "../sse/keep-alive.ts";
 
 /** What composition hands to a binding: who is served, and how. */
@@ -16,6 +17,8 @@ export interface Binding {
   /** The versions that are spoken here; the first is the one that answers where none could be told. */
   readonly codecs: readonly [Codec, ...Codec[]];
   readonly operations: OperationTable;
+  /** Looks at what host a request names, and what page it comes from, before anything else; throws. Absent: any. */
+  readonly admit?: Admission;
   authenticate(request: UniversalRequest): Principal | Promise<Principal>;
   /** The services that are told apart by tenant; the one under `undefined` takes requests that name none. */
   readonly services: ReadonlyMap<string | undefined, AgentService>;

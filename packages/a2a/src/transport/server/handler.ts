@@ -1,16 +1,20 @@
 import type { Clock } from "../../base/index.ts";
 import { invalidParams, type A2AError, type AgentCard } from "../../model/index.ts";
-import type { AgentService, UniversalHandler } from "../../protocol/index.ts";
+import type { AgentService, UniversalHandler, UniversalRequest, UniversalResponse } from "../../protocol/index.ts";
 import type { Binding, Endpoint, HttpBinding, Target } from "./binding.ts";
 import { withCors, type CorsOptions } from "./cors.ts";
 import { cardEndpoint, cardPathsOf, type CardEndpoint, type CardOptions } from "../discovery/handler.ts";
 import { notFound } from "../discovery/errors.ts";
 import { jsonrpcEndpoint } from "../jsonrpc/handler.ts";
+import { errorResponse as jsonrpcError } from "../jsonrpc/errors.ts";
+import { errorResponse as restError } from "../rest/errors.ts";
+import { failureOf } from "./response.ts";
 import { restEndpoint } from "../rest/handler.ts";
 import { compileRoutes, firstSegments, matchRoute, wholeSegments } from "../rest/routes.ts";
 import type { Codec } from "../../wire/codec.ts";
 import { KeepAlive } from "../sse/keep-alive.ts";
 
+export { admission } from "./hosts.ts";
 export { Unfinished } from "./unfinished.ts";
 export type { CorsOptions };
 
@@ -74,8 +78,22 @@ export function routeServices(mounts: readonly ServiceMount[], options: RouterOp
   }
   const elsewhere = pathsElsewhere(mounts, codecs);
   const find = baseFinder(bases);
+  const refusal = (request: UniversalRequest, path: string): UniversalResponse | undefined => {
+    try {
+      options.admit?.(request);
+      return undefined;
+    } catch (thrown) {
+      const error = failureOf(thrown, options.logger, { path }, () => false);
+      const found = find(path);
+      return found?.base.jsonrpc.has(found.rest) === true
+        ? jsonrpcError(codecs[0], null, error)
+        : restError(codecs[0], error);
+    }
+  };
   const handler: UniversalHandler = (request) => {
     const { path, query } = splitUrl(request.url);
+    const refused = refusal(request, path);
+    if (refused !== undefined) return refused;
     const away = elsewhere.get(path);
     if (away !== undefined) return (bases.get(away.base) as Base).rest(request, { path: away.path, query });
     const found = find(path);

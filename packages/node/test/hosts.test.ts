@@ -1,0 +1,150 @@
+import { request } from "node:http";
+import { bearer, memoryStore } from "@parley/a2a";
+import { frameOf } from "../../grpc/src/frames.ts";
+import { encode } from "../../grpc/src/protobuf/encode.ts";
+import { serviceV1 } from "../../grpc/src/services.ts";
+import { afterEach, describe, expect, it } from "vitest";
+import { serve, type ServeOptions, type Server } from "../src/index.ts";
+import { echoAgent } from "./support/agents.ts";
+import { Http2Client } from "./support/http2.ts";
+
+/** A page of another name that resolves to this machine must not use its agents (DNS rebinding). */
+
+const running: Server[] = [];
+afterEach(async () => {
+  await Promise.all(running.splice(0).map((server) => server.close({ grace: 0 })));
+});
+
+async function start(options: ServeOptions = {}): Promise<Server> {
+  const server = await serve(echoAgent(), { port: 0, signals: false, store: memoryStore(), logger: false, ...options });
+  running.push(server);
+  return server;
+}
+
+interface Said {
+  readonly status: number;
+  readonly text: string;
+}
+
+type Headers = Readonly<Record<string, string>>;
+type Way = (port: number, host: string, headers?: Headers) => Promise<Said>;
+
+function http1(method: string, path: string, body?: string): Way {
+  return (port, host, headers = {}) =>
+    new Promise((resolve, reject) => {
+      const type = body === undefined ? {} : { "content-type": "application/json" };
+      const outgoing = request({ port, path, method, headers: { host, ...type, ...headers } }, (answer) => {
+        let text = "";
+        answer.setEncoding("utf8").on("data", (piece: string) => (text += piece));
+        answer.on("end", () => resolve({ status: answer.statusCode ?? 0, text }));
+      });
+      outgoing.on("error", reject).end(body);
+    });
+}
+
+function http2(method: string, path: string, body?: string): Way {
+  return async (port, host, headers = {}) => {
+    using client = await Http2Client.to(`http://127.0.0.1:${port}`);
+    const head = { ":authority": host, ...headers };
+    const { status, body: text } =
+      body === undefined ? await client.get(path, head) : await client.post(path, body, { ":method": method, ...head });
+    return { status, text };
+  };
+}
+
+const list = serviceV1().operations.get("ListTasks")!;
+
+/** The status as HTTP would have it. */
+const grpc: Way = async (port, host, headers = {}) => {
+  using client = await Http2Client.to(`http://127.0.0.1:${port}`);
+  const head = {
+    ":method": "POST",
+    ":authority": host,
+    "content-type": "application/grpc",
+    te: "trailers",
+    ...headers,
+  };
+  const stream = client.begin(list.path, head);
+  let end: Record<string, unknown> = {};
+  stream.on("response", (each) => (end = { ...end, ...each })).on("trailers", (each) => (end = { ...end, ...each }));
+  stream.end(frameOf(encode(list.input, {})));
+  await new Promise((resolve) => stream.resume().on("close", resolve));
+  const codes: Readonly<Record<string, number>> = { "0": 200, "7": 403 };
+  return {
+    status: codes[String(end["grpc-status"])] ?? 0,
+    text: decodeURIComponent(String(end["grpc-message"] ?? "")),
+  };
+};
+
+const call = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "ListTasks", params: {} });
+
+const ways: Readonly<Record<string, Way>> = {
+  "the card over HTTP/1.1": http1("GET", "/.well-known/agent-card.json"),
+  "the card over HTTP/2": http2("GET", "/.well-known/agent-card.json"),
+  "JSON-RPC over HTTP/1.1": http1("POST", "/", call),
+  "JSON-RPC over HTTP/2": http2("POST", "/", call),
+  "REST over HTTP/1.1": http1("GET", "/tasks"),
+  "REST over HTTP/2": http2("GET", "/tasks"),
+  gRPC: grpc,
+};
+
+describe.each(Object.entries(ways))("a server on loopback without an authenticator: %s", (name, ask) => {
+  it("answers loopback names and the host of its publicUrl, with any port", async () => {
+    const { port } = await start({ publicUrl: "https://agents.example.com/" });
+    for (const host of [
+      `127.0.0.1:${port}`,
+      `localhost:${port}`,
+      "localhost",
+      "LOCALHOST:1",
+      "app.localhost:3000",
+      "127.1.2.3",
+      "[::1]:4000",
+      "agents.example.com",
+      "agents.example.com:8443",
+    ]) {
+      expect(await ask(port, host), host).toMatchObject({ status: 200 });
+    }
+  });
+
+  it("refuses every other one in its own words", async () => {
+    const { port } = await start({ publicUrl: "https://agents.example.com/" });
+    for (const host of ["evil.example", `evil.example:${port}`, "localhost.evil.example", "127.0.0.1.evil.example"]) {
+      const { status, text } = await ask(port, host);
+      expect(status, host).toBe(403);
+      expect(text).toContain("allowedHosts");
+      if (name.startsWith("JSON-RPC"))
+        expect(JSON.parse(text)).toMatchObject({ jsonrpc: "2.0", error: { code: -32603 } });
+      if (name.startsWith("REST")) expect(JSON.parse(text)).toMatchObject({ error: { status: "PERMISSION_DENIED" } });
+    }
+  });
+
+  it("refuses pages of other origins, but for those that cors allows", async () => {
+    const { port } = await start({ cors: { origins: ["https://app.example.com"] } });
+    const from = async (origin: string): Promise<number> => (await ask(port, `127.0.0.1:${port}`, { origin })).status;
+    expect(await from("https://app.example.com")).toBe(200);
+    expect(await from("http://localhost:3000")).toBe(200);
+    expect(await from("http://evil.example")).toBe(403);
+    expect(await from("null")).toBe(403);
+  });
+
+  it("answers further names where they are given, and any where that is asked for", async () => {
+    const named = await start({ allowedHosts: ["agents.internal"] });
+    expect(await ask(named.port, "agents.internal:9")).toMatchObject({ status: 200 });
+    expect(await ask(named.port, "evil.example")).toMatchObject({ status: 403 });
+    const any = await start({ allowedHosts: ["*"] });
+    expect(await ask(any.port, "evil.example")).toMatchObject({ status: 200 });
+  });
+});
+
+it("asks for credentials, and not for names, where there is an authenticator", async () => {
+  const { port } = await start({ authenticator: bearer({ good: { subject: "ann" } }) });
+  const headers = { authorization: "Bearer good" };
+  expect(await ways["REST over HTTP/1.1"]!(port, "proxied.example", headers)).toMatchObject({ status: 200 });
+  expect(await ways["gRPC"]!(port, "proxied.example", headers)).toMatchObject({ status: 200 });
+});
+
+it("says at start which of the names is none", async () => {
+  await expect(start({ allowedHosts: ["http://agents.example"] })).rejects.toThrow(
+    /allowedHosts has .* which is no host/,
+  );
+});
