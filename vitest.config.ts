@@ -15,6 +15,8 @@ const long = ["test/fuzz/**/*.test.ts", "test/crash/**/*.test.ts", "packages/sql
 const browser = ["test/browser/**/*.test.ts"];
 const runtimes = ["test/runtimes/**/*.test.ts"];
 const interop = ["test/interop/**/*.test.ts"];
+/** Processes with a small heap, and what may be done to them: a command of its own. */
+const attack = ["test/attack/**/*.test.ts"];
 
 useFastFolder();
 
@@ -41,7 +43,7 @@ export default defineConfig({
             "{benchmarks,conformance}/test/**/*.test.ts",
             "test/**/*.test.ts",
           ],
-          exclude: ["**/node_modules/**", ...long, ...browser, ...runtimes, ...interop],
+          exclude: ["**/node_modules/**", ...long, ...browser, ...runtimes, ...interop, ...attack],
           globalSetup: "test/built.ts",
         },
       },
@@ -77,6 +79,17 @@ export default defineConfig({
           include: interop,
           globalSetup: "test/interop/environments.ts",
           sequence: { groupOrder: 4 },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: "attack",
+          include: attack,
+          globalSetup: "test/built.ts",
+          // Gigabytes go through some of them.
+          testTimeout: 300_000,
+          sequence: { groupOrder: 5 },
         },
       },
     ],

@@ -1,0 +1,59 @@
+import { connect, type Socket } from "node:net";
+
+/** A connection that sends bytes as it is told to, and hears what comes back. */
+export class Connection {
+  readonly socket: Socket;
+  /** Whether it is over; the other side may have ended it, and that is its right. */
+  over = false;
+  readonly #changed = new Set<() => void>();
+
+  private constructor(socket: Socket) {
+    this.socket = socket;
+    socket.on("error", () => {});
+    socket.on("close", () => {
+      this.over = true;
+      this.wake();
+    });
+    socket.on("end", () => this.wake());
+    socket.on("drain", () => this.wake());
+  }
+
+  static async to(port: number): Promise<Connection> {
+    const socket = connect(port, "127.0.0.1");
+    await new Promise<void>((resolve, reject) => socket.once("connect", resolve).once("error", reject));
+    return new Connection(socket);
+  }
+
+  /** Sends, and waits until the other side took it or went. */
+  async send(bytes: string | Uint8Array): Promise<void> {
+    if (this.over || this.socket.write(bytes)) return;
+    await this.until(() => !this.socket.writableNeedDrain);
+  }
+
+  /** Waits for something that `wake` tells of; comes back as well when the connection is over. */
+  until(done: () => boolean): Promise<void> {
+    return new Promise((resolve) => {
+      const look = (): void => {
+        if (!done() && !this.over) return;
+        this.#changed.delete(look);
+        resolve();
+      };
+      this.#changed.add(look);
+      look();
+    });
+  }
+
+  wake(): void {
+    for (const look of this.#changed) look();
+  }
+
+  close(): void {
+    this.socket.destroy();
+  }
+}
+
+/** What HTTP/1.1 sends before a body. */
+export function head(path: string, headers: Readonly<Record<string, string | number>>): string {
+  const lines = Object.entries({ host: "127.0.0.1", ...headers }).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `POST ${path} HTTP/1.1\r\n${lines.join("")}\r\n`;
+}

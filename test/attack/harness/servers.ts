@@ -1,0 +1,48 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach } from "vitest";
+import type { ServerSettings } from "../processes/server.ts";
+import { Child } from "./child.ts";
+
+/** A server in a process of its own. */
+export interface Attacked extends Child {
+  readonly url: string;
+  readonly port: number;
+}
+
+export interface Attackable {
+  /** Starts a server on the store of this test, or on another. */
+  start(settings?: Partial<ServerSettings>, options?: { readonly ownClock?: boolean }): Promise<Attacked>;
+  /** The folder of this test. */
+  folder(): Promise<string>;
+}
+
+/** Servers for one test after the other; nothing of them is left. */
+export function servers(store: "SQLite" | "memory" = "SQLite"): Attackable {
+  let folder: Promise<string> | undefined;
+  const children: Child[] = [];
+  afterEach(async () => {
+    await Promise.all(children.splice(0).map((child) => child.kill()));
+    if (folder !== undefined) await rm(await folder, { recursive: true, force: true });
+    folder = undefined;
+  });
+  const inFolder = (): Promise<string> => (folder ??= mkdtemp(join(tmpdir(), "parley-attack-")));
+  const place = async (): Promise<string> => (store === "memory" ? "memory" : join(await inFolder(), "tasks.db"));
+  const begin = async (
+    settings: Partial<ServerSettings> = {},
+    options?: { readonly ownClock?: boolean },
+  ): Promise<Child> => {
+    const child = new Child("server.ts", { store: await place(), ...settings }, options);
+    children.push(child);
+    return child;
+  };
+  return {
+    folder: inFolder,
+    async start(settings, options) {
+      const child = await begin(settings, options);
+      const url = String(await child.greeting);
+      return Object.assign(child, { url, port: Number(new URL(url).port) });
+    },
+  };
+}

@@ -1,0 +1,80 @@
+import { setTimeout as pause } from "node:timers/promises";
+import type { Client } from "@parley/a2a/client";
+import { connect } from "@parley/node";
+
+/** A caller who behaves, and goes on asking while others do not. */
+export interface Witness {
+  /** Resolves once so many more questions were answered rightly, and rejects with the first that was not. */
+  answers(count: number): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** How long it waits between two questions, in milliseconds. */
+const interval = 20;
+
+/** Asks a server for its card, for a reply, and for a task. */
+export async function witness(url: string): Promise<Witness> {
+  const client = await connect(url, { binding: "JSONRPC" });
+  const taskId = await taskOf(client);
+  return keepAsking(async () => {
+    const { message } = replyOf(await client.sendMessage("hello"));
+    if (message !== "Hello") throw new Error(`The answer to hello was ${message}`);
+    const { id, status } = await client.getTask(taskId);
+    if (id !== taskId || status.state !== "TASK_STATE_COMPLETED") throw new Error(`The task is ${status.state}`);
+    await connect(url);
+  });
+}
+
+/** Goes on asking whatever `ask` asks, which rejects when the answer is not right. */
+export function keepAsking(ask: () => Promise<void>): Witness {
+  let right = 0;
+  let going = true;
+  let wrong: { readonly error: unknown } | undefined;
+  const wakes = new Set<() => void>();
+  const run = async (): Promise<void> => {
+    while (going && wrong === undefined) {
+      try {
+        await ask();
+        right++;
+      } catch (error) {
+        wrong = { error };
+      }
+      for (const wake of wakes) wake();
+      await pause(interval);
+    }
+  };
+  const running = run();
+  return {
+    answers(count) {
+      const wanted = right + count;
+      const answered = new Promise<void>((resolve, reject) => {
+        const look = (): void => {
+          if (wrong === undefined && right < wanted) return;
+          wakes.delete(look);
+          if (wrong === undefined) resolve();
+          else reject(new Error("The server answered somebody else wrongly", { cause: wrong.error }));
+        };
+        wakes.add(look);
+        look();
+      });
+      // Where the attack fails as well, nobody waits for this any more.
+      answered.catch(() => undefined);
+      return answered;
+    },
+    async stop() {
+      going = false;
+      await running;
+    },
+  };
+}
+
+async function taskOf(client: Client): Promise<string> {
+  const answer = await client.sendMessage("work");
+  if (!("task" in answer)) throw new Error("It made no task");
+  return answer.task.id;
+}
+
+function replyOf(answer: Awaited<ReturnType<Client["sendMessage"]>>): { readonly message: string } {
+  if ("message" in answer) return { message: String(answer.message.parts[0]?.text) };
+  return { message: `a task, ${answer.task.status.state}` };
+}

@@ -1,0 +1,37 @@
+import { writeSync } from "node:fs";
+import { memoryStore, type Logger } from "@parley/a2a";
+import { serve, type ServeOptions } from "@parley/node";
+import { sqliteStore } from "@parley/sql/sqlite";
+import { answer } from "./answer.ts";
+import { agents, type AgentName } from "./agents.ts";
+
+/** A server under attack: server.ts SETTINGS, which are JSON. */
+
+export interface ServerSettings {
+  /** A file, or `memory`. */
+  readonly store: string;
+  /** Default: the actor alone, at the root. */
+  readonly mounts?: readonly { readonly agent: AgentName; readonly path?: string; readonly id?: string }[];
+  readonly options?: Pick<ServeOptions, "lease" | "limits" | "stallTimeout" | "keepAlive" | "pollInterval">;
+}
+
+const { store: place, mounts = [{ agent: "actor" }], options }: ServerSettings = JSON.parse(process.argv[2] ?? "");
+
+function line(level: string): Logger["info"] {
+  return (message, fields = {}) => {
+    const detail = JSON.stringify(fields, (_name, value: unknown) => (value instanceof Error ? value.stack : value));
+    writeSync(2, `${level} ${message} ${detail.slice(0, 2_000)}\n`);
+  };
+}
+
+const server = await serve(
+  await Promise.all(mounts.map(async ({ agent, ...where }) => ({ agent: await agents[agent](), ...where }))),
+  {
+    port: 0,
+    signals: false,
+    store: place === "memory" ? memoryStore() : await sqliteStore({ path: place }),
+    logger: { debug() {}, info() {}, warn: line("warn"), error: line("error") },
+    ...options,
+  },
+);
+answer({}, server.url);
