@@ -19,7 +19,7 @@ import { root } from "./ready.mjs";
 
 const [folder = "", ...suites] = process.argv.slice(2);
 /** Suites that have tests, and so must leave a report. */
-const tested = ["test", "browser", "runtimes", "interop"];
+const tested = ["test", "long", "attack", "browser", "runtimes", "interop"];
 
 let passed = 0;
 let failed = 0;

@@ -20,6 +20,8 @@ describe("the totals of .ci/run", () => {
     folder = mkdtempSync(join(tmpdir(), "parley-tally-"));
     for (const suite of ["install", "check", "chromium", "languages"]) leave(suite);
     leave("test", { passed: 10, files });
+    leave("long", { passed: 4 });
+    leave("attack", { passed: 6 });
     leave("browser", { passed: 2 });
     leave("runtimes", { passed: 3 });
     leave("interop", { passed: 5 });
@@ -53,43 +55,54 @@ describe("the totals of .ci/run", () => {
   }
 
   function tally(): { status: number | null; lines: string[] } {
-    const suites = ["install", "check", "test", "chromium", "browser", "runtimes", "languages", "interop"];
+    const suites = [
+      "install",
+      "check",
+      "test",
+      "long",
+      "attack",
+      "chromium",
+      "browser",
+      "runtimes",
+      "languages",
+      "interop",
+    ];
     const run = spawnSync(process.execPath, [join(root, "scripts/tally.mjs"), folder, ...suites], { encoding: "utf8" });
     return { status: run.status, lines: run.stdout.trim().split("\n") };
   }
 
   test("are the sum over all suites", () => {
-    expect(tally()).toEqual({ status: 0, lines: ["20 passed, 0 failed"] });
+    expect(tally()).toEqual({ status: 0, lines: ["30 passed, 0 failed"] });
   });
 
   test("fail with a failed test", () => {
     leave("browser", { passed: 1, failed: 1, status: 1 });
-    expect(tally()).toEqual({ status: 1, lines: ["19 passed, 1 failed"] });
+    expect(tally()).toEqual({ status: 1, lines: ["29 passed, 1 failed"] });
   });
 
   test("fail when a suite left no report", () => {
     rmSync(join(folder, "runtimes.json"));
-    expect(tally()).toEqual({ status: 1, lines: ["runtimes: did not run", "17 passed, 1 failed"] });
+    expect(tally()).toEqual({ status: 1, lines: ["runtimes: did not run", "27 passed, 1 failed"] });
   });
 
   test("fail when a suite had no tests", () => {
     leave("runtimes", { passed: 0 });
-    expect(tally()).toEqual({ status: 1, lines: ["runtimes: no test ran", "17 passed, 1 failed"] });
+    expect(tally()).toEqual({ status: 1, lines: ["runtimes: no test ran", "27 passed, 1 failed"] });
   });
 
   test("fail when tests were skipped or are yet to be written", () => {
     leave("browser", { passed: 2, pending: 1, todo: 1 });
-    expect(tally()).toEqual({ status: 1, lines: ["browser: 2 tests were skipped", "20 passed, 1 failed"] });
+    expect(tally()).toEqual({ status: 1, lines: ["browser: 2 tests were skipped", "30 passed, 1 failed"] });
   });
 
   test("fail when a suite failed outside of its tests", () => {
     leave("check", { status: 1 });
     leave("test", { passed: 10, files, status: 124 });
-    expect(tally()).toEqual({ status: 1, lines: ["check: exit code 1", "test: exit code 124", "20 passed, 2 failed"] });
+    expect(tally()).toEqual({ status: 1, lines: ["check: exit code 1", "test: exit code 124", "30 passed, 2 failed"] });
   });
 
   test("fail when a test file belongs to no suite", () => {
     leave("test", { passed: 10, files: files.slice(1) });
-    expect(tally()).toEqual({ status: 1, lines: [`${files[0]}: did not run`, "20 passed, 1 failed"] });
+    expect(tally()).toEqual({ status: 1, lines: [`${files[0]}: did not run`, "30 passed, 1 failed"] });
   });
 });

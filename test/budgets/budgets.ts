@@ -1,0 +1,71 @@
+/**
+ * What operations may cost, in counts that are the same on every machine, busy or not. A change that needs more raises the
+ * bound here, and says why in its commit; one that needs less lowers it.
+ */
+export interface Budget {
+  /** What was counted when the bound was set. */
+  readonly was: number;
+  readonly atMost: number;
+}
+
+/** As exact as the count. */
+const exactly = (was: number): Budget => ({ was, atMost: was });
+/** A tenth more: the heap's counters know the engine's own work too. */
+const bytes = (was: number): Budget => ({ was, atMost: was * 1.1 });
+/** A few more: a file is split now and then. */
+const files = (was: number): Budget => ({ was, atMost: was + 5 });
+
+/**
+ * By measure. Operations: `message` is a send that is answered by a message, `task` one that makes a task with an artifact
+ * and completes it, `get` a GetTask, `list` a ListTasks of ten tasks, `chunk` one of a hundred that a stream appends to an
+ * artifact without a pause, `event` one that goes out by itself.
+ */
+export const budgets: Readonly<Record<string, Budget>> = {
+  // Asked of SQLite. Chunks that come together go down together.
+  "statements of message": exactly(9),
+  "statements of task": exactly(13),
+  "statements of get": exactly(1),
+  "statements of list": exactly(2),
+  "statements of chunk": { was: 0.07, atMost: 0.1 },
+  "transactions of message": exactly(1),
+  "transactions of task": exactly(1),
+  "transactions of get": exactly(0),
+  "transactions of list": exactly(1),
+  "transactions of chunk": { was: 0, atMost: 0.01 },
+
+  // `JSON.parse`.
+  "parses of message": exactly(1),
+  "parses of task": exactly(2),
+  "parses of get": exactly(2),
+  "parses of list": exactly(1),
+  "parses of chunk": exactly(0),
+  // `JSON.stringify`, the request of the test among them.
+  "texts of message": exactly(5),
+  "texts of task": exactly(10),
+  "texts of get": exactly(6),
+  "texts of list": exactly(35),
+  "texts of chunk": exactly(1),
+  // Values that are checked against a schema.
+  "checks of message": exactly(2),
+  "checks of task": exactly(2),
+  "checks of get": exactly(1),
+  "checks of list": exactly(1),
+  "checks of chunk": exactly(1),
+
+  // Allocated on the heap, on a store in memory, the caller's side included.
+  "bytes of message": bytes(20_536),
+  "bytes of task": bytes(54_264),
+  "bytes of get": bytes(15_480),
+  "bytes of list": bytes(70_344),
+  "bytes of chunk": bytes(6_019),
+
+  // Out of the server of `serve()`: writes of a socket over HTTP/1.1, frames and bytes over HTTP/2.
+  "writes of SSE event": exactly(1),
+  "frames of gRPC event": { was: 1, atMost: 1.05 },
+  "bytes of gRPC event": { was: 126, atMost: 127 },
+
+  // Files that are loaded, dependencies among them, until the client is there, a handler is made, and `serve()` listens.
+  "files of client": files(82),
+  "files of handler": files(129),
+  "files of serve": files(178),
+};

@@ -1,0 +1,30 @@
+// Prints how many files are loaded until something is there: node files.mjs client|handler|serve
+
+import { Session } from "node:inspector";
+import { agent } from "./fixed-agent.mjs";
+
+const session = new Session();
+session.connect();
+/** @type {Set<string>} */
+const files = new Set();
+session.on("Debugger.scriptParsed", ({ params: { url } }) => {
+  if (url.startsWith("file:") && !url.includes("/test/budgets/")) files.add(url);
+});
+session.post("Debugger.enable");
+
+const [what = ""] = process.argv.slice(2);
+/** @type {Readonly<Record<string, () => Promise<unknown>>>} */
+const starts = {
+  client: () => import("@parley/a2a/client"),
+  async handler() {
+    const { createHandler, defineAgent, memoryStore } = await import("@parley/a2a");
+    await createHandler(defineAgent(agent), { publicUrl: "http://localhost", store: memoryStore() }).close();
+  },
+  async serve() {
+    const { defineAgent, memoryStore } = await import("@parley/a2a");
+    const { serve } = await import("@parley/node");
+    await (await serve(defineAgent(agent), { port: 0, store: memoryStore() })).close();
+  },
+};
+await starts[what]?.();
+process.stdout.write(JSON.stringify({ [`files of ${what}`]: files.size }));

@@ -1,0 +1,8 @@
+/** An agent that nobody calls, not yet defined. */
+export const agent = {
+  name: "Idle",
+  description: "Is there",
+  version: "1.0.0",
+  skills: [],
+  async *onMessage() {},
+};

@@ -1,0 +1,65 @@
+// Prints how often an operation parses JSON, writes it, and checks a value against a schema, by operation.
+
+import { Session } from "node:inspector/promises";
+import { memoryStore } from "@parley/a2a";
+import { caller, chunked, leastOf, operations } from "./agent.mjs";
+
+const { parse, stringify } = JSON;
+let parses = 0;
+let texts = 0;
+JSON.parse = (/** @type {Parameters<typeof parse>} */ ...input) => {
+  parses += 1;
+  return /** @type {unknown} */ (parse(...input));
+};
+JSON.stringify = /** @type {typeof stringify} */ (
+  (/** @type {Parameters<typeof stringify>} */ ...input) => {
+    texts += 1;
+    return stringify(...input);
+  }
+);
+
+const session = new Session();
+session.connect();
+await session.post("Profiler.enable");
+// V8 counts the calls of each function.
+await session.post("Profiler.startPreciseCoverage", { callCount: true, detailed: false });
+
+/** Calls of the schemas' one entrance since it was last asked. */
+async function checks() {
+  const { result } = await session.post("Profiler.takePreciseCoverage");
+  const script = result.find(({ url }) => url.endsWith("/a2a/dist/model/schema.js"));
+  return script?.functions.find(({ functionName }) => functionName === "check")?.ranges[0]?.count ?? 0;
+}
+
+/** @type {Readonly<Record<string, (operate: () => Promise<unknown>) => Promise<number>>>} */
+const counters = {
+  async parses(operate) {
+    parses = 0;
+    await operate();
+    return parses;
+  },
+  async texts(operate) {
+    texts = 0;
+    await operate();
+    return texts;
+  },
+  async checks(operate) {
+    await checks();
+    await operate();
+    return checks();
+  },
+};
+
+const { call, close } = caller(memoryStore());
+const all = await operations(call);
+/** @type {Record<string, number>} */
+const counts = {};
+for (const [what, count] of Object.entries(counters)) {
+  for (const [name, operate] of Object.entries(all)) {
+    await operate();
+    counts[`${what} of ${name}`] = await leastOf(20, () => count(operate));
+  }
+  counts[`${what} of chunk`] = await chunked(call, count);
+}
+process.stdout.write(stringify(counts));
+await close();
