@@ -11,6 +11,7 @@ export async function open(io: Io, url: string, options: CallOptions): Promise<C
   return connect(url, {
     bindings,
     headers: callHeaders(options, io.env),
+    credentialOrigins: options.credentialOrigin ?? [],
     ...(options.binding === undefined ? {} : { binding: options.binding }),
     ...(logger === undefined ? {} : { logger }),
   });

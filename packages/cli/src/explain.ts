@@ -38,8 +38,21 @@ function systemReason(error: unknown): string | undefined {
   return undefined;
 }
 
+/** Who is to blame: an agent's card may lead to another host than the one that its user named. */
+function blamed({ message }: A2AError, url: string | undefined): string {
+  const words = /^(?:No answer from|No connection to|Nothing more from|The answer of) (\S+)/.exec(message);
+  const named = words?.[1]?.replace(/:$/, "");
+  if (named === undefined || !URL.canParse(named)) return url ?? "the agent";
+  return url !== undefined && new URL(named).host === new URL(url).host ? url : named;
+}
+
 function explainA2A(error: A2AError, url: string | undefined): string {
-  const at = url ?? "the agent";
+  // It says itself what was tried, and where.
+  if (error.metadata["tried"] !== undefined) return error.message;
+  const { withheldFrom } = error.metadata;
+  if (withheldFrom !== undefined)
+    return `${withheldFrom} refuses the call, and was not told who calls: the agent's card names that origin, and you named ${url ?? "another"}. Pass --credential-origin ${withheldFrom} to send token and headers there`;
+  const at = blamed(error, url);
   switch (error.code) {
     case "ConnectionFailed":
       return `cannot reach ${at}: ${systemReason(error) ?? error.message}`;

@@ -13,6 +13,7 @@ export type LogFormat = (typeof logFormats)[number];
 export interface CallOptions {
   readonly token?: string;
   readonly header?: readonly string[];
+  readonly credentialOrigin?: readonly string[];
   readonly binding?: "JSONRPC" | "HTTP+JSON" | "GRPC";
   readonly json?: boolean;
   readonly verbose?: boolean;
@@ -24,7 +25,7 @@ export function collect(value: string, before: readonly string[] = []): readonly
 
 /** Adds the options that say how an agent is called, and how its answer is shown. */
 export function callOptions(command: Command): Command {
-  return command
+  command
     .option("--token <token>", "bearer token of the caller")
     .option("--header <name: value>", "a header to send; repeatable", collect)
     .addOption(
@@ -32,6 +33,13 @@ export function callOptions(command: Command): Command {
     )
     .option("--json", "for programs: JSON alone on standard output, one document a line")
     .option("--verbose", "say what caused an error");
+  // A test of a server asks every address that the card names, as its callers would.
+  if (command.name() === "conform") return command;
+  return command.option(
+    "--credential-origin <origin>",
+    "another origin that gets token and headers, where the card names one: https://api.example.com; repeatable",
+    collect,
+  );
 }
 
 /** The headers of a call: those of `--header`, and the token. Throws where one is not a header. */

@@ -87,6 +87,59 @@ describe("what goes wrong on the way is told in the words of a person", () => {
   });
 });
 
+describe("an agent whose card leads elsewhere", () => {
+  const cardNaming = (...urls: readonly string[]): RequestListener => {
+    const supportedInterfaces = urls.map((url) => ({ url, protocolBinding: "JSONRPC", protocolVersion: "1.0" }));
+    const text = JSON.stringify({
+      name: "Echo",
+      description: "",
+      version: "1.0.0",
+      supportedInterfaces,
+      capabilities: {},
+      defaultInputModes: [],
+      defaultOutputModes: [],
+      skills: [],
+    });
+    return (_request, response) => response.setHeader("content-type", "application/json").end(text);
+  };
+
+  async function sending(url: string, ...more: string[]): Promise<string> {
+    const { io, err } = recordedIo();
+    expect(await run(["send", url, "hi", ...more], io)).toBe(1);
+    return err();
+  }
+
+  test("is not blamed itself: each address that was tried is named, with what it said, and the card's", async () => {
+    const gone = await stranger(() => {});
+    await new Promise((resolve) => server?.close(resolve));
+    const url = await stranger(cardNaming(`${gone}/a`, `${gone}/b`));
+    const [first, ...lines] = (await sending(url)).trimEnd().split("\n");
+    expect(first).toBe(`parley: No interface of the card "Echo" at ${url}/.well-known/agent-card.json works:`);
+    expect(lines).toEqual(
+      ["a", "b"].map((path) => expect.stringMatching(`^  JSONRPC 1.0 at ${gone}/${path}: .*ECONNREFUSED`)),
+    );
+  });
+
+  test("is told from one that got no token, and the option that sends it is named", async () => {
+    const asked: (string | undefined)[] = [];
+    const other = createServer((request, response) => {
+      asked.push(request.headers.authorization);
+      response.writeHead(401).end();
+    }).listen(0, "127.0.0.1");
+    try {
+      await once(other, "listening");
+      const api = `http://127.0.0.1:${(other.address() as AddressInfo).port}`;
+      const url = await stranger(cardNaming(api));
+      expect(await sending(url, "--token", "secret")).toContain(`Pass --credential-origin ${api} `);
+      expect(await sending(url, "--token", "secret", "--credential-origin", api)).toContain("pass --token TOKEN");
+      expect(asked).toEqual([undefined, "Bearer secret"]);
+    } finally {
+      other.closeAllConnections();
+      other.close();
+    }
+  });
+});
+
 test("fields that an agent refuses are named", () => {
   const fields = [{ field: "message.parts", description: "must not be empty" }];
   expect(explain(new A2AError("InvalidParams", "Invalid parameters", { fields }))).toBe(
