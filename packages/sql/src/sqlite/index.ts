@@ -1,8 +1,10 @@
 import { mkdirSync } from "node:fs";
-import { dirname } from "node:path";
+import { dirname, resolve } from "node:path";
+import { silentLogger, type Logger } from "@parley/a2a";
 import { unavailable, type Store } from "@parley/a2a/store";
 import { patiently } from "./busy.ts";
 import type { Driver } from "./driver.ts";
+import { FileWatch, identityOf } from "./files.ts";
 import { migrate, UnknownVersion } from "./migrations.ts";
 import { openDriver, type WriteOptions } from "./open.ts";
 import { driverStore } from "./store.ts";
@@ -30,28 +32,38 @@ export interface SqliteStoreOptions {
    * `:memory:` has none, and a program that was bundled into one file has none either.
    */
   readonly thread?: boolean;
+  /** Told when the files of the database are taken away while it is open, and when they are back. Default: silent. */
+  readonly logger?: Logger;
 }
 
 /**
  * A durable store in one SQLite file. Several processes may use the file at once, so that one can drain while its successor runs.
  * Rejects with an `A2AError` of code `Unavailable` where the file cannot be opened, was written by a newer release, or is
- * no such database.
+ * no such database. Where the files are removed, renamed or replaced while it is open, every call rejects as `Unavailable`
+ * until the same ones are back.
  */
 export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
-  const { path, synchronous = "FULL", busyTimeout = 5000, maxPages, watchInterval = 200, thread = true } = options;
+  const { synchronous = "FULL", busyTimeout = 5000, maxPages, watchInterval = 200, thread = true } = options;
+  const { logger = silentLogger } = options;
+  const inMemory = options.path === ":memory:";
+  const path = inMemory ? options.path : resolve(options.path);
   const writing: WriteOptions = { path, synchronous, busyTimeout, maxPages };
-  const inMemory = path === ":memory:";
   let driver: Driver | undefined;
   let writer: Writer | undefined;
   try {
     if (!inMemory) mkdirSync(dirname(path), { recursive: true });
     // The thread begins while this one sees to the tables.
     const file = thread && !inMemory ? threadFile() : undefined;
+    const beside = (writer = file && threadWriter(file, writing));
     const opened = (driver = openDriver(writing));
-    const writes = (writer = file === undefined ? driverWriter(opened, { busyTimeout }) : threadWriter(file, writing));
     await patiently(() => opened.prepare("PRAGMA journal_mode = WAL").all(), busyTimeout);
     await patiently(() => migrate(opened), busyTimeout);
-    return driverStore(opened, writes, { durable: !inMemory, busyTimeout, watchInterval });
+    const identity = inMemory ? {} : identityOf(path);
+    // A thread that has died says so to whoever asks it for something.
+    beside?.keepTo(identity).catch(() => undefined);
+    const writes = (writer = beside ?? driverWriter(opened, { busyTimeout, identity }));
+    const files = new FileWatch(path, identity, logger);
+    return driverStore(opened, writes, { durable: !inMemory, busyTimeout, watchInterval, files });
   } catch (thrown) {
     await writer?.close().catch(() => undefined);
     driver?.close();

@@ -1,5 +1,6 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { sqliteCode } from "./busy.ts";
+import { checkFiles, type Identity } from "./files.ts";
 import { pass } from "./gate.ts";
 import { openDriver } from "./open.ts";
 import type { Answer, Request, ThreadData } from "./thread-writer.ts";
@@ -11,6 +12,7 @@ const { gate, options } = workerData as ThreadData;
 const guard = <T>(body: () => T): T => pass(gate, body);
 const asked: Request[] = [];
 let writer: Writer | undefined;
+let identity: Identity | undefined;
 
 parentPort?.on("message", (request: Request) => {
   asked.push(request);
@@ -37,10 +39,18 @@ async function answer(request: Request): Promise<Answer> {
 
 async function call(request: Request): Promise<unknown> {
   if (request.call === "close") return writer?.close();
+  if (request.call === "keepTo") {
+    [identity] = request.input;
+    return undefined;
+  }
   // Not opened before it is asked for something: only then the tables are there.
   writer ??= driverWriter(
-    guard(() => openDriver(options)),
-    { busyTimeout: options.busyTimeout, guard },
+    guard(() => {
+      // Opening what is gone would make another one.
+      if (identity !== undefined) checkFiles(identity);
+      return openDriver(options);
+    }),
+    { busyTimeout: options.busyTimeout, guard, ...(identity && { identity }) },
   );
   switch (request.call) {
     case "append":

@@ -5,6 +5,7 @@ import { readClaimable } from "./claims.ts";
 import { readConversation } from "./conversation.ts";
 import { Counts } from "./counts.ts";
 import type { Driver } from "./driver.ts";
+import { movedCode, type FileWatch } from "./files.ts";
 import { KeptTasks } from "./kept-tasks.ts";
 import { readHead, readList, readLog, readOnce } from "./read.ts";
 import { ScopeIds } from "./scopes.ts";
@@ -20,6 +21,8 @@ export interface DriverStoreOptions {
   readonly watchInterval: number;
   /** Default: what the library can bear. */
   readonly bounds?: Bounds;
+  /** Of a database on a disk. */
+  readonly files?: FileWatch;
 }
 
 /**
@@ -27,7 +30,7 @@ export interface DriverStoreOptions {
  * it writes with.
  */
 export function driverStore(reader: Driver, writer: Writer, options: DriverStoreOptions): Store {
-  const { durable, busyTimeout, watchInterval } = options;
+  const { durable, busyTimeout, watchInterval, files } = options;
   const scopes = new ScopeIds(reader);
   const kept = new KeptTasks();
   const counts = new Counts();
@@ -37,6 +40,13 @@ export function driverStore(reader: Driver, writer: Writer, options: DriverStore
   let working = 0;
   let closing: (() => void) | undefined;
   let closed = false;
+
+  /** What SQLite threw, in the words of the port. */
+  function readable(thrown: unknown): unknown {
+    const code = sqliteCode(thrown);
+    if (code === movedCode) files?.note(thrown);
+    return code === undefined ? thrown : unavailable("The store cannot be reached now", thrown);
+  }
 
   async function work<T>(body: () => Promise<T>): Promise<T> {
     if (closed) throw unavailable("The store is closed");
@@ -52,7 +62,11 @@ export function driverStore(reader: Driver, writer: Writer, options: DriverStore
   }
 
   /** For what one statement reads, which is of one moment without a transaction, and for readers that begin one. */
-  const glance = <T>(body: () => T): Promise<T> => work(() => patiently(body, busyTimeout));
+  const glance = <T>(body: () => T): Promise<T> =>
+    work(() => {
+      files?.check();
+      return patiently(body, busyTimeout);
+    });
   const look = <T>(body: () => T): Promise<T> => glance(() => reader.transaction("read", body));
 
   async function lookOut(): Promise<void> {
@@ -83,6 +97,7 @@ export function driverStore(reader: Driver, writer: Writer, options: DriverStore
       const find = (): OnceRecord | undefined => readOnce(reader, scopes, owner, key, now);
       if (closed) return glance(find);
       try {
+        files?.check();
         return find();
       } catch (thrown) {
         if (isBusy(sqliteCode(thrown))) return glance(find);
@@ -112,9 +127,4 @@ export function driverStore(reader: Driver, writer: Writer, options: DriverStore
       reader.close();
     },
   };
-}
-
-/** What SQLite threw, in the words of the port. */
-function readable(thrown: unknown): unknown {
-  return sqliteCode(thrown) === undefined ? thrown : unavailable("The store cannot be reached now", thrown);
 }

@@ -3,14 +3,20 @@ import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import type { A2AError } from "@parley/a2a";
 import { unavailable } from "@parley/a2a/store";
+import type { Identity } from "./files.ts";
 import { closeGate, openGate, type Gate } from "./gate.ts";
 import type { WriteOptions } from "./open.ts";
 import type { Writer } from "./writer.ts";
 
+export interface ThreadWriter extends Writer {
+  /** Which files the database must be from now on: the thread begins before there are any. */
+  keepTo(identity: Identity): Promise<void>;
+}
+
 /** What is asked of the thread: a call of the writer. It answers them in order. */
 export type Request = {
-  [Call in keyof Writer]: { readonly call: Call; readonly input: Parameters<Writer[Call]> };
-}[keyof Writer];
+  [Call in keyof ThreadWriter]: { readonly call: Call; readonly input: Parameters<ThreadWriter[Call]> };
+}[keyof ThreadWriter];
 
 /** `failure`: an error of SQLite's, which does not come across as one. */
 export type Answer =
@@ -43,7 +49,7 @@ interface Waiting {
  * Writes in a thread of its own: what SQLite does, and above all its waiting for the disk, then holds nobody up who
  * answers requests. The thread is told to end and never stopped, and a process that ends without that waits for its transaction.
  */
-export function threadWriter(file: URL, options: WriteOptions): Writer {
+export function threadWriter(file: URL, options: WriteOptions): ThreadWriter {
   const gate = openGate();
   const thread = new Worker(file, {
     workerData: { options, gate } satisfies ThreadData,
@@ -84,6 +90,7 @@ export function threadWriter(file: URL, options: WriteOptions): Writer {
   }
 
   return {
+    keepTo: (...input) => ask({ call: "keepTo", input }) as Promise<void>,
     append: (...input) => ask({ call: "append", input }) as ReturnType<Writer["append"]>,
     sweep: (...input) => ask({ call: "sweep", input }) as ReturnType<Writer["sweep"]>,
     moved: (...input) => ask({ call: "moved", input }) as ReturnType<Writer["moved"]>,

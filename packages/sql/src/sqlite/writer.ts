@@ -3,6 +3,7 @@ import { applyItems, dataVersion, Memory, readItems } from "./append.ts";
 import { defaultBounds, type Bounds } from "./bounds.ts";
 import { patiently } from "./busy.ts";
 import type { Driver } from "./driver.ts";
+import { checkFiles, type Identity } from "./files.ts";
 import { sweep } from "./sweep.ts";
 
 /**
@@ -25,11 +26,13 @@ export interface WriterOptions {
   readonly guard?: <T>(body: () => T) => T;
   /** Default: what the library can bear. */
   readonly bounds?: Bounds;
+  /** The files that the database must still be where something is committed. */
+  readonly identity?: Identity;
 }
 
 /** Writes where it is called. */
 export function driverWriter(driver: Driver, options: WriterOptions): Writer {
-  const { busyTimeout, guard = (body) => body(), bounds = defaultBounds } = options;
+  const { busyTimeout, guard = (body) => body(), bounds = defaultBounds, identity } = options;
   const memory = new Memory(driver);
   let last: Promise<unknown> | undefined;
   let version: number | undefined;
@@ -49,7 +52,12 @@ export function driverWriter(driver: Driver, options: WriterOptions): Writer {
   function change<T>(body: () => T): Promise<T> {
     return inTurn(() => {
       try {
-        return driver.transaction("write", body);
+        return driver.transaction("write", () => {
+          const result = body();
+          // What is committed into files that nobody finds any more would be lost, and acknowledged.
+          if (identity !== undefined) checkFiles(identity);
+          return result;
+        });
       } catch (thrown) {
         memory.forget();
         throw thrown;
@@ -70,6 +78,7 @@ export function driverWriter(driver: Driver, options: WriterOptions): Writer {
       }),
     moved: () =>
       inTurn(() => {
+        if (identity !== undefined) checkFiles(identity);
         const before = version;
         version = dataVersion(driver);
         return before !== version;
