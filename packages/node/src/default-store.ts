@@ -1,6 +1,6 @@
 import { mkdir } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { memoryStore } from "@parley/a2a";
+import { memoryStore, type Logger } from "@parley/a2a";
 import type { Store } from "@parley/a2a/store";
 import { optional } from "./optional.ts";
 
@@ -11,7 +11,7 @@ const inMemory =
   "Tasks are kept in memory and end with this process: install @parley/sql to keep them on disk, or pass `store: memoryStore()` where that is meant";
 
 /** The store of a server that was given none: on disk where `@parley/sql` is installed, else in memory, which is told. */
-export async function defaultStore(tell: (text: string) => void): Promise<Store> {
+export async function defaultStore(tell: (text: string) => void, logger: Logger): Promise<Store> {
   const sqlite = await optional("@parley/sql", () => import("@parley/sql/sqlite"));
   if (sqlite === undefined) {
     tell(inMemory);
@@ -19,5 +19,5 @@ export async function defaultStore(tell: (text: string) => void): Promise<Store>
   }
   const path = resolve(file);
   await mkdir(dirname(path), { recursive: true });
-  return sqlite.sqliteStore({ path });
+  return sqlite.sqliteStore({ path, logger });
 }

@@ -107,7 +107,7 @@ export async function serve(agents: Agent | readonly AgentMount[], given: ServeO
   const main = new Port(portOptions);
   const second = withGrpc && ownPort !== undefined ? new Port(portOptions) : undefined;
   const ports = second === undefined ? [main] : [main, second];
-  const store = options.store ?? (await defaultStore(tellMemory(given, logger)));
+  const store = options.store ?? (await defaultStore(tellMemory(given, logger), logger));
   const release = async (): Promise<void> => {
     if (options.store === undefined) await store.close();
   };

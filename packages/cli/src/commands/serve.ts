@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
-import { bearer, memoryStore, silentLogger, type Principal } from "@parley/a2a";
+import { bearer, memoryStore, silentLogger, type Logger, type Principal } from "@parley/a2a";
 import type { Store } from "@parley/a2a/store";
 import { serve as serveAgents, type Server } from "@parley/node";
 import { CommandError, UsageError } from "../errors.ts";
@@ -49,13 +49,13 @@ function isLoopback(host: string): boolean {
   return host === "localhost" || host === "::1" || host === "[::1]" || /^127(?:\.\d+){3}$/.test(host);
 }
 
-async function openStore(io: Io, where: string): Promise<Store> {
+async function openStore(io: Io, where: string, logger: Logger): Promise<Store> {
   if (where === "memory") return memoryStore();
   const path = resolve(io.cwd, where);
   try {
     await mkdir(dirname(path), { recursive: true });
     const { sqliteStore } = await import("@parley/sql/sqlite");
-    return await sqliteStore({ path });
+    return await sqliteStore({ path, logger });
   } catch (error) {
     throw new CommandError(`cannot open the store ${where}: ${fileReason(error)}`, { cause: error });
   }
@@ -96,7 +96,7 @@ export async function serve(io: Io, file: string, options: ServeOptions): Promis
   const level = options.logLevel ?? (options.verbose === true ? "debug" : "info");
   const logger = level === "off" ? silentLogger : logTo(io, level, format);
   const agents = await loadAgents(file, io.cwd);
-  const store = await openStore(io, options.store);
+  const store = await openStore(io, options.store, logger);
   try {
     const server = await serveAgents(agents, {
       port: options.port,

@@ -37,7 +37,7 @@ found["log page"] = await told(
   async () => (await store.read(owner, "huge", { after: 1, limit: 256, bytes: 3 * large }))?.records.length,
 );
 found["conversation"] = await told(
-  async () => (await store.conversation({ ...owner, contextId: "c" }, { limit: 100 })).messages.length,
+  async () => (await store.conversation({ ...owner, contextId: "c" }, { limit: 100 })).entries.length,
 );
 found["claimable"] = await told(
   async () => (await store.claimable({ now: 1, agents: ["agent"], limit: 100 })).heads.length,
