@@ -35,7 +35,7 @@ await serve(
     store,
     logger: { ...silentLogger, error: say },
     // A task lives through more crashes here than one should survive elsewhere.
-    lease: { maxAttempts: Infinity },
+    lease: { maxAttempts: Infinity, maxDeaths: Infinity },
   },
 );
 writeSync(1, "ready\n");

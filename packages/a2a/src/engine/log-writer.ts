@@ -1,4 +1,4 @@
-import { utf8Length } from "../base/index.ts";
+import { deferred, utf8Length } from "../base/index.ts";
 import { A2AError, isTerminal, type NewRecord, type TaskState } from "../model/index.ts";
 import {
   recordBytes,
@@ -117,6 +117,9 @@ export class LogWriter implements Submission {
   #lost = false;
   /** Something did not fit into the task: it is ending. */
   #isCut = false;
+  /** The run is one that others lost, and nothing new of it is stored yet. */
+  #onTrial: boolean;
+  readonly #proof = deferred<void>();
   #newcomers: boolean;
   #waiting: (() => void)[] = [];
 
@@ -127,6 +130,7 @@ export class LogWriter implements Submission {
     this.#fence = options.start?.fence;
     this.#run = options.start?.run ?? null;
     this.#newcomers = options.start?.mayHaveMessages ?? false;
+    this.#onTrial = (options.start?.run.deaths ?? 0) > 0;
   }
 
   /** The state after everything that was written, stored or not. */
@@ -141,6 +145,18 @@ export class LogWriter implements Submission {
   /** The fence of the last commit; `undefined` before the task stands. */
   get fence(): number | undefined {
     return this.#fence;
+  }
+
+  /** Settles when something new is stored of a run that others had lost, or when it is over. */
+  get proven(): Promise<void> {
+    return this.#onTrial ? this.#proof.promise : Promise.resolve();
+  }
+
+  /** The process has lived with the run for a while: it keeps its deaths, and is no longer alone to blame. */
+  acquit(): void {
+    if (!this.#onTrial || this.#run?.alone !== true) return;
+    const { alone: _, ...run } = this.#run;
+    this.write([], [{ effect: "run", run }]);
   }
 
   /** Takes records and effects; all of one call are stored together or not at all. A terminal state ends the run with them. */
@@ -211,6 +227,11 @@ export class LogWriter implements Submission {
 
   /** Gives the lease back and leaves the run for another to take over. */
   async handBack(): Promise<void> {
+    // Given back in good order it counts as no death.
+    if (this.#onTrial && this.#run !== null) {
+      const { turn, attempt, input, deaths = 1 } = this.#run;
+      this.write([], [{ effect: "run", run: { turn, attempt, input, deaths: deaths - 1 } }]);
+    }
     this.write([], [{ effect: "lease", op: "release" }]);
     await this.flush().catch(() => {});
     this.#finish("shutdown", undefined);
@@ -221,6 +242,7 @@ export class LogWriter implements Submission {
     // Given up while it waited for the store: an item that changes nothing.
     if (this.#over) return { task, records: [] };
     const ending = this.#endingNow();
+    this.#prove();
     const records = ending?.finish === undefined ? this.#records : [...this.#records, ending.finish];
     const effects = this.#effects;
     this.#flight = {
@@ -242,6 +264,15 @@ export class LogWriter implements Submission {
       return { task, create: { contextId }, records, ...bound, effects: [lease(), ...all] };
     const expect = ending === undefined ? {} : { expect: this.#seq };
     return { task, fence: this.#fence, ...expect, records, ...bound, effects: all };
+  }
+
+  /** With something new the run is one like any other. */
+  #prove(): void {
+    if (!this.#onTrial || this.#run === null) return;
+    const isNew = this.#records.length > 0 || this.#effects.some(({ effect }) => effect === "checkpoint");
+    if (!isNew) return;
+    const { turn, attempt, input } = this.#run;
+    this.#put({ effect: "run", run: { turn, attempt, input } });
   }
 
   /** How large the task may get by these records. Its end always fits: what the engine itself says is short, and unbounded. */
@@ -276,6 +307,10 @@ export class LogWriter implements Submission {
     if (!born && seq - flight.records.length !== this.#seq) this.#newcomers = true;
     this.#seq = seq;
     this.#fence = fence;
+    if (this.#onTrial && (flight.run?.deaths ?? 0) === 0) {
+      this.#onTrial = false;
+      this.#proof.resolve();
+    }
     const { channel, onBorn } = this.#options;
     const head = { seq, state: flight.state, run: flight.run ?? undefined };
     if (born) channel.attach({ seq: 0, state: head.state, run: head.run });
@@ -348,6 +383,7 @@ export class LogWriter implements Submission {
     this.#lost = loss !== undefined;
     this.#ending?.resolve("ended");
     this.#ending = undefined;
+    this.#proof.resolve();
     this.#options.onOver(loss, error);
     this.#wake();
   }

@@ -36,8 +36,13 @@ export interface RetentionOptions {
 export interface LeaseOptions {
   /** How long a node that fell silent keeps its tasks, in milliseconds; the same for all that share a store. Default 30 s. */
   readonly ttl?: number;
-  /** How often a lost run is started again before its task fails. Default 10. */
+  /** How often in a row a run may be lost, with nothing of it stored in between, before its task fails. Default 10. */
   readonly maxAttempts?: number;
+  /**
+   * How often in a row the process may end of a task just after it was started again, before the task fails. What was lost
+   * once is started alone the next time, so that no other task is blamed. Default 2.
+   */
+  readonly maxDeaths?: number;
   /** This process, in the leases that it holds. Default: a random name. */
   readonly holder?: string;
   /** Whether a holder is known to be dead, so that its tasks need not wait for the lease to run out. */
@@ -63,6 +68,12 @@ export interface EngineLimits {
    * event beyond it fails the task. Default 32 MiB.
    */
   readonly taskBytes?: number;
+  /**
+   * What this process holds at one time of the tasks that it runs and the messages that they answer, in bytes of JSON; no
+   * owner has more than half of it. What does not fit waits for ten seconds and is then refused as `Unavailable`; lost
+   * tasks wait for room. Default 256 MiB.
+   */
+  readonly totalBytes?: number;
   /** Largest page of a list, in bytes of JSON; a task that is larger has a page of its own. Default 8 MiB. */
   readonly pageBytes?: number;
 }
@@ -163,6 +174,7 @@ export function settingsOf(options: EngineOptions): EngineSettings {
     lease: {
       ttl: lease.ttl ?? 30_000,
       maxAttempts: lease.maxAttempts ?? 10,
+      maxDeaths: lease.maxDeaths ?? 2,
       holder: lease.holder ?? ids.next(),
       isGone: lease.isGone ?? (() => false),
     },
@@ -174,6 +186,7 @@ export function settingsOf(options: EngineOptions): EngineSettings {
       eventBytes: limits.eventBytes ?? 16 << 20,
       stateBytes: limits.stateBytes ?? 4 << 20,
       taskBytes: limits.taskBytes ?? 32 << 20,
+      totalBytes: limits.totalBytes ?? 256 << 20,
       pageBytes: limits.pageBytes ?? 8 << 20,
     },
     directReplyWithin: options.directReplyWithin ?? 500,

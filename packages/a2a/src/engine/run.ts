@@ -27,6 +27,7 @@ import {
   type TaskEffect,
   type TaskKey,
 } from "../store/index.ts";
+import type { ByteBudget } from "./byte-budget.ts";
 import { taskIsFull } from "./bytes.ts";
 import type { Committer } from "./committer.ts";
 import type { Conversations, ContextView } from "./conversations.ts";
@@ -46,6 +47,7 @@ export interface RunRooms {
   readonly board: Board;
   readonly conversations: Conversations;
   readonly pace: Pace;
+  readonly budget: ByteBudget;
   /** Called when the run can write no more. */
   readonly onOver: (run: Run) => void;
 }
@@ -67,6 +69,8 @@ export interface RunInit {
   readonly checkpoint?: string;
   /** Remembered with the task, or with a direct reply where those are durable. */
   readonly once?: OnceEffect | undefined;
+  /** What of the budget is taken for it. */
+  readonly bytes: number;
   /** Who sent the message, and waits to hear what came of it. */
   readonly asker?: Asker;
 }
@@ -102,6 +106,8 @@ export const safeSentences = {
   idle: "The agent gave no sign of life for too long.",
   late: "The agent did not finish in time.",
   lost: "The server was interrupted while it worked on this task, and the agent cannot resume it.",
+  fatal: "The server could not work on this task: it was interrupted each time it tried to.",
+  unreadable: "The server could not go on with this task.",
   gaveUp: "The agent was interrupted too often while it worked on this task.",
   full: "The task has become larger than a task may be.",
   stopped: "The server was stopped while it worked on this task.",
@@ -114,6 +120,9 @@ export class Run implements TurnHost {
   /** For the time limits, on the monotonic clock. */
   startedAt: number;
   lastSignAt: number;
+
+  /** What of the budget is taken for it. */
+  bytes: number;
 
   readonly #rooms: RunRooms;
   readonly #contextId: string;
@@ -144,6 +153,7 @@ export class Run implements TurnHost {
     const { settings } = rooms;
     const { hosted, key, contextId, message, call, start } = init;
     this.#rooms = rooms;
+    this.bytes = init.bytes;
     this.hosted = hosted;
     this.key = key;
     this.#contextId = contextId;
@@ -208,6 +218,16 @@ export class Run implements TurnHost {
     const asker = this.#asker;
     this.#asker = undefined;
     asker?.told(first);
+  }
+
+  /** Settles when something new of the run is stored, so that it has shown that the process lives through it. */
+  get proven(): Promise<void> {
+    return this.#writer?.proven ?? Promise.resolve();
+  }
+
+  /** Whatever ends the process from here on, this run is not to blame more than others. */
+  acquit(): void {
+    this.#writer?.acquit();
   }
 
   /** Fence under which the run writes; `undefined` while there is no task. */
@@ -434,6 +454,8 @@ export class Run implements TurnHost {
     const later = next && (page.records[1] ?? (await this.#messageAfter(next, page)));
     writer.sawLog(page.head.seq, later !== undefined);
     if (next === undefined) return false;
+    this.#rooms.budget.change(this.key.owner, this.bytes, page.head.bytes);
+    this.bytes = page.head.bytes;
     this.#task = (await store.load(this.key, taskId, { artifacts: true }))?.task;
     const call = JSON.parse(next.call ?? "null") as StoredCall;
     this.#at = {

@@ -1,6 +1,7 @@
 import { deferred } from "../base/index.ts";
-import { A2AError, type Message } from "../model/index.ts";
-import type { AppendItem, ClaimPosition, TaskHead } from "../store/index.ts";
+import { A2AError, type NewRecord } from "../model/index.ts";
+import type { AppendItem, TaskHead } from "../store/index.ts";
+import { ByteBudget } from "./byte-budget.ts";
 import { ChurnMap } from "./churn-map.ts";
 import { LeaseWatch } from "./lease-watch.ts";
 import type { Committer } from "./committer.ts";
@@ -9,12 +10,9 @@ import type { Board } from "./live.ts";
 import type { EngineSettings, HostedAgent } from "./options.ts";
 import { lossOf } from "./log-writer.ts";
 import { Pace } from "./pace.ts";
-import { statusRecord, type StoredCall } from "./records.ts";
-import { Run, safeSentences, type RunInit, type RunRooms } from "./run.ts";
+import { Recovery } from "./recovery.ts";
+import { Run, type RunInit, type RunRooms } from "./run.ts";
 import { WallWatch } from "./wall.ts";
-
-/** So many lost tasks are looked up at a time. */
-const claimPageSize = 100;
 
 export interface RunsRooms {
   readonly settings: EngineSettings;
@@ -33,6 +31,9 @@ export class Runs {
   readonly #running = new ChurnMap<string, Run>();
   readonly #wall: WallWatch;
   readonly #leases: LeaseWatch;
+  readonly #recovery: Recovery;
+  /** What the runs here may hold, and whoever waits to begin one. */
+  readonly budget: ByteBudget;
   #stopping = false;
 
   constructor(rooms: RunsRooms) {
@@ -41,11 +42,22 @@ export class Runs {
     this.board = rooms.board;
     const onOver = (over: Run): void => {
       if (this.#running.get(over.key.taskId) === over) this.#running.delete(over.key.taskId);
+      this.budget.give(over.key.owner, over.bytes);
     };
-    const { clock, lease } = this.settings;
+    const { clock, lease, limits } = this.settings;
+    this.budget = new ByteBudget(limits.totalBytes, clock);
     this.#wall = new WallWatch(clock);
     this.#leases = new LeaseWatch(clock, lease);
-    this.#rooms = { ...rooms, pace: new Pace(clock), onOver };
+    this.#rooms = { ...rooms, pace: new Pace(clock), budget: this.budget, onOver };
+    this.#recovery = new Recovery({
+      ...rooms,
+      leases: this.#leases,
+      budget: this.budget,
+      isRunning: (taskId) => this.#running.has(taskId),
+      isStopping: () => this.#stopping,
+      start: (init) => this.start(init),
+      endTask: (head, record, fence) => this.endTask(head, record, fence),
+    });
   }
 
   start(init: RunInit): Run {
@@ -98,101 +110,12 @@ export class Runs {
 
   /** Takes over what nobody executes any more. */
   async recover(): Promise<void> {
-    const { store } = this.settings;
     if (this.wallJumped()) await this.renew();
-    const { all, now } = this.#leases.begin();
-    const agents = [...this.#rooms.agents.keys()];
-    let after: ClaimPosition | undefined;
-    do {
-      const page = await store.claimable({
-        now: all ? Number.MAX_SAFE_INTEGER : now,
-        agents,
-        limit: claimPageSize,
-        ...(after && { after }),
-      });
-      for (const head of page.heads) {
-        if (this.#stopping) return;
-        const hosted = this.#rooms.agents.get(head.task.agent);
-        if (hosted === undefined || this.#running.has(head.task.taskId) || !this.#leases.isOver(head)) continue;
-        // One that cannot be taken over now must not be in the way of the others.
-        await this.#takeOver(hosted, head).catch((cause: unknown) => {
-          const { agent, taskId } = head.task;
-          this.settings.logger.error("A lost task could not be taken over", { agent, taskId, cause });
-        });
-      }
-      after = page.next;
-    } while (after !== undefined);
-    this.#leases.end();
-  }
-
-  async #takeOver(hosted: HostedAgent, head: TaskHead): Promise<void> {
-    const { run } = head;
-    if (run === undefined) return;
-    if (hosted.agent.resumable !== true) return this.#giveUp(head, safeSentences.lost);
-    if (run.attempt >= this.settings.lease.maxAttempts) return this.#giveUp(head, safeSentences.gaveUp);
-    const { store, clock, lease, logger } = this.settings;
-    const now = clock.now();
-    const next = { ...run, attempt: run.attempt + 1 };
-    const outcome = await this.committer.append({
-      task: head.task,
-      fence: head.fence,
-      records: [],
-      effects: [
-        { effect: "lease", op: "revoke" },
-        { effect: "lease", op: "acquire", holder: lease.holder, now, until: now + lease.ttl },
-        { effect: "run", run: next },
-      ],
-    });
-    // Another was quicker, or the task is over.
-    if (!outcome.ok) return;
-    const { taskId } = head.task;
-    const input = (await store.read(head.task, taskId, { after: run.input - 1, limit: 1 }))?.records[0];
-    const snapshot = await store.load(head.task, taskId, { artifacts: true });
-    const checkpoint = (await store.head(head.task, taskId))?.checkpoint;
-    if (input?.call === undefined || snapshot === undefined)
-      throw new Error(`The message of task ${taskId} is not in its log`);
-    logger.info("A task is resumed", { agent: head.task.agent, taskId, turn: run.turn, attempt: next.attempt });
-    void this.start({
-      hosted,
-      key: head.task,
-      contextId: head.contextId,
-      freshContext: false,
-      message: messageOf(input.kind, input.json),
-      call: JSON.parse(input.call) as StoredCall,
-      start: { seq: outcome.seq, state: snapshot.head.state, fence: outcome.fence, run: next, mayHaveMessages: true },
-      // The first turn made the task: to the agent there was none before, whatever its attempt.
-      ...(run.turn > 1 && { task: snapshot.task }),
-      ...(checkpoint !== undefined && { checkpoint }),
-    }).execute();
-  }
-
-  /** Nothing stays WORKING for ever: a task that cannot go on fails, and says why. */
-  async #giveUp(head: TaskHead, sentence: string): Promise<void> {
-    const { clock, logger } = this.settings;
-    const { run, contextId } = head;
-    const { taskId } = head.task;
-    const origin = {
-      taskId,
-      contextId,
-      turn: run?.turn ?? 1,
-      attempt: run?.attempt ?? 1,
-      extensions: [],
-      trace: undefined,
-    };
-    const record = statusRecord(
-      origin,
-      { state: "TASK_STATE_FAILED", message: { parts: [{ text: sentence }] } },
-      "system",
-      `${taskId}-${origin.turn}-system`,
-      Math.max(clock.now(), head.statusTime),
-    );
-    logger.warn("A task was lost", { agent: head.task.agent, taskId, holder: head.holder, sentence });
-    // Under the fence that was seen: the run may have ended its turn, or somebody else may have taken it over.
-    await this.endTask(head, record, head.fence);
+    await this.#recovery.look();
   }
 
   /** Ends a task from outside its run: for good, whatever its agent does (D6). */
-  async endTask(head: TaskHead, record: ReturnType<typeof statusRecord>, fence?: number): Promise<boolean> {
+  async endTask(head: TaskHead, record: NewRecord, fence?: number): Promise<boolean> {
     const { taskId } = head.task;
     const outcome = await this.committer.append(
       {
@@ -217,6 +140,7 @@ export class Runs {
   /** Lets turns end by themselves for `grace` milliseconds, then stops those that have not. */
   async stop(grace: number): Promise<void> {
     this.#stopping = true;
+    this.budget.close(new A2AError("Unavailable", "The server is stopping", { retryAfter: 1 }));
     const running = [...this.#running.values()];
     if (grace > 0 && running.length > 0) await this.#patience(running, grace);
     await Promise.all([...this.#running.values()].map((run) => run.stop()));
@@ -229,9 +153,4 @@ export class Runs {
     await Promise.race([Promise.all(running.map((run) => run.done)), over.promise]);
     takeBack();
   }
-}
-
-function messageOf(kind: string, json: string): Message {
-  const event = JSON.parse(json) as { history?: readonly Message[] } | Message;
-  return kind === "task" ? ((event as { history: readonly Message[] }).history[0] as Message) : (event as Message);
 }

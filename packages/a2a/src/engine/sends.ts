@@ -13,7 +13,7 @@ import type { CallContext, Principal } from "../protocol/index.ts";
 import type { OnceEffect, OnceRecord, Owner, TaskHead, TaskKey } from "../store/index.ts";
 import { BoundedMap } from "./bounded-map.ts";
 import { ChurnMap } from "./churn-map.ts";
-import { taskIsFull } from "./bytes.ts";
+import { sizeOf, taskIsFull } from "./bytes.ts";
 import { activate, checkSend, type CheckedAgent } from "./checks.ts";
 import { hasMovedOn, wantedGeneration } from "./generations.ts";
 import { messageRecord, statusRecord, storedPrincipal, type Origin, type StoredCall } from "./records.ts";
@@ -48,6 +48,12 @@ interface Send {
   readonly request: SendMessageRequest;
   readonly call: StoredCall;
   readonly principal: Principal;
+}
+
+/** What of the budget is taken for a message: until it is stored, or, passed on to its run, until that is over. */
+interface Held {
+  readonly bytes: number;
+  passedOn: boolean;
 }
 
 /** How a message is told from others, and what there is of it before its answer. */
@@ -176,8 +182,23 @@ export class Sends {
     return this.#followOnce(send, { taskId, ...send.owner }, once, flight);
   }
 
-  /** A message that belongs to no task yet: the agent answers it, or makes one. */
-  #begin(send: Send, once: OnceEffect | undefined, flight: InFlight | undefined): Admission {
+  /** A message that belongs to no task yet: the agent answers it, or makes one. No promise where there is room for it. */
+  #begin(send: Send, once: OnceEffect | undefined, flight: InFlight | undefined): Admission | Promise<Admission> {
+    const { budget } = this.#runs;
+    const { owner } = send.owner;
+    const bytes = sizeOf(send.request.message);
+    if (budget.tryTake(owner, bytes)) return this.#start(send, bytes, once, flight);
+    return budget.take(owner, bytes).then(
+      () => this.#start(send, bytes, once, flight),
+      (error: unknown) => {
+        if (flight !== undefined) this.#landed(flight);
+        throw error;
+      },
+    );
+  }
+
+  /** `bytes`: what of the budget is taken for it. */
+  #start(send: Send, bytes: number, once: OnceEffect | undefined, flight: InFlight | undefined): Admission {
     const { hosted, owner, call, principal } = send;
     const { message, configuration } = send.request;
     const { ids, clock, directReplyWithin } = this.#runs.settings;
@@ -206,6 +227,7 @@ export class Sends {
     const run = this.#runs.start({
       hosted,
       key: task,
+      bytes,
       contextId,
       freshContext: message.contextId === undefined,
       message: message.contextId === undefined ? inContext(message, contextId) : message,
@@ -239,7 +261,8 @@ export class Sends {
     task: TaskKey,
     once: OnceEffect | undefined,
   ): Promise<Accepted> {
-    const { store } = this.#runs.settings;
+    const { settings, budget } = this.#runs;
+    const { store } = settings;
     const { message } = request;
     const wanted = wantedGeneration(request, call.version);
     for (;;) {
@@ -249,11 +272,17 @@ export class Sends {
       if (wanted !== undefined && wanted !== head.generation) throw hasMovedOn(head, wanted);
       if (isTerminal(head.state)) throw isOver(head);
       const whole = inContext(message, head.contextId);
-      const accepted =
-        head.run === undefined
-          ? await this.#wake(hosted, head, whole, { call, principal }, once)
-          : await this.#queue(head, whole, call, once, wanted !== undefined);
-      if (accepted !== undefined) return accepted;
+      const held = { bytes: sizeOf(message) + (head.run === undefined ? head.bytes : 0), passedOn: false };
+      if (!budget.tryTake(task.owner, held.bytes)) await budget.take(task.owner, held.bytes);
+      try {
+        const accepted =
+          head.run === undefined
+            ? await this.#wake(hosted, head, whole, { call, principal }, once, held)
+            : await this.#queue(head, whole, call, once, wanted !== undefined);
+        if (accepted !== undefined) return accepted;
+      } finally {
+        if (!held.passedOn) budget.give(task.owner, held.bytes);
+      }
     }
   }
 
@@ -294,6 +323,7 @@ export class Sends {
     message: Message,
     { call, principal }: Pick<Send, "call" | "principal">,
     once: OnceEffect | undefined,
+    held: Held,
   ): Promise<Accepted | undefined> {
     const { store, clock, lease, limits } = this.#runs.settings;
     const { taskId } = head.task;
@@ -319,10 +349,12 @@ export class Sends {
     });
     if (!outcome.ok) return this.#retry(head, outcome.reason, outcome.once, once?.hash);
     const snapshot = await store.load(head.task, taskId, { artifacts: true });
+    held.passedOn = true;
     void this.#runs
       .start({
         hosted,
         key: head.task,
+        bytes: held.bytes,
         contextId: head.contextId,
         freshContext: false,
         message,

@@ -1,7 +1,7 @@
 import { utf8Length } from "../base/index.ts";
 import { isTerminal, placed, type LogRecord } from "../model/index.ts";
 import { artifactStarts, compact, type StoredEvent, type TaskPieces } from "./assemble.ts";
-import type { ContextKey, ListPosition, OnceEffect, OnceRecord, Owner, Scope, TaskHead } from "./port.ts";
+import type { ContextKey, ListPosition, OnceEffect, OnceRecord, Owner, Scope, StrandedRuns, TaskHead } from "./port.ts";
 import { SortedList } from "./sorted-list.ts";
 import { oldestFirst, TaskIndex } from "./task-index.ts";
 import type { ReadItem } from "./transition.ts";
@@ -121,6 +121,17 @@ export class MemoryTables {
       .flatMap((agent) => this.#agents.get(agent)?.runs.after(after, limit) ?? [])
       .sort(byDue)
       .slice(0, limit);
+  }
+
+  /** How many runs nobody holds that other agents have. */
+  strandedRuns(agents: readonly string[], now: number): readonly StrandedRuns[] {
+    const found: StrandedRuns[] = [];
+    for (const [agent, { runs }] of this.#agents) {
+      if (agents.includes(agent)) continue;
+      const free = runs.after(undefined, Infinity).filter(({ due = 0 }) => due <= now);
+      if (free.length > 0) found.push({ agent, tasks: free.length });
+    }
+    return found;
   }
 
   /** What stands under a key and has not run out. */

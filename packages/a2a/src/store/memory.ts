@@ -25,6 +25,7 @@ import {
   type Scope,
   type Snapshot,
   type Store,
+  type StrandedRuns,
   type SweepOptions,
   type SweepReport,
   type TaskEffect,
@@ -135,6 +136,15 @@ class MemoryStore implements Store {
     if (found.length <= limit || last === undefined) return { heads };
     const { leaseUntil } = last.head;
     return { heads, next: { number: last.number, ...(leaseUntil !== undefined && { leaseUntil }) } };
+  }
+
+  async stranded({
+    now,
+    agents,
+    limit,
+  }: Pick<ClaimQuery, "now" | "agents" | "limit">): Promise<readonly StrandedRuns[]> {
+    this.#check();
+    return this.#tables.strandedRuns(agents, now).slice(0, limit);
   }
 
   async sweep({ deleteBefore = -Infinity, compactBefore = -Infinity, now, limit }: SweepOptions): Promise<SweepReport> {

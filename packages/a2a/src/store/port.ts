@@ -50,6 +50,9 @@ export interface Store {
    */
   claimable(query: ClaimQuery): Promise<ClaimPage>;
 
+  /** How many runs nobody holds at `now` that agents other than these have: nobody here takes them over. At most `limit` agents. */
+  stranded(query: Pick<ClaimQuery, "now" | "agents" | "limit">): Promise<readonly StrandedRuns[]>;
+
   /** Deletes and compacts what is old, at most `limit` tasks a call. */
   sweep(options: SweepOptions): Promise<SweepReport>;
 
@@ -143,6 +146,10 @@ export interface Run {
   readonly attempt: number;
   /** `seq` of the user message that the turn answers; user messages after it wait for the next turns. */
   readonly input: number;
+  /** How often in a row a process took the run over and ended before anything of it was stored. Absent: never. */
+  readonly deaths?: number;
+  /** Whether it was taken over alone, to see if the process ends of it. */
+  readonly alone?: true;
 }
 
 /** Where a resumed run goes on from: JSON text, or `null` to forget it. */
@@ -357,6 +364,11 @@ export interface ClaimPage {
   readonly heads: readonly TaskHead[];
   /** Absent on the last page. */
   readonly next?: ClaimPosition;
+}
+
+export interface StrandedRuns {
+  readonly agent: string;
+  readonly tasks: number;
 }
 
 export interface SweepOptions {

@@ -163,8 +163,14 @@ function headOf(draft: Draft): TaskHead {
   });
 }
 
-function runOf({ turn, attempt, input }: Run): Run {
-  return Object.freeze({ turn, attempt, input });
+function runOf({ turn, attempt, input, deaths = 0, alone }: Run): Run {
+  return Object.freeze({
+    turn,
+    attempt,
+    input,
+    ...(deaths > 0 && { deaths }),
+    ...(alone === true && { alone: true as const }),
+  });
 }
 
 /** A task before its first record. */

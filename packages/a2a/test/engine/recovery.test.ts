@@ -215,7 +215,7 @@ describe("a run that is lost (D6)", () => {
     // Each successor dies as well, as if the task itself killed it: its heartbeat stops, its lease runs out.
     for (let attempt = 2; attempt <= 3; attempt += 1) {
       const head = await lostRun();
-      const run = { turn: 1, attempt, input: 1 };
+      const run = { turn: 1, attempt, input: 1, deaths: attempt };
       const effects = [
         { effect: "lease", op: "revoke" },
         { effect: "run", run },

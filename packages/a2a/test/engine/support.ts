@@ -166,6 +166,7 @@ export function bound(store: Store): Store {
     once: (owner, key, now) => store.once(owner, key, now),
     conversation: (context, options) => store.conversation(context, options),
     claimable: (query) => store.claimable(query),
+    stranded: (query) => store.stranded(query),
     sweep: (options) => store.sweep(options),
     close: () => store.close(),
   };

@@ -124,7 +124,20 @@ const once = fc
   .map(([key, hash, now, more]) => ({ effect: "once", key, hash, now, ...more }) as const);
 const taskEffect: fc.Arbitrary<TaskEffect> = fc.oneof(
   leases,
-  fc.option(fc.record({ turn: time, attempt: time, input: time })).map((run) => ({ effect: "run", run }) as const),
+  fc
+    .option(
+      fc.record(
+        {
+          turn: time,
+          attempt: time,
+          input: time,
+          deaths: fc.integer({ min: 1, max: 9 }),
+          alone: fc.constant(true as const),
+        },
+        { requiredKeys: ["turn", "attempt", "input"] },
+      ),
+    )
+    .map((run) => ({ effect: "run", run }) as const),
   fc.option(json).map((value) => ({ effect: "checkpoint", value }) as const),
   once,
   contextState,

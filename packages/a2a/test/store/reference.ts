@@ -11,6 +11,7 @@ import type {
   OnceRecord,
   Owner,
   ReadOptions,
+  Run,
   Scope,
   SweepOptions,
   TaskHead,
@@ -31,7 +32,7 @@ interface RefTask {
   firstSeq: number;
   fence: number;
   lease?: { holder: string; until: number };
-  run?: { turn: number; attempt: number; input: number };
+  run?: Run;
   checkpoint?: string;
 }
 

@@ -38,7 +38,8 @@ import { encodeJson, encodeName } from "./text.ts";
 
 // The columns that an append changes: those that any does, those that no index has, those of the lists, those of the runs.
 const growing = ["seq", "generation", "bytes"];
-const plain = [...growing, "fence", "status_seq", "has_metadata", "holder", "run_attempt", "run_input"];
+const running = ["run_attempt", "run_input", "run_deaths", "run_alone"];
+const plain = [...growing, "fence", "status_seq", "has_metadata", "holder", ...running];
 const placing = ["state", "status_time"];
 const owning = ["lease_until", "run_turn"];
 
@@ -378,7 +379,8 @@ function plainOf({
   const { seq, generation, bytes, fence, holder, run } = head;
   const name = holder === undefined ? null : encodeName(holder);
   const status = [statusSeq, hasMetadata ? 1 : 0];
-  return [seq, generation, bytes, fence, ...status, name, run?.attempt ?? null, run?.input ?? null];
+  const trial = [run?.deaths ?? null, run?.alone === true ? 1 : null];
+  return [seq, generation, bytes, fence, ...status, name, run?.attempt ?? null, run?.input ?? null, ...trial];
 }
 
 function placingOf({ state, statusTime }: TaskHead): readonly Value[] {

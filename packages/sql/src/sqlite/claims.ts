@@ -1,7 +1,8 @@
-import type { ClaimPage, ClaimPosition, ClaimQuery } from "@parley/a2a/store";
+import type { ClaimPage, ClaimPosition, ClaimQuery, StrandedRuns } from "@parley/a2a/store";
 import type { Driver, Value } from "./driver.ts";
-import { int, optional, taskColumns, taskRow, taskTables } from "./rows.ts";
+import { int, optional, taskColumns, taskRow, taskTables, text } from "./rows.ts";
 import type { ScopeIds } from "./scopes.ts";
+import { decodeName } from "./text.ts";
 
 /** Earlier than every lease: what a task without one is sorted as. */
 const free = Number.NEGATIVE_INFINITY;
@@ -28,6 +29,27 @@ export function readClaimable(driver: Driver, scopes: ScopeIds, query: ClaimQuer
   const last = page.at(-1);
   if (found.length <= query.limit || last === undefined) return { heads };
   return { heads, next: { number: last.number, ...(last.until !== free && { leaseUntil: last.until }) } };
+}
+
+/** In a transaction: each agent once, along the index of runs. */
+export function readStranded(
+  driver: Driver,
+  scopes: ScopeIds,
+  { now, agents, limit }: Pick<ClaimQuery, "now" | "agents" | "limit">,
+): readonly StrandedRuns[] {
+  const own = new Set(agents.map((agent) => scopes.find(agent)));
+  const rows = driver
+    .prepare(
+      `SELECT r.agent, a.name, r.tasks FROM (
+        SELECT agent, count(*) AS tasks FROM tasks INDEXED BY tasks_runs
+        WHERE run_turn IS NOT NULL AND (lease_until IS NULL OR lease_until <= ?) GROUP BY agent
+      ) r JOIN scopes a ON a.id = r.agent`,
+    )
+    .all(now);
+  return rows
+    .filter((row) => !own.has(int(row, 0)))
+    .slice(0, limit)
+    .map((row) => ({ agent: decodeName(text(row, 1)), tasks: int(row, 2) }));
 }
 
 function compare(a: number, b: number): number {

@@ -120,6 +120,11 @@ const versions: readonly string[] = [
   DROP INDEX tasks_runs;
   CREATE INDEX tasks_runs ON tasks (agent, lease_until) WHERE run_turn IS NOT NULL;
   `,
+  // Of what a process has died.
+  `
+  ALTER TABLE tasks ADD COLUMN run_deaths INTEGER;
+  ALTER TABLE tasks ADD COLUMN run_alone INTEGER;
+  `,
 ];
 
 /** A newer release made the file: what it holds cannot be guessed at. */

@@ -73,7 +73,7 @@ export interface TaskRow {
 /** Columns of the task itself and of its context. */
 export const ownColumns: string = `t.number, t.agent, t.owner, t.context, t.status_seq, t.has_metadata, t.id, t.state, t.status_time,
   t.seq, t.first_seq, t.generation, t.fence, t.holder, t.lease_until, t.run_turn, t.run_attempt, t.run_input,
-  t.bytes, c.name`;
+  t.bytes, t.run_deaths, t.run_alone, c.name`;
 
 /** With the names of its agent and its owner, for those who do not know them. */
 export const taskColumns: string = `${ownColumns}, a.name, o.name`;
@@ -82,7 +82,7 @@ export const ownTables: string = "tasks t JOIN scopes c ON c.id = t.context";
 export const taskTables: string = `${ownTables} JOIN scopes a ON a.id = t.agent JOIN scopes o ON o.id = t.owner`;
 
 /** How many columns `taskColumns` are, for those who ask for more. */
-export const taskWidth = 22;
+export const taskWidth = 24;
 
 export function taskRow(row: Row, owner: Owner = ownerOf(row)): TaskRow {
   const holder = optional(row, 13);
@@ -96,7 +96,7 @@ export function taskRow(row: Row, owner: Owner = ownerOf(row)): TaskRow {
     hasMetadata: int(row, 5) === 1,
     head: Object.freeze({
       task: Object.freeze({ agent: owner.agent, owner: owner.owner, taskId: decodeName(text(row, 6)) }),
-      contextId: decodeName(text(row, 19)),
+      contextId: decodeName(text(row, 21)),
       state: states[int(row, 7)] ?? "TASK_STATE_FAILED",
       statusTime: int(row, 8),
       seq: int(row, 9),
@@ -112,11 +112,18 @@ export function taskRow(row: Row, owner: Owner = ownerOf(row)): TaskRow {
 }
 
 function ownerOf(row: Row): Owner {
-  return { agent: decodeName(text(row, 20)), owner: decodeName(text(row, 21)) };
+  return { agent: decodeName(text(row, 22)), owner: decodeName(text(row, 23)) };
 }
 
 function runOf(row: Row): Run {
-  return Object.freeze({ turn: int(row, 15), attempt: int(row, 16), input: int(row, 17) });
+  const deaths = optional(row, 19);
+  return Object.freeze({
+    turn: int(row, 15),
+    attempt: int(row, 16),
+    input: int(row, 17),
+    ...(typeof deaths === "number" && { deaths }),
+    ...(optional(row, 20) === 1 && { alone: true as const }),
+  });
 }
 
 /** The row of a task that the scope may see. */

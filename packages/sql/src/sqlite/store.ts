@@ -1,7 +1,7 @@
 import { unavailable, type OnceRecord, type Store } from "@parley/a2a/store";
 import { defaultBounds, type Bounds } from "./bounds.ts";
 import { isBusy, patiently, sqliteCode } from "./busy.ts";
-import { readClaimable } from "./claims.ts";
+import { readClaimable, readStranded } from "./claims.ts";
 import { readConversation } from "./conversation.ts";
 import { Counts } from "./counts.ts";
 import type { Driver } from "./driver.ts";
@@ -87,6 +87,7 @@ export function driverStore(reader: Driver, writer: Writer, options: DriverStore
       }),
     head: (scope, taskId) => glance(() => readHead(reader, scope, taskId)),
     claimable: (query) => look(() => readClaimable(reader, scopes, query)),
+    stranded: (query) => look(() => readStranded(reader, scopes, query)),
     load: (scope, taskId, loading) => glance(() => readTask(reader, kept, bounds, scope, taskId, loading)),
     read: (scope, taskId, reading) => look(() => readLog(reader, bounds, scope, taskId, reading)),
     list: (scope, query) => look(() => readList(reader, { scopes, kept, counts, bounds }, scope, query)),

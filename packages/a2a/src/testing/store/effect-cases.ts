@@ -110,6 +110,34 @@ export const leaseCases: Cases = {
     expect(["run" in after, "checkpoint" in after]).toEqual([false, false]);
   },
 
+  async "a run keeps how often processes ended while they had it"({ store, expect }) {
+    const run = { turn: 1, attempt: 3, input: 1, deaths: 2, alone: true } as const;
+    await append(store, making("t"));
+    for (const each of [run, { turn: 1, attempt: 3, input: 1 }]) {
+      await append(store, effects("t", { effect: "run", run: each }));
+      expect((await headOf(store, key("t"))).run).toEqual(each);
+    }
+  },
+
+  async "stranded are the runs of other agents that nobody holds"({ store, expect }) {
+    const of = (agent: string, taskId: string): TaskAppend => ({
+      ...making(taskId),
+      task: { ...key(taskId), agent },
+    });
+    const run: TaskEffect = { effect: "run", run: { turn: 1, attempt: 1, input: 1 } };
+    await store.append([
+      { ...making("own"), effects: [run] },
+      { ...of("gone", "a"), effects: [run] },
+      { ...of("gone", "b"), effects: [run, acquire("n1", 0, 50)] },
+      { ...of("gone", "c"), effects: [run, acquire("n1", 0, 51)] },
+      { ...of("busy", "d"), effects: [run, acquire("n1", 0, 99)] },
+      of("idle", "e"),
+    ]);
+    const ask = (limit: number): Promise<unknown> => store.stranded({ now: 50, agents: ["agent", "none"], limit });
+    expect(await ask(9)).toEqual([{ agent: "gone", tasks: 2 }]);
+    expect(await ask(0)).toEqual([]);
+  },
+
   async "claimable are the runs that nobody holds, oldest lease first"({ store, expect }) {
     const run: TaskEffect = { effect: "run", run: { turn: 1, attempt: 1, input: 1 } };
     await store.append([

@@ -75,6 +75,7 @@ export const lifeCases: Cases = {
       async () => store.once(alice, "k", 0),
       () => store.conversation({ ...alice, contextId: context }, { limit: 1 }),
       () => store.claimable({ now: 0, agents: ["agent"], limit: 1 }),
+      () => store.stranded({ now: 0, agents: [], limit: 1 }),
       () => store.sweep({ now: 0, limit: 1 }),
     ]) {
       expect(await codeOf(call)).toEqual("Unavailable");

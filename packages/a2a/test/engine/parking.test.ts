@@ -1,0 +1,321 @@
+import { describe, expect, it, onTestFinished } from "vitest";
+import { defineAgent } from "../../src/agent/index.ts";
+import type { LogFields } from "../../src/base/index.ts";
+import type { EngineLimits } from "../../src/engine/index.ts";
+import { memoryStore, type Store } from "../../src/store/index.ts";
+import { callContext, fakeClock, inProcess } from "../../src/testing/index.ts";
+import { bound, eventually, messageOf, Reading, type Line, type OnMessage } from "./support.ts";
+
+/**
+ * Processes on one store, one after the other: a process that dies is cut off from the store at once, as by SIGKILL, and its
+ * successor knows that it is gone.
+ */
+function processes(onMessage: (turn: Parameters<OnMessage>[0], die: () => void) => ReturnType<OnMessage>) {
+  const shared = memoryStore();
+  const clock = fakeClock();
+  const log: Line[] = [];
+  const write =
+    (level: string) =>
+    (message: string, fields: LogFields = {}): void =>
+      void log.push({ ...fields, level, message });
+  const logger = { debug: () => {}, info: write("info"), warn: write("warn"), error: write("error") };
+  const dead = new Set<string>();
+  let count = 0;
+
+  function start(options: { limits?: EngineLimits; change?: (store: Store) => Partial<Store> } = {}) {
+    const holder = `process-${(count += 1)}`;
+    const cut: Store = {
+      ...bound(shared),
+      append: (items) => (dead.has(holder) ? new Promise(() => {}) : shared.append(items)),
+    };
+    const store: Store = { ...cut, ...options.change?.(cut) };
+    const die = (): void => void dead.add(holder);
+    const agent = defineAgent({
+      name: "test",
+      description: "a test",
+      version: "1",
+      skills: [],
+      resumable: true,
+      mayReplyDirectly: false,
+      onMessage: (turn) => onMessage(turn, die),
+    });
+    const lease = { ttl: 3_000, holder, isGone: (other: string) => dead.has(other) };
+    const made = inProcess(agent, { clock, store, logger, lease, ...(options.limits && { limits: options.limits }) });
+    onTestFinished(() => void made.engine.close());
+    const send = async (text: string): Promise<string> => {
+      const { batches } = await made.service.stream(
+        "SendStreamingMessage",
+        { message: messageOf(text) },
+        callContext(),
+      );
+      const reading = new Reading(batches);
+      const id = (await reading.next())?.event.task?.id ?? "";
+      await reading.next();
+      return id;
+    };
+    const get = async (id: string) => (await made.service.call("GetTask", { id }, callContext())).value;
+    return { ...made, die, isDead: () => dead.has(holder), send, get };
+  }
+  return { shared, clock, log, start };
+}
+
+const never = new Promise<void>(() => {});
+
+describe("a task of which the process dies when it is started again (D17)", () => {
+  it("is given up after two starts, named in the log, and its neighbours are not blamed", async () => {
+    const { log, start } = processes(async function* (turn, die) {
+      yield turn.working();
+      if (turn.attempt === 1) await never;
+      if (turn.text === "kill") {
+        die();
+        await never;
+      }
+      yield turn.artifact({ parts: [{ text: "done" }] });
+    });
+    const first = start();
+    const ids: string[] = [];
+    for (const text of ["one", "two", "kill", "three", "four"]) ids.push(await first.send(text));
+    const [one = "", two = "", killer = "", three = "", four = ""] = ids;
+    first.die();
+
+    let starts = 0;
+    let last = first;
+    while (last.isDead()) {
+      last = start();
+      starts += 1;
+      await eventually(async () => last.isDead() || (await last.get(killer)).status.state === "TASK_STATE_FAILED");
+    }
+    // Two of them die, and the third lives.
+    expect(starts).toBe(3);
+    for (const id of [one, two, three, four])
+      await eventually(async () => (await last.get(id)).status.state === "TASK_STATE_COMPLETED");
+    const { status } = await last.get(killer);
+    expect(status.message?.parts[0]?.text).toBe(
+      "The server could not work on this task: it was interrupted each time it tried to.",
+    );
+    const line = log.find(({ message }) => message.startsWith("A task was given up"));
+    expect(line).toMatchObject({ level: "error", agent: "agent", taskId: killer, deaths: 2 });
+  });
+
+  it("is never tried beside a neighbour that has not come to anything either", async () => {
+    let begun = 0;
+    let together = 0;
+    let most = 0;
+    const { start, clock } = processes(async function* (turn, die) {
+      yield turn.working();
+      if (turn.attempt === 1) await never;
+      if (turn.attempt === 2) {
+        if ((begun += 1) === 4) die();
+        await never;
+      }
+      most = Math.max(most, (together += 1));
+      await new Promise<void>((resolve) => clock.after(1_000, resolve));
+      together -= 1;
+      yield turn.artifact({ parts: [{ text: "done" }] });
+    });
+    const first = start();
+    const ids: string[] = [];
+    for (let n = 0; n < 4; n += 1) ids.push(await first.send("Go"));
+    first.die();
+    const second = start();
+    await eventually(() => second.isDead());
+    const third = start();
+    await eventually(async () => {
+      clock.advance(500);
+      const tasks = await Promise.all(ids.map((id) => third.get(id)));
+      return tasks.every(({ status }) => status.state === "TASK_STATE_COMPLETED");
+    });
+    expect(most).toBe(1);
+  });
+
+  it("whoever got something stored, or was given back in good order, begins without a death on record", async () => {
+    const { start, shared, clock } = processes(async function* (turn, die) {
+      yield turn.working();
+      if (turn.attempt === 2) yield turn.working("something new");
+      if (turn.attempt === 3) {
+        await turn.flush();
+        die();
+      }
+      await new Promise((resolve) => turn.signal.addEventListener("abort", resolve));
+    });
+    const first = start();
+    const id = await first.send("Go");
+    const runOf = async () => (await shared.head({ agent: "agent" }, id))?.run;
+    first.die();
+    const second = start();
+    await eventually(async () => {
+      const run = await runOf();
+      return run?.attempt === 2 && run.deaths === undefined;
+    });
+    second.die();
+    // The third says nothing new and dies.
+    const third = start();
+    await eventually(() => third.isDead());
+    expect(await runOf()).toMatchObject({ attempt: 3, deaths: 1 });
+    // The fourth is started alone, says nothing new, and gives it back.
+    const fourth = start();
+    await eventually(async () => (await runOf())?.attempt === 4);
+    expect(await runOf()).toMatchObject({ deaths: 2, alone: true });
+    await fourth.engine.close();
+    expect(await runOf()).toEqual({ turn: 1, attempt: 4, input: 1, deaths: 1 });
+    // The fifth lives with it for some seconds: what kills it later is not this start.
+    start();
+    await eventually(async () => {
+      clock.advance(1_000);
+      const run = await runOf();
+      return run?.attempt === 5 && run.alone === undefined;
+    });
+  });
+
+  it("a task that cannot be taken over is named once, tried after longer and longer pauses, and is in nobody's way", async () => {
+    const { start, clock, log } = processes(async function* (turn) {
+      yield turn.working();
+      if (turn.attempt === 1) await never;
+      yield turn.artifact({ parts: [{ text: "done" }] });
+    });
+    const first = start();
+    const [broken, other] = [await first.send("one"), await first.send("two")];
+    first.die();
+    let tries = 0;
+    const second = start({
+      change: (store) => ({
+        append(items) {
+          const hit = items.some((item) => "task" in item && item.task.taskId === broken && item.records.length === 0);
+          if (!hit) return store.append(items);
+          tries += 1;
+          return Promise.reject(new Error("the row is corrupt"));
+        },
+      }),
+    });
+    await eventually(async () => (await second.get(other)).status.state === "TASK_STATE_COMPLETED");
+    for (let seconds = 0; seconds < 60; seconds += 1) {
+      clock.advance(1_000);
+      for (let turns = 0; turns < 4; turns += 1) await new Promise((resolve) => setTimeout(resolve, 0));
+    }
+    expect(tries).toBeGreaterThan(1);
+    expect(tries).toBeLessThan(8);
+    const lines = log.filter(({ message }) => message.startsWith("A lost task could not be taken over"));
+    expect(lines).toMatchObject([{ level: "error", taskId: broken }]);
+  });
+
+  it("a task whose log cannot be read is given up and named", async () => {
+    const { start, log } = processes(async function* (turn) {
+      yield turn.working();
+      if (turn.attempt === 1) await never;
+      yield turn.artifact({ parts: [{ text: "done" }] });
+    });
+    const first = start();
+    const [broken, other] = [await first.send("one"), await first.send("two")];
+    first.die();
+    const second = start({
+      change: (store) => ({
+        read: (scope, id, options) =>
+          id === broken ? Promise.reject(new SyntaxError("corrupt")) : store.read(scope, id, options),
+      }),
+    });
+    await eventually(async () => (await second.get(other)).status.state === "TASK_STATE_COMPLETED");
+    await eventually(async () => (await second.get(broken)).status.state === "TASK_STATE_FAILED");
+    expect(log).toContainEqual(
+      expect.objectContaining({
+        level: "error",
+        taskId: broken,
+        message: "A lost task was given up: it cannot be read",
+      }),
+    );
+  });
+});
+
+describe("recovery asks for what it can run", () => {
+  it("a hundred and ten orphans of a renamed agent are in nobody's way, and are told of once, by agent and number", async () => {
+    const { start, shared, log, clock } = processes(async function* (turn) {
+      yield turn.working();
+      if (turn.attempt === 1) await never;
+      yield turn.artifact({ parts: [{ text: "done" }] });
+    });
+    const first = start();
+    const id = await first.send("Go");
+    first.die();
+    const time = clock.now() - 60_000;
+    const json = (taskId: string) =>
+      JSON.stringify({ id: taskId, contextId: "c", status: { state: "TASK_STATE_WORKING" } });
+    await shared.append(
+      Array.from({ length: 110 }, (_, n) => ({
+        task: { agent: "renamed", owner: "o", taskId: `t-${n}` },
+        create: { contextId: "c" },
+        records: [
+          { kind: "task", json: json(`t-${n}`), time, turn: 1, attempt: 1, actor: "user", state: "TASK_STATE_WORKING" },
+        ],
+        effects: [{ effect: "run", run: { turn: 1, attempt: 1, input: 1 } }],
+      })),
+    );
+    const second = start();
+    await eventually(async () => (await second.get(id)).status.state === "TASK_STATE_COMPLETED");
+    for (let seconds = 0; seconds < 30; seconds += 1) {
+      clock.advance(1_000);
+      for (let turns = 0; turns < 4; turns += 1) await new Promise((resolve) => setTimeout(resolve, 0));
+    }
+    const lines = log.filter(({ message }) => message.startsWith("Lost tasks wait"));
+    expect(lines).toEqual([
+      { level: "warn", message: "Lost tasks wait for an agent that is not hosted here", agent: "renamed", tasks: 110 },
+    ]);
+  });
+});
+
+describe("what a process holds of tasks at one time is bounded in bytes (D17)", () => {
+  const large = 256 << 10;
+
+  it("recovery begins no more than fits, and comes to all of them", async () => {
+    const waiting: (() => void)[] = [];
+    let most = 0;
+    const { start, clock } = processes(async function* (turn) {
+      yield turn.working();
+      if (turn.attempt === 1) await never;
+      yield turn.working("again");
+      await new Promise<void>((resolve) => (most = Math.max(most, waiting.push(resolve))));
+      yield turn.artifact({ parts: [{ text: "done" }] });
+    });
+    const first = start();
+    const ids: string[] = [];
+    for (let n = 0; n < 10; n += 1) ids.push(await first.send("x".repeat(large)));
+    first.die();
+    // An owner has half of it: room for three.
+    const second = start({ limits: { totalBytes: 7 * large } });
+    await eventually(async () => {
+      clock.advance(1_000);
+      await new Promise((resolve) => setTimeout(resolve, 0));
+      for (const resolve of waiting.splice(0)) resolve();
+      const tasks = await Promise.all(ids.map((id) => second.get(id)));
+      return tasks.every(({ status }) => status.state === "TASK_STATE_COMPLETED");
+    });
+    expect(most).toBeLessThanOrEqual(3);
+  });
+
+  it("messages beyond it wait, and are then told to come again; small ones and other owners are served", async () => {
+    const done: (() => void)[] = [];
+    const { start, clock } = processes(async function* (turn) {
+      yield turn.working();
+      if (turn.text !== "small") await new Promise<void>((resolve) => done.push(resolve));
+      yield turn.artifact({ parts: [{ text: "done" }] });
+    });
+    const { service } = start({ limits: { totalBytes: 7 * large } });
+    const send = (text: string, subject: string) =>
+      service.call("SendMessage", { message: messageOf(text) }, callContext({ subject }));
+    const long = "x".repeat(large);
+    const served = [1, 2, 3].map(() => send(long, "ada"));
+    await eventually(() => done.length === 3);
+    const waits = send(long, "ada");
+    const [refused] = [send(long, "ada").catch((error: unknown) => error)];
+    expect((await send("small", "ada")).value.task?.status.state).toBe("TASK_STATE_COMPLETED");
+    const other = send(long, "bob");
+    await eventually(() => done.length === 4);
+    // One ends, and the first who waits is served.
+    done.shift()?.();
+    await served[0];
+    await eventually(() => done.length === 4);
+    clock.advance(10_000);
+    expect(await refused).toMatchObject({ code: "Unavailable", retryAfter: 5 });
+    for (const resolve of done) resolve();
+    for (const { value } of await Promise.all([...served, waits, other]))
+      expect(value.task?.status.state).toBe("TASK_STATE_COMPLETED");
+  });
+});
