@@ -12,6 +12,8 @@ import {
 } from "../store/index.ts";
 import type { Committer } from "./committer.ts";
 import { BoundedMap } from "./bounded-map.ts";
+import { exceeds } from "./bytes.ts";
+import { agentMistake } from "./mistakes.ts";
 import { replyWindow, type EngineSettings } from "./options.ts";
 
 /** How much of a conversation a turn gets to see, where it does not say. */
@@ -44,11 +46,13 @@ export class ContextView implements TurnContext {
   /** Whether the context begins with this turn's message. */
   readonly begins: boolean;
   readonly #history: ReadHistory;
+  readonly #stateBytes: number;
   #state: JsonValue | undefined;
   #change: string | null | undefined;
 
-  constructor(key: ContextKey, begins: boolean, history: ReadHistory, stored: string | undefined) {
+  constructor(key: ContextKey, begins: boolean, history: ReadHistory, stored: string | undefined, stateBytes: number) {
     this.key = key;
+    this.#stateBytes = stateBytes;
     this.begins = begins;
     this.#history = history;
     this.#state = stored === undefined ? undefined : (JSON.parse(stored) as JsonValue);
@@ -68,7 +72,13 @@ export class ContextView implements TurnContext {
 
   setState(value: JsonValue | undefined): void {
     // Through text and back: the agent may go on changing its object.
-    this.#change = value === undefined ? null : JSON.stringify(value);
+    const json = value === undefined ? null : JSON.stringify(value);
+    if (json !== null && exceeds(json, this.#stateBytes)) {
+      throw agentMistake(
+        `context.setState(): the value takes ${utf8Length(json)} bytes, and limits.stateBytes is ${this.#stateBytes}`,
+      );
+    }
+    this.#change = json;
     this.#state = this.#change === null ? undefined : (JSON.parse(this.#change) as JsonValue);
   }
 
@@ -94,13 +104,14 @@ export class Conversations {
   /** The context of a turn. */
   async open(key: ContextKey, asking: AskingTurn): Promise<ContextView> {
     const { state } = await this.#settings.store.conversation(key, { limit: 0 });
-    return new ContextView(key, false, (options) => this.#history(key, asking, options), state);
+    const { stateBytes } = this.#settings.limits;
+    return new ContextView(key, false, (options) => this.#history(key, asking, options), state, stateBytes);
   }
 
   /** The context that begins with this message: there is nothing to read. */
   begin(key: ContextKey, { message }: AskingTurn): ContextView {
     const current = [entryOf({ time: this.#settings.clock.now(), message })];
-    return new ContextView(key, true, () => Promise.resolve(current), undefined);
+    return new ContextView(key, true, () => Promise.resolve(current), undefined, this.#settings.limits.stateBytes);
   }
 
   /**

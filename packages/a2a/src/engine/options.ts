@@ -22,6 +22,8 @@ export interface DedupeOptions {
   readonly onConflict?: "refuse" | "accept";
   /** How many direct replies are remembered in memory. Default 10,000. */
   readonly replies?: number;
+  /** How much these may take, in bytes; a reply that takes more than half of it is not remembered. Default 16 MiB. */
+  readonly replyBytes?: number;
 }
 
 export interface RetentionOptions {
@@ -165,6 +167,7 @@ export function settingsOf(options: EngineOptions): EngineSettings {
       window: dedupe?.window,
       onConflict: dedupe?.onConflict ?? "accept",
       replies: dedupe?.replies ?? 10_000,
+      replyBytes: dedupe?.replyBytes ?? 16 << 20,
     },
     retention: {
       terminal: retention.terminal ?? 30 * day,

@@ -67,6 +67,9 @@ interface InFlight {
   admission: Admission | Promise<Admission> | undefined;
 }
 
+/** What a remembered reply takes beside its content, in bytes. */
+const replyOverhead = 512;
+
 interface RememberedReply {
   readonly hash: string;
   /** Monotonic time. */
@@ -82,7 +85,8 @@ export class Sends {
 
   constructor(runs: Runs) {
     this.#runs = runs;
-    this.#replies = new BoundedMap(runs.settings.dedupe.replies);
+    const { replies, replyBytes } = runs.settings.dedupe;
+    this.#replies = new BoundedMap(replies, replyBytes);
   }
 
   /** Throws or rejects when the message is refused. The answer resolves when the message is safe: answered, or stored. */
@@ -157,7 +161,7 @@ export class Sends {
     // What is in the store is found there, by its key.
     if (settings.conversations === "store") return;
     const until = settings.clock.elapsed() + replyWindow(settings);
-    this.#replies.set(name, { hash, until, message: reply });
+    this.#replies.set(name, { hash, until, message: reply }, sizeOf(reply) + name.length + replyOverhead);
   }
 
   /** The answer that the first one got, or will get. */

@@ -130,6 +130,48 @@ describe("what an agent keeps is bounded in bytes (D17)", () => {
     );
   });
 
+  it("a state of a context that is too large is refused where it is set", async () => {
+    const { send, ask, log } = harness(
+      (turn) => {
+        try {
+          turn.context.setState("x".repeat(5 * kib));
+        } catch (error) {
+          if (turn.text === "caught") return Promise.resolve(turn.reply("never mind"));
+          throw error;
+        }
+        return Promise.resolve(turn.reply("kept"));
+      },
+      { limits: { stateBytes: 4 * kib } },
+    );
+    expect((await ask("caught")).message?.parts[0]?.text).toBe("never mind");
+    expect((await send("Go")).status.state).toBe("TASK_STATE_FAILED");
+    expect(log.map(({ cause }) => String(cause)).join()).toMatch(
+      /context\.setState\(\): .* limits\.stateBytes is 4096/,
+    );
+  });
+
+  it("remembered replies are bounded in bytes: an old one is forgotten, and a small one joins as long as it fits", async () => {
+    let runs = 0;
+    const { ask } = harness((turn) => Promise.resolve(turn.reply(`${(runs += 1)}${turn.text}`)), {
+      dedupe: { replyBytes: 100 * kib },
+      conversations: "memory",
+    });
+    const again = (messageId: string, text: string) => ask(text, { message: { messageId } });
+    const { message: first } = await again("first", "small");
+    expect((await again("first", "small")).message).toEqual(first);
+    for (let n = 0; n < 10; n += 1) await again(`m-${n}`, "x".repeat(20 * kib));
+    expect(runs).toBe(11);
+    // Ten of twenty kilobytes do not fit: the first are forgotten, and their messages are new ones.
+    await again("m-0", "x".repeat(20 * kib));
+    await again("first", "small");
+    expect(runs).toBe(13);
+    // What takes more than half of it is not remembered, and drives nothing out.
+    await again("huge", "x".repeat(80 * kib));
+    await again("huge", "x".repeat(80 * kib));
+    await again("first", "small");
+    expect(runs).toBe(15);
+  });
+
   it("of checkpoints that follow each other at once only the last waits for the store", async () => {
     const inner = memoryStore();
     let most = 0;

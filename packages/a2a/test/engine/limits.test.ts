@@ -88,6 +88,7 @@ describe("a slow store makes a fast agent wait, and nobody else (D3)", () => {
     const store: Store = new Proxy(inner, {
       get(target, name: keyof Store) {
         if (name === "watch") return undefined;
+        if (name === "durable") return target.durable;
         if (name !== "append") return (target[name] as (...args: never[]) => unknown).bind(target);
         return async (items: Parameters<Store["append"]>[0]) => {
           for (const item of items) if ("records" in item) largest = Math.max(largest, item.records.length);
@@ -128,6 +129,7 @@ describe("a store that fails", () => {
     const store: Store = new Proxy(inner, {
       get(target, name: keyof Store) {
         if (name === "watch") return undefined;
+        if (name === "durable") return target.durable;
         const method = (target[name] as (...args: never[]) => Promise<unknown>).bind(target);
         const full = new A2AError("Unavailable", undefined, { cause: new Error("disk full at /var/db") });
         return (...args: never[]) => (state.broken && name !== "close" ? Promise.reject(full) : method(...args));
