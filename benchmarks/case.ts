@@ -25,23 +25,15 @@ export interface Measured {
   readonly notes?: readonly string[];
 }
 
-export interface Bound {
+export interface Target {
   /** Name of a measure. */
   readonly measure: string;
   readonly atLeast?: number;
   readonly atMost?: number;
-}
-
-export interface Target extends Bound {
   /** What it says, for the table. */
   readonly says: string;
   /** Of figures that are no ratios: such as `ms`. */
   readonly unit?: string;
-  /**
-   * What the gate looks at instead, for a figure that depends on the machine: its ratio to the raw baseline of the
-   * same run, as it was where the target was set.
-   */
-  readonly gate?: Bound;
 }
 
 export interface Case {

@@ -36,7 +36,6 @@ export const coldCase: Case = {
       says: "first answer, in memory",
       unit: "ms",
       atMost: 250,
-      gate: { measure: "coldToRaw", atMost: 3.5 },
     },
   ],
   async run(bench) {
@@ -62,7 +61,6 @@ export const coldCase: Case = {
       also: { "parley, on SQLite": of("sqlite") },
       measures: defined({
         cold: of("parley").p50,
-        coldToRaw: ratio(of("parley").p50, of("raw").p50),
         coldToOfficial: ratio(of("parley").p50, of("official").p50),
       }),
     };

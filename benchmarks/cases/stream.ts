@@ -40,7 +40,6 @@ export const streamCase: Case = {
       says: "chunks end to end",
       unit: "chunks/s",
       atLeast: 25_000,
-      gate: { measure: "chunksToRawMessages", atLeast: 1 },
     },
     { measure: "throughputToOfficial", says: `throughput to official in memory at ${length} chunks`, atLeast: 500 },
   ],
@@ -66,14 +65,12 @@ export const streamCase: Case = {
     const shorts = [await once(short), await once(short)];
     const longer = await once(long);
     const seconds = extrapolated(length, { chunks: short, seconds: median(shorts.map((one) => one.seconds)) }, longer);
-    const messages = await load.requests(rawMessages(raw, bench.size(1, 0.3)));
     return {
       ...figures,
       official: { throughput: length / seconds },
       also: { [`official, ${short} chunks`]: shorts[0]?.figures ?? {}, [`official, ${long} chunks`]: longer.figures },
       measures: defined({
         chunksPerSecond: figures.parley.throughput,
-        chunksToRawMessages: ratio(figures.parley.throughput, messages.operations / messages.seconds),
         [`throughputToOfficialAt${long}`]: ratio(figures.parley.throughput, longer.figures.throughput),
       }),
       notes: [
@@ -81,17 +78,4 @@ export const streamCase: Case = {
       ],
     };
   },
-};
-
-/** The load of the `message` case on the raw baseline, for figures that depend on the machine. */
-function rawMessages(raw: Server, seconds: number): Parameters<Load["requests"]>[0] {
-  const request = { method: "POST", url: raw.jsonRpc, body: JSON.stringify(rawMessage) } as const;
-  return { request, expect: "forty-two", connections: 32, seconds, most: 100_000 };
-}
-
-const rawMessage = {
-  jsonrpc: "2.0",
-  id: 1,
-  method: "SendMessage",
-  params: { message: { parts: [{ text: "reply" }] } },
 };

@@ -111,7 +111,8 @@ describe.each(stores)("on %s", (store) => {
       const [first, second] = await Promise.all([at.client.sendMessage(request), at.client.sendMessage(request)]);
       expect(second).toEqual(first);
       const other = { message: { ...message("hello"), messageId: request.message.messageId } };
-      await expect(at.client.sendMessage(other)).rejects.toMatchObject(wrong(chosen, "message.messageId"));
+      // Clients that count from 1 are many: another question under the same id is another message.
+      expect((await at.client.sendMessage(other)).message?.parts).toEqual([{ text: "Hello" }]);
     });
 
     it("hides everything of one caller from another (D7, §13.1)", async () => {

@@ -1,7 +1,16 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { bearer, defineAgent, memoryStore, message, text, type Interceptor, type StreamResponse } from "@parley/a2a";
+import {
+  bearer,
+  defineAgent,
+  memoryStore,
+  message,
+  silentLogger,
+  text,
+  type Interceptor,
+  type StreamResponse,
+} from "@parley/a2a";
 import type { Client, ConnectOptions } from "@parley/a2a/client";
 import { anonymous, type CallContext } from "@parley/a2a/protocol";
 import { connect, serve, type Server } from "@parley/node";
@@ -65,7 +74,7 @@ export function serving(kind: (typeof stores)[number]): () => string {
   beforeAll(async () => {
     const folder = await mkdtemp(join(tmpdir(), "parley-behaviour-"));
     const store = kind === "memory" ? memoryStore() : await sqliteStore({ path: join(folder, "tasks.db") });
-    server = await serve(agent, { port: 0, signals: false, store, authenticator });
+    server = await serve(agent, { port: 0, signals: false, store, authenticator, logger: silentLogger });
     stop = async () => {
       await server.close({ grace: 0 });
       await store.close();
