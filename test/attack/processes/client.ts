@@ -1,0 +1,60 @@
+import { A2AError } from "@parley/a2a";
+import type { ConnectOptions, EventStream } from "@parley/a2a/client";
+import { connect } from "@parley/node";
+import { answer } from "./answer.ts";
+
+/** A client that others attack: it calls whom it is told to. */
+
+export interface CallSettings extends Pick<ConnectOptions, "binding" | "timeout" | "idleTimeout" | "headers"> {}
+
+/** What came of a call: a text, or an error of the protocol. */
+export type CallOutcome =
+  | { readonly result: string }
+  | { readonly error: string; readonly message: string }
+  /** Something that no caller is told to expect. */
+  | { readonly thrown: string };
+
+const once = { retry: false, reconnect: false } as const;
+let kept: EventStream | undefined;
+
+async function outcomeOf(run: () => Promise<string>): Promise<CallOutcome> {
+  try {
+    return { result: await run() };
+  } catch (error) {
+    if (error instanceof A2AError) return { error: error.code, message: error.message.slice(0, 500) };
+    return { thrown: error instanceof Error ? (error.stack ?? error.message) : String(error) };
+  }
+}
+
+answer(
+  {
+    /** The answer to a message. */
+    send: (url: string, settings: CallSettings = {}) =>
+      outcomeOf(async () => {
+        const client = await connect(url, { ...once, ...settings });
+        const reply = await client.sendMessage("hello");
+        return "message" in reply ? (reply.message.parts[0]?.text ?? "") : reply.task.status.state;
+      }),
+    /** How many events a stream had. */
+    stream: (url: string, settings: CallSettings = {}) =>
+      outcomeOf(async () => {
+        const client = await connect(url, { ...once, ...settings });
+        const events = [];
+        for await (const event of client.sendStreamingMessage("hello")) events.push(event);
+        return String(events.length);
+      }),
+    /** Reads one event, and then no more until it is told to `leave`. */
+    dawdle: (url: string, settings: CallSettings = {}) =>
+      outcomeOf(async () => {
+        const client = await connect(url, { ...once, ...settings });
+        kept = client.sendStreamingMessage("hello");
+        const { done } = await kept[Symbol.asyncIterator]().next();
+        return done === true ? "nothing" : "an event";
+      }),
+    leave: async () => {
+      await kept?.[Symbol.asyncIterator]().return?.();
+      kept = undefined;
+    },
+  },
+  undefined,
+);
