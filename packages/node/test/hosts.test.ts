@@ -69,10 +69,11 @@ const grpc: Way = async (port, host, headers = {}) => {
   stream.on("response", (each) => (end = { ...end, ...each })).on("trailers", (each) => (end = { ...end, ...each }));
   stream.end(frameOf(encode(list.input, {})));
   await new Promise((resolve) => stream.resume().on("close", resolve));
+  const message = end["grpc-message"];
   const codes: Readonly<Record<string, number>> = { "0": 200, "7": 403 };
   return {
     status: codes[String(end["grpc-status"])] ?? 0,
-    text: decodeURIComponent(String(end["grpc-message"] ?? "")),
+    text: decodeURIComponent(typeof message === "string" ? message : ""),
   };
 };
 

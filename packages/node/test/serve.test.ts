@@ -76,7 +76,7 @@ describe("serve", () => {
   });
 
   it("says the public URL on cards, whatever a request's Host says", async () => {
-    const server = await start(echoAgent(), { publicUrl: "https://agents.example.com/echo" });
+    const server = await start(echoAgent(), { publicUrl: "https://agents.example.com/echo", allowedHosts: ["*"] });
     const client = await RawClient.to(server.port);
     client.socket.write(
       "GET /echo/.well-known/agent-card.json HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n",
@@ -111,7 +111,7 @@ describe("serve", () => {
   it("asks for a large body only when somebody wants to read it (RFC 9110 §10.1.1)", async () => {
     const server = await start(echoAgent(), { limits: { bodyBytes: 1000 } });
     using client = await RawClient.to(server.port);
-    const head = "POST / HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nExpect: 100-continue\r\n";
+    const head = "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nExpect: 100-continue\r\n";
     const body = send("asked first");
     client.socket.write(`${head}Content-Length: ${body.length}\r\n\r\n`);
     await client.until((text) => text.startsWith("HTTP/1.1 100 "));
@@ -129,7 +129,7 @@ describe("serve", () => {
     const server = await start([{ agent }, { agent: echoAgent(), path: "/echo" }]);
     using client = await RawClient.to(server.port);
     const post = (path: string, body: string): string =>
-      `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+      `POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
     client.socket.write(post("/", send("first")) + post("/echo", send("second")));
     await begun;
     const echo = await connect(`${server.url}/echo`);
@@ -249,7 +249,7 @@ describe("close", () => {
     using client = await RawClient.to(server.port);
     const body = send("x").replace("SendMessage", "SendStreamingMessage");
     client.socket.write(
-      `POST / HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+      `POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
     );
     await begun;
     await client.until((text) => text.includes("Began"));
@@ -304,7 +304,7 @@ describe("close", () => {
     using half = await RawClient.to(server.port);
     half.socket.write("POST / HTTP/1.1\r\nHost:");
     using idle = await RawClient.to(server.port);
-    idle.socket.write("GET /.well-known/agent-card.json HTTP/1.1\r\nHost: a\r\n\r\n");
+    idle.socket.write("GET /.well-known/agent-card.json HTTP/1.1\r\nHost: localhost\r\n\r\n");
     await idle.until((text) => text.includes("}"));
     await server.close({ grace: 60_000 });
     expect(await Promise.all([silent.ended(), half.ended()])).toEqual(["", ""]);
@@ -324,7 +324,7 @@ describe("close", () => {
     using client = await RawClient.to(server.port);
     const body = send(text);
     client.socket.write(
-      `POST / HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+      `POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
     );
     await client.until((seen) => seen.length > 0);
     client.socket.pause();
