@@ -20,19 +20,33 @@ import {
   type Principal,
   type UniversalHandler,
 } from "./protocol/index.ts";
-import { buildCard, cardPath } from "./transport/discovery/handler.ts";
-import { admission, knownUrls, routeServices, Unfinished, type CorsOptions } from "./transport/server/handler.ts";
+import { buildCard, cardPath, type InterfacePaths } from "./transport/discovery/handler.ts";
+import {
+  admission,
+  knownUrls,
+  routeServices,
+  Unfinished,
+  type CorsOptions,
+  type ServiceMount,
+} from "./transport/server/handler.ts";
 import type { Binding } from "./transport/server/binding.ts";
 import type { Codec } from "./wire/codec.ts";
 import { codecV11, wires, type ProtocolVersion } from "./wires.ts";
 
-export type { CorsOptions, ProtocolVersion };
+export type { CorsOptions, InterfacePaths, ProtocolVersion };
 
 /** An agent and where it is served. */
 export interface AgentMount {
   readonly agent: Agent;
   /** Path of its base below `publicUrl`, such as `/weather`. Default: `publicUrl` itself. */
   readonly path?: string;
+  /**
+   * Where its bindings are below that: `{ jsonrpc: "/jsonrpc", rest: "/rest" }`, as its card then says. Default: JSON-RPC is
+   * posted to the base itself, and the paths of REST follow it. Agents that share a path share these.
+   */
+  readonly interfaces?: InterfacePaths;
+  /** Further paths below that which its card is found at, such as `/jsonrpc/.well-known/agent-card.json`. */
+  readonly cardPaths?: readonly string[];
   /** The protocol's routing label, for agents that share a path (A2A 1.0 §8.3.2). */
   readonly tenant?: string;
   /**
@@ -92,7 +106,7 @@ export interface HandlerOptions extends Omit<EngineOptions, "agents" | "limits">
 /** An agent at its address. */
 export interface ServedAgent {
   readonly id: string;
-  /** Base URL, as the card says it: JSON-RPC is posted here, REST paths follow. */
+  /** Base URL: unless the mount says otherwise, JSON-RPC is posted here, and REST paths follow. */
   readonly url: string;
   readonly tenant?: string;
   readonly cardUrl: string;
@@ -148,10 +162,17 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
       };
     }),
   });
-  const services = mounts.map(({ path = "", tenant }, at) => {
+  const services = mounts.map(({ path = "", tenant, interfaces, cardPaths }, at): ServiceMount => {
     const { id, card } = served[at] as ServedAgent;
     const service = intercept(engine.service(id), interceptors);
-    return { path: basePath + withoutSlash(path), ...(tenant !== undefined && { tenant }), service, card };
+    return {
+      path: basePath + withoutSlash(path),
+      ...(tenant !== undefined && { tenant }),
+      ...(interfaces !== undefined && { interfaces: tidy(interfaces) }),
+      ...(cardPaths !== undefined && { cardPaths }),
+      service,
+      card,
+    };
   });
   const admit = options.allowedHosts && admission([publicUrl.host, ...options.allowedHosts], originsOf(cors));
   const binding: Binding = {
@@ -182,7 +203,7 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
 }
 
 function serveAt(publicUrl: string, mount: AgentMount, options: HandlerOptions): ServedAgent {
-  const { agent, path = "", tenant, id, extendedCard } = mount;
+  const { agent, path = "", interfaces, tenant, id, extendedCard } = mount;
   const { authenticator, dedupe } = options;
   // The types forbid it; who writes JavaScript hears it here.
   if ((agent.capabilities as AgentCapabilities | undefined)?.pushNotifications === true) {
@@ -206,6 +227,7 @@ function serveAt(publicUrl: string, mount: AgentMount, options: HandlerOptions):
   }
   const card = buildCard(agent, {
     url,
+    ...(interfaces !== undefined && { interfaces: tidy(interfaces) }),
     ...(tenant !== undefined && { tenant }),
     versions: codecsOf(options),
     ...(options.grpc !== undefined && { grpc: { ...options.grpc, ...(label !== undefined && { tenant: label }) } }),
@@ -277,6 +299,10 @@ function readPublicUrl(text: unknown): URL {
 
 function refuse(field: string, description: string): A2AError {
   return invalidParams([{ field, description }], `This cannot be served: ${field} ${description}`);
+}
+
+function tidy({ jsonrpc = "", rest = "" }: InterfacePaths): InterfacePaths {
+  return { jsonrpc: withoutSlash(jsonrpc), rest: withoutSlash(rest) };
 }
 
 function withoutSlash(path: string): string {

@@ -22,6 +22,7 @@ export {
   type Handler,
   type HandlerLimits,
   type HandlerOptions,
+  type InterfacePaths,
   type ProtocolVersion,
   type ServedAgent,
 } from "./handler.ts";

@@ -89,7 +89,7 @@ describe("createHandler", () => {
       );
       const events = (text: string) =>
         text
-          .replaceAll(/^:.*\n/gm, "")
+          .replaceAll(/^:.*\n\n?/gm, "")
           .split("\n\n")
           .filter((event) => event.startsWith("id: "));
       const whole = events(await (await send(handler, "https://agents.example/message:stream")).text());

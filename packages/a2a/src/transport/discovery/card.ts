@@ -8,10 +8,20 @@ import type {
 import type { AgentDescription } from "../../protocol/index.ts";
 import type { Codec } from "../../wire/codec.ts";
 
+/** Paths below the base of an agent, with a leading slash; `""`: the base itself, which is the default. */
+export interface InterfacePaths {
+  /** Where JSON-RPC is posted to. */
+  readonly jsonrpc?: string;
+  /** What the paths of REST follow. */
+  readonly rest?: string;
+}
+
 /** What a host knows of an agent beyond the agent's own words (A2A 1.0 §4.4.1). */
 export interface CardHost {
   /** The base URL that clients reach, without a slash at its end. Never from a header of a request. */
   readonly url: string;
+  /** Where each binding is found below it. Default: there. */
+  readonly interfaces?: InterfacePaths;
   readonly tenant?: string;
   /** Protocol versions, the preferred one first. */
   readonly versions: readonly CardVersion[];
@@ -59,15 +69,19 @@ export function buildCard(agent: AgentDescription, host: CardHost): AgentCard {
 }
 
 function interfacesOf(
-  { url, tenant, grpc }: CardHost,
+  { url, interfaces = {}, tenant, grpc }: CardHost,
   { version: protocolVersion, tenantInPath = false }: CardVersion,
 ): readonly AgentInterface[] {
-  const address =
-    tenant === undefined ? { url } : tenantInPath ? { url: `${url}/${encodeURIComponent(tenant)}` } : { url, tenant };
-  const http = ["JSONRPC", "HTTP+JSON"].map((protocolBinding): AgentInterface => ({
-    url: address.url,
+  const { jsonrpc = "", rest = "" } = interfaces;
+  const suffix = tenantInPath && tenant !== undefined ? `/${encodeURIComponent(tenant)}` : "";
+  const bindings = [
+    ["JSONRPC", jsonrpc],
+    ["HTTP+JSON", rest],
+  ] as const;
+  const http = bindings.map(([protocolBinding, path]): AgentInterface => ({
+    url: url + path + suffix,
     protocolBinding,
-    ...(address.tenant !== undefined && { tenant: address.tenant }),
+    ...(tenant !== undefined && !tenantInPath && { tenant }),
     protocolVersion,
   }));
   // gRPC has no paths that a label could stand in.

@@ -7,7 +7,7 @@ import { requestedVersion } from "../server/request.ts";
 import type { Headers } from "../server/response.ts";
 import { methodNotAllowed } from "./errors.ts";
 
-export { buildCard } from "./card.ts";
+export { buildCard, type InterfacePaths } from "./card.ts";
 
 /** Where a card is found below a base (A2A 1.0 §8.2). */
 export const cardPath = "/.well-known/agent-card.json";

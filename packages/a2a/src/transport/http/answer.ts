@@ -1,4 +1,10 @@
-import { A2AError, type A2AErrorCode, type A2AErrorOptions, wireErrors, type WireErrorCode } from "../../model/index.ts";
+import {
+  A2AError,
+  type A2AErrorCode,
+  type A2AErrorOptions,
+  wireErrors,
+  type WireErrorCode,
+} from "../../model/index.ts";
 import { isObject } from "../../model/schema.ts";
 import type { StreamItem, StreamName } from "../../protocol/index.ts";
 import type { Clock } from "../../base/index.ts";

@@ -1,7 +1,8 @@
 import type { Clock } from "../../base/index.ts";
-import { invalidParams, type A2AError, type AgentCard } from "../../model/index.ts";
-import type { AgentService, UniversalHandler, UniversalRequest, UniversalResponse } from "../../protocol/index.ts";
+import type { UniversalHandler, UniversalRequest, UniversalResponse } from "../../protocol/index.ts";
 import type { Binding, Endpoint, HttpBinding, Target } from "./binding.ts";
+import { checkMounts } from "./check-mounts.ts";
+import { pathBelow, pathsOf, tenantBases, tenantPath, type ServiceMount } from "./mounts.ts";
 import { withCors, type CorsOptions } from "./cors.ts";
 import { cardEndpoint, cardPathsOf, type CardEndpoint, type CardOptions } from "../discovery/handler.ts";
 import { notFound } from "../discovery/errors.ts";
@@ -10,13 +11,13 @@ import { errorResponse as jsonrpcError } from "../jsonrpc/errors.ts";
 import { errorResponse as restError } from "../rest/errors.ts";
 import { failureOf } from "./response.ts";
 import { restEndpoint } from "../rest/handler.ts";
-import { compileRoutes, firstSegments, matchRoute, wholeSegments } from "../rest/routes.ts";
+import { compileRoutes, matchRoute } from "../rest/routes.ts";
 import type { Codec } from "../../wire/codec.ts";
 import { KeepAlive } from "../sse/keep-alive.ts";
 
 export { admission } from "./hosts.ts";
 export { Unfinished } from "./unfinished.ts";
-export type { CorsOptions };
+export type { CorsOptions, ServiceMount };
 
 /** What is the same at every address of a host. */
 export interface RouterOptions extends Omit<Binding, "services">, CardOptions {
@@ -27,32 +28,25 @@ export interface RouterOptions extends Omit<Binding, "services">, CardOptions {
   readonly cors?: CorsOptions | true;
 }
 
-/** A service at an address. */
-export interface ServiceMount {
-  /** Path of its base on the host: empty, or with a leading slash and none at the end. */
-  readonly path: string;
-  readonly tenant?: string;
-  readonly service: AgentService;
-  readonly card: AgentCard;
-}
-
 /** Everything behind one base: each binding, and the cards by their path below it. */
 interface Base {
   /** By the paths below the base that it is posted to. */
   readonly jsonrpc: ReadonlyMap<string, Endpoint>;
   readonly rest: Endpoint;
+  /** Path below the base that those of REST follow. */
+  readonly restPath: string;
   readonly cards: ReadonlyMap<string, CardEndpoint>;
 }
 
 /**
  * One handler for services at their addresses: JSON-RPC at the base itself, the card below it, REST at every other
- * path. To versions whose requests cannot name a tenant each tenant has a base of its own, below that of all.
+ * path, unless a mount says other paths. To versions whose requests cannot name a tenant each tenant has a base of its own, below that of all.
  *
  * @throws A2AError `InvalidParams` when two of them would answer the same address.
  */
 export function routeServices(mounts: readonly ServiceMount[], options: RouterOptions): UniversalHandler {
   const { codecs } = options;
-  checkMounts(mounts, options);
+  checkMounts(mounts, codecs);
   const keepAlive = new KeepAlive(options.clock, options.keepAlive);
   const bases = new Map<string, Base>();
   for (const path of new Set(mounts.map((mount) => mount.path))) {
@@ -60,23 +54,25 @@ export function routeServices(mounts: readonly ServiceMount[], options: RouterOp
     const services = new Map(here.map(({ tenant, service }) => [tenant, service]));
     const binding: HttpBinding = { ...options, keepAlive, services };
     const cards = new Map(
-      here.flatMap(({ tenant, card }) => {
+      here.flatMap(({ tenant, card, cardPaths = [] }) => {
         const endpoint = cardEndpoint(card, codecs, options);
-        return cardPathsOf(tenant, codecs).map((cardPath) => [cardPath, endpoint] as const);
+        return [...cardPathsOf(tenant, codecs), ...cardPaths].map((cardPath) => [cardPath, endpoint] as const);
       }),
     );
-    const jsonrpc = new Map(withSlash("", jsonrpcEndpoint(binding)));
+    const paths = pathsOf(here[0]);
+    const jsonrpc = new Map(withSlash(paths.jsonrpc, jsonrpcEndpoint(binding)));
     for (const { tenant, service } of tenantBases(here, codecs)) {
       const alone = new Map([
         [undefined, service],
         [tenant, service],
       ]);
       const endpoint = jsonrpcEndpoint({ ...binding, services: alone });
-      for (const [at, each] of withSlash(`/${encodeURIComponent(tenant)}`, endpoint)) jsonrpc.set(at, each);
+      for (const [at, each] of withSlash(tenantPath(paths.jsonrpc, tenant), endpoint)) jsonrpc.set(at, each);
     }
-    bases.set(path, { jsonrpc, rest: restEndpoint(binding), cards });
+    bases.set(path, { jsonrpc, rest: restEndpoint(binding), restPath: paths.rest, cards });
   }
   const elsewhere = pathsElsewhere(mounts, codecs);
+  const beside = new Set(codecs.flatMap((codec) => codec.rest.elsewhere ?? []).map((route) => route.path));
   const find = baseFinder(bases);
   const refusal = (request: UniversalRequest, path: string): UniversalResponse | undefined => {
     try {
@@ -102,7 +98,9 @@ export function routeServices(mounts: readonly ServiceMount[], options: RouterOp
     const jsonrpc = base.jsonrpc.get(rest);
     if (jsonrpc !== undefined) return jsonrpc(request, { path: rest, query });
     const card = base.cards.get(rest);
-    return card === undefined ? base.rest(request, { path: rest, query }) : card(request, query);
+    if (card !== undefined) return card(request, query);
+    const below = pathBelow(rest, base.restPath) ?? (beside.has(rest) ? rest : undefined);
+    return below === undefined ? notFound(codecs[0]) : base.rest(request, { path: below, query });
   };
   return options.cors === undefined ? handler : withCors(handler, options.cors);
 }
@@ -119,12 +117,11 @@ export function knownUrls(
   const bases = new Map(
     mounts.map(({ path }) => {
       const here = mounts.filter((mount) => mount.path === path);
-      const named = here.flatMap(({ tenant }) => cardPathsOf(tenant, codecs));
-      const posted = tenantBases(here, codecs).flatMap(({ tenant }) =>
-        withSlash(`/${encodeURIComponent(tenant)}`, true),
-      );
-      const paths = new Set(["", "/", ...named, ...posted.map(([at]) => at)]);
-      return [path, { tenants: here.map(({ tenant }) => tenant), paths }];
+      const { jsonrpc, rest: restPath } = pathsOf(here[0]);
+      const named = here.flatMap(({ tenant, cardPaths = [] }) => [...cardPathsOf(tenant, codecs), ...cardPaths]);
+      const posted = [jsonrpc, ...tenantBases(here, codecs).map(({ tenant }) => tenantPath(jsonrpc, tenant))];
+      const paths = new Set([...named, ...posted.flatMap((at) => [at, `${at}/`])]);
+      return [path, { tenants: here.map(({ tenant }) => tenant), paths, restPath }];
     }),
   );
   const find = baseFinder(bases);
@@ -135,11 +132,13 @@ export function knownUrls(
     const found = find(path);
     if (found === undefined) return false;
     const {
-      base: { tenants, paths },
+      base: { tenants, paths, restPath },
       rest,
     } = found;
     if (paths.has(rest)) return true;
-    const matches = tables.map((table) => matchRoute(table, "GET", rest)).filter((match) => match !== undefined);
+    const below = pathBelow(rest, restPath);
+    if (below === undefined) return false;
+    const matches = tables.map((table) => matchRoute(table, "GET", below)).filter((match) => match !== undefined);
     // `/api/tasks` is a path of some tenant to the protocol, and here only where there is one of that name.
     return matches.some(
       ({ tenant }) => tenant === undefined || tenants.some((name) => encodeURIComponent(name ?? "") === tenant),
@@ -152,15 +151,6 @@ function withSlash<T>(path: string, value: T): readonly (readonly [path: string,
     [path, value],
     [`${path}/`, value],
   ];
-}
-
-/** The tenants at a base that have one of their own, for versions whose requests cannot name them. */
-function tenantBases(
-  here: readonly ServiceMount[],
-  codecs: readonly Codec[],
-): readonly (ServiceMount & { readonly tenant: string })[] {
-  if (!codecs.some((codec) => codec.tenantInPath === true)) return [];
-  return here.filter((mount): mount is ServiceMount & { readonly tenant: string } => mount.tenant !== undefined);
 }
 
 /**
@@ -205,41 +195,4 @@ function baseFinder<T>(bases: ReadonlyMap<string, T>): (path: string) => { base:
     }
     return undefined;
   };
-}
-
-const pathPattern = /^(?:\/[\w\-.~!$&'()*+,;=:@%]+)*$/;
-
-function checkMounts(mounts: readonly ServiceMount[], { codecs }: Pick<Binding, "codecs">): void {
-  const never = [".well-known", ".", "..", ""];
-  // One whose name stands before the paths of another version is served all the same (`/v1`).
-  const noTenant = new Set([...never, ...codecs.flatMap((codec) => wholeSegments(codec.rest.routes))]);
-  const noPath = new Set([...never, ...codecs.flatMap((codec) => firstSegments(codec.rest.routes))]);
-  const taken = new Set<string>();
-  for (const { path, tenant } of mounts) {
-    if (!pathPattern.test(path) || path.split("/").some((segment) => segment === "." || segment === "..")) {
-      throw refuse("path", `${JSON.stringify(path)} is no path such as "/weather"`);
-    }
-    if (tenant !== undefined && noTenant.has(tenant)) {
-      throw refuse("tenant", `${JSON.stringify(tenant)} cannot be told from a path of the protocol`);
-    }
-    const key = JSON.stringify([path, tenant]);
-    if (taken.has(key)) {
-      const name = tenant === undefined ? "" : ` under the tenant ${JSON.stringify(tenant)}`;
-      throw refuse("path", `two agents at ${path === "" ? "/" : path}${name}`);
-    }
-    taken.add(key);
-  }
-  for (const { path } of mounts) {
-    for (const outer of mounts) {
-      if (path === outer.path || !path.startsWith(`${outer.path}/`)) continue;
-      const segment = path.slice(outer.path.length + 1).split("/")[0] as string;
-      if (noPath.has(segment) || segment === encodeURIComponent(outer.tenant ?? "")) {
-        throw refuse("path", `${path} is an address of the agent at ${outer.path === "" ? "/" : outer.path}`);
-      }
-    }
-  }
-}
-
-function refuse(field: string, description: string): A2AError {
-  return invalidParams([{ field, description }], `This cannot be served: ${description}`);
 }
