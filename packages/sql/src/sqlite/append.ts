@@ -56,6 +56,7 @@ const selectSite = `SELECT (SELECT id FROM scopes WHERE parent = ? AND name = ?)
 const identity = ["number", "agent", "owner", "context", "id", "first_seq"];
 const insertTasks = insertInto("tasks", [...identity, ...plain, ...placing, ...owning]);
 const insertRecords = insertInto("log", ["key", "context", "place", "base", ...recordValueColumns]);
+const insertReplies = insertInto("replies", ["context", "place", "time", "json"]);
 /** For tasks of which nothing but the log has changed, as it is with each chunk. */
 const growTasks = statementOf(growing.length + 1, (values) => {
   const set = growing.map((name, at) => `${name} = v.column${at + 2}`).join(", ");
@@ -125,6 +126,7 @@ class Batch {
   readonly #keys: Keys;
   readonly #newTasks: ManyRows;
   readonly #newRecords: ManyRows;
+  readonly #newReplies: ManyRows;
   readonly #grown: ManyRows;
   /** The number of the next task that is made. */
   #next: number | undefined;
@@ -139,6 +141,7 @@ class Batch {
     this.#keys = new Keys(driver);
     this.#newTasks = new ManyRows(driver, insertTasks);
     this.#newRecords = new ManyRows(driver, insertRecords);
+    this.#newReplies = new ManyRows(driver, insertReplies);
     this.#grown = new ManyRows(driver, growTasks);
   }
 
@@ -183,7 +186,7 @@ class Batch {
       // Most tasks that are over are never written again.
       if (!isTerminal(task.head.state)) this.#known.keep(key, task);
     }
-    for (const rows of [this.#newTasks, this.#newRecords, this.#grown]) rows.write();
+    for (const rows of [this.#newTasks, this.#newRecords, this.#newReplies, this.#grown]) rows.write();
     this.#keys.write();
     this.#scopes.write();
   }
@@ -313,9 +316,7 @@ class Batch {
         this.#set("context_states", "context", context, effect.value);
         break;
       case "contextMessage":
-        this.#driver
-          .prepare("INSERT INTO replies (context, place, time, json) VALUES (?, ?, ?, ?)")
-          .run(context, this.#scopes.place(context), effect.time, encodeJson(effect.json));
+        this.#newReplies.add(context, this.#scopes.place(context), effect.time, encodeJson(effect.json));
         this.#scopes.touch(context, effect.time);
         break;
       case "once": {
