@@ -1,6 +1,7 @@
 import type { ServerOptions as TlsOptions } from "node:https";
 import { isIPv6 } from "node:net";
 import process from "node:process";
+import { getHeapStatistics } from "node:v8";
 import {
   createHandler,
   silentLogger,
@@ -126,6 +127,7 @@ export async function serve(agents: Agent | readonly AgentMount[], given: ServeO
     const { grpc: _, ...rest } = options;
     handler = createHandler(agents, {
       ...rest,
+      limits: { totalBytes: heapShare(), ...options.limits },
       ...allowedHostsOf(options, isLoopback(address), [host, grpcUrl]),
       store,
       publicUrl,
@@ -225,4 +227,9 @@ async function within(ms: number, work: Promise<void>, logger: Logger): Promise<
     work.catch((cause: unknown) => logger.error("The agents did not stop cleanly", { cause })),
   ]);
   clearTimeout(timer);
+}
+
+/** What of the memory the tasks that run here may take, in bytes of JSON: parsed and written anew each takes some times as much. */
+function heapShare(): number {
+  return Math.min(2 ** 30, Math.floor(getHeapStatistics().heap_size_limit / 8));
 }
