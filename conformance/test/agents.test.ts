@@ -66,7 +66,7 @@ describe("the agent for the kit of 1.0", () => {
 });
 
 test("the agent for the kit of 0.3 works for a while, then asks for more; its card gives gRPC a scheme", async () => {
-  const options = { port: 0, store: memoryStore(), dedupe: false, signals: false } as const;
+  const options = { port: 0, store: memoryStore(), dedupe: false, signals: false, logger: false } as const;
   const quick = await started(await serve(tck03({ hold: 1, longHold: 2 }), options));
   const client = await connect(quick.url, { version: "0.3" });
   const seen: unknown[] = [];

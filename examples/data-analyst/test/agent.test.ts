@@ -29,7 +29,7 @@ async function start({ path = ":memory:", agent = createDataAnalyst() }: Host = 
   close: () => Promise<void>;
 }> {
   const store = await sqliteStore({ path });
-  const server = await serve(agent, { port: 0, store, signals: false, limits: { bodyBytes: 32 << 20 } });
+  const server = await serve(agent, { port: 0, store, signals: false, logger: false, limits: { bodyBytes: 32 << 20 } });
   let closed: Promise<void> | undefined;
   const close = (): Promise<void> =>
     (closed ??= (async () => {

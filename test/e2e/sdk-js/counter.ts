@@ -84,6 +84,7 @@ export function counting(versions?: readonly ProtocolVersion[]): () => Counting 
     const server = await serve([mount], {
       port: 0,
       signals: false,
+      logger: false,
       store,
       authenticator,
       interceptors: [breaking],

@@ -491,8 +491,11 @@ export class Run implements TurnHost {
 
   #failTask(sentence: string, cause: unknown, kind: TurnAbortKind = "failed"): void {
     if (this.#stopped) return;
-    const { agent, taskId } = this.key;
-    this.#rooms.settings.logger.error("A task failed", { agent, taskId, turn: this.#at.turn, cause });
+    const fields = { ...this.key, turn: this.#at.turn };
+    const { logger } = this.#rooms.settings;
+    // Where the operator asked for the end, a stack of ours tells nothing.
+    if (kind === "shutdown") logger.warn("A task was ended, since the server stops", fields);
+    else logger.error("A task failed", { ...fields, cause });
     const message = { parts: [{ text: sentence }] };
     const writer = this.#writer ?? this.#create("TASK_STATE_WORKING");
     writer.write([this.#intake.systemStatus({ state: "TASK_STATE_FAILED", message })]);

@@ -46,6 +46,7 @@ describe("over gRPC a server that is wrong in one thing is found out", () => {
       port: 0,
       store: memoryStore(),
       signals: false,
+      logger: false,
       interceptors: [interceptor],
     });
     onTestFinished(() => server.close({ grace: 0 }));

@@ -65,7 +65,7 @@ export async function startParley(configuration: Configuration): Promise<Server>
     required: actsAgent({ work, requiredExtension }),
   };
   const agent = agents[configuration];
-  const options = { port: 0, store: memoryStore(), signals: false } as const;
+  const options = { port: 0, store: memoryStore(), signals: false, logger: false } as const;
   if (configuration !== "guarded") return serve(agent, options);
   const authenticator = bearer({ mine: { subject: "me" }, theirs: { subject: "them" } });
   return serve([{ agent, extendedCard: (card) => ({ ...card, description: "More for those we know." }) }], {
