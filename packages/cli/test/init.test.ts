@@ -13,6 +13,10 @@ import { recordedIo } from "./support/io.ts";
 const root = fileURLToPath(new URL("../../..", import.meta.url));
 const exec = promisify(execFile);
 
+interface Manifest {
+  readonly dependencies: Readonly<Record<string, string>>;
+}
+
 let folder = "";
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "parley-init-"));
@@ -89,8 +93,15 @@ describe("parley init", () => {
     expect(await readJson(join(folder, "published", "package.json"))).toMatchObject({ dependencies });
 
     await init("linked", "--link", "checkout");
-    const linked = { "@parley/a2a": `file:${join(folder, "checkout", "packages", "a2a")}` };
-    expect(await readJson(join(folder, "linked", "package.json"))).toMatchObject({ dependencies: linked });
+    const linked = (await readJson(join(folder, "linked", "package.json"))) as Manifest;
+    expect(linked.dependencies["@parley/a2a"]).toBe(`file:${join(folder, "checkout", "packages", "a2a")}`);
+    // What one of them depends on would be asked of the registry, where a checkout's version is not.
+    const named = Object.keys(linked.dependencies).map((name) => name.replace("@parley/", ""));
+    for (const name of named) {
+      const { dependencies: wanted = {} } = (await readJson(join(root, "packages", name, "package.json"))) as Manifest;
+      const ours = Object.keys(wanted).filter((one) => one.startsWith("@parley/"));
+      expect(Object.keys(linked.dependencies), name).toEqual(expect.arrayContaining(ours));
+    }
   });
 
   test("names the package after its folder", () => {
@@ -136,7 +147,8 @@ describe("a project that was just made, with the packages as they would be publi
   test("has the files of a project and nothing left to fill in", async () => {
     const files = (await readdir(project)).filter((name) => name !== "node_modules").sort();
     expect(files).toEqual([".gitignore", "README.md", "agent.test.ts", "agent.ts", "package.json", "tsconfig.json"]);
-    for (const file of files) expect(await readFile(join(project, file), "utf8")).not.toContain("__");
+    for (const file of files) expect(await readFile(join(project, file), "utf8")).not.toMatch(/__|\{\{|NAME/);
+    expect(await readFile(join(project, "README.md"), "utf8")).toMatch(/^# my-agent\n/);
     expect(await readJson(join(project, "package.json"))).toMatchObject({
       name: "my-agent",
       scripts: {

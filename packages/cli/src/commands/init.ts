@@ -21,6 +21,11 @@ const files: Readonly<Record<string, string>> = {
   ".gitignore": "gitignore",
 };
 
+/** Packages that the project itself imports or runs. */
+const needed = ["a2a", "cli", "node", "sql"];
+/** With those that they depend on: npm would ask the registry for them, where a checkout's version is not. */
+const linked = ["a2a", "cli", "grpc", "node", "sql"];
+
 /** What is not Parley's own, in the versions that the template was tried with. */
 export const toolVersions = { "@types/node": "20.19.43", tsx: "4.23.15", typescript: "7.0.2" };
 
@@ -48,12 +53,9 @@ function manifest(folder: string, link: string | undefined): string {
       test: "node --import tsx --test agent.test.ts",
       check: "tsc",
     },
-    dependencies: {
-      "@parley/a2a": source("a2a"),
-      "@parley/cli": source("cli"),
-      "@parley/node": source("node"),
-      "@parley/sql": source("sql"),
-    },
+    dependencies: Object.fromEntries(
+      (link === undefined ? needed : linked).map((name) => [`@parley/${name}`, source(name)]),
+    ),
     devDependencies: toolVersions,
   };
   return `${JSON.stringify(value, null, 2)}\n`;
@@ -75,7 +77,7 @@ export async function init(io: Io, where: string, options: InitOptions): Promise
     await write("package.json", manifest(folder, link));
     for (const [name, template] of Object.entries(files)) {
       const content = await readFile(new URL(template, templates), "utf8");
-      await write(name, content.replaceAll("__NAME__", packageName(folder)));
+      await write(name, content.replaceAll("{{NAME}}", packageName(folder)));
     }
     // Linked folders would look for their own dependencies beside themselves: npm is to install them as it does packages.
     if (link !== undefined) await write(".npmrc", "install-links=true\n");

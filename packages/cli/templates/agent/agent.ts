@@ -4,7 +4,7 @@ import { defineAgent } from "@parley/a2a";
 const dice = /\b([1-9]\d?)?d([1-9]\d{0,2})\b/i;
 
 export default defineAgent({
-  name: "__NAME__",
+  name: "{{NAME}}",
   description: "Rolls dice.",
   version: "0.1.0",
   defaultOutputModes: ["text/plain", "application/json"],
