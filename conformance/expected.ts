@@ -12,6 +12,8 @@ export type Figures = readonly [passed: number, failed: number, skipped: number]
 /** How one run of a kit ends. */
 export interface Run {
   readonly parley: Figures;
+  /** The same with the default options of a server, where the run has others. */
+  readonly defaults?: Figures;
   /** The official SDK for JavaScript in the same run. */
   readonly official?: Figures;
 }
@@ -39,9 +41,16 @@ export interface Expectation {
   readonly kit: string;
   /** That it was measured with; later ones have other tests. */
   readonly commit: string;
+  /** Whether every run is one with the default options of a server. */
+  readonly byDefault?: true;
   readonly runs: Readonly<Record<string, Run>>;
   readonly contradictions: readonly Contradiction[];
   readonly open: readonly Open[];
+}
+
+/** What is expected of a run of Parley; `defaults` is the run `all` with the default options of a server. */
+export function expectedOf({ runs }: Expectation, run: string): Figures | undefined {
+  return run === "defaults" ? runs["all"]?.defaults : runs[run]?.parley;
 }
 
 export const kits = ["tck-1.0", "tck-0.3", "acts"] as const;

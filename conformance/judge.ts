@@ -1,9 +1,9 @@
-import type { Expectation, Figures } from "./expected.ts";
+import { expectedOf, type Expectation, type Figures } from "./expected.ts";
 import type { Outcome } from "./report.ts";
 
 /** Where the outcome of a run is not what was expected, in sentences. */
 export function differences(outcome: Outcome, expected: Expectation, run: string): readonly string[] {
-  const figures = expected.runs[run];
+  const figures = expectedOf(expected, run);
   if (figures === undefined) return [`nothing is written down for a run ${run}`];
   const known = expected.contradictions.filter(({ runs }) => runs.includes(run)).flatMap(({ tests }) => tests);
   const open = expected.open.filter(({ runs }) => runs.includes(run));
@@ -17,9 +17,7 @@ export function differences(outcome: Outcome, expected: Expectation, run: string
       .map((one) => ({ ...one, skipped: skippedFor(outcome, one.reason) }))
       .filter(({ skipped, tests }) => skipped !== tests)
       .map(({ reason, tests, skipped }) => `${tests} tests were open and ${skipped} are: ${reason}`),
-    ...(String(got) === String(figures.parley)
-      ? []
-      : [`${inWords(got)}, where ${inWords(figures.parley)} were expected`]),
+    ...(String(got) === String(figures) ? [] : [`${inWords(got)}, where ${inWords(figures)} were expected`]),
   ];
 }
 

@@ -20,7 +20,7 @@ page    writes what is expected into docs/conformance.md
 
 KIT is ${kits.join(", ")}. conformance/README.md says how the kits are run.
 
-  --configuration  of tck-1.0: ${Object.keys(configurations).join(", ")}; of acts: all, none, guarded; default all
+  --configuration  of tck-1.0: ${[...Object.keys(configurations), "defaults"].join(", ")}; of acts: all, none, guarded; default all
   --port           default 41241
 `;
 

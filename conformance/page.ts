@@ -44,7 +44,7 @@ function summary(): string {
   const together = (cells: readonly string[], nothing: string): string =>
     cells.every((cell) => cell === nothing) ? "–" : cells.join(", ");
   const rows = kits.flatMap((kit) => {
-    const { kit: name, runs, open: waiting } = expectationOf(kit);
+    const { kit: name, runs, byDefault, open: waiting } = expectationOf(kit);
     const openOf = (run: string): number =>
       waiting.filter(({ runs: of }) => of.includes(run)).reduce((sum, { tests }) => sum + tests, 0);
     const groups = new Map<string, string[]>();
@@ -65,19 +65,30 @@ function summary(): string {
         of.map((run) => brief(runs[run]?.parley)),
         "–",
       ),
+      byDefault === true
+        ? "the same"
+        : together(
+            of.map((run) => brief(runs[run]?.defaults)),
+            "–",
+          ),
       together(
         of.map((run) => String(openOf(run))),
         "0",
       ),
     ]);
   });
-  return table(["kit", "run", "official SDK 1.3.0", "Parley", "waiting"], rows);
+  return table(["kit", "run", "official SDK 1.3.0", "Parley", "Parley, default options", "waiting"], rows);
 }
 
 function results({ runs }: Expectation): string {
   return table(
-    ["run", "official SDK 1.3.0", "Parley"],
-    Object.entries(runs).map(([name, { official, parley }]) => [`\`${name}\``, figures(official), figures(parley)]),
+    ["run", "official SDK 1.3.0", "Parley", "Parley, default options"],
+    Object.entries(runs).map(([name, { official, parley, defaults }]) => [
+      `\`${name}\``,
+      figures(official),
+      figures(parley),
+      figures(defaults),
+    ]),
   );
 }
 
