@@ -120,7 +120,7 @@ function causeLines(cause: Shown, indent: string): readonly string[] {
   if (typeof cause !== "object" || cause === null || !("stack" in cause || "message" in cause))
     return [`${indent}${word(cause)}`];
   const { name, message, stack, cause: next, errors, ...rest } = cause as Readonly<Record<string, Shown>>;
-  const told = String(stack ?? `${String(name)}: ${String(message)}`).split("\n");
+  const told = typeof stack === "string" ? stack.split("\n") : [word(name ?? "Error"), word(message ?? "")];
   return [
     ...told.map((line) => `${indent}${visible(line)}`),
     ...Object.entries(rest).map(([member, value]) => `${indent}  ${oneLine(member)}: ${word(value)}`),
