@@ -55,7 +55,11 @@ class Walk {
   #value(value: unknown, depth: number): Shown {
     if (typeof value === "string") return this.#take(value, limits.text);
     if (typeof value === "boolean" || value === null || Number.isFinite(value)) return value as Shown;
-    if (typeof value !== "object") return this.#take(String(value as bigint | symbol), 100);
+    if (typeof value === "number" || typeof value === "bigint" || typeof value === "symbol") {
+      return this.#take(String(value), 100);
+    }
+    if (typeof value === "function") return `(function ${this.#take(value.name, 100)})`;
+    if (typeof value !== "object") return "undefined";
     if (depth >= limits.depth) return "…";
     if (value instanceof Error) return this.#error(value, depth);
     if (Array.isArray(value)) return this.#list(value, depth);
