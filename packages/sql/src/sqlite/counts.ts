@@ -28,6 +28,7 @@ interface Ladder {
 
 /** So many tasks are simply counted, 20 ns each. */
 const few = 1000;
+/** Both together a few megabytes: a rung is two numbers. */
 const mostRungs = 64;
 const mostLadders = 1000;
 const never = Number.MAX_SAFE_INTEGER;

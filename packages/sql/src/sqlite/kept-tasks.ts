@@ -1,4 +1,5 @@
 import type { LoadOptions } from "@parley/a2a/store";
+import { Generations, memoryOf } from "./generations.ts";
 
 /** Where a task stands: what its index and its row say of it. */
 export interface Place {
@@ -21,34 +22,23 @@ export function keyOf(
   return `${number}/${seq}/${statusTime}/${history ?? ""}/${artifacts}/${id}`;
 }
 
-/** So many characters of tasks are kept, up to as many again of older ones, and none that is large alone. */
-const mostKept = 4 << 20;
+/** Of memory, and up to as many of older tasks. */
+const mostBytes = 8 << 20;
 
-/** Tasks as JSON text, for those who ask for the same again: most tasks are over, and are read many times. */
+/** Tasks as JSON text, for those who ask for the same again: most tasks are over, and are read many times. None that is large alone. */
 export class KeptTasks {
-  #young = new Map<string, string>();
-  #old = new Map<string, string>();
-  #kept = 0;
+  readonly #tasks = new Generations<string>(mostBytes);
 
   find(key: string): string | undefined {
-    return this.#young.get(key) ?? this.#old.get(key);
+    return this.#tasks.find(key);
   }
 
   keep(key: string, json: string): void {
-    if (this.#young.has(key) || json.length > mostKept / 8) return;
-    this.#young.set(key, json);
-    this.#kept += json.length;
-    if (this.#kept >= mostKept) this.#turn();
+    const bytes = memoryOf(key, json);
+    if (bytes <= mostBytes / 8) this.#tasks.keep(key, json, bytes);
   }
 
   forget(): void {
-    this.#turn();
-    this.#turn();
-  }
-
-  #turn(): void {
-    this.#old = this.#young;
-    this.#young = new Map();
-    this.#kept = 0;
+    this.#tasks.forget();
   }
 }

@@ -1,4 +1,5 @@
 import type { TaskHead } from "@parley/a2a/store";
+import { Generations, memoryOf } from "./generations.ts";
 import type { TaskRow } from "./rows.ts";
 
 /** A task as a writer knows it. */
@@ -12,31 +13,28 @@ export interface KnownTask {
   hasMetadata: boolean;
 }
 
-/** So many tasks are kept; up to as many again of those that were written longer ago. */
-const mostKept = 4096;
+/** What the objects of one take. */
+const objects = 600;
+/** Of memory, and up to as many of tasks that were written longer ago. */
+const mostBytes = 4 << 20;
 
 /**
  * Tasks that are worked on, as the last transaction left them, so that a chunk does not look for its task. Good only for
- * as long as nobody else writes and nothing is rolled back. Nothing is deleted one by one: see `docs/decisions/hot-path.md`.
+ * as long as nobody else writes and nothing is rolled back.
  */
 export class KnownTasks {
-  #young = new Map<string, KnownTask>();
-  #old = new Map<string, KnownTask>();
+  readonly #tasks = new Generations<KnownTask>(mostBytes);
 
   find(key: string): KnownTask | undefined {
-    return this.#young.get(key) ?? this.#old.get(key);
+    return this.#tasks.find(key);
   }
 
   keep(key: string, task: KnownTask): void {
-    if (this.#young.size >= mostKept) {
-      this.#old = this.#young;
-      this.#young = new Map();
-    }
-    this.#young.set(key, task);
+    const { contextId, holder } = task.head;
+    this.#tasks.keep(key, task, objects + memoryOf(key, key, contextId, holder));
   }
 
   forget(): void {
-    this.#young = new Map();
-    this.#old = new Map();
+    this.#tasks.forget();
   }
 }

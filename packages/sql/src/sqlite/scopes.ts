@@ -1,6 +1,7 @@
 import type { TaskState } from "@parley/a2a";
 import type { TaskHead } from "@parley/a2a/store";
 import type { Driver, Row } from "./driver.ts";
+import { Generations, memoryOf } from "./generations.ts";
 import { insertInto, ManyRows } from "./many-rows.ts";
 import { count, int, stateNumber, states, type TaskRow } from "./rows.ts";
 import { encodeName } from "./text.ts";
@@ -8,8 +9,8 @@ import { encodeName } from "./text.ts";
 /** Agents have no parent. */
 const root = 0;
 
-/** Most ids of agents and owners that are remembered. */
-const remembered = 10_000;
+/** Of memory, and up to as many of names that were asked for longer ago. */
+const mostBytes = 2 << 20;
 
 /**
  * Ids of agents, of the owners in them, of the contexts in those. Agents and owners stay for ever, so theirs are
@@ -17,7 +18,7 @@ const remembered = 10_000;
  */
 export class ScopeIds {
   readonly #driver: Driver;
-  readonly #known = new Map<string, number>();
+  readonly #known = new Generations<number>(mostBytes);
 
   constructor(driver: Driver) {
     this.#driver = driver;
@@ -42,21 +43,18 @@ export class ScopeIds {
   }
 
   forget(): void {
-    this.#known.clear();
+    this.#known.forget();
   }
 
   #find(parent: number, name: string, stays: boolean): number | undefined {
     const path = `${parent}/${name}`;
-    const known = this.#known.get(path);
+    const known = this.#known.find(path);
     if (known !== undefined) return known;
     const row = this.#driver
       .prepare("SELECT id FROM scopes WHERE parent = ? AND name = ?")
       .get(parent, encodeName(name));
     if (row === undefined) return undefined;
-    if (stays) {
-      if (this.#known.size >= remembered) this.#known.clear();
-      this.#known.set(path, count(row));
-    }
+    if (stays) this.#known.keep(path, count(row), memoryOf(path));
     return count(row);
   }
 

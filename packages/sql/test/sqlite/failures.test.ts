@@ -191,6 +191,24 @@ describe("a file that cannot be opened", () => {
     });
   });
 
+  it("is brought up when an older release made it: sizes of tasks are counted, and runs found by agent", async () => {
+    const path = newPath();
+    const first = await sqliteStore({ path });
+    const lost = { effect: "run", run: { turn: 1, attempt: 1, input: 1 } } as const;
+    await first.append([{ ...making("t"), effects: [lost] }, making("u")]);
+    const head = await first.head(alice, "t");
+    await first.close();
+    const database = new Database(path);
+    database.exec(`DELETE FROM migrations WHERE version > 1; ALTER TABLE tasks DROP COLUMN bytes; DROP INDEX tasks_runs;
+      CREATE INDEX tasks_runs ON tasks (lease_until) WHERE run_turn IS NOT NULL`);
+    database.close();
+    const store = await sqliteStore({ path });
+    expect(await store.head(alice, "t")).toEqual(head);
+    expect(head?.bytes).toBeGreaterThan(50);
+    expect((await store.claimable({ now: 1, agents: ["agent"], limit: 9 })).heads).toEqual([head]);
+    await store.close();
+  });
+
   it("is refused when it is something else, or a folder", async () => {
     const path = newPath();
     await writeFile(path, "This is not a database. ".repeat(1000));

@@ -1,0 +1,90 @@
+import { describe, expect, it } from "vitest";
+import type { ClaimPosition, Store } from "@parley/a2a/store";
+import type { Driver, Statement } from "../../src/sqlite/driver.ts";
+import { openLibsql } from "../../src/sqlite/libsql.ts";
+import { migrate } from "../../src/sqlite/migrations.ts";
+import { driverStore } from "../../src/sqlite/store.ts";
+import { driverWriter } from "../../src/sqlite/writer.ts";
+
+const run = { effect: "run", run: { turn: 1, attempt: 1, input: 1 } } as const;
+
+/** A store, and what it asked the library for: statements with their values. */
+function watched(driver: Driver): { store: Store; asked: { sql: string; values: readonly unknown[]; rows: number }[] } {
+  const asked: { sql: string; values: readonly unknown[]; rows: number }[] = [];
+  const noted = (sql: string, statement: Statement): Statement => ({
+    run: (...values) => statement.run(...values),
+    get: (...values) => {
+      const row = statement.get(...values);
+      asked.push({ sql, values, rows: row === undefined ? 0 : 1 });
+      return row;
+    },
+    all: (...values) => {
+      const rows = statement.all(...values);
+      asked.push({ sql, values, rows: rows.length });
+      return rows;
+    },
+  });
+  const reader: Driver = { ...driver, prepare: (sql) => noted(sql, driver.prepare(sql)) };
+  const writer = driverWriter(driver, { busyTimeout: 100 });
+  const store = driverStore(reader, writer, { durable: false, busyTimeout: 100, watchInterval: 100 });
+  return { store, asked };
+}
+
+async function fill(store: Store, agent: string, tasks: number, until?: (n: number) => number): Promise<void> {
+  const state = "TASK_STATE_WORKING";
+  for (let at = 0; at < tasks; at += 1000) {
+    await store.append(
+      Array.from({ length: Math.min(1000, tasks - at) }, (_, n) => {
+        const taskId = `${agent}-${at + n}`;
+        const json = JSON.stringify({ id: taskId, contextId: "c", status: { state } });
+        return {
+          task: { agent, owner: "alice", taskId },
+          create: { contextId: "c" },
+          records: [{ kind: "task", state, json, time: 1, actor: "user", turn: 1, attempt: 1 }],
+          effects: [
+            run,
+            ...(until === undefined
+              ? []
+              : [{ effect: "lease", op: "acquire", holder: "n", now: 0, until: until(at + n) } as const]),
+          ],
+        };
+      }),
+    );
+  }
+}
+
+/** D6: what nobody here can run is in nobody's way. */
+describe("claimable", () => {
+  it("goes along the index of the agents that were named, past 20,000 lost tasks of one that nobody hosts", async () => {
+    const driver = openLibsql(":memory:");
+    migrate(driver);
+    const { store, asked } = watched(driver);
+    await fill(store, "renamed", 10_000);
+    await fill(store, "gone", 10_000, () => 1);
+    await fill(store, "here", 5);
+    await fill(store, "there", 5, (n) => 3 + (n % 2));
+    asked.length = 0;
+    const found: string[] = [];
+    let after: ClaimPosition | undefined;
+    do {
+      const query = { now: 9, agents: ["here", "there"], limit: 3, ...(after && { after }) };
+      const page = await store.claimable(query);
+      found.push(...page.heads.map(({ task }) => task.taskId));
+      after = page.next;
+    } while (after !== undefined);
+    const [here, even, odd] = ["here-0 here-1 here-2 here-3 here-4", "there-0 there-2 there-4", "there-1 there-3"];
+    expect(found).toEqual([here, even, odd].flatMap((ids) => (ids ?? "").split(" ")));
+    // No row was looked at but those that were asked for: four pages, two agents, at most four of each.
+    const runs = asked.filter(({ sql }) => sql.includes("tasks_runs"));
+    expect(runs.reduce((sum, { rows }) => sum + rows, 0)).toBeLessThanOrEqual(4 * 2 * 4);
+    for (const { sql, values } of runs) {
+      const plan = driver.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(...(values as number[]));
+      const steps = plan.map((row) => String(row[3]));
+      expect(steps).toEqual([
+        expect.stringMatching(/^SEARCH tasks USING .*INDEX tasks_runs \(agent=\? AND lease_until/),
+      ]);
+    }
+    expect(new Set(runs.map(({ sql }) => sql)).size).toBe(4);
+    await store.close();
+  });
+});
