@@ -1,16 +1,12 @@
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 import { LongFirst } from "./test/long-first.ts";
+import { long } from "./test/projects.ts";
 import { useFastFolder } from "./test/temporary.ts";
 
 // Tests run the sources: the packages' exports carry a condition of ours for that, so no build comes first.
 const conditions = ["@parley/source"];
 
-/**
- * Tests that `npm run test:long` runs a second time, at length and on the disk: those that take their counts from
- * test/counts.ts, and those of a database on a file.
- */
-const long = ["test/fuzz/**/*.test.ts", "test/crash/**/*.test.ts", "packages/sql/test/**/*.test.ts"];
 /** Tests that need a browser, other runtimes or other languages: commands of their own. */
 const browser = ["test/browser/**/*.test.ts"];
 const runtimes = ["test/runtimes/**/*.test.ts"];
@@ -51,7 +47,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: "long",
-          include: long,
+          include: [...long],
           globalSetup: "test/built.ts",
           testTimeout: 600_000,
         },

@@ -1,6 +1,6 @@
 /**
  * How often a long test does what it does: `few` times in `npm test`, `many` times in `npm run test:long`. A file that
- * asks this stands in the list `long` of vitest.config.ts.
+ * asks this stands in the list of test/projects.ts.
  */
 export function times(few: number, many: number): number {
   return inFull ? many : few;

@@ -1,7 +1,9 @@
+import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
+import { long } from "./projects.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
@@ -67,5 +69,18 @@ describe("the workspace", () => {
       Object.keys(optionalDependencies),
     );
     expect(optional.filter((name) => !named.has(`node_modules/${name}`))).toEqual([]);
+  });
+
+  test("runs at length, too, what takes its counts from test/counts.ts", () => {
+    const counting = execFileSync("git", ["grep", "-lF", "counts.ts", "--", "*.test.ts"], {
+      cwd: root,
+      encoding: "utf8",
+    });
+    const places = long.map((glob) => glob.replace(/\*\*.*$/, ""));
+    const missing = counting
+      .trim()
+      .split("\n")
+      .filter((file) => !places.some((place) => file.startsWith(place)));
+    expect(missing.filter((file) => file !== "test/workspace.test.ts")).toEqual([]);
   });
 });

@@ -3,7 +3,7 @@
 import { createHandler, defineAgent } from "@parley/a2a";
 
 /** Says what its message asks for: a reply, a task with an artifact, or a stream of so many chunks. */
-export const agent = defineAgent({
+const agent = defineAgent({
   name: "Counted",
   description: "Does what its first word says",
   version: "1.0.0",
@@ -20,7 +20,7 @@ export const agent = defineAgent({
 let messages = 0;
 
 /** The parameters of a send. @param {string} text */
-export function saying(text) {
+function saying(text) {
   messages += 1;
   const messageId = `m-${String(messages).padStart(8, "0")}`;
   return { message: { messageId, role: "ROLE_USER", parts: [{ text }] } };

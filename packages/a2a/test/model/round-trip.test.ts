@@ -1,6 +1,7 @@
 import * as sdk from "@a2a-js/sdk";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { times } from "../../../../test/counts.ts";
 import { check } from "../../src/model/index.ts";
 import { messageOf } from "./arbitraries.ts";
 import { fieldsOf, messageNames, oneOfOf, type MessageName } from "./proto.ts";
@@ -49,7 +50,7 @@ describe.each(messageNames)("%s and the official codec", (name) => {
         const codec = official(name);
         expect(codec.toJSON(codec.fromJSON(message))).toEqual(message);
       }),
-      { numRuns: 200 },
+      { numRuns: times(60, 200) },
     );
   });
 
@@ -62,7 +63,7 @@ describe.each(messageNames)("%s and the official codec", (name) => {
         expect(checked(name, message, "request")).toEqual(before);
         expect(message).toEqual(before);
       }),
-      { numRuns: 200 },
+      { numRuns: times(60, 200) },
     );
   });
 });

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { memoryStore } from "@parley/a2a/store";
 import { storeContract } from "@parley/a2a/testing";
 import { largeTasks } from "./large.ts";
+import { times } from "../../../../test/counts.ts";
 import { likeTheReference } from "./properties.ts";
 
 describe("memoryStore", () => {
@@ -10,6 +11,6 @@ describe("memoryStore", () => {
   largeTasks(async (bounds) => memoryStore(bounds));
 
   it("cannot be told from the reference, whatever is stored, canceled, swept and read (property)", async () => {
-    await likeTheReference({ create: async () => memoryStore(), crash: async (store) => store }, 300);
+    await likeTheReference({ create: async () => memoryStore(), crash: async (store) => store }, times(100, 300));
   });
 });

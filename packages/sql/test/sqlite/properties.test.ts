@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterAll, describe, it } from "vitest";
 import type { Store } from "@parley/a2a/store";
 import { sqliteStore } from "@parley/sql/sqlite";
+import { times } from "../../../../test/counts.ts";
 import { likeTheReference } from "../../../a2a/test/store/properties.ts";
 
 const folder = await mkdtemp(join(tmpdir(), "parley-"));
@@ -29,7 +30,7 @@ describe("sqliteStore", () => {
           return open(paths.get(store) ?? "");
         },
       },
-      150,
+      times(60, 150),
     );
     await Promise.all(fallen.map((store) => store.close()));
   });
