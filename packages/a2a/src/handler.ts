@@ -21,6 +21,7 @@ import {
   type UniversalHandler,
 } from "./protocol/index.ts";
 import { buildCard, cardPath, type InterfacePaths } from "./transport/discovery/handler.ts";
+import { withoutSlashes } from "./transport/http/index.ts";
 import {
   admission,
   knownUrls,
@@ -306,5 +307,5 @@ function tidy({ jsonrpc = "", rest = "" }: InterfacePaths): InterfacePaths {
 }
 
 function withoutSlash(path: string): string {
-  return path.replace(/\/+$/, "");
+  return withoutSlashes(path);
 }

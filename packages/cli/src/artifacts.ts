@@ -23,10 +23,10 @@ export function safeName(name: string): string {
   const cleaned = last
     .replace(/[\p{Cc}\p{Cf}\p{Co}\p{Cs}\u2028\u2029<>:"/\\|?*]/gu, "_")
     .replace(/^[.\s-]+/u, "")
-    .replace(/[.\s]+$/u, "");
+    .replace(/(?<![.\s])[.\s]+$/u, "");
   const extension = extname(cleaned).slice(0, 20);
   const stem = cleaned.slice(0, cleaned.length - extname(cleaned).length).slice(0, 100);
-  const short = `${stem}${extension}`.replace(/[.\s]+$/u, "");
+  const short = `${stem}${extension}`.replace(/(?<![.\s])[.\s]+$/u, "");
   if (short === "") return "artifact";
   return reserved.test(short) ? `_${short}` : short;
 }

@@ -46,7 +46,7 @@ export function callOptions(command: Command): Command {
 export function callHeaders(options: CallOptions, env: Io["env"]): Readonly<Record<string, string>> {
   const headers: Record<string, string> = {};
   for (const text of options.header ?? []) {
-    const [, name, value] = /^([!#$%&'*+.^`|~\w-]+):\s*([^\r\n\0]*)$/.exec(text) ?? [];
+    const [, name, value] = /^([!#$%&'*+.^`|~\w-]+):\s*((?:[^\s\0][^\r\n\0]*)?)$/.exec(text) ?? [];
     if (name === undefined || value === undefined) throw new UsageError(`--header "${text}" is not "Name: value"`);
     headers[name.toLowerCase()] = value;
   }

@@ -74,7 +74,7 @@ export class Statuses {
       const small = details.filter((detail) => encode(this.#type, { details: [detail] }).length < largestDetails / 4);
       bytes = encode(this.#type, { code, message, details: small });
     }
-    return { code, message, details: toBase64(bytes).replace(/=+$/, "") };
+    return { code, message, details: toBase64(bytes).replace(/={1,2}$/, "") };
   }
 
   /** A peer's status as the error that it means in the version of `codec`. */

@@ -13,10 +13,10 @@ export function isMissing(text: string): boolean {
   return text.length <= 5 && missing.has(text.trim().toLowerCase());
 }
 
-const plain = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
+const plain = /^[+-]?(\d+(?:\.\d*)?|\.\d+)(e[+-]?\d+)?$/i;
 const thousands = /^[+-]?\d{1,3}(,\d{3})+(\.\d+)?$/;
 const withComma = /^[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+$/;
-const decorated = /^([+-]?)\s*[$€£]\s*(.+)$|^(.+?)\s*[%€]$/;
+const decorated = /^([+-]?)\s*[$€£]\s*(\S.*)$|^(.*\S)\s*[%€]$/;
 
 /** A number: `12`, `1.5e3`, `1,234.5`, `$12`, `7 %`; `1.234,5` where the decimal sign is a comma. No number: `007`, a code. */
 export function readNumber(text: string, decimalComma: boolean): number | undefined {

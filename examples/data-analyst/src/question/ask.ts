@@ -28,7 +28,7 @@ export function askText({ prompt, choices, several }: Ask): string {
 export function readAnswer(text: string, { choices, several }: Ask): readonly string[] | undefined {
   const said = text
     .trim()
-    .replace(/[.!?]+$/, "")
+    .replace(/(?<![.!?])[.!?]+$/, "")
     .toLowerCase();
   if (several === true && /^(all|both|all of them|both of them|everything)$/.test(said))
     return choices.map(({ value }) => value);

@@ -86,7 +86,7 @@ export function parseQuestion(text: string): Request {
     .replaceAll(/["“”`´]|,? please\b/g, "")
     .replaceAll(/\s+/g, " ")
     .trim()
-    .replace(/[.!?\s]+$/, "");
+    .replace(/(?<![.!?\s])[.!?\s]+$/, "");
   if (
     /^\?*$/.test(question) ||
     /^(help|hi|hello|hey|usage|what can you do|what do you do|how does this work)\b/.test(question)

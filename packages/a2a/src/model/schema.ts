@@ -289,7 +289,7 @@ export const base64: Schema<string> = (value, run) => {
   if (typeof value === "string") {
     if (value.length % 4 === 0 && standard.test(value)) return value;
     if (standard.test(value) || urlSafe.test(value)) {
-      const bare = value.replace(/=+$/, "");
+      const bare = value.replaceAll("=", "");
       const padded = bare.length + ((4 - (bare.length % 4)) % 4);
       if (bare.length % 4 !== 1 && (bare.length === value.length || padded === value.length))
         return bare.replaceAll("-", "+").replaceAll("_", "/").padEnd(padded, "=");

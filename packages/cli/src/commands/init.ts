@@ -34,7 +34,7 @@ export function packageName(folder: string): string {
   const name = basename(folder)
     .toLowerCase()
     .replace(/[^a-z0-9._-]+/g, "-")
-    .replace(/^[._-]+|[._-]+$/g, "");
+    .replace(/^[._-]+|(?<![._-])[._-]+$/g, "");
   return name === "" ? "agent" : name.slice(0, 100);
 }
 

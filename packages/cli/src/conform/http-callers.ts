@@ -50,7 +50,7 @@ export function jsonRpcCaller(place: Place): Caller {
 /** HTTP+JSON (§11). */
 export function restCaller(place: Place): Caller {
   const tenant = place.tenant === undefined ? "" : `/${encodeURIComponent(place.tenant)}`;
-  const base = place.url.replace(/\/+$/, "") + tenant;
+  const base = place.url.replace(/(?<!\/)\/+$/, "") + tenant;
   return {
     transport: "rest",
     headers: true,

@@ -35,7 +35,7 @@ export function find(value: Json | undefined, path: string): Json | undefined {
 
 /** Evaluates `path == v`, `path != v` or `path in [v, …]` (ACTS §9.1). Throws where it is none of them. */
 export function holds(condition: string, value: Json | undefined): boolean {
-  const [, path = "", operator, rest = ""] = /^\s*(\S+)\s+(==|!=|in)\s+(.+?)\s*$/.exec(condition) ?? [];
+  const [, path = "", operator, rest = ""] = /^(\S+)\s+(==|!=|in)\s+(\S.*)$/.exec(condition.trim()) ?? [];
   const found = find(value, path);
   const actual = found === undefined ? undefined : typeof found === "string" ? found : JSON.stringify(found);
   const literal = (text: string): string => text.trim().replace(/^(["'])(.*)\1$/, "$2");

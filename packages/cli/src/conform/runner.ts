@@ -220,7 +220,7 @@ async function findCard(
   version: string,
 ): Promise<{ readonly cardUrl: string; readonly card: JsonMap }> {
   const given = new URL(options.url);
-  const base = given.href.replace(/[?#].*$/, "").replace(/\/+$/, "");
+  const base = given.href.replace(/[?#].*/, "").replace(/(?<!\/)\/+$/, "");
   const tries = given.pathname.endsWith(".json") ? [given.href] : [base + cardPath, given.origin + cardPath];
   let problem = "";
   for (const cardUrl of new Set(tries)) {

@@ -8,8 +8,8 @@ export class Unresolved extends Error {}
 /** What `{{name}}` stands for; undefined where nothing is known of it. */
 export type Lookup = (name: string) => Json | undefined;
 
-const template = /\{\{\s*([^{}]+?)\s*\}\}/g;
-const whole = /^\{\{\s*([^{}]+?)\s*\}\}$/;
+const template = /\{\{([^{}]+)\}\}/g;
+const whole = /^\{\{([^{}]+)\}\}$/;
 
 /** Puts values in the place of `{{name}}`, in text wherever it stands. A text that is one template takes the value's type. */
 export function resolve(value: Json, lookup: Lookup): Json {
@@ -26,7 +26,8 @@ export function resolve(value: Json, lookup: Lookup): Json {
   return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, resolve(one, lookup)]));
 }
 
-function valueOf(name: string, lookup: Lookup): Json {
+function valueOf(text: string, lookup: Lookup): Json {
+  const name = text.trim();
   if (name === "$uuid") return randomUUID();
   const found = lookup(name);
   if (found === undefined) throw new Unresolved(`nothing has set the variable ${name}`);

@@ -3,7 +3,7 @@ import { byteSize, line, plain } from "./text.ts";
 
 /** How many bytes a base64 text stands for. */
 function rawSize(raw: string): number {
-  return Math.floor((raw.replace(/=+$/, "").length * 3) / 4);
+  return Math.floor((raw.replace(/(?<!=)=+$/, "").length * 3) / 4);
 }
 
 function label(what: readonly (string | undefined)[]): string {

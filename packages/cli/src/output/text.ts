@@ -18,7 +18,7 @@ export function plain(text: string): string {
 
 /** The same as one line. */
 export function line(text: string): string {
-  return plain(text.replace(/\s*\n\s*/g, " ").replaceAll("\t", " "));
+  return plain(text.replace(/(?<!\s)\s*\n\s*/g, " ").replaceAll("\t", " "));
 }
 
 /** JSON text on one line that a terminal can show: characters that act stand as `\u` escapes, so the value is the same. */

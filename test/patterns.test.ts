@@ -1,0 +1,63 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseSync } from "oxc-parser";
+import { analyse } from "scslre";
+import { expect, test } from "vitest";
+
+/**
+ * No pattern costs more than its text is long: one that is quadratic takes seconds of a text of some ten kilobytes, and
+ * most texts here are written by strangers.
+ */
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+
+/** Patterns that are looked at by a person, and why they may stay. */
+const known: Readonly<Record<string, string>> = {
+  "/\\s*(?:,|;|&|\\band\\b)\\s*/": "of an answer to the data analyst, 500 characters at most",
+  "/\\s*(?:,| and | & | plus )\\s*/": "of a question to the data analyst, 500 characters at most",
+  "/ by | per |\\s*,\\s*| and | & /": "of a question to the data analyst, 500 characters at most",
+};
+
+interface Node {
+  readonly type?: string;
+  readonly regex?: { readonly pattern: string; readonly flags: string };
+}
+
+function patternsIn(node: unknown, found: string[]): void {
+  if (typeof node !== "object" || node === null) return;
+  const { type, regex } = node as Node;
+  if (type === "Literal" && regex !== undefined && regex !== null) found.push(`/${regex.pattern}/${regex.flags}`);
+  for (const child of Object.values(node)) patternsIn(child, found);
+}
+
+const sources = ["packages", "examples"].flatMap((folder) =>
+  readdirSync(join(root, folder)).flatMap((name) => {
+    const source = join(root, folder, name, "src");
+    return readdirSync(source, { recursive: true, encoding: "utf8" })
+      .filter((file) => file.endsWith(".ts"))
+      .map((file) => join(source, file));
+  }),
+);
+
+test("patterns take no more time than in proportion to the text", () => {
+  const places = new Map<string, string>();
+  for (const file of sources) {
+    const found: string[] = [];
+    patternsIn(parseSync(file, readFileSync(file, "utf8")).program, found);
+    for (const pattern of found) places.set(pattern, relative(root, file));
+  }
+  expect(places.size).toBeGreaterThan(100);
+  const slow = [...places].filter(([pattern]) => {
+    const end = pattern.lastIndexOf("/");
+    return analyse({ source: pattern.slice(1, end), flags: pattern.slice(end + 1) }).reports.length > 0;
+  });
+  expect(slow.flatMap(([pattern, file]) => (pattern in known ? [] : [`${pattern} in ${file}`]))).toEqual([]);
+  expect(slow.map(([pattern]) => pattern).sort()).toEqual(Object.keys(known).sort());
+});
+
+test("the analysis knows what it looks for", () => {
+  const slow = ["\\/+$", "<[^>]*>", "\\s*\\n", "^(a+)+$", "^\\s*(.+?)\\s*$"];
+  for (const source of slow)
+    expect([source, analyse({ source, flags: "" }).reports.length > 0]).toEqual([source, true]);
+});
