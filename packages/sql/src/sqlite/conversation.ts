@@ -59,7 +59,8 @@ export function readConversation(
   const tasks = new Set(newest.map(({ task }) => task).filter((task) => task !== undefined));
   if (own !== undefined) tasks.add(own);
   const chunks = new Map<number, Chunks>();
-  for (const task of tasks) chunks.set(task, new LogChunks(driver, task, task === own ? before?.turn : undefined));
+  for (const task of tasks)
+    chunks.set(task, new LogChunks(driver, task, lastBefore(driver, task, task === own ? before?.turn : undefined)));
 
   const picked = pickNewest(newest, chunks, { limit, bytes });
   const oldest = newest[picked.messages.length - 1];
@@ -121,6 +122,26 @@ function saidSince(driver: Driver, context: number, rest: Where, oldest: number)
     );
 }
 
+/**
+ * The key before which a task's artifacts of earlier turns stand. What an agent says is in the order of its turns, so the
+ * beginning of one is found by halving: a lost run may have said much that need not be gone through.
+ */
+function lastBefore(driver: Driver, task: number, turn: number | undefined): number {
+  if (turn === undefined) return logKey(task, maxSeq);
+  const from = driver.prepare(
+    "SELECT key, turn FROM log NOT INDEXED WHERE key > ? AND key <= ? AND actor > 0 ORDER BY key LIMIT 1",
+  );
+  let low = 0;
+  let high = maxSeq;
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2);
+    const next = from.get(logKey(task, middle), logKey(task, maxSeq));
+    if (next === undefined || int(next, 1) >= turn) high = middle;
+    else low = int(next, 0) % 2 ** 24;
+  }
+  return logKey(task, low);
+}
+
 const firstPage = 8;
 const largestPage = 256;
 
@@ -128,19 +149,17 @@ const largestPage = 256;
 class LogChunks implements Chunks {
   readonly #driver: Driver;
   readonly #from: number;
-  readonly #turn: Where;
   #to: number;
   #limit = firstPage;
   #over = false;
   #places: (ChunkPlace & { readonly key: number })[] = [];
   #texts: string[] = [];
 
-  /** `turn`: of turns before it alone. */
-  constructor(driver: Driver, task: number, turn: number | undefined) {
+  /** Up to the key `to`. */
+  constructor(driver: Driver, task: number, to: number) {
     this.#driver = driver;
     this.#from = logKey(task, 0);
-    this.#to = logKey(task, maxSeq);
-    this.#turn = turn === undefined ? everything : { sql: "AND turn < ?", values: [turn] };
+    this.#to = to;
   }
 
   peek(): ChunkPlace | undefined {
@@ -160,9 +179,9 @@ class LogChunks implements Chunks {
     const rows = this.#driver
       .prepare(
         `SELECT key, time, octet_length(json) FROM log NOT INDEXED
-         WHERE kind = 3 AND key > ? AND key <= ? ${this.#turn.sql} ORDER BY key DESC LIMIT ?`,
+         WHERE kind = 3 AND key > ? AND key <= ? ORDER BY key DESC LIMIT ?`,
       )
-      .all(this.#from, this.#to, ...this.#turn.values, this.#limit);
+      .all(this.#from, this.#to, this.#limit);
     this.#places = rows.map((row) => ({
       key: int(row, 0),
       seq: int(row, 0) % 2 ** 24,
@@ -184,10 +203,8 @@ class LogChunks implements Chunks {
       count += 1;
     }
     this.#texts = this.#driver
-      .prepare(
-        `SELECT json FROM log NOT INDEXED WHERE kind = 3 AND key <= ? AND key > ? ${this.#turn.sql} ORDER BY key DESC LIMIT ?`,
-      )
-      .all(first, this.#from, ...this.#turn.values, count)
+      .prepare(`SELECT json FROM log NOT INDEXED WHERE kind = 3 AND key <= ? AND key > ? ORDER BY key DESC LIMIT ?`)
+      .all(first, this.#from, count)
       .map((row) => text(row, 0));
   }
 }

@@ -95,7 +95,7 @@ describe("reading a conversation of 100,000 replies and 40 MB of an artifact", (
       [{ limit: 0 }, 0, 5, 1_000],
       [{ limit: 20, bytes: 250_000 }, 1, 100, 300_000],
       [{ limit: 1, bytes: 1_000_000_000 }, 1, 900, chunks * (chunkBytes + 200)],
-      [{ limit: 20, bytes: 250_000, before: { taskId: "t", turn: 1, seq: 1 } }, 20, 60, 10_000],
+      [{ limit: 20, bytes: 250_000, before: { taskId: "t", turn: 1, seq: 1 } }, 20, 90, 10_000],
       [{ limit: 1_000, bytes: 2_000, before: { taskId: "t", turn: 1, seq: 1 } }, 27, 1_100, 10_000],
     ] as const) {
       const { seen, counted } = counting();
