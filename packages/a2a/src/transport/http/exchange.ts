@@ -189,7 +189,7 @@ export async function exchange(
 
   /** A break is `ConnectionLost`. */
   async function* bytes(limit: number): AsyncGenerator<Uint8Array, void, void> {
-    if (response.body === null) return;
+    if (response.body === null) return close();
     reader = response.body.getReader();
     let size = 0;
     try {

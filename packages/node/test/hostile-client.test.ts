@@ -1,0 +1,66 @@
+import { describe, expect, it, onTestFinished } from "vitest";
+import { A2AError, type AgentCard } from "@parley/a2a";
+import { connect, type Client, type ConnectOptions } from "@parley/a2a/client";
+import { hostile, type HostileServer, type Misbehave, strange, unending } from "./support/hostile.ts";
+
+/** The client lives with whatever answers: each call ends within its limits, with an `A2AError` and nothing else. */
+
+async function serve(misbehave: Misbehave): Promise<HostileServer> {
+  const server = await hostile(misbehave);
+  onTestFinished(() => server[Symbol.asyncDispose]());
+  return server;
+}
+
+/** The code of the error of a call; there must be one. */
+async function outcome(work: Promise<unknown>): Promise<string> {
+  const thrown = await work.then(
+    () => new Error("It was answered"),
+    (error: unknown) => error,
+  );
+  if (!(thrown instanceof A2AError)) throw thrown;
+  return thrown.code;
+}
+
+async function closed(server: HostileServer): Promise<void> {
+  while (server.open() > 0) await new Promise((resolve) => setTimeout(resolve, 2));
+}
+
+describe("the client", () => {
+  const limits: ConnectOptions = { retry: false, reconnect: false, maxResponseBytes: 1 << 20 };
+  const short: ConnectOptions = { ...limits, timeout: 300 };
+  const cardFor = (url: string, protocolBinding: string): AgentCard => ({
+    name: "Odd",
+    description: "",
+    version: "1.0.0",
+    supportedInterfaces: [{ url, protocolBinding, protocolVersion: "1.0" }],
+    capabilities: { streaming: true },
+    defaultInputModes: [],
+    defaultOutputModes: [],
+    skills: [],
+  });
+  const each: readonly (readonly [string, (client: Client) => Promise<unknown>])[] = [
+    ["a call", (client) => client.getTask("t")],
+    ["a send", (client) => client.sendMessage("hi")],
+    ["a stream", (client) => client.subscribeToTask("t")[Symbol.asyncIterator]().next()],
+  ];
+
+  it.each(strange)("lives with %s, for a card and over each binding", async (_name, misbehave) => {
+    const server = await serve(misbehave);
+    expect(await outcome(connect(server.url, limits))).toMatch(/^[A-Z]/);
+    for (const binding of ["JSONRPC", "HTTP+JSON"]) {
+      const client = await connect(cardFor(server.url, binding), limits);
+      for (const [, run] of each) expect(await outcome(run(client))).toMatch(/^[A-Z]/);
+    }
+  });
+
+  it.each(unending)("ends %s within its limits, for a card and over each binding", async (_name, misbehave) => {
+    const server = await serve(misbehave);
+    expect(await outcome(connect(server.url, short))).toMatch(/^(Timeout|InvalidResponse|ConnectionLost)$/);
+    for (const binding of ["JSONRPC", "HTTP+JSON"]) {
+      const client = await connect(cardFor(server.url, binding), short);
+      const ends = await Promise.all(each.map(([, run]) => outcome(run(client))));
+      for (const end of ends) expect(end).toMatch(/^(Timeout|InvalidResponse|ConnectionLost)$/);
+    }
+    await closed(server);
+  });
+});
