@@ -1,8 +1,11 @@
+import { connect as connectHttp2 } from "node:http2";
+import { once } from "node:events";
 import { describe, expect, it, vi } from "vitest";
 import { mebi, newTask } from "./harness/bodies.ts";
 import { Connection, head } from "./harness/connection.ts";
+import { grpcCall } from "./harness/grpc.ts";
 import { tasksOf } from "./harness/reading.ts";
-import { servers } from "./harness/servers.ts";
+import { servers, type Attacked } from "./harness/servers.ts";
 import { withstands } from "./harness/withstand.ts";
 
 /** Readers of one task, who do not read: its agent says 24 MiB, in chunks of 128 KiB. */
@@ -10,10 +13,11 @@ import { withstands } from "./harness/withstand.ts";
 const words = `stream 192 ${128 * 1024}`;
 const attacked = servers();
 
-/** Waits until the task has said everything. */
-async function spoken(url: string, task: string): Promise<void> {
+/** Has the agent speak, and waits until it has said everything. */
+async function speak(server: Attacked, task: string): Promise<void> {
+  await server.ask("speak");
   await vi.waitFor(async () => {
-    const found = (await tasksOf(url)).find(({ id }) => id === task);
+    const found = (await tasksOf(server.url)).find(({ id }) => id === task);
     expect(found?.status.state).toBe("TASK_STATE_COMPLETED");
   }, 60_000);
 }
@@ -26,15 +30,38 @@ describe("readers who do not read", () => {
       const readers = await Promise.all(
         Array.from({ length: 40 }, async () => {
           const reader = await Connection.to(server.port);
-          reader.socket.pause();
+          // Its head, and no more.
+          const begun = new Promise<unknown>((resolve) => reader.socket.once("data", resolve));
           await reader.send(head(`/tasks/${task}:subscribe`, { "a2a-version": "1.0", "content-length": 0 }));
+          await begun;
+          reader.socket.pause();
           return reader;
         }),
       );
-      await other.answers(10);
-      await spoken(server.url, task);
+      await speak(server, task);
       await other.answers(3);
       for (const reader of readers) reader.close();
+    });
+  });
+
+  it("100 streams of gRPC with a window of 0 cost what is bounded for each", async () => {
+    const server = await attacked.start();
+    await withstands(server, async (other) => {
+      const task = await newTask(server.url, { words, returnImmediately: true });
+      const session = connectHttp2(server.url, { settings: { initialWindowSize: 0 } });
+      session.on("error", () => {});
+      await once(session, "connect");
+      const { path, body } = grpcCall("SubscribeToTask", { id: task });
+      const begun = Array.from({ length: 100 }, () => {
+        const headers = { ":method": "POST", ":path": path, "content-type": "application/grpc", te: "trailers" };
+        const stream = session.request(headers).on("error", () => {});
+        stream.end(body);
+        return once(stream, "response");
+      });
+      await Promise.all(begun);
+      await speak(server, task);
+      await other.answers(3);
+      session.destroy();
     });
   });
 

@@ -1,11 +1,15 @@
+import { setTimeout as pause } from "node:timers/promises";
 import { describe, expect, it, vi } from "vitest";
-import { newTask } from "./harness/bodies.ts";
+import { newTask, send } from "./harness/bodies.ts";
+import type { Child } from "./harness/child.ts";
 import { tasksOf } from "./harness/reading.ts";
 import { servers } from "./harness/servers.ts";
+import { withstands } from "./harness/withstand.ts";
 
-/** What a server finds when it starts: tasks of agents that are gone. */
+/** What a server finds when it starts: tasks of agents that are gone, and tasks that end whoever takes them up. */
 
 const attacked = servers();
+const lease = { ttl: 2_000 };
 
 describe("a server that starts again", () => {
   it("takes over its own task beside 110 of an agent that has another name now", async () => {
@@ -27,4 +31,45 @@ describe("a server that starts again", () => {
       expect(await tasksOf(`${url}/p`)).toMatchObject([{ id: task, status: { state: "TASK_STATE_COMPLETED" } }]);
     }, 60_000);
   });
+
+  it("gives up a task that ended two starts, says which, and goes on with the others", async () => {
+    const mounts = [
+      { agent: "actor" },
+      { agent: "poisoned", path: "/poison" },
+      { agent: "patient", path: "/p" },
+    ] as const;
+    const settings = { mounts, options: { lease } };
+    const first = await attacked.start(settings);
+    const neighbour = await newTask(`${first.url}/p`, { words: "wait", returnImmediately: true });
+    // Its answer may be lost with the process.
+    const sent = send(`${first.url}/poison`, { words: "x", returnImmediately: true });
+    await Promise.allSettled([sent, first.ended()]);
+
+    let died = 0;
+    let server = await attacked.launch(settings);
+    for (; !(await outlives(server)); died++) server = await attacked.launch(settings);
+    expect(died, "starts that died of it").toBe(2);
+    const url = String(await server.greeting);
+    const [poisoned] = await tasksOf(`${url}/poison`);
+    expect(poisoned).toMatchObject({ status: { state: "TASK_STATE_FAILED" } });
+    expect(server.log.filter((line) => line.includes(poisoned?.id ?? "no task"))).not.toEqual([]);
+    await vi.waitFor(async () => {
+      expect(await tasksOf(`${url}/p`)).toMatchObject([{ id: neighbour, status: { state: "TASK_STATE_COMPLETED" } }]);
+    }, 60_000);
+    await withstands(await attacked.start(settings), (other) => other.answers(10));
+  });
 });
+
+/** Whether a server lives until no task of the poisoned agent waits for anything. */
+async function outlives(server: Child): Promise<boolean> {
+  while (server.alive) {
+    try {
+      const tasks = await tasksOf(`${String(await server.greeting)}/poison`);
+      if (tasks.every(({ status }) => status.state === "TASK_STATE_FAILED")) return true;
+    } catch {
+      // It is gone, or about to be.
+    }
+    await pause(50);
+  }
+  return false;
+}

@@ -14,6 +14,8 @@ export interface Attacked extends Child {
 export interface Attackable {
   /** Starts a server on the store of this test, or on another. */
   start(settings?: Partial<ServerSettings>, options?: { readonly ownClock?: boolean }): Promise<Attacked>;
+  /** Starts a process that may die before it listens. */
+  launch(settings?: Partial<ServerSettings>): Promise<Child>;
   /** The folder of this test. */
   folder(): Promise<string>;
 }
@@ -39,6 +41,7 @@ export function servers(store: "SQLite" | "memory" = "SQLite"): Attackable {
   };
   return {
     folder: inFolder,
+    launch: begin,
     async start(settings, options) {
       const child = await begin(settings, options);
       const url = String(await child.greeting);

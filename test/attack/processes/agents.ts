@@ -1,4 +1,3 @@
-import { setTimeout as pause } from "node:timers/promises";
 import { defineAgent, text, type Agent } from "@parley/a2a";
 import { guardedFetch } from "@parley/a2a/net";
 import { nodeDialer } from "@parley/node";
@@ -6,6 +5,9 @@ import { nodeDialer } from "@parley/node";
 /** The agents of the servers. What the first part of a message says is what happens. */
 
 const described = { description: "Does what it is told", version: "1.0.0", skills: [], defaultInputModes: ["*/*"] };
+
+let speak = (): void => {};
+const spoken = new Promise<void>((resolve) => (speak = resolve));
 
 function actor(): Agent {
   return defineAgent({
@@ -23,11 +25,8 @@ function actor(): Agent {
       }
       if (what === "stream") {
         yield { kind: "artifact", artifact: { artifactId: "stream", parts: [text("begun")] } };
-        for (let at = 0; at < count; at++) {
-          // Time for readers to come, and for others to be answered.
-          await pause(20);
-          yield turn.append("stream", [text("a".repeat(bytes))]);
-        }
+        await spoken;
+        for (let at = 0; at < count; at++) yield turn.append("stream", [text("a".repeat(bytes))]);
       }
       return undefined;
     },
@@ -84,5 +83,7 @@ async function analyst(): Promise<Agent> {
   return createDataAnalyst({ fetch: guardedFetch({ allowPrivate: true, timeout: 2_000 }, nodeDialer()) });
 }
 
+/** Lets those who have something to stream begin. */
+export { speak };
 export const agents = { actor, poisoned, patient, brief, analyst };
 export type AgentName = keyof typeof agents;

@@ -3,7 +3,7 @@ import { memoryStore, type Logger } from "@parley/a2a";
 import { serve, type ServeOptions } from "@parley/node";
 import { sqliteStore } from "@parley/sql/sqlite";
 import { answer } from "./answer.ts";
-import { agents, type AgentName } from "./agents.ts";
+import { agents, speak, type AgentName } from "./agents.ts";
 
 /** A server under attack: server.ts SETTINGS, which are JSON. */
 
@@ -34,4 +34,4 @@ const server = await serve(
     ...options,
   },
 );
-answer({}, server.url);
+answer({ speak }, server.url);

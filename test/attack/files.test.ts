@@ -1,0 +1,23 @@
+import { readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, it, vi } from "vitest";
+import { send } from "./harness/bodies.ts";
+import { servers } from "./harness/servers.ts";
+
+/** Database files that somebody removes under a running server. */
+
+const attacked = servers();
+
+describe("a server whose database files vanish", () => {
+  it("says it, and acknowledges no task that nobody will find again", async () => {
+    const server = await attacked.start();
+    const folder = await attacked.folder();
+    expect((await send(server.url, { words: "work" })).status).toBe(200);
+    for (const name of await readdir(folder)) await rm(join(folder, name));
+    await vi.waitFor(async () => {
+      expect((await send(server.url, { words: "work" })).status).toBe(503);
+    }, 30_000);
+    expect(server.log.join("\n")).toMatch(/tasks\.db/);
+    expect(server.alive).toBe(true);
+  });
+});

@@ -1,0 +1,30 @@
+import { describe, expect, it } from "vitest";
+import { mebi, send } from "./harness/bodies.ts";
+import { servers } from "./harness/servers.ts";
+import { withstands } from "./harness/withstand.ts";
+
+/** Direct replies are remembered, with what they answer, for retries and for the conversation. */
+
+describe.each([
+  ["SQLite", 150],
+  ["memory", 60],
+] as const)("on %s %i messages of 9 MB that are answered directly", (store, count) => {
+  const attacked = servers(store);
+  // In memory 32 MiB of a conversation stay, and the oldest of it goes.
+  const allowance = { keeps: store === "memory" ? 33 * mebi : 0 };
+
+  it("are remembered within bounds", async () => {
+    const server = await attacked.start();
+    await withstands(
+      server,
+      async (other) => {
+        for (let sent = 0; sent < count; sent++) {
+          const { status, body } = await send(server.url, { words: "hello", file: 9 * mebi });
+          expect({ status, reply: body.message?.parts[0]?.text }).toEqual({ status: 200, reply: "Hello" });
+        }
+        await other.answers(3);
+      },
+      allowance,
+    );
+  });
+});
