@@ -270,6 +270,25 @@ class TextReply<T> implements Reply<T> {
   }
 }
 
+/** An answer that is large: joined only for a binding that cannot write it in pieces. */
+class PiecedReply<T> implements Reply<T> {
+  readonly pieces: readonly string[];
+  readonly #value: () => T;
+
+  constructor(pieces: readonly string[], value: () => T) {
+    this.pieces = pieces;
+    this.#value = value;
+  }
+
+  get json(): string {
+    return this.pieces.join("");
+  }
+
+  get value(): T {
+    return this.#value();
+  }
+}
+
 /** A reply with what the version of its call has beside (1.1 draft, §3.2.7). */
 function counted<T>(reply: Reply<T>, context: CallContext, generations: () => readonly number[]): Reply<T> {
   return hasGenerations(context.version) ? Object.assign(reply, { generations: generations() }) : reply;
@@ -281,18 +300,31 @@ function wholeBut(historyLength: number | undefined): LoadOptions {
 }
 
 function taskOf(snapshot: Snapshot, context: CallContext): Reply<Task> {
-  const reply = new TextReply(snapshot.json, () => snapshot.task);
+  const { pieces } = snapshot;
+  const value = (): Task => snapshot.task;
+  const reply = pieces === undefined ? new TextReply(snapshot.json, value) : new PiecedReply(pieces, value);
   return counted(reply, context, () => [snapshot.head.generation]);
 }
 
 function wrapped(listed: ListedTask): Reply<UnaryOperations["SendMessage"]["response"]> {
+  const { pieces } = listed;
+  const value = (): { readonly task: Task } => ({ task: listed.task });
+  if (pieces !== undefined) return new PiecedReply(['{"task":', ...pieces, "}"], value);
   const { json } = listed;
-  return new TextReply(json && `{"task":${json}}`, () => ({ task: listed.task }));
+  return new TextReply(json && `{"task":${json}}`, value);
 }
 
 /** A page as the text that its tasks are at hand in; they are parsed only for those who look. */
 function pageOf(snapshots: readonly ListedTask[], rest: Omit<ListTasksResponse, "tasks">): Reply<ListTasksResponse> {
+  const value = (): ListTasksResponse => ({ tasks: snapshots.map(({ task }) => task), ...rest });
+  const end = `],${JSON.stringify(rest).slice(1)}`;
+  if (snapshots.some(({ pieces }) => pieces !== undefined)) {
+    const tasks = snapshots.flatMap((snapshot, index) => [
+      index === 0 ? '{"tasks":[' : ",",
+      ...(snapshot.pieces ?? [snapshot.json ?? JSON.stringify(snapshot.task)]),
+    ]);
+    return new PiecedReply([...tasks, end], value);
+  }
   const texts = snapshots.map((snapshot) => snapshot.json ?? JSON.stringify(snapshot.task));
-  const json = `{"tasks":[${texts.join(",")}],${JSON.stringify(rest).slice(1)}`;
-  return new TextReply(json, () => ({ tasks: snapshots.map(({ task }) => task), ...rest }));
+  return new TextReply(`{"tasks":[${texts.join(",")}${end}`, value);
 }

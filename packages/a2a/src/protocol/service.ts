@@ -54,6 +54,8 @@ export interface Reply<T> {
   readonly value: T;
   /** `value` as 1.0 JSON where that text was at hand; a binding of that version writes it as it is. */
   readonly json?: string;
+  /** Of a large answer: that text in pieces, to be written one after the other. Reading `json` joins them. */
+  readonly pieces?: readonly string[];
   /** Extension URIs that were activated. */
   readonly extensions?: readonly string[];
   /** Where the version of the call has them (1.1 draft, §3.2.7): the generation of each task in `value`. */

@@ -43,6 +43,11 @@ export interface Shapes {
   responseOf<Name extends OperationName>(operation: Name, reply: Reply<Operations[Name]["response"]>): unknown;
   /** An answer as JSON text: `responseOf`, by way of the text that is at hand where that can be. */
   encodeResponse<Name extends OperationName>(operation: Name, reply: Reply<Operations[Name]["response"]>): string;
+  /** The same text where it is large and need not be joined; `undefined` where `encodeResponse` is to be asked. */
+  responsePieces?<Name extends OperationName>(
+    operation: Name,
+    reply: Reply<Operations[Name]["response"]>,
+  ): readonly string[] | undefined;
   /** A peer's answer; throws `InvalidResponse`. Lenient: unknown fields pass. */
   decodeResponse<Name extends OperationName>(operation: Name, value: unknown): Operations[Name]["response"];
   /** An event as a value, and as JSON text. */

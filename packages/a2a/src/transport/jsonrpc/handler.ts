@@ -14,6 +14,7 @@ import type { Codec } from "../../wire/codec.ts";
 import type { Binding, Endpoint, HttpBinding, Target } from "../server/binding.ts";
 import { invoke, type Invoked } from "../server/invoke.ts";
 import { bodyText, codecOf, parseJson, requestedVersion, versionOfSilence } from "../server/request.ts";
+import { writePieces } from "../server/pieces.ts";
 import { failureOf, withExtensions } from "../server/response.ts";
 import { discard, streamHeaders, writeEvents } from "../sse/write.ts";
 import { idOf, readCall, type JsonRpcCall, type JsonRpcId } from "./envelope.ts";
@@ -130,12 +131,11 @@ function answered(
   reply: Reply<UnaryOperations[UnaryName]["response"]>,
 ): UniversalResponse {
   if (id === undefined) return noContent;
-  const result = codec.jsonrpc.encodeResponse<OperationName>(operation, reply);
-  return {
-    status: 200,
-    headers: withExtensions(jsonHeaders, reply.extensions, request),
-    body: `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result}}`,
-  };
+  const headers = withExtensions(jsonHeaders, reply.extensions, request);
+  const open = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`;
+  const pieces = codec.jsonrpc.responsePieces?.<OperationName>(operation, reply);
+  if (pieces !== undefined) return { status: 200, headers, body: writePieces([open, ...pieces, "}"]) };
+  return { status: 200, headers, body: `${open}${codec.jsonrpc.encodeResponse<OperationName>(operation, reply)}}` };
 }
 
 async function streamed(

@@ -11,6 +11,7 @@ import type { Codec, RestRoute } from "../../wire/codec.ts";
 import type { Binding, Endpoint, HttpBinding, Target } from "../server/binding.ts";
 import { invoke, type Invoked } from "../server/invoke.ts";
 import { bodyText, codecOf, requestedVersion, versionOfSilence } from "../server/request.ts";
+import { writePieces } from "../server/pieces.ts";
 import { failureOf, withExtensions, type Headers } from "../server/response.ts";
 import { streamHeaders, writeEvents } from "../sse/write.ts";
 import { errorResponse } from "./errors.ts";
@@ -64,10 +65,14 @@ export function restEndpoint(binding: HttpBinding): Endpoint {
       );
       if (invoked.stream) return streamed(binding, codec, request, invoked.operation, await invoked.reply);
       const reply = await invoked.reply;
+      const pieces = codec.rest.responsePieces?.<OperationName>(invoked.operation, reply);
       return {
         status: 200,
         headers: withExtensions(version.headers, reply.extensions, request),
-        body: codec.rest.encodeResponse<OperationName>(invoked.operation, reply),
+        body:
+          pieces === undefined
+            ? codec.rest.encodeResponse<OperationName>(invoked.operation, reply)
+            : writePieces(pieces),
       };
     } catch (thrown) {
       const operation = match?.route?.operation;

@@ -29,6 +29,14 @@ export function encodeResponse<Name extends OperationName>(
   return reply.json ?? JSON.stringify(reply.value);
 }
 
+/** Text that is large and at hand in pieces. */
+export function responsePieces<Name extends OperationName>(
+  _operation: Name,
+  reply: Reply<Operations[Name]["response"]>,
+): readonly string[] | undefined {
+  return reply.pieces;
+}
+
 /** Read anew where it is text: the event of an item is frozen, which takes half as long again and helps no binding. */
 export function eventOf(item: StreamItem): unknown {
   return item.json === undefined ? item.event : JSON.parse(item.json);

@@ -1,6 +1,14 @@
 import type { Codec, Shapes } from "../codec.ts";
 import { decodeCard, decodeEvent, decodeRequest, decodeResponse } from "./decode.ts";
-import { encodeCard, encodeEvent, encodeRequest, encodeResponse, eventOf, responseOf } from "./encode.ts";
+import {
+  encodeCard,
+  encodeEvent,
+  encodeRequest,
+  encodeResponse,
+  eventOf,
+  responseOf,
+  responsePieces,
+} from "./encode.ts";
 import { decodeJsonRpcError, decodeRestError, encodeJsonRpcError, encodeRestError } from "../errors.ts";
 import { names, routes } from "./routes.ts";
 
@@ -10,6 +18,7 @@ const shapes: Shapes = {
   encodeRequest,
   responseOf,
   encodeResponse,
+  responsePieces,
   decodeResponse,
   eventOf,
   encodeEvent,

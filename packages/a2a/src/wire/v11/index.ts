@@ -21,7 +21,10 @@ function withQuery(route: RestRoute): RestRoute {
 
 function shapesOf(
   base: Shapes,
-): Pick<Shapes, "decodeRequest" | "encodeRequest" | "responseOf" | "encodeResponse" | "eventOf" | "encodeEvent"> {
+): Pick<
+  Shapes,
+  "decodeRequest" | "encodeRequest" | "responseOf" | "encodeResponse" | "responsePieces" | "eventOf" | "encodeEvent"
+> {
   return {
     decodeRequest<Name extends OperationName>(operation: Name, value: unknown): Operations[Name]["request"] {
       const draft = draftIn(operation, value);
@@ -43,6 +46,9 @@ function shapesOf(
       if (operation !== "ListTasks") return spliced(text, operation === "SendMessage" ? 2 : 1, generations[0]);
       return JSON.stringify(generated(operation, JSON.parse(text), generations));
     },
+    // Generations stand in the middle of the text.
+    responsePieces: (operation, reply) =>
+      reply.generations === undefined ? base.responsePieces?.(operation, reply) : undefined,
     eventOf(item) {
       const value = base.eventOf(item) as Record<string, object>;
       const [name] = Object.keys(value);
