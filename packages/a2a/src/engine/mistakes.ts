@@ -52,7 +52,7 @@ export function nameOfRecord({ kind, json, state }: NewRecord): string {
 }
 
 /** A value on one line, as far as it can be shown. */
-export function describe(value: unknown): string {
+function describe(value: unknown): string {
   try {
     return (JSON.stringify(value) ?? String(value)).slice(0, 200);
   } catch {
