@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import type { Reading } from "./report.ts";
 
 /** This folder, whether this is the source or what was built of it. */
 const here = dirname(fileURLToPath(import.meta.url));
@@ -9,11 +10,20 @@ export const folder: string = existsSync(join(here, "expected")) ? here : dirnam
 /** Passed, failed, skipped. */
 export type Figures = readonly [passed: number, failed: number, skipped: number];
 
+/** A test whose steps leave the check to the runner. */
+export interface ExpectedReading extends Reading {
+  readonly level: string;
+  /** What its own steps say, where they do not say nothing. */
+  readonly words?: string;
+}
+
 /** How one run of a kit ends. */
 export interface Run {
   readonly parley: Figures;
   /** The same with the default options of a server, where the run has others. */
   readonly defaults?: Figures;
+  /** How many of Parley's verdicts rest on what the runner asked instead of the test's own steps. */
+  readonly readings?: number;
   /** The official SDK for JavaScript in the same run. */
   readonly official?: Figures;
 }
@@ -46,6 +56,8 @@ export interface Expectation {
   readonly runs: Readonly<Record<string, Run>>;
   readonly contradictions: readonly Contradiction[];
   readonly open: readonly Open[];
+  /** What the runner asks where the steps of a test leave that to it. */
+  readonly readings?: readonly ExpectedReading[];
 }
 
 /** What is expected of a run of Parley; `defaults` is the run `all` with the default options of a server. */

@@ -17,7 +17,20 @@ export function differences(outcome: Outcome, expected: Expectation, run: string
       .map((one) => ({ ...one, skipped: skippedFor(outcome, one.reason) }))
       .filter(({ skipped, tests }) => skipped !== tests)
       .map(({ reason, tests, skipped }) => `${tests} tests were open and ${skipped} are: ${reason}`),
+    ...readingsOf(outcome, expected, run),
     ...(String(got) === String(figures) ? [] : [`${inWords(got)}, where ${inWords(figures)} were expected`]),
+  ];
+}
+
+/** The table of readings says what the runner asked, and how often. */
+function readingsOf({ readings = [] }: Outcome, expected: Expectation, run: string): readonly string[] {
+  const wanted = expected.runs[run]?.readings ?? 0;
+  const known = expected.readings ?? [];
+  return [
+    ...readings
+      .filter(({ test, asks }) => !known.some((one) => one.test === test && one.asks === asks))
+      .map(({ test, asks }) => `the runner reads ${test} as: ${asks}; that is not written down`),
+    ...(readings.length === wanted ? [] : [`${readings.length} verdicts are readings, where ${wanted} were expected`]),
   ];
 }
 

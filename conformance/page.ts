@@ -13,6 +13,7 @@ function tables(): Readonly<Record<string, string>> {
       [kit, kit === "acts" ? resultsByLevel(expected) : results(expected)],
       [`${kit} exceptions`, exceptions(expected)],
       [`${kit} open`, open(expected)],
+      ...(expected.readings === undefined ? [] : [[`${kit} readings`, readings(expected)] as const]),
     ] as const;
   });
   return Object.fromEntries([["summary", summary()], ...ofKits, ["requirements", requirements()]]);
@@ -95,14 +96,17 @@ function results({ runs }: Expectation): string {
 /** A run of ACTS is a level of a binding of a configuration: one line for its three levels. */
 function resultsByLevel({ runs }: Expectation): string {
   const lines = new Map<string, (string | undefined)[]>();
-  for (const [name, { official, parley }] of Object.entries(runs)) {
+  const readings = new Map<string, number[]>();
+  for (const [name, { official, parley, readings: count = 0 }] of Object.entries(runs)) {
     const [configuration, , binding] = name.split("-");
     const key = `\`${configuration}\`, ${binding}`;
     lines.set(key, [...(lines.get(key) ?? []), figures(official), figures(parley)]);
+    readings.set(key, [...(readings.get(key) ?? []), count]);
   }
+  const levels = ["MUST", "SHOULD", "MAY"];
   return table(
-    ["run", ...["MUST", "SHOULD", "MAY"].flatMap((level) => [`${level}, official`, `${level}, Parley`])],
-    [...lines].map(([key, cells]) => [key, ...cells.map(String)]),
+    ["run", ...levels.flatMap((level) => [`${level}, official`, `${level}, Parley`]), "readings"],
+    [...lines].map(([key, cells]) => [key, ...cells.map(String), (readings.get(key) ?? []).join(", ")]),
   );
 }
 
@@ -128,6 +132,14 @@ function open({ open: waiting }: Expectation): string {
   return table(
     ["tests", "runs", "the kit's reason for leaving them out", "wait for"],
     waiting.map(({ tests, runs, reason, waitsFor }) => [String(tests), those(runs, all), reason, waitsFor]),
+  );
+}
+
+/** Tests whose verdict is the runner's reading. */
+function readings({ readings: all = [] }: Expectation): string {
+  return table(
+    ["test", "level", "what the runner asks", "its steps alone, on Parley"],
+    all.map(({ test, level, asks, words = "pass" }) => [`\`${test}\``, level.toUpperCase(), asks, words]),
   );
 }
 

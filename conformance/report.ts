@@ -3,6 +3,13 @@ export interface Outcome {
   readonly passed: readonly string[];
   readonly failed: readonly string[];
   readonly skipped: readonly Skipped[];
+  /** Verdicts that rest on what the runner asked instead of the test's own steps; absent where a kit has no such tests. */
+  readonly readings?: readonly Reading[];
+}
+
+export interface Reading {
+  readonly test: string;
+  readonly asks: string;
 }
 
 export interface Skipped {
@@ -40,6 +47,7 @@ export interface ActsTest {
   readonly level: string;
   readonly result: "pass" | "fail" | "skip" | "error";
   readonly skip_reason?: string;
+  readonly reading?: string;
   readonly failure?: { readonly message: string };
 }
 
@@ -58,6 +66,7 @@ export function readActs(text: string): ReadonlyMap<string, Outcome> {
         skipped: tests
           .filter(({ result }) => result === "skip")
           .map(({ skip_reason: reason = "" }) => ({ reason, tests: 1 })),
+        readings: tests.flatMap(({ id, reading }) => (reading === undefined ? [] : [{ test: id, asks: reading }])),
       });
     }
   }

@@ -28,15 +28,15 @@ test("a report of pytest is read line by line, skipped tests by their count and 
 
 test("a report of parley conform is read level by level and binding by binding", () => {
   const tests = [
-    { id: "A-1", level: "must", result: "pass" },
+    { id: "A-1", level: "must", result: "pass", reading: "no cat is seen" },
     { id: "A-2", level: "must", result: "error" },
     { id: "A-3", level: "may", result: "skip", skip_reason: "only for grpc" },
   ];
   const outcomes = readActs(JSON.stringify({ reports: [{ transport: "rest", suites: [{ tests }] }] }));
   expect(Object.fromEntries(outcomes)).toEqual({
-    "must-rest": { passed: ["A-1"], failed: ["A-2"], skipped: [] },
-    "should-rest": { passed: [], failed: [], skipped: [] },
-    "may-rest": { passed: [], failed: [], skipped: [{ reason: "only for grpc", tests: 1 }] },
+    "must-rest": { passed: ["A-1"], failed: ["A-2"], skipped: [], readings: [{ test: "A-1", asks: "no cat is seen" }] },
+    "should-rest": { passed: [], failed: [], skipped: [], readings: [] },
+    "may-rest": { passed: [], failed: [], skipped: [{ reason: "only for grpc", tests: 1 }], readings: [] },
   });
 });
 
@@ -89,6 +89,15 @@ describe.each(kits)("what is expected of %s", (kit) => {
     for (const { section, why } of contradictions)
       expect([section, why]).toEqual([expect.stringMatching(/§/), expect.stringMatching(/./)]);
     for (const each of [...contradictions, ...open]) expect(runs).toEqual(expect.arrayContaining([...each.runs]));
+  });
+
+  test("says how many of its verdicts are a reading of the runner's, and what each of those asks", () => {
+    const counts = Object.values(expected.runs).map(({ readings = 0 }) => readings);
+    expect(Math.max(...counts) > 0).toBe(kit === "acts");
+    expect(expected.readings?.map(({ test: id }) => id) ?? []).toEqual(
+      kit === "acts" ? expect.arrayContaining(["SEC-AUTH-006", "CORE-CTX-001"]) : [],
+    );
+    for (const { asks } of expected.readings ?? []) expect(asks).not.toBe("");
   });
 
   test("explains each failure of a run", () => {

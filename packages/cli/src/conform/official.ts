@@ -240,7 +240,38 @@ function shaped(test: Test, schema: string): Test {
   }));
 }
 
+/** What each check asks, for the report: the verdict is then the runner's reading, and not that of the test's own steps. */
+const readings: Readonly<Record<string, string>> = {
+  "CARD-CACHE-001": "the public card comes with an ETag, or a Cache-Control that has a max-age",
+  "CARD-SCHEMA-001": "the public card is a whole AgentCard in types, required fields and names",
+  "CORE-CTX-001": "a contextId that the client made is taken over, or refused; none of the server's own comes back",
+  "CORE-ERR-009": "a task of somebody else's and one that does not exist give the same error",
+  "DM-SERIAL-002": "the answer is a whole SendMessageResponse in types, required fields and names",
+  "PUSH-DELIV-001": "every delivery carries the credentials that were given with the webhook",
+  "PUSH-DELIV-002": "deliveries come by POST, and the last state of the task is among them",
+  "PUSH-DELIV-003": "every delivery is a StreamResponse about the task",
+  "REST-CT-001": "the answer's Content-Type is application/a2a+json",
+  "SEC-AUTH-001": "a call without credentials gets 401 or 403",
+  "SEC-AUTH-002": "a call by somebody without permissions (--var insufficientAuthToken) gets 403",
+  "SEC-AUTH-003": "a task of somebody else's and one that does not exist give the same error",
+  "SEC-AUTH-004": "seven operations, each called without credentials and with wrong ones, get 401 or 403",
+  "SEC-AUTH-006": "a list without credentials gets 401 and WWW-Authenticate",
+  "SEC-EXTCARD-001": "the extended card without credentials gets 401 or 403",
+  "SEC-EXTCARD-002": "the extended card for somebody without permissions (--var insufficientAuthToken) gets 403",
+  "SEC-EXTCARD-004": "the extended card with wrong credentials gets 401 or 403",
+  "SEC-PUSH-001": "every delivery carries the credentials that were given with the webhook",
+  "STREAM-MULTI-001": "two streams of one task tell the same updates in the same order, to its end",
+  "STREAM-MULTI-002": "a stream goes on to the end of the task after another of it was closed",
+  "STREAM-RESUB-001": "who subscribes again gets the task first, and its end last",
+};
+
 const special = "runner-special";
+
+/** What the runner asks instead of what a test's steps say; undefined where the steps are all. */
+export function readingOf(test: Test): string | undefined {
+  if (!test.tags.includes(special) && test.id !== "CARD-SCHEMA-001") return undefined;
+  return Object.hasOwn(readings, test.id) ? readings[test.id] : undefined;
+}
 
 /** The test as it is to be run, or why it is not. */
 export function officialCheck(test: Test, target: Target): Test | Skip {

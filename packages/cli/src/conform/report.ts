@@ -77,6 +77,7 @@ function failed(entry: Entry, run: BindingRun, style: Style): string {
     `  ${style(test.level === "must" ? "red" : "yellow", `${mark} ${test.level.toUpperCase()}`)} ${test.id} ${line(test.name)}${where(entry)}`,
     `       ${run.transport}${failure?.stepId === undefined ? "" : `, step ${failure.stepId}`}${message}`,
   ];
+  if (result.reading !== undefined) lines.push(`       the runner's reading: ${result.reading}`);
   if (failure?.expected !== undefined) {
     lines.push(
       `       expected ${failure.path === undefined ? "" : `${line(failure.path)}: `}${line(failure.expected)}`,
@@ -152,6 +153,8 @@ export function jsonReport(report: Report): unknown {
             ...(test.specRef === undefined ? {} : { spec_ref: test.specRef }),
             result: result.result,
             duration_ms: ms(result.duration),
+            // The steps of such a test leave the check to the runner: what it asked.
+            ...(result.reading === undefined ? {} : { reading: result.reading }),
             ...(result.skipReason === undefined
               ? {}
               : { skip_reason: result.skipReason, not_asked: result.notAsked !== undefined }),

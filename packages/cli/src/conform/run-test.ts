@@ -48,6 +48,8 @@ export interface TestResult {
   /** Of a test that was skipped though it applies, or may: what it would take, the same words for all of a kind. */
   readonly notAsked?: string;
   readonly failure?: Failure;
+  /** What the runner asked, where the steps of the test leave that to it. */
+  readonly reading?: string;
   readonly steps: readonly StepResult[];
 }
 

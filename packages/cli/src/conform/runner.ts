@@ -5,7 +5,7 @@ import { jsonRpcCaller, restCaller } from "./http-callers.ts";
 import { CommandError, UsageError } from "../errors.ts";
 import { bindingOf, transports, type Json, type JsonMap, type Suite, type Test, type Transport } from "./format.ts";
 import { send } from "./http.ts";
-import { officialCheck } from "./official.ts";
+import { officialCheck, readingOf } from "./official.ts";
 import { find, member } from "./path.ts";
 import { grpcCaller, v03Caller } from "./service-caller.ts";
 import { runTest, type TestResult } from "./run-test.ts";
@@ -204,7 +204,11 @@ function targetOf({ run, place, card }: PlannedRun, options: RunOptions, webhook
 async function runOne(test: Test, target: Target): Promise<TestResult> {
   const asked = officialCheck(test, target);
   const skip = "reason" in asked ? asked : whySkipped(asked, target);
-  if (skip === undefined) return runTest(asked as Test, target);
+  if (skip === undefined) {
+    const reading = readingOf(test);
+    const result = await runTest(asked as Test, target);
+    return reading === undefined ? result : { ...result, reading };
+  }
   const { reason: skipReason, notAsked } = skip;
   return { result: "skip", duration: 0, skipReason, ...(notAsked === undefined ? {} : { notAsked }), steps: [] };
 }

@@ -351,6 +351,29 @@ test("where every test is skipped nothing is proved: it ends with 1", async () =
   expect(out()).toMatch(/\nNothing was tested; \d+ MUST checks that may apply were not made\.\n/);
 });
 
+test("a verdict that is the runner's own reading says what was asked", async () => {
+  const card = "steps: [{ id: a, operation: get_agent_card }]";
+  await writeFile(
+    join(folder, "reading.acts.yaml"),
+    `${header}suites: [{ id: s, name: S, tests: [
+      { id: CARD-CACHE-001, name: cached, level: must, tags: [runner-special], ${card} },
+      { id: DM-SERIAL-002, name: no answer to a send, level: must, tags: [runner-special], ${card} },
+      { id: PLAIN-1, name: plain, level: must, ${card} }] }]`,
+  );
+  const { io, out } = recordedIo({ cwd: folder });
+  const args = ["conform", server.url, "--acts", "reading.acts.yaml", "--binding", "JSONRPC"];
+  expect(await run([...args, "--json"], io)).toBe(1);
+  const { reports } = JSON.parse(out()) as { reports: { suites: { tests: { reading?: string }[] }[] }[] };
+  expect(reports[0]?.suites[0]?.tests.map(({ reading }) => reading)).toEqual([
+    "the public card comes with an ETag, or a Cache-Control that has a max-age",
+    expect.stringContaining("SendMessageResponse"),
+    undefined,
+  ]);
+  const shown = recordedIo({ cwd: folder });
+  expect(await run(args, shown.io)).toBe(1);
+  expect(shown.out()).toContain("       the runner's reading: the answer is a whole SendMessageResponse");
+});
+
 test("what cannot be seen over a binding is skipped there, with the reason", async () => {
   const path = join(folder, "headers.acts.yaml");
   await writeFile(
