@@ -197,8 +197,11 @@ function allowedHostsOf(
   own: readonly (string | undefined)[],
 ): Pick<HandlerOptions, "allowedHosts"> {
   if (allowedHosts === undefined && (!isLocal || authenticator !== undefined)) return {};
-  const names = own.flatMap((name) => (name === undefined ? [] : [name.replace(/^[a-z][\w+.-]*:\/*(?=\D)/i, "")]));
-  return { allowedHosts: [...names.map((name) => (isIPv6(name) ? `[${name}]` : name)), ...(allowedHosts ?? [])] };
+  const names = own
+    .filter((name) => name !== undefined)
+    // An address of gRPC may have a scheme: `http://host:50051`, `dns:host`, where `host:50051` has none.
+    .map((name) => (isIPv6(name) ? `[${name}]` : name.replace(/^[a-z][\w+.-]*:(?:\/+|(?=\D))/i, "")));
+  return { allowedHosts: [...names, ...(allowedHosts ?? [])] };
 }
 
 /** Others reach this address: they must be told apart or welcomed on purpose (D14), and need a URL that leads here. */
