@@ -31,10 +31,6 @@ export class ByteBudget {
     this.#clock = clock;
   }
 
-  get used(): number {
-    return this.#used;
-  }
-
   /** Takes room where there is some. Somebody who has none gets it however much that is: he could not be served otherwise. */
   tryTake(owner: string, bytes: number): boolean {
     if (bytes >= small && !this.#fits(owner, bytes)) return false;

@@ -12,7 +12,7 @@ import {
 } from "../store/index.ts";
 import type { Committer } from "./committer.ts";
 import { BoundedMap } from "./bounded-map.ts";
-import { exceeds } from "./bytes.ts";
+import { exceeds, sizeOf } from "./bytes.ts";
 import { agentMistake } from "./mistakes.ts";
 import { replyWindow, type EngineSettings } from "./options.ts";
 
@@ -23,9 +23,12 @@ const defaultBytes = 256 << 10;
 const rememberedContexts = 1_000;
 const rememberedMessages = 100;
 const rememberedBytes = 32 << 20;
+/** What each takes beside its content. */
+const overhead = 512;
 
 /** A message of a conversation that is kept in memory. */
 interface Remembered extends SaidMessage {
+  /** About: counting them exactly for each reply costs more than the rest of keeping it. */
   readonly bytes: number;
 }
 
@@ -130,7 +133,7 @@ export class Conversations {
     if (this.#settings.conversations === "memory") {
       const name = nameOf(key);
       const known = begins ? undefined : this.#remembered.get(name);
-      const added = [asked, answer].map((message) => ({ time, message, bytes: utf8Length(JSON.stringify(message)) }));
+      const added = [asked, answer].map((message) => ({ time, message, bytes: sizeOf(message) + overhead }));
       const all = newestOf([...(known ?? []), ...added], rememberedMessages, rememberedBytes / 2);
       this.#remembered.set(
         name,
@@ -163,7 +166,7 @@ export class Conversations {
         ? entries
         : newestOf(
             [
-              ...remembered,
+              ...remembered.map((each) => ({ ...each, bytes: utf8Length(JSON.stringify(each.message)) })),
               ...entries.map((entry) => Object.assign({ bytes: utf8Length(JSON.stringify(entry)) }, entry)),
             ].sort((a, b) => a.time - b.time),
             limit - 1,
