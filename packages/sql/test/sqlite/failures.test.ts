@@ -199,7 +199,8 @@ describe("a file that cannot be opened", () => {
     const head = await first.head(alice, "t");
     await first.close();
     const database = new Database(path);
-    database.exec(`DELETE FROM migrations WHERE version > 1; ALTER TABLE tasks DROP COLUMN bytes; DROP INDEX tasks_runs;
+    database.exec(`DELETE FROM migrations WHERE version > 1; ALTER TABLE tasks DROP COLUMN bytes; ALTER TABLE tasks DROP COLUMN run_deaths;
+      ALTER TABLE tasks DROP COLUMN run_alone; DROP INDEX tasks_runs;
       CREATE INDEX tasks_runs ON tasks (lease_until) WHERE run_turn IS NOT NULL`);
     database.close();
     const store = await sqliteStore({ path });
