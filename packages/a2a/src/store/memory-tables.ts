@@ -87,7 +87,7 @@ function byPlace(a: Pick<StoredMessage, "place">, b: Pick<StoredMessage, "place"
 
 export type Due = Pick<StoredTask, "due" | "number">;
 /** Longest without a holder first. */
-export function byDue(a: Due, b: Due): number {
+function byDue(a: Due, b: Due): number {
   return compare(a.due, b.due) || a.number - b.number;
 }
 

@@ -11,7 +11,7 @@ export type Identity = Readonly<Record<string, string>>;
 export const movedCode = "SQLITE_READONLY_DBMOVED";
 
 /** The files are not those any more that were opened: what is written now is gone as soon as they are closed. */
-export class FilesMoved extends Error {
+class FilesMoved extends Error {
   readonly code: string = movedCode;
 }
 
