@@ -334,7 +334,10 @@ async function compare(store: Store, reference: Reference, history: number | und
       );
       for (const limit of [0, 2]) {
         const newest = (await store.conversation(key, { limit })).entries;
-        expect(newest).toHaveLength(Math.min(limit, entries.length));
+        // An append to nothing, which no engine stores, is an artifact that is cut until its whole log is read.
+        const isCut = newest.some((entry) => "artifact" in entry && entry.cut === true);
+        if (isCut) expect(newest.length).toBeLessThanOrEqual(limit);
+        else expect(newest).toHaveLength(Math.min(limit, entries.length));
         const said = newest.filter((entry) => "message" in entry);
         expect(said).toEqual(messages.slice(messages.length - said.length));
       }
