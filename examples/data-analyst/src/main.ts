@@ -1,9 +1,12 @@
-import { relative } from "node:path";
+import { mkdir } from "node:fs/promises";
+import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { serve } from "@parley/node";
+import { sqliteStore } from "@parley/sql/sqlite";
 import agent from "./agent.ts";
 
-// Serves the data analyst on PORT (default 4000), with its tasks in .parley/ below the working directory.
+// Serves the data analyst on PORT (default 4000), with its tasks in .parley/ below the working directory. They have a file of
+// their own: whoever tries another agent from the same folder next must not find this one's tasks and answers.
 
 /** A path in this repository, as it is written from where the user stands. */
 function local(path: string): string {
@@ -19,7 +22,8 @@ function portOf(text: string): number {
 
 const port = portOf(process.env["PORT"] || "4000");
 try {
-  const { url } = await serve(agent, { port });
+  await mkdir(".parley", { recursive: true });
+  const { url } = await serve(agent, { port, store: await sqliteStore({ path: join(".parley", "data-analyst.db") }) });
   const parley = `node ${local("packages/cli/dist/main.js")}`;
   process.stdout.write(`Data analyst at ${url}
 

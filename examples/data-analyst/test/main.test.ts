@@ -68,7 +68,7 @@ describe("the program", { timeout: 120_000 }, () => {
     const { url, said } = await start();
     expect(said.split("\n")[0]).toBe(`Data analyst at ${url}`);
     expect(said).not.toContain("npx");
-    expect(await readdir(join(folder, ".parley"))).toContain("parley.db");
+    expect(await readdir(join(folder, ".parley"))).toContain("data-analyst.db");
 
     const commands = cliCommands(said);
     expect(commands).toHaveLength(2);
