@@ -1,10 +1,11 @@
 import { A2AError } from "../model/index.ts";
 import type { Clock } from "../base/index.ts";
 
-/** What takes less is never refused, nor made to wait. */
+/** What takes less passes while large things wait, until the budget is exceeded by half. Bytes. */
 const small = 64 << 10;
-/** How long somebody waits for room, and how many do at a time. */
-const patience = 10_000;
+const smallShare = 1.5;
+/** How long a request waits for room, in milliseconds, and how many may wait at a time. */
+const waitTimeout = 10_000;
 const mostWaiting = 100;
 
 interface Waiting {
@@ -17,7 +18,7 @@ interface Waiting {
 
 /**
  * What this process holds of tasks at one time, in bytes of JSON: of those that it runs, and the messages that they answer.
- * No owner has more than half of it. What does not fit waits for a while, and is then told to come again.
+ * No owner has more than half of it. What does not fit waits in a queue, and is refused after a timeout.
  */
 export class ByteBudget {
   readonly #total: number;
@@ -31,20 +32,20 @@ export class ByteBudget {
     this.#clock = clock;
   }
 
-  /** Takes room where there is some. Somebody who has none gets it however much that is: he could not be served otherwise. */
+  /** Takes room if there is some. While nothing large is held anything fits: a task larger than the budget could never run otherwise. */
   tryTake(owner: string, bytes: number): boolean {
-    if (bytes >= small && !this.#fits(owner, bytes)) return false;
+    if (bytes < small ? this.#used + bytes > this.#total * smallShare : !this.#fits(owner, bytes)) return false;
     this.#take(owner, bytes);
     return true;
   }
 
-  /** Takes room as soon as there is some; rejects with `Unavailable` where none comes in time. */
+  /** Takes room as soon as there is some; rejects with `Unavailable` when the queue is full, and after the timeout. */
   take(owner: string, bytes: number): Promise<void> {
     if (this.tryTake(owner, bytes)) return Promise.resolve();
     if (this.#waiting.length >= mostWaiting) return Promise.reject(noRoom());
     return new Promise((resolve, reject) => {
       const waiting: Waiting = { owner, bytes, resolve, reject, takeBack: () => {} };
-      waiting.takeBack = this.#clock.after(patience, () => {
+      waiting.takeBack = this.#clock.after(waitTimeout, () => {
         this.#waiting = this.#waiting.filter((each) => each !== waiting);
         reject(noRoom());
       });
@@ -52,13 +53,13 @@ export class ByteBudget {
     });
   }
 
-  /** What somebody holds has grown, or become less: there is no way back for him. */
+  /** What is held has grown or shrunk. Never refused: the task runs already. */
   change(owner: string, from: number, to: number): void {
     this.#take(owner, to);
     this.give(owner, from);
   }
 
-  /** Gives room back, and to those who wait for it. */
+  /** Gives room back, and serves the queue with it. */
   give(owner: string, bytes: number): void {
     this.#used -= bytes;
     if (bytes >= small) {
@@ -69,7 +70,7 @@ export class ByteBudget {
     if (this.#waiting.length > 0) this.#serve();
   }
 
-  /** The server stops: nobody waits any more. */
+  /** The server stops: rejects all that wait. */
   close(error: unknown): void {
     const waiting = this.#waiting;
     this.#waiting = [];

@@ -6,21 +6,32 @@ export function exceeds(text: string, bytes: number): boolean {
   return text.length * 3 > bytes && utf8Length(text) > bytes;
 }
 
-/** About how much memory a message takes: its characters. Never more than the bytes of its JSON, and cheaply found. */
-export function sizeOf({ parts, metadata }: Pick<Message, "parts" | "metadata">): number {
-  let size = 0;
-  for (const { text, raw, url, data, metadata: own } of parts) {
-    size += text?.length ?? raw?.length ?? url?.length ?? 0;
+/** What objects take beside their texts, in bytes: a message, one of its parts, a value within them. */
+const perMessage = 512;
+const perPart = 64;
+const perValue = 16;
+
+/** About how many bytes a message takes in memory: its characters, and what its objects take beside them. Cheaper than counting its bytes. */
+export function sizeOf(message: Message): number {
+  const { parts, metadata, extensions, referenceTaskIds } = message;
+  let size = perMessage;
+  for (const { text, raw, url, data, metadata: own, filename, mediaType } of parts) {
+    size += perPart + (text?.length ?? raw?.length ?? url?.length ?? 0);
     if (data !== undefined) size += sizeOfValue(data);
     if (own !== undefined) size += sizeOfValue(own);
+    if (filename !== undefined) size += filename.length;
+    if (mediaType !== undefined) size += mediaType.length;
   }
-  return metadata === undefined ? size : size + sizeOfValue(metadata);
+  if (metadata !== undefined) size += sizeOfValue(metadata);
+  if (extensions !== undefined) size += sizeOfValue(extensions);
+  if (referenceTaskIds !== undefined) size += sizeOfValue(referenceTaskIds);
+  return size;
 }
 
 function sizeOfValue(value: JsonValue | undefined): number {
-  if (typeof value === "string") return value.length;
-  if (typeof value !== "object" || value === null) return 1;
-  let size = 2;
+  if (typeof value === "string") return perValue + value.length;
+  if (typeof value !== "object" || value === null) return perValue;
+  let size = perValue;
   for (const [name, member] of Object.entries(value)) size += name.length + sizeOfValue(member);
   return size;
 }

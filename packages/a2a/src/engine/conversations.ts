@@ -23,12 +23,14 @@ const defaultBytes = 256 << 10;
 const rememberedContexts = 1_000;
 const rememberedMessages = 100;
 const rememberedBytes = 32 << 20;
-/** What each takes beside its content. */
-const overhead = 512;
-
 /** A message of a conversation that is kept in memory. */
-interface Remembered extends SaidMessage {
+interface RememberedMessage extends SaidMessage {
   /** About: counting them exactly for each reply costs more than the rest of keeping it. */
+  readonly bytes: number;
+}
+
+interface RememberedConversation {
+  readonly messages: readonly RememberedMessage[];
   readonly bytes: number;
 }
 
@@ -97,7 +99,7 @@ export class ContextView implements TurnContext {
 export class Conversations {
   readonly #settings: EngineSettings;
   readonly #committer: Committer;
-  readonly #remembered = new BoundedMap<string, readonly Remembered[]>(rememberedContexts, rememberedBytes);
+  readonly #remembered = new BoundedMap<string, RememberedConversation>(rememberedContexts, rememberedBytes);
 
   constructor(settings: EngineSettings, committer: Committer) {
     this.#settings = settings;
@@ -133,13 +135,9 @@ export class Conversations {
     if (this.#settings.conversations === "memory") {
       const name = nameOf(key);
       const known = begins ? undefined : this.#remembered.get(name);
-      const added = [asked, answer].map((message) => ({ time, message, bytes: sizeOf(message) + overhead }));
-      const all = newestOf([...(known ?? []), ...added], rememberedMessages, rememberedBytes / 2);
-      this.#remembered.set(
-        name,
-        all,
-        all.reduce((sum, { bytes }) => sum + bytes, 0),
-      );
+      const added = [asked, answer].map((message) => ({ time, message, bytes: sizeOf(message) }));
+      const messages = newestOf([...(known?.messages ?? []), ...added], rememberedMessages, rememberedBytes / 2);
+      this.#remembered.set(name, { messages, bytes: messages.reduce((sum, { bytes }) => sum + bytes, 0) });
       if (change === undefined) return undefined;
       return this.#committer.append({ context: key, effects: [{ effect: "contextState", value: change }] });
     }
@@ -159,7 +157,7 @@ export class Conversations {
   ): Promise<readonly HistoryEntry[]> {
     const before = { taskId, turn, seq };
     const { entries } = await this.#settings.store.conversation(key, { limit: Math.max(0, limit - 1), bytes, before });
-    const remembered = this.#remembered.get(nameOf(key)) ?? [];
+    const remembered = this.#remembered.get(nameOf(key))?.messages ?? [];
     // What is remembered stands between what is stored; the bounds are those of both together.
     const all =
       remembered.length === 0

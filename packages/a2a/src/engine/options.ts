@@ -73,7 +73,7 @@ export interface EngineLimits {
   /**
    * What this process holds at one time of the tasks that it runs and the messages that they answer, in bytes of JSON; no
    * owner has more than half of it. What does not fit waits for ten seconds and is then refused as `Unavailable`; lost
-   * tasks wait for room. Default 256 MiB.
+   * tasks wait for room. What takes less than 64 KiB passes until it is exceeded by half. Default 256 MiB.
    */
   readonly totalBytes?: number;
   /** Largest page of a list, in bytes of JSON; a task that is larger has a page of its own. Default 8 MiB. */

@@ -453,7 +453,8 @@ export class Run implements TurnHost {
     const [next] = page.records;
     const later = next && (page.records[1] ?? (await this.#messageAfter(next, page)));
     writer.sawLog(page.head.seq, later !== undefined);
-    if (next === undefined) return false;
+    // A run that was lost meanwhile has given back all that it held.
+    if (next === undefined || this.#closed) return false;
     this.#rooms.budget.change(this.key.owner, this.bytes, page.head.bytes);
     this.bytes = page.head.bytes;
     this.#task = (await store.load(this.key, taskId, { artifacts: true }))?.task;

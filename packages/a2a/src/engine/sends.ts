@@ -67,14 +67,13 @@ interface InFlight {
   admission: Admission | Promise<Admission> | undefined;
 }
 
-/** What a remembered reply takes beside its content, in bytes. */
-const replyOverhead = 512;
-
 interface RememberedReply {
   readonly hash: string;
   /** Monotonic time. */
   readonly until: number;
   readonly message: Message;
+  /** About what it takes in memory, with its key. */
+  readonly bytes: number;
 }
 
 /** Takes messages in: once each (D8), as the first of a task or as the next of one (A2A 1.0 §3.4). */
@@ -161,7 +160,7 @@ export class Sends {
     // What is in the store is found there, by its key.
     if (settings.conversations === "store") return;
     const until = settings.clock.elapsed() + replyWindow(settings);
-    this.#replies.set(name, { hash, until, message: reply }, sizeOf(reply) + name.length + replyOverhead);
+    this.#replies.set(name, { hash, until, message: reply, bytes: sizeOf(reply) + name.length });
   }
 
   /** The answer that the first one got, or will get. */
@@ -192,13 +191,13 @@ export class Sends {
     const { owner } = send.owner;
     const bytes = sizeOf(send.request.message);
     if (budget.tryTake(owner, bytes)) return this.#start(send, bytes, once, flight);
-    return budget.take(owner, bytes).then(
-      () => this.#start(send, bytes, once, flight),
-      (error: unknown) => {
+    return budget
+      .take(owner, bytes)
+      .then(() => this.#start(send, bytes, once, flight))
+      .catch((error: unknown) => {
         if (flight !== undefined) this.#landed(flight);
         throw error;
-      },
-    );
+      });
   }
 
   /** `bytes`: what of the budget is taken for it. */
@@ -353,21 +352,20 @@ export class Sends {
     });
     if (!outcome.ok) return this.#retry(head, outcome.reason, outcome.once, once?.hash);
     const snapshot = await store.load(head.task, taskId, { artifacts: true });
+    const started = this.#runs.start({
+      hosted,
+      key: head.task,
+      bytes: held.bytes,
+      contextId: head.contextId,
+      freshContext: false,
+      message,
+      call,
+      principal,
+      start: { seq: outcome.seq, state: "TASK_STATE_WORKING", fence: outcome.fence, run, mayHaveMessages: false },
+      ...(snapshot !== undefined && { task: snapshot.task }),
+    });
     held.passedOn = true;
-    void this.#runs
-      .start({
-        hosted,
-        key: head.task,
-        bytes: held.bytes,
-        contextId: head.contextId,
-        freshContext: false,
-        message,
-        call,
-        principal,
-        start: { seq: outcome.seq, state: "TASK_STATE_WORKING", fence: outcome.fence, run, mayHaveMessages: false },
-        ...(snapshot !== undefined && { task: snapshot.task }),
-      })
-      .execute();
+    void started.execute();
     return acceptedBy(head, outcome.seq);
   }
 
