@@ -1,6 +1,6 @@
 const none = new Uint8Array(0);
 
-/** The first buffer, in bytes; each next one is twice as large. */
+/** Size of the first buffer, in bytes; each next one is twice as large. */
 const smallest = 1024;
 
 /**
@@ -12,7 +12,7 @@ export class GrowingBytes {
   #bytes: Uint8Array = none;
   #length = 0;
 
-  /** `most`: all that will ever come, in bytes; the buffer does not grow beyond it. */
+  /** `most`: how many bytes are expected; no buffer is larger than that unless more of them come. */
   constructor(most: number) {
     this.#most = most;
   }
@@ -29,7 +29,8 @@ export class GrowingBytes {
   append(piece: Uint8Array): void {
     const length = this.#length + piece.length;
     if (length > this.#bytes.length) {
-      const larger = new Uint8Array(Math.max(length, Math.min(this.#most, Math.max(smallest, 2 * this.#bytes.length))));
+      const twice = Math.max(smallest, 2 * this.#bytes.length, length);
+      const larger = new Uint8Array(length > this.#most ? twice : Math.min(this.#most, twice));
       larger.set(this.#bytes.subarray(0, this.#length));
       this.#bytes = larger;
     }

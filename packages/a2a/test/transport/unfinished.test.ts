@@ -39,6 +39,18 @@ describe("the bytes of a body", () => {
     }
   });
 
+  test("are copied a few times only, also where more of them come than were announced", () => {
+    const bytes = new GrowingBytes(10);
+    const capacities = new Set<number>();
+    for (let count = 0; count < 100_000; count++) {
+      bytes.append(Uint8Array.of(1));
+      capacities.add(bytes.capacity);
+    }
+    expect(bytes.length).toBe(100_000);
+    expect(capacities.size).toBeLessThan(12);
+    expect(Math.min(...capacities)).toBe(10);
+  });
+
   test("hold on to no large buffer that a small piece was cut from", () => {
     const slab = new Uint8Array(64 * kib);
     const body = new BodyBytes(mib, undefined);
@@ -137,6 +149,20 @@ describe("what all unfinished bodies hold together", () => {
     }
     expect(waiting.refused).toMatchObject({ code: "Unavailable" });
     expect(clock.timers).toBe(0);
+  });
+
+  test("lets no more wait than there is room to keep them in, although nothing has come of them yet", () => {
+    const { budget } = budgetOf(2 * mib);
+    const outcomes = Array.from({ length: 1_000 }, () => {
+      try {
+        return new Sending(budget, mib).body.begin();
+      } catch (error) {
+        return (error as A2AError).code;
+      }
+    });
+    expect(outcomes.filter((outcome) => outcome === false).length).toBeLessThanOrEqual(256);
+    expect(outcomes.at(-1)).toBe("Unavailable");
+    expect(budget.used).toBeLessThanOrEqual(2 * mib);
   });
 
   test("has a share for each connection", () => {

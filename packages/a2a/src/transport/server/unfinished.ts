@@ -2,19 +2,19 @@ import type { Clock } from "../../base/index.ts";
 import { A2AError } from "../../model/index.ts";
 import { smallBody, type BodyBudget, type BodyPlace, type BodyReader } from "../../protocol/index.ts";
 
-/** How often senders are looked at while there is little room, in milliseconds. */
+/** How often the progress of senders is checked while there is little room, in milliseconds. */
 const interval = 1_000;
 
-/** Who sends less than this in an interval stands in the way of others, in bytes. */
-const slow = 8 * 1024;
+/** A body of which fewer bytes come in an interval is slow. */
+const slowBytes = 8 * 1024;
 
-/** For so many intervals, and it is sent away. */
-const patience = 3;
+/** A body that is slow for so many intervals in a row is refused where others need its room. */
+const slowIntervals = 3;
 
-/** How many intervals a body waits for room. */
-const longestWait = 10;
+/** A body that has waited for room for so many intervals is refused. */
+const waitIntervals = 10;
 
-/** What a body costs at least, beside its bytes. */
+/** What a body counts for at least, in bytes: its request and its buffers are there before its content. */
 const least = 1024;
 
 /** A share of the budget, and what is taken of it. */
@@ -51,15 +51,16 @@ class Pool {
 }
 
 /**
- * The bound on what all unfinished bodies of a server hold together, whoever sends them (D17). Small ones have a quarter
- * for themselves, so that they get through whatever else stands there. A large one is let in as a whole, so that two
- * halves never wait for each other: it waits for its room, the smallest first, while nothing more of it is read. Who lets
- * others wait has to send: the slow are sent away.
+ * The bound on what all unfinished bodies of a server hold together, over all connections (D17).
+ *
+ * A quarter is reserved for small bodies, so that large ones never hold them up. A large body gets the room for all of it
+ * before more is read, so that two half-read bodies never wait for each other; until then it is queued, and the smallest
+ * is served first. While others wait, slow senders are refused.
  */
 export class Unfinished implements BodyBudget {
   readonly small: Pool;
   readonly large: Pool;
-  /** What bodies hold that wait: those whose size was not known before. */
+  /** What queued bodies hold: those of unknown size have been read in part. */
   readonly queue: Pool;
   readonly #clock: Clock;
   readonly #places = new Set<Place>();
@@ -89,7 +90,8 @@ export class Unfinished implements BodyBudget {
   left(place: Place): void {
     this.#places.delete(place);
     this.#waiting.delete(place);
-    if (this.#waiting.size > 0) this.#letIn();
+    // Nothing else makes room for those that wait.
+    if (place.pool === this.large && this.#waiting.size > 0) this.#letIn();
   }
 
   /** @internal */
@@ -98,11 +100,11 @@ export class Unfinished implements BodyBudget {
     this.watch();
   }
 
-  /** Those who fit, the smallest of them first. @internal */
+  /** Gives room to those that fit, the smallest first. */
   #letIn(): void {
     const waiting = [...this.#waiting].sort((one, other) => one.wanted - other.wanted);
     for (const place of waiting) {
-      // Whoever is let in may be over at once, and have let others in.
+      // `resume` may end a body at once, and so run this for the others.
       if (this.#waiting.has(place) && this.large.take(place.wanted, place.connection)) {
         this.#waiting.delete(place);
         place.moveTo(this.large, place.wanted);
@@ -111,7 +113,7 @@ export class Unfinished implements BodyBudget {
     }
   }
 
-  /** Looks at the senders from now on, as long as there is little room. @internal */
+  /** Checks the progress of senders from now on, as long as there is little room. @internal */
   watch(): void {
     if (this.#ticking || (this.#waiting.size === 0 && this.small.used <= this.small.size / 2)) return;
     this.#ticking = true;
@@ -126,15 +128,16 @@ export class Unfinished implements BodyBudget {
     const { small, large } = this;
     for (const place of this.#places) {
       if (this.#waiting.has(place)) {
-        if (++place.waited > longestWait) place.refuse("The server has no room for a request of this size now");
+        if (++place.waited > waitIntervals) place.refuse("The server has no room for a request of this size now");
       } else {
-        place.slowFor = place.sent < slow ? place.slowFor + 1 : 0;
+        place.slowFor = place.sent < slowBytes ? place.slowFor + 1 : 0;
         place.sent = 0;
-        const inTheWay = place.pool === large ? this.#waiting.size > 0 : small.used > small.size / 2;
-        if (inTheWay && place.slowFor >= patience) place.refuse("The request comes too slowly for a server this busy");
+        const isNeeded = place.pool === large ? this.#waiting.size > 0 : small.used > small.size / 2;
+        if (isNeeded && place.slowFor >= slowIntervals)
+          place.refuse("The request comes too slowly for a server this busy");
       }
     }
-    // Room may have come for one that waited for its connection's share.
+    // Its connection's share may have room again for one of them.
     if (this.#waiting.size > 0) this.#letIn();
   }
 }
@@ -145,9 +148,9 @@ class Place implements BodyPlace {
   /** What it takes of which pool. */
   pool: Pool;
   #taken = 0;
-  /** The most that it will take, once it is more than a small body. */
+  /** The most that it will take, once it is known to be more than a small body. */
   wanted = 0;
-  /** Since the last look. */
+  /** Bytes that came since the last check. */
   sent = 0;
   slowFor = 0;
   waited = 0;
@@ -175,9 +178,10 @@ class Place implements BodyPlace {
       this.moveTo(large, this.wanted);
       return true;
     }
-    // Nobody else has to wait for what has come of it meanwhile.
-    if (!queue.take(held, this.connection)) throw this.#away("The server has no room for a request of this size now");
-    this.moveTo(queue, held);
+    const queued = Math.max(least, held);
+    if (!queue.take(queued, this.connection))
+      throw this.#refusal("The server has no room for a request of this size now");
+    this.moveTo(queue, queued);
     this.#all.wait(this);
     return false;
   }
@@ -185,13 +189,13 @@ class Place implements BodyPlace {
   #holdSmall(bytes: number): boolean {
     const more = bytes - this.#taken;
     if (more <= 0) return true;
-    if (!this.pool.take(more, this.connection)) throw this.#away("The server has too many unfinished requests now");
+    if (!this.pool.take(more, this.connection)) throw this.#refusal("The server has too many unfinished requests now");
     this.#taken = bytes;
     this.#all.watch();
     return true;
   }
 
-  /** To where `bytes` were taken for it. */
+  /** `bytes` were taken of `pool` for it. */
   moveTo(pool: Pool, bytes: number): void {
     this.pool.give(this.#taken, this.connection);
     this.pool = pool;
@@ -207,10 +211,10 @@ class Place implements BodyPlace {
   }
 
   refuse(message: string): void {
-    this.reader.refuse(this.#away(message));
+    this.reader.refuse(this.#refusal(message));
   }
 
-  #away(message: string): A2AError {
+  #refusal(message: string): A2AError {
     this.leave();
     return new A2AError("Unavailable", message, { retryAfter: 5 });
   }
