@@ -3,7 +3,7 @@ import { A2AError, type AgentCard } from "../model/index.ts";
 import { idempotentSendExtension, intercept, type Interceptor, resumeExtension } from "../protocol/index.ts";
 import type { ClientBinding, ClientHost, FetchLike, HeadersSource } from "../transport/http/index.ts";
 import type { OlderCard } from "./any-card.ts";
-import { aborted, bounded } from "./bounded.ts";
+import { aborted, bounded, follow } from "./bounded.ts";
 import { type CardCache, type CardSource, findCard, noHeaders, toUrl } from "./card.ts";
 import { Client } from "./client.ts";
 import { candidatesOf, firstAlive, type InterfaceChoice } from "./interfaces.ts";
@@ -160,9 +160,10 @@ function decoded(kit: ClientKit, value: unknown): AgentCard {
 async function discover(url: URL, source: CardSource, calls: RetryPolicy, options: ConnectOptions): Promise<AgentCard> {
   const { clock } = source.host;
   let said = "";
+  const caller = follow(options.signal);
   const { signal, release } = bounded(
     clock,
-    options.signal,
+    caller.own.signal,
     options.timeout ?? false,
     () => `Connecting, last to ${source.address}${said},`,
   );
@@ -183,5 +184,6 @@ async function discover(url: URL, source: CardSource, calls: RetryPolicy, option
     return await Promise.race([search(), aborted(signal)]);
   } finally {
     release();
+    caller.release();
   }
 }

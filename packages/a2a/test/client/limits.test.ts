@@ -203,3 +203,17 @@ describe("when no interface works", () => {
     ).toBe("t1");
   });
 });
+
+test("connecting leaves nothing behind on the caller's signal, which may live as long as the process", async () => {
+  const url = await listen((_, response) =>
+    response.writeHead(200, json).end(JSON.stringify(cardOf([jsonRpcAt("http://agent.example")]))),
+  );
+  const { signal } = new AbortController();
+  let listeners = 0;
+  const add = signal.addEventListener.bind(signal);
+  const remove = signal.removeEventListener.bind(signal);
+  signal.addEventListener = (...given: Parameters<typeof add>) => ((listeners += 1), add(...given));
+  signal.removeEventListener = (...given: Parameters<typeof remove>) => ((listeners -= 1), remove(...given));
+  await connect(url, { signal });
+  expect(listeners).toBe(0);
+});
