@@ -43,7 +43,10 @@ class FetchRequest implements UniversalRequest {
   }
 
   header(name: string): string | undefined {
-    return this.#request.headers.get(name) ?? undefined;
+    const value = this.#request.headers.get(name);
+    if (value !== null) return value;
+    // Over HTTP/2 the host is no header (RFC 9113 §8.3.1): here the URL has it.
+    return name === "host" ? new URL(this.#request.url).host : undefined;
   }
 
   get signal(): AbortSignal {

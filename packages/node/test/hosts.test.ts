@@ -1,4 +1,5 @@
 import { request } from "node:http";
+import { connect } from "node:net";
 import { bearer, memoryStore } from "@parley/a2a";
 import { frameOf } from "../../grpc/src/frames.ts";
 import { encode } from "../../grpc/src/protobuf/encode.ts";
@@ -100,6 +101,9 @@ describe.each(Object.entries(ways))("a server on loopback without an authenticat
       "app.localhost:3000",
       "127.1.2.3",
       "[::1]:4000",
+      "LOCALHOST:4000",
+      "localhost.:4000",
+      "AGENTS.example.com.",
       "agents.example.com",
       "agents.example.com:8443",
     ]) {
@@ -125,7 +129,14 @@ describe.each(Object.entries(ways))("a server on loopback without an authenticat
     expect(await from("https://app.example.com")).toBe(200);
     expect(await from("http://localhost:3000")).toBe(200);
     expect(await from("http://evil.example")).toBe(403);
-    expect(await from("null")).toBe(403);
+    for (const origin of [
+      "null",
+      "",
+      "file://",
+      "https://app.example.com.evil.example",
+      "http://localhost@evil.example",
+    ])
+      expect(await from(origin), origin).toBe(403);
   });
 
   it("answers further names where they are given, and any where that is asked for", async () => {
@@ -142,6 +153,36 @@ it("asks for credentials, and not for names, where there is an authenticator", a
   const headers = { authorization: "Bearer good" };
   expect(await ways["REST over HTTP/1.1"]!(port, "proxied.example", headers)).toMatchObject({ status: 200 });
   expect(await ways["gRPC"]!(port, "proxied.example", headers)).toMatchObject({ status: 200 });
+});
+
+/** The status of a request with a `Host` that no client would write so. */
+function rawStatus(port: number, host: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(port, "127.0.0.1", () =>
+      socket.write(`GET /tasks HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`),
+    );
+    let text = "";
+    socket.setEncoding("latin1").on("data", (piece: string) => (text += piece));
+    socket.on("error", reject).on("close", () => resolve(Number(text.split(" ")[1])));
+  });
+}
+
+it.each([
+  "",
+  ":4000",
+  "localhost@evil.example",
+  "localhost:1@evil.example",
+  "a:80:localhost",
+  "[::1].evil.example",
+  "127.0.0.1:port",
+  "localhost/evil.example",
+  "evil.example#.localhost",
+  "localhost,evil.example",
+  "[::1",
+  "0.0.0.0",
+])("takes the host %j for none of its own (RFC 9110 §7.2)", async (host) => {
+  const { port } = await start();
+  expect(await rawStatus(port, host)).toBe(403);
 });
 
 it("says at start which of the names is none", async () => {

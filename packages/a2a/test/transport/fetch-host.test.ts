@@ -33,6 +33,14 @@ describe("requests", () => {
     });
   });
 
+  test("have the host of their URL where no header says it, as over HTTP/2 (RFC 9113 §8.3.1)", async () => {
+    await seen(new Request("https://evil.example:8443/x"), (request) =>
+      expect(request.header("host")).toBe("evil.example:8443"),
+    );
+    const named = new Request("https://10.0.0.1/x", { headers: { host: "agents.example" } });
+    await seen(named, (request) => expect(request.header("host")).toBe("agents.example"));
+  });
+
   test("give a body up to the limit, in whatever pieces it comes", async () => {
     const bytes = new TextEncoder().encode("grün ✓ 🎱");
     const body = new ReadableStream<Uint8Array>({

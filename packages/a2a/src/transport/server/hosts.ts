@@ -1,16 +1,16 @@
 import { A2AError, invalidParams } from "../../model/index.ts";
 import type { UniversalRequest } from "../../protocol/index.ts";
 
-/** Throws where a request names a host, or comes from a page, that is not welcome. */
+/** Throws `PermissionDenied` for a request to a host, or from a page, that is not allowed. */
 export type Admission = (request: UniversalRequest) => void;
 
 /** The names that only this machine has for itself (RFC 6761 §6.3), as `URL` writes them. */
 const loopback = /^(?:(?:.+\.)?localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 
 /**
- * Holds requests to the hosts that a server goes by. A browser lets a page of `evil.example` read what that name answers,
- * and the name may resolve to this machine from one moment to the next: then `Host` still says what the page asked for.
- * `Origin` tells of pages that cannot read the answer, and have something done nevertheless.
+ * Allows requests to the hosts that a server goes by, and refuses all others (DNS rebinding). A browser lets a page of
+ * `evil.example` read what that name answers, and the name may resolve to this machine from one moment to the next: then
+ * `Host` still says what the page asked for. `Origin` shows pages that cannot read the answer, but can have something done.
  *
  * @param allowed - Names beside those of loopback, with a port or without: ports are not compared. `"*"`: any.
  * @param origins - Origins of pages that may call (CORS).
@@ -32,7 +32,7 @@ export function admission(allowed: readonly string[], origins: "*" | readonly st
   const pages = new Set(origins === "*" ? [] : origins);
   const isOurs = (host: string | undefined): boolean => host !== undefined && (loopback.test(host) || names.has(host));
   // Most requests name the same one.
-  let known = "";
+  let known: string | undefined;
   return (request) => {
     const host = request.header("host");
     if (host !== undefined && host !== known) {
