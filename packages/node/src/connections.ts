@@ -74,14 +74,14 @@ export class Connections {
     for (const session of this.#sessions.keys()) session.close();
   }
 
-  /** Waits up to `patience` milliseconds for answers that are on their way out, then closes everything. */
-  async end(patience: number): Promise<void> {
+  /** Waits up to `timeout` milliseconds for answers that are on their way out, then closes everything. */
+  async end(timeout: number): Promise<void> {
     const closed = [...this.#accepted].map((socket) => new Promise((resolve) => socket.once("close", resolve)));
     const timer = setTimeout(
       () => {
         for (const socket of this.#accepted) socket.destroy();
       },
-      this.#owing() ? patience : 0,
+      this.#owing() ? timeout : 0,
     );
     await Promise.all(closed);
     clearTimeout(timer);

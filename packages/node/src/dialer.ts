@@ -85,7 +85,7 @@ function pinned(addresses: readonly ResolvedAddress[]): LookupFunction {
   };
 }
 
-/** What a `Response` takes (RFC 9110 §15). A reason that holds anything else is left out: nobody has to read it. */
+/** What a `Response` takes (RFC 9110 §15). A reason phrase that holds anything else is left out: it means nothing to a client. */
 const reason = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 /** Bytes that wait for their reader; beyond them the server waits. Left to itself, Node lets 16,384 pieces wait. */

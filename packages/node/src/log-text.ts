@@ -1,4 +1,4 @@
-/** Values on their way into a log: what strangers say must neither act on a terminal nor fill a disk. */
+/** Values as a log shows them: content of requests must neither control a terminal nor fill a disk. */
 
 // C0 but tab and line feed, DEL, C1, and what turns the direction of text: all that moves a cursor, paints, or hides.
 const unsafe =

@@ -30,7 +30,7 @@ export interface StandardLoggerOptions {
   readonly colors?: boolean;
 }
 
-/** What may wait in a stream that nobody reads, in bytes: records beyond it are counted and left out. */
+/** What may wait in a stream that is read too slowly, in bytes: further records are counted and left out. */
 const waitingBytes = 1 << 20;
 
 /** One function for all loggers, so that a stream has it once. */
@@ -43,7 +43,7 @@ function hasColours(stream: LogStream): boolean {
 
 /**
  * A logger that writes to standard error: text for people on a terminal, elsewhere one JSON document a line with `time`,
- * `level`, `message`, the fields, and `cause` with its stack. What strangers say cannot drive a terminal or look like a
+ * `level`, `message`, the fields, and `cause` with its stack. Content of requests cannot control a terminal or look like a
  * record of its own, long values are cut, and a record has at most some 32,000 characters. It never throws, also where
  * its stream is closed.
  */
@@ -53,7 +53,7 @@ export function standardLogger(options: StandardLoggerOptions = {}): Logger {
   const colours = options.colors ?? hasColours(stream);
   let lost = 0;
 
-  // A stream that was closed says so by an event, and one that nobody hears ends the process.
+  // A closed stream emits `error`, which ends the process where there is no listener.
   if (stream.listeners?.("error").includes(ignore) === false) stream.on?.("error", ignore);
 
   const put = (at: LogLevel, message: string, fields: LogFields): void => {

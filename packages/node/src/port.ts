@@ -107,9 +107,9 @@ export class Port {
     this.connections.drain();
   }
 
-  /** Waits up to `patience` milliseconds for answers that are on their way out, then closes everything. */
-  async end(patience: number): Promise<void> {
-    await this.connections.end(patience);
+  /** Waits up to `timeout` milliseconds for answers that are on their way out, then closes everything. */
+  async end(timeout: number): Promise<void> {
+    await this.connections.end(timeout);
     // Lets go of the timer that it checks headers with; that it does not listen is no news.
     this.#http1.close(() => {});
   }

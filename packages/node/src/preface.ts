@@ -6,11 +6,11 @@ const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
 /**
  * Tells clear-text HTTP/2 from HTTP/1.1 by the first bytes of a connection, and hands it on with all of them still to be
  * read. Most clients send enough at once; some send their bytes one by one. One that leaves the question open for
- * `patience` milliseconds is closed: no server has it yet that would do so.
+ * `timeout` milliseconds is closed: no server has it yet that would do so.
  */
-export function peek(socket: Socket, patience: number, decided: (isHttp2: boolean) => void): void {
+export function peek(socket: Socket, timeout: number, decided: (isHttp2: boolean) => void): void {
   let seen: Buffer | undefined;
-  const timer = setTimeout(giveUp, patience);
+  const timer = setTimeout(giveUp, timeout);
   socket.on("data", look).on("end", giveUp).on("error", giveUp).on("close", settle);
 
   function look(chunk: Buffer): void {

@@ -89,7 +89,7 @@ export interface Server {
 }
 
 /** What the handler gets beyond its grace, and the last answers to reach their readers, in milliseconds. */
-const patience = 1_000;
+const closeTimeout = 1_000;
 
 /**
  * Serves one agent at the root, or several by path and by tenant, over JSON-RPC, REST and, where `@parley/grpc` is
@@ -154,8 +154,8 @@ export async function serve(agents: Agent | readonly AgentMount[], given: ServeO
       forgetSignals();
       for (const each of ports) each.drain();
       await grpc?.close();
-      await within(grace + patience, handler.close({ grace }), logger);
-      await Promise.all(ports.map((each) => each.end(patience)));
+      await within(grace + closeTimeout, handler.close({ grace }), logger);
+      await Promise.all(ports.map((each) => each.end(closeTimeout)));
       await release();
     })();
     return closing;
@@ -177,7 +177,7 @@ function loggerOf({ logger, logLevel }: ServeOptions): Logger {
   return logger ?? standardLogger({ ...(logLevel !== undefined && { level: logLevel }) });
 }
 
-/** That tasks end with the process is told to those as well who do not read the log: they would learn it by the loss. */
+/** The warning that tasks end with the process is also given where there is no log: otherwise the first sign of it would be lost tasks. */
 function tellMemory({ logger: given, logLevel }: ServeOptions, logger: Logger): (text: string) => void {
   const unheard = given === false || (given === undefined && logLevel === "error");
   return (text) => (unheard ? process.emitWarning(text, { code: "PARLEY_MEMORY_STORE" }) : logger.warn(text));

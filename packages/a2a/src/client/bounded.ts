@@ -53,7 +53,7 @@ export function aborted(signal: AbortSignal | undefined): Promise<never> {
 
 type Batches = AsyncIterable<readonly StreamItem[]>;
 
-/** The same batches, and `done` when they are over or let go of; `letGo` before that alone. */
+/** The same batches; calls `done` when they are over or their reader leaves, and `letGo` when it leaves. */
 export function finishing(source: Batches, done: () => void, letGo?: () => unknown): Batches {
   return {
     [Symbol.asyncIterator]() {

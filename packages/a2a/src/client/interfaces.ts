@@ -5,7 +5,7 @@ import type { ClientBinding, ClientHost } from "../transport/http/index.ts";
 import { noHeaders } from "./card.ts";
 import { neverProcessed } from "./retry.ts";
 
-/** Of a card. Whoever lists more has no use for them. */
+/** How many interfaces of a card are looked at. */
 const mostInterfaces = 100;
 
 export interface InterfaceChoice {

@@ -13,14 +13,14 @@ import { LogReader, pageSize, type Position } from "./reader.ts";
 /** What the draft of 1.1 asks of the engine (§3.2.7 of the draft). */
 
 /**
- * Waits until a task is beyond a generation, is over, or `patience` milliseconds have passed. Of a task that is over nothing
+ * Waits until a task is beyond a generation, is over, or `timeout` milliseconds have passed. Of a task that is over nothing
  * more can come.
  */
 export async function waitForGeneration(
   from: Position,
   head: TaskHead,
   beyond: number,
-  patience: number,
+  timeout: number,
   clock: Clock,
   signal: AbortSignal | undefined,
 ): Promise<void> {
@@ -28,7 +28,7 @@ export async function waitForGeneration(
   if (generation > beyond || isTerminal(state) || signal?.aborted === true) return;
   const reader = new LogReader(from);
   const close = (): void => reader.close();
-  const stop = clock.after(patience, close);
+  const stop = clock.after(timeout, close);
   signal?.addEventListener("abort", close, { once: true });
   try {
     while (generation <= beyond && !isTerminal(state)) {

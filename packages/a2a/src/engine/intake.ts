@@ -35,7 +35,7 @@ export interface StoredCheckpoint {
 export interface Taken {
   readonly records: readonly NewRecord[];
   readonly effects: readonly TaskEffect[];
-  /** The agent would have gone over its own question: it is not heard any more in this turn. */
+  /** The agent yielded a status after its own question: nothing more of this turn is stored. */
   readonly silenced: boolean;
 }
 
@@ -171,8 +171,8 @@ export class Intake {
 
   /**
    * Whether an event after the turn's question must not be stored. A status would take the question away before anyone could
-   * answer it, unless it says that the task is over for a reason. A result is no harm to it, but a stream of the send has ended
-   * with the question (§11.7), so it is shown to nobody at once.
+   * answer it, unless it says that the task is over for a reason. A result does it no harm, but streams of the send have ended
+   * with the question (§11.7), so no client sees it at once.
    */
   #isSilenced(event: AgentEvent): boolean {
     const over = event?.kind === "reply" || (event?.kind === "status" && !withdraws.has(event.state));

@@ -1,9 +1,9 @@
 import type { Clock } from "../base/index.ts";
 import type { TaskHead } from "../store/index.ts";
 
-/** Leases that are watched at a time. Those beyond wait until some have been decided about. */
+/** Leases that are watched at a time. Further ones are looked at once some of these are decided. */
 const mostWatched = 10_000;
-/** Every so many looks are at all leases, and not at those alone that have run out by the wall clock. */
+/** One look in so many is at all leases; the others are at those that have run out by the wall clock. */
 const allEvery = 10;
 
 interface Seen {
@@ -15,11 +15,11 @@ interface Seen {
 
 /**
  * Says whether the holder of a lease is to be taken for dead. `until` is wall time, which is all that two processes have in
- * common; but a wall clock can be set. So a lease that the wall clock cannot be trusted about counts as run out once it has
- * stood as it is for `ttl` on this process's own monotonic clock: whoever lives renews it three times meanwhile.
+ * common; but a wall clock can be set. Where it cannot be trusted, a lease counts as run out once it has not changed for `ttl`
+ * on this process's own monotonic clock: a live holder renews it three times in that time.
  *
- * Not to be trusted is the wall clock for `ttl` after it was set, about a lease that lies further ahead than any lease can,
- * and about one that is long over although the look before did not see it.
+ * The wall clock is not trusted for `ttl` after it was set, for a lease that ends later than any lease can, and for one that
+ * is long over although the previous look did not see it.
  */
 export class LeaseWatch {
   readonly #clock: Clock;
@@ -51,13 +51,13 @@ export class LeaseWatch {
   begin(): { readonly all: boolean; readonly now: number } {
     this.#now = this.#clock.now();
     this.#found = new Map();
-    // The first one too: of a holder that is known to be gone no lease need run out.
+    // The first look too: the lease of a holder that is known to be gone need not run out.
     this.#all = this.#looks % allEvery === 0 || !this.#isTrusted() || this.#seen.size > 0;
     this.#looks += 1;
     return { all: this.#all, now: this.#now };
   }
 
-  /** Whether nobody holds the task any more. */
+  /** Whether the task has no holder any more. */
   isOver(head: TaskHead): boolean {
     const { holder, leaseUntil: until = -Infinity, fence } = head;
     if (holder === undefined || this.#isGone(holder)) return true;
@@ -81,7 +81,7 @@ export class LeaseWatch {
     return isOver;
   }
 
-  /** The look is over: what it did not find is nobody's concern any more. */
+  /** Ends the look: what it did not find is no longer watched. */
   end(): void {
     this.#seen = this.#found;
     this.#before = this.#now;

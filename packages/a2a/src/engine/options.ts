@@ -145,7 +145,7 @@ function ownerOfPrincipal(): (principal: Principal) => string {
   };
 }
 
-/** How long a direct reply is remembered for its repetition when nobody says otherwise: 10 minutes. */
+/** How long a direct reply is remembered, so that a repeated message gets it again. Default 10 minutes. */
 export function replyWindow({ dedupe }: EngineSettings): number {
   return dedupe.window ?? 10 * 60_000;
 }

@@ -8,17 +8,17 @@ import type { EngineSettings, HostedAgent } from "./options.ts";
 import { statusRecord, type StoredCall } from "./records.ts";
 import { safeSentences, type Run, type RunInit } from "./run.ts";
 
-/** So many lost tasks are looked up at a time. */
+/** How many lost tasks are read at a time. */
 const pageSize = 100;
-/** How long a task that is started alone is waited for before the next one, in milliseconds. */
+/** How long a task that was started alone runs before the next one is started, in milliseconds. */
 const trialTime = 5_000;
-/** So many of these are kept waiting; later looks find the others. */
+/** How many of these are queued; later looks find the others. */
 const mostSuspects = 1_000;
 /** The longest pause before a task that could not be taken over is tried again, in milliseconds. */
 const longestPause = 60 * 60_000;
-/** So many of those are remembered. */
+/** How many of these are remembered. */
 const mostTroubles = 10_000;
-/** So many agents that are not hosted here are named. */
+/** How many agents that are not hosted here are named in the log. */
 const mostNamed = 20;
 
 export interface RecoveryRooms {
@@ -41,9 +41,9 @@ interface Trouble {
 }
 
 /**
- * Takes over what nobody executes any more (D6). A process that ends may have ended because of a task. So a task that
- * is taken over counts as its death until something new of it is stored; those with a death on record are started one at a
- * time, so that only the one to blame collects another; and what the process has died of twice is given up (D17).
+ * Takes over tasks whose process is gone (D6). A process may have ended because of one of its tasks. So taking a task over
+ * counts a death for it until something new of it is stored. Tasks with a death on record are started one at a time, so
+ * that only the one to blame is counted another; a task that the process has died of twice is given up (D17).
  */
 export class Recovery {
   readonly #rooms: RecoveryRooms;
@@ -121,12 +121,12 @@ export class Recovery {
     const takeBack = this.#rooms.settings.clock.after(trialTime, () => over.resolve());
     await Promise.race([run.proven, run.done, over.promise]);
     takeBack();
-    // Of the next one the process may end: this one is not to blame then.
+    // If the process ends because of the next one, this one is not to blame.
     run.acquit();
     await run.flush().catch(() => {});
   }
 
-  /** A task that cannot be taken over now is in nobody's way. It is named once, and tried again after longer and longer pauses. */
+  /** A task that cannot be taken over now does not hold up the others. It is logged once, and tried again after longer and longer pauses. */
   async #guarded(head: TaskHead, work: () => Promise<void>): Promise<void> {
     const { agent, taskId } = head.task;
     try {
@@ -266,7 +266,7 @@ export class Recovery {
     } else if (cause !== undefined)
       logger.error("A lost task was given up: it cannot be read", { agent, taskId, cause });
     else logger.warn("A task was lost", { agent, taskId, holder, sentence });
-    // Under the fence that was seen: the run may have ended its turn, or somebody else may have taken it over.
+    // Under the fence that was seen: the run may have ended its turn, or another process may have taken it over.
     await this.#rooms.endTask(head, record, head.fence);
   }
 

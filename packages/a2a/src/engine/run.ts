@@ -142,7 +142,7 @@ export class Run implements TurnHost {
   #context: ContextView | undefined;
   #closed = false;
   #leaving = false;
-  /** Nothing more is taken in this turn: its question stands. */
+  /** The turn has asked its question: further events are not stored. */
   #silenced = false;
   #storeError: A2AError | undefined;
   #controller: AbortController | undefined;
@@ -225,7 +225,7 @@ export class Run implements TurnHost {
     return this.#writer?.proven ?? Promise.resolve();
   }
 
-  /** Whatever ends the process from here on, this run is not to blame more than others. */
+  /** The process has run it for a while: if it ends later, this run is no more to blame than others. */
   acquit(): void {
     this.#writer?.acquit();
   }
@@ -528,7 +528,7 @@ export class Run implements TurnHost {
   }
 
   #abort(kind: TurnAbortKind, words: string, cause?: unknown): void {
-    // Nobody may have asked for the signal yet: who does so later hears why all the same.
+    // The signal may be asked for later, and then gives the same reason.
     this.#aborted ??= { kind, words, cause };
     this.#controller?.abort(new TurnAborted(kind, words, { cause }));
   }

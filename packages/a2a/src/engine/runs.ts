@@ -32,7 +32,7 @@ export class Runs {
   readonly #wall: WallWatch;
   readonly #leases: LeaseWatch;
   readonly #recovery: Recovery;
-  /** What the runs here may hold, and whoever waits to begin one. */
+  /** What the runs of this process may hold, and the queue of those that wait for room. */
   readonly budget: ByteBudget;
   #stopping = false;
 
@@ -108,7 +108,7 @@ export class Runs {
     );
   }
 
-  /** Takes over what nobody executes any more. */
+  /** Takes over tasks whose process is gone. */
   async recover(): Promise<void> {
     if (this.wallJumped()) await this.renew();
     await this.#recovery.look();
@@ -142,12 +142,12 @@ export class Runs {
     this.#stopping = true;
     this.budget.close(new A2AError("Unavailable", "The server is stopping", { retryAfter: 1 }));
     const running = [...this.#running.values()];
-    if (grace > 0 && running.length > 0) await this.#patience(running, grace);
+    if (grace > 0 && running.length > 0) await this.#waitFor(running, grace);
     await Promise.all([...this.#running.values()].map((run) => run.stop()));
     await Promise.all(running.map((run) => run.done));
   }
 
-  async #patience(running: readonly Run[], ms: number): Promise<void> {
+  async #waitFor(running: readonly Run[], ms: number): Promise<void> {
     const over = deferred<void>();
     const takeBack = this.settings.clock.after(ms, () => over.resolve());
     await Promise.race([Promise.all(running.map((run) => run.done)), over.promise]);

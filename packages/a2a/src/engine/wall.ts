@@ -3,10 +3,10 @@ import type { Clock } from "../base/index.ts";
 /** A wall clock that moved by more than this against the monotonic one was set. Milliseconds. */
 const tolerance = 1_000;
 
-/** Notices when somebody sets the wall clock: an operator, a daemon that had lost the time, a machine that was asleep. */
+/** Notices when the wall clock is set: by an operator, by time synchronization, after the machine was asleep. */
 export class WallWatch {
   readonly #clock: Clock;
-  /** Wall time less monotonic time, at the last look. */
+  /** Wall time minus monotonic time, when it was last measured. */
   #distance: number;
 
   constructor(clock: Clock) {
@@ -18,7 +18,7 @@ export class WallWatch {
   notice(): number {
     const distance = this.#measure();
     const jump = distance - this.#distance;
-    // What is slowly corrected is no jump, however much it comes to.
+    // A slow correction is no jump, whatever it adds up to.
     this.#distance = distance;
     return Math.abs(jump) > tolerance ? jump : 0;
   }
@@ -28,7 +28,7 @@ export class WallWatch {
       const before = this.#clock.elapsed();
       const wall = this.#clock.now();
       const after = this.#clock.elapsed();
-      // A process that was held up between the two has measured the wait.
+      // If the process was suspended between the two readings, their difference includes the pause.
       if (after - before < tolerance / 10 || tries === 5) return wall - after;
     }
   }

@@ -18,7 +18,7 @@ export function boundBody(response: Response, maxBytes: number, limit: Limit): R
   try {
     return new Response(bounded, { status, statusText, headers });
   } catch (error) {
-    // Some fetches give answers that nobody else can build, such as one with the status 999.
+    // Some `fetch` implementations give responses that the constructor refuses, such as one with the status 999.
     bounded.cancel().catch(() => {});
     throw error;
   }
@@ -52,7 +52,7 @@ function bound(
       } catch (error) {
         limit.end();
         controller.error(limit.explain(error));
-        // Whoever sends more is not listened to; an error of the stream's own has been told already.
+        // The rest is not read; an error of the stream itself has been reported already.
         reader.cancel().catch(() => {});
       }
     },

@@ -25,7 +25,7 @@ export function guardedFetch(policy: NetPolicy = {}, dialer?: Dialer, clock: Clo
         dialer === undefined
           ? plainFetch(target.url, { ...init, signal })
           : pinnedFetch(target, { ...init, signal }, dialer, policy);
-      // Nobody waits longer for a fetch that does not listen to its signal.
+      // The timeout also holds for a `fetch` that ignores its signal.
       const response = await orAborted(answer, signal, (late) => void late.body?.cancel().catch(() => {}));
       return boundBody(response, maxBytes, limit);
     } catch (error) {
@@ -143,7 +143,7 @@ async function resolve(target: Target, dialer: Dialer, signal?: AbortSignal): Pr
   return addresses;
 }
 
-/** Look-ups cannot be called off, but nobody has to wait for them. `late` takes what comes after that. */
+/** Rejects when the signal fires, also for work that cannot be canceled, such as look-ups. `late` gets a result that comes after that. */
 function orAborted<T>(work: Promise<T>, signal: AbortSignal | undefined, late?: (value: T) => void): Promise<T> {
   return new Promise((resolve, reject) => {
     const abort = (): void => reject(signal?.reason as Error);

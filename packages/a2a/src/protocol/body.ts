@@ -19,7 +19,7 @@ export interface BodyBudget {
 
 /** The place of one body in the budget. */
 export interface BodyPlace {
-  /** Bytes came: who sends nothing makes room for others. */
+  /** Reports progress: a body of which too little comes can be refused to make room for others. */
   came(bytes: number): void;
   /**
    * Says what the body holds by now and the most that it will, in bytes. `false`: there is no room for so much at the

@@ -4,7 +4,7 @@ import { A2AError } from "../model/index.ts";
 export interface StoreBounds {
   /** Of one task, as it is asked for: what is more is refused. */
   readonly text: number;
-  /** Tasks with larger logs are not compacted: that takes the whole of one into memory, at a moment that nobody chose. */
+  /** Tasks with larger logs are not compacted: compaction holds a whole task in memory, beside whatever else goes on. */
   readonly compaction: number;
 }
 

@@ -45,12 +45,12 @@ export interface Store {
   conversation(context: ContextKey, options: ConversationOptions): Promise<Conversation>;
 
   /**
-   * Tasks with a run that nobody holds, oldest lease first: what a node takes over (D6). Work in the size of the page,
+   * Tasks with a run that has no holder, oldest lease first: what a node takes over (D6). Work in the size of the page,
    * whatever other agents have.
    */
   claimable(query: ClaimQuery): Promise<ClaimPage>;
 
-  /** How many runs nobody holds at `now` that agents other than these have: nobody here takes them over. At most `limit` agents. */
+  /** Counts the runs without a holder at `now` of agents other than these, which this process cannot take over. At most `limit` agents. */
   stranded(query: Pick<ClaimQuery, "now" | "agents" | "limit">): Promise<readonly StrandedRuns[]>;
 
   /** Deletes and compacts what is old, at most `limit` tasks a call. */

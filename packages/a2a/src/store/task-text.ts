@@ -9,7 +9,7 @@ const large = 1 << 20;
 /** Short fragments are joined to pieces of about this length: each is a write into a socket. */
 const pieceLength = 1 << 16;
 
-/** A task whose text is at hand. `task` is parsed when somebody asks for it, and frozen. */
+/** A task whose text is at hand. `task` is parsed when it is first read, and frozen. */
 export interface TaskText extends ListedTask {
   readonly json: string;
 }

@@ -92,7 +92,7 @@ export class GrpcService implements AgentService {
     for (let some = await answer.next(); some !== undefined; some = await answer.next()) {
       messages.push(...some);
       if (messages.length <= 1) continue;
-      // Whoever sends more is not listened to.
+      // Only one message is allowed: the rest is not read.
       answer.cancel();
       throw strange("several messages");
     }

@@ -37,7 +37,7 @@ export class Call implements UniversalRequest, Receiver, BodyReader {
   #controller: AbortController | undefined;
   #deadline: NodeJS.Timeout | undefined;
   /** Runs while a message is on its way. */
-  #patience: NodeJS.Timeout | undefined;
+  #messageTimer: NodeJS.Timeout | undefined;
   #leaving: (() => void) | undefined;
 
   /** `limits`: of a message, and of those of all calls; `requestTimeout`: for one to come in whole, in milliseconds. */
@@ -151,10 +151,10 @@ export class Call implements UniversalRequest, Receiver, BodyReader {
 
   /** What has come of a message is held in memory, so the rest must not take for ever. */
   #await(partial: boolean): void {
-    if (partial) this.#patience ??= setTimeout(() => this.#giveUp(), this.#requestTimeout);
-    else if (this.#patience !== undefined) {
-      clearTimeout(this.#patience);
-      this.#patience = undefined;
+    if (partial) this.#messageTimer ??= setTimeout(() => this.#giveUp(), this.#requestTimeout);
+    else if (this.#messageTimer !== undefined) {
+      clearTimeout(this.#messageTimer);
+      this.#messageTimer = undefined;
     }
   }
 

@@ -1,5 +1,5 @@
-/** Tries again while another process holds the lock, for a while, and lets the event loop run meanwhile. */
-export async function patiently<T>(attempt: () => T, busyTimeout: number): Promise<T> {
+/** Tries again while another process holds the lock, up to `busyTimeout` milliseconds; the event loop runs meanwhile. */
+export async function retryWhileBusy<T>(attempt: () => T, busyTimeout: number): Promise<T> {
   const end = performance.now() + busyTimeout;
   for (let pause = 1; ; pause = Math.min(2 * pause, 25)) {
     try {

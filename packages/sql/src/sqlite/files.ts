@@ -34,15 +34,15 @@ function idOf(file: string): string {
   try {
     stats = statSync(file, { throwIfNoEntry: false });
   } catch {
-    // What cannot be looked at cannot be trusted either.
+    // A file that cannot be examined counts as gone.
   }
   return stats === undefined ? "" : `${stats.dev}/${stats.ino}`;
 }
 
-/** How old a look may be that a read relies on, in milliseconds: what it reads was stored, wherever its file is. */
+/** How old a check may be that a read relies on, in milliseconds. Writes check each time: only they can lose something. */
 const lookInterval = 100;
 
-/** Looks at the files of a database for those who read it, and says once when they are gone and once when they are back. */
+/** Checks the files of a database before reads, and logs once when they are gone and once when they are back. */
 export class FileWatch {
   readonly #path: string;
   readonly #identity: Identity;
@@ -66,7 +66,7 @@ export class FileWatch {
     this.#logger.warn("The files of the database are back: tasks are stored and read again", { path: this.#path });
   }
 
-  /** They were found moved, here or by whoever writes. */
+  /** The files were found moved, here or by the writer. */
   note(cause: unknown): void {
     if (this.#moved) return;
     this.#moved = true;

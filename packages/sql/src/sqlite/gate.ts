@@ -6,8 +6,8 @@
 const inside = 1;
 const closed = 2;
 
-/** Longer than any transaction; a disk that hangs is no reason to stay for ever. */
-const patience = 10_000;
+/** Longer than any transaction takes, in milliseconds; beyond it the process ends although the disk hangs. */
+const exitTimeout = 10_000;
 
 export type Gate = Int32Array<SharedArrayBuffer>;
 
@@ -35,5 +35,5 @@ function leave(gate: Gate): void {
 
 /** In the process that ends: returns when the thread is outside. Blocks, since nothing asynchronous happens any more. */
 export function closeGate(gate: Gate): void {
-  if ((Atomics.or(gate, 0, closed) & inside) !== 0) Atomics.wait(gate, 0, inside | closed, patience);
+  if ((Atomics.or(gate, 0, closed) & inside) !== 0) Atomics.wait(gate, 0, inside | closed, exitTimeout);
 }

@@ -2,7 +2,7 @@ import { mkdirSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { silentLogger, type Logger } from "@parley/a2a";
 import { unavailable, type Store } from "@parley/a2a/store";
-import { patiently } from "./busy.ts";
+import { retryWhileBusy } from "./busy.ts";
 import type { Driver } from "./driver.ts";
 import { FileWatch, identityOf } from "./files.ts";
 import { migrate, UnknownVersion } from "./migrations.ts";
@@ -56,8 +56,8 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
     const file = thread && !inMemory ? threadFile() : undefined;
     const beside = (writer = file && threadWriter(file, writing));
     const opened = (driver = openDriver(writing));
-    await patiently(() => opened.prepare("PRAGMA journal_mode = WAL").all(), busyTimeout);
-    await patiently(() => migrate(opened), busyTimeout);
+    await retryWhileBusy(() => opened.prepare("PRAGMA journal_mode = WAL").all(), busyTimeout);
+    await retryWhileBusy(() => migrate(opened), busyTimeout);
     const identity = inMemory ? {} : identityOf(path);
     // A thread that has died says so to whoever asks it for something.
     beside?.keepTo(identity).catch(() => undefined);

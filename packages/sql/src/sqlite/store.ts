@@ -1,6 +1,6 @@
 import { unavailable, type OnceRecord, type Store } from "@parley/a2a/store";
 import { defaultBounds, type Bounds } from "./bounds.ts";
-import { isBusy, patiently, sqliteCode } from "./busy.ts";
+import { isBusy, retryWhileBusy, sqliteCode } from "./busy.ts";
 import { readClaimable, readStranded } from "./claims.ts";
 import { readConversation } from "./conversation.ts";
 import { Counts } from "./counts.ts";
@@ -19,7 +19,7 @@ export interface DriverStoreOptions {
   readonly busyTimeout: number;
   /** Milliseconds between two looks for what other processes wrote. */
   readonly watchInterval: number;
-  /** Default: what the library can bear. */
+  /** Default: what the library can return without ending the process. */
   readonly bounds?: Bounds;
   /** Of a database on a disk. */
   readonly files?: FileWatch;
@@ -61,15 +61,15 @@ export function driverStore(reader: Driver, writer: Writer, options: DriverStore
     }
   }
 
-  /** For what one statement reads, which is of one moment without a transaction, and for readers that begin one. */
-  const glance = <T>(body: () => T): Promise<T> =>
+  /** For what one statement reads, which needs no transaction, and for readers that begin their own. */
+  const read = <T>(body: () => T): Promise<T> =>
     work(() => {
       files?.check();
-      return patiently(body, busyTimeout);
+      return retryWhileBusy(body, busyTimeout);
     });
-  const look = <T>(body: () => T): Promise<T> => glance(() => reader.transaction("read", body));
+  const readTogether = <T>(body: () => T): Promise<T> => read(() => reader.transaction("read", body));
 
-  async function lookOut(): Promise<void> {
+  async function pollForChanges(): Promise<void> {
     // A file that cannot be asked now has not moved.
     const moved = await work(() => writer.moved()).catch(() => false);
     if (moved) for (const listener of listeners) listener();
@@ -85,23 +85,23 @@ export function driverStore(reader: Driver, writer: Writer, options: DriverStore
         if (report.deleted > 0) kept.forget();
         return report;
       }),
-    head: (scope, taskId) => glance(() => readHead(reader, scope, taskId)),
-    claimable: (query) => look(() => readClaimable(reader, scopes, query)),
-    stranded: (query) => look(() => readStranded(reader, scopes, query)),
-    load: (scope, taskId, loading) => glance(() => readTask(reader, kept, bounds, scope, taskId, loading)),
-    read: (scope, taskId, reading) => look(() => readLog(reader, bounds, scope, taskId, reading)),
-    list: (scope, query) => look(() => readList(reader, { scopes, kept, counts, bounds }, scope, query)),
-    conversation: (context, bounds) => look(() => readConversation(reader, scopes, context, bounds)),
+    head: (scope, taskId) => read(() => readHead(reader, scope, taskId)),
+    claimable: (query) => readTogether(() => readClaimable(reader, scopes, query)),
+    stranded: (query) => readTogether(() => readStranded(reader, scopes, query)),
+    load: (scope, taskId, loading) => read(() => readTask(reader, kept, bounds, scope, taskId, loading)),
+    read: (scope, taskId, reading) => readTogether(() => readLog(reader, bounds, scope, taskId, reading)),
+    list: (scope, query) => readTogether(() => readList(reader, { scopes, kept, counts, bounds }, scope, query)),
+    conversation: (context, bounds) => readTogether(() => readConversation(reader, scopes, context, bounds)),
 
     // Every message asks: at once where nobody holds the file up.
     once(owner, key, now) {
       const find = (): OnceRecord | undefined => readOnce(reader, scopes, owner, key, now);
-      if (closed) return glance(find);
+      if (closed) return read(find);
       try {
         files?.check();
         return find();
       } catch (thrown) {
-        if (isBusy(sqliteCode(thrown))) return glance(find);
+        if (isBusy(sqliteCode(thrown))) return read(find);
         throw readable(thrown);
       }
     },
@@ -109,8 +109,8 @@ export function driverStore(reader: Driver, writer: Writer, options: DriverStore
     watch(listener) {
       const told = (): void => listener();
       listeners.add(told);
-      watching ??= setInterval(() => void lookOut(), watchInterval);
-      watching.unref(); // Looking out keeps no process alive.
+      watching ??= setInterval(() => void pollForChanges(), watchInterval);
+      watching.unref(); // Polling keeps no process alive.
       return () => {
         listeners.delete(told);
         if (listeners.size > 0) return;

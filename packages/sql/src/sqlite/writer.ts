@@ -1,7 +1,7 @@
 import type { AppendItem, AppendOutcome, SweepOptions, SweepReport } from "@parley/a2a/store";
 import { applyItems, dataVersion, Memory, readItems } from "./append.ts";
 import { defaultBounds, type Bounds } from "./bounds.ts";
-import { patiently } from "./busy.ts";
+import { retryWhileBusy } from "./busy.ts";
 import type { Driver } from "./driver.ts";
 import { checkFiles, type Identity } from "./files.ts";
 import { sweep } from "./sweep.ts";
@@ -24,7 +24,7 @@ export interface WriterOptions {
   readonly busyTimeout: number;
   /** Put around everything that is done with the driver. */
   readonly guard?: <T>(body: () => T) => T;
-  /** Default: what the library can bear. */
+  /** Default: what the library can return without ending the process. */
   readonly bounds?: Bounds;
   /** The files that the database must still be where something is committed. */
   readonly identity?: Identity;
@@ -39,7 +39,7 @@ export function driverWriter(driver: Driver, options: WriterOptions): Writer {
 
   /** One after the other, also while one waits for another process: what came first is written first. */
   function inTurn<T>(body: () => T): Promise<T> {
-    const attempt = (): Promise<T> => patiently(() => guard(body), busyTimeout);
+    const attempt = (): Promise<T> => retryWhileBusy(() => guard(body), busyTimeout);
     const done = last === undefined ? attempt() : last.then(attempt);
     const settled = done.then(over, over);
     function over(): void {
@@ -54,7 +54,7 @@ export function driverWriter(driver: Driver, options: WriterOptions): Writer {
       try {
         return driver.transaction("write", () => {
           const result = body();
-          // What is committed into files that nobody finds any more would be lost, and acknowledged.
+          // A commit into files that were removed would be acknowledged, and lost.
           if (identity !== undefined) checkFiles(identity);
           return result;
         });

@@ -35,7 +35,7 @@ function readJson(text: string): unknown {
   return JSON.parse(text) as unknown;
 }
 
-/** Enough of a stranger's page to know it by. Each alternative matches wherever it begins, so that no text is gone over twice. */
+/** The beginning of an error page, as text. Each alternative matches wherever it begins, so that the pattern is linear. */
 function excerpt(text: string): string {
   const plain = text
     .slice(0, 50_000)

@@ -16,7 +16,7 @@ export interface ClientBinding {
   open(target: AgentInterface, version: string, host: ClientHost, card: AgentCard): AgentService;
 }
 
-/** Slashes at the end of a URL. In one go: a pattern goes over a run of them again from each one in it. */
+/** A URL without the slashes at its end. No pattern: `/\/+$/` is quadratic in a long run of slashes. */
 export function withoutSlashes(url: string): string {
   let end = url.length;
   while (url[end - 1] === "/") end--;

@@ -9,8 +9,8 @@ interface Mold {
   readonly part: Part;
 }
 
-/** Molds in a row that nothing was made of, after which a stream is known to be of another kind. */
-const patience = 8;
+/** After so many unused molds in a row no more are made: the stream is of another kind. */
+const mostUnused = 8;
 
 /**
  * Decodes events whose neighbours differ in one text alone, as the chunks of an artifact do, without parsing again what
@@ -19,16 +19,16 @@ const patience = 8;
  */
 export function chunkDecoder(decode: (data: string) => StreamResponse): (data: string) => StreamResponse {
   let mold: Mold | undefined;
-  let vain = 0;
+  let unused = 0;
   return (data) => {
     const cast = mold === undefined ? undefined : castIn(mold, data);
     if (cast !== undefined) {
-      vain = 0;
+      unused = 0;
       return cast;
     }
     const event = decode(data);
-    mold = vain < patience ? moldOf(data, event, decode) : undefined;
-    if (mold !== undefined) vain += 1;
+    mold = unused < mostUnused ? moldOf(data, event, decode) : undefined;
+    if (mold !== undefined) unused += 1;
     return event;
   };
 }

@@ -10,7 +10,7 @@ const pathPattern = /^(?:\/[\w\-.~!$&'()*+,;=:@%]+)*$/;
 /**
  * Refuses mounts that are no addresses, and those whose addresses would be another's.
  *
- * @throws A2AError `InvalidParams` in words for whoever wrote the options.
+ * @throws A2AError `InvalidParams`, with the option named.
  */
 export function checkMounts(mounts: readonly ServiceMount[], codecs: readonly Codec[]): void {
   const never = [".well-known", ".", "..", ""];
