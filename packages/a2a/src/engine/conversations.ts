@@ -13,7 +13,7 @@ import {
 import type { Committer } from "./committer.ts";
 import { BoundedMap } from "./bounded-map.ts";
 import { exceeds, sizeOf } from "./bytes.ts";
-import { agentMistake } from "./mistakes.ts";
+import { agentMistake, jsonOf } from "./mistakes.ts";
 import { replyWindow, type EngineSettings } from "./options.ts";
 
 /** How much of a conversation a turn gets to see, where it does not say. */
@@ -77,7 +77,7 @@ export class ContextView implements TurnContext {
 
   setState(value: JsonValue | undefined): void {
     // Through text and back: the agent may go on changing its object.
-    const json = value === undefined ? null : JSON.stringify(value);
+    const json = value === undefined ? null : jsonOf(value, "context.setState()");
     if (json !== null && exceeds(json, this.#stateBytes)) {
       throw agentMistake(
         `context.setState(): the value takes ${utf8Length(json)} bytes, and limits.stateBytes is ${this.#stateBytes}`,

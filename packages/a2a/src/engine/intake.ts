@@ -5,7 +5,7 @@ import type { TaskEffect, TaskKey } from "../store/index.ts";
 import { TaskArtifacts } from "./artifacts.ts";
 import { exceeds } from "./bytes.ts";
 import type { EngineSettings } from "./options.ts";
-import { agentMistake, mistakeOf, nameOf } from "./mistakes.ts";
+import { agentMistake, jsonOf, mistakeOf, nameOf } from "./mistakes.ts";
 import { artifactRecord, statusRecord, taskRecord, type Origin, type StatusInit, type StoredCall } from "./records.ts";
 import { Replay, type LostTail } from "./replay.ts";
 
@@ -198,7 +198,7 @@ export class Intake {
   }
 
   #save(stored: StoredCheckpoint): TaskEffect {
-    const value = JSON.stringify(stored);
+    const value = jsonOf(stored, "turn.saveCheckpoint()");
     const { stateBytes } = this.#settings.limits;
     if (exceeds(value, stateBytes)) {
       throw agentMistake(
@@ -224,7 +224,9 @@ export class Intake {
     const record = this.#translate(event);
     const { eventBytes } = this.#settings.limits;
     if (exceeds(record.json, eventBytes)) {
-      throw agentMistake(`it takes ${utf8Length(record.json)} bytes, and limits.eventBytes is ${eventBytes}`);
+      throw agentMistake(
+        `it takes ${utf8Length(record.json)} bytes, and limits.eventBytes is ${eventBytes}: give a large result in pieces, with turn.append()`,
+      );
     }
     // A run that repeats what is stored goes through its states a second time.
     const moves = record.state === undefined || before === undefined || mayMove(before, record.state);
@@ -248,7 +250,9 @@ export class Intake {
         return this.#status({ state: "TASK_STATE_COMPLETED", message: event.message });
       default:
         throw agentMistake(
-          "it is no event: yield what the builders of the turn give, turn.working() or turn.artifact()",
+          typeof event === "object" && event !== null && Symbol.asyncIterator in event
+            ? "it is a stream of events: write yield* turn.stream(…), with the star"
+            : "it is no event: yield what the builders of the turn give, turn.working() or turn.artifact()",
         );
     }
   }

@@ -12,7 +12,24 @@ export function isMistake(error: unknown): error is A2AError {
 
 /** Says of which event a mistake is: the developer has to find the line. Anything else stays as it is. */
 export function mistakeOf(event: AgentEvent, place: string, error: unknown): unknown {
-  return isMistake(error) ? agentMistake(`${nameOf(event)}, ${place}: ${error.message}`) : error;
+  const mistake = asMistake(error);
+  return isMistake(mistake) ? agentMistake(`${nameOf(event)}, ${place}: ${mistake.message}`) : error;
+}
+
+/** A value of the agent's as JSON text. `name` is how the agent gave it. */
+export function jsonOf(value: unknown, name: string): string {
+  try {
+    return JSON.stringify(value);
+  } catch (error) {
+    const mistake = asMistake(error);
+    throw isMistake(mistake) ? agentMistake(`${name}: ${mistake.message}`) : error;
+  }
+}
+
+/** What JSON cannot say (a bigint, a circle) makes `JSON.stringify` throw, which names neither the event nor the cure. */
+function asMistake(error: unknown): unknown {
+  if (!(error instanceof TypeError || error instanceof RangeError)) return error;
+  return agentMistake(`it holds what JSON cannot say; give plain objects, lists, texts and numbers: ${error.message}`);
 }
 
 const builders: { readonly [State in TaskState]?: string } = {

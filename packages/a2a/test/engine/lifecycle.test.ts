@@ -275,6 +275,47 @@ describe("an agent that does wrong", () => {
         yield { kind: "dance" } as never;
       },
     ],
+    [
+      "a stream without the star",
+      "it is a stream of events: write yield* turn.stream(…)",
+      async function* (turn) {
+        async function* tokens(): AsyncGenerator<string> {
+          yield "a";
+        }
+        yield turn.stream(tokens()) as never;
+      },
+    ],
+    [
+      "a bigint in an artifact",
+      'turn.artifact({ artifactId: "x" }), event 1 of turn 1: it holds what JSON cannot say',
+      async function* (turn) {
+        yield turn.artifact({ artifactId: "x", parts: [{ data: { n: 1n } as never }] });
+      },
+    ],
+    [
+      "a circle in a message",
+      "turn.working(), event 1 of turn 1: it holds what JSON cannot say",
+      async function* (turn) {
+        const circle: Record<string, unknown> = {};
+        circle["itself"] = circle;
+        yield turn.working([{ data: circle as never }]);
+      },
+    ],
+    [
+      "a bigint as checkpoint",
+      "turn.saveCheckpoint(): it holds what JSON cannot say",
+      async function* (turn) {
+        yield [turn.working(), turn.saveCheckpoint(1n as never)];
+      },
+    ],
+    [
+      "a bigint as state",
+      "context.setState(): it holds what JSON cannot say",
+      async function* (turn) {
+        turn.context.setState({ n: 1n } as never);
+        yield turn.working();
+      },
+    ],
     ["nothing at all", "return turn.reply(…), or yield an event", async function* () {}],
   ];
   it.each(mistakes)(
