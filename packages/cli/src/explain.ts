@@ -14,6 +14,7 @@ const systemReasons: Readonly<Record<string, string>> = {
   DEPTH_ZERO_SELF_SIGNED_CERT: "its certificate is self-signed",
   SELF_SIGNED_CERT_IN_CHAIN: "its certificate is self-signed",
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: "its certificate cannot be verified",
+  ERR_SSL_WRONG_VERSION_NUMBER: "it does not speak TLS there; is its URL http, not https?",
   CERT_HAS_EXPIRED: "its certificate has expired",
   ERR_TLS_CERT_ALTNAME_INVALID: "its certificate is for another host",
 };
@@ -34,6 +35,9 @@ function systemReason(error: unknown): string | undefined {
     const code = cause instanceof Error && "code" in cause ? cause.code : undefined;
     const reason = typeof code === "string" ? systemReasons[code] : undefined;
     if (reason !== undefined) return reason;
+    // In the words of Node's fetch, which has no code for it: ports of old services that a page must not reach.
+    if (cause instanceof Error && cause.message === "bad port")
+      return "browsers and fetch() call no such port, whoever listens there; serve the agent on another";
   }
   return undefined;
 }
@@ -61,6 +65,8 @@ function explainA2A(error: A2AError, url: string | undefined): string {
     case "Timeout":
       return `${at} did not answer in time: ${error.message}`;
     case "InvalidResponse":
+      // The card is right, and has nothing of what the caller asked for.
+      if (/ has no interface to use: .* was not asked for/.test(error.message)) return error.message;
       return `${at} does not speak A2A as it should: ${error.message}`;
     case "Unauthenticated":
       return `${at} wants to know who calls (401): pass --token TOKEN or set PARLEY_TOKEN`;

@@ -46,8 +46,10 @@ export function callOptions(command: Command): Command {
 export function callHeaders(options: CallOptions, env: Io["env"]): Readonly<Record<string, string>> {
   const headers: Record<string, string> = {};
   for (const text of options.header ?? []) {
-    const [, name, value] = /^([!#$%&'*+.^`|~\w-]+):\s*((?:[^\s\0][^\r\n\0]*)?)$/.exec(text) ?? [];
-    if (name === undefined || value === undefined) throw new UsageError(`--header "${text}" is not "Name: value"`);
+    const [, name, value] = /^([!#$%&'*+.^`|~\w-]+):\s*((?:[!-~\xa1-\xff][\t -~\xa0-\xff]*)?)$/.exec(text) ?? [];
+    if (name === undefined || value === undefined) {
+      throw new UsageError(`--header "${text}" is not "Name: value", in characters that a header may have (Latin-1)`);
+    }
     headers[name.toLowerCase()] = value;
   }
   const token = options.token ?? env["PARLEY_TOKEN"];

@@ -43,6 +43,33 @@ describe("what goes wrong on the way is told in the words of a person", () => {
     );
   });
 
+  test("https where there is no TLS", async () => {
+    const url = (await stranger((_request, response) => response.end())).replace("http:", "https:");
+    expect(await card(url)).toMatchObject({ code: 1, err: expect.stringContaining("is its URL http") as string });
+  });
+
+  test("a port that fetch does not call", async () => {
+    const { code, err } = await card("http://127.0.0.1:6000");
+    expect(code).toBe(1);
+    expect(err).toBe(
+      "parley: cannot reach http://127.0.0.1:6000: browsers and fetch() call no such port, whoever listens there; serve the agent on another\n",
+    );
+  });
+
+  test("a binding that the card does not have is no fault of the agent", async () => {
+    const url = await stranger((request, response) => {
+      const supportedInterfaces = [
+        { url: `http://${request.headers.host ?? ""}`, protocolBinding: "JSONRPC", protocolVersion: "1.0" },
+      ];
+      const listed = { name: "x", description: "x", version: "1", skills: [], capabilities: {}, supportedInterfaces };
+      const modes = { defaultInputModes: ["text/plain"], defaultOutputModes: ["text/plain"] };
+      response.setHeader("content-type", "application/json").end(JSON.stringify({ ...listed, ...modes }));
+    });
+    const { io, err } = recordedIo();
+    expect(await run(["send", url, "hi", "--binding", "HTTP+JSON"], io)).toBe(1);
+    expect(err()).toMatch(/^parley: The card of "x" has no interface to use: JSONRPC 1\.0 at .* was not asked for\n$/);
+  });
+
   test("the connection breaks", async () => {
     const url = await stranger((request) => request.socket.destroy());
     const { code, err } = await card(url);

@@ -23,6 +23,7 @@ describe("bad usage ends with 2, says what is wrong, and writes nothing to stand
     [["card", url, "--binding", "SMTP"], /Allowed choices are JSONRPC, HTTP\+JSON/],
     [["card", url, "--header", "nonsense"], /not "Name: value"/],
     [["card", url, "--header", "a: b\nc: d"], /not "Name: value"/],
+    [["card", url, "--header", "a: \u2713"], /not "Name: value"/],
     [["card", url, "--token", "two words"], /no header can carry/],
     [["send", url], /nothing to send/],
     [["send", url, ""], /nothing to send/],
