@@ -146,8 +146,7 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
   const { bodyBytes = 10 << 20, depth = 64, unfinishedBytes, ...engineLimits } = options.limits ?? {};
   const publicUrl = readPublicUrl(options.publicUrl);
   const basePath = withoutSlash(options.basePath ?? publicUrl.pathname);
-  const mounts: readonly AgentMount[] =
-    "execute" in agents ? [{ agent: agents }] : "agent" in agents ? [agents] : agents;
+  const mounts = mountsOf(agents);
   const served = mounts.map((mount) => serveAt(withoutSlash(publicUrl.href), mount, options));
   checkIds(served.map(({ id }) => id));
   const engine = createEngine({
@@ -201,6 +200,21 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
     agents: served,
     close: (closing) => engine.close(closing),
   };
+}
+
+/** The types forbid anything else; who writes JavaScript, or passes what a module did not export, hears it here. */
+function mountsOf(agents: Agent | AgentMount | readonly AgentMount[]): readonly AgentMount[] {
+  const mounts: readonly (Partial<AgentMount> | null | undefined)[] = isAgent(agents)
+    ? [{ agent: agents }]
+    : Array.isArray(agents)
+      ? agents
+      : [agents as Partial<AgentMount> | undefined];
+  if (mounts.every((mount): mount is AgentMount => isAgent(mount?.agent))) return mounts;
+  throw refuse("agent", 'is none: give what defineAgent() makes, or a list of mounts: [{ agent, path: "/weather" }]');
+}
+
+function isAgent(value: unknown): value is Agent {
+  return typeof value === "object" && value !== null && "execute" in value;
 }
 
 function serveAt(publicUrl: string, mount: AgentMount, options: HandlerOptions): ServedAgent {

@@ -7,7 +7,14 @@ loopback.addAddress("::1", "ipv6");
 
 /** The address that a server on `host` listens on. */
 export async function addressOf(host: string): Promise<string> {
-  return isIP(host) === 0 ? (await lookup(host)).address : host;
+  if (isIP(host) !== 0) return host;
+  try {
+    return (await lookup(host)).address;
+  } catch (cause) {
+    throw new Error(`Cannot listen on ${host}: this machine knows no address of that name; give it an address`, {
+      cause,
+    });
+  }
 }
 
 /** Whether nobody beyond this machine reaches an address. */

@@ -216,6 +216,13 @@ describe("serve refuses", () => {
     await expect(start(echoAgent(), { port: 70_000 })).rejects.toThrow("port");
   });
 
+  it("a host that has no address, in plain words", async () => {
+    const host = "no-such-host.invalid";
+    await expect(start(echoAgent(), { host })).rejects.toThrow(
+      `Cannot listen on ${host}: this machine knows no address`,
+    );
+  });
+
   it("options that the handler refuses, and lets go of the port", async () => {
     const { port, close } = await serve(echoAgent(), { port: 0, signals: false, store: memoryStore() });
     await close();

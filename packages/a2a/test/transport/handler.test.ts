@@ -129,6 +129,15 @@ describe("createHandler", () => {
     );
   });
 
+  test.each([
+    ["nothing", undefined],
+    ["what defineAgent() did not make", { name: "Echo", onMessage: () => undefined }],
+    ["a list of agents", [agent()]],
+    ["a mount without an agent", [{ path: "/echo" }]],
+  ])("refuses to serve %s, and says what it needs", (_, agents) => {
+    expect(() => serve(agents as never)).toThrow("give what defineAgent() makes, or a list of mounts");
+  });
+
   test("puts publicUrl on the card, whatever a request's headers say", async () => {
     const handler = serve(agent(), { publicUrl: "https://agents.example/a2a/" });
     const headers = { host: "evil.example", "x-forwarded-host": "evil.example", forwarded: "host=evil.example" };

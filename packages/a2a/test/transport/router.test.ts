@@ -172,6 +172,20 @@ describe("CORS", () => {
     }
   });
 
+  test.each([
+    ["https://app.example/", 'write "https://app.example"'],
+    ["https://App.example:443", 'write "https://app.example"'],
+    ["app.example", 'write "https://app.example"'],
+    ["*", 'write "*" in place of the list'],
+  ])("refuses %s in its list, which no browser sends", (origin, cure) => {
+    expect(() => serveMounts([mount("")], { cors: { origins: [origin] } })).toThrow(cure);
+  });
+
+  test("lets apps and extensions be in its list", () => {
+    const origins = ["null", "capacitor://localhost", "chrome-extension://abcdef", "http://[::1]:3000"];
+    expect(() => serveMounts([mount("")], { cors: { origins } })).not.toThrow();
+  });
+
   test("reaches cards and streams", async () => {
     const handler = serveMounts([mount("")], { cors: true });
     const headers = { origin: "https://app.example" };

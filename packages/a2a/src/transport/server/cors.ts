@@ -1,3 +1,4 @@
+import { invalidParams } from "../../model/index.ts";
 import type { UniversalHandler, UniversalRequest, UniversalResponse } from "../../protocol/index.ts";
 import type { Headers } from "./response.ts";
 
@@ -40,6 +41,7 @@ const exposedHeaders = ["a2a-extensions", "x-a2a-extensions", "www-authenticate"
 export function corsPolicy(options: CorsOptions | true, binding: CorsBinding): CorsPolicy {
   const { origins, headers = [], maxAge = 7200 }: CorsOptions = options === true ? { origins: "*" } : options;
   const any = origins === "*";
+  if (!any) checkOrigins(origins);
   const allowed = new Set(any ? [] : origins);
   // With a list the answer differs by who asks, whether or not this one may.
   const vary: Headers = any ? {} : { vary: "Origin" };
@@ -55,6 +57,20 @@ export function corsPolicy(options: CorsOptions | true, binding: CorsBinding): C
       ? { ...vary, "access-control-allow-origin": any ? "*" : origin, "access-control-expose-headers": exposed }
       : vary;
   return { granted, preflight: (origin) => (may(origin) ? { ...granted(origin), ...permission } : vary) };
+}
+
+/** An origin that no browser ever sends would allow nothing, and say nothing. */
+function checkOrigins(origins: readonly string[]): void {
+  for (const origin of origins) {
+    const url = URL.canParse(origin) ? new URL(origin) : undefined;
+    // Schemes of apps and extensions have no origin that could be compared.
+    const own = /^https?:$/.test(url?.protocol ?? "") ? url?.origin : /^[a-z][a-z\d+.-]*:\/\/[^/]+$/.exec(origin)?.[0];
+    if (origin === own || origin === "null") continue;
+    const cure =
+      origin === "*" ? 'write "*" in place of the list' : `write ${JSON.stringify(own ?? `https://${origin}`)}`;
+    const description = `has ${JSON.stringify(origin)}, which is no origin (scheme, host and port, no path): ${cure}`;
+    throw invalidParams([{ field: "cors.origins", description }], `This cannot be served: cors.origins ${description}`);
+  }
 }
 
 const http: CorsBinding = {
