@@ -6,5 +6,6 @@ export * from "./bounds.ts";
 export * from "./conversation.ts";
 export * from "./task-text.ts";
 export * from "./page-budget.ts";
+export * from "./room.ts";
 export * from "./transition.ts";
 export * from "./unavailable.ts";

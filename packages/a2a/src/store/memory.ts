@@ -6,6 +6,7 @@ import { MemoryTables, piecesOf, type StoredContext, type StoredTask } from "./m
 import { PageBudget } from "./page-budget.ts";
 import {
   defaultPageBytes,
+  roomless,
   type AppendItem,
   type AppendOutcome,
   type ClaimPage,
@@ -32,6 +33,7 @@ import {
   type TaskHead,
   type TaskPage,
 } from "./port.ts";
+import { NeedsRoom, PageRoom, withRoom } from "./room.ts";
 import { newestEntries } from "./memory-conversation.ts";
 import type { SortedList } from "./sorted-list.ts";
 import { newestFirst } from "./task-index.ts";
@@ -72,16 +74,26 @@ class MemoryStore implements Store {
 
   async load(scope: Scope, taskId: string, options: LoadOptions): Promise<Snapshot | undefined> {
     this.#check();
-    const task = this.#tables.find(scope, taskId);
-    return task && this.#assemble(task, options);
+    for (let most = options.room === undefined ? Infinity : roomless; ;) {
+      const task = this.#tables.find(scope, taskId);
+      if (task === undefined || task.head.bytes <= most) return task && this.#assemble(task, options);
+      most = task.head.bytes;
+      await options.room?.reserve(most);
+      this.#check();
+    }
   }
 
   async read(scope: Scope, taskId: string, options: ReadOptions): Promise<LogPage | undefined> {
+    return withRoom(options.room, (most) => this.#log(scope, taskId, options, most));
+  }
+
+  #log(scope: Scope, taskId: string, options: ReadOptions, most: number): LogPage | undefined {
     this.#check();
     const task = this.#tables.find(scope, taskId);
     if (task === undefined) return undefined;
     const { after, limit, bytes = defaultPageBytes, kinds } = options;
-    const budget = task.head.bytes <= bytes ? undefined : new PageBudget(bytes);
+    const budget = task.head.bytes <= Math.min(bytes, most) ? undefined : new PageBudget(bytes);
+    let sum = 0;
     const records: LogRecord[] = [];
     for (
       let i = Math.max(0, after - task.head.firstSeq + 1);
@@ -90,20 +102,29 @@ class MemoryStore implements Store {
     ) {
       const record = task.records[i];
       if (record === undefined || kinds?.includes(record.kind) === false) continue;
-      if (budget?.take(recordBytes(record)) === false) break;
+      if (budget !== undefined) {
+        const size = recordBytes(record);
+        if (!budget.take(size)) break;
+        sum += size;
+      }
       records.push(record);
     }
+    if (sum > most) throw new NeedsRoom(sum);
     return { records, head: task.head };
   }
 
   async list(scope: Scope, query: ListQuery): Promise<TaskPage> {
+    return withRoom(query.room, (most) => this.#page(scope, query, most));
+  }
+
+  #page(scope: Scope, query: ListQuery, most: number): TaskPage {
     this.#check();
     const indexes = this.#tables.indexesOf(scope, query.contextId);
     const found = indexes
       .flatMap((index) => index.page(query))
       .sort(newestFirst)
       .slice(0, query.limit + 1);
-    const tasks = this.#texts(found.slice(0, query.limit), query);
+    const tasks = this.#texts(found.slice(0, query.limit), query, most);
     const last = found[tasks.length - 1];
     const total = indexes.reduce((sum, index) => sum + index.count(query), 0);
     if (found.length <= tasks.length || last === undefined) return { tasks, total };
@@ -199,16 +220,22 @@ class MemoryStore implements Store {
   }
 
   /** As many of the tasks as fit into the page. */
-  #texts(found: readonly StoredTask[], query: ListQuery): readonly ListedTask[] {
+  #texts(found: readonly StoredTask[], query: ListQuery, most: number): readonly ListedTask[] {
     const { bytes = defaultPageBytes } = query;
     const whole = found.reduce((sum, { head }) => sum + head.bytes, 0) <= bytes;
     const budget = new PageBudget(bytes);
+    const held = new PageRoom(
+      found.map(({ head }) => head.bytes),
+      query,
+      most,
+    );
     const tasks: ListedTask[] = [];
     for (const task of found) {
       // What is large and cannot fit is not put together first.
       if (task.head.bytes > bytes && !budget.fits(lengthOf(piecesOf(task, query.history), query))) break;
       const listed = this.#assemble(task, query);
       if (!whole && !budget.take(bytesOf(listed))) break;
+      if (held.counts) held.take(bytesOf(listed));
       tasks.push(listed);
     }
     return tasks;

@@ -227,7 +227,18 @@ export interface TaskHead {
   readonly checkpoint?: string;
 }
 
+/** Who reads something large holds it, and says so before it is read. A server's call is one (`CallContext`). */
+export interface Room {
+  /** Resolves when there is room for so many bytes of JSON in all; what it rejects with, reading rejects with. */
+  reserve(bytes: number): Promise<void>;
+}
+
+/** What is no larger is read without a word. */
+export const roomless: number = 256 << 10;
+
 export interface LoadOptions {
+  /** Asked before a task of more bytes (`TaskHead.bytes`) than `roomless` is read. */
+  readonly room?: Room;
   /** The newest so many messages; absent: all; 0: `history` is absent. */
   readonly history?: number;
   readonly artifacts: boolean;
@@ -258,6 +269,8 @@ export interface ReadOptions {
   readonly bytes?: number;
   /** Only of these kinds. */
   readonly kinds?: readonly RecordKind[];
+  /** Asked before a page of more bytes than `roomless` is read. */
+  readonly room?: Room;
 }
 
 /** What a page holds at most where its reader does not say: 8 MiB. */
@@ -282,6 +295,8 @@ export interface ListQuery {
   readonly after?: ListPosition;
   readonly history?: number;
   readonly artifacts: boolean;
+  /** Asked before the tasks of a page are read, where they may have more bytes together than `roomless`. */
+  readonly room?: Room;
 }
 
 /** A place in a list, not a task: it stays good when the task that was there moves. */

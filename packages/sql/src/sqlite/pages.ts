@@ -4,6 +4,7 @@ import {
   defaultPageBytes,
   fitting,
   PageBudget,
+  PageRoom,
   type ListedTask,
   type ListQuery,
 } from "@parley/a2a/store";
@@ -58,8 +59,14 @@ export function readPage(
   bounds: Bounds,
   places: readonly Place[],
   query: ListQuery,
+  most: number,
 ): readonly ListedTask[] {
   const { bytes = defaultPageBytes } = query;
+  const held = new PageRoom(
+    places.map((place) => place.bytes),
+    query,
+    most,
+  );
   const whole = places.reduce((sum, place) => sum + place.bytes, 0) <= bytes;
   const budget = new PageBudget(bytes);
   const tasks: ListedTask[] = [];
@@ -68,11 +75,14 @@ export function readPage(
     const [first] = group;
     if (first !== undefined && first.bytes > bounds.join) {
       const task = taskOf(driver, first.number);
-      if (!whole && !budget.take(sizeOf(driver, task, query))) return tasks;
+      const size = held.counts || !whole ? sizeOf(driver, task, query) : 0;
+      if (!whole && !budget.take(size)) return tasks;
+      held.take(size);
       tasks.push(assemble(readPieces(driver, bounds, first.number, query), query));
     } else {
       for (const json of readGroup(driver, kept, group, query)) {
         if (!whole && !budget.take(utf8Length(json))) return tasks;
+        held.take(json.length);
         tasks.push(new Listed(json));
       }
     }

@@ -1,6 +1,7 @@
 import {
   defaultPageBytes,
   fitting,
+  NeedsRoom,
   tooLarge,
   type ListQuery,
   type LogPage,
@@ -60,6 +61,7 @@ export function readLog(
   scope: Scope,
   taskId: string,
   options: ReadOptions,
+  most: number,
 ): LogPage | undefined {
   const row = selectTask(driver, scope, taskId, taskColumns, "");
   if (row === undefined) return undefined;
@@ -67,7 +69,7 @@ export function readLog(
   const from = logKey(number, Math.min(maxSeq, Math.max(options.after, head.firstSeq - 1)));
   const kinds = options.kinds?.map(kindNumber);
   const wanted = kinds === undefined ? "" : `AND kind IN (${kinds.join(", ")})`;
-  const limit = fittingRows(driver, bounds, head, options, from, logKey(number, maxSeq), wanted);
+  const limit = fittingRows(driver, bounds, head, options, from, logKey(number, maxSeq), wanted, most);
   const rows = driver
     .prepare(`SELECT ${recordColumns} FROM log WHERE key > ? AND key <= ? ${wanted} ORDER BY key LIMIT ?`)
     .all(from, logKey(number, maxSeq), limit);
@@ -83,8 +85,9 @@ function fittingRows(
   from: number,
   to: number,
   wanted: string,
+  most: number,
 ): number {
-  if (head.bytes <= bytes) return limit;
+  if (head.bytes <= Math.min(bytes, most)) return limit;
   const sizes = driver
     .prepare(
       `SELECT octet_length(json) + coalesce(octet_length(extra), 0) FROM log
@@ -94,7 +97,10 @@ function fittingRows(
     .map(count);
   const [first = 0] = sizes;
   if (first > bounds.text) throw tooLarge(head.task.taskId, first, bounds.text);
-  return fitting(sizes, bytes, (size) => size).length;
+  const page = fitting(sizes, bytes, (size) => size);
+  const sum = page.reduce((all, size) => all + size, 0);
+  if (sum > most) throw new NeedsRoom(sum);
+  return page.length;
 }
 
 type Level = StateList["level"];
@@ -112,6 +118,7 @@ export function readList(
   { scopes, kept, counts, bounds }: ListMemory,
   scope: Scope,
   query: ListQuery,
+  most: number,
 ): TaskPage {
   const { level, ids } = listScopes(driver, scopes, scope, query.contextId);
   const wanted = query.state === undefined ? states : [query.state];
@@ -128,7 +135,7 @@ export function readList(
     }
   }
   found.sort((a, b) => b.statusTime - a.statusTime || b.number - a.number);
-  const tasks = readPage(driver, kept, bounds, found.slice(0, query.limit), query);
+  const tasks = readPage(driver, kept, bounds, found.slice(0, query.limit), query, most);
   const last = found[tasks.length - 1];
   if (found.length <= tasks.length || last === undefined) return { tasks, total };
   return { tasks, total, next: { statusTime: last.statusTime, number: last.number } };

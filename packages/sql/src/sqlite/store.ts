@@ -1,4 +1,4 @@
-import { unavailable, type OnceRecord, type Store } from "@parley/a2a/store";
+import { NeedsRoom, roomless, unavailable, type OnceRecord, type Room, type Store } from "@parley/a2a/store";
 import { defaultBounds, type Bounds } from "./bounds.ts";
 import { isBusy, retryWhileBusy, sqliteCode } from "./busy.ts";
 import { readClaimable, readStranded } from "./claims.ts";
@@ -48,13 +48,21 @@ export function driverStore(reader: Driver, writer: Writer, options: DriverStore
     return code === undefined ? thrown : unavailable("The store cannot be reached now", thrown);
   }
 
-  async function work<T>(body: () => Promise<T>): Promise<T> {
+  /** `room`: whom to ask before more is read than `body` may without; it throws `NeedsRoom` then. As `withRoom`, without its promise. */
+  async function work<T>(body: (most: number) => Promise<T>, room?: Room): Promise<T> {
     if (closed) throw unavailable("The store is closed");
     working += 1;
     try {
-      return await body();
-    } catch (thrown) {
-      throw readable(thrown);
+      for (let most = room === undefined ? Infinity : roomless; ;) {
+        try {
+          return await body(most);
+        } catch (thrown) {
+          if (room === undefined || !(thrown instanceof NeedsRoom)) throw readable(thrown);
+          most = thrown.bytes;
+        }
+        await room.reserve(most);
+        if (closed) throw unavailable("The store is closed");
+      }
     } finally {
       working -= 1;
       if (working === 0) closing?.();
@@ -62,12 +70,13 @@ export function driverStore(reader: Driver, writer: Writer, options: DriverStore
   }
 
   /** For what one statement reads, which needs no transaction, and for readers that begin their own. */
-  const read = <T>(body: () => T): Promise<T> =>
-    work(() => {
+  const read = <T>(body: (most: number) => T, room?: Room): Promise<T> =>
+    work((most) => {
       files?.check();
-      return retryWhileBusy(body, busyTimeout);
-    });
-  const readTogether = <T>(body: () => T): Promise<T> => read(() => reader.transaction("read", body));
+      return retryWhileBusy(() => body(most), busyTimeout);
+    }, room);
+  const readTogether = <T>(body: (most: number) => T, room?: Room): Promise<T> =>
+    read((most) => reader.transaction("read", () => body(most)), room);
 
   async function pollForChanges(): Promise<void> {
     // A file that cannot be asked now has not moved.
@@ -88,9 +97,12 @@ export function driverStore(reader: Driver, writer: Writer, options: DriverStore
     head: (scope, taskId) => read(() => readHead(reader, scope, taskId)),
     claimable: (query) => readTogether(() => readClaimable(reader, scopes, query)),
     stranded: (query) => readTogether(() => readStranded(reader, scopes, query)),
-    load: (scope, taskId, loading) => read(() => readTask(reader, kept, bounds, scope, taskId, loading)),
-    read: (scope, taskId, reading) => readTogether(() => readLog(reader, bounds, scope, taskId, reading)),
-    list: (scope, query) => readTogether(() => readList(reader, { scopes, kept, counts, bounds }, scope, query)),
+    load: (scope, taskId, loading) =>
+      read((most) => readTask(reader, kept, bounds, scope, taskId, loading, most), loading.room),
+    read: (scope, taskId, reading) =>
+      readTogether((most) => readLog(reader, bounds, scope, taskId, reading, most), reading.room),
+    list: (scope, query) =>
+      readTogether((most) => readList(reader, { scopes, kept, counts, bounds }, scope, query, most), query.room),
     conversation: (context, bounds) => readTogether(() => readConversation(reader, scopes, context, bounds)),
 
     // Every message asks: at once where nobody holds the file up.

@@ -1,5 +1,6 @@
 import {
   assemble,
+  NeedsRoom,
   snapshotOf,
   tooLarge,
   type LoadOptions,
@@ -28,7 +29,7 @@ import {
 } from "./rows.ts";
 import { encodeName } from "./text.ts";
 
-/** A task that is asked for again, as by those who poll, costs its row. Begins its own transaction where it needs one. */
+/** A task that is asked for again, as by those who poll, costs its row; one of more than `most` bytes is not read. Begins its own transaction where it needs one. */
 export function readTask(
   driver: Driver,
   kept: KeptTasks,
@@ -36,15 +37,20 @@ export function readTask(
   scope: Scope,
   taskId: string,
   options: LoadOptions,
+  most: number,
 ): Snapshot | undefined {
   const row = selectTask(driver, scope, taskId, taskColumns, "");
   if (row === undefined) return undefined;
   const { number, head } = taskRow(row);
+  if (head.bytes > most) throw new NeedsRoom(head.bytes);
   const known = kept.find(keyOf({ number, id: encodeName(taskId), ...head }, options));
   if (known !== undefined) return snapshotOf(head, known);
   return driver.transaction("read", () => {
     const now = selectTask(driver, scope, taskId, wholeColumns, wholeJoins);
     if (now === undefined) return undefined;
+    // Another process may have appended since.
+    const { bytes } = taskRow(now).head;
+    if (bytes > most) throw new NeedsRoom(bytes);
     const snapshot = assemble(piecesOf(driver, bounds, now, options), options);
     if (snapshot.pieces === undefined) {
       kept.keep(keyOf({ number: int(now, 0), id: encodeName(taskId), ...snapshot.head }, options), snapshot.json);

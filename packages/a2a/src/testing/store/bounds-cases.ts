@@ -1,6 +1,13 @@
 import { gist } from "./conversation-cases.ts";
 import { utf8Length } from "../../base/index.ts";
-import { recordBytes, type ClaimPosition, type ListPosition, type TaskEffect } from "../../store/index.ts";
+import {
+  recordBytes,
+  roomless,
+  type ClaimPosition,
+  type ListPosition,
+  type Room,
+  type TaskEffect,
+} from "../../store/index.ts";
 import { alice, append, chunk, completed, context, headOf, key, making, said, verdicts, type Cases } from "./given.ts";
 
 const tenThousand = "x".repeat(10_000);
@@ -39,6 +46,50 @@ export const boundsCases: Cases = {
     // Behind an end there is no room to speak of.
     await append(store, { task: key("t"), records: [completed("t")] });
     expect(verdicts([await append(store, { ...item, maxBytes: 1 })])).toEqual(["terminal"]);
+  },
+
+  async "room is asked for before what is large is read, for as much as there is"({ store, expect }) {
+    const asked: number[] = [];
+    let during = async (): Promise<unknown> => undefined;
+    const room: Room = {
+      async reserve(bytes) {
+        asked.push(bytes);
+        await during();
+      },
+    };
+    const item = making("t");
+    const big = chunk("t", "a", "x".repeat(roomless));
+    await append(store, { ...item, records: [...item.records, chunk("t", "b", "small")] });
+    const load = async (): Promise<number | undefined> =>
+      (await store.load(alice, "t", { artifacts: true, room }))?.task.artifacts?.length;
+    const list = async (artifacts: boolean): Promise<number> =>
+      (await store.list(alice, { limit: 9, artifacts, room })).tasks.length;
+    const read = async (after: number, bytes: number): Promise<number | undefined> =>
+      (await store.read(alice, "t", { after, limit: 9, bytes, room }))?.records.length;
+    expect([await load(), await list(true), await read(0, roomless), asked]).toEqual([1, 1, 2, []]);
+
+    await append(store, { task: key("t"), records: [big] });
+    const { bytes } = await headOf(store, key("t"));
+    expect([await load(), asked.splice(0)]).toEqual([2, [bytes]]);
+    expect([await list(true), asked.splice(0)]).toEqual([1, [bytes]]);
+    // What is not asked for needs no room.
+    expect([await list(false), asked.splice(0)]).toEqual([1, []]);
+    expect([await read(0, roomless), asked.splice(0)]).toEqual([2, []]);
+    expect([await read(2, roomless), asked.splice(0)]).toEqual([1, [recordBytes(big)]]);
+
+    // What has grown meanwhile is asked for anew.
+    during = async () => {
+      during = async () => undefined;
+      await append(store, { task: key("t"), records: [chunk("t", "c", "more")] });
+    };
+    const loaded = await load();
+    expect([loaded, asked.splice(0)]).toEqual([3, [bytes, (await headOf(store, key("t"))).bytes]]);
+
+    const refused = new RangeError("no room");
+    during = () => Promise.reject(refused);
+    for (const ask of [load, () => list(true), () => read(2, roomless)]) {
+      expect(await ask().catch((thrown: unknown) => thrown)).toEqual(refused);
+    }
   },
 
   async "a page of the log ends before it has more bytes than asked for, and is never empty before the end"({
