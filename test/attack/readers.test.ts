@@ -1,6 +1,7 @@
 import { connect as connectHttp2 } from "node:http2";
 import { once } from "node:events";
 import { describe, expect, it, vi } from "vitest";
+import type { Message, Task } from "@parley/a2a";
 import { mebi, newTask } from "./harness/bodies.ts";
 import { Connection, head } from "./harness/connection.ts";
 import { grpcCall } from "./harness/grpc.ts";
@@ -65,23 +66,145 @@ describe("readers who do not read", () => {
     });
   });
 
-  it.each([["a list with a task of 24 MiB in it", () => "/tasks?includeArtifacts=true"]])(
-    "40 who ask for %s cost what is bounded for all",
-    async (_name, pathOf) => {
-      const server = await attacked.start();
-      await newTask(server.url, { words: `artifacts 24 ${mebi}` });
-      await withstands(server, async (other) => {
-        const readers = await Promise.all(
-          Array.from({ length: 40 }, async () => {
-            const reader = await Connection.to(server.port);
-            reader.socket.pause();
-            await reader.send(`GET ${pathOf()} HTTP/1.1\r\nHost: 127.0.0.1\r\nA2A-Version: 1.0\r\n\r\n`);
-            return reader;
-          }),
-        );
-        await other.answers(10);
-        for (const reader of readers) reader.close();
-      });
+  it.each<Question>([
+    { name: "a task of 24 MiB", ask: (id) => get(`/tasks/${id}`) },
+    { name: "a list with such a task in it", ask: () => get("/tasks?includeArtifacts=true") },
+    { name: "one over JSON-RPC", ask: (id) => post("/", "1.0", { method: "GetTask", params: { id } }) },
+    { name: "one in the words of 0.3", ask: (id) => post("/", "0.3", { method: "tasks/get", params: { id } }) },
+    { name: "one in those of the draft", ask: (id) => post("/", "1.1", { method: "GetTask", params: { id } }) },
+    { name: "one that goes on", ask: (id) => post(`/tasks/${id}:subscribe`, "1.0"), what: "unfinished" },
+    {
+      name: "one that goes on, in the words of 0.3",
+      ask: (id) => post("/", "0.3", { method: "tasks/resubscribe", params: { id } }),
+      what: "unfinished",
     },
-  );
+    {
+      name: "one, by the message that made it",
+      ask: () => post("/message:send", "1.0", { message: theMessage("artifacts") }),
+    },
+  ])("40 who ask for $name cost what is bounded for all", async ({ ask, what = "artifacts" }) => {
+    const server = await attacked.start();
+    const task = await large(server, what);
+    await withstands(server, async (other) => {
+      const readers = await Promise.all(
+        Array.from({ length: 40 }, async () => {
+          const reader = await Connection.to(server.port);
+          reader.socket.pause();
+          await reader.send(ask(task));
+          return reader;
+        }),
+      );
+      await other.answers(10);
+      for (const reader of readers) reader.close();
+    });
+  });
+
+  it.each([
+    ["a task of 24 MiB", "GetTask", "artifacts"],
+    ["one that goes on", "SubscribeToTask", "unfinished"],
+  ] as const)("40 connections of gRPC with a window of 0 that ask for %s as well", async (_name, operation, what) => {
+    const server = await attacked.start();
+    const task = await large(server, what);
+    await withstands(server, async (other) => {
+      const { path, body } = grpcCall(operation, { id: task });
+      const sessions = await Promise.all(
+        Array.from({ length: 40 }, async () => {
+          const session = connectHttp2(server.url, { settings: { initialWindowSize: 0 } });
+          session.on("error", () => {});
+          await once(session, "connect");
+          const headers = { ":method": "POST", ":path": path, "content-type": "application/grpc", te: "trailers" };
+          session
+            .request(headers)
+            .on("error", () => {})
+            .end(body);
+          return session;
+        }),
+      );
+      await other.answers(10);
+      for (const session of sessions) session.destroy();
+    });
+  });
+
+  it("events of 8 MiB wait for their room, as tasks do", async () => {
+    const server = await attacked.start();
+    await withstands(server, async (other) => {
+      const task = await newTask(server.url, { words: `stream 3 ${8 * mebi}`, returnImmediately: true });
+      const readers = await Promise.all(
+        Array.from({ length: 40 }, async () => {
+          const reader = await Connection.to(server.port);
+          const begun = new Promise<unknown>((resolve) => reader.socket.once("data", resolve));
+          await reader.send(post(`/tasks/${task}:subscribe`, "1.0"));
+          await begun;
+          reader.socket.pause();
+          return reader;
+        }),
+      );
+      await speak(server, task);
+      await other.answers(3);
+      for (const reader of readers) reader.close();
+    });
+  });
+
+  it("who reads gets the whole task, or is told when to come again", async () => {
+    const server = await attacked.start();
+    const task = await large(server, "artifacts");
+    await withstands(server, async () => {
+      const headers = { "a2a-version": "1.0" };
+      const answers = await Promise.all(
+        Array.from({ length: 40 }, async () => {
+          const answer = await fetch(`${server.url}/tasks/${task}`, { headers });
+          let length = 0;
+          for await (const piece of answer.body ?? []) length += (piece as Uint8Array).length;
+          return { status: answer.status, again: answer.headers.get("retry-after"), length };
+        }),
+      );
+      const whole = answers.filter(({ status }) => status === 200);
+      expect(whole.length).toBeGreaterThan(0);
+      expect(whole.filter(({ length }) => length < 24 * mebi)).toEqual([]);
+      const others = answers.filter(({ status }) => status !== 200);
+      expect(others.filter(({ status, again }) => status !== 503 || again !== "5")).toEqual([]);
+    });
+  });
 });
+
+interface Question {
+  readonly name: string;
+  /** The request, as it is sent. */
+  ask(task: string): string;
+  /** What the agent does. */
+  readonly what?: "artifacts" | "unfinished";
+}
+
+function get(path: string): string {
+  return `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nA2A-Version: 1.0\r\n\r\n`;
+}
+
+function post(path: string, version: string, body?: object): string {
+  const rpc = path === "/" ? { jsonrpc: "2.0", id: 1 } : {};
+  const text = body === undefined ? "" : JSON.stringify({ ...rpc, ...body });
+  const type = { "content-type": "application/json", "a2a-version": version };
+  return head(path, { ...type, "content-length": text.length }) + text;
+}
+
+/** The same for all, so that whoever repeats it hears the first answer. */
+function theMessage(what: string): Message {
+  return { messageId: "large", role: "ROLE_USER", parts: [{ text: `${what} 24 ${mebi}` }] };
+}
+
+/** A task that has artifacts of 24 MiB. */
+async function large(server: Attacked, what: "artifacts" | "unfinished"): Promise<string> {
+  const answer = await fetch(`${server.url}/message:send`, {
+    method: "POST",
+    headers: { "content-type": "application/json", "a2a-version": "1.0" },
+    body: JSON.stringify({ message: theMessage(what), ...(what === "unfinished" && atOnce) }),
+  });
+  const { task } = (await answer.json()) as { task: Task };
+  await vi.waitFor(async () => {
+    const found = await fetch(`${server.url}/tasks/${task.id}`, { headers: { "a2a-version": "1.0" } });
+    const { artifacts = [] } = (await found.json()) as Task;
+    expect(artifacts.length).toBe(24);
+  }, 60_000);
+  return task.id;
+}
+
+const atOnce = { configuration: { returnImmediately: true } };

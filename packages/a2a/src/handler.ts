@@ -2,15 +2,10 @@ import type { Authenticator } from "./auth/index.ts";
 import { silentLogger, systemClock, type Clock } from "./base/index.ts";
 import { createEngine, type EngineLimits, type EngineOptions } from "./engine/index.ts";
 import { toFetch } from "./fetch-host.ts";
-import {
-  invalidParams,
-  type A2AError,
-  type AgentCapabilities,
-  type AgentCard,
-  type AgentExtension,
-} from "./model/index.ts";
+import { invalidParams, A2AError, type AgentCapabilities, type AgentCard, type AgentExtension } from "./model/index.ts";
 import {
   anonymous,
+  ByteBudget,
   idempotentSendExtension,
   intercept,
   operations,
@@ -68,6 +63,13 @@ export interface HandlerLimits extends EngineLimits {
    * wait for room for up to 10 seconds, or are refused (`Unavailable`); bodies of up to 64 KiB have a quarter for themselves.
    */
   readonly unfinishedBytes?: number;
+  /**
+   * What all large answers hold together until their readers have taken them, in bytes of memory: twice their JSON, and four
+   * times where it is converted, as for 0.3 and gRPC. Default 128 MiB. No caller has more than half of it, an answer alone is
+   * always given. Beyond it answers wait for ten seconds, a hundred of them, or are refused (`Unavailable`); tasks and pages of up to 256 KiB
+   * are not counted.
+   */
+  readonly answerBytes?: number;
   /** Deepest nesting of a request. Default 64. */
   readonly depth?: number;
 }
@@ -143,7 +145,14 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
   const { authenticator, interceptors = [], logger = silentLogger, clock = systemClock, cors } = options;
   const [first, ...others] = codecsOf(options);
   const codecs = [first, ...others, ...draftsOf([first, ...others])] as const;
-  const { bodyBytes = 10 << 20, depth = 64, unfinishedBytes, ...engineLimits } = options.limits ?? {};
+  const {
+    bodyBytes = 10 << 20,
+    depth = 64,
+    unfinishedBytes,
+    answerBytes = 128 << 20,
+    ...engineLimits
+  } = options.limits ?? {};
+  const answers = new ByteBudget(answerBytes, clock, "The server is busy with other large answers");
   const publicUrl = readPublicUrl(options.publicUrl);
   const basePath = withoutSlash(options.basePath ?? publicUrl.pathname);
   const mounts = mountsOf(agents);
@@ -180,7 +189,7 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
     operations,
     services: new Map(services.map(({ service }, at) => [labelOf(mounts[at] as AgentMount), service])),
     authenticate: authenticator === undefined ? () => anonymous : (request) => authenticator.authenticate(request),
-    limits: { bodyBytes, depth, unfinished: unfinishedBodies(bodyBytes, unfinishedBytes, clock) },
+    limits: { bodyBytes, depth, unfinished: unfinishedBodies(bodyBytes, unfinishedBytes, clock), answers },
     ...(admit !== undefined && { admit }),
     strictVersion: options.strictVersion ?? false,
     logger,
@@ -198,7 +207,10 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
     fetch: toFetch(handle),
     answers: knownUrls(services, { codecs }),
     agents: served,
-    close: (closing) => engine.close(closing),
+    close(closing) {
+      answers.close(new A2AError("Unavailable", "The server is stopping", { retryAfter: 1 }));
+      return engine.close(closing);
+    },
   };
 }
 

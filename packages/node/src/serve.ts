@@ -127,7 +127,7 @@ export async function serve(agents: Agent | readonly AgentMount[], given: ServeO
     const { grpc: _, ...rest } = options;
     handler = createHandler(agents, {
       ...rest,
-      limits: { totalBytes: heapShare(), ...options.limits },
+      limits: { totalBytes: heapShare(), answerBytes: heapShare(), ...options.limits },
       ...allowedHostsOf(options, isLoopback(address), [host, grpcUrl]),
       store,
       publicUrl,
@@ -232,7 +232,7 @@ async function within(ms: number, work: Promise<void>, logger: Logger): Promise<
   clearTimeout(timer);
 }
 
-/** What of the memory the tasks that run here may take, in bytes of JSON: parsed and written anew each takes some times as much. */
+/** What of the memory the tasks that run here may take, in bytes of JSON: parsed and written anew each takes some times as much. And what large answers may. */
 function heapShare(): number {
   return Math.min(2 ** 30, Math.floor(getHeapStatistics().heap_size_limit / 8));
 }

@@ -20,9 +20,10 @@ function actor(): Agent {
       if (what === "hello") return turn.reply("Hello");
       yield turn.working();
       if (what === "hold") await new Promise((resolve) => turn.signal.addEventListener("abort", resolve));
-      if (what === "artifacts") {
+      if (what === "artifacts" || what === "unfinished") {
         for (let at = 0; at < count; at++) yield turn.artifact({ parts: [text("a".repeat(bytes))] });
       }
+      if (what === "unfinished") await new Promise((resolve) => turn.signal.addEventListener("abort", resolve));
       if (what === "stream") {
         yield { kind: "artifact", artifact: { artifactId: "stream", parts: [text("begun")] } };
         await spoken;

@@ -1,6 +1,6 @@
-import { isTerminal, type LogRecord, type Message } from "../model/index.ts";
-import { closesAfter, type StreamItem, type StreamName } from "../protocol/index.ts";
-import type { Snapshot } from "../store/index.ts";
+import { isTerminal, type LogRecord, type Message, type TaskState } from "../model/index.ts";
+import type { StreamItem, StreamName } from "../protocol/index.ts";
+import type { Snapshot, TaskHead } from "../store/index.ts";
 import { answers, LogReader, pageSize, type Position } from "./reader.ts";
 
 /** A stored event, parsed when somebody asks for it, and once. */
@@ -30,11 +30,33 @@ function deepFreeze<T>(value: T): T {
   return value;
 }
 
+/** A large task, joined only for a binding that cannot write it in pieces. */
+class PiecedItem implements StreamItem {
+  readonly seq: number;
+  readonly generation: number;
+  readonly pieces: readonly string[];
+
+  constructor({ seq, generation }: TaskHead, pieces: readonly string[]) {
+    this.seq = seq;
+    this.generation = generation;
+    this.pieces = pieces;
+  }
+
+  get json(): string {
+    return this.pieces.join("");
+  }
+
+  get event(): StreamItem["event"] {
+    return deepFreeze(JSON.parse(this.json) as StreamItem["event"]);
+  }
+}
+
 /** The task as it stood, as the first event of a stream (§3.1.6). */
 export function snapshotItem(snapshot: Snapshot): StreamItem {
+  const { head, pieces } = snapshot;
+  if (pieces !== undefined) return new PiecedItem(head, ['{"task":', ...pieces, "}"]);
   // The task is not to be looked at where its text is known: it would be parsed.
-  const { head, json = JSON.stringify(snapshot.task) } = snapshot;
-  return new StoredItem(head.seq, `{"task":${json}}`, head.generation);
+  return new StoredItem(head.seq, `{"task":${snapshot.json ?? JSON.stringify(snapshot.task)}}`, head.generation);
 }
 
 /** A direct answer as the only event of a stream (§3.1.2). */
@@ -44,8 +66,8 @@ export function messageItem(message: Message): StreamItem {
 
 /** Where a stream of a task begins. */
 export interface StreamFrom extends Position {
-  /** Goes out first: the task as it stood at `after`. */
-  readonly first?: StreamItem;
+  /** Goes out first: the task as it stood at `after`. Its state is said beside it, since a large task is not parsed to be told. */
+  readonly first?: { readonly item: StreamItem; readonly state: TaskState };
   /** For the stream of a send: `seq` of its message. */
   readonly input: number;
   /** The task's generation at `after`, where events are to tell theirs. */
@@ -123,13 +145,13 @@ export class EventStream implements AsyncIterableIterator<Batch, void, void> {
     this.#generation = generation;
     this.#reader = new LogReader(from);
     if (first === undefined) return this.#read(this.#reader);
-    if (closesAfter(first.event, "SubscribeToTask") || (await this.#isAsked(from, first))) this.#end();
-    return [first];
+    if (isTerminal(first.state) || (await this.#isAsked(from, first.state))) this.#end();
+    return [first.item];
   }
 
   /** Whether the task stands at a question to this very sender: one who sends again, and was asked meanwhile (§11.7). */
-  async #isAsked(from: Omit<StreamFrom, "first">, { event }: StreamItem): Promise<boolean> {
-    const stands = event.task?.status.state === "TASK_STATE_INPUT_REQUIRED";
+  async #isAsked(from: Omit<StreamFrom, "first">, state: TaskState): Promise<boolean> {
+    const stands = state === "TASK_STATE_INPUT_REQUIRED";
     if (this.#operation !== "SendStreamingMessage" || !stands) return false;
     // Only messages can have come after the status.
     let after = Math.max(from.input, from.after - pageSize);

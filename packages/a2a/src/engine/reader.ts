@@ -1,11 +1,11 @@
 import { A2AError, isInterrupted, isTerminal, type LogRecord } from "../model/index.ts";
-import type { Scope, Store, TaskKey } from "../store/index.ts";
+import { roomless, type Room, type Scope, type Store, type TaskKey } from "../store/index.ts";
 import type { Board, Channel, Waiting } from "./live.ts";
 
 /** Records of one reading: enough to keep a fast reader busy, little enough to hold many readers that do not read. */
 export const pageSize = 256;
-/** The same in bytes of JSON; a record that is larger is read alone. */
-const readBytes = 256 << 10;
+/** The same in bytes of JSON; a record that is larger is read alone, and needs room. */
+const readBytes = roomless;
 
 /** Which log to read, for whom, and from where. */
 export interface Position {
@@ -16,6 +16,8 @@ export interface Position {
   readonly contextId: string;
   /** Begin after this `seq`. */
   readonly after: number;
+  /** Asked before records are given that are larger than a page, where somebody counts what readers hold. */
+  readonly room?: Room;
 }
 
 /**
@@ -54,7 +56,17 @@ export class LogReader {
     const channel = (this.#channel ??= this.#from.board.hold(this.#from.task, this.#from.contextId));
     this.#version = channel.version;
     const records = channel.after(this.#after, readBytes);
-    return records === undefined ? this.#page() : this.#pass(records);
+    if (records === undefined) return this.#page();
+    const { room } = this.#from;
+    const [first] = records;
+    if (room === undefined || first === undefined || first.json.length <= readBytes) return this.#pass(records);
+    return this.#large(room, records);
+  }
+
+  /** A record that is larger than a page is given alone. */
+  async #large(room: Room, records: readonly LogRecord[]): Promise<readonly LogRecord[]> {
+    await room.reserve(records.reduce((sum, { json }) => sum + json.length, 0));
+    return this.#closed ? [] : this.#pass(records);
   }
 
   async #page(): Promise<readonly LogRecord[]> {
@@ -91,8 +103,12 @@ export class LogReader {
   }
 }
 
-async function readPage({ store, scope, task: { taskId } }: Position, after: number): Promise<readonly LogRecord[]> {
-  const page = await store.read(scope, taskId, { after, limit: pageSize, bytes: readBytes });
+async function readPage(
+  { store, scope, task: { taskId }, room }: Position,
+  after: number,
+): Promise<readonly LogRecord[]> {
+  const options = { after, limit: pageSize, bytes: readBytes };
+  const page = await store.read(scope, taskId, room === undefined ? options : { ...options, room });
   if (page === undefined) throw new A2AError("TaskNotFound", undefined, { metadata: { taskId } });
   // What was compacted meanwhile cannot be read on from here; whoever asks again gets the Task first.
   if (after + 1 < page.head.firstSeq) throw new A2AError("Unavailable", "This stream must be opened anew");

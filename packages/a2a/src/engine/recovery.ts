@@ -1,7 +1,7 @@
 import { deferred, type Deferred } from "../base/index.ts";
 import { A2AError, type Message, type NewRecord } from "../model/index.ts";
+import type { ByteBudget } from "../protocol/index.ts";
 import type { AppendOutcome, ClaimPosition, Run as StoredRun, TaskHead } from "../store/index.ts";
-import type { ByteBudget } from "./byte-budget.ts";
 import type { Committer } from "./committer.ts";
 import type { LeaseWatch } from "./lease-watch.ts";
 import type { EngineSettings, HostedAgent } from "./options.ts";

@@ -14,6 +14,7 @@ import {
   type AgentEvent,
   type AgentOutput,
   type AgentYield,
+  type ByteBudget,
   type Principal,
   type TurnAbortKind,
   type TurnSignal,
@@ -27,7 +28,6 @@ import {
   type TaskEffect,
   type TaskKey,
 } from "../store/index.ts";
-import type { ByteBudget } from "./byte-budget.ts";
 import { taskIsFull } from "./bytes.ts";
 import type { Committer } from "./committer.ts";
 import type { Conversations, ContextView } from "./conversations.ts";

@@ -1,7 +1,7 @@
 import { deferred } from "../base/index.ts";
 import { A2AError, type NewRecord } from "../model/index.ts";
+import { ByteBudget } from "../protocol/index.ts";
 import type { AppendItem, TaskHead } from "../store/index.ts";
-import { ByteBudget } from "./byte-budget.ts";
 import { ChurnMap } from "./churn-map.ts";
 import { LeaseWatch } from "./lease-watch.ts";
 import type { Committer } from "./committer.ts";

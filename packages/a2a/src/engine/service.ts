@@ -23,9 +23,11 @@ import type {
 } from "../protocol/index.ts";
 import {
   assembleLog,
+  roomless,
   type ListedTask,
   type LoadOptions,
   type Owner,
+  type Room,
   type Snapshot,
   type TaskHead,
   type TaskKey,
@@ -55,8 +57,8 @@ export function createService(hosted: CheckedAgent, runs: Runs, sends: Sends, is
     return { agent: hosted.id, owner: settings.ownerOf(context.principal) };
   }
 
-  async function load(task: TaskKey, historyLength: number | undefined): Promise<Snapshot> {
-    const snapshot = await store.load(task, task.taskId, wholeBut(historyLength));
+  async function load(task: TaskKey, historyLength: number | undefined, context: CallContext): Promise<Snapshot> {
+    const snapshot = await store.load(task, task.taskId, wholeBut(historyLength, context));
     if (snapshot === undefined) throw notFound(task.taskId);
     return snapshot;
   }
@@ -76,13 +78,16 @@ export function createService(hosted: CheckedAgent, runs: Runs, sends: Sends, is
       const { task, contextId, input, log } = accepted;
       const historyLength = request.configuration?.historyLength;
       if (log !== undefined) {
-        const made = wrapped(assembleLog(log, wholeBut(historyLength)));
+        // Its texts stay for as long as the answer does.
+        const bytes = log.reduce((sum, { json }) => sum + json.length, 0);
+        if (bytes > roomless) await context.reserve?.(bytes);
+        const made = wrapped(assembleLog(log, wholeBut(historyLength, context)));
         return counted(made, context, () => [log.filter(({ kind }) => countsInGeneration(kind)).length]);
       }
       if (request.configuration?.returnImmediately !== true) {
         await waitForAnswer({ store, board, scope: task, task, contextId, after: input }, input, context.signal);
       }
-      const snapshot = await load(accepted.task, historyLength);
+      const snapshot = await load(accepted.task, historyLength, context);
       return counted(wrapped(snapshot), context, () => [snapshot.head.generation]);
     },
 
@@ -94,12 +99,12 @@ export function createService(hosted: CheckedAgent, runs: Runs, sends: Sends, is
         const from = { store, board, scope: head.task, task: head.task, contextId: head.contextId, after: head.seq };
         await waitForGeneration(from, head, currentGeneration, longPoll, clock, context.signal);
       }
-      return taskOf(await load({ taskId: id, ...ownerOf(context) }, historyLength), context);
+      return taskOf(await load({ taskId: id, ...ownerOf(context) }, historyLength, context), context);
     },
 
     async ListTasks(request, context) {
       const owner = ownerOf(context);
-      const page = await list(request, owner);
+      const page = await list(request, owner, context);
       if (!hasGenerations(context.version)) return page;
       const heads = await Promise.all(page.value.tasks.map(({ id }) => store.head(owner, id)));
       return counted(page, context, () => heads.map((head) => head?.generation ?? 0));
@@ -120,7 +125,7 @@ export function createService(hosted: CheckedAgent, runs: Runs, sends: Sends, is
       if (isTerminal(head.state) || !(await runs.endTask(head, record))) {
         throw new A2AError("TaskNotCancelable", undefined, { metadata: { taskId: id } });
       }
-      return taskOf(await load(head.task, undefined), context);
+      return taskOf(await load(head.task, undefined, context), context);
     },
 
     async GetExtendedAgentCard(_request, context) {
@@ -134,7 +139,11 @@ export function createService(hosted: CheckedAgent, runs: Runs, sends: Sends, is
     DeleteTaskPushNotificationConfig: noPush,
   };
 
-  async function list(request: ListTasksRequest, owner: Owner): Promise<Reply<ListTasksResponse>> {
+  async function list(
+    request: ListTasksRequest,
+    owner: Owner,
+    context: CallContext,
+  ): Promise<Reply<ListTasksResponse>> {
     const {
       contextId,
       status,
@@ -152,6 +161,7 @@ export function createService(hosted: CheckedAgent, runs: Runs, sends: Sends, is
       limit: pageSize,
       bytes: settings.limits.pageBytes,
       artifacts: includeArtifacts === true,
+      ...(hasRoom(context) && { room: context }),
       ...(contextId !== undefined && { contextId }),
       ...(status !== undefined && { state: status }),
       ...(statusTimestampAfter !== undefined && { since: Date.parse(statusTimestampAfter) }),
@@ -172,11 +182,11 @@ export function createService(hosted: CheckedAgent, runs: Runs, sends: Sends, is
       const accepted = await answer;
       if (accepted.kind === "message") return messageItem(accepted.message);
       const { task, contextId, input } = accepted;
-      const from = { store, board, scope: task, task, contextId, input };
+      const from = { store, board, scope: task, task, contextId, input, ...(hasRoom(context) && { room: context }) };
       const historyLength = request.configuration?.historyLength;
       // Its own first record is the task as it was made; anything else begins with the task as it stands.
       if (accepted.made && historyLength === undefined) return { ...(counts && { generation: 0 }), after: 0, ...from };
-      return streamFrom(from, accepted.made ? undefined : context.after, historyLength, counts);
+      return streamFrom(from, accepted.made ? undefined : context.after, historyLength, counts, context);
     });
   }
 
@@ -187,9 +197,9 @@ export function createService(hosted: CheckedAgent, runs: Runs, sends: Sends, is
         metadata: { taskId: id, state },
       });
     }
-    const from = { store, board, scope: task, task, contextId, input: 0 };
+    const from = { store, board, scope: task, task, contextId, input: 0, ...(hasRoom(context) && { room: context }) };
     const counts = hasGenerations(context.version);
-    return new EventStream("SubscribeToTask", () => streamFrom(from, context.after, undefined, counts));
+    return new EventStream("SubscribeToTask", () => streamFrom(from, context.after, undefined, counts, context));
   }
 
   /**
@@ -201,15 +211,16 @@ export function createService(hosted: CheckedAgent, runs: Runs, sends: Sends, is
     after: number | undefined,
     historyLength: number | undefined,
     counts: boolean,
+    context: CallContext,
   ): Promise<StreamFrom | undefined> {
     const head = after === undefined ? undefined : await store.head(from.scope, from.task.taskId);
     if (after !== undefined && head !== undefined && after <= head.seq && after + 1 >= head.firstSeq) {
       if (isTerminal(head.state) && after === head.seq) return undefined;
       return { ...(counts && { generation: await generationAt({ after, ...from }, after) }), after, ...from };
     }
-    const snapshot = await load(from.task, historyLength);
-    const { seq, generation } = snapshot.head;
-    return { ...(counts && { generation }), after: seq, first: snapshotItem(snapshot), ...from };
+    const snapshot = await load(from.task, historyLength, context);
+    const { seq, generation, state } = snapshot.head;
+    return { ...(counts && { generation }), after: seq, first: { item: snapshotItem(snapshot), state }, ...from };
   }
 
   function open(): void {
@@ -295,8 +306,18 @@ function counted<T>(reply: Reply<T>, context: CallContext, generations: () => re
 }
 
 /** What of a task goes into an answer that a caller may shorten by its history (§3.2.4). */
-function wholeBut(historyLength: number | undefined): LoadOptions {
+function wholeBut(historyLength: number | undefined, context: CallContext): LoadOptions {
+  if (hasRoom(context)) {
+    return historyLength === undefined
+      ? { artifacts: true, room: context }
+      : { artifacts: true, history: historyLength, room: context };
+  }
   return historyLength === undefined ? { artifacts: true } : { artifacts: true, history: historyLength };
+}
+
+/** Whether somebody counts what answers to this caller hold. */
+function hasRoom(context: CallContext): context is CallContext & Room {
+  return context.reserve !== undefined;
 }
 
 function taskOf(snapshot: Snapshot, context: CallContext): Reply<Task> {

@@ -17,19 +17,32 @@ interface Waiting {
 }
 
 /**
- * What this process holds of tasks at one time, in bytes of JSON: of those that it runs, and the messages that they answer.
- * No owner has more than half of it. What does not fit waits in a queue, and is refused after a timeout.
+ * What is held at one time, in bytes, such as the tasks that run here or the answers that leave. No owner has more than
+ * half of it. What does not fit waits in a queue, and is refused after a timeout.
  */
 export class ByteBudget {
   readonly #total: number;
   readonly #clock: Clock;
+  readonly #refusal: string;
   #used = 0;
   readonly #owners = new Map<string, number>();
   #waiting: Waiting[] = [];
 
-  constructor(total: number, clock: Clock) {
+  /** `refusal`: message of the error when there is no room. */
+  constructor(total: number, clock: Clock, refusal = "The server is busy with other large tasks") {
     this.#total = total;
     this.#clock = clock;
+    this.#refusal = refusal;
+  }
+
+  /** Bytes that are taken. */
+  get used(): number {
+    return this.#used;
+  }
+
+  /** How many wait for room. */
+  get waiting(): number {
+    return this.#waiting.length;
   }
 
   /** Takes room if there is some. While nothing large is held anything fits: a task larger than the budget could never run otherwise. */
@@ -39,17 +52,30 @@ export class ByteBudget {
     return true;
   }
 
-  /** Takes room as soon as there is some; rejects with `Unavailable` when the queue is full, and after the timeout. */
-  take(owner: string, bytes: number): Promise<void> {
+  /**
+   * Takes room as soon as there is some; rejects with `Unavailable` when the queue is full, and after the timeout. `signal`
+   * is asked for once a request has to wait: it leaves the queue with its caller.
+   */
+  take(owner: string, bytes: number, signal?: () => AbortSignal | undefined): Promise<void> {
     if (this.tryTake(owner, bytes)) return Promise.resolve();
-    if (this.#waiting.length >= mostWaiting) return Promise.reject(noRoom());
+    if (this.#waiting.length >= mostWaiting) return Promise.reject(this.#noRoom());
     return new Promise((resolve, reject) => {
+      const leaving = signal?.();
       const waiting: Waiting = { owner, bytes, resolve, reject, takeBack: () => {} };
-      waiting.takeBack = this.#clock.after(waitTimeout, () => {
+      const leave = (error: A2AError): void => {
         this.#waiting = this.#waiting.filter((each) => each !== waiting);
-        reject(noRoom());
-      });
+        waiting.takeBack();
+        reject(error);
+      };
+      const gone = (): void => leave(new A2AError("Aborted", "The caller is gone"));
+      const late = this.#clock.after(waitTimeout, () => leave(this.#noRoom()));
+      waiting.takeBack = () => {
+        late();
+        leaving?.removeEventListener("abort", gone);
+      };
       this.#waiting.push(waiting);
+      if (leaving?.aborted === true) gone();
+      else leaving?.addEventListener("abort", gone, { once: true });
     });
   }
 
@@ -101,8 +127,8 @@ export class ByteBudget {
     }
     this.#waiting = still;
   }
-}
 
-function noRoom(): A2AError {
-  return new A2AError("Unavailable", "The server is busy with other large tasks", { retryAfter: 5 });
+  #noRoom(): A2AError {
+    return new A2AError("Unavailable", this.#refusal, { retryAfter: 5 });
+  }
 }

@@ -2,6 +2,7 @@ export * from "./operations.ts";
 export * from "./service.ts";
 export * from "./http.ts";
 export { BodyBytes, smallBody, type BodyBudget, type BodyPlace, type BodyReader } from "./body.ts";
+export { ByteBudget } from "./byte-budget.ts";
 export { GrowingBytes } from "./growing-bytes.ts";
 export * from "./closes-after.ts";
 export * from "./agent.ts";

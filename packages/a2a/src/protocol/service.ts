@@ -29,6 +29,13 @@ export interface CallContext {
   readonly signal?: AbortSignal | undefined;
   /** For streams: the caller has seen everything up to this `seq` (`Last-Event-ID`, D4). */
   readonly after?: number | undefined;
+  /**
+   * At a server: says how many bytes of JSON the answer is going to hold, before anything that large is loaded. Resolves as
+   * soon as the server has room for them, and rejects with `Unavailable` where none comes in time; what is reserved is given
+   * back when the answer is out, or its reader gone. Called again it replaces what was said before; less never waits.
+   * Absent where nobody counts, as for callers within the process.
+   */
+  reserve?(bytes: number): Promise<void>;
   /** W3C `traceparent`. */
   readonly trace?: string | undefined;
   /** At a server: a header of the request, by its lower-case name. */
@@ -68,6 +75,8 @@ export interface StreamItem {
   readonly seq?: number;
   /** Where the version of the call has them (1.1 draft, §3.2.7): the task's generation after this event. */
   readonly generation?: number;
+  /** Of a large event: its 1.0 JSON text in pieces, as in `Reply`. */
+  readonly pieces?: readonly string[];
   /** The event as 1.0 JSON text where that was at hand. */
   readonly json?: string;
   /** The event; where `json` is given it may be parsed only when asked for, and is frozen. */
@@ -115,6 +124,7 @@ function spreadable(context: CallContext): CallContext {
   if (!("signal" in context)) return context;
   return {
     ...context,
+    ...(context.reserve !== undefined && { reserve: (bytes: number) => context.reserve?.(bytes) ?? Promise.resolve() }),
     get signal() {
       return context.signal as AbortSignal;
     },

@@ -53,6 +53,8 @@ export interface Shapes {
   /** An event as a value, and as JSON text. */
   eventOf(item: StreamItem): unknown;
   encodeEvent(item: StreamItem): string;
+  /** The text of a large event where it need not be joined, as `responsePieces`. */
+  eventPieces?(item: StreamItem): readonly string[] | undefined;
   decodeEvent(value: unknown): StreamResponse;
   /** Whether a peer's event says by itself that nothing follows it on its stream. Default: its state tells. */
   endsStream?(value: unknown): boolean;

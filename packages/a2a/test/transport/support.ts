@@ -283,10 +283,12 @@ export interface OpenStream {
   readonly done: Promise<void>;
 }
 
-export async function open(handler: UniversalHandler, asked: UniversalRequest): Promise<OpenStream> {
+/** `full`: the sink takes one write, and then nothing until it is drained. */
+export async function open(handler: UniversalHandler, asked: UniversalRequest, full = false): Promise<OpenStream> {
   const head = await handler(asked);
   if (typeof head.body !== "function") throw new Error(`No stream: ${head.status} ${head.body ?? ""}`);
   const sink = new BufferSink();
+  sink.full = full;
   return { head, sink, done: head.body(sink) };
 }
 

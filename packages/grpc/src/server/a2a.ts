@@ -1,12 +1,14 @@
 import { A2AError } from "@parley/a2a";
-import type { OperationName, Principal, StreamReply } from "@parley/a2a/protocol";
+import type { OperationName, Principal, Reply, StreamReply, UnaryName, UnaryOperations } from "@parley/a2a/protocol";
 import {
   codecOf,
+  converted,
   invoke,
   requestedVersion,
   type Binding,
   type Codec,
   type Invoked,
+  type ServerContext,
   type Shapes,
 } from "@parley/a2a/transport";
 import { decode } from "../protobuf/decode.ts";
@@ -43,16 +45,47 @@ export function a2aMethod(
     const known = binding.authenticate(call);
     const principal = known instanceof Promise ? await known : known;
     // Its bytes and what they say stand in no variable here: those live until the answer, which may be hours away.
-    const invoked = invokeBytes(binding, codec, shapes, method, call, principal, alone, await call.only());
-    if (invoked.stream) {
-      await stream(call, method, shapes, await invoked.reply, frames);
-    } else {
-      const reply = await invoked.reply;
-      const value = shapes.responseOf<OperationName>(invoked.operation, reply);
-      const metadata = activated(call, reply.extensions);
-      await call.reply(frames.write(method.output, [value]), okWith(metadata), metadata);
+    let invoked: Invoked | undefined = invokeBytes(
+      binding,
+      codec,
+      shapes,
+      method,
+      call,
+      principal,
+      alone,
+      await call.only(),
+    );
+    const { context } = invoked;
+    try {
+      if (invoked.stream) {
+        await stream(call, method, shapes, context, await invoked.reply, frames);
+      } else {
+        const replied = reply(call, method, shapes, context, invoked.operation, await invoked.reply, frames);
+        // While it waits for its reader, nobody holds what it was made from.
+        invoked = undefined;
+        await replied;
+        if (context.reserved > 0) await call.sent();
+      }
+    } finally {
+      context.end();
     }
   };
+}
+
+/** Answers with one message. */
+function reply(
+  call: Call,
+  { output }: A2AMethod,
+  shapes: Shapes,
+  context: ServerContext,
+  operation: UnaryName,
+  answer: Reply<UnaryOperations[UnaryName]["response"]>,
+  frames: FrameWriter,
+): Promise<void> | undefined {
+  const metadata = activated(call, answer.extensions);
+  const frame = frames.write(output, [shapes.responseOf<OperationName>(operation, answer)]);
+  context.shrink(frame.length);
+  return call.reply(frame, okWith(metadata), metadata);
 }
 
 function invokeBytes(
@@ -69,13 +102,14 @@ function invokeBytes(
   // The zero of a field that is not said: Go's SDK sends it for every list that names no size (A2A 1.0 §3.1.4).
   if (operation === "ListTasks" && input["pageSize"] === 0) delete input["pageSize"];
   const tenant = codec.tenantInPath === true ? alone : undefined;
-  return invoke(binding, codec, shapes, operation, input, call, principal, tenant);
+  return invoke(binding, codec, shapes, operation, input, call, principal, tenant, converted);
 }
 
 async function stream(
   call: Call,
   method: A2AMethod,
   shapes: Shapes,
+  context: ServerContext,
   { batches, extensions }: StreamReply,
   frames: FrameWriter,
 ): Promise<void> {
@@ -92,6 +126,7 @@ async function stream(
         next.value.map((item) => shapes.eventOf(item)),
       ),
     );
+    context.release();
   }
   call.close(okWith(metadata));
 }

@@ -247,6 +247,11 @@ export class Call implements UniversalRequest, Receiver, BodyReader {
     return undefined;
   }
 
+  /** Resolves when the answer has left, or nobody is there to take it. */
+  sent(): Promise<void> {
+    return this.#wire.sent();
+  }
+
   async #replyCompressed(frame: Uint8Array, trailers: Metadata, metadata?: Metadata): Promise<void> {
     const bytes = await compressFrames(frame);
     this.close(trailers, bytes, { ...metadata, "grpc-encoding": "gzip" });

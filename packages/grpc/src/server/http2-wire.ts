@@ -88,6 +88,10 @@ export class Http2Wire implements Wire {
     return roomIn(this.#stream);
   }
 
+  sent(): Promise<void> {
+    return sentBy(this.#stream);
+  }
+
   close(trailers: Metadata, frames?: Uint8Array, metadata?: Metadata): void {
     const stream = this.#stream;
     if (stream.destroyed || stream.closed) return;
@@ -126,6 +130,16 @@ export function roomIn(
       resolve();
     };
     stream.on("drain", done).on("close", done);
+  });
+}
+
+/** Resolves when a stream that was ended has nothing left to send, or is over. */
+export function sentBy(
+  stream: NodeJS.WritableStream & { readonly writableFinished: boolean; readonly destroyed: boolean },
+): Promise<void> {
+  if (stream.writableFinished || stream.destroyed) return Promise.resolve();
+  return new Promise((resolve) => {
+    stream.on("finish", resolve).on("close", resolve);
   });
 }
 

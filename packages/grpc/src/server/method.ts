@@ -23,6 +23,9 @@ export class FrameWriter {
       endFrame(writer, begun);
     }
     // Node has a pool for small ones, and none for a Uint8Array of its own.
-    return Buffer.from(writer.written());
+    const frames = Buffer.from(writer.written());
+    // What a large one has made of the buffer is let go of.
+    writer.reset();
+    return frames;
   }
 }

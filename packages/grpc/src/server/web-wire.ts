@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { Readable, Writable } from "node:stream";
 import { frameOf, trailers as trailersFlag } from "../frames.ts";
-import { closeWhenStalled, roomIn } from "./http2-wire.ts";
+import { closeWhenStalled, roomIn, sentBy } from "./http2-wire.ts";
 import { Base64Reader } from "./base64-reader.ts";
 import type { Metadata, Receiver, Wire } from "./wire.ts";
 
@@ -86,6 +86,10 @@ export class WebWire implements Wire {
 
   ready(): Promise<void> {
     return roomIn(this.#exchange.writable);
+  }
+
+  sent(): Promise<void> {
+    return sentBy(this.#exchange.writable);
   }
 
   close(trailers: Metadata, frames?: Uint8Array, metadata?: Metadata): void {

@@ -20,6 +20,8 @@ export interface Wire {
   write(frames: Uint8Array): boolean;
   /** Resolves when there is room again, or when the peer is gone. */
   ready(): Promise<void>;
+  /** Resolves when everything that was written before its end has left, or the peer is gone. */
+  sent(): Promise<void>;
   /** Ends the call: with trailers alone, or after frames, which a head with `metadata` goes before where none was sent. */
   close(trailers: Metadata, frames?: Uint8Array, metadata?: Metadata): void;
 }

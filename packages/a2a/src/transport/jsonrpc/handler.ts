@@ -13,8 +13,15 @@ import type {
 import type { Codec } from "../../wire/codec.ts";
 import type { Binding, Endpoint, HttpBinding, Target } from "../server/binding.ts";
 import { invoke, type Invoked } from "../server/invoke.ts";
-import { bodyText, codecOf, parseJson, requestedVersion, versionOfSilence } from "../server/request.ts";
-import { writePieces } from "../server/pieces.ts";
+import {
+  bodyText,
+  codecOf,
+  parseJson,
+  requestedVersion,
+  versionOfSilence,
+  type ServerContext,
+} from "../server/request.ts";
+import { bodyOf } from "../server/pieces.ts";
 import { failureOf, withExtensions } from "../server/response.ts";
 import { discard, streamHeaders, writeEvents } from "../sse/write.ts";
 import { idOf, readCall, type JsonRpcCall, type JsonRpcId } from "./envelope.ts";
@@ -26,7 +33,7 @@ const noContent: UniversalResponse = { status: 204, headers: { "cache-control": 
 export function jsonrpcEndpoint(binding: HttpBinding): Endpoint {
   const { limits } = binding;
   return async (request, target) => {
-    const asked: Asked = { id: null, codec: binding.codecs[0], call: undefined };
+    const asked: Asked = { id: null, codec: binding.codecs[0], call: undefined, context: undefined };
     try {
       if (request.method !== "POST") throw new A2AError("MethodNotAllowed", "JSON-RPC requests are sent by POST");
       const known = binding.authenticate(request);
@@ -35,10 +42,12 @@ export function jsonrpcEndpoint(binding: HttpBinding): Endpoint {
       const invoked = invokeText(binding, asked, request, target, principal, await bodyText(request, limits));
       const { codec } = asked;
       const call = asked.call as NamedCall;
+      asked.context = invoked.context;
       return invoked.stream
-        ? await streamed(binding, codec, call, request, invoked.operation, await invoked.reply)
-        : answered(codec, call, request, invoked.operation, await invoked.reply);
+        ? await streamed(binding, codec, call, request, invoked.context, invoked.operation, await invoked.reply)
+        : answered(codec, call, request, invoked.context, invoked.operation, await invoked.reply);
     } catch (thrown) {
+      asked.context?.end();
       const { id, codec, call } = asked;
       const error = failureOf(
         thrown,
@@ -63,6 +72,7 @@ interface Asked {
   id: JsonRpcId;
   codec: Codec;
   call: NamedCall | undefined;
+  context: ServerContext | undefined;
 }
 
 function invokeText(
@@ -127,15 +137,22 @@ function answered(
   codec: Codec,
   { id }: NamedCall,
   request: UniversalRequest,
+  context: ServerContext,
   operation: UnaryName,
   reply: Reply<UnaryOperations[UnaryName]["response"]>,
 ): UniversalResponse {
-  if (id === undefined) return noContent;
+  if (id === undefined) {
+    context.end();
+    return noContent;
+  }
   const headers = withExtensions(jsonHeaders, reply.extensions, request);
   const open = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`;
   const pieces = codec.jsonrpc.responsePieces?.<OperationName>(operation, reply);
-  if (pieces !== undefined) return { status: 200, headers, body: writePieces([open, ...pieces, "}"]) };
-  return { status: 200, headers, body: `${open}${codec.jsonrpc.encodeResponse<OperationName>(operation, reply)}}` };
+  const text =
+    pieces === undefined
+      ? `${open}${codec.jsonrpc.encodeResponse<OperationName>(operation, reply)}}`
+      : [open, ...pieces, "}"];
+  return { status: 200, headers, body: bodyOf(text, context) };
 }
 
 async function streamed(
@@ -143,11 +160,13 @@ async function streamed(
   codec: Codec,
   { id }: NamedCall,
   request: UniversalRequest,
+  context: ServerContext,
   operation: StreamName,
   reply: StreamReply,
 ): Promise<UniversalResponse> {
   if (id === undefined) {
     await discard(reply.batches);
+    context.end();
     return noContent;
   }
   const open = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`;
@@ -158,9 +177,14 @@ async function streamed(
       reply.batches,
       {
         event: (item) => `${open}${codec.jsonrpc.encodeEvent(item)}}`,
+        pieces: (item) => {
+          const pieces = codec.jsonrpc.eventPieces?.(item);
+          return pieces && [open, ...pieces, "}"];
+        },
         error: (error) => `data: ${errorText(codec, id, error)}`,
       },
       binding,
+      context,
       operation,
     ),
   };

@@ -10,8 +10,8 @@ import type {
 import type { Codec, RestRoute } from "../../wire/codec.ts";
 import type { Binding, Endpoint, HttpBinding, Target } from "../server/binding.ts";
 import { invoke, type Invoked } from "../server/invoke.ts";
-import { bodyText, codecOf, requestedVersion, versionOfSilence } from "../server/request.ts";
-import { writePieces } from "../server/pieces.ts";
+import { bodyText, codecOf, requestedVersion, versionOfSilence, type ServerContext } from "../server/request.ts";
+import { bodyOf } from "../server/pieces.ts";
 import { failureOf, withExtensions, type Headers } from "../server/response.ts";
 import { streamHeaders, writeEvents } from "../sse/write.ts";
 import { errorResponse } from "./errors.ts";
@@ -40,6 +40,7 @@ export function restEndpoint(binding: HttpBinding): Endpoint {
   return async (request, target) => {
     let codec: Codec = binding.codecs[0];
     let match: RouteMatch | undefined;
+    let context: ServerContext | undefined;
     try {
       const known = binding.authenticate(request);
       const principal = known instanceof Promise ? await known : known;
@@ -63,18 +64,17 @@ export function restEndpoint(binding: HttpBinding): Endpoint {
         principal,
         request.method === "POST" ? await bodyText(request, binding.limits) : "",
       );
-      if (invoked.stream) return streamed(binding, codec, request, invoked.operation, await invoked.reply);
+      context = invoked.context;
+      if (invoked.stream) return streamed(binding, codec, request, context, invoked.operation, await invoked.reply);
       const reply = await invoked.reply;
       const pieces = codec.rest.responsePieces?.<OperationName>(invoked.operation, reply);
       return {
         status: 200,
         headers: withExtensions(version.headers, reply.extensions, request),
-        body:
-          pieces === undefined
-            ? codec.rest.encodeResponse<OperationName>(invoked.operation, reply)
-            : writePieces(pieces),
+        body: bodyOf(pieces ?? codec.rest.encodeResponse<OperationName>(invoked.operation, reply), context),
       };
     } catch (thrown) {
+      context?.end();
       const operation = match?.route?.operation;
       const error = failureOf(
         thrown,
@@ -144,6 +144,7 @@ function streamed(
   binding: HttpBinding,
   codec: Codec,
   request: UniversalRequest,
+  context: ServerContext,
   operation: StreamName,
   { batches, extensions }: StreamReply,
 ): UniversalResponse {
@@ -154,10 +155,12 @@ function streamed(
       batches,
       {
         event: (item) => codec.rest.encodeEvent(item),
+        pieces: (item) => codec.rest.eventPieces?.(item),
         // The text has no word for an error in mid-stream; an event of this name with the error's body is what peers read.
         error: (error) => `event: error\ndata: ${codec.rest.encodeError(error)}`,
       },
       binding,
+      context,
       operation,
     ),
   };

@@ -3,6 +3,7 @@ import type { Codec } from "../../wire/codec.ts";
 import type {
   AgentService,
   BodyBudget,
+  ByteBudget,
   OperationTable,
   Principal,
   UniversalRequest,
@@ -40,6 +41,8 @@ export interface RequestLimits {
   readonly depth: number;
   /** What all bodies share while they come in. */
   readonly unfinished?: BodyBudget;
+  /** What all answers share until their readers have taken them. Absent: nobody counts. */
+  readonly answers?: ByteBudget;
 }
 
 /** A request's address below the base that it came to: the path empty or with its leading slash, the query without `?`. */

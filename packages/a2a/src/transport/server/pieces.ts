@@ -1,11 +1,50 @@
-import type { BodyWriter } from "../../protocol/index.ts";
+import type { BodyWriter, Sink } from "../../protocol/index.ts";
+import type { ServerContext } from "./request.ts";
 
-/** A body that is large: each piece waits until there is room for it, so that the host holds few of them. */
-export function writePieces(pieces: readonly string[]): BodyWriter {
+/** Characters of one write: what a host holds of an answer beside its text. */
+const pieceLength = 1 << 16;
+
+/** The body of an answer: as it is where it is small, and else in pieces that wait until there is room for them. */
+export function bodyOf(text: string | readonly string[], context: ServerContext): string | BodyWriter {
+  if (typeof text !== "string") return writePieces(text, context);
+  if (context.reserved === 0) return text;
+  // What it was made from is gone, and it may be less than was thought.
+  context.shrink(2 * text.length);
+  if (text.length > pieceLength) return writePieces([text], context);
+  context.end();
+  return text;
+}
+
+/** A body that is large. Its room is given back when it is out, or its reader gone. */
+function writePieces(pieces: readonly string[], context: ServerContext): BodyWriter {
   return async (sink) => {
-    for (const piece of pieces) {
-      if (sink.closed) return;
-      if (!sink.write(piece)) await sink.ready();
+    try {
+      for (const piece of pieces) {
+        const written = writeText(sink, piece);
+        if (written !== undefined) await written;
+      }
+    } finally {
+      context.end();
     }
   };
+}
+
+/** Writes a text; a promise where the peer has to catch up. */
+export function writeText(sink: Sink, text: string): Promise<void> | undefined {
+  if (text.length > pieceLength) return writeLong(sink, text);
+  return sink.closed || sink.write(text) ? undefined : sink.ready();
+}
+
+async function writeLong(sink: Sink, text: string): Promise<void> {
+  for (let at = 0; at < text.length && !sink.closed;) {
+    let end = at + pieceLength;
+    // The halves of a character stay together.
+    if (isHighSurrogate(text.charCodeAt(end - 1))) end += 1;
+    if (!sink.write(text.slice(at, end))) await sink.ready();
+    at = end;
+  }
+}
+
+function isHighSurrogate(code: number): boolean {
+  return code >= 0xd800 && code <= 0xdbff;
 }

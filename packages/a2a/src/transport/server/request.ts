@@ -1,5 +1,12 @@
 import { A2AError } from "../../model/index.ts";
-import type { CallContext, HeaderReader, Principal, UniversalRequest } from "../../protocol/index.ts";
+import {
+  anonymous,
+  type ByteBudget,
+  type CallContext,
+  type HeaderReader,
+  type Principal,
+  type UniversalRequest,
+} from "../../protocol/index.ts";
 import type { Codec } from "../../wire/codec.ts";
 import type { RequestLimits } from "./binding.ts";
 import { nestsDeeper } from "./nesting.ts";
@@ -103,13 +110,29 @@ function lastEventId(request: UniversalRequest): number | undefined {
   return value !== undefined && /^\d{1,15}$/.test(value) ? Number(value) : undefined;
 }
 
+/** A call with the room that its answer takes: whoever writes the answer gives it back. */
+export interface ServerContext extends CallContext {
+  reserve(bytes: number): Promise<void>;
+  /** Bytes that are reserved. */
+  readonly reserved: number;
+  /** The answer turned out to take less: so many bytes of memory. */
+  shrink(bytes: number): void;
+  /** What was reserved is out: there may be more to come. */
+  release(): void;
+  /** The answer is over: nothing is reserved for it any more. */
+  end(): void;
+}
+
+/** `weight`: what a byte of an answer takes in memory, in bytes. */
 export function callContext(
   request: UniversalRequest,
   principal: Principal,
   version: string,
   stream: boolean,
-): CallContext {
-  const context = new RequestContext(request, principal, version);
+  answers?: ByteBudget,
+  weight = 1,
+): ServerContext {
+  const context = new RequestContext(request, principal, version, answers, weight);
   const after = stream ? lastEventId(request) : undefined;
   const trace = request.header("traceparent");
   if (after !== undefined) context.after = after;
@@ -118,24 +141,80 @@ export function callContext(
 }
 
 /** A class for its getter: one in a literal is defined anew for each request, at thirty times the price. */
-class RequestContext implements CallContext {
+class RequestContext implements ServerContext {
   readonly principal: Principal;
   readonly version: string;
   readonly extensions: readonly string[];
   readonly headers: HeaderReader;
   declare after?: number;
   declare trace?: string;
+  reserved = 0;
   readonly #request: UniversalRequest;
+  readonly #answers: ByteBudget | undefined;
+  readonly #weight: number;
+  #over = false;
 
-  constructor(request: UniversalRequest, principal: Principal, version: string) {
+  constructor(
+    request: UniversalRequest,
+    principal: Principal,
+    version: string,
+    answers: ByteBudget | undefined,
+    weight: number,
+  ) {
     this.principal = principal;
     this.version = version;
     this.extensions = requestedExtensions(request);
     this.headers = (name) => request.header(name);
     this.#request = request;
+    this.#answers = answers;
+    this.#weight = weight;
   }
 
   get signal(): AbortSignal {
     return this.#request.signal;
+  }
+
+  async reserve(bytes: number): Promise<void> {
+    const answers = this.#answers;
+    if (answers === undefined) return;
+    const wanted = bytes * this.#weight;
+    if (wanted <= this.reserved) {
+      this.#change(wanted);
+      return;
+    }
+    // Not what is missing alone: two who each hold a part and wait for the rest would wait for each other.
+    this.release();
+    await answers.take(this.#owner, wanted, () => this.signal);
+    this.reserved = wanted;
+    if (!this.#over) return;
+    this.release();
+    throw new A2AError("Aborted", "The caller is gone");
+  }
+
+  shrink(bytes: number): void {
+    if (bytes < this.reserved) this.#change(bytes);
+  }
+
+  release(): void {
+    if (this.reserved > 0) this.#change(0);
+  }
+
+  end(): void {
+    this.#over = true;
+    this.release();
+  }
+
+  #change(bytes: number): void {
+    const before = this.reserved;
+    this.reserved = bytes;
+    this.#answers?.change(this.#owner, before, bytes);
+  }
+
+  /** Those whom nobody knows by name are told apart by where they are. */
+  get #owner(): string {
+    const { subject, organization = "" } = this.principal;
+    return this.principal === anonymous
+      ? `address ${this.#request.remoteAddress ?? ""}`
+      : JSON.stringify([organization, subject]);
   }
 }

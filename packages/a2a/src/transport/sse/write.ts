@@ -1,7 +1,9 @@
-import type { BodyWriter, OperationName, StreamItem, StreamReply } from "../../protocol/index.ts";
+import type { BodyWriter, OperationName, Sink, StreamItem, StreamReply } from "../../protocol/index.ts";
 import type { HttpBinding } from "../server/binding.ts";
+import { writeText } from "../server/pieces.ts";
+import type { ServerContext } from "../server/request.ts";
 import { failureOf, type Headers, type WireError } from "../server/response.ts";
-import { caughtUp } from "./keep-alive.ts";
+import { caughtUp, type Beat } from "./keep-alive.ts";
 
 /** Headers of an event stream; the last one keeps nginx from holding events back. */
 export const streamHeaders: Headers = {
@@ -17,6 +19,8 @@ const opening = ":\n\n";
 export interface EventFormat {
   /** The `data` of an event: one line. */
   event(item: StreamItem): string;
+  /** The same of a large event, where it need not be joined. */
+  pieces(item: StreamItem): readonly string[] | undefined;
   /** The whole event that ends a stream which broke, without its closing blank line. */
   error(error: WireError): string;
 }
@@ -41,6 +45,7 @@ export function writeEvents(
   batches: StreamReply["batches"],
   format: EventFormat,
   { keepAlive, logger }: Pick<HttpBinding, "keepAlive" | "logger">,
+  context: ServerContext,
   operation: OperationName,
 ): BodyWriter {
   return async (sink) => {
@@ -56,18 +61,34 @@ export function writeEvents(
       while (!sink.closed) {
         next = await source.next();
         if (next.done === true) break;
-        const taken = sink.write(batchText(next.value, format));
+        const large = context.reserved > 0 || next.value[0]?.pieces !== undefined;
+        if (large) await writeLarge(sink, beat, next.value, format);
+        const taken = large || sink.write(batchText(next.value, format));
         // A writer that waits holds on to what its variables hold: the last events, once for each idle stream.
         next = undefined;
         if (!taken) await caughtUp(beat);
+        if (large) context.release();
       }
     } catch (thrown) {
       const error = failureOf(thrown, logger, { operation }, () => sink.closed);
       if (!sink.closed) sink.write(`${format.error(error)}\n\n`);
     } finally {
       keepAlive.remove(beat);
+      context.end();
     }
   };
+}
+
+/** A batch with a large event, such as the task as it stood: in pieces, and no comment within one. */
+async function writeLarge(sink: Sink, beat: Beat, batch: readonly StreamItem[], format: EventFormat): Promise<void> {
+  beat.behind = true;
+  for (const item of batch) {
+    const pieces = format.pieces(item);
+    const id = item.seq === undefined ? "" : `id: ${item.seq}\n`;
+    const texts = pieces === undefined ? [eventText(item, format)] : [`${id}data: `, ...pieces, "\n\n"];
+    for (const text of texts) await writeText(sink, text);
+  }
+  beat.behind = false;
 }
 
 /** Lets go of a stream that nobody is going to read. */

@@ -46,6 +46,10 @@ export function encodeEvent(item: StreamItem): string {
   return item.json ?? JSON.stringify(item.event);
 }
 
+export function eventPieces(item: StreamItem): readonly string[] | undefined {
+  return item.pieces;
+}
+
 export function encodeCard(card: AgentCard): unknown {
   return card;
 }

@@ -6,6 +6,7 @@ import {
   encodeRequest,
   encodeResponse,
   eventOf,
+  eventPieces,
   responseOf,
   responsePieces,
 } from "./encode.ts";
@@ -22,6 +23,7 @@ const shapes: Shapes = {
   decodeResponse,
   eventOf,
   encodeEvent,
+  eventPieces,
   decodeEvent,
 };
 

@@ -23,7 +23,14 @@ function shapesOf(
   base: Shapes,
 ): Pick<
   Shapes,
-  "decodeRequest" | "encodeRequest" | "responseOf" | "encodeResponse" | "responsePieces" | "eventOf" | "encodeEvent"
+  | "decodeRequest"
+  | "encodeRequest"
+  | "responseOf"
+  | "encodeResponse"
+  | "responsePieces"
+  | "eventOf"
+  | "encodeEvent"
+  | "eventPieces"
 > {
   return {
     decodeRequest<Name extends OperationName>(operation: Name, value: unknown): Operations[Name]["request"] {
@@ -46,9 +53,14 @@ function shapesOf(
       if (operation !== "ListTasks") return spliced(text, operation === "SendMessage" ? 2 : 1, generations[0]);
       return JSON.stringify(generated(operation, JSON.parse(text), generations));
     },
-    // Generations stand in the middle of the text.
-    responsePieces: (operation, reply) =>
-      reply.generations === undefined ? base.responsePieces?.(operation, reply) : undefined,
+    responsePieces(operation, reply) {
+      const { generations } = reply;
+      const pieces = base.responsePieces?.(operation, reply);
+      if (pieces === undefined || generations === undefined) return pieces;
+      // In a list they stand in the middle of the text.
+      if (operation === "ListTasks") return undefined;
+      return splicedPieces(pieces, operation === "SendMessage" ? 2 : 1, generations[0]);
+    },
     eventOf(item) {
       const value = base.eventOf(item) as Record<string, object>;
       const [name] = Object.keys(value);
@@ -56,6 +68,10 @@ function shapesOf(
       return { [name]: { generation: String(item.generation), ...value[name] } };
     },
     encodeEvent: (item: StreamItem) => spliced(base.encodeEvent(item), 2, item.generation),
+    eventPieces(item) {
+      const pieces = base.eventPieces?.(item);
+      return pieces && splicedPieces(pieces, 2, item.generation);
+    },
   };
 }
 
@@ -111,4 +127,13 @@ function spliced(text: string, depth: 1 | 2, generation: number | undefined): st
   if (generation === undefined) return text;
   const brace = depth === 1 ? 0 : text.indexOf("{", 1);
   return `${text.slice(0, brace + 1)}"generation":"${generation}",${text.slice(brace + 1)}`;
+}
+
+/** The same of a text in pieces, the first two of which hold both braces. */
+function splicedPieces(
+  [first = "", second = "", ...rest]: readonly string[],
+  depth: 1 | 2,
+  generation: number | undefined,
+): readonly string[] {
+  return [spliced(first + second, depth, generation), ...rest];
 }
