@@ -65,8 +65,7 @@ async function cardElsewhere(
   for (const url of new Set(urls)) {
     const headers = await requestHeaders(host, { url, operation: "GetExtendedAgentCard" }, context, codec);
     headers["accept"] = "application/json";
-    const asked = { operation: "GetExtendedAgentCard", method: "GET", url, headers } as const;
-    const answer = await exchange(host, asked, context);
+    const answer = await exchange(host, { method: "GET", url, headers }, context);
     const text = await answer.text();
     const value = parseJson(answer, text);
     if (answer.status === 200 && value !== undefined) return codec.decodeCard(value);

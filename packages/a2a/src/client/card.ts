@@ -1,5 +1,4 @@
 import { A2AError, type AgentCard } from "../model/index.ts";
-import type { CallContext } from "../protocol/index.ts";
 import {
   type ClientHost,
   exchange,
@@ -14,8 +13,8 @@ import {
 /** A card as it was fetched, and how long it may be used unasked (RFC 9111, A2A 1.0 §8.6.2). */
 export interface CachedCard {
   readonly card: AgentCard;
-  readonly etag?: string;
-  readonly lastModified?: string;
+  readonly etag?: string | undefined;
+  readonly lastModified?: string | undefined;
   /** Milliseconds since the epoch. */
   readonly freshUntil: number;
 }
@@ -37,18 +36,13 @@ export interface CardSource {
   address: string;
 }
 
-type CardContext = Pick<CallContext, "signal" | "outgoing" | "extensions">;
-
 /** The second is where servers of 0.2 have it. */
 const wellKnown = ["/.well-known/agent-card.json", "/.well-known/agent.json"] as const;
 
 /** Throws `InvalidParams`. */
 export function toUrl(given: string): URL {
-  try {
-    return new URL(given);
-  } catch (cause) {
-    throw new A2AError("InvalidParams", `${JSON.stringify(given)} is no absolute URL`, { cause });
-  }
+  if (URL.canParse(given)) return new URL(given);
+  throw new A2AError("InvalidParams", `${JSON.stringify(given)} is no absolute URL`);
 }
 
 /** Where the card of an agent may be: below its base, or at the root of its host. */
@@ -63,13 +57,13 @@ function addresses(given: URL): { readonly base: string; readonly urls: readonly
 }
 
 /** The card of the agent at `given`, its base or the card's own URL (A2A 1.0 §8.2). */
-export async function findCard(given: URL, source: CardSource, context: CardContext): Promise<AgentCard> {
+export async function findCard(given: URL, source: CardSource, signal: AbortSignal | undefined): Promise<AgentCard> {
   const { base, urls } = addresses(given);
   let missing: unknown;
   for (const url of urls) {
     source.address = url;
     try {
-      const card = await fetchCard(url, source, context);
+      const card = await fetchCard(url, source, signal);
       // The host's card may be another agent's: it counts if it names the address that was asked for.
       const named = (one: string): boolean => one === base || one.startsWith(`${base}/`);
       if (named(url) || card.supportedInterfaces.some((one) => named(one.url))) return card;
@@ -82,52 +76,42 @@ export async function findCard(given: URL, source: CardSource, context: CardCont
   throw missing;
 }
 
-async function fetchCard(url: string, source: CardSource, context: CardContext): Promise<AgentCard> {
+async function fetchCard(url: string, source: CardSource, signal: AbortSignal | undefined): Promise<AgentCard> {
   const { host, cache } = source;
   const known = cache.get(url);
   if (known !== undefined && host.clock.now() < known.freshUntil) return known.card;
-  const headers = await requestHeaders(host, { url, operation: "AgentCard" }, { ...context, version: source.version });
+  const headers = await requestHeaders(
+    host,
+    { url, operation: "AgentCard" },
+    { version: source.version, extensions: [] },
+  );
   headers["accept"] = "application/json";
   if (known?.etag !== undefined) headers["if-none-match"] = known.etag;
   else if (known?.lastModified !== undefined) headers["if-modified-since"] = known.lastModified;
   // Credentials are for the address that was named; without any, a card may move.
-  const secret = host.headers !== noHeaders || context.outgoing?.headers !== undefined;
-  const answer = await exchange(
-    host,
-    { operation: "AgentCard", method: "GET", url, headers, ...(secret ? undefined : { redirect: "follow" }) },
-    context,
-  );
+  const redirect = host.headers === noHeaders ? "follow" : "manual";
+  const answer = await exchange(host, { method: "GET", url, headers, redirect }, { signal });
   const text = await answer.text(source.maxBytes);
   if (answer.status === 304 && known !== undefined) {
-    keep(cache, url, { ...known, ...freshness(answer, host.clock.now()) }, answer);
-    return known.card;
+    return keep(source, url, known, answer);
   }
   if (answer.status !== 200) throw refusal(answer, host.clock, url, text, undefined);
   const value = parseJson(answer, text);
   if (value === undefined) throw strangeAnswer(answer, url, text);
-  const card = source.decode(value);
-  const etag = answer.header("etag");
-  const lastModified = answer.header("last-modified");
-  const entry: CachedCard = {
-    card,
-    ...(etag !== undefined && { etag }),
-    ...(lastModified !== undefined && { lastModified }),
-    ...freshness(answer, host.clock.now()),
-  };
-  keep(cache, url, entry, answer);
-  return card;
+  const [etag, lastModified] = [answer.header("etag"), answer.header("last-modified")];
+  return keep(source, url, { card: source.decode(value), etag, lastModified }, answer);
 }
 
 /** What a client is built with when its caller gave no headers. */
 export const noHeaders: Readonly<Record<string, string>> = Object.freeze({});
 
-function keep(cache: CardCache, url: string, entry: CachedCard, answer: Exchange): void {
-  if (!/\bno-store\b/i.test(answer.header("cache-control") ?? "")) cache.set(url, entry);
-}
-
-function freshness(answer: Exchange, now: number): { freshUntil: number } {
+/** Keeps a card for as long as its answer allows. */
+function keep(source: CardSource, url: string, entry: Omit<CachedCard, "freshUntil">, answer: Exchange): AgentCard {
   const control = answer.header("cache-control") ?? "";
   const age = /\bmax-age="?(\d+)/i.exec(control)?.[1];
-  if (age === undefined || /\bno-cache\b/i.test(control)) return { freshUntil: now };
-  return { freshUntil: now + (Number(age) - Number(answer.header("age") ?? 0)) * 1000 };
+  const fresh =
+    age === undefined || /\bno-cache\b/i.test(control) ? 0 : Number(age) - Number(answer.header("age") ?? 0);
+  const freshUntil = source.host.clock.now() + fresh * 1000;
+  if (!/\bno-store\b/i.test(control)) source.cache.set(url, { ...entry, freshUntil });
+  return entry.card;
 }

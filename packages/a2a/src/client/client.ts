@@ -13,6 +13,7 @@ import {
   type ListTasksRequest,
   type ListTasksResponse,
   type SendMessageResponse,
+  stateKinds,
   type StreamResponse,
   type SubscribeToTaskRequest,
   type Task,
@@ -22,17 +23,20 @@ import {
   type AgentService,
   anonymous,
   type CallContext,
+  type OperationName,
+  operations,
   type Outgoing,
   type StreamName,
   type StreamOperations,
   type UnaryName,
   type UnaryOperations,
 } from "../protocol/index.ts";
-import { type Bounded, bounded, finishing } from "./bounded.ts";
+import { finishing } from "../transport/http/index.ts";
+import { type Bounded, bounded } from "./bounded.ts";
 import { type SendInput, toSendRequest } from "./content.ts";
 import { Conversation, type ConversationInit } from "./conversation.ts";
 import { EventStream } from "./stream.ts";
-import { isStopped, waitForTask } from "./wait.ts";
+import { waitForTask } from "./wait.ts";
 
 /** What each call may say for itself; what it does not say is the client's own. */
 export interface CallOptions extends Outgoing {
@@ -189,17 +193,10 @@ export class Client {
    */
   async waitFor(task: string | Pick<Task, "id">, options: WaitOptions = {}): Promise<Task> {
     const id = typeof task === "string" ? task : task.id;
-    const until = options.until ?? (({ status }: Task) => isStopped(status.state));
+    const until = options.until ?? (({ status }: Task) => stateKinds[status.state] !== "active");
     const { signal, release } = this.#bounded(options);
-    const bounded: CallOptions = { ...options, timeout: false, signal };
     try {
-      return await waitForTask({
-        clock: this.#parts.clock,
-        signal,
-        until,
-        subscribe: this.card.capabilities.streaming === true ? () => this.subscribeToTask(id, bounded) : undefined,
-        get: () => this.getTask(id, bounded),
-      });
+      return await waitForTask(this, this.#parts.clock, id, until, { ...options, timeout: false, signal });
     } finally {
       release();
     }
@@ -215,10 +212,9 @@ export class Client {
     request: UnaryOperations[Name]["request"],
     options: CallOptions = {},
   ): Promise<UnaryOperations[Name]["response"]> {
-    this.#check(operation);
-    const { signal, release } = this.#bounded(options);
+    const { context, release } = this.#begin(operation, options);
     try {
-      return (await this.service.call(operation, request, this.#context(options, signal))).value;
+      return (await this.service.call(operation, request, context)).value;
     } finally {
       release();
     }
@@ -231,9 +227,7 @@ export class Client {
     observe?: (event: StreamResponse) => void,
   ): EventStream {
     return new EventStream(async () => {
-      this.#check(operation);
-      const { signal, release } = this.#bounded(options);
-      const context = { ...this.#context(options, signal), after: options.after };
+      const { context, release } = this.#begin(operation, options);
       try {
         const reply = await this.service.stream(operation, request, context);
         return { ...reply, batches: finishing(reply.batches, release) };
@@ -245,30 +239,32 @@ export class Client {
   }
 
   /** Refuses what the card does not declare, as the agent would (A2A 1.0 §3.3.4). */
-  #check(operation: string): void {
-    const { streaming, pushNotifications, extendedAgentCard } = this.card.capabilities;
-    const why = `The card of ${JSON.stringify(this.card.name)} does not declare`;
-    if ((operation === "SendStreamingMessage" || operation === "SubscribeToTask") && streaming !== true) {
-      throw new A2AError("UnsupportedOperation", `${why} streaming`);
-    }
-    if (operation.includes("PushNotification") && pushNotifications !== true) {
-      throw new A2AError("PushNotificationNotSupported", `${why} push notifications`);
-    }
-    if (operation === "GetExtendedAgentCard" && extendedAgentCard !== true) {
-      throw new A2AError("UnsupportedOperation", `${why} an extended card`);
-    }
+  #check(operation: OperationName): void {
+    const push = operation.includes("PushNotification");
+    const card = operation === "GetExtendedAgentCard" && "extendedAgentCard";
+    const needed = push ? "pushNotifications" : operations[operation].stream ? "streaming" : card;
+    if (needed === false || this.card.capabilities[needed] === true) return;
+    throw new A2AError(
+      push ? "PushNotificationNotSupported" : "UnsupportedOperation",
+      `The card of ${JSON.stringify(this.card.name)} does not declare ${needed}`,
+    );
   }
 
-  #context(options: CallOptions, signal: AbortSignal | undefined): CallContext {
-    const { extensions = [], trace } = options;
-    return {
+  /** What a call begins with; `release` once it is over. */
+  #begin(operation: OperationName, options: SubscribeOptions): { readonly context: CallContext; release(): void } {
+    this.#check(operation);
+    const { extensions = [], trace, after } = options;
+    const { signal, release } = this.#bounded(options);
+    const context = {
       principal: anonymous,
       version: this.chosen.protocolVersion,
       extensions: [...new Set([...this.#parts.extensions, ...extensions])],
       outgoing: options,
       signal,
       trace,
+      after,
     };
+    return { context, release };
   }
 
   #bounded({ signal, timeout = this.#parts.timeout }: CallOptions): Bounded {

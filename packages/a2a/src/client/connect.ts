@@ -1,14 +1,20 @@
-import { type Clock, type Ids, type Logger, randomIds, silentLogger } from "../base/index.ts";
+import { type Clock, type Ids, type Logger, randomIds } from "../base/index.ts";
 import { A2AError, type AgentCard } from "../model/index.ts";
-import { idempotentSendExtension, intercept, type Interceptor, resumeExtension } from "../protocol/index.ts";
-import type { ClientBinding, ClientHost, FetchLike, HeadersSource } from "../transport/http/index.ts";
+import { idempotentSendExtension, type Interceptor, resumeExtension } from "../protocol/index.ts";
+import {
+  aborted,
+  type ClientBinding,
+  type ClientHost,
+  type FetchLike,
+  type HeadersSource,
+} from "../transport/http/index.ts";
 import type { OlderCard } from "./any-card.ts";
-import { aborted, bounded, follow } from "./bounded.ts";
+import { bounded, follow } from "./bounded.ts";
 import { type CardCache, type CardSource, findCard, noHeaders, toUrl } from "./card.ts";
 import { Client } from "./client.ts";
 import { candidatesOf, firstAlive, type InterfaceChoice } from "./interfaces.ts";
 import { resilient } from "./resilient.ts";
-import { callPolicy, delayAfter, isTransient, pause, type RetryPolicy, streamPolicy } from "./retry.ts";
+import { beforeRetry, callPolicy, isTransient, type RetryPolicy, streamPolicy } from "./retry.ts";
 
 export interface ConnectOptions extends InterfaceChoice {
   /** Further bindings to choose from, such as `grpcBinding()` of `@parley/grpc`. */
@@ -86,7 +92,7 @@ export async function connectWith(
 ): Promise<Client> {
   const {
     clock = waitingClock,
-    logger = silentLogger,
+    logger,
     connectTimeout = 60_000,
     idleTimeout = 120_000,
     maxResponseBytes = 64 * mebi,
@@ -108,10 +114,8 @@ export async function connectWith(
   };
   const calls = policy(callPolicy, options.retry);
   const named = typeof agent === "string" || agent instanceof URL ? toUrl(String(agent)) : undefined;
-  const trusted =
-    named === undefined && credentialOrigins === undefined
-      ? undefined
-      : [named, ...(credentialOrigins ?? []).map(toUrl)].map((url) => url?.origin);
+  const origins = [named, ...(credentialOrigins ?? []).map(toUrl)].map((url) => url?.origin);
+  const trusted = (named ?? credentialOrigins) && origins;
   const source: CardSource = {
     host,
     cache: options.cardCache ?? new Map(),
@@ -125,13 +129,15 @@ export async function connectWith(
   const candidates = candidatesOf(card, bindings, options, host, trusted);
   const { service, chosen } = firstAlive(
     candidates,
+    host,
     logger,
     `${JSON.stringify(card.name)}${source.address && ` at ${source.address}`}`,
   );
   const declares = (uri: string): boolean => card.capabilities.extensions?.some((one) => one.uri === uri) === true;
+  const wrapped = (options.interceptors ?? []).reduceRight((next, wrap) => wrap(next), service);
   return new Client({
     card,
-    service: resilient(intercept(service, options.interceptors ?? []), {
+    service: resilient(wrapped, {
       clock,
       logger,
       calls,
@@ -170,12 +176,10 @@ async function discover(url: URL, source: CardSource, calls: RetryPolicy, option
   const search = async (): Promise<AgentCard> => {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await findCard(url, source, { extensions: [], signal });
+        return await findCard(url, source, signal);
       } catch (thrown) {
-        const delay = isTransient(thrown) ? delayAfter(calls, attempt, thrown) : undefined;
-        if (delay === undefined) throw thrown;
-        said = ` (${(thrown as A2AError).message})`;
-        await pause(clock, delay, signal);
+        if (!isTransient(thrown)) throw thrown;
+        await beforeRetry(clock, calls, attempt, thrown, signal, () => (said = ` (${thrown.message})`));
       }
     }
   };

@@ -26,10 +26,15 @@ function isParts(input: SendInput): input is readonly Part[] {
 }
 
 function toMessage(input: Content | MessageInit, ids: Ids): Message {
-  if (typeof input === "string") return toMessage([{ text: input }], ids);
-  if (isParts(input)) return { messageId: ids.next(), role: "ROLE_USER", parts: input };
-  if ("parts" in input) return { ...input, messageId: input.messageId ?? ids.next(), role: input.role ?? "ROLE_USER" };
-  return toMessage([input], ids);
+  const init: MessageInit =
+    typeof input === "string"
+      ? { parts: [{ text: input }] }
+      : isParts(input)
+        ? { parts: input }
+        : "parts" in input
+          ? input
+          : { parts: [input] };
+  return { ...init, messageId: init.messageId ?? ids.next(), role: init.role ?? "ROLE_USER" };
 }
 
 /** A send request out of whatever was given. */

@@ -4,7 +4,6 @@ import {
   type SendMessageRequest,
   type SendMessageResponse,
   type StreamResponse,
-  type Task,
 } from "../model/index.ts";
 import type { CallOptions, Client } from "./client.ts";
 import { type SendInput, toSendRequest } from "./content.ts";
@@ -73,21 +72,16 @@ export class Conversation {
     return { ...request, message };
   }
 
-  #note(event: StreamResponse | SendMessageResponse): void {
-    if (event.task !== undefined) this.#follow(event.task.id, event.task.contextId, event.task.status);
-    else if ("statusUpdate" in event && event.statusUpdate !== undefined) {
-      this.#follow(event.statusUpdate.taskId, event.statusUpdate.contextId, event.statusUpdate.status);
-    } else if (event.message !== undefined) {
-      this.#contextId = event.message.contextId ?? this.#contextId;
-      // A plain answer ends the exchange, unless it says that it belongs to the task that is open.
-      if (event.message.taskId !== this.#taskId) this.#taskId = undefined;
+  #note({ task, message, statusUpdate }: Partial<StreamResponse>): void {
+    const told = task ?? statusUpdate;
+    this.#contextId = (told ?? message)?.contextId ?? this.#contextId;
+    if (told !== undefined) {
+      const taskId = task?.id ?? statusUpdate?.taskId;
+      const over = isTerminal(told.status.state);
+      this.#taskId = over ? undefined : taskId;
+      if (over) this.#finishedTaskId = taskId;
     }
-  }
-
-  #follow(taskId: string, contextId: string | undefined, { state }: Task["status"]): void {
-    this.#contextId = contextId ?? this.#contextId;
-    const over = isTerminal(state);
-    this.#taskId = over ? undefined : taskId;
-    if (over) this.#finishedTaskId = taskId;
+    // A plain answer ends the exchange, unless it says that it belongs to the task that is open.
+    if (message !== undefined && message.taskId !== this.#taskId) this.#taskId = undefined;
   }
 }

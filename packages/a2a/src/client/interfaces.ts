@@ -1,5 +1,5 @@
 import type { Logger } from "../base/index.ts";
-import { A2AError, type A2AErrorOptions, type AgentCard, type AgentInterface } from "../model/index.ts";
+import { A2AError, type A2AErrorOptions, type AgentCard, type AgentInterface, hasCode } from "../model/index.ts";
 import { type AgentService, type CallContext, type OperationName, operations } from "../protocol/index.ts";
 import type { ClientBinding, ClientHost } from "../transport/http/index.ts";
 import { noHeaders } from "./card.ts";
@@ -18,6 +18,11 @@ export interface InterfaceChoice {
 interface Candidate {
   readonly target: AgentInterface;
   readonly service: AgentService;
+  /**
+   * The origin that gets no credentials: they belong to the one that the user named, and a card, a redirected one too,
+   * may name any other (D18).
+   */
+  readonly withheldFrom: string | undefined;
 }
 
 /** `Major.Minor`: patch numbers mean nothing (A2A 1.0 §3.6). */
@@ -26,13 +31,9 @@ function minor(version: string): string {
 }
 
 function unusable(url: string): string | undefined {
-  try {
-    const { protocol } = new URL(url);
-    return protocol === "http:" || protocol === "https:" ? undefined : "is no http(s) address";
-  } catch {
-    // A2A 1.0 §4.4.6.
-    return "is no absolute address";
-  }
+  // A2A 1.0 §4.4.6.
+  if (!URL.canParse(url)) return "is no absolute address";
+  return /^https?:$/.test(new URL(url).protocol) ? undefined : "is no http(s) address";
 }
 
 /** A minor version adds to the one before it: a later one can be asked for where an earlier one is listed. */
@@ -74,8 +75,7 @@ export function candidatesOf(
       const origin = binding.origin?.(target.url, card) ?? new URL(target.url).origin;
       const withheld = trusted?.includes(origin) === false;
       const service = binding.open(target, version, withheld ? { ...host, headers: noHeaders } : host, card);
-      const tenanted = withTenant(service, target.tenant);
-      candidates.push({ target: spoken, service: withheld ? withoutHeaders(tenanted, origin, host) : tenanted });
+      candidates.push({ target: spoken, service, withheldFrom: withheld ? origin : undefined });
     }
   }
   const age = ({ target }: Candidate): number => Number(target.protocolVersion);
@@ -84,39 +84,16 @@ export function candidatesOf(
   throw new A2AError("InvalidResponse", `The card of ${JSON.stringify(card.name)} has no interface to use: ${offer}`);
 }
 
-/** Every request carries exactly the tenant of its interface (A2A 1.0 §8.3.2). */
-function withTenant(service: AgentService, tenant: string | undefined): AgentService {
-  function tenanted<T extends { readonly tenant?: string }>(request: T): T {
-    const { tenant: _, ...rest } = request;
-    return (tenant === undefined || tenant === "" ? rest : { tenant, ...rest }) as T;
-  }
-  return {
-    call: (operation, request, context) => service.call(operation, tenanted(request), context),
-    stream: (operation, request, context) => service.stream(operation, tenanted(request), context),
-  };
+/** The request with exactly the tenant of its interface (A2A 1.0 §8.3.2). */
+function tenanted<T extends { readonly tenant?: string }>(request: T, { tenant }: AgentInterface): T {
+  const { tenant: _, ...rest } = request;
+  return (tenant === undefined || tenant === "" ? rest : { tenant, ...rest }) as T;
 }
 
-/**
- * Credentials belong to the origin that the user named: a card, a redirected one too, may name any other (D18). What is
- * refused for want of them says so, and `metadata.withheldFrom` is the origin.
- */
-function withoutHeaders(service: AgentService, origin: string, { headers }: ClientHost): AgentService {
-  async function run<T>(context: CallContext, call: (context: CallContext) => Promise<T>): Promise<T> {
-    const { headers: given, ...outgoing } = context.outgoing ?? {};
-    try {
-      return await call({ ...context, outgoing });
-    } catch (thrown) {
-      const refused =
-        thrown instanceof A2AError && (thrown.code === "Unauthenticated" || thrown.code === "PermissionDenied");
-      if (!refused || (headers === noHeaders && given === undefined)) throw thrown;
-      const why = `Headers were not sent to ${origin}, which the card names and you do not; credentialOrigins lets it have them`;
-      throw again(thrown, `${thrown.message}. ${why}`, { withheldFrom: origin });
-    }
-  }
-  return {
-    call: (operation, request, context) => run(context, (mine) => service.call(operation, request, mine)),
-    stream: (operation, request, context) => run(context, (mine) => service.stream(operation, request, mine)),
-  };
+/** The context without headers of the caller's own. */
+function withoutHeaders(context: CallContext): CallContext {
+  const { headers: _, ...outgoing } = context.outgoing ?? {};
+  return { ...context, outgoing };
 }
 
 /** The same error with more to say. */
@@ -128,19 +105,27 @@ function again(error: A2AError, message: string, metadata: Readonly<Record<strin
 /** Whether the interface itself is no good, rather than this one request of it. */
 function isDead(error: A2AError): boolean {
   if (error.code === "InvalidResponse") return error.metadata["httpStatus"] !== undefined;
-  return /^(ConnectionFailed|Timeout|Unavailable|MethodNotAllowed|MethodNotFound|VersionNotSupported)$/.test(
-    error.code,
+  return hasCode(
+    error,
+    "ConnectionFailed",
+    "Timeout",
+    "Unavailable",
+    "MethodNotAllowed",
+    "MethodNotFound",
+    "VersionNotSupported",
   );
 }
 
 /**
  * One service over the candidates: the first that answers is kept. A request that may have reached a dead interface is
  * never sent to another one, unless repeating it does no harm; the next request then goes to the next interface. The
- * error of the last one says what each said. `card` is how errors call the card.
+ * error of the last one says what each said. What is refused for want of credentials says so, and `metadata.withheldFrom`
+ * is the origin that did not get them. `card` is how errors call the card.
  */
 export function firstAlive(
   candidates: readonly Candidate[],
-  logger: Logger,
+  { headers }: ClientHost,
+  logger: Logger | undefined,
   card: string,
 ): { service: AgentService; chosen(): AgentInterface } {
   let current = 0;
@@ -148,27 +133,39 @@ export function firstAlive(
   /** What each said. */
   const said: string[] = [];
 
-  async function attempt<T>(
+  async function attempt<Request extends object, T>(
     operation: OperationName,
+    request: Request,
     context: CallContext,
-    run: (service: AgentService) => Promise<T>,
+    run: (service: AgentService, request: Request, context: CallContext) => Promise<T>,
   ): Promise<T> {
     for (;;) {
       const mine = current;
+      const { target, service, withheldFrom } = candidates[mine] as Candidate;
       try {
-        const result = await run((candidates[mine] as Candidate).service);
+        const result = await run(
+          service,
+          tenanted(request, target),
+          withheldFrom === undefined ? context : withoutHeaders(context),
+        );
         proven = true;
         return result;
       } catch (thrown) {
+        const had = headers !== noHeaders || context.outgoing?.headers !== undefined;
+        if (withheldFrom !== undefined && had && hasCode(thrown, "Unauthenticated", "PermissionDenied")) {
+          proven = true;
+          const why = `Headers are not sent to ${withheldFrom}, which only the card names: add it to credentialOrigins`;
+          throw again(thrown, `${thrown.message}. ${why}`, { withheldFrom });
+        }
         if (!(thrown instanceof A2AError) || proven || context.signal?.aborted) throw thrown;
         if (!isDead(thrown)) {
           proven = thrown.code !== "ConnectionLost";
           throw thrown;
         }
         const last = mine === candidates.length - 1;
-        const { protocolBinding, protocolVersion, url } = (candidates[mine] as Candidate).target;
+        const { protocolBinding, protocolVersion, url } = target;
         said[mine] = `${protocolBinding} ${protocolVersion} at ${url}: ${thrown.message}`;
-        logger.warn("An interface of the card is dead", { url, cause: thrown });
+        logger?.warn("An interface of the card is dead", { url, cause: thrown });
         // With the last one all are dead: the next request begins anew.
         if (current === mine) current = last ? 0 : mine + 1;
         const safe = operations[operation].idempotent || neverProcessed(thrown);
@@ -185,9 +182,9 @@ export function firstAlive(
     chosen: () => (candidates[current] as Candidate).target,
     service: {
       call: (operation, request, context) =>
-        attempt(operation, context, (service) => service.call(operation, request, context)),
+        attempt(operation, request, context, (service, mine, its) => service.call(operation, mine, its)),
       stream: (operation, request, context) =>
-        attempt(operation, context, (service) => service.stream(operation, request, context)),
+        attempt(operation, request, context, (service, mine, its) => service.stream(operation, mine, its)),
     },
   };
 }

@@ -1,6 +1,7 @@
-import type { Clock, Logger } from "../base/index.ts";
+import { type Clock, type Logger, once } from "../base/index.ts";
 import {
   A2AError,
+  hasCode,
   isInterrupted,
   isTerminal,
   type SendMessageRequest,
@@ -22,12 +23,14 @@ import {
   type UnaryName,
   type UnaryOperations,
 } from "../protocol/index.ts";
-import { finishing, follow } from "./bounded.ts";
-import { delayAfter, isTransient, neverProcessed, pause, type RetryPolicy } from "./retry.ts";
+import { finishing } from "../transport/http/index.ts";
+import { follow } from "./bounded.ts";
+import { beforeRetry, isTransient, neverProcessed, type RetryPolicy } from "./retry.ts";
 
 export interface ResilientOptions {
   readonly clock: Clock;
-  readonly logger: Logger;
+  /** Default: nobody is told. */
+  readonly logger?: Logger | undefined;
   readonly calls: RetryPolicy;
   readonly streams: RetryPolicy;
   /** The card promises that a subscription continues after `Last-Event-ID`. */
@@ -39,16 +42,9 @@ export interface ResilientOptions {
 /** Milliseconds. */
 const longWait = 60_000;
 
-const finishedCodes: ReadonlySet<string> = new Set([
-  "UnsupportedOperation",
-  "InvalidParams",
-  "TaskNotFound",
-  "InvalidRequest",
-]);
-
 /** Whether this may be said of a finished task: the first code is right (A2A 1.0 §3.1.6), servers of several SDKs say the others. */
-export function refusesFinished(error: unknown): boolean {
-  return error instanceof A2AError && finishedCodes.has(error.code);
+export function refusesFinished(error: unknown): error is A2AError {
+  return hasCode(error, "UnsupportedOperation", "InvalidParams", "TaskNotFound", "InvalidRequest");
 }
 
 /**
@@ -78,10 +74,9 @@ export function resilient(next: AgentService, options: ResilientOptions): AgentS
         // What held for so long was a send that waits for its task; runtimes and proxies cut such waits off (Node's
         // fetch after 5 minutes), and that says nothing against the next one.
         if (clock.elapsed() - since >= longWait) attempt = 1;
-        const delay = delayAfter(calls, attempt, thrown);
-        if (delay === undefined) throw thrown;
-        logger.info("A call is repeated", { operation, attempt, delay, cause: thrown });
-        await pause(clock, delay, context.signal);
+        await beforeRetry(clock, calls, attempt, thrown, context.signal, (delay) =>
+          logger?.info("A call is repeated", { operation, attempt, delay, cause: thrown }),
+        );
       }
     }
   }
@@ -92,7 +87,7 @@ export function resilient(next: AgentService, options: ResilientOptions): AgentS
       const { value } = await repeat("GetTask", context, () => next.call("GetTask", { id }, context));
       return isTerminal(value.status.state) ? value : undefined;
     } catch (thrown) {
-      if (thrown instanceof A2AError && (thrown.code === "Aborted" || thrown.code === "Timeout")) throw thrown;
+      if (hasCode(thrown, "Aborted", "Timeout")) throw thrown;
       return undefined;
     }
   }
@@ -107,9 +102,8 @@ export function resilient(next: AgentService, options: ResilientOptions): AgentS
   /** A message, if it is one, to a finished task is UnsupportedOperation (§3.1.1), whatever the peer calls it. */
   async function meaning(request: Partial<SendMessageRequest>, error: unknown, context: CallContext): Promise<unknown> {
     const taskId = request.message?.taskId;
-    if (taskId === undefined || !(error instanceof A2AError) || error.fields.length > 0) return error;
-    if (!refusesFinished(error) || error.code === "UnsupportedOperation") return error;
-    if ((await finishedTask(taskId, context)) === undefined) return error;
+    if (taskId === undefined || !refusesFinished(error) || error.fields.length > 0) return error;
+    if (error.code === "UnsupportedOperation" || (await finishedTask(taskId, context)) === undefined) return error;
     return new A2AError("UnsupportedOperation", error.message, { metadata: error.metadata, cause: error });
   }
 
@@ -140,11 +134,18 @@ export function resilient(next: AgentService, options: ResilientOptions): AgentS
     let attempt = 0;
 
     for (let resumed = false; ; resumed = true) {
-      const since = clock.elapsed();
       let opening = resumed;
       let fresh = false;
+      /** When the connection stood; `undefined`: it never did. */
+      let since: number | undefined;
       let error: A2AError;
       try {
+        if (resumed) {
+          ({ batches } = await (taskId === undefined
+            ? next.stream(operation, request, context)
+            : next.stream("SubscribeToTask", { id: taskId }, { ...context, after: cursor })));
+        }
+        since = clock.elapsed();
         for await (const batch of batches) {
           const news: StreamItem[] = [];
           let over = false;
@@ -174,48 +175,31 @@ export function resilient(next: AgentService, options: ResilientOptions): AgentS
         if (context.signal?.aborted) throw thrown;
         if (!isBreak(thrown)) {
           // Some servers refuse with the first event of a stream.
-          if ("message" in request) throw await meaning(request, thrown, context);
-          yield await insteadOf(thrown, request.id, context);
+          const subscribed = resumed || !("message" in request);
+          if (taskId === undefined || !subscribed) throw await meaning(request, thrown, context);
+          yield await insteadOf(thrown, taskId, context);
           return;
         }
         error = thrown;
       }
-      if (taskId !== undefined && state === undefined && (error.cause === undefined || !canReplay)) {
-        // It closed in good order without a word: so does the stream of a finished task that its reader knows all of. Who
-        // cannot replay may also break off there.
-        const task = await finishedTask(taskId, context);
-        if (task !== undefined) {
-          yield [{ event: { task } }];
-          return;
-        }
-      }
-      if (fresh || clock.elapsed() - since >= streams.maxDelay) attempt = 0;
-
-      for (;;) {
-        attempt++;
-        // Nothing has come: nobody knows whether the message arrived.
-        if (taskId === undefined && !canResend) throw error;
-        const delay = delayAfter(streams, attempt, error);
-        if (delay === undefined) throw error;
-        logger.info("A stream broke and is taken up again", { operation, taskId, attempt, delay, cause: error });
-        await pause(clock, delay, context.signal);
-        try {
-          if (taskId === undefined) {
-            ({ batches } = await next.stream(operation, request, context));
-          } else {
-            ({ batches } = await next.stream("SubscribeToTask", { id: taskId }, { ...context, after: cursor }));
-          }
-          break;
-        } catch (thrown) {
-          if (context.signal?.aborted) throw thrown;
-          if (!isBreak(thrown)) {
-            if (taskId === undefined) throw thrown;
-            yield await insteadOf(thrown, taskId, context);
+      if (since !== undefined) {
+        if (taskId !== undefined && state === undefined && (error.cause === undefined || !canReplay)) {
+          // It closed in good order without a word: so does the stream of a finished task that its reader knows all of.
+          // Who cannot replay may also break off there.
+          const task = await finishedTask(taskId, context);
+          if (task !== undefined) {
+            yield [{ event: { task } }];
             return;
           }
-          error = thrown;
         }
+        if (fresh || clock.elapsed() - since >= streams.maxDelay) attempt = 0;
       }
+      attempt++;
+      // Nothing has come: nobody knows whether the message arrived.
+      if (taskId === undefined && !canResend) throw error;
+      await beforeRetry(clock, streams, attempt, error, context.signal, (delay) =>
+        logger?.info("A stream broke and is taken up again", { operation, taskId, attempt, delay, cause: error }),
+      );
     }
   }
 
@@ -223,8 +207,10 @@ export function resilient(next: AgentService, options: ResilientOptions): AgentS
     async call<Name extends UnaryName>(
       operation: Name,
       request: UnaryOperations[Name]["request"],
-      context: CallContext,
+      { signal, ...rest }: CallContext,
     ) {
+      // A plain one: interceptors spread it, and a server's makes its signal when that is asked for.
+      const context = { ...rest, signal };
       try {
         return await repeat<Reply<Operations[Name]["response"]>>(operation, context, () =>
           next.call(operation, request, context),
@@ -241,7 +227,7 @@ export function resilient(next: AgentService, options: ResilientOptions): AgentS
         const reply = await open(operation, request, known);
         // Letting go works at any time: before the first event, and while one is waited for.
         const letGo = async (): Promise<void> => {
-          own.abort(new A2AError("Aborted", "The reader of the stream let go of it"));
+          own.abort(new A2AError("Aborted", "The reader let go of the stream"));
           await reply.batches[Symbol.asyncIterator]().return?.();
         };
         return { ...reply, batches: finishing(survive(operation, request, known, reply), release, letGo) };
@@ -255,9 +241,5 @@ export function resilient(next: AgentService, options: ResilientOptions): AgentS
 
 /** Whether a stream may be taken up again after this: a limit of one connection is no limit of the whole. */
 function isBreak(error: unknown): error is A2AError {
-  return isTransient(error) || (error instanceof A2AError && error.code === "Timeout");
-}
-
-async function* once<T>(value: T): AsyncGenerator<T, void, void> {
-  yield value;
+  return isTransient(error) || hasCode(error, "Timeout");
 }

@@ -1,6 +1,6 @@
 import type { Clock } from "../base/index.ts";
-import { A2AError } from "../model/index.ts";
-import { abortError } from "../transport/http/index.ts";
+import { type A2AError, hasCode } from "../model/index.ts";
+import { onAbort } from "../transport/http/index.ts";
 
 /** How often and how soon something is tried again. Delays double from one try to the next, half of each by chance. */
 export interface RetryPolicy {
@@ -18,8 +18,26 @@ export const callPolicy: RetryPolicy = { attempts: 3, minDelay: 200, maxDelay: 5
 
 export const streamPolicy: RetryPolicy = { attempts: 10, minDelay: 250, maxDelay: 30_000, maxRetryAfter: 300_000 };
 
-/** How long to wait after the try of this number, from 1; `undefined`: not at all, it is over. */
-export function delayAfter(policy: RetryPolicy, attempt: number, error: A2AError): number | undefined {
+/**
+ * Waits after the try of this number, from 1, that ended with `error`; `tell` hears how long. Throws `error` where no
+ * try is left, and what the signal says when it fires.
+ */
+export async function beforeRetry(
+  clock: Clock,
+  policy: RetryPolicy,
+  attempt: number,
+  error: A2AError,
+  signal: AbortSignal | undefined,
+  tell: (delay: number) => void,
+): Promise<void> {
+  const delay = delayAfter(policy, attempt, error);
+  if (delay === undefined) throw error;
+  tell(delay);
+  await pause(clock, delay, signal);
+}
+
+/** `undefined`: it is over. */
+function delayAfter(policy: RetryPolicy, attempt: number, error: A2AError): number | undefined {
   if (attempt >= policy.attempts) return undefined;
   const own = Math.min(policy.maxDelay, policy.minDelay * 2 ** (attempt - 1)) * (0.5 + Math.random() / 2);
   const asked = (error.retryAfter ?? 0) * 1000;
@@ -29,47 +47,35 @@ export function delayAfter(policy: RetryPolicy, attempt: number, error: A2AError
 /** Waits; throws what the signal says when it fires first. */
 export function pause(clock: Clock, ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
-    if (signal?.aborted) return reject(abortError(signal));
     const stop = clock.after(ms, () => {
-      signal?.removeEventListener("abort", onAbort);
+      forget();
       resolve();
     });
-    function onAbort(): void {
+    const forget = onAbort(signal, (error) => {
       stop();
-      reject(abortError(signal as AbortSignal));
-    }
-    signal?.addEventListener("abort", onAbort, { once: true });
+      reject(error);
+    });
   });
 }
 
 /** Whether the same request may fare better in a while. */
 export function isTransient(error: unknown): error is A2AError {
-  if (!(error instanceof A2AError)) return false;
-  const { code, metadata } = error;
-  if (code === "InvalidResponse") return /^50[24]$/.test(metadata["httpStatus"] ?? "");
-  return /^(ConnectionFailed|ConnectionLost|Unavailable|TooManyRequests)$/.test(code);
+  if (hasCode(error, "InvalidResponse")) return /^50[24]$/.test(error.metadata["httpStatus"] ?? "");
+  return hasCode(error, "ConnectionFailed", "ConnectionLost", "Unavailable", "TooManyRequests");
 }
 
 /** Codes of Node and Bun for a connection that never came about. Browsers tell no such thing. */
-const unsentCodes: ReadonlySet<unknown> = new Set([
-  "ECONNREFUSED",
-  "ENOTFOUND",
-  "EAI_AGAIN",
-  "EHOSTUNREACH",
-  "ENETUNREACH",
-  "UND_ERR_CONNECT_TIMEOUT",
-  "ConnectionRefused",
-  "FailedToOpenSocket",
-]);
+const unsentCodes =
+  /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|E(?:HOST|NET)UNREACH|UND_ERR_CONNECT_TIMEOUT|ConnectionRefused|FailedToOpenSocket)$/;
 
 /** Whether the peer certainly never saw the request: then it may be sent again, whatever it does. */
 export function neverProcessed(error: A2AError): boolean {
   // What a peer says before it looks at what a request wants.
-  if (/^(TooManyRequests|MethodNotAllowed|MethodNotFound|VersionNotSupported)$/.test(error.code)) return true;
+  if (hasCode(error, "TooManyRequests", "MethodNotAllowed", "MethodNotFound", "VersionNotSupported")) return true;
   if (error.code === "InvalidResponse") return /^(404|405|0|3..)$/.test(error.metadata["httpStatus"] ?? "");
   if (error.code !== "ConnectionFailed") return false;
   for (let cause: unknown = error.cause; cause instanceof Error; cause = cause.cause) {
-    if ("code" in cause && unsentCodes.has(cause.code)) return true;
+    if ("code" in cause && unsentCodes.test(String(cause.code))) return true;
     // Deno tells it in words alone.
     if (cause.message.includes("client error (Connect)")) return true;
   }

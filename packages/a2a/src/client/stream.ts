@@ -73,7 +73,7 @@ export class EventStream implements AsyncIterable<StreamResponse>, AsyncIterator
         if (this.#over) return { done: true, value: undefined };
         const { batches } = await (this.#opened ??= this.#open());
         const result = await (this.#batches ??= batches[Symbol.asyncIterator]()).next();
-        if (result.done === true) this.#over = true;
+        this.#over ||= result.done === true;
         if (this.#over) continue;
         this.#batch = result.value as readonly StreamItem[];
         this.#at = 0;

@@ -2,11 +2,14 @@ import {
   boolean,
   filled,
   list,
+  none,
+  nothing,
   object,
   optional,
   record,
   required,
   string,
+  strings,
   struct,
   type Fields,
   type Schema,
@@ -46,13 +49,10 @@ type MemberOf<Union, Name extends PropertyKey> = Union extends { readonly [Key i
 
 function union<Union>(fields: Fields<Members<Union>>): Schema<Union> {
   // A kind that is new to us must not make the rest of a card unreadable.
-  return object<Members<Union>>(fields, { members: Object.keys(fields), none: {} }) as Schema<Union>;
+  return object<Members<Union>>(fields, { none: {} }) as Schema<Union>;
 }
 
-const strings: Schema<readonly string[]> = list(string);
 const scopes: Schema<Readonly<Record<string, string>>> = record(string);
-const none = (): readonly never[] => [];
-const nothing = (): string => "";
 const noScopes = (): Readonly<Record<string, string>> => ({});
 
 export const agentInterfaceSchema: Schema<AgentInterface> = object<AgentInterface>({
@@ -184,7 +184,7 @@ export const securitySchemeSchema: Schema<SecurityScheme> = union<SecurityScheme
 export const agentCardSchema: Schema<AgentCard> = object<AgentCard>({
   name: required(filled, nothing),
   description: required(filled, nothing),
-  supportedInterfaces: required(list(agentInterfaceSchema, { nonEmpty: "must hold at least one interface" })),
+  supportedInterfaces: required(list(agentInterfaceSchema, "must hold at least one interface")),
   provider: optional(agentProviderSchema),
   version: required(filled, nothing),
   documentationUrl: optional(string),

@@ -8,8 +8,6 @@ interface ErrorRow {
   readonly jsonrpc: number;
   /** HTTP status of the REST binding. */
   readonly http: number;
-  /** Defined by A2A: the `ErrorInfo.reason` of its domain is the code in upper snake case (`reasonOf`, §11.6). */
-  readonly named?: true;
   /** What a client reads when nobody wrote something better. */
   readonly message: string;
   /** Answered by HTTP itself before JSON-RPC is reached: that binding then uses this HTTP status too. */
@@ -41,39 +39,47 @@ export type WireErrorCode =
   | "TooManyRequests"
   | "Unavailable";
 
-const named: Pick<ErrorRow, "named"> = { named: true };
-const outside: Pick<ErrorRow, "outside"> = { outside: true };
+function row(jsonrpc: number, http: number, message: string): ErrorRow {
+  return { jsonrpc, http, message };
+}
 
-function row(jsonrpc: number, http: number, message: string, more?: Partial<ErrorRow>): ErrorRow {
-  return { jsonrpc, http, message, ...more };
+function outside(jsonrpc: number, http: number, message: string): ErrorRow {
+  return { jsonrpc, http, message, outside: true };
 }
 
 export const wireErrors: Readonly<Record<WireErrorCode, ErrorRow>> = {
-  TaskNotFound: row(-32001, 404, "Task not found", named),
-  TaskNotCancelable: row(-32002, 400, "Task cannot be canceled", named),
-  PushNotificationNotSupported: row(-32003, 400, "Push notifications are not supported", named),
-  UnsupportedOperation: row(-32004, 400, "This operation is not supported", named),
-  ContentTypeNotSupported: row(-32005, 400, "Content type not supported", named),
-  InvalidAgentResponse: row(-32006, 500, "The agent gave an invalid response", named),
-  ExtendedAgentCardNotConfigured: row(-32007, 400, "No extended agent card is configured", named),
-  ExtensionSupportRequired: row(-32008, 400, "A required extension was not requested", named),
-  VersionNotSupported: row(-32009, 400, "Protocol version not supported", named),
+  TaskNotFound: row(-32001, 404, "Task not found"),
+  TaskNotCancelable: row(-32002, 400, "Task cannot be canceled"),
+  PushNotificationNotSupported: row(-32003, 400, "Push notifications are not supported"),
+  UnsupportedOperation: row(-32004, 400, "This operation is not supported"),
+  ContentTypeNotSupported: row(-32005, 400, "Content type not supported"),
+  InvalidAgentResponse: row(-32006, 500, "The agent gave an invalid response"),
+  ExtendedAgentCardNotConfigured: row(-32007, 400, "No extended agent card is configured"),
+  ExtensionSupportRequired: row(-32008, 400, "A required extension was not requested"),
+  VersionNotSupported: row(-32009, 400, "Protocol version not supported"),
   // Of the 1.1 draft.
-  TaskGenerationMismatch: row(-32010, 409, "The task has moved on", named),
+  TaskGenerationMismatch: row(-32010, 409, "The task has moved on"),
   ParseError: row(-32700, 400, "Invalid JSON payload"),
   InvalidRequest: row(-32600, 400, "Request payload validation error"),
   MethodNotFound: row(-32601, 404, "Method not found"),
   InvalidParams: row(-32602, 400, "Invalid parameters"),
   InternalError: row(-32603, 500, "Internal error"),
-  Unauthenticated: row(-32603, 401, "Authentication required", outside),
-  PermissionDenied: row(-32603, 403, "Not allowed", outside),
-  MethodNotAllowed: row(-32601, 405, "HTTP method not allowed", outside),
-  RequestTooLarge: row(-32600, 413, "Request body too large", outside),
+  Unauthenticated: outside(-32603, 401, "Authentication required"),
+  PermissionDenied: outside(-32603, 403, "Not allowed"),
+  MethodNotAllowed: outside(-32601, 405, "HTTP method not allowed"),
+  RequestTooLarge: outside(-32600, 413, "Request body too large"),
   // The specification has no code for the media type of a request; this is its code for those of parts.
-  UnsupportedMediaType: row(-32005, 415, "Media type of the request not supported", outside),
-  TooManyRequests: row(-32603, 429, "Too many requests", outside),
-  Unavailable: row(-32603, 503, "Temporarily unavailable", outside),
+  UnsupportedMediaType: outside(-32005, 415, "Media type of the request not supported"),
+  TooManyRequests: outside(-32603, 429, "Too many requests"),
+  Unavailable: outside(-32603, 503, "Temporarily unavailable"),
 };
+
+export const wireErrorCodes: readonly WireErrorCode[] = Object.keys(wireErrors) as WireErrorCode[];
+
+/** The error that HTTP itself answers with a status. */
+export function outsideCode(status: number): WireErrorCode | undefined {
+  return wireErrorCodes.find((code) => wireErrors[code].outside === true && wireErrors[code].http === status);
+}
 
 /** Canonical status names, as gRPC and `google.rpc.Status` spell them. Apart from the table: JSON-RPC has no use for them. */
 export const wireStatuses: Readonly<Record<WireErrorCode, string>> = {
@@ -152,7 +158,7 @@ export class A2AError extends Error {
 
   constructor(code: A2AErrorCode, message?: string, options: A2AErrorOptions = {}) {
     super(
-      message ?? (isWireErrorCode(code) ? wireErrors[code].message : code),
+      message ?? (wireErrors as Partial<Record<string, ErrorRow>>)[code]?.message ?? code,
       options.cause === undefined ? undefined : { cause: options.cause },
     );
     this.code = code;
@@ -162,6 +168,14 @@ export class A2AError extends Error {
     this.challenge = options.challenge;
     this.details = options.details ?? [];
   }
+}
+
+/** Whether it is an error of ours with one of these codes. */
+export function hasCode<Code extends A2AErrorCode>(
+  thrown: unknown,
+  ...codes: readonly Code[]
+): thrown is A2AError & { readonly code: Code } {
+  return thrown instanceof A2AError && (codes as readonly A2AErrorCode[]).includes(thrown.code);
 }
 
 /** The error of a request whose fields are wrong. Default message: it names the first of them, for whoever reads no further. */

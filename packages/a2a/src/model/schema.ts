@@ -62,13 +62,13 @@ function locate(run: Run, since: number, name: string): void {
 export interface Field<T> {
   readonly schema: Schema<T>;
   readonly required: boolean;
-  readonly otherwise?: () => T;
+  readonly otherwise?: (() => T) | undefined;
   /** `null` is a value here, not absence. */
   readonly nullable?: boolean;
 }
 
 export function required<T>(schema: Schema<T>, otherwise?: () => T): Field<T> & { readonly required: true } {
-  return otherwise === undefined ? { schema, required: true } : { schema, required: true, otherwise };
+  return { schema, required: true, otherwise };
 }
 
 export function optional<T>(schema: Schema<T>): Field<T> & { readonly required: false } {
@@ -82,18 +82,21 @@ export type Fields<T> = {
   };
 };
 
-/** Exactly one of these members. */
+/** Exactly one of the members. */
 export interface OneOf {
-  readonly members: readonly string[];
+  /** Default: all that the object has. */
+  readonly members?: readonly string[];
   /** What to read into a peer's answer that has none of them; absent: it is wrong. */
   readonly none?: object;
 }
 
+export const exactlyOne: OneOf = {};
+
 export function object<T>(fields: Fields<T>, oneOf?: OneOf): Schema<T> {
   const table = new Map<string, Field<unknown>>(Object.entries(fields));
   const needed = [...table].filter(([, field]) => field.required);
-  const choice = new Set(oneOf?.members);
-  const chooseOne = oneOf && `must have exactly one of ${oneOf.members.join(", ")}`;
+  const choice = new Set(oneOf && (oneOf.members ?? table.keys()));
+  const chooseOne = `must have exactly one of ${[...choice].join(", ")}`;
 
   const schema: Schema<T> = (value, run) => {
     if (!isObject(value)) return fail(run, "must be an object");
@@ -125,7 +128,7 @@ export function object<T>(fields: Fields<T>, oneOf?: OneOf): Schema<T> {
     }
     if (found < needed.length) addMissing(needed, value, out, run);
     if (oneOf !== undefined && chosen !== 1) {
-      if (chosen > 0 || oneOf.none === undefined || run.mode !== "answer") return fail(run, chooseOne as string);
+      if (chosen > 0 || oneOf.none === undefined || run.mode !== "answer") return fail(run, chooseOne);
       Object.assign(out, oneOf.none);
     }
     return out;
@@ -162,11 +165,11 @@ function addMissing(
   }
 }
 
-export function list<T>(items: Schema<T>, options: { readonly nonEmpty?: string } = {}): Schema<readonly T[]> {
+/** `nonEmpty`: what to say of an empty one, where that is wrong. */
+export function list<T>(items: Schema<T>, nonEmpty?: string): Schema<readonly T[]> {
   return (value, run) => {
     if (!Array.isArray(value)) return fail(run, "must be an array");
-    if (value.length === 0 && options.nonEmpty !== undefined && run.mode !== "answer")
-      return fail(run, options.nonEmpty);
+    if (value.length === 0 && nonEmpty !== undefined && run.mode !== "answer") return fail(run, nonEmpty);
     const out: unknown[] = run.mode === "copy" ? [] : value;
     for (let i = 0; i < value.length && run.violations.length < maxViolations; i += 1) {
       const before = run.violations.length;
@@ -178,6 +181,10 @@ export function list<T>(items: Schema<T>, options: { readonly nonEmpty?: string 
     return out;
   };
 }
+
+/** What stands for an absent list, and for an absent text. */
+export const none = (): readonly never[] => [];
+export const nothing = (): string => "";
 
 /** An object whose keys are data. */
 export function record<T>(values: Schema<T>): Schema<Readonly<Record<string, T>>> {
@@ -206,39 +213,30 @@ export const anything: Schema<never> = (value) => value;
 export const string: Schema<string> = (value, run) =>
   typeof value === "string" ? value : fail(run, "must be a string");
 
+export const strings: Schema<readonly string[]> = list(string);
+
 /** Text that must say something. */
-export const filled: Schema<string> = (value, run) => {
-  if (typeof value !== "string") return fail(run, "must be a string");
-  return value === "" && run.mode !== "answer" ? fail(run, "must not be empty") : value;
-};
+export const filled: Schema<string> = (value, run) =>
+  value === "" && run.mode !== "answer" ? fail(run, "must not be empty") : string(value, run);
 
 /** Text for which protobuf knows no difference between empty and absent. */
-export const blank: Schema<string> = (value, run) => {
-  if (typeof value !== "string") return fail(run, "must be a string");
-  return value === "" ? undefined : value;
-};
+export const blank: Schema<string> = (value, run) => (value === "" ? undefined : string(value, run));
 
 /** Longest identifier that a request may carry: keys of stores and indexes are made of them. */
 const maxIdLength = 1024;
 const unfit = /\0|[\uD800-\uDFFF]/u;
 
-function checkId(id: string, run: Run): string | undefined {
-  if (run.mode === "answer") return id;
+function checkId(id: unknown, run: Run): unknown {
+  if (typeof id !== "string" || run.mode === "answer") return id;
   if (id.length > maxIdLength) return fail(run, `must not be longer than ${maxIdLength} characters`);
   return unfit.test(id) ? fail(run, "must not hold NUL or half of a surrogate pair") : id;
 }
 
 /** An identifier that must be there. */
-export const id: Schema<string> = (value, run) => {
-  const text = filled(value, run);
-  return typeof text === "string" ? checkId(text, run) : undefined;
-};
+export const id: Schema<string> = (value, run) => checkId(filled(value, run), run);
 
 /** An identifier that may be absent, which the empty text is. */
-export const optionalId: Schema<string> = (value, run) => {
-  const text = blank(value, run);
-  return typeof text === "string" ? checkId(text, run) : undefined;
-};
+export const optionalId: Schema<string> = (value, run) => checkId(blank(value, run), run);
 
 export const boolean: Schema<boolean> = (value, run) =>
   typeof value === "boolean" ? value : fail(run, "must be true or false");
@@ -258,7 +256,7 @@ export function oneName<T extends string>(names: readonly T[], unset?: string): 
   const known = new Set<unknown>(names);
   return (value, run) => {
     if (known.has(value)) return value;
-    return value === unset && unset !== undefined ? undefined : fail(run, `must be one of ${names.join(", ")}`);
+    return value === unset ? undefined : fail(run, `must be one of ${names.join(", ")}`);
   };
 }
 
@@ -270,19 +268,19 @@ export const timestamp: Schema<string> = (value, run) => {
   if (match !== null && (match[1] !== undefined || run.mode === "answer")) {
     const time = new Date(match[0].toUpperCase() + (match[1] === undefined ? "Z" : ""));
     // The day is compared because engines let the 31st of a short month run over into the next one.
-    const utc = Number.isNaN(time.getTime()) || !hasDay(match[0]) ? "" : time.toISOString();
-    if (utc.length === 24) return utc;
+    const utc = hasDay(match[0]) ? (time.toJSON() as string | null) : null;
+    if (utc?.length === 24) return utc;
   }
   return fail(run, "must be an RFC 3339 time such as 2026-01-31T12:00:00.000Z");
 };
 
 function hasDay(text: string): boolean {
   const day = Number(text.slice(8, 10));
-  return day <= 28 || new Date(`${text.slice(0, 10)}T00:00:00Z`).getUTCDate() === day;
+  return day <= 28 || new Date(text.slice(0, 10)).getUTCDate() === day;
 }
 
-const standard = /^[A-Za-z0-9+/]*={0,2}$/;
-const urlSafe = /^[A-Za-z0-9_-]*={0,2}$/;
+const standard = /^[A-Za-z\d+/]*={0,2}$/;
+const urlSafe = /^[\w-]*={0,2}$/;
 
 /** Base64 of either alphabet, padded or not, given on in the standard one with padding. */
 export const base64: Schema<string> = (value, run) => {
@@ -290,7 +288,7 @@ export const base64: Schema<string> = (value, run) => {
     if (value.length % 4 === 0 && standard.test(value)) return value;
     if (standard.test(value) || urlSafe.test(value)) {
       const bare = value.replaceAll("=", "");
-      const padded = bare.length + ((4 - (bare.length % 4)) % 4);
+      const padded = Math.ceil(bare.length / 4) * 4;
       if (bare.length % 4 !== 1 && (bare.length === value.length || padded === value.length))
         return bare.replaceAll("-", "+").replaceAll("_", "/").padEnd(padded, "=");
     }

@@ -4,16 +4,20 @@ import {
   base64,
   blank,
   boolean,
+  exactlyOne,
   filled,
   id,
   integer,
   list,
+  none,
+  nothing,
   object,
   oneName,
   optional,
   optionalId,
   required,
   string,
+  strings,
   struct,
   timestamp,
   type Schema,
@@ -65,11 +69,8 @@ interface AnyPart {
   readonly mediaType?: string;
 }
 
-const strings: Schema<readonly string[]> = list(string);
 const ids: Schema<readonly string[]> = list(id);
 const historyLength: Schema<number> = integer(0);
-const none = (): readonly never[] => [];
-const nothing = (): string => "";
 
 export const taskStateSchema: Schema<TaskState> = oneName(taskStates);
 export const roleSchema: Schema<Role> = oneName(["ROLE_USER", "ROLE_AGENT"]);
@@ -88,7 +89,7 @@ export const partSchema: Schema<Part> = object<AnyPart>(
   { members: ["text", "raw", "url", "data"], none: { data: null } },
 ) as Schema<Part>;
 
-const parts: Schema<readonly Part[]> = list(partSchema, { nonEmpty: "must hold at least one part" });
+const parts: Schema<readonly Part[]> = list(partSchema, "must hold at least one part");
 
 export const messageSchema: Schema<Message> = object<Message>({
   messageId: required(id, nothing),
@@ -153,16 +154,13 @@ export const streamResponseSchema: Schema<StreamResponse> = object<{
     statusUpdate: optional(taskStatusUpdateEventSchema),
     artifactUpdate: optional(taskArtifactUpdateEventSchema),
   },
-  { members: ["task", "message", "statusUpdate", "artifactUpdate"] },
+  exactlyOne,
 ) as Schema<StreamResponse>;
 
 export const sendMessageResponseSchema: Schema<SendMessageResponse> = object<{
   readonly task?: Task;
   readonly message?: Message;
-}>(
-  { task: optional(taskSchema), message: optional(messageSchema) },
-  { members: ["task", "message"] },
-) as Schema<SendMessageResponse>;
+}>({ task: optional(taskSchema), message: optional(messageSchema) }, exactlyOne) as Schema<SendMessageResponse>;
 
 export const authenticationInfoSchema: Schema<AuthenticationInfo> = object<AuthenticationInfo>({
   scheme: required(filled),

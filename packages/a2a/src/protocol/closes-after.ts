@@ -1,7 +1,8 @@
 import { isTerminal, type StreamResponse, type TaskState } from "../model/index.ts";
 import type { StreamName } from "./operations.ts";
 
-function stateOf(event: StreamResponse): TaskState | undefined {
+/** The state that an event tells of its task, if it tells one. */
+export function stateOf(event: StreamResponse): TaskState | undefined {
   return event.statusUpdate?.status.state ?? event.task?.status.state;
 }
 

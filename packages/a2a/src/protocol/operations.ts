@@ -58,16 +58,19 @@ export interface OperationInfo {
 /** The table that composition hands to every binding; a method extension adds its rows here, and nowhere else. */
 export type OperationTable = Readonly<Record<string, OperationInfo>>;
 
+const safe: OperationInfo = { stream: false, idempotent: true };
+const unsafe: OperationInfo = { stream: false, idempotent: false };
+
 export const operations: Readonly<Record<OperationName, OperationInfo>> = {
-  SendMessage: { stream: false, idempotent: false },
+  SendMessage: unsafe,
   SendStreamingMessage: { stream: true, idempotent: false },
-  GetTask: { stream: false, idempotent: true },
-  ListTasks: { stream: false, idempotent: true },
-  CancelTask: { stream: false, idempotent: false },
+  GetTask: safe,
+  ListTasks: safe,
+  CancelTask: unsafe,
   SubscribeToTask: { stream: true, idempotent: true },
-  CreateTaskPushNotificationConfig: { stream: false, idempotent: false },
-  GetTaskPushNotificationConfig: { stream: false, idempotent: true },
-  ListTaskPushNotificationConfigs: { stream: false, idempotent: true },
-  DeleteTaskPushNotificationConfig: { stream: false, idempotent: true },
-  GetExtendedAgentCard: { stream: false, idempotent: true },
+  CreateTaskPushNotificationConfig: unsafe,
+  GetTaskPushNotificationConfig: safe,
+  ListTaskPushNotificationConfigs: safe,
+  DeleteTaskPushNotificationConfig: safe,
+  GetExtendedAgentCard: safe,
 };

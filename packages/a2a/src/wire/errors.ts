@@ -1,7 +1,9 @@
 import {
   A2AError,
   isWireErrorCode,
+  outsideCode,
   reasonOf,
+  wireErrorCodes,
   wireErrors,
   wireStatuses,
   type A2AErrorCode,
@@ -39,7 +41,11 @@ export function decodeJsonRpcError(value: unknown): A2AError {
   if (!isObject(value) || typeof value["code"] !== "number")
     return new A2AError("InvalidResponse", "The peer's error has no code", { details: [value] });
   const details = readDetails(value["data"]);
-  return makeError(details.code ?? codeOfJsonRpc(value["code"]) ?? "InternalError", textOf(value["message"]), details);
+  return new A2AError(
+    details.code ?? codeOfJsonRpc(value["code"]) ?? "InternalError",
+    textOf(value["message"]),
+    details,
+  );
 }
 
 export function encodeRestError(error: A2AError): string {
@@ -68,7 +74,7 @@ export function decodeRestError(status: number, body: unknown): A2AError {
   const http = status < 400 && typeof error["code"] === "number" ? error["code"] : status;
   const code = details.code ?? codeOfProblem(error["type"]) ?? rpc ?? codeOfHttp(http, name, understood);
   const text = textOf(error["message"]) ?? textOf(error["detail"]) ?? textOf(error["title"]);
-  return makeError(code, text ?? `The peer answered with HTTP ${status}`, details);
+  return new A2AError(code, text ?? `The peer answered with HTTP ${status}`, details);
 }
 
 /** What a client alone can run into is nobody's business beyond a proxy that passes errors on. */
@@ -78,14 +84,13 @@ export function wireCode(code: A2AErrorCode): WireErrorCode {
 
 function detailsOf(error: A2AError, code: WireErrorCode, isPlain: boolean): object[] {
   const details: object[] = [];
-  const { named } = wireErrors[code];
   if (error.fields.length > 0)
     details.push({
       "@type": `${types}BadRequest`,
       fieldViolations: error.fields.map(({ field, description }) => ({ field, description })),
     });
   const hasMetadata = Object.keys(error.metadata).length > 0;
-  if (named || hasMetadata || !isPlain)
+  if (isNamed(code) || hasMetadata || !isPlain)
     details.push({
       "@type": `${types}ErrorInfo`,
       reason: reasonOf(code),
@@ -104,20 +109,19 @@ interface Details {
   metadata: Record<string, string>;
   retryAfter?: number;
   /** Of no type known here. */
-  others: unknown[];
+  details: unknown[];
 }
 
 /** An array of detail objects, one alone, or anything else that a peer thought of. */
 function readDetails(data: unknown): Details {
-  const found: Details = { fields: [], metadata: {}, others: [] };
-  const list: readonly unknown[] = Array.isArray(data) ? data : data === undefined || data === null ? [] : [data];
-  for (const detail of list) readDetail(detail, found);
+  const found: Details = { fields: [], metadata: {}, details: [] };
+  for (const detail of [data ?? []].flat()) readDetail(detail, found);
   return found;
 }
 
 function readDetail(detail: unknown, found: Details): void {
   if (!isObject(detail)) {
-    found.others.push(detail);
+    found.details.push(detail);
     return;
   }
   const type = typeof detail["@type"] === "string" ? detail["@type"] : "";
@@ -127,14 +131,14 @@ function readDetail(detail: unknown, found: Details): void {
     if (isObject(detail["metadata"]))
       for (const [name, text] of Object.entries(detail["metadata"]))
         if (typeof text === "string") found.metadata[name] = text;
-    if (code === undefined) found.others.push(detail);
+    if (code === undefined) found.details.push(detail);
   } else if (type.endsWith("BadRequest") && Array.isArray(detail["fieldViolations"])) {
     for (const violation of detail["fieldViolations"] as readonly unknown[]) readViolation(violation, found);
   } else if (type === "" && typeof detail["field"] === "string") {
     readViolation(detail, found);
   } else if (type.endsWith("RetryInfo") && Number.parseFloat(String(detail["retryDelay"])) >= 0) {
     found.retryAfter = Number.parseFloat(String(detail["retryDelay"]));
-  } else found.others.push(detail);
+  } else found.details.push(detail);
 }
 
 function readViolation(value: unknown, found: Details): void {
@@ -143,30 +147,25 @@ function readViolation(value: unknown, found: Details): void {
   found.fields.push({ field: textOf(value["field"]) ?? "", description });
 }
 
-function makeError(code: WireErrorCode, message: string | undefined, details: Details): A2AError {
-  return new A2AError(code, message, {
-    fields: details.fields,
-    metadata: details.metadata,
-    details: details.others,
-    retryAfter: details.retryAfter,
-  });
-}
-
-const codes = Object.keys(wireErrors) as WireErrorCode[];
-
 function codeOfReason(reason: unknown): WireErrorCode | undefined {
-  return codes.find((code) => reasonOf(code) === reason);
+  return wireErrorCodes.find((code) => reasonOf(code) === reason);
 }
 
 /** Of several errors with one code the first in the table, which is the one that JSON-RPC itself defines. */
 function codeOfJsonRpc(code: number): WireErrorCode | undefined {
-  return codes.find((name) => wireErrors[name].jsonrpc === code);
+  return wireErrorCodes.find((name) => wireErrors[name].jsonrpc === code);
+}
+
+/** Whether A2A defines it: then its reason is the code in upper snake case (`reasonOf`, §11.6). */
+function isNamed(code: WireErrorCode): boolean {
+  const { jsonrpc, outside } = wireErrors[code];
+  // Beside the codes of JSON-RPC itself, which begin with -32700.
+  return jsonrpc > -32_100 && outside !== true;
 }
 
 /** Whether everyone knows it, by its code: it is one of A2A or of JSON-RPC. */
 export function isShared(code: WireErrorCode): boolean {
-  const { named, jsonrpc } = wireErrors[code];
-  return named || codeOfJsonRpc(jsonrpc) === code;
+  return isNamed(code) || codeOfJsonRpc(wireErrors[code].jsonrpc) === code;
 }
 
 /** Problem details name the error in the last part of a URI: `…/task-not-found`. */
@@ -204,7 +203,7 @@ function codeOfHttp(status: number, name: string, understood: boolean): WireErro
   if (name === "UNIMPLEMENTED" && status !== 404 && status !== 405) return "UnsupportedOperation";
   return (
     (understood ? spoken[status] : undefined) ??
-    codes.find((code) => wireErrors[code].outside && wireErrors[code].http === status) ??
+    outsideCode(status) ??
     statuses[status] ??
     (status >= 400 && status < 500 ? "InvalidRequest" : "InternalError")
   );

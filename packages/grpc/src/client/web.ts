@@ -38,7 +38,7 @@ export function grpcWebBinding(codecs: readonly Codec[] = [...Object.values(wire
 const mediaType = "application/grpc-web+proto";
 
 function overFetch(origin: string, host: ClientHost): Transport {
-  return async ({ operation, path, metadata, message, context, headTimeout }) => {
+  return async ({ path, metadata, message, context, headTimeout }) => {
     const headers: Record<string, string> = {};
     for (const [name, value] of Object.entries(metadata)) headers[name] = [value].flat().join(",");
     headers["content-type"] = mediaType;
@@ -48,7 +48,7 @@ function overFetch(origin: string, host: ClientHost): Transport {
     const { outgoing, ...rest } = context;
     const answer = await exchange(
       host,
-      { operation, method: "POST", url: origin + path, headers, body: frameOf(message) },
+      { method: "POST", url: origin + path, headers, body: frameOf(message) },
       { ...rest, outgoing: { ...outgoing, connectTimeout: headTimeout } },
     );
     return new WebAnswer(answer, origin + path, host.limits.maxResponseBytes);

@@ -1,10 +1,4 @@
-import {
-  A2AError,
-  type A2AErrorCode,
-  type A2AErrorOptions,
-  wireErrors,
-  type WireErrorCode,
-} from "../../model/index.ts";
+import { A2AError, type A2AErrorOptions, hasCode, outsideCode, type WireErrorCode } from "../../model/index.ts";
 import { isObject } from "../../model/schema.ts";
 import type { StreamItem, StreamName } from "../../protocol/index.ts";
 import type { Clock } from "../../base/index.ts";
@@ -12,6 +6,7 @@ import { nestsDeeper } from "../server/nesting.ts";
 import { chunkDecoder } from "./chunks.ts";
 import type { Shapes } from "../../wire/codec.ts";
 import type { Exchange } from "./exchange.ts";
+import { finishing } from "./finishing.ts";
 import { untilOver } from "./until-over.ts";
 
 /** How a client reads what HTTP answers, whatever the binding. */
@@ -27,12 +22,16 @@ export function activatedExtensions(exchange: Exchange): { extensions?: readonly
 /** Deepest nesting of an answer: what walks a value deeper down runs out of stack. */
 const maxDepth = 512;
 
-/** JSON of a peer. Throws `InvalidResponse` where it nests too deep, what `JSON.parse` throws where it is none. */
+/** JSON of a peer; `undefined` where it is none. Throws `InvalidResponse` where it nests too deep. */
 function readJson(text: string): unknown {
   if (nestsDeeper(text, maxDepth)) {
     throw new A2AError("InvalidResponse", `The answer nests deeper than ${maxDepth} levels`);
   }
-  return JSON.parse(text) as unknown;
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
 }
 
 /** The beginning of an error page, as text. Each alternative matches wherever it begins, so that the pattern is linear. */
@@ -65,24 +64,15 @@ export function strangeAnswer(exchange: Exchange, url: string, text: string): A2
  * type are said to send plain text.
  */
 export function parseJson(exchange: Exchange, text: string): unknown {
-  if (!/^$|[/+]json$|^text\/plain$/.test(exchange.mediaType)) return undefined;
-  try {
-    return readJson(text);
-  } catch (thrown) {
-    if (thrown instanceof A2AError) throw thrown;
-    return undefined;
-  }
+  return /^$|[/+]json$|^text\/plain$/.test(exchange.mediaType) ? readJson(text) : undefined;
 }
 
 /** `retry-after` in seconds: a number, or a date. */
 function seconds(value: string | undefined, now: number): number | undefined {
-  if (value === undefined || value === "") return undefined;
+  if (!value) return undefined;
   const wait = /^\d+$/.test(value) ? Number(value) : (Date.parse(value) - now) / 1000;
   return Number.isNaN(wait) ? undefined : Math.max(0, wait);
 }
-
-/** Codes that say less than an HTTP status does. */
-const vague: readonly A2AErrorCode[] = ["InternalError", "InvalidRequest", "MethodNotFound", "ParseError"];
 
 /**
  * The error of a refused request: what the body said, sharpened by what HTTP knows better, the status of what never
@@ -95,17 +85,16 @@ export function refusal(
   text: string,
   decoded: A2AError | undefined,
 ): A2AError {
-  const outside = Object.keys(wireErrors).find((code): code is WireErrorCode => {
-    const row = wireErrors[code as WireErrorCode];
-    return row.outside === true && row.http === exchange.status;
-  });
+  const outside = outsideCode(exchange.status);
   const retryAfter = seconds(exchange.header("retry-after"), clock.now()) ?? decoded?.retryAfter;
   const challenge = exchange.header("www-authenticate") ?? decoded?.challenge;
   if (decoded === undefined && outside === undefined) return strangeAnswer(exchange, url, text);
-  const code =
-    outside !== undefined && (decoded === undefined || vague.includes(decoded.code)) ? outside : decoded?.code;
+  // These codes say less than an HTTP status does.
+  const vague = hasCode(decoded, "InternalError", "InvalidRequest", "MethodNotFound", "ParseError");
+  const own = vague ? undefined : decoded?.code;
   const told: A2AErrorOptions | undefined = decoded;
-  return new A2AError(code as WireErrorCode, decoded?.message, { ...told, retryAfter, challenge });
+  const code = (own ?? outside ?? decoded?.code) as WireErrorCode;
+  return new A2AError(code, decoded?.message, { ...told, retryAfter, challenge });
 }
 
 /** A place in a log, if an event's id is one. */
@@ -123,52 +112,30 @@ export function streamItems(
   shapes: Pick<Shapes, "decodeEvent" | "endsStream">,
   parse: (data: string) => unknown,
 ): AsyncIterable<readonly StreamItem[]> {
-  return {
-    [Symbol.asyncIterator]() {
-      let ends: boolean | undefined;
-      const read = chunkDecoder((data) => {
-        const value = parse(data);
-        ends = shapes.endsStream?.(value);
-        return shapes.decodeEvent(value);
-      });
-      const batches = untilOver(
-        exchange.events(),
-        operation,
-        ({ id, data }) => {
-          const seq = seqOf(id);
-          return seq === undefined ? { event: read(data) } : { seq, event: read(data) };
-        },
-        () => ends,
-      );
-      return {
-        async next() {
-          try {
-            return await batches.next();
-          } catch (thrown) {
-            exchange.close();
-            const retryAfter = exchange.retryAfter();
-            if (retryAfter === undefined || !(thrown instanceof A2AError) || thrown.code !== "ConnectionLost")
-              throw thrown;
-            throw new A2AError(thrown.code, thrown.message, { retryAfter, cause: thrown.cause });
-          }
-        },
-        async return() {
-          // Also where the generator never began and has nothing to clean up.
-          exchange.close();
-          await batches.return();
-          return { done: true, value: undefined };
-        },
-      };
-    },
+  const batches = (): AsyncIterator<readonly StreamItem[]> => {
+    let ends: boolean | undefined;
+    const read = chunkDecoder((data) => {
+      const value = parse(data);
+      ends = shapes.endsStream?.(value);
+      return shapes.decodeEvent(value);
+    });
+    return untilOver(
+      exchange.events(),
+      operation,
+      ({ id, data }) => {
+        const seq = seqOf(id);
+        return seq === undefined ? { event: read(data) } : { seq, event: read(data) };
+      },
+      () => ends,
+      () => exchange.retryAfter(),
+    );
   };
+  return finishing({ [Symbol.asyncIterator]: batches }, () => exchange.close());
 }
 
 /** Text of an event as JSON. Throws `InvalidResponse`. */
 export function eventJson(data: string): unknown {
-  try {
-    return readJson(data);
-  } catch (thrown) {
-    if (thrown instanceof A2AError) throw thrown;
-    throw new A2AError("InvalidResponse", `An event of the stream is no JSON: ${excerpt(data)}`);
-  }
+  const value = readJson(data);
+  if (value !== undefined) return value;
+  throw new A2AError("InvalidResponse", `An event of the stream is no JSON: ${excerpt(data)}`);
 }

@@ -1,8 +1,9 @@
 import type { Bytes, Clock } from "../../base/index.ts";
-import { A2AError } from "../../model/index.ts";
+import { A2AError, type A2AErrorCode } from "../../model/index.ts";
 import type { CallContext, OperationName, Operations } from "../../protocol/index.ts";
 import type { ClientCodec } from "../../wire/codec.ts";
 import { SseParser, type ServerSentEvent } from "../sse/read.ts";
+import { aborted, abortError, onAbort } from "./abort.ts";
 import { Pieces } from "./pieces.ts";
 import { Utf8Pieces } from "./utf8.ts";
 
@@ -52,12 +53,12 @@ export interface ClientHost {
 }
 
 export interface ExchangeRequest {
-  readonly operation: OperationName | "AgentCard";
   readonly method: string;
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string | Bytes;
-  readonly redirect?: "follow";
+  /** Default: `manual`. */
+  readonly redirect?: FetchInit["redirect"];
   /** Whether the head of the answer may take as long as the task does. */
   readonly waits?: boolean;
 }
@@ -79,16 +80,6 @@ export interface Exchange {
   close(): void;
 }
 
-/** Why a signal fired, as an error of ours: a caller's abort is `Aborted`, a caller's time limit `Timeout`. */
-export function abortError(signal: AbortSignal): A2AError {
-  const reason: unknown = signal.reason;
-  if (reason instanceof A2AError) return reason;
-  const timeout = reason instanceof Error && reason.name === "TimeoutError";
-  return timeout
-    ? new A2AError("Timeout", "The call took longer than its signal allows", { cause: reason })
-    : new A2AError("Aborted", "The call was aborted", { cause: reason });
-}
-
 /** Service parameters as headers (A2A 1.0 §9.2, §11.2), under whatever the caller adds. */
 export async function requestHeaders(
   host: ClientHost,
@@ -98,12 +89,11 @@ export async function requestHeaders(
 ): Promise<Record<string, string>> {
   const source = typeof host.headers === "function" ? await host.headers(request) : host.headers;
   const headers: Record<string, string> = {};
-  for (const [name, value] of [...Object.entries(source), ...Object.entries(context.outgoing?.headers ?? {})]) {
+  for (const [name, value] of Object.entries({ ...source, ...context.outgoing?.headers })) {
     headers[name.toLowerCase()] = value;
   }
   headers["a2a-version"] = version;
-  const asked = headers[extensionsHeader];
-  const extensions = asked === undefined ? context.extensions : [asked, ...context.extensions];
+  const extensions = [headers[extensionsHeader] ?? [], context.extensions].flat();
   if (extensions.length > 0) headers[extensionsHeader] = extensions.join(",");
   if (context.after !== undefined) headers["last-event-id"] = String(context.after);
   if (context.trace !== undefined) headers["traceparent"] = context.trace;
@@ -128,18 +118,19 @@ export async function exchange(
   const controller = new AbortController();
   const signal = controller.signal;
   let reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
-  let fail!: (error: A2AError) => void;
-  // Some fetches ignore their signal, so the wait for the head races this promise, and an abort cancels the reader.
-  const failed = new Promise<never>((_, reject) => (fail = reject));
-  failed.catch(() => undefined);
+  // Some fetches ignore their signal, so the wait for the head races it, and an abort cancels the reader.
   const abort = (error: A2AError): void => {
     controller.abort(error);
-    fail(error);
     reader?.cancel().catch(() => undefined);
   };
-  const onAbort = (): void => abort(abortError(outer as AbortSignal));
-  outer?.addEventListener("abort", onAbort, { once: true });
-  const release = (): void => outer?.removeEventListener("abort", onAbort);
+  const release = onAbort(outer, abort);
+
+  /** What went wrong, as an error of ours. */
+  function failure(thrown: unknown, code: A2AErrorCode, what: string, retryAfter?: number): A2AError {
+    if (thrown instanceof A2AError) return thrown;
+    if (signal.aborted) return abortError(signal);
+    return new A2AError(code, `${what}: ${reasonOf(thrown)}`, { cause: thrown, retryAfter });
+  }
 
   async function within<T>(work: Promise<T>, limit: number | false, what: string): Promise<T> {
     const disarm =
@@ -153,6 +144,7 @@ export async function exchange(
     }
   }
 
+  const unanswered = `No answer from ${request.url}`;
   let response: Response;
   try {
     const connect = request.waits ? false : limits.connectTimeout;
@@ -168,17 +160,18 @@ export async function exchange(
       () => undefined,
     );
     response = await within(
-      Promise.race([sent, failed]),
+      Promise.race([sent, aborted(signal)]),
       context.outgoing?.connectTimeout ?? connect,
-      `No answer from ${request.url}`,
+      unanswered,
     );
   } catch (thrown) {
     release();
-    if (thrown instanceof A2AError) throw thrown;
-    if (signal.aborted) throw abortError(signal);
-    throw new A2AError("ConnectionFailed", `No answer from ${request.url}: ${reasonOf(thrown)}`, { cause: thrown });
+    throw failure(thrown, "ConnectionFailed", unanswered);
   }
 
+  const utf8 = new Utf8Pieces();
+  const parser = new SseParser(limits.maxEventBytes);
+  const retryAfter = (): number | undefined => parser.retry && parser.retry / 1000;
   const idle = context.outgoing?.idleTimeout ?? limits.idleTimeout;
   const close = (): void => {
     release();
@@ -207,19 +200,12 @@ export async function exchange(
         yield value;
       }
     } catch (thrown) {
-      if (thrown instanceof A2AError) throw thrown;
-      throw signal.aborted
-        ? abortError(signal)
-        : new A2AError("ConnectionLost", `The answer of ${request.url} broke off: ${reasonOf(thrown)}`, {
-            cause: thrown,
-          });
+      throw failure(thrown, "ConnectionLost", `The answer of ${request.url} broke off`, retryAfter());
     } finally {
       close();
     }
   }
 
-  const utf8 = new Utf8Pieces();
-  const parser = new SseParser(limits.maxEventBytes);
   return {
     status: response.status,
     header: (name) => response.headers.get(name) ?? undefined,
@@ -236,7 +222,7 @@ export async function exchange(
         if (events.length > 0) yield events;
       }
     },
-    retryAfter: () => (parser.retry === undefined ? undefined : parser.retry / 1000),
+    retryAfter,
     close,
   };
 }
@@ -245,5 +231,5 @@ export async function exchange(
 function reasonOf(thrown: unknown): string {
   if (!(thrown instanceof Error)) return String(thrown);
   const { cause } = thrown;
-  return cause instanceof Error && cause.message !== "" ? cause.message : thrown.message;
+  return (cause instanceof Error && cause.message) || thrown.message;
 }

@@ -2,8 +2,8 @@
 
 export { parseJson, refusal, strangeAnswer } from "./answer.ts";
 export { type ClientBinding, withoutSlashes } from "./binding.ts";
+export { aborted, abortError, onAbort } from "./abort.ts";
 export {
-  abortError,
   type ClientHost,
   type ClientLimits,
   exchange,
@@ -15,4 +15,5 @@ export {
   requestHeaders,
   waits,
 } from "./exchange.ts";
+export { finishing } from "./finishing.ts";
 export { untilOver } from "./until-over.ts";

@@ -1,5 +1,5 @@
-import { A2AError, stateKinds, type StreamResponse, type TaskState } from "../../model/index.ts";
-import { closesAfter, type StreamItem, type StreamName } from "../../protocol/index.ts";
+import { A2AError, stateKinds, type TaskState } from "../../model/index.ts";
+import { closesAfter, stateOf, type StreamItem, type StreamName } from "../../protocol/index.ts";
 
 /**
  * The events of a stream, until the protocol says that it is over. Throws `ConnectionLost` where it ends sooner.
@@ -7,12 +7,14 @@ import { closesAfter, type StreamItem, type StreamName } from "../../protocol/in
  * @param source - What arrived, one batch at a time.
  * @param itemOf - Reads one event; what came before one that cannot be read is delivered first.
  * @param ends - Whether the event that was read last says by itself that nothing follows. Otherwise its state tells.
+ * @param retryAfter - When a reader whose stream broke may come back, in seconds.
  */
 export async function* untilOver<Raw>(
   source: AsyncIterable<readonly Raw[]>,
   operation: StreamName,
   itemOf: (raw: Raw) => StreamItem,
   ends?: () => boolean | undefined,
+  retryAfter?: () => number | undefined,
 ): AsyncGenerator<readonly StreamItem[], void, void> {
   let state: TaskState | undefined;
   let first = true;
@@ -43,10 +45,6 @@ export async function* untilOver<Raw>(
   }
   // Interrupted tasks end some servers' streams (§11.7); in any other state more was to come.
   if (state === undefined || stateKinds[state] === "active") {
-    throw new A2AError("ConnectionLost", "The stream ended before its task did");
+    throw new A2AError("ConnectionLost", "The stream ended before its task did", { retryAfter: retryAfter?.() });
   }
-}
-
-function stateOf(event: StreamResponse): TaskState | undefined {
-  return event.statusUpdate?.status.state ?? event.task?.status.state;
 }

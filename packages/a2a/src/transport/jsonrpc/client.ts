@@ -1,3 +1,4 @@
+import { once } from "../../base/index.ts";
 import { A2AError, type AgentInterface } from "../../model/index.ts";
 import type {
   AgentService,
@@ -26,6 +27,8 @@ export function jsonRpcBinding(codecs: readonly JsonRpcClientCodec[]): ClientBin
   };
 }
 
+const noMembers: Readonly<Record<string, unknown>> = {};
+
 function jsonRpcService(codec: JsonRpcClientCodec, { url }: AgentInterface, host: ClientHost): AgentService {
   let last = 0;
 
@@ -41,28 +44,18 @@ function jsonRpcService(codec: JsonRpcClientCodec, { url }: AgentInterface, host
     const body = JSON.stringify({ jsonrpc: "2.0", id, method: codec.jsonrpc.method(operation), params });
     headers["content-type"] = "application/json";
     headers["accept"] = accept;
-    return {
-      id,
-      answer: await exchange(
-        host,
-        { operation, method: "POST", url, headers, body, waits: waits(operation, request) },
-        context,
-      ),
-    };
+    const sent = { method: "POST", url, headers, body, waits: waits(operation, request) };
+    return { id, answer: await exchange(host, sent, context) };
   }
 
   /** The result of a JSON-RPC response; throws its error. */
   function resultOf(value: unknown, id: number): unknown {
-    const response = isObject(value) ? value : {};
-    if (isObject(response["error"])) throw codec.jsonrpc.decodeError(response["error"]);
-    if (!("result" in response)) throw new A2AError("InvalidResponse", `${url} gave no JSON-RPC response`);
-    if (response["id"] !== id) {
-      throw new A2AError(
-        "InvalidResponse",
-        `${url} answered request ${JSON.stringify(response["id"])} where ${id} was asked`,
-      );
-    }
-    return response["result"];
+    const { error, result, id: answered } = isObject(value) ? value : noMembers;
+    if (isObject(error)) throw codec.jsonrpc.decodeError(error);
+    if (result === undefined) throw new A2AError("InvalidResponse", `${url} gave no JSON-RPC response`);
+    if (answered === id) return result;
+    const what = `${url} answered request ${JSON.stringify(answered)} where ${id} was asked`;
+    throw new A2AError("InvalidResponse", what);
   }
 
   async function wholeResult(answer: Exchange, id: number): Promise<unknown> {
@@ -97,11 +90,7 @@ function jsonRpcService(codec: JsonRpcClientCodec, { url }: AgentInterface, host
       }
       // An error; or the one event of a server that saw no need for a stream.
       const event = codec.jsonrpc.decodeEvent(await wholeResult(answer, id));
-      return { batches: single([{ event }]), ...activatedExtensions(answer) };
+      return { batches: once([{ event }]), ...activatedExtensions(answer) };
     },
   };
-}
-
-async function* single<T>(value: T): AsyncGenerator<T, void, void> {
-  yield value;
 }

@@ -85,7 +85,7 @@ function restService(codec: RestClientCodec, target: AgentInterface, host: Clien
     headers["accept"] = accept;
     if (route.body) headers["content-type"] = codec.rest.mediaType;
     const body = route.body ? { body: JSON.stringify(rest) } : {};
-    const sent = { operation, method, url, headers, waits: waits(operation, request), ...body };
+    const sent = { method, url, headers, waits: waits(operation, request), ...body };
     const answer = await exchange(host, sent, context);
     return { url, answer };
   }

@@ -6,19 +6,11 @@ export function nestsDeeper(text: string, limit: number): boolean {
   if (text.length <= limit) return false;
   let depth = 0;
   for (let at = 0; at < text.length; at++) {
-    switch (text.charCodeAt(at)) {
-      case 0x5b: // [
-      case 0x7b: // {
-        if (++depth > limit) return true;
-        break;
-      case 0x5d: // ]
-      case 0x7d: // }
-        depth--;
-        break;
-      case 0x22: // "
-        at = endOfString(text, at);
-        break;
-    }
+    const code = text.charCodeAt(at);
+    if (code === 0x22) at = endOfString(text, at);
+    // Brackets are braces but for one bit.
+    else if ((code | 0x20) === 0x7d) depth--;
+    else if ((code | 0x20) === 0x7b && ++depth > limit) return true;
   }
   return false;
 }

@@ -4,9 +4,9 @@ import { Pieces } from "../http/pieces.ts";
 /** One event of an event stream (HTML Living Standard §9.2). */
 export interface ServerSentEvent {
   /** The `event` field; absent or empty means `message`. */
-  readonly event?: string;
+  readonly event?: string | undefined;
   /** The `id` field of this very event. The standard lets later events inherit it; who wants that keeps the last one. */
-  readonly id?: string;
+  readonly id?: string | undefined;
   readonly data: string;
 }
 
@@ -114,8 +114,8 @@ export class SseParser {
     if (this.#data !== undefined) {
       events.push({
         data: this.#more === undefined ? this.#data : this.#data + this.#more.take(),
-        ...(this.#event === undefined ? undefined : { event: this.#event }),
-        ...(this.#id === undefined ? undefined : { id: this.#id }),
+        event: this.#event,
+        id: this.#id,
       });
     }
     this.#data = this.#more = this.#event = this.#id = undefined;

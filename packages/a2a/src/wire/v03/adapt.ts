@@ -1,3 +1,4 @@
+import { once } from "../../base/index.ts";
 import { A2AError, isTerminal, type Task, type TaskPushNotificationConfig } from "../../model/index.ts";
 import type {
   AgentService,
@@ -106,8 +107,4 @@ function untilFinal(batches: AsyncIterable<readonly StreamItem[]>): AsyncIterabl
       };
     },
   };
-}
-
-async function* once<T>(value: T): AsyncGenerator<T, void, void> {
-  yield value;
 }

@@ -2,6 +2,7 @@ import {
   base64,
   blank,
   boolean,
+  exactlyOne,
   filled,
   id,
   integer,
@@ -170,7 +171,7 @@ const part: Schema<ProtoPart> = object<ProtoPart>(
   { members: ["text", "file", "data"] },
 );
 
-const parts: Schema<readonly ProtoPart[]> = list(part, { nonEmpty: "must hold at least one part" });
+const parts: Schema<readonly ProtoPart[]> = list(part, "must hold at least one part");
 
 const protoMessage: Schema<ProtoMessage> = object<ProtoMessage>({
   messageId: required(id, nothing),
@@ -235,7 +236,7 @@ export const protoStreamResponse: Schema<ProtoStreamResponse> = aliased(
         }),
       ),
     },
-    { members: ["task", "message", "statusUpdate", "artifactUpdate"] },
+    exactlyOne,
   ),
   "msg",
   "message",
@@ -247,7 +248,7 @@ const pushConfig: Schema<ProtoPushConfig> = object<ProtoPushConfig>({
   token: optional(blank),
   authentication: optional(
     object<NonNullable<ProtoPushConfig["authentication"]>>({
-      schemes: required(list(filled, { nonEmpty: "must name at least one scheme" }), none),
+      schemes: required(list(filled, "must name at least one scheme"), none),
       credentials: optional(blank),
     }),
   ),

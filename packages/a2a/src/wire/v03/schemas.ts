@@ -106,7 +106,7 @@ const part: Schema<Part03> = byKind<Part03>(
   ],
 );
 
-const parts: Schema<readonly Part03[]> = list(part, { nonEmpty: "must hold at least one part" });
+const parts: Schema<readonly Part03[]> = list(part, "must hold at least one part");
 
 const message03: Schema<Message03> = object<Message03>({
   kind: optional(oneName(["message"])),
@@ -198,7 +198,7 @@ const pushNotificationConfig: Schema<PushNotificationConfig03> = object<PushNoti
   token: optional(blank),
   authentication: optional(
     object<NonNullable<PushNotificationConfig03["authentication"]>>({
-      schemes: required(list(filled, { nonEmpty: "must name at least one scheme" }), none),
+      schemes: required(list(filled, "must name at least one scheme"), none),
       credentials: optional(blank),
     }),
   ),

@@ -3,13 +3,12 @@ import type { JsonRpcClientCodec } from "../codec.ts";
 import { decodeCard, decodeEvent, decodeResponse } from "./decode.ts";
 import { encodeRequest } from "./encode.ts";
 import { decodeJsonRpcError } from "../errors.ts";
-import { names } from "./routes.ts";
 
 /** What a client of A2A 1.0 needs that speaks JSON-RPC alone: the rest of the codec would double its size. */
 export const jsonRpcClientV1: JsonRpcClientCodec & { readonly decodeCard: (value: unknown) => AgentCard } = {
   version: "1.0",
   jsonrpc: {
-    method: (operation) => names.method(operation),
+    method: (operation) => operation,
     encodeRequest,
     decodeResponse,
     decodeEvent,

@@ -27,35 +27,27 @@ import {
 } from "../../model/index.ts";
 import type { OperationName, Operations } from "../../protocol/index.ts";
 
-type RequestSchemas = { readonly [Name in OperationName]: Schema<Operations[Name]["request"]> };
-type ResponseSchemas = { readonly [Name in OperationName]: Schema<Operations[Name]["response"]> };
-
-const requests: RequestSchemas = {
-  SendMessage: sendMessageRequestSchema,
-  SendStreamingMessage: sendMessageRequestSchema,
-  GetTask: getTaskRequestSchema,
-  ListTasks: listTasksRequestSchema,
-  CancelTask: cancelTaskRequestSchema,
-  SubscribeToTask: subscribeToTaskRequestSchema,
-  CreateTaskPushNotificationConfig: taskPushNotificationConfigSchema,
-  GetTaskPushNotificationConfig: getTaskPushNotificationConfigRequestSchema,
-  ListTaskPushNotificationConfigs: listTaskPushNotificationConfigsRequestSchema,
-  DeleteTaskPushNotificationConfig: deleteTaskPushNotificationConfigRequestSchema,
-  GetExtendedAgentCard: getExtendedAgentCardRequestSchema,
-};
-
-const responses: ResponseSchemas = {
-  SendMessage: sendMessageResponseSchema,
-  SendStreamingMessage: streamResponseSchema,
-  GetTask: taskSchema,
-  ListTasks: listTasksResponseSchema,
-  CancelTask: taskSchema,
-  SubscribeToTask: streamResponseSchema,
-  CreateTaskPushNotificationConfig: taskPushNotificationConfigSchema,
-  GetTaskPushNotificationConfig: taskPushNotificationConfigSchema,
-  ListTaskPushNotificationConfigs: listTaskPushNotificationConfigsResponseSchema,
-  DeleteTaskPushNotificationConfig: emptySchema,
-  GetExtendedAgentCard: agentCardSchema,
+/** What goes in and what comes out, by operation. */
+const schemas: {
+  readonly [Name in OperationName]: readonly [
+    Schema<Operations[Name]["request"]>,
+    Schema<Operations[Name]["response"]>,
+  ];
+} = {
+  SendMessage: [sendMessageRequestSchema, sendMessageResponseSchema],
+  SendStreamingMessage: [sendMessageRequestSchema, streamResponseSchema],
+  GetTask: [getTaskRequestSchema, taskSchema],
+  ListTasks: [listTasksRequestSchema, listTasksResponseSchema],
+  CancelTask: [cancelTaskRequestSchema, taskSchema],
+  SubscribeToTask: [subscribeToTaskRequestSchema, streamResponseSchema],
+  CreateTaskPushNotificationConfig: [taskPushNotificationConfigSchema, taskPushNotificationConfigSchema],
+  GetTaskPushNotificationConfig: [getTaskPushNotificationConfigRequestSchema, taskPushNotificationConfigSchema],
+  ListTaskPushNotificationConfigs: [
+    listTaskPushNotificationConfigsRequestSchema,
+    listTaskPushNotificationConfigsResponseSchema,
+  ],
+  DeleteTaskPushNotificationConfig: [deleteTaskPushNotificationConfigRequestSchema, emptySchema],
+  GetExtendedAgentCard: [getExtendedAgentCardRequestSchema, agentCardSchema],
 };
 
 /** In mode `request` for what came in, `copy` for what is about to go out. */
@@ -65,7 +57,7 @@ export function decodeRequest<Name extends OperationName>(
   mode: CheckMode,
 ): Operations[Name]["request"] {
   // No parameters at all, as in JSON-RPC without `params`, are a request with nothing set.
-  const checked = check(requests[operation] as Schema<Operations[Name]["request"]>, value ?? {}, mode);
+  const checked = check(schemas[operation][0], value ?? {}, mode);
   if (checked.ok) return checked.value;
   throw invalidParams(checked.violations);
 }
@@ -76,7 +68,7 @@ export function decodeResponse<Name extends OperationName>(
 ): Operations[Name]["response"] {
   // Some peers answer a deletion with `null`, or with nothing.
   const answer = operation === "DeleteTaskPushNotificationConfig" ? (value ?? {}) : value;
-  return decodeAnswer(responses[operation] as Schema<Operations[Name]["response"]>, answer, "answer");
+  return decodeAnswer(schemas[operation][1], answer, "answer");
 }
 
 export function decodeEvent(value: unknown): StreamResponse {
