@@ -10,7 +10,6 @@ import {
   type ListTasksResponse,
   type SendMessageRequest,
   type SubscribeToTaskRequest,
-  type Task,
 } from "../model/index.ts";
 import type {
   AgentService,
@@ -24,7 +23,6 @@ import type {
 import {
   assembleLog,
   roomless,
-  type ListedTask,
   type LoadOptions,
   type Owner,
   type Room,
@@ -37,6 +35,7 @@ import { decodePageToken, encodePageToken } from "./page-token.ts";
 import { EventStream, messageItem, snapshotItem, type StreamFrom } from "./event-stream.ts";
 import { generationAt, waitForGeneration } from "./generations.ts";
 import { waitForAnswer } from "./reader.ts";
+import { counted, pageOf, taskOf, wrapped } from "./replies.ts";
 import { statusRecord } from "./records.ts";
 import type { Runs } from "./runs.ts";
 import { notFound, type Sends } from "./sends.ts";
@@ -263,48 +262,6 @@ function noPush(): Promise<never> {
   return Promise.reject(new A2AError("PushNotificationNotSupported"));
 }
 
-/**
- * An answer that goes out as text: parsing a task for nobody cost more than the rest of GetTask. Such an answer is added
- * to and never copied, since a copy would parse it.
- */
-class TextReply<T> implements Reply<T> {
-  readonly json?: string;
-  readonly #value: () => T;
-
-  constructor(json: string | undefined, value: () => T) {
-    if (json !== undefined) this.json = json;
-    this.#value = value;
-  }
-
-  get value(): T {
-    return this.#value();
-  }
-}
-
-/** An answer that is large: joined only for a binding that cannot write it in pieces. */
-class PiecedReply<T> implements Reply<T> {
-  readonly pieces: readonly string[];
-  readonly #value: () => T;
-
-  constructor(pieces: readonly string[], value: () => T) {
-    this.pieces = pieces;
-    this.#value = value;
-  }
-
-  get json(): string {
-    return this.pieces.join("");
-  }
-
-  get value(): T {
-    return this.#value();
-  }
-}
-
-/** A reply with what the version of its call has beside (1.1 draft, §3.2.7). */
-function counted<T>(reply: Reply<T>, context: CallContext, generations: () => readonly number[]): Reply<T> {
-  return hasGenerations(context.version) ? Object.assign(reply, { generations: generations() }) : reply;
-}
-
 /** What of a task goes into an answer that a caller may shorten by its history (§3.2.4). */
 function wholeBut(historyLength: number | undefined, context: CallContext): LoadOptions {
   if (hasRoom(context)) {
@@ -318,34 +275,4 @@ function wholeBut(historyLength: number | undefined, context: CallContext): Load
 /** Whether somebody counts what answers to this caller hold. */
 function hasRoom(context: CallContext): context is CallContext & Room {
   return context.reserve !== undefined;
-}
-
-function taskOf(snapshot: Snapshot, context: CallContext): Reply<Task> {
-  const { pieces } = snapshot;
-  const value = (): Task => snapshot.task;
-  const reply = pieces === undefined ? new TextReply(snapshot.json, value) : new PiecedReply(pieces, value);
-  return counted(reply, context, () => [snapshot.head.generation]);
-}
-
-function wrapped(listed: ListedTask): Reply<UnaryOperations["SendMessage"]["response"]> {
-  const { pieces } = listed;
-  const value = (): { readonly task: Task } => ({ task: listed.task });
-  if (pieces !== undefined) return new PiecedReply(['{"task":', ...pieces, "}"], value);
-  const { json } = listed;
-  return new TextReply(json && `{"task":${json}}`, value);
-}
-
-/** A page as the text that its tasks are at hand in; they are parsed only for those who look. */
-function pageOf(snapshots: readonly ListedTask[], rest: Omit<ListTasksResponse, "tasks">): Reply<ListTasksResponse> {
-  const value = (): ListTasksResponse => ({ tasks: snapshots.map(({ task }) => task), ...rest });
-  const end = `],${JSON.stringify(rest).slice(1)}`;
-  if (snapshots.some(({ pieces }) => pieces !== undefined)) {
-    const tasks = snapshots.flatMap((snapshot, index) => [
-      index === 0 ? '{"tasks":[' : ",",
-      ...(snapshot.pieces ?? [snapshot.json ?? JSON.stringify(snapshot.task)]),
-    ]);
-    return new PiecedReply([...tasks, end], value);
-  }
-  const texts = snapshots.map((snapshot) => snapshot.json ?? JSON.stringify(snapshot.task));
-  return new TextReply(`{"tasks":[${texts.join(",")}${end}`, value);
 }
