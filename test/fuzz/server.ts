@@ -53,8 +53,16 @@ if (process.send !== undefined) {
   };
   const quiet = (): void => {};
   const logger = { debug: quiet, info: quiet, warn: quiet, error: note };
-  // What is answered directly is stored as well, so that a count of what is stored misses nothing.
-  const server = await serve(agent, { port: 0, store, logger, conversations: "store", limits: { bodyBytes } });
+  const server = await serve(agent, {
+    port: 0,
+    store,
+    logger,
+    // What is answered directly is stored as well, so that a count of what is stored misses nothing.
+    conversations: "store",
+    // What is said under an id that was accepted before is refused, and not one message more for the store to hold.
+    dedupe: { onConflict: "refuse" },
+    limits: { bodyBytes },
+  });
 
   process.on("message", () => {
     for (let round = 0; round < 4; round += 1) globalThis.gc?.();
