@@ -68,7 +68,7 @@ describe("readers who do not read", () => {
 
   it.each<Question>([
     { name: "a task of 24 MiB", ask: (id) => get(`/tasks/${id}`) },
-    { name: "a list with such a task in it", ask: () => get("/tasks?includeArtifacts=true") },
+    { name: "a list with such a task in it", ask: () => get(`/tasks?includeArtifacts=true&contextId=${contextId}`) },
     { name: "one over JSON-RPC", ask: (id) => post("/", "1.0", { method: "GetTask", params: { id } }) },
     { name: "one in the words of 0.3", ask: (id) => post("/", "0.3", { method: "tasks/get", params: { id } }) },
     { name: "one in those of the draft", ask: (id) => post("/", "1.1", { method: "GetTask", params: { id } }) },
@@ -186,9 +186,12 @@ function post(path: string, version: string, body?: object): string {
   return head(path, { ...type, "content-length": text.length }) + text;
 }
 
+/** Of the large task alone, so that a list of it has no other. */
+const contextId = "large";
+
 /** The same for all, so that whoever repeats it hears the first answer. */
 function theMessage(what: string): Message {
-  return { messageId: "large", role: "ROLE_USER", parts: [{ text: `${what} 24 ${mebi}` }] };
+  return { messageId: "large", contextId, role: "ROLE_USER", parts: [{ text: `${what} 24 ${mebi}` }] };
 }
 
 /** A task that has artifacts of 24 MiB. */

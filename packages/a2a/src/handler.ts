@@ -145,6 +145,7 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
   const { authenticator, interceptors = [], logger = silentLogger, clock = systemClock, cors } = options;
   const [first, ...others] = codecsOf(options);
   const codecs = [first, ...others, ...draftsOf([first, ...others])] as const;
+  checkLimits(options.limits);
   const {
     bodyBytes = 10 << 20,
     depth = 64,
@@ -286,6 +287,14 @@ function codecsOf({
   });
   if (first === undefined) throw refuse("versions", "must name one at least");
   return [first, ...others];
+}
+
+/** A bound that is no number bounds nothing, and one below 1 lets nothing through. */
+function checkLimits(limits: HandlerLimits = {}): void {
+  for (const [name, value] of Object.entries(limits) as [string, unknown][]) {
+    if (value === undefined || (typeof value === "number" && value >= 1)) continue;
+    throw refuse(`limits.${name}`, `must be a number of at least 1, and is ${String(value)}`);
+  }
 }
 
 function unfinishedBodies(largest: number, bytes = Math.max(64 << 20, 4 * largest), clock: Clock): Unfinished {

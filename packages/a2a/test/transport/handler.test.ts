@@ -138,6 +138,17 @@ describe("createHandler", () => {
     expect(() => serve(agents as never)).toThrow("give what defineAgent() makes, or a list of mounts");
   });
 
+  test.each([
+    ["taskBytes", -1],
+    ["bodyBytes", Number.NaN],
+    ["totalBytes", 0],
+    ["pageBytes", "8MB" as never],
+  ])("refuses to be made with a bound that bounds nothing: limits.%s of %s", (name, value) => {
+    expect(() => serve(agent(), { limits: { [name]: value } })).toThrow(
+      `limits.${name} must be a number of at least 1`,
+    );
+  });
+
   test("puts publicUrl on the card, whatever a request's headers say", async () => {
     const handler = serve(agent(), { publicUrl: "https://agents.example/a2a/" });
     const headers = { host: "evil.example", "x-forwarded-host": "evil.example", forwarded: "host=evil.example" };
