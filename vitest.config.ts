@@ -23,7 +23,8 @@ export default defineConfig({
     // Processes, not threads: a native SQLite must neither be shared nor torn down with a thread.
     pool: "forks",
     // vitest leaves one core to itself, which is half of two.
-    maxWorkers: availableParallelism(),
+    // One more than there are cores: a fifth of the time some test waits for a process or a time limit.
+    maxWorkers: availableParallelism() + 1,
     sequence: { sequencer: LongFirst },
     // Far beyond what any test takes, on the busiest machine: some start a dozen processes.
     testTimeout: 120_000,

@@ -1,13 +1,16 @@
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, it, type TestContext } from "vitest";
 import { A2AError, type AgentCard } from "@parley/a2a";
 import { connect, type Client, type ConnectOptions } from "@parley/a2a/client";
 import { hostile, type HostileServer, type Misbehave, strange, unending } from "./support/hostile.ts";
 
-/** The client lives with whatever answers: each call ends within its limits, with an `A2AError` and nothing else. */
+/**
+ * The client lives with whatever answers: each call ends within its limits, with an `A2AError` and nothing else. The tests
+ * wait for these limits, and do so side by side.
+ */
 
-async function serve(misbehave: Misbehave): Promise<HostileServer> {
+async function serve(misbehave: Misbehave, context: TestContext): Promise<HostileServer> {
   const server = await hostile(misbehave);
-  onTestFinished(() => server[Symbol.asyncDispose]());
+  context.onTestFinished(() => server[Symbol.asyncDispose]());
   return server;
 }
 
@@ -25,7 +28,7 @@ async function closed(server: HostileServer): Promise<void> {
   while (server.open() > 0) await new Promise((resolve) => setTimeout(resolve, 2));
 }
 
-describe("the client", () => {
+describe.concurrent("the client", () => {
   const limits: ConnectOptions = { retry: false, reconnect: false, maxResponseBytes: 1 << 20 };
   const short: ConnectOptions = { ...limits, timeout: 300 };
   const cardFor = (url: string, protocolBinding: string): AgentCard => ({
@@ -44,8 +47,9 @@ describe("the client", () => {
     ["a stream", (client) => client.subscribeToTask("t")[Symbol.asyncIterator]().next()],
   ];
 
-  it.each(strange)("lives with %s, for a card and over each binding", async (_name, misbehave) => {
-    const server = await serve(misbehave);
+  it.for(strange)("lives with %s, for a card and over each binding", async ([, misbehave], context) => {
+    const { expect } = context;
+    const server = await serve(misbehave, context);
     expect(await outcome(connect(server.url, limits))).toMatch(/^[A-Z]/);
     for (const binding of ["JSONRPC", "HTTP+JSON"]) {
       const client = await connect(cardFor(server.url, binding), limits);
@@ -53,8 +57,9 @@ describe("the client", () => {
     }
   });
 
-  it.each(unending)("ends %s within its limits, for a card and over each binding", async (_name, misbehave) => {
-    const server = await serve(misbehave);
+  it.for(unending)("ends %s within its limits, for a card and over each binding", async ([, misbehave], context) => {
+    const { expect } = context;
+    const server = await serve(misbehave, context);
     expect(await outcome(connect(server.url, short))).toMatch(/^(Timeout|InvalidResponse|ConnectionLost)$/);
     for (const binding of ["JSONRPC", "HTTP+JSON"]) {
       const client = await connect(cardFor(server.url, binding), short);
