@@ -12,7 +12,7 @@ export class LongFirst extends BaseSequencer {
 
 /** What takes longest of the rest. A file that is missing here costs a few seconds at most. */
 const known = [
-  "packages/cli/test/conform/mutants.test.ts",
+  "packages/cli/test/cli.test.ts",
   "test/behaviour/behaviour.test.ts",
   "test/docs/snippets.test.ts",
   "examples/data-analyst/test/agent.test.ts",

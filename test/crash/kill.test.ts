@@ -16,7 +16,7 @@ import { reservePort, Supervisor } from "./supervisor.ts";
  * before or after a commit; the others from outside, after so many events were seen. PARLEY_SEED repeats a run, as far
  * as two races can be alike.
  */
-const kills = times(15, 200);
+const kills = times(8, 200);
 const seed = Number(process.env["PARLEY_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
 
 const folder = await mkdtemp(join(tmpdir(), "parley-crash-"));
