@@ -293,7 +293,7 @@ function codecsOf({
 function checkLimits(limits: HandlerLimits = {}): void {
   for (const [name, value] of Object.entries(limits) as [string, unknown][]) {
     if (value === undefined || (typeof value === "number" && value >= 1)) continue;
-    throw refuse(`limits.${name}`, `must be a number of at least 1, and is ${String(value)}`);
+    throw refuse(`limits.${name}`, `must be a number of at least 1, and is ${JSON.stringify(value)}`);
   }
 }
 
