@@ -10,7 +10,7 @@ import {
   type SaidArtifact,
   type SaidMessage,
 } from "../store/index.ts";
-import type { Committer } from "./committer.ts";
+import type { Committer } from "./log/committer.ts";
 import { BoundedMap } from "./bounded-map.ts";
 import { exceeds, sizeOf } from "./bytes.ts";
 import { agentMistake, jsonOf } from "./mistakes.ts";

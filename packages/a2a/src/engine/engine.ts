@@ -1,14 +1,14 @@
 import { A2AError } from "../model/index.ts";
 import type { AgentService } from "../protocol/index.ts";
-import { checkedAgent } from "./checks.ts";
-import { Committer } from "./committer.ts";
+import { checkedAgent } from "./service/checks.ts";
+import { Committer } from "./log/committer.ts";
 import { Conversations } from "./conversations.ts";
-import { startKeeper } from "./keeper.ts";
-import { Board } from "./live.ts";
+import { startKeeper } from "./supervise/keeper.ts";
+import { Board } from "./log/live.ts";
 import { settingsOf, type EngineOptions } from "./options.ts";
-import { Runs } from "./runs.ts";
-import { Sends } from "./sends.ts";
-import { createService } from "./service.ts";
+import { Runs } from "./supervise/runs.ts";
+import { Sends } from "./service/sends.ts";
+import { createService } from "./service/service.ts";
 
 /** The server's heart: what executes agents, keeps their tasks, and answers for them. */
 export interface Engine {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { fakeClock } from "@parley/a2a/testing";
-import { Pace } from "../../src/engine/pace.ts";
+import { Pace } from "../../src/engine/run/pace.ts";
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 

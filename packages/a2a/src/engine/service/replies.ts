@@ -1,6 +1,6 @@
-import { hasGenerations, type ListTasksResponse, type Task } from "../model/index.ts";
-import type { CallContext, Reply, UnaryOperations } from "../protocol/index.ts";
-import type { ListedTask, Snapshot } from "../store/index.ts";
+import { hasGenerations, type ListTasksResponse, type Task } from "../../model/index.ts";
+import type { CallContext, Reply, UnaryOperations } from "../../protocol/index.ts";
+import type { ListedTask, Snapshot } from "../../store/index.ts";
 
 /* Answers made of text as the store has it: tasks are parsed only where their value is read. */
 

@@ -1,5 +1,5 @@
-import { invalidParams, type ListTasksRequest } from "../model/index.ts";
-import type { ListPosition } from "../store/index.ts";
+import { invalidParams, type ListTasksRequest } from "../../model/index.ts";
+import type { ListPosition } from "../../store/index.ts";
 
 /**
  * A place in a list as a token (A2A 1.0 §3.1.4): opaque, good for one caller and one set of filters. The checksum is no

@@ -10,7 +10,7 @@ import {
   type ListTasksResponse,
   type SendMessageRequest,
   type SubscribeToTaskRequest,
-} from "../model/index.ts";
+} from "../../model/index.ts";
 import type {
   AgentService,
   CallContext,
@@ -19,7 +19,7 @@ import type {
   StreamReply,
   UnaryName,
   UnaryOperations,
-} from "../protocol/index.ts";
+} from "../../protocol/index.ts";
 import {
   assembleLog,
   roomless,
@@ -29,15 +29,15 @@ import {
   type Snapshot,
   type TaskHead,
   type TaskKey,
-} from "../store/index.ts";
+} from "../../store/index.ts";
 import { activate, checkCapability, type CheckedAgent } from "./checks.ts";
 import { decodePageToken, encodePageToken } from "./page-token.ts";
-import { EventStream, messageItem, snapshotItem, type StreamFrom } from "./event-stream.ts";
-import { generationAt, waitForGeneration } from "./generations.ts";
-import { waitForAnswer } from "./reader.ts";
+import { EventStream, messageItem, snapshotItem, type StreamFrom } from "../log/event-stream.ts";
+import { generationAt, waitForGeneration } from "../log/generations.ts";
+import { waitForAnswer } from "../log/reader.ts";
 import { counted, pageOf, taskOf, wrapped } from "./replies.ts";
-import { statusRecord } from "./records.ts";
-import type { Runs } from "./runs.ts";
+import { statusRecord } from "../log/records.ts";
+import type { Runs } from "../supervise/runs.ts";
 import { notFound, type Sends } from "./sends.ts";
 
 type Handlers = {

@@ -1,7 +1,7 @@
-import { utf8Length } from "../base/index.ts";
-import { ChurnMap } from "./churn-map.ts";
-import { placed, type LogRecord, type NewRecord, type TaskState } from "../model/index.ts";
-import type { Run, TaskKey } from "../store/index.ts";
+import { utf8Length } from "../../base/index.ts";
+import { ChurnMap } from "../churn-map.ts";
+import { placed, type LogRecord, type NewRecord, type TaskState } from "../../model/index.ts";
+import type { Run, TaskKey } from "../../store/index.ts";
 
 /** What is known of a task without asking the store. */
 export interface LiveHead {

@@ -1,5 +1,5 @@
-import { A2AError, isInterrupted, isTerminal, type LogRecord } from "../model/index.ts";
-import { roomless, type Room, type Scope, type Store, type TaskKey } from "../store/index.ts";
+import { A2AError, isInterrupted, isTerminal, type LogRecord } from "../../model/index.ts";
+import { roomless, type Room, type Scope, type Store, type TaskKey } from "../../store/index.ts";
 import type { Board, Channel, Waiting } from "./live.ts";
 
 /** Records of one reading: enough to keep a fast reader busy, little enough to hold many readers that do not read. */

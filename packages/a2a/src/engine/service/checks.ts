@@ -1,6 +1,6 @@
-import { A2AError, type Part, type SendMessageRequest } from "../model/index.ts";
-import type { CallContext, OperationName } from "../protocol/index.ts";
-import type { HostedAgent } from "./options.ts";
+import { A2AError, type Part, type SendMessageRequest } from "../../model/index.ts";
+import type { CallContext, OperationName } from "../../protocol/index.ts";
+import type { HostedAgent } from "../options.ts";
 
 /** What is refused before any work (D13, A2A 1.0 §3.3.4), the same on every binding. */
 

@@ -1,6 +1,6 @@
-import { isTerminal, type LogRecord, type Message, type TaskState } from "../model/index.ts";
-import type { StreamItem, StreamName } from "../protocol/index.ts";
-import type { Snapshot, TaskHead } from "../store/index.ts";
+import { isTerminal, type LogRecord, type Message, type TaskState } from "../../model/index.ts";
+import type { StreamItem, StreamName } from "../../protocol/index.ts";
+import type { Snapshot, TaskHead } from "../../store/index.ts";
 import { answers, LogReader, pageSize, type Position } from "./reader.ts";
 
 /** A stored event, parsed when somebody asks for it, and once. */

@@ -1,12 +1,26 @@
-import { utf8Length } from "../base/index.ts";
-import { isTerminal, mayMove, type JsonValue, type Message, type NewRecord, type TaskState } from "../model/index.ts";
-import type { AgentEvent, Principal } from "../protocol/index.ts";
-import type { TaskEffect, TaskKey } from "../store/index.ts";
+import { utf8Length } from "../../base/index.ts";
+import {
+  isTerminal,
+  mayMove,
+  type JsonValue,
+  type Message,
+  type NewRecord,
+  type TaskState,
+} from "../../model/index.ts";
+import type { AgentEvent, Principal } from "../../protocol/index.ts";
+import type { TaskEffect, TaskKey } from "../../store/index.ts";
 import { TaskArtifacts } from "./artifacts.ts";
-import { exceeds } from "./bytes.ts";
-import type { EngineSettings } from "./options.ts";
-import { agentMistake, jsonOf, mistakeOf, nameOf } from "./mistakes.ts";
-import { artifactRecord, statusRecord, taskRecord, type Origin, type StatusInit, type StoredCall } from "./records.ts";
+import { exceeds } from "../bytes.ts";
+import type { EngineSettings } from "../options.ts";
+import { agentMistake, jsonOf, mistakeOf, nameOf } from "../mistakes.ts";
+import {
+  artifactRecord,
+  statusRecord,
+  taskRecord,
+  type Origin,
+  type StatusInit,
+  type StoredCall,
+} from "../log/records.ts";
 import { Replay, type LostTail } from "./replay.ts";
 
 /** A turn: which one it is, and the message that it answers. */

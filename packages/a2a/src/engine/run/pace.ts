@@ -1,4 +1,4 @@
-import { defer, type Clock } from "../base/index.ts";
+import { defer, type Clock } from "../../base/index.ts";
 
 /** Milliseconds that all agents together take of a turn of the event loop. */
 const share = 1;

@@ -1,5 +1,5 @@
-import { deferred, utf8Length } from "../base/index.ts";
-import { A2AError, isTerminal, type NewRecord, type TaskState } from "../model/index.ts";
+import { deferred, utf8Length } from "../../base/index.ts";
+import { A2AError, isTerminal, type NewRecord, type TaskState } from "../../model/index.ts";
 import {
   recordBytes,
   type AppendOutcome,
@@ -9,7 +9,7 @@ import {
   type TaskEffect,
   type TaskHead,
   type TaskKey,
-} from "../store/index.ts";
+} from "../../store/index.ts";
 import type { Committer, Submission } from "./committer.ts";
 import type { Channel } from "./live.ts";
 

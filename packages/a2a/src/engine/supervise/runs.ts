@@ -1,17 +1,17 @@
-import { deferred } from "../base/index.ts";
-import { A2AError, type NewRecord } from "../model/index.ts";
-import { ByteBudget } from "../protocol/index.ts";
-import type { AppendItem, TaskHead } from "../store/index.ts";
-import { ChurnMap } from "./churn-map.ts";
+import { deferred } from "../../base/index.ts";
+import { A2AError, type NewRecord } from "../../model/index.ts";
+import { ByteBudget } from "../../protocol/index.ts";
+import type { AppendItem, TaskHead } from "../../store/index.ts";
+import { ChurnMap } from "../churn-map.ts";
 import { LeaseWatch } from "./lease-watch.ts";
-import type { Committer } from "./committer.ts";
-import type { Conversations } from "./conversations.ts";
-import type { Board } from "./live.ts";
-import type { EngineSettings, HostedAgent } from "./options.ts";
-import { lossOf } from "./log-writer.ts";
-import { Pace } from "./pace.ts";
+import type { Committer } from "../log/committer.ts";
+import type { Conversations } from "../conversations.ts";
+import type { Board } from "../log/live.ts";
+import type { EngineSettings, HostedAgent } from "../options.ts";
+import { lossOf } from "../log/writer.ts";
+import { Pace } from "../run/pace.ts";
 import { Recovery } from "./recovery.ts";
-import { Run, type RunInit, type RunRooms } from "./run.ts";
+import { Run, type RunInit, type RunRooms } from "../run/run.ts";
 import { WallWatch } from "./wall.ts";
 
 export interface RunsRooms {

@@ -1,5 +1,5 @@
-import { defer } from "../base/index.ts";
-import type { AppendItem, AppendOutcome, Store } from "../store/index.ts";
+import { defer } from "../../base/index.ts";
+import type { AppendItem, AppendOutcome, Store } from "../../store/index.ts";
 
 /**
  * Someone with something to append. `take` is called when the transaction begins, so that whatever gathered until then

@@ -1,6 +1,6 @@
-import type { Clock, Logger } from "../base/index.ts";
-import { textOf, type JsonObject, type JsonValue, type Message, type Task } from "../model/index.ts";
-import type { TurnBase, TurnContext, TurnSignal } from "../protocol/index.ts";
+import type { Clock, Logger } from "../../base/index.ts";
+import { textOf, type JsonObject, type JsonValue, type Message, type Task } from "../../model/index.ts";
+import type { TurnBase, TurnContext, TurnSignal } from "../../protocol/index.ts";
 import type { TurnAtHand } from "./intake.ts";
 
 export interface TurnInit {

@@ -1,4 +1,4 @@
-import type { Clock } from "../base/index.ts";
+import type { Clock } from "../../base/index.ts";
 
 /** A wall clock that moved by more than this against the monotonic one was set. Milliseconds. */
 const tolerance = 1_000;

@@ -5,8 +5,8 @@ import {
   type LogRecord,
   type NewRecord,
   type TaskArtifactUpdateEvent,
-} from "../model/index.ts";
-import type { Store, TaskKey } from "../store/index.ts";
+} from "../../model/index.ts";
+import type { Store, TaskKey } from "../../store/index.ts";
 
 const pageSize = 256;
 

@@ -1,12 +1,12 @@
-import { deferred, type Deferred } from "../base/index.ts";
-import { A2AError, type Message, type NewRecord } from "../model/index.ts";
-import type { ByteBudget } from "../protocol/index.ts";
-import type { AppendOutcome, ClaimPosition, Run as StoredRun, TaskHead } from "../store/index.ts";
-import type { Committer } from "./committer.ts";
+import { deferred, type Deferred } from "../../base/index.ts";
+import { A2AError, type Message, type NewRecord } from "../../model/index.ts";
+import type { ByteBudget } from "../../protocol/index.ts";
+import type { AppendOutcome, ClaimPosition, Run as StoredRun, TaskHead } from "../../store/index.ts";
+import type { Committer } from "../log/committer.ts";
 import type { LeaseWatch } from "./lease-watch.ts";
-import type { EngineSettings, HostedAgent } from "./options.ts";
-import { statusRecord, type StoredCall } from "./records.ts";
-import { safeSentences, type Run, type RunInit } from "./run.ts";
+import type { EngineSettings, HostedAgent } from "../options.ts";
+import { statusRecord, type StoredCall } from "../log/records.ts";
+import { safeSentences, type Run, type RunInit } from "../run/run.ts";
 
 /** How many lost tasks are read at a time. */
 const pageSize = 100;

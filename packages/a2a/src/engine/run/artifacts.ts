@@ -1,7 +1,7 @@
-import { ArtifactLedger, type TaskArtifactUpdateEvent } from "../model/index.ts";
-import type { ArtifactEvent } from "../protocol/index.ts";
-import type { Store, TaskKey } from "../store/index.ts";
-import { agentMistake } from "./mistakes.ts";
+import { ArtifactLedger, type TaskArtifactUpdateEvent } from "../../model/index.ts";
+import type { ArtifactEvent } from "../../protocol/index.ts";
+import type { Store, TaskKey } from "../../store/index.ts";
+import { agentMistake } from "../mistakes.ts";
 
 /**
  * Which artifacts a task has, so that an append to an unknown or closed one is found to be the agent's mistake (D2). What earlier

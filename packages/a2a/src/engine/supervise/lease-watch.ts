@@ -1,5 +1,5 @@
-import type { Clock } from "../base/index.ts";
-import type { TaskHead } from "../store/index.ts";
+import type { Clock } from "../../base/index.ts";
+import type { TaskHead } from "../../store/index.ts";
 
 /** Leases that are watched at a time. Further ones are looked at once some of these are decided. */
 const mostWatched = 10_000;

@@ -1,4 +1,4 @@
-import { deferred } from "../base/index.ts";
+import { deferred } from "../../base/index.ts";
 import {
   A2AError,
   contentHash,
@@ -8,18 +8,18 @@ import {
   type Message,
   type NewRecord,
   type SendMessageRequest,
-} from "../model/index.ts";
-import type { CallContext, Principal } from "../protocol/index.ts";
-import type { OnceEffect, OnceRecord, Owner, TaskHead, TaskKey } from "../store/index.ts";
-import { BoundedMap } from "./bounded-map.ts";
-import { ChurnMap } from "./churn-map.ts";
-import { sizeOf, taskIsFull } from "./bytes.ts";
+} from "../../model/index.ts";
+import type { CallContext, Principal } from "../../protocol/index.ts";
+import type { OnceEffect, OnceRecord, Owner, TaskHead, TaskKey } from "../../store/index.ts";
+import { BoundedMap } from "../bounded-map.ts";
+import { ChurnMap } from "../churn-map.ts";
+import { sizeOf, taskIsFull } from "../bytes.ts";
 import { activate, checkSend, type CheckedAgent } from "./checks.ts";
-import { hasMovedOn, wantedGeneration } from "./generations.ts";
-import { messageRecord, statusRecord, storedPrincipal, type Origin, type StoredCall } from "./records.ts";
-import { replyWindow } from "./options.ts";
-import type { Asker } from "./run.ts";
-import type { Runs } from "./runs.ts";
+import { hasMovedOn, wantedGeneration } from "../log/generations.ts";
+import { messageRecord, statusRecord, storedPrincipal, type Origin, type StoredCall } from "../log/records.ts";
+import { replyWindow } from "../options.ts";
+import type { Asker } from "../run/run.ts";
+import type { Runs } from "../supervise/runs.ts";
 
 /** What became of a message: it was answered, or it stands in the log of a task. */
 export type Accepted =

@@ -1,4 +1,4 @@
-import type { Clock } from "../base/index.ts";
+import type { Clock } from "../../base/index.ts";
 import {
   A2AError,
   countsInGeneration,
@@ -6,8 +6,8 @@ import {
   isTerminal,
   type SendMessageConfigurationDraft,
   type SendMessageRequest,
-} from "../model/index.ts";
-import type { TaskHead } from "../store/index.ts";
+} from "../../model/index.ts";
+import type { TaskHead } from "../../store/index.ts";
 import { LogReader, pageSize, type Position } from "./reader.ts";
 
 /** What the draft of 1.1 asks of the engine (§3.2.7 of the draft). */

@@ -1,4 +1,4 @@
-import { deferred, utf8Length, type Deferred } from "../base/index.ts";
+import { deferred, utf8Length, type Deferred } from "../../base/index.ts";
 import {
   A2AError,
   isInterrupted,
@@ -8,7 +8,7 @@ import {
   type NewRecord,
   type Task,
   type TaskState,
-} from "../model/index.ts";
+} from "../../model/index.ts";
 import {
   TurnAborted,
   type AgentEvent,
@@ -18,7 +18,7 @@ import {
   type Principal,
   type TurnAbortKind,
   type TurnSignal,
-} from "../protocol/index.ts";
+} from "../../protocol/index.ts";
 import {
   defaultPageBytes,
   type ContextKey,
@@ -27,17 +27,17 @@ import {
   type OnceRecord,
   type TaskEffect,
   type TaskKey,
-} from "../store/index.ts";
-import { taskIsFull } from "./bytes.ts";
-import type { Committer } from "./committer.ts";
-import type { Conversations, ContextView } from "./conversations.ts";
+} from "../../store/index.ts";
+import { taskIsFull } from "../bytes.ts";
+import type { Committer } from "../log/committer.ts";
+import type { Conversations, ContextView } from "../conversations.ts";
 import { Intake, type StoredCheckpoint, type Taken, type TurnAtHand } from "./intake.ts";
-import type { Board, Channel } from "./live.ts";
-import { LogWriter, type Loss, type TurnEnd, type WriterStart } from "./log-writer.ts";
-import type { EngineSettings, HostedAgent } from "./options.ts";
+import type { Board, Channel } from "../log/live.ts";
+import { LogWriter, type Loss, type TurnEnd, type WriterStart } from "../log/writer.ts";
+import type { EngineSettings, HostedAgent } from "../options.ts";
 import type { Pace } from "./pace.ts";
-import { agentMistake, isMistake, nameOfRecord } from "./mistakes.ts";
-import { agentMessage, type StoredCall } from "./records.ts";
+import { agentMistake, isMistake, nameOfRecord } from "../mistakes.ts";
+import { agentMessage, type StoredCall } from "../log/records.ts";
 import { EngineTurn, type TurnHost } from "./turn.ts";
 
 /** The rooms of the engine that a run works with. */

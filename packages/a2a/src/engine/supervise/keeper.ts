@@ -1,4 +1,4 @@
-import { defer } from "../base/index.ts";
+import { defer } from "../../base/index.ts";
 import type { Runs } from "./runs.ts";
 
 /**

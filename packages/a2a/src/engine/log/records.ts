@@ -10,9 +10,9 @@ import {
   type NewRecord,
   type Schema,
   type TaskState,
-} from "../model/index.ts";
-import type { AgentMessage, ArtifactEvent, Principal } from "../protocol/index.ts";
-import { agentMistake } from "./mistakes.ts";
+} from "../../model/index.ts";
+import type { AgentMessage, ArtifactEvent, Principal } from "../../protocol/index.ts";
+import { agentMistake } from "../mistakes.ts";
 
 /** Where records belong, and who makes them. */
 export interface Origin {
