@@ -28,7 +28,7 @@ export function createEngine(options: EngineOptions): Engine {
   const board = new Board(settings.limits);
   const conversations = new Conversations(settings, committer);
   const runs = new Runs({ settings, committer, board, conversations, agents });
-  const sends = new Sends(runs);
+  const sends = new Sends({ settings, committer, board, runs });
   const stopKeeper = startKeeper(runs);
   let closing: Promise<void> | undefined;
 

@@ -30,6 +30,7 @@ import {
   type TaskHead,
   type TaskKey,
 } from "../../store/index.ts";
+import { taskNotFound } from "../refusals.ts";
 import { activate, checkCapability, type CheckedAgent } from "./checks.ts";
 import { decodePageToken, encodePageToken } from "./page-token.ts";
 import { EventStream, messageItem, snapshotItem, type StreamFrom } from "../log/event-stream.ts";
@@ -38,12 +39,14 @@ import { waitForAnswer } from "../log/reader.ts";
 import { counted, pageOf, taskOf, wrapped } from "./replies.ts";
 import { statusRecord } from "../log/records.ts";
 import type { Runs } from "../supervise/runs.ts";
-import { notFound, type Sends } from "./sends.ts";
+import type { Sends } from "./sends.ts";
 
 type Handlers = {
   readonly [Name in UnaryName]: (
     request: UnaryOperations[Name]["request"],
     context: CallContext,
+    /** URIs of the extensions that are active in this call. */
+    extensions: readonly string[],
   ) => Promise<Reply<UnaryOperations[Name]["response"]>>;
 };
 
@@ -58,19 +61,19 @@ export function createService(hosted: CheckedAgent, runs: Runs, sends: Sends, is
 
   async function load(task: TaskKey, historyLength: number | undefined, context: CallContext): Promise<Snapshot> {
     const snapshot = await store.load(task, task.taskId, wholeBut(historyLength, context));
-    if (snapshot === undefined) throw notFound(task.taskId);
+    if (snapshot === undefined) throw taskNotFound(task.taskId);
     return snapshot;
   }
 
   async function headOf(context: CallContext, taskId: string): Promise<TaskHead> {
     const head = await store.head(ownerOf(context), taskId);
-    if (head === undefined) throw notFound(taskId);
+    if (head === undefined) throw taskNotFound(taskId);
     return head;
   }
 
   const handlers: Handlers = {
-    async SendMessage(request, context) {
-      const admission = sends.accept(hosted, ownerOf(context), request, context);
+    async SendMessage(request, context, extensions) {
+      const admission = sends.accept(hosted, ownerOf(context), request, context, extensions);
       const { answer } = admission instanceof Promise ? await admission : admission;
       const accepted = await answer;
       if (accepted.kind === "message") return { value: { message: accepted.message } };
@@ -109,14 +112,14 @@ export function createService(hosted: CheckedAgent, runs: Runs, sends: Sends, is
       return counted(page, context, () => heads.map((head) => head?.generation ?? 0));
     },
 
-    async CancelTask({ id }, context) {
+    async CancelTask({ id }, context, extensions) {
       const head = await headOf(context, id);
       const origin = {
         taskId: id,
         contextId: head.contextId,
         turn: head.run?.turn ?? 1,
         attempt: head.run?.attempt ?? 1,
-        extensions: activate(hosted, context),
+        extensions,
         trace: context.trace,
       };
       const time = Math.max(settings.clock.now(), head.statusTime);
@@ -174,8 +177,12 @@ export function createService(hosted: CheckedAgent, runs: Runs, sends: Sends, is
     });
   }
 
-  async function streamSend(request: SendMessageRequest, context: CallContext): Promise<EventStream> {
-    const { answer } = await sends.accept(hosted, ownerOf(context), request, context);
+  async function streamSend(
+    request: SendMessageRequest,
+    context: CallContext,
+    extensions: readonly string[],
+  ): Promise<EventStream> {
+    const { answer } = await sends.accept(hosted, ownerOf(context), request, context, extensions);
     const counts = hasGenerations(context.version);
     return new EventStream("SendStreamingMessage", async () => {
       const accepted = await answer;
@@ -237,7 +244,7 @@ export function createService(hosted: CheckedAgent, runs: Runs, sends: Sends, is
         open();
         checkCapability(hosted, operation);
         const extensions = activate(hosted, context);
-        const reply = handlers[operation](request, context);
+        const reply = handlers[operation](request, context, extensions);
         // Not a copy: that would parse what is to go out as text.
         return extensions.length === 0 ? reply : reply.then((each) => Object.assign(each, { extensions }));
       } catch (error) {
@@ -251,7 +258,7 @@ export function createService(hosted: CheckedAgent, runs: Runs, sends: Sends, is
       const batches =
         operation === "SubscribeToTask"
           ? await subscribe(request as SubscribeToTaskRequest, context)
-          : await streamSend(request as SendMessageRequest, context);
+          : await streamSend(request as SendMessageRequest, context, extensions);
       return extensions.length === 0 ? { batches } : { batches, extensions };
     },
   };

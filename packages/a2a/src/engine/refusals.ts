@@ -1,0 +1,15 @@
+import { A2AError } from "../model/index.ts";
+import type { TaskHead } from "../store/index.ts";
+
+/** Errors that more than one operation answers with. */
+
+/** Also for a task of somebody else: to a caller it does not exist. */
+export function taskNotFound(taskId: string): A2AError {
+  return new A2AError("TaskNotFound", undefined, { metadata: { taskId } });
+}
+
+/** For a message to a task in a terminal state (A2A 1.0 §3.4.3). */
+export function taskIsOver({ task, state }: TaskHead): A2AError {
+  const metadata = { taskId: task.taskId, state };
+  return new A2AError("UnsupportedOperation", "This task is over and takes no more messages", { metadata });
+}
