@@ -1,9 +1,5 @@
 import { lookup } from "node:dns/promises";
-import { BlockList, isIP, isIPv6, type AddressInfo, type Server } from "node:net";
-
-const loopback = new BlockList();
-loopback.addSubnet("127.0.0.0", 8, "ipv4");
-loopback.addAddress("::1", "ipv6");
+import { isIP, isIPv6, type AddressInfo, type Server } from "node:net";
 
 /** The address that a server on `host` listens on. */
 export async function addressOf(host: string): Promise<string> {
@@ -15,11 +11,6 @@ export async function addressOf(host: string): Promise<string> {
       cause,
     });
   }
-}
-
-/** Whether nobody beyond this machine reaches an address. */
-export function isLoopback(address: string): boolean {
-  return loopback.check(address, isIPv6(address) ? "ipv6" : "ipv4");
 }
 
 export function urlOf(host: string, port: number, tls: boolean): string {

@@ -13,8 +13,9 @@ import {
   type ServedAgent,
 } from "@parley/a2a";
 import type { UniversalHandler } from "@parley/a2a/protocol";
+import { isLoopback } from "@parley/a2a/transport";
 import type { Store } from "@parley/a2a/store";
-import { addressOf, isLoopback, urlOf } from "./bind.ts";
+import { addressOf, urlOf } from "./bind.ts";
 import { defaultStore } from "./default-store.ts";
 import { dispatch } from "./dispatch.ts";
 import { grpcAddress, LazyGrpc, speaksGrpc, type GrpcServeOptions } from "./grpc.ts";

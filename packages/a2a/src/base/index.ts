@@ -50,5 +50,6 @@ export const systemClock: Clock = {
 export { defer } from "./defer.ts";
 export { deferred, type Deferred } from "./deferred.ts";
 export { once } from "./once.ts";
+export { isLoopback } from "./loopback.ts";
 export { randomIds, timeOrderedIds, type Ids } from "./ids.ts";
 export { utf8Length } from "./utf8-length.ts";

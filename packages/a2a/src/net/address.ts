@@ -1,118 +1,73 @@
-/**
- * What an IP address is for, after the IANA special-purpose registries (RFC 6890). A table of our own and not a
- * library's: the question here is only "may a stranger make us call it", its answer must be no for whatever the table
- * does not know, and it has to fit beside a client in a browser.
- */
+import ipaddr from "ipaddr.js";
 
+/** What an IP address is for, after the IANA special-purpose registries (RFC 6890). */
 export type AddressKind =
   "global" | "loopback" | "private" | "link-local" | "unspecified" | "multicast" | "documentation" | "reserved";
 
-/** Bytes of an address: 4 or 16. */
-type Bytes = readonly number[];
+type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
-interface Range {
-  readonly bytes: Bytes;
-  readonly bits: number;
-  readonly kind: AddressKind;
+/** The ranges that `ipaddr.js` knows by name. Every name that does not stand here is reserved. */
+const kinds: Readonly<Record<string, AddressKind>> = {
+  unicast: "global",
+  amt: "global",
+  as112: "global",
+  as112v6: "global",
+  loopback: "loopback",
+  private: "private",
+  carrierGradeNat: "private",
+  uniqueLocal: "private",
+  deprecatedSiteLocal: "private",
+  linkLocal: "link-local",
+  unspecified: "unspecified",
+  multicast: "multicast",
+};
+
+/** Ranges that we judge in another way than `ipaddr.js` does. */
+const exceptions = {
+  // A public address that one cloud answers inside each of its machines.
+  "link-local": [ipaddr.parseCIDR("168.63.129.16/32")],
+  documentation: ["192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "2001:db8::/32", "3fff::/20"].map((range) =>
+    ipaddr.parseCIDR(range),
+  ),
+  // Protocol assignments, Teredo and benchmarks among them (RFC 2928).
+  reserved: [ipaddr.parseCIDR("2001::/23")],
+} satisfies Partial<Record<AddressKind, [Address, number][]>>;
+
+/** All of IPv6 that has been given out. A range outside of it may get any meaning one day. */
+const allocatedIPv6 = ipaddr.IPv6.parseCIDR("2000::/3");
+
+/** Ranges whose last four bytes are the IPv4 address that is really called: mapped (RFC 4291) and NAT64 (RFC 6052). */
+const embeddedIPv4 = [ipaddr.IPv6.parseCIDR("::ffff:0:0/96"), ipaddr.IPv6.parseCIDR("64:ff9b::/96")];
+
+/**
+ * What an address is for; `undefined` where the text is no address. Reads what `URL` and resolvers write: IPv4 in four
+ * decimal numbers, or IPv6 in any of its forms, without brackets.
+ */
+export function addressKind(text: string): AddressKind | undefined {
+  if (ipaddr.IPv4.isValidFourPartDecimal(text)) return kindOf(ipaddr.IPv4.parse(text));
+  const address = parseIPv6(text);
+  return address && kindOfIPv6(address);
 }
 
-function range(cidr: string, kind: AddressKind): Range {
-  const [address = "", bits] = cidr.split("/");
-  return { bytes: parseAddress(address) ?? [], bits: Number(bits), kind };
+/**
+ * Read by `URL`: `ipaddr.js` takes `::8.8.8.8`, which is how resolvers write an IPv4-compatible address, for a mapped one.
+ * A zone says by which interface an address is reached, and is left out.
+ */
+function parseIPv6(text: string): ipaddr.IPv6 | undefined {
+  const [, digits = ""] = /^([\da-f:.]+)(?:%.*)?$/i.exec(text) ?? [];
+  const url = `http://[${digits}]`;
+  return URL.canParse(url) ? ipaddr.IPv6.parse(new URL(url).hostname.slice(1, -1)) : undefined;
 }
 
-const v4: readonly Range[] = [
-  range("0.0.0.0/8", "unspecified"),
-  range("10.0.0.0/8", "private"),
-  range("100.64.0.0/10", "private"), // shared by the customers of a carrier (RFC 6598)
-  range("127.0.0.0/8", "loopback"),
-  range("168.63.129.16/32", "link-local"), // a public number that one cloud answers inside each of its machines
-  range("169.254.0.0/16", "link-local"), // where clouds answer with credentials
-  range("172.16.0.0/12", "private"),
-  range("192.0.0.0/24", "reserved"),
-  range("192.0.2.0/24", "documentation"),
-  range("192.88.99.0/24", "reserved"), // relays to 6to4 (RFC 7526)
-  range("192.168.0.0/16", "private"),
-  range("198.18.0.0/15", "reserved"), // benchmarks (RFC 2544)
-  range("198.51.100.0/24", "documentation"),
-  range("203.0.113.0/24", "documentation"),
-  range("224.0.0.0/4", "multicast"),
-  range("240.0.0.0/4", "reserved"),
-];
-
-const v6: readonly Range[] = [
-  range("::/128", "unspecified"),
-  range("::1/128", "loopback"),
-  range("fc00::/7", "private"),
-  range("fe80::/10", "link-local"),
-  range("fec0::/10", "private"),
-  range("ff00::/8", "multicast"),
-  range("2001::/23", "reserved"), // protocols, Teredo and benchmarks among them (RFC 2928)
-  range("2001:db8::/32", "documentation"),
-  range("2002::/16", "reserved"), // 6to4 leads to any IPv4 address (RFC 7526)
-  range("3fff::/20", "documentation"),
-  range("2000::/3", "global"), // all that is given out; after its exceptions
-];
-
-/** Ranges whose last four bytes are an IPv4 address that is really meant: mapped (RFC 4291), and as NAT64 makes them (RFC 6052). */
-const embedding: readonly Range[] = [range("::ffff:0:0/96", "global"), range("64:ff9b::/96", "global")];
-
-/** What an address is for; `undefined` where the text is none. */
-export function addressKind(address: string): AddressKind | undefined {
-  const bytes = parseAddress(address);
-  return bytes === undefined ? undefined : kindOf(bytes);
+function kindOf(address: Address): AddressKind {
+  const exception = ipaddr.subnetMatch(address, exceptions, "none");
+  return exception === "none" ? (kinds[address.range()] ?? "reserved") : (exception as AddressKind);
 }
 
-function kindOf(bytes: Bytes): AddressKind {
-  const within = (candidate: Range): boolean => contains(candidate, bytes);
-  if (bytes.length === 4) return v4.find(within)?.kind ?? "global";
-  if (embedding.some(within)) return kindOf(bytes.slice(12));
-  return v6.find(within)?.kind ?? "reserved";
-}
-
-function contains({ bytes: prefix, bits }: Range, bytes: Bytes): boolean {
-  const whole = bits >> 3;
-  for (let index = 0; index < whole; index++) if (prefix[index] !== bytes[index]) return false;
-  const mask = (0xff00 >> (bits & 7)) & 0xff;
-  return mask === 0 || ((prefix[whole] ?? 0) & mask) === ((bytes[whole] ?? 0) & mask);
-}
-
-/** Addresses as `URL` and resolvers write them: dotted decimals, or IPv6 in any of its spellings, without brackets. */
-function parseAddress(text: string): Bytes | undefined {
-  return text.includes(":") ? parseV6(text) : parseV4(text);
-}
-
-function parseV4(text: string): Bytes | undefined {
-  const bytes = text.split(".").map((part) => (/^\d{1,3}$/.test(part) ? Number(part) : NaN));
-  return bytes.length === 4 && bytes.every((byte) => byte <= 255) ? bytes : undefined;
-}
-
-function parseV6(text: string): Bytes | undefined {
-  // A zone says by which interface, not where to.
-  const [head = "", tail, ...more] = (text.split("%")[0] ?? "").split("::");
-  if (more.length > 0) return undefined;
-  const before = groups(head, tail === undefined);
-  const after = groups(tail ?? "", true);
-  if (before === undefined || after === undefined) return undefined;
-  const missing = 16 - before.length - after.length;
-  if (tail === undefined ? missing !== 0 : missing < 2) return undefined;
-  return [...before, ...Array.from({ length: missing }, () => 0), ...after];
-}
-
-/** Groups of four digits; at the end of an address the last two may be an IPv4 address. */
-function groups(text: string, atEnd: boolean): Bytes | undefined {
-  if (text === "") return [];
-  const bytes: number[] = [];
-  const parts = text.split(":");
-  for (const [index, part] of parts.entries()) {
-    if (/^[\da-f]{1,4}$/i.test(part)) {
-      const group = parseInt(part, 16);
-      bytes.push(group >> 8, group & 0xff);
-    } else {
-      const last = atEnd && index === parts.length - 1 ? parseV4(part) : undefined;
-      if (last === undefined) return undefined;
-      bytes.push(...last);
-    }
+function kindOfIPv6(address: ipaddr.IPv6): AddressKind {
+  if (embeddedIPv4.some((range) => address.match(range))) {
+    return kindOf(new ipaddr.IPv4(address.toByteArray().slice(12)));
   }
-  return bytes;
+  const kind = kindOf(address);
+  return kind === "global" && !address.match(allocatedIPv6) ? "reserved" : kind;
 }

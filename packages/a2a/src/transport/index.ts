@@ -7,6 +7,7 @@ export { converted, type Invoked, invoke } from "./server/invoke.ts";
 export { callContext, codecOf, requestedVersion, type ServerContext } from "./server/request.ts";
 export { Unfinished } from "./server/unfinished.ts";
 export { failureOf, type WireError } from "./server/response.ts";
+export { isLoopback } from "../base/index.ts";
 export {
   abortError,
   type ClientBinding,

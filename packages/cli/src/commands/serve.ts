@@ -3,6 +3,7 @@ import { mkdir } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { bearer, memoryStore, silentLogger, type Logger, type Principal } from "@parley/a2a";
 import type { Store } from "@parley/a2a/store";
+import { isLoopback } from "@parley/a2a/transport";
 import { serve as serveAgents, type Server } from "@parley/node";
 import { CommandError, UsageError } from "../errors.ts";
 import { fileReason } from "../files.ts";
@@ -43,10 +44,6 @@ function principalsOf(io: Io, options: ServeOptions): Readonly<Record<string, Pr
   const listed = (io.env["PARLEY_TOKENS"] ?? "").split(",").map((text) => text.trim());
   const tokens = [...listed, ...(options.token ?? [])].filter((text) => text !== "").map(parseToken);
   return Object.fromEntries(tokens.map(([token, subject]) => [token, { subject }]));
-}
-
-function isLoopback(host: string): boolean {
-  return host === "localhost" || host === "::1" || host === "[::1]" || /^127(?:\.\d+){3}$/.test(host);
 }
 
 async function openStore(io: Io, where: string, logger: Logger): Promise<Store> {

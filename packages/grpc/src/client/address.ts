@@ -1,4 +1,5 @@
 import type { AgentCard } from "@parley/a2a";
+import { isLoopback } from "@parley/a2a/transport";
 
 const schemes: Readonly<Record<string, "http" | "https">> = {
   http: "http",
@@ -21,11 +22,6 @@ export function originOf(url: string, card?: AgentCard): string | undefined {
   const { hostname } = new URL(`http://${authority}`);
   const protocol = known ?? schemeOf(card) ?? (isLoopback(hostname) ? "http" : "https");
   return new URL(`${protocol}://${authority}`).origin;
-}
-
-/** Of a host as URLs have it: addresses in their shortest form. */
-function isLoopback(hostname: string): boolean {
-  return /^(?:127(?:\.\d+){3}|\[::1\]|(?:.+\.)?localhost)$/.test(hostname);
 }
 
 /** Of all its addresses that have one, if they agree. */

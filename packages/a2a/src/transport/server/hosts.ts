@@ -1,11 +1,9 @@
+import { isLoopback } from "../../base/index.ts";
 import { A2AError, invalidParams } from "../../model/index.ts";
 import type { UniversalRequest } from "../../protocol/index.ts";
 
 /** Throws `PermissionDenied` for a request to a host, or from a page, that is not allowed. */
 export type Admission = (request: UniversalRequest) => void;
-
-/** The names that only this machine has for itself (RFC 6761 §6.3), as `URL` writes them. */
-const loopback = /^(?:(?:.+\.)?localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 
 /**
  * Allows requests to the hosts that a server goes by, and refuses all others (DNS rebinding). A browser lets a page of
@@ -30,7 +28,7 @@ export function admission(allowed: readonly string[], origins: "*" | readonly st
     }),
   );
   const pages = new Set(origins === "*" ? [] : origins);
-  const isOurs = (host: string | undefined): boolean => host !== undefined && (loopback.test(host) || names.has(host));
+  const isOurs = (host: string | undefined): boolean => host !== undefined && (isLoopback(host) || names.has(host));
   // Most requests name the same one.
   let known: string | undefined;
   return (request) => {
