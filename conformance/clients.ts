@@ -1,9 +1,9 @@
 import { createServer } from "node:http";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
-import type { AgentCapabilities, AgentCard } from "@parley/a2a";
+import { type AgentCapabilities, type AgentCard, A2AError } from "@parley/a2a";
 import { codecV1 } from "@parley/a2a/wires";
-import { A2AError, connect, type Client } from "@parley/a2a/client";
+import { connect, type Client } from "@parley/a2a/client";
 import { parse } from "yaml";
 import type { ActsReport, ActsTest } from "./report.ts";
 

@@ -52,6 +52,9 @@ export const rooms = {
  */
 export const composition = {
   "index.ts": ["*"],
+  "model.ts": ["base", "model"],
+  "protocol.ts": ["protocol"],
+  "store.ts": ["base", "store"],
   "handler.ts": ["*"],
   "fetch-host.ts": ["*"],
   "wires.ts": ["wire", "wire/v1", "wire/v11", "wire/v03"],

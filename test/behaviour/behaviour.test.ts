@@ -1,4 +1,5 @@
-import { generationOf, message, type Part, type StreamResponse, type Task } from "@parley/a2a";
+import type { Part, StreamResponse, Task } from "@parley/a2a";
+import { generationOf, message } from "@parley/a2a/model";
 import { describe, expect, it, vi } from "vitest";
 import { as, events, extension, interfaces, reach, serving, stores, type Interface } from "./served.ts";
 

@@ -5,14 +5,15 @@ import {
   bearer,
   defineAgent,
   memoryStore,
-  message,
   silentLogger,
   text,
   type Interceptor,
   type StreamResponse,
+  anonymous,
 } from "@parley/a2a";
+import { message } from "@parley/a2a/model";
 import type { Client, ConnectOptions } from "@parley/a2a/client";
-import { anonymous, type CallContext } from "@parley/a2a/protocol";
+import type { CallContext } from "@parley/a2a/protocol";
 import { connect, serve, type Server } from "@parley/node";
 import { sqliteStore } from "@parley/sql/sqlite";
 import { afterAll, beforeAll, expect } from "vitest";

@@ -1,5 +1,6 @@
-import { message, silentLogger, type AgentCard, type Message, type StreamResponse, type Task } from "@parley/a2a";
-import { A2AError, connect, type Client, type EventStream } from "@parley/a2a/client";
+import { silentLogger, type AgentCard, type Message, type StreamResponse, type Task, A2AError } from "@parley/a2a";
+import { message } from "@parley/a2a/model";
+import { connect, type Client, type EventStream } from "@parley/a2a/client";
 
 /** Callers that go on through every crash, and keep what they saw. */
 

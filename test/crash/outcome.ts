@@ -1,4 +1,5 @@
-import { eventOf, isTerminal, TaskFold, text, textOf, type Artifact, type LogRecord, type Task } from "@parley/a2a";
+import { text, type Artifact, type Task } from "@parley/a2a";
+import { eventOf, isTerminal, TaskFold, textOf, type LogRecord } from "@parley/a2a/model";
 import type { ListPosition, Store } from "@parley/a2a/store";
 import { callContext, inProcess } from "@parley/a2a/testing";
 import { expect } from "vitest";

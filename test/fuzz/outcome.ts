@@ -1,5 +1,6 @@
 import { expect } from "vitest";
-import { wireErrors, wireStatuses, type A2AError, type FieldViolation, type WireErrorCode } from "@parley/a2a";
+import type { A2AError, FieldViolation } from "@parley/a2a";
+import { wireErrors, wireStatuses, type WireErrorCode } from "@parley/a2a/model";
 import type { Codec } from "@parley/a2a/transport";
 import { codecV1 } from "@parley/a2a/wires";
 import { statusCode, type StatusName } from "../../packages/grpc/src/status.ts";

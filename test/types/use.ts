@@ -1,5 +1,6 @@
 // A program of somebody who uses every entry point: what its declarations need is what a user's compiler has to know.
-import { bytesOf, defineAgent, isRawPart, memoryStore, text, type Message } from "@parley/a2a";
+import { defineAgent, memoryStore, text, type Message } from "@parley/a2a";
+import { bytesOf, isRawPart } from "@parley/a2a/model";
 import { connect, type Client } from "@parley/a2a/client";
 import { serve } from "@parley/node";
 

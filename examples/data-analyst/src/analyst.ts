@@ -1,4 +1,5 @@
-import { isUrlPart, toBase64, type AgentEvent, type JsonValue, type Part, type Turn } from "@parley/a2a";
+import type { AgentEvent, JsonValue, Part, Turn } from "@parley/a2a";
+import { isUrlPart, toBase64 } from "@parley/a2a/model";
 import type { GuardedFetch } from "@parley/a2a/net";
 import { collect, type Numbers } from "./chart/collect.ts";
 import { renderSvg } from "./chart/render.ts";

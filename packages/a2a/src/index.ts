@@ -1,20 +1,36 @@
-/** Serving agents: the model, the authoring of agents, stores, authentication, and the handler that puts them together. */
+/**
+ * What an agent's author and a server's operator call by hand, and the types that its signatures need.
+ *
+ * The data model stands in `@parley/a2a/model`, the client in `@parley/a2a/client`, and the ports in
+ * `@parley/a2a/protocol`, `store`, `transport` and `net`.
+ */
 
-export * from "./model/index.ts";
-export {
-  silentLogger,
-  systemClock,
-  randomIds,
-  utf8Length,
-  type Clock,
-  type Ids,
-  type Bytes,
-  type Logger,
-  type LogFields,
-} from "./base/index.ts";
+// Writing agents.
 export { defineAgent, type AgentDefinition } from "./agent/index.ts";
-export { bearer, type Authenticator, type BearerOptions, type VerifyToken } from "./auth/index.ts";
-export type { DedupeOptions, EngineLimits, LeaseOptions, RetentionOptions } from "./engine/index.ts";
+export {
+  TurnAborted,
+  type Agent,
+  type AgentBehaviour,
+  type AgentDescription,
+  type AgentEvent,
+  type AgentMessage,
+  type AgentOutput,
+  type AgentYield,
+  type ArtifactEvent,
+  type ArtifactInit,
+  type ArtifactWriter,
+  type HistoryEntry,
+  type HistoryOptions,
+  type OwnCapabilities,
+  type Turn,
+  type TurnAbortKind,
+  type TurnContext,
+  type TurnSignal,
+  type WriterOptions,
+} from "./protocol/index.ts";
+export { data, file, text, type Content, type FileSource, type PartOptions } from "./model/index.ts";
+
+// Serving them.
 export {
   createHandler,
   type AgentMount,
@@ -26,40 +42,51 @@ export {
   type ProtocolVersion,
   type ServedAgent,
 } from "./handler.ts";
+export type { DedupeOptions, EngineLimits, LeaseOptions, RetentionOptions } from "./engine/index.ts";
+export { memoryStore, type Store } from "./store/index.ts";
+export { bearer, type Authenticator, type BearerOptions, type VerifyToken } from "./auth/index.ts";
 export {
   anonymous,
-  idempotentSendExtension,
-  intercept,
-  resumeExtension,
-  TurnAborted,
-  type Agent,
-  type AgentBehaviour,
-  type AgentDescription,
-  type AgentEvent,
-  type AgentMessage,
-  type AgentOutput,
   type AgentService,
-  type AgentYield,
-  type ArtifactEvent,
-  type ArtifactInit,
-  type ArtifactWriter,
   type CallContext,
-  type Executor,
-  type HistoryEntry,
-  type HistoryOptions,
   type Interceptor,
-  type OwnCapabilities,
   type Principal,
   type Reply,
   type StreamItem,
   type StreamReply,
-  type Turn,
-  type TurnAbortKind,
-  type TurnContext,
-  type TurnSignal,
   type UniversalHandler,
-  type UniversalRequest,
-  type UniversalResponse,
-  type WriterOptions,
 } from "./protocol/index.ts";
-export { memoryStore, type Store } from "./store/index.ts";
+
+// What both are given.
+export { A2AError, hasCode, type A2AErrorCode, type A2AErrorOptions, type FieldViolation } from "./model/index.ts";
+export {
+  randomIds,
+  silentLogger,
+  systemClock,
+  type Clock,
+  type Ids,
+  type LogFields,
+  type Logger,
+} from "./base/index.ts";
+
+// The parts of the data model that the signatures above name.
+export type {
+  AgentCapabilities,
+  AgentCard,
+  AgentProvider,
+  AgentSkill,
+  Artifact,
+  DataPart,
+  JsonObject,
+  JsonValue,
+  Message,
+  Part,
+  RawPart,
+  SecurityRequirement,
+  SecurityScheme,
+  StreamResponse,
+  Task,
+  TaskState,
+  TextPart,
+  UrlPart,
+} from "./model/index.ts";

@@ -1,13 +1,6 @@
 import { resolve } from "node:path";
-import {
-  isInterrupted,
-  isTerminal,
-  type Artifact,
-  type Message,
-  type StreamResponse,
-  type Task,
-  type TaskState,
-} from "@parley/a2a";
+import type { Artifact, Message, StreamResponse, Task, TaskState } from "@parley/a2a";
+import { isInterrupted, isTerminal } from "@parley/a2a/model";
 import { TaskView } from "@parley/a2a/client";
 import { saveArtifact } from "./artifacts.ts";
 import type { Hints } from "./hints.ts";

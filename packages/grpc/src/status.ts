@@ -1,4 +1,5 @@
-import { type A2AError, reasonOf, wireStatuses } from "@parley/a2a";
+import type { A2AError } from "@parley/a2a";
+import { reasonOf, wireStatuses } from "@parley/a2a/model";
 import type { Codec, WireError } from "@parley/a2a/transport";
 import { fromBase64, toBase64 } from "./protobuf/base64.ts";
 import { decode } from "./protobuf/decode.ts";

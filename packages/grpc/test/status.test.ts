@@ -1,4 +1,5 @@
-import { A2AError, invalidParams, wireErrors, wireStatuses, type WireErrorCode } from "@parley/a2a";
+import { A2AError } from "@parley/a2a";
+import { invalidParams, wireErrors, wireStatuses, type WireErrorCode } from "@parley/a2a/model";
 import type { WireError } from "@parley/a2a/transport";
 import { codecV1 } from "@parley/a2a/wires";
 import { describe, expect, test } from "vitest";

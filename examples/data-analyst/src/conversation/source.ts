@@ -1,4 +1,5 @@
-import { A2AError, bytesOf, isDataPart, isRawPart, isTextPart, isUrlPart, type Message, type Part } from "@parley/a2a";
+import { A2AError, type Message, type Part } from "@parley/a2a";
+import { bytesOf, isDataPart, isRawPart, isTextPart, isUrlPart } from "@parley/a2a/model";
 import type { GuardedFetch } from "@parley/a2a/net";
 import { openTable, type Table } from "../csv/table.ts";
 import { maxQuestion } from "../question/request.ts";

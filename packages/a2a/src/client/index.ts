@@ -55,4 +55,3 @@ export type {
   HeadersRequest,
   HeadersSource,
 } from "../transport/http/index.ts";
-export { A2AError, type A2AErrorCode } from "../model/index.ts";

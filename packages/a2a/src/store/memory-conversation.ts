@@ -3,14 +3,14 @@ import type { Message } from "../model/index.ts";
 import { messagesOf } from "./assemble.ts";
 import { inOrder, pickNewest, type ChunkPlace, type Chunks } from "./conversation.ts";
 import type { StoredContext, StoredMessage, StoredTask } from "./memory-tables.ts";
-import { defaultPageBytes, type Conversation, type ConversationOptions } from "./port.ts";
+import { defaultPageBytes, type StoredConversation, type ConversationOptions } from "./port.ts";
 
 /** What was said last in a context; `own`: the task of `before`. */
 export function newestEntries(
   context: StoredContext,
   own: StoredTask | undefined,
   { limit, bytes = defaultPageBytes, before }: ConversationOptions,
-): Conversation["entries"] {
+): StoredConversation["entries"] {
   const leftOut = ({ task, seq, event }: StoredMessage): boolean =>
     before !== undefined &&
     task === own &&

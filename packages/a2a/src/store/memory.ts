@@ -14,7 +14,7 @@ import {
   type ContextAppend,
   type ContextEffect,
   type ContextKey,
-  type Conversation,
+  type StoredConversation,
   type ConversationOptions,
   type ListQuery,
   type ListedTask,
@@ -136,7 +136,10 @@ class MemoryStore implements Store {
     return this.#tables.key(owner, key, now);
   }
 
-  async conversation({ agent, owner, contextId }: ContextKey, options: ConversationOptions): Promise<Conversation> {
+  async conversation(
+    { agent, owner, contextId }: ContextKey,
+    options: ConversationOptions,
+  ): Promise<StoredConversation> {
     this.#check();
     const context = this.#tables.owner({ agent, owner })?.contexts.get(contextId);
     if (context === undefined) return { entries: [] };

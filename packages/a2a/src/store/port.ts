@@ -42,7 +42,7 @@ export interface Store {
    * replies and what they answer, and artifacts, in order of their time. An artifact is one entry, where its first chunk came.
    * Work in the size of what is given, whatever else there is; artifacts are those of tasks with one of the newest messages.
    */
-  conversation(context: ContextKey, options: ConversationOptions): Promise<Conversation>;
+  conversation(context: ContextKey, options: ConversationOptions): Promise<StoredConversation>;
 
   /**
    * Tasks with a run that has no holder, oldest lease first: what a node takes over (D6). Work in the size of the page,
@@ -336,7 +336,7 @@ export interface ConversationOptions {
   readonly before?: { readonly taskId: string; readonly turn: number; readonly seq: number };
 }
 
-export interface Conversation {
+export interface StoredConversation {
   /** JSON text. */
   readonly state?: string;
   readonly entries: readonly (SaidMessage | SaidArtifact)[];

@@ -4,7 +4,7 @@ export { byVersion, type Codec, type JsonRpcWire, type RestRoute, type RestWire,
 export { type Binding, type RequestLimits, serviceOf } from "./server/binding.ts";
 export { type CorsBinding, type CorsPolicy, corsPolicy } from "./server/cors.ts";
 export { converted, type Invoked, invoke } from "./server/invoke.ts";
-export { callContext, codecOf, requestedVersion, type ServerContext } from "./server/request.ts";
+export { requestContext, codecOf, requestedVersion, type ServerContext } from "./server/request.ts";
 export { Unfinished } from "./server/unfinished.ts";
 export { failureOf, type WireError } from "./server/response.ts";
 export { isLoopback } from "../base/index.ts";

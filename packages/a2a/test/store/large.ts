@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { TaskFold, type NewRecord } from "@parley/a2a";
+import { TaskFold, type NewRecord } from "@parley/a2a/model";
 import type { ListPosition, Store, StoreBounds } from "@parley/a2a/store";
 
 const owner = { agent: "agent", owner: "alice" } as const;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { memoryStore } from "@parley/a2a/store";
+import { memoryStore } from "@parley/a2a";
 import { storeContract } from "@parley/a2a/testing";
 import { largeTasks } from "./large.ts";
 import { times } from "../../../../test/counts.ts";

@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { expect } from "vitest";
-import { taskStates, utf8Length, type NewRecord } from "@parley/a2a";
+import { taskStates, type NewRecord } from "@parley/a2a/model";
 import {
+  utf8Length,
   assembleLog,
   recordBytes,
   type AppendItem,

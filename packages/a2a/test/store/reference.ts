@@ -1,4 +1,5 @@
-import { TaskFold, type LogRecord, type Message, type NewRecord, type TaskState } from "@parley/a2a";
+import type { Message, TaskState } from "@parley/a2a";
+import { TaskFold, type LogRecord, type NewRecord } from "@parley/a2a/model";
 import type {
   AppendItem,
   AppendOutcome,

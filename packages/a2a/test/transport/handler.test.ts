@@ -4,9 +4,7 @@ import {
   bearer,
   createHandler,
   defineAgent,
-  idempotentSendExtension,
   memoryStore,
-  resumeExtension,
   type AgentDefinition,
   type AgentMount,
   type Authenticator,
@@ -15,6 +13,7 @@ import {
   type Interceptor,
   type Principal,
 } from "../../src/index.ts";
+import { idempotentSendExtension, resumeExtension } from "../../src/protocol.ts";
 import { message } from "./support.ts";
 
 const open: Handler[] = [];

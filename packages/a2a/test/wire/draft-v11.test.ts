@@ -1,14 +1,7 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { collect, connect, type ConnectOptions } from "../../src/client/index.ts";
-import {
-  createHandler,
-  defineAgent,
-  generationOf,
-  memoryStore,
-  type Handler,
-  type Task,
-  type Turn,
-} from "../../src/index.ts";
+import { createHandler, defineAgent, memoryStore, type Handler, type Task, type Turn } from "../../src/index.ts";
+import { generationOf } from "../../src/model.ts";
 import { errorOf, soon } from "../client/support.ts";
 
 const publicUrl = "https://agents.example/one";

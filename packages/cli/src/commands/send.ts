@@ -1,4 +1,5 @@
-import { isInterrupted, isTerminal, type Part, type SendMessageRequest, type StreamResponse } from "@parley/a2a";
+import type { Part, StreamResponse } from "@parley/a2a";
+import { isInterrupted, isTerminal, type SendMessageRequest } from "@parley/a2a/model";
 import type { Client } from "@parley/a2a/client";
 import { open } from "../connection.ts";
 import { UsageError } from "../errors.ts";

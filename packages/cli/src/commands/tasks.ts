@@ -1,4 +1,5 @@
-import type { ListTasksRequest, ListTasksResponse, Task, TaskState } from "@parley/a2a";
+import type { Task, TaskState } from "@parley/a2a";
+import type { ListTasksRequest, ListTasksResponse } from "@parley/a2a/model";
 import { open } from "../connection.ts";
 import type { Io } from "../io.ts";
 import type { CallOptions } from "../options.ts";

@@ -1,4 +1,5 @@
-import { isInterrupted, isTerminal, type StreamResponse } from "@parley/a2a";
+import type { StreamResponse } from "@parley/a2a";
+import { isInterrupted, isTerminal } from "@parley/a2a/model";
 import type { Client } from "@parley/a2a/client";
 import { open } from "../connection.ts";
 import { follow, type FollowOptions } from "../follow.ts";

@@ -1,4 +1,5 @@
-import { A2AError, anonymous, isWireErrorCode, systemClock, wireErrors, type StreamResponse } from "@parley/a2a";
+import { A2AError, anonymous, systemClock, type StreamResponse } from "@parley/a2a";
+import { isWireErrorCode, wireErrors } from "@parley/a2a/model";
 import { jsonRpcBinding, restBinding, type ClientBinding } from "@parley/a2a/client";
 import type { AgentService, CallContext, OperationName, StreamItem, StreamName, UnaryName } from "@parley/a2a/protocol";
 import type { ClientHost, Codec, Shapes } from "@parley/a2a/transport";

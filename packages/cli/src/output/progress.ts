@@ -1,12 +1,5 @@
-import {
-  isInterrupted,
-  isTerminal,
-  type Artifact,
-  type Message,
-  type StreamResponse,
-  type Task,
-  type TaskStatus,
-} from "@parley/a2a";
+import type { Artifact, Message, StreamResponse, Task } from "@parley/a2a";
+import { isInterrupted, isTerminal, type TaskStatus } from "@parley/a2a/model";
 import type { Io } from "../io.ts";
 import { endsMidLine, showParts } from "./parts.ts";
 import { endedBadly, stateName } from "./states.ts";

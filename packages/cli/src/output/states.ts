@@ -1,4 +1,5 @@
-import { isTerminal, taskStates, type TaskState } from "@parley/a2a";
+import type { TaskState } from "@parley/a2a";
+import { isTerminal, taskStates } from "@parley/a2a/model";
 
 /** `input-required` for `TASK_STATE_INPUT_REQUIRED`: the state as people say it. */
 export function stateName(state: TaskState): string {

@@ -1,4 +1,5 @@
-import { isInterrupted, isTerminal, type Message, type Task, type TaskState } from "@parley/a2a";
+import type { Message, Task, TaskState } from "@parley/a2a";
+import { isInterrupted, isTerminal } from "@parley/a2a/model";
 import { showParts } from "./parts.ts";
 import { endedBadly, stateName } from "./states.ts";
 import type { Style } from "./style.ts";

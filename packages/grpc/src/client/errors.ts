@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http2";
-import { A2AError, isWireErrorCode, type A2AErrorOptions, type WireErrorCode } from "@parley/a2a";
+import { A2AError, type A2AErrorOptions } from "@parley/a2a";
+import { isWireErrorCode, type WireErrorCode } from "@parley/a2a/model";
 import type { Codec } from "@parley/a2a/transport";
 import { decodeMessage } from "../metadata.ts";
 import { statusCode, type Statuses } from "../status.ts";

@@ -1,4 +1,4 @@
-import { isTerminal } from "@parley/a2a";
+import { isTerminal } from "@parley/a2a/model";
 import {
   baseOf,
   decide,

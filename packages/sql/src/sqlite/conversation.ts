@@ -6,7 +6,7 @@ import {
   type ChunkPlace,
   type Chunks,
   type ContextKey,
-  type Conversation,
+  type StoredConversation,
   type ConversationOptions,
   type MessagePlace,
   type SaidMessage,
@@ -41,7 +41,7 @@ export function readConversation(
   scopes: ScopeIds,
   { agent, owner, contextId }: ContextKey,
   { limit, bytes = defaultPageBytes, before }: ConversationOptions,
-): Conversation {
+): StoredConversation {
   const context = scopes.find(agent, owner, contextId);
   if (context === undefined) return { entries: [] };
   const row = driver.prepare("SELECT value FROM context_states WHERE context = ?").get(context);

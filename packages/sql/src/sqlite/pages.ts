@@ -1,3 +1,4 @@
+import type { Task } from "@parley/a2a";
 import {
   assemble,
   assembleText,
@@ -7,8 +8,8 @@ import {
   PageRoom,
   type ListedTask,
   type ListQuery,
+  utf8Length,
 } from "@parley/a2a/store";
-import { utf8Length, type Task } from "@parley/a2a";
 import type { Bounds } from "./bounds.ts";
 import type { Driver } from "./driver.ts";
 import { eventText, joinOf, listOf, storedEvent } from "./joined.ts";

@@ -1,4 +1,5 @@
-import type { Actor, LogRecord, NewRecord, RecordKind, TaskState } from "@parley/a2a";
+import type { TaskState } from "@parley/a2a";
+import type { Actor, LogRecord, NewRecord, RecordKind } from "@parley/a2a/model";
 import type { Owner, ReadRecord, Run, Scope, TaskHead } from "@parley/a2a/store";
 import type { Driver, Row, Value } from "./driver.ts";
 import { decodeName, encodeJson, encodeName } from "./text.ts";

@@ -1,7 +1,8 @@
 // Appends to the file that it is given until it is killed, and says on stdout what was acknowledged. With a number it ends by
 // itself after so many batches, in the middle of others.
 import { writeSync } from "node:fs";
-import type { Message, NewRecord } from "@parley/a2a";
+import type { Message } from "@parley/a2a";
+import type { NewRecord } from "@parley/a2a/model";
 import type { AppendItem } from "@parley/a2a/store";
 import { sqliteStore } from "@parley/sql/sqlite";
 

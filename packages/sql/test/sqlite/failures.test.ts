@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Database from "libsql";
 import { afterAll, describe, expect, it } from "vitest";
-import type { NewRecord } from "@parley/a2a";
+import type { NewRecord } from "@parley/a2a/model";
 import type { Store, TaskAppend } from "@parley/a2a/store";
 import { sqliteStore } from "@parley/sql/sqlite";
 

@@ -1,6 +1,6 @@
 // Asks a store for more text than it gives at once: so many tasks of 10 MB on one page, and one task of as much. Writes what
 // became of each question as JSON; a process that a library has aborted writes nothing.
-import type { NewRecord } from "@parley/a2a";
+import type { NewRecord } from "@parley/a2a/model";
 import { sqliteStore } from "@parley/sql/sqlite";
 import { openLibsql } from "../../src/sqlite/libsql.ts";
 

@@ -2,7 +2,8 @@ import { copyFile, mkdir, mkdtemp, rename, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { silentLogger, type Logger, type NewRecord } from "@parley/a2a";
+import { silentLogger, type Logger } from "@parley/a2a";
+import type { NewRecord } from "@parley/a2a/model";
 import type { AppendItem, Store } from "@parley/a2a/store";
 import { sqliteStore } from "@parley/sql/sqlite";
 

@@ -10,7 +10,7 @@ import type {
 } from "../../protocol/index.ts";
 import type { Codec, Shapes } from "../../wire/codec.ts";
 import { serviceOf, type Binding } from "./binding.ts";
-import { callContext, type ServerContext } from "./request.ts";
+import { requestContext, type ServerContext } from "./request.ts";
 
 /** An operation that was called: its answer, or its stream, is on the way. */
 export type Invoked =
@@ -56,7 +56,7 @@ export function invoke(
   const found = serviceOf(binding, tenant ?? params.tenant);
   const service = codec.adapt === undefined ? found : codec.adapt(found);
   const stream = binding.operations[operation]?.stream === true;
-  const context = callContext(request, principal, codec.version, stream, binding.limits.answers, weight);
+  const context = requestContext(request, principal, codec.version, stream, binding.limits.answers, weight);
   if (stream) {
     const name = operation as StreamName;
     return { stream, operation: name, context, reply: service.stream(name, params as never, context) };

@@ -124,7 +124,7 @@ export interface ServerContext extends CallContext {
 }
 
 /** `weight`: what a byte of an answer takes in memory, in bytes. */
-export function callContext(
+export function requestContext(
   request: UniversalRequest,
   principal: Principal,
   version: string,

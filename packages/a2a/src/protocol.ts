@@ -1,0 +1,45 @@
+/** What a call is, apart from any wire: the operations, the port of a service, HTTP without a runtime, and what an agent is. */
+
+// The operations (A2A 1.0 §3.1, §5.3).
+export {
+  type UnaryOperations,
+  type StreamOperations,
+  type Operations,
+  type UnaryName,
+  type StreamName,
+  type OperationName,
+  type OperationInfo,
+  type OperationTable,
+  operations,
+} from "./protocol/index.ts";
+
+// The port of a service, and what goes with a call.
+export {
+  type Principal,
+  type CallContext,
+  type Outgoing,
+  type HeaderReader,
+  type Reply,
+  type StreamItem,
+  type StreamReply,
+  type AgentService,
+  type Interceptor,
+  intercept,
+} from "./protocol/index.ts";
+
+// HTTP without a runtime.
+export type { UniversalRequest, Sink, BodyWriter, UniversalResponse, UniversalHandler } from "./protocol/index.ts";
+
+// Request bodies, and bounds for them.
+export { BodyBytes, smallBody, type BodyBudget, type BodyPlace, type BodyReader } from "./protocol/index.ts";
+export { ByteBudget } from "./protocol/index.ts";
+export { GrowingBytes } from "./protocol/index.ts";
+
+// When a stream ends.
+export { stateOf, closesAfter } from "./protocol/index.ts";
+
+// What an engine runs.
+export type { Executor, TurnBase } from "./protocol/index.ts";
+
+// Extension URIs of this project.
+export { resumeExtension, idempotentSendExtension } from "./protocol/index.ts";

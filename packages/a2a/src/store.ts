@@ -1,0 +1,76 @@
+/** For those who write a store: its port, its rules, and the fold of a task as text. */
+
+// The port.
+export {
+  type Store,
+  type Owner,
+  type Scope,
+  type TaskKey,
+  type ContextKey,
+  type AppendItem,
+  type TaskAppend,
+  type ContextAppend,
+  type TaskEffect,
+  type ContextEffect,
+  type LeaseEffect,
+  type RunEffect,
+  type Run,
+  type CheckpointEffect,
+  type OnceEffect,
+  type ContextStateEffect,
+  type ContextMessageEffect,
+  type AppendOutcome,
+  type TaskHead,
+  type Room,
+  roomless,
+  type LoadOptions,
+  type Snapshot,
+  type ListedTask,
+  type ReadOptions,
+  defaultPageBytes,
+  type LogPage,
+  type ListQuery,
+  type ListPosition,
+  type TaskPage,
+  type OnceRecord,
+  type ConversationOptions,
+  type StoredConversation,
+  type SaidMessage,
+  type SaidArtifact,
+  type ClaimQuery,
+  type ClaimPosition,
+  type ClaimPage,
+  type StrandedRuns,
+  type SweepOptions,
+  type SweepReport,
+} from "./store/index.ts";
+
+// Events as JSON text.
+export {
+  type StoredEvent,
+  type TaskPieces,
+  assemble,
+  assembleText,
+  assembleLog,
+  compact,
+  messagesOf,
+  artifactStarts,
+} from "./store/index.ts";
+
+// Bounds.
+export { type StoreBounds, defaultStoreBounds, tooLarge } from "./store/index.ts";
+
+// Conversations.
+export { type MessagePlace, type ChunkPlace, type Chunks, type Picked, pickNewest, inOrder } from "./store/index.ts";
+
+// The fold of a log as text.
+export { type Fragments, type TaskText, type SnapshotText, snapshotOf, snapshotFrom, taskFrom } from "./store/index.ts";
+
+// Pages.
+export { PageBudget, fitting } from "./store/index.ts";
+export { NeedsRoom, PageRoom, withRoom } from "./store/index.ts";
+
+// Appending: the rules.
+export { type Refusal, type ReadRecord, recordBytes, type ReadItem, readItem, baseOf, decide } from "./store/index.ts";
+export { unavailable } from "./store/index.ts";
+export { utf8Length } from "./base/index.ts";

@@ -1,0 +1,144 @@
+import { readFileSync, readdirSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseSync, type Declaration, type Program } from "oxc-parser";
+
+const packages = fileURLToPath(new URL("../../packages", import.meta.url));
+
+/** A way into a package: `@parley/a2a/client`, with its built declarations. */
+export interface Entry {
+  readonly name: string;
+  readonly file: string;
+}
+
+interface Manifest {
+  readonly name: string;
+  readonly exports?: Readonly<Record<string, string | { readonly types?: string }>>;
+}
+
+/** Every entry point of every package that has types. */
+export function entries(): readonly Entry[] {
+  return readdirSync(packages).flatMap((folder) => {
+    const manifest = JSON.parse(readFileSync(join(packages, folder, "package.json"), "utf8")) as Manifest;
+    return Object.entries(manifest.exports ?? {}).flatMap(([path, target]) =>
+      typeof target === "object" && target.types !== undefined
+        ? [{ name: manifest.name + path.slice(1), file: join(packages, folder, target.types) }]
+        : [],
+    );
+  });
+}
+
+/** What an exported name stands for: one declaration, or several of a function with overloads. */
+export interface Exported {
+  readonly name: string;
+  /** The file that declares it. */
+  readonly module: Module;
+  /** The name that it is declared by, there. */
+  readonly local: string;
+  readonly declarations: readonly Declared[];
+}
+
+/** A declaration, with the statement that it stands in: the comment is before that. */
+export interface Declared {
+  readonly node: Declaration;
+  readonly statement: { readonly start: number };
+}
+
+export interface Module {
+  readonly file: string;
+  readonly source: string;
+  readonly program: Program;
+  readonly comments: readonly { readonly start: number; readonly end: number; readonly value: string }[];
+}
+
+/** Reads built declarations, each file once. */
+export class Declarations {
+  readonly #modules = new Map<string, Module>();
+
+  /** What a file exports, by name; `export *` is followed. */
+  exportsOf(file: string): ReadonlyMap<string, Exported> {
+    const found = new Map<string, Exported>();
+    const module = this.#module(file);
+    for (const statement of module.program.body) {
+      if (statement.type === "ExportAllDeclaration") {
+        for (const [name, exported] of this.exportsOf(source(file, statement.source.value))) found.set(name, exported);
+      } else if (statement.type === "ExportNamedDeclaration") {
+        if (statement.declaration !== null) {
+          for (const name of namesOf(statement.declaration)) found.set(name, this.#local(module, name, name));
+        }
+        for (const { local, exported } of statement.specifiers) {
+          const [from, to] = [nameOf(local), nameOf(exported)];
+          const target =
+            statement.source === null
+              ? this.#local(module, from, to)
+              : this.#named(source(file, statement.source.value), from);
+          found.set(to, { ...target, name: to });
+        }
+      }
+    }
+    return found;
+  }
+
+  #named(file: string, name: string): Exported {
+    const exported = this.exportsOf(file).get(name);
+    if (exported === undefined) throw new Error(`${file} does not export ${name}`);
+    return exported;
+  }
+
+  /** What a name of a module stands for, where the module may itself have imported it. */
+  #local(module: Module, local: string, name: string): Exported {
+    const declarations: Declared[] = [];
+    for (const statement of module.program.body) {
+      if (statement.type === "ImportDeclaration") {
+        for (const specifier of statement.specifiers) {
+          if (specifier.type === "ImportSpecifier" && specifier.local.name === local)
+            return { ...this.#named(source(module.file, statement.source.value), nameOf(specifier.imported)), name };
+        }
+      }
+      const node = statement.type === "ExportNamedDeclaration" ? statement.declaration : statement;
+      if (node !== null && isDeclaration(node) && namesOf(node).includes(local)) declarations.push({ node, statement });
+    }
+    return { name, module, local, declarations };
+  }
+
+  #module(file: string): Module {
+    const known = this.#modules.get(file);
+    if (known !== undefined) return known;
+    const text = readFileSync(file, "utf8");
+    const { program, comments, errors } = parseSync(file, text);
+    if (errors.length > 0) throw new Error(`${file}: ${errors[0]?.message}`);
+    const module = { file, source: text, program, comments };
+    this.#modules.set(file, module);
+    return module;
+  }
+}
+
+/** Whether an exported name can be imported as a value. */
+export function isValue({ declarations }: Exported): boolean {
+  return declarations.some(
+    ({ node }) => node.type !== "TSInterfaceDeclaration" && node.type !== "TSTypeAliasDeclaration",
+  );
+}
+
+/** The declarations that a relative import of a declaration file means. */
+function source(from: string, specifier: string): string {
+  return resolve(dirname(from), specifier.replace(/\.[jt]s$/, ".d.ts"));
+}
+
+function nameOf(node: { readonly type: string; readonly name?: string; readonly value?: unknown }): string {
+  return node.name ?? String(node.value);
+}
+
+function isDeclaration(node: { readonly type: string }): node is Declaration {
+  return /^(VariableDeclaration|TSDeclareFunction|FunctionDeclaration|ClassDeclaration|TS\w+Declaration)$/.test(
+    node.type,
+  );
+}
+
+function namesOf(node: Declaration): readonly string[] {
+  if (node.type === "VariableDeclaration") {
+    return node.declarations.flatMap(({ id }) => (id.type === "Identifier" ? [id.name] : []));
+  }
+  const { id } = node as { readonly id?: { readonly name?: string } | null };
+  return id?.name === undefined ? [] : [id.name];
+}

@@ -1,0 +1,58 @@
+import { describe, expect, test } from "vitest";
+import { Declarations, entries, isValue } from "./entries.ts";
+
+/**
+ * How many names each entry point may export. What a reader has to take in at once is a promise: a new name is put where
+ * its users look for it, and a number here only grows on purpose.
+ */
+const most: Readonly<Record<string, number>> = {
+  "@parley/a2a": 100,
+  "@parley/a2a/model": 180,
+  "@parley/a2a/client": 40,
+  "@parley/a2a/protocol": 45,
+  "@parley/a2a/transport": 45,
+  "@parley/a2a/wires": 10,
+  "@parley/a2a/store": 85,
+  "@parley/a2a/net": 12,
+  "@parley/a2a/testing": 25,
+  "@parley/grpc": 12,
+  "@parley/grpc/web": 5,
+  "@parley/node": 25,
+  "@parley/node/express": 8,
+  "@parley/node/fastify": 8,
+  "@parley/sql/sqlite": 15,
+};
+
+const declarations = new Declarations();
+const all = entries().map(({ name, file }) => ({ name, exported: declarations.exportsOf(file) }));
+
+describe("the entry points", () => {
+  test.each(all)("$name exports no more names than it says", ({ name, exported }) => {
+    expect(most, `${name} has no number`).toHaveProperty([name]);
+    expect(exported.size, [...exported.keys()].join(" ")).toBeGreaterThan(0);
+    expect(exported.size, [...exported.keys()].join(" ")).toBeLessThanOrEqual(most[name] ?? 0);
+  });
+
+  test("are the ones that have a number", () => {
+    expect(Object.keys(most).toSorted()).toEqual(all.map(({ name }) => name).toSorted());
+  });
+
+  test("of the core export a value at one place only", () => {
+    const places = new Map<string, string[]>();
+    for (const { name: entry, exported } of all.filter(({ name }) => name.startsWith("@parley/a2a"))) {
+      for (const one of exported.values())
+        if (isValue(one)) places.set(one.name, [...(places.get(one.name) ?? []), entry]);
+    }
+    expect([...places].filter(([, where]) => where.length > 1)).toEqual([]);
+  });
+
+  test("of the core mean one thing by one name", () => {
+    const meanings = new Map<string, Set<string>>();
+    for (const { exported } of all.filter(({ name }) => name.startsWith("@parley/a2a"))) {
+      for (const { name, module, local } of exported.values()) {
+        meanings.set(name, (meanings.get(name) ?? new Set()).add(`${module.file}#${local}`));
+      }
+    }
+    expect([...meanings].filter(([, found]) => found.size > 1)).toEqual([]);
+  });
+});
