@@ -1,4 +1,3 @@
-import { A2AError } from "../model/index.ts";
 import type { AgentService } from "../protocol/index.ts";
 import { checkedAgent } from "./service/checks.ts";
 import { Committer } from "./log/committer.ts";
@@ -6,6 +5,7 @@ import { Conversations } from "./conversations.ts";
 import { startKeeper } from "./supervise/keeper.ts";
 import { Board } from "./log/live.ts";
 import { settingsOf, type EngineOptions } from "./options.ts";
+import { serverIsStopping } from "./refusals.ts";
 import { Runs } from "./supervise/runs.ts";
 import { Sends } from "./service/sends.ts";
 import { createService } from "./service/service.ts";
@@ -33,14 +33,17 @@ export function createEngine(options: EngineOptions): Engine {
   let closing: Promise<void> | undefined;
 
   const services = new Map(
-    [...agents].map(([id, hosted]) => [id, createService(hosted, runs, sends, () => closing !== undefined)]),
+    [...agents].map(([id, hosted]) => [
+      id,
+      createService(hosted, { settings, board, runs, sends, isClosed: () => closing !== undefined }),
+    ]),
   );
 
   async function close(grace: number): Promise<void> {
     await runs.stop(grace);
     stopKeeper();
     // Streams break off without a last event: their clients come back, to whoever runs the task then (D4).
-    board.close(new A2AError("Unavailable", "The server is stopping", { retryAfter: 1 }));
+    board.close(serverIsStopping());
   }
 
   return {

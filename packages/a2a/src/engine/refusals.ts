@@ -13,3 +13,7 @@ export function taskIsOver({ task, state }: TaskHead): A2AError {
   const metadata = { taskId: task.taskId, state };
   return new A2AError("UnsupportedOperation", "This task is over and takes no more messages", { metadata });
 }
+
+export function serverIsStopping(): A2AError {
+  return new A2AError("Unavailable", "The server is stopping", { retryAfter: 1 });
+}

@@ -2,8 +2,9 @@ import { A2AError, type Part, type SendMessageRequest } from "../../model/index.
 import type { CallContext, OperationName } from "../../protocol/index.ts";
 import type { HostedAgent } from "../options.ts";
 
-/** What is refused before any work (D13, A2A 1.0 §3.3.4), the same on every binding. */
+/** What is refused before any work (A2A 1.0 §3.3.4), the same on every binding. */
 
+/** What the card of an agent has to declare for an operation. */
 const needs: { readonly [Name in OperationName]?: "streaming" | "push" | "extendedCard" } = {
   SendStreamingMessage: "streaming",
   SubscribeToTask: "streaming",
@@ -14,7 +15,8 @@ const needs: { readonly [Name in OperationName]?: "streaming" | "push" | "extend
   GetExtendedAgentCard: "extendedCard",
 };
 
-export function checkCapability({ card, extendedCard }: HostedAgent, operation: OperationName): void {
+/** Refuses an operation that the card does not declare. */
+export function checkCapability({ card }: HostedAgent, operation: OperationName): void {
   const { capabilities } = card;
   switch (needs[operation]) {
     case "streaming":
@@ -27,7 +29,6 @@ export function checkCapability({ card, extendedCard }: HostedAgent, operation: 
       if (capabilities.extendedAgentCard !== true) {
         throw new A2AError("UnsupportedOperation", "This agent has no extended card");
       }
-      if (extendedCard === undefined) throw new A2AError("ExtendedAgentCardNotConfigured");
       return;
     default:
   }
