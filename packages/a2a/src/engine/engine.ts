@@ -1,12 +1,11 @@
-import type { AgentService } from "../protocol/index.ts";
+import { ByteBudget, type AgentService } from "../protocol/index.ts";
 import { checkedAgent } from "./service/checks.ts";
 import { Committer } from "./log/committer.ts";
 import { Conversations } from "./conversations.ts";
-import { startKeeper } from "./supervise/keeper.ts";
-import { Board } from "./log/live.ts";
+import { LiveLogs } from "./log/live-logs.ts";
 import { settingsOf, type EngineOptions } from "./options.ts";
 import { serverIsStopping } from "./refusals.ts";
-import { Runs } from "./supervise/runs.ts";
+import { startSupervisor } from "./supervise/supervisor.ts";
 import { Sends } from "./service/sends.ts";
 import { createService } from "./service/service.ts";
 
@@ -25,25 +24,25 @@ export function createEngine(options: EngineOptions): Engine {
   const settings = settingsOf(options);
   const agents = new Map(options.agents.map((hosted) => [hosted.id, checkedAgent(hosted)]));
   const committer = new Committer(settings.store);
-  const board = new Board(settings.limits);
+  const liveLogs = new LiveLogs(settings.limits);
   const conversations = new Conversations(settings, committer);
-  const runs = new Runs({ settings, committer, board, conversations, agents });
-  const sends = new Sends({ settings, committer, board, runs });
-  const stopKeeper = startKeeper(runs);
+  const budget = new ByteBudget(settings.limits.totalBytes, settings.clock);
+  const supervisor = startSupervisor({ settings, committer, liveLogs, conversations, budget, agents });
+  const { runs } = supervisor;
+  const sends = new Sends({ settings, committer, liveLogs, budget, runs });
   let closing: Promise<void> | undefined;
 
   const services = new Map(
     [...agents].map(([id, hosted]) => [
       id,
-      createService(hosted, { settings, board, runs, sends, isClosed: () => closing !== undefined }),
+      createService(hosted, { settings, liveLogs, runs, sends, isClosed: () => closing !== undefined }),
     ]),
   );
 
   async function close(grace: number): Promise<void> {
-    await runs.stop(grace);
-    stopKeeper();
+    await supervisor.stop(grace);
     // Streams break off without a last event: their clients come back, to whoever runs the task then (D4).
-    board.close(serverIsStopping());
+    liveLogs.close(serverIsStopping());
   }
 
   return {

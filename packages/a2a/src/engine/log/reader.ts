@@ -1,6 +1,7 @@
 import { A2AError, isInterrupted, isTerminal, type LogRecord } from "../../model/index.ts";
 import { roomless, type Room, type Scope, type Store, type TaskKey } from "../../store/index.ts";
-import type { Board, Channel, Waiting } from "./live.ts";
+import type { LiveLog, Waiter } from "./live-log.ts";
+import type { LiveLogs } from "./live-logs.ts";
 
 /** Records of one reading: enough to keep a fast reader busy, little enough to hold many readers that do not read. */
 export const pageSize = 256;
@@ -10,7 +11,7 @@ const readBytes = roomless;
 /** Which log to read, for whom, and from where. */
 export interface Position {
   readonly store: Store;
-  readonly board: Board;
+  readonly liveLogs: LiveLogs;
   readonly scope: Scope;
   readonly task: TaskKey;
   readonly contextId: string;
@@ -28,10 +29,10 @@ export interface Position {
 export class LogReader {
   readonly #from: Position;
   #after: number;
-  #channel: Channel | undefined;
-  /** Of the channel, at the last look. */
+  #live: LiveLog | undefined;
+  /** Notifications of the live log at the last read. */
   #version = 0;
-  #waiting: Waiting | undefined;
+  #waiting: Waiter | undefined;
   #closed = false;
 
   constructor(from: Position) {
@@ -53,9 +54,9 @@ export class LogReader {
   /** What has gathered; empty when there is nothing, and once closed. Without a promise where it is at hand. */
   look(): readonly LogRecord[] | Promise<readonly LogRecord[]> {
     if (this.#closed) return [];
-    const channel = (this.#channel ??= this.#from.board.hold(this.#from.task, this.#from.contextId));
-    this.#version = channel.version;
-    const records = channel.after(this.#after, readBytes);
+    const live = (this.#live ??= this.#from.liveLogs.acquire(this.#from.task, this.#from.contextId));
+    this.#version = live.notifications;
+    const records = live.after(this.#after, readBytes);
     if (records === undefined) return this.#page();
     const { room } = this.#from;
     const [first] = records;
@@ -82,11 +83,11 @@ export class LogReader {
 
   /** Until something came since the last look, or the reader is closed. */
   wait(): Promise<void> {
-    const channel = this.#channel;
-    if (this.#closed || channel === undefined) return Promise.resolve();
+    const live = this.#live;
+    if (this.#closed || live === undefined) return Promise.resolve();
     return new Promise<void>((resolve, reject) => {
       this.#waiting = { resolve, reject };
-      channel.wait(this.#version, this.#waiting);
+      live.subscribe(this.#version, this.#waiting);
     });
   }
 
@@ -94,12 +95,12 @@ export class LogReader {
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
-    if (this.#channel === undefined) return;
+    if (this.#live === undefined) return;
     if (this.#waiting !== undefined) {
-      this.#channel.forget(this.#waiting);
+      this.#live.unsubscribe(this.#waiting);
       this.#waiting.resolve();
     }
-    this.#from.board.release(this.#channel);
+    this.#from.liveLogs.release(this.#live);
   }
 }
 
@@ -123,12 +124,12 @@ async function readPage(
 export async function answers(
   record: LogRecord,
   input: number,
-  { board, store, scope, task }: Position,
+  { liveLogs, store, scope, task }: Position,
 ): Promise<boolean> {
   if (record.state === undefined) return false;
   if (isTerminal(record.state)) return true;
   if (!isInterrupted(record.state)) return false;
-  const head = board.find(task.taskId)?.head ?? (await store.head(scope, task.taskId));
+  const head = liveLogs.find(task.taskId)?.head ?? (await store.head(scope, task.taskId));
   // No run: every message had its turn, and the task waits for the next one.
   return head?.run === undefined || (head.run.input >= input && head.run.turn === record.turn);
 }

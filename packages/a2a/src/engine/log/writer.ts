@@ -11,7 +11,7 @@ import {
   type TaskKey,
 } from "../../store/index.ts";
 import type { Committer, Submission } from "./committer.ts";
-import type { Channel } from "./live.ts";
+import type { LiveLog } from "./live-log.ts";
 
 /** Why a run may write no more, without having come to an end itself. */
 export type Loss = "canceled" | "fenced" | "store" | "shutdown";
@@ -35,7 +35,7 @@ export interface WriterStart {
 
 export interface WriterOptions {
   readonly committer: Committer;
-  readonly channel: Channel;
+  readonly channel: LiveLog;
   readonly task: TaskKey;
   readonly contextId: string;
   /** Where the task stands; absent: it is made by the first records. */

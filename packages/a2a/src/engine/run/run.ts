@@ -32,19 +32,21 @@ import { taskIsFull } from "../bytes.ts";
 import type { Committer } from "../log/committer.ts";
 import type { Conversations, ContextView } from "../conversations.ts";
 import { Intake, type StoredCheckpoint, type Taken, type TurnAtHand } from "./intake.ts";
-import type { Board, Channel } from "../log/live.ts";
+import type { LiveLog } from "../log/live-log.ts";
+import type { LiveLogs } from "../log/live-logs.ts";
 import { LogWriter, type Loss, type TurnEnd, type WriterStart } from "../log/writer.ts";
 import type { EngineSettings, HostedAgent } from "../options.ts";
 import type { Pace } from "./pace.ts";
 import { agentMistake, isMistake, nameOfRecord } from "../mistakes.ts";
 import { agentMessage, type StoredCall } from "../log/records.ts";
+import { safeSentences } from "./sentences.ts";
 import { EngineTurn, type TurnHost } from "./turn.ts";
 
 /** The rooms of the engine that a run works with. */
 export interface RunRooms {
   readonly settings: EngineSettings;
   readonly committer: Committer;
-  readonly board: Board;
+  readonly liveLogs: LiveLogs;
   readonly conversations: Conversations;
   readonly pace: Pace;
   readonly budget: ByteBudget;
@@ -98,21 +100,6 @@ const unsaid =
 
 const firstTurn = { turn: 1, attempt: 1, input: 1 };
 
-/** Sentences that a client reads (D12); the cause is in the operator's log. */
-export const safeSentences = {
-  failed: "The agent failed and could not complete this task.",
-  silent: "The agent gave no answer.",
-  invalid: "The agent gave an invalid answer.",
-  idle: "The agent gave no sign of life for too long.",
-  late: "The agent did not finish in time.",
-  lost: "The server was interrupted while it worked on this task, and the agent cannot resume it.",
-  fatal: "The server could not work on this task: it was interrupted each time it tried to.",
-  unreadable: "The server could not go on with this task.",
-  gaveUp: "The agent was interrupted too often while it worked on this task.",
-  full: "The task has become larger than a task may be.",
-  stopped: "The server was stopped while it worked on this task.",
-} as const;
-
 /** Executes the turns of one task, one after the other, under one lease (D6, D11). */
 export class Run implements TurnHost {
   readonly key: TaskKey;
@@ -127,7 +114,7 @@ export class Run implements TurnHost {
   readonly #rooms: RunRooms;
   readonly #contextId: string;
   /** There from when the task is: a direct answer needs neither. */
-  #channel: Channel | undefined;
+  #channel: LiveLog | undefined;
   #writer: LogWriter | undefined;
   #takesIn: Intake | undefined;
   readonly #once: OnceEffect | undefined;
@@ -194,8 +181,8 @@ export class Run implements TurnHost {
 
   /** Begins to write the log of the task, from where it stands, or from its first record on. */
   #openLog(start?: WriterStart): LogWriter {
-    const { board, committer, settings } = this.#rooms;
-    const channel = board.hold(this.key, this.#contextId);
+    const { liveLogs, committer, settings } = this.#rooms;
+    const channel = liveLogs.acquire(this.key, this.#contextId);
     if (start !== undefined) channel.attach({ seq: start.seq, state: start.state, run: start.run });
     this.#channel = channel;
     this.#writer = new LogWriter({
@@ -506,7 +493,7 @@ export class Run implements TurnHost {
   #close(loss: Loss | undefined, error: unknown): void {
     if (this.#closed) return;
     this.#closed = true;
-    const { board, settings, onOver } = this.#rooms;
+    const { liveLogs, settings, onOver } = this.#rooms;
     if (loss === "store") {
       this.#storeError = new A2AError("Unavailable", undefined, { cause: error });
       const { agent, taskId } = this.key;
@@ -521,7 +508,7 @@ export class Run implements TurnHost {
     if (this.#channel !== undefined) {
       // A terminal task does not change: its readers may go on with what is at hand.
       if (this.#channel.head === undefined || !isTerminal(this.#channel.head.state)) this.#channel.detach();
-      board.release(this.#channel);
+      liveLogs.release(this.#channel);
     }
     onOver(this);
     this.#done?.resolve();

@@ -1,8 +1,8 @@
 import type { Message, NewRecord, SendMessageRequest } from "../../model/index.ts";
-import type { Principal } from "../../protocol/index.ts";
+import type { ByteBudget, Principal } from "../../protocol/index.ts";
 import type { OnceEffect, Owner, TaskHead, TaskKey } from "../../store/index.ts";
 import type { Committer } from "../log/committer.ts";
-import type { Board } from "../log/live.ts";
+import type { LiveLogs } from "../log/live-logs.ts";
 import type { Origin, StoredCall } from "../log/records.ts";
 import type { EngineSettings } from "../options.ts";
 import type { Runs } from "../supervise/runs.ts";
@@ -12,8 +12,10 @@ import type { CheckedAgent } from "./checks.ts";
 export interface SendRooms {
   readonly settings: EngineSettings;
   readonly committer: Committer;
-  readonly board: Board;
-  readonly runs: Pick<Runs, "start" | "budget">;
+  readonly liveLogs: LiveLogs;
+  /** What messages and runs of this process may hold. */
+  readonly budget: ByteBudget;
+  readonly runs: Pick<Runs, "start">;
 }
 
 /** A message under the key that tells it from others, until it is known what became of it. */

@@ -1,6 +1,6 @@
 import type { CallContext } from "../../protocol/index.ts";
 import type { LoadOptions, Owner, Room, Snapshot, TaskHead, TaskKey } from "../../store/index.ts";
-import type { Board } from "../log/live.ts";
+import type { LiveLogs } from "../log/live-logs.ts";
 import type { Position } from "../log/reader.ts";
 import type { EngineSettings } from "../options.ts";
 import { taskNotFound } from "../refusals.ts";
@@ -9,12 +9,12 @@ import { taskNotFound } from "../refusals.ts";
 export class AgentTasks {
   readonly settings: EngineSettings;
   readonly #agentId: string;
-  readonly #board: Board;
+  readonly #liveLogs: LiveLogs;
 
-  constructor(agentId: string, settings: EngineSettings, board: Board) {
+  constructor(agentId: string, settings: EngineSettings, liveLogs: LiveLogs) {
     this.#agentId = agentId;
     this.settings = settings;
-    this.#board = board;
+    this.#liveLogs = liveLogs;
   }
 
   /** Who owns what the caller makes, and whose tasks the caller sees. */
@@ -39,7 +39,7 @@ export class AgentTasks {
   /** The log of a task, to be read after a `seq`. `context`: of a caller who is given what is read. */
   position({ task, contextId }: Pick<TaskHead, "task" | "contextId">, after: number, context?: CallContext): Position {
     const { store } = this.settings;
-    const position = { store, board: this.#board, scope: task, task, contextId, after };
+    const position = { store, liveLogs: this.#liveLogs, scope: task, task, contextId, after };
     return context !== undefined && hasRoom(context) ? { ...position, room: context } : position;
   }
 }

@@ -16,14 +16,14 @@ export class FirstMessages {
 
   /** No promise where there is room for it: every message comes through here. */
   take(send: Send): Admission | Promise<Admission> {
-    const { budget } = this.#rooms.runs;
+    const { budget } = this.#rooms;
     const { owner } = send.owner;
     const bytes = sizeOf(send.request.message);
     return budget.tryTake(owner, bytes) ? this.#start(send, bytes) : this.#startLater(send, bytes);
   }
 
   async #startLater(send: Send, bytes: number): Promise<Admission> {
-    await this.#rooms.runs.budget.take(send.owner.owner, bytes);
+    await this.#rooms.budget.take(send.owner.owner, bytes);
     return this.#start(send, bytes);
   }
 

@@ -33,7 +33,7 @@ export class FollowUps {
   /** Tries again when the task moves between being read and the append. */
   async take(send: Send, task: TaskKey): Promise<Accepted> {
     const { store } = this.#rooms.settings;
-    const { budget } = this.#rooms.runs;
+    const { budget } = this.#rooms;
     const { message } = send.request;
     const wanted = wantedGeneration(send.request, send.call.version);
     for (;;) {
@@ -58,7 +58,7 @@ export class FollowUps {
   /** The task is being worked on: the message waits in its log for the next turn. */
   async #queue(followUp: FollowUp): Promise<Accepted | undefined> {
     const { send, head, message, unchanged } = followUp;
-    const { committer, board, settings } = this.#rooms;
+    const { committer, liveLogs, settings } = this.#rooms;
     const { call, attempt } = send;
     const record = messageRecord(originOf(head, head.run?.turn ?? 1, call), message, call, settings.clock.now());
     const item: TaskAppend = {
@@ -71,7 +71,7 @@ export class FollowUps {
       effects: attempt === undefined ? [] : [attempt.once],
     };
     const outcome = await committer.append(item, (stored) => {
-      if (stored.ok) board.find(head.task.taskId)?.add(record, stored.seq);
+      if (stored.ok) liveLogs.find(head.task.taskId)?.add(record, stored.seq);
     });
     return outcome.ok ? joined(head, outcome.seq) : this.#refused(followUp, outcome);
   }

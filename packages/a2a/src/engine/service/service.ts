@@ -10,7 +10,7 @@ import type {
   UnaryName,
   UnaryOperations,
 } from "../../protocol/index.ts";
-import type { Board } from "../log/live.ts";
+import type { LiveLogs } from "../log/live-logs.ts";
 import type { EngineSettings } from "../options.ts";
 import { serverIsStopping } from "../refusals.ts";
 import type { Runs } from "../supervise/runs.ts";
@@ -27,7 +27,7 @@ import { subscribeToTask } from "./task-stream.ts";
 /** What the operations of an agent stand on. */
 export interface ServiceRooms {
   readonly settings: EngineSettings;
-  readonly board: Board;
+  readonly liveLogs: LiveLogs;
   readonly runs: Pick<Runs, "endTask">;
   readonly sends: Sends;
   readonly isClosed: () => boolean;
@@ -35,8 +35,8 @@ export interface ServiceRooms {
 
 /** The operations of one agent (A2A 1.0 §3.1). */
 export function createService(hosted: CheckedAgent, rooms: ServiceRooms): AgentService {
-  const { settings, board, runs, sends, isClosed } = rooms;
-  const tasks = new AgentTasks(hosted.id, settings, board);
+  const { settings, liveLogs, runs, sends, isClosed } = rooms;
+  const tasks = new AgentTasks(hosted.id, settings, liveLogs);
   const unary: UnaryHandlers = {
     SendMessage: sendMessage(hosted, tasks, sends),
     GetTask: getTask(tasks),

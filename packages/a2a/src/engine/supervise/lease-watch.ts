@@ -42,7 +42,7 @@ export class LeaseWatch {
   }
 
   /** The wall clock was set: for a while it says nothing about leases. */
-  distrustWall(): void {
+  distrustWallClock(): void {
     this.#trustedFrom = this.#clock.elapsed() + this.#ttl;
     this.#before = -Infinity;
   }

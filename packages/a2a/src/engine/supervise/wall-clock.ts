@@ -4,7 +4,7 @@ import type { Clock } from "../../base/index.ts";
 const tolerance = 1_000;
 
 /** Notices when the wall clock is set: by an operator, by time synchronization, after the machine was asleep. */
-export class WallWatch {
+export class WallClockWatch {
   readonly #clock: Clock;
   /** Wall time minus monotonic time, when it was last measured. */
   #distance: number;
@@ -15,12 +15,12 @@ export class WallWatch {
   }
 
   /** Milliseconds by which the wall clock was set since the last call; 0: it was not. */
-  notice(): number {
+  jump(): number {
     const distance = this.#measure();
-    const jump = distance - this.#distance;
+    const moved = distance - this.#distance;
     // A slow correction is no jump, whatever it adds up to.
     this.#distance = distance;
-    return Math.abs(jump) > tolerance ? jump : 0;
+    return Math.abs(moved) > tolerance ? moved : 0;
   }
 
   #measure(): number {

@@ -1,5 +1,4 @@
 import { utf8Length } from "../../base/index.ts";
-import { ChurnMap } from "../churn-map.ts";
 import { placed, type LogRecord, type NewRecord, type TaskState } from "../../model/index.ts";
 import type { Run, TaskKey } from "../../store/index.ts";
 
@@ -10,22 +9,24 @@ export interface LiveHead {
   readonly run: Run | undefined;
 }
 
-interface LiveLimits {
+/** How much a task keeps at hand for its readers. */
+export interface LiveLimits {
   readonly liveRecords: number;
+  /** UTF-8 bytes of JSON. */
   readonly liveBytes: number;
 }
 
-/** Someone who waits for the bell. */
-export interface Waiting {
+/** Someone who waits for the next notification. */
+export interface Waiter {
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
 }
 
 /**
- * The live side of a task (D4): its newest records, shared by all its readers, and a bell. It is a cache and a wake-up,
- * no more: a reader that finds a gap reads the store.
+ * The newest records of one task in memory, shared by all its readers, and the notification that there are more (D4). It
+ * is a cache: a reader that does not find here what comes next reads the store.
  */
-export class Channel {
+export class LiveLog {
   readonly task: TaskKey;
   readonly contextId: string;
   readonly #limits: LiveLimits;
@@ -34,12 +35,12 @@ export class Channel {
   #sizes: number[] = [];
   #bytes = 0;
   #head: LiveHead | undefined;
-  #waiting = new Set<Waiting>();
-  /** Counts wake-ups, so that a reader sees whether one came while it was reading. */
-  version = 0;
+  #waiters = new Set<Waiter>();
+  /** Counts notifications, so that a reader sees whether one came while it was reading. */
+  notifications = 0;
   #closed: { readonly error: unknown } | undefined;
-  /** How many hold on to it: readers, and the run. The board drops it at zero. */
-  holders = 0;
+  /** How many use it: readers, and the run. `LiveLogs` drops it at zero. */
+  users = 0;
 
   constructor(task: TaskKey, contextId: string, limits: LiveLimits) {
     this.task = task;
@@ -55,21 +56,21 @@ export class Channel {
   /** This process begins to run the task. */
   attach(head: LiveHead): void {
     this.#head = head;
-    this.#drop();
-    this.wake();
+    this.#clear();
+    this.notify();
   }
 
-  /** This process runs it no longer: readers look into the store again. */
+  /** This process runs it no longer: readers read the store again. */
   detach(): void {
     this.#head = undefined;
-    this.#drop();
-    this.wake();
+    this.#clear();
+    this.notify();
   }
 
   /** Takes a record that this process stored beside the run: a message, a cancel. */
   add(record: NewRecord, seq: number): void {
     const head = this.#head;
-    if (head === undefined) this.wake();
+    if (head === undefined) this.notify();
     else this.push([record], [utf8Length(record.json)], { seq, state: record.state ?? head.state, run: head.run });
   }
 
@@ -79,23 +80,26 @@ export class Channel {
    */
   push(records: readonly NewRecord[], sizes: readonly number[], head: LiveHead): void {
     if (this.#head !== undefined) {
-      let place = head.seq - records.length;
+      let seq = head.seq - records.length;
       const last = this.#records.at(-1);
-      if (last !== undefined && last.seq !== place) this.#drop();
+      if (last !== undefined && last.seq !== seq) this.#clear();
       for (const [at, record] of records.entries()) {
-        place += 1;
+        seq += 1;
         const size = sizes[at] ?? 0;
-        this.#records.push(placed(record, place));
+        this.#records.push(placed(record, seq));
         this.#sizes.push(size);
         this.#bytes += size;
       }
       this.#trim();
       this.#head = head;
     }
-    this.wake();
+    this.notify();
   }
 
-  /** The next records after `seq`, as many as `bytes` holds and at least one, when they are at hand; `undefined` sends the reader to the store. */
+  /**
+   * The next records after `seq`, at most `bytes` of them and at least one. Empty when there are none; `undefined` when
+   * they are not in memory, and the store is to be read.
+   */
   after(seq: number, bytes: number): readonly LogRecord[] | undefined {
     if (this.#head === undefined) return undefined;
     if (seq === this.#head.seq) return [];
@@ -111,40 +115,44 @@ export class Channel {
     return this.#records.slice(from, to);
   }
 
-  /** Calls one of the two at the next wake-up; `resolve` at once when one came since `version`. `forget` takes it back. */
-  wait(version: number, waiting: Waiting): void {
-    if (this.#closed !== undefined) waiting.reject(this.#closed.error);
-    else if (version === this.version) this.#waiting.add(waiting);
-    else waiting.resolve();
+  /**
+   * Calls one function of `waiter` at the next notification, `resolve` at once when there have been more than `seen`.
+   * `unsubscribe` takes it back.
+   */
+  subscribe(seen: number, waiter: Waiter): void {
+    if (this.#closed !== undefined) waiter.reject(this.#closed.error);
+    else if (seen === this.notifications) this.#waiters.add(waiter);
+    else waiter.resolve();
   }
 
-  forget(waiting: Waiting): void {
-    this.#waiting.delete(waiting);
+  unsubscribe(waiter: Waiter): void {
+    this.#waiters.delete(waiter);
   }
 
-  wake(): void {
-    for (const { resolve } of this.#take()) resolve();
+  /** There may be more to read. */
+  notify(): void {
+    for (const { resolve } of this.#takeWaiters()) resolve();
   }
 
-  /** Tells those who wait now that nothing will come, because the store failed or the server stops. */
+  /** Tells those who wait now that nothing will come, because the store failed. */
   fail(error: unknown): void {
-    for (const { reject } of this.#take()) reject(error);
+    for (const { reject } of this.#takeWaiters()) reject(error);
   }
 
-  /** Tells those who wait now, and whoever would wait later. */
+  /** Tells those who wait now, and whoever would wait later, that nothing will come. */
   close(error: unknown): void {
     this.#closed = { error };
     this.fail(error);
   }
 
-  #take(): Iterable<Waiting> {
-    const waiting = this.#waiting;
-    if (waiting.size > 0) this.#waiting = new Set();
-    this.version += 1;
-    return waiting;
+  #takeWaiters(): Iterable<Waiter> {
+    const waiters = this.#waiters;
+    if (waiters.size > 0) this.#waiters = new Set();
+    this.notifications += 1;
+    return waiters;
   }
 
-  #drop(): void {
+  #clear(): void {
     this.#records = [];
     this.#sizes = [];
     this.#bytes = 0;
@@ -162,49 +170,5 @@ export class Channel {
     }
     this.#records = this.#records.slice(from);
     this.#sizes = this.#sizes.slice(from);
-  }
-}
-
-/** All channels of an engine, by task. */
-export class Board {
-  readonly #channels = new ChurnMap<string, Channel>();
-  readonly #limits: LiveLimits;
-  #closed: { readonly error: unknown } | undefined;
-
-  constructor(limits: LiveLimits) {
-    this.#limits = limits;
-  }
-
-  /** The channel of a task, made when there is none; give it back with `release`. */
-  hold(task: TaskKey, contextId: string): Channel {
-    let channel = this.#channels.get(task.taskId);
-    if (channel === undefined) {
-      channel = new Channel(task, contextId, this.#limits);
-      this.#channels.set(task.taskId, channel);
-      if (this.#closed !== undefined) channel.close(this.#closed.error);
-    }
-    channel.holders += 1;
-    return channel;
-  }
-
-  release(channel: Channel): void {
-    channel.holders -= 1;
-    if (channel.holders === 0) this.#channels.delete(channel.task.taskId);
-  }
-
-  find(taskId: string): Channel | undefined {
-    return this.#channels.get(taskId);
-  }
-
-  /** Rings for what another process may have appended: to one task, or to any that this process does not run. */
-  wakeRemote(taskId?: string): void {
-    if (taskId !== undefined) this.#channels.get(taskId)?.wake();
-    else for (const channel of this.#channels.values()) if (channel.head === undefined) channel.wake();
-  }
-
-  /** The server stops: nobody is to wait for anything any more. */
-  close(error: unknown): void {
-    this.#closed = { error };
-    for (const channel of this.#channels.values()) channel.close(error);
   }
 }
