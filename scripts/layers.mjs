@@ -29,7 +29,16 @@ export const rooms = {
   "wire/v03": { imports: ["wire", "protocol", "model"], doors: ["index.ts"] },
   transport: {
     imports: ["protocol", "wire", "model"],
-    doors: ["index.ts", "server/binding.ts", "*/index.ts", "*/handler.ts", "*/client.ts", "sse/read.ts"],
+    doors: [
+      "index.ts",
+      "server/binding.ts",
+      "server/host.ts",
+      "server/keep-alive.ts",
+      "*/index.ts",
+      "*/handler.ts",
+      "*/client.ts",
+      "sse/read.ts",
+    ],
   },
   net: { imports: ["model"], doors: ["index.ts", "port.ts"] },
   store: { imports: ["model"], doors: ["index.ts", "port.ts"] },

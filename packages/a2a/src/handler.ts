@@ -25,7 +25,8 @@ import {
   type CorsOptions,
   type ServiceMount,
 } from "./transport/server/handler.ts";
-import type { Binding } from "./transport/server/binding.ts";
+import type { ServerHost } from "./transport/server/host.ts";
+import { KeepAlive } from "./transport/server/keep-alive.ts";
 import type { Codec } from "./wire/codec.ts";
 import { codecV11, wires, type ProtocolVersion } from "./wires.ts";
 
@@ -128,7 +129,7 @@ export interface Handler {
    * For bindings beyond HTTP paths, such as gRPC: the agents by a label in place of a path. It is the tenant, below the
    * path where there is one: `weather`, `weather/berlin`; an agent at the root has none.
    */
-  readonly binding: Binding;
+  readonly host: ServerHost;
   /** Takes nothing new, gives running turns `grace` milliseconds to end, and hands the rest over to whoever comes next. */
   close(options?: { readonly grace?: number }): Promise<void>;
 }
@@ -185,7 +186,7 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
     };
   });
   const admit = options.allowedHosts && admission([publicUrl.host, ...options.allowedHosts], originsOf(cors));
-  const binding: Binding = {
+  const host: ServerHost = {
     codecs,
     operations,
     services: new Map(services.map(({ service }, at) => [labelOf(mounts[at] as AgentMount), service])),
@@ -193,18 +194,18 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
     limits: { bodyBytes, depth, unfinished: unfinishedBodies(bodyBytes, unfinishedBytes, clock), answers },
     ...(admit !== undefined && { admit }),
     strictVersion: options.strictVersion ?? false,
+    keepAlive: new KeepAlive(clock, options.keepAlive ?? 15_000),
+    clock,
     logger,
   };
   const handle = routeServices(services, {
-    ...binding,
-    keepAlive: options.keepAlive ?? 15_000,
+    ...host,
     maxAge: options.cardMaxAge ?? 300,
     ...(cors !== undefined && cors !== false && { cors }),
-    clock,
   });
   return {
     handle,
-    binding,
+    host,
     fetch: toFetch(handle),
     answers: knownUrls(services, { codecs }),
     agents: served,

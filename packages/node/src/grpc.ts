@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import { createRequire } from "node:module";
-import type { Binding } from "@parley/a2a/transport";
+import type { ServerHost } from "@parley/a2a/transport";
 import type { GrpcOptions } from "@parley/grpc";
 import { optional } from "./optional.ts";
 
@@ -57,12 +57,12 @@ function isInstalled(): boolean {
 
 /** The handler of `@parley/grpc`, made when the first request wants it. */
 export class LazyGrpc {
-  readonly #binding: Binding;
+  readonly #binding: ServerHost;
   readonly #options: GrpcOptions;
   #handler: GrpcHandler | undefined;
   #loading: Promise<GrpcHandler> | undefined;
 
-  constructor(binding: Binding, options: GrpcOptions) {
+  constructor(binding: ServerHost, options: GrpcOptions) {
     this.#binding = binding;
     this.#options = options;
   }

@@ -141,7 +141,7 @@ export async function serve(agents: Agent | readonly AgentMount[], given: ServeO
     throw error;
   }
   // From here on nothing waits, so no request can come before there is someone to answer it.
-  const grpc = withGrpc ? new LazyGrpc(handler.binding, options) : undefined;
+  const grpc = withGrpc ? new LazyGrpc(handler.host, options) : undefined;
   const isLast = (): boolean => main.connections.draining;
   main.answer(
     dispatch(main, new Responder(handler.handle, options, isLast), logger, second ? undefined : grpc),

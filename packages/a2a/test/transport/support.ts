@@ -14,6 +14,7 @@ import {
   type UniversalResponse,
 } from "../../src/protocol/index.ts";
 import { routeServices, type RouterOptions, type ServiceMount } from "../../src/transport/server/handler.ts";
+import { KeepAlive } from "../../src/transport/server/keep-alive.ts";
 import { codecV1 } from "../../src/wire/v1/index.ts";
 import { A2AError } from "../../src/model/index.ts";
 
@@ -166,27 +167,34 @@ export class LinesLogger implements Logger {
   }
 }
 
-export function routerOptions(options: Partial<RouterOptions> = {}): RouterOptions {
+/** `keepAlive` in milliseconds. */
+export type GivenOptions = Partial<Omit<RouterOptions, "keepAlive">> & { readonly keepAlive?: number };
+
+export function routerOptions({
+  keepAlive = 15_000,
+  clock = new StillClock(),
+  ...more
+}: GivenOptions = {}): RouterOptions {
   return {
     codecs: [codecV1],
     operations,
     authenticate: () => anonymous,
     limits: { bodyBytes: 1000, depth: 64 },
     strictVersion: false,
-    keepAlive: 15_000,
+    keepAlive: new KeepAlive(clock, keepAlive),
     maxAge: 300,
-    clock: new StillClock(),
+    clock,
     logger: silentLogger,
-    ...options,
+    ...more,
   };
 }
 
 /** One service at the root. */
-export function serveAlone(service: AgentService, options: Partial<RouterOptions> = {}): UniversalHandler {
+export function serveAlone(service: AgentService, options: GivenOptions = {}): UniversalHandler {
   return serveMounts([{ path: "", service, card: card() }], options);
 }
 
-export function serveMounts(mounts: readonly ServiceMount[], options: Partial<RouterOptions> = {}): UniversalHandler {
+export function serveMounts(mounts: readonly ServiceMount[], options: GivenOptions = {}): UniversalHandler {
   return routeServices(mounts, routerOptions(options));
 }
 

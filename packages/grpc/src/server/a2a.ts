@@ -5,7 +5,7 @@ import {
   converted,
   invoke,
   requestedVersion,
-  type Binding,
+  type ServerHost,
   type Codec,
   type Invoked,
   type ServerContext,
@@ -24,7 +24,7 @@ const versionOfSilence = "0.3";
  * The version that a call of 1.0's service is to be read in: its drafts share the service. One that names none is of the
  * first, since the name of the service says enough, unless `strictVersion` holds the caller to §3.6.2.
  */
-export function requestedCodec(binding: Binding, codecs: readonly [Codec, ...Codec[]], call: Call): Codec {
+export function requestedCodec(binding: ServerHost, codecs: readonly [Codec, ...Codec[]], call: Call): Codec {
   const named = requestedVersion(call, "") ?? (binding.strictVersion ? versionOfSilence : undefined);
   return named === undefined || named === codecs[0].version ? codecs[0] : codecOf(codecs, named);
 }
@@ -32,7 +32,7 @@ export function requestedCodec(binding: Binding, codecs: readonly [Codec, ...Cod
 /** Answers a method of A2A through the services of a binding. */
 export function a2aMethod(
   method: A2AMethod,
-  binding: Binding,
+  binding: ServerHost,
   codecFor: (call: Call) => Codec,
   frames: FrameWriter,
 ): Method {
@@ -89,7 +89,7 @@ function reply(
 }
 
 function invokeBytes(
-  binding: Binding,
+  binding: ServerHost,
   codec: Codec,
   shapes: Shapes,
   { input: type, operation }: A2AMethod,

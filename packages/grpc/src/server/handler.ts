@@ -4,7 +4,7 @@ import type { CorsOptions } from "@parley/a2a";
 import {
   corsPolicy,
   failureOf,
-  type Binding,
+  type ServerHost,
   type Codec,
   type CorsBinding,
   type CorsPolicy,
@@ -57,7 +57,7 @@ const nameBytes = 4096;
  * Serves agents by gRPC and gRPC-Web (A2A 1.0 §10): the services of 1.0 and 0.3 as far as the binding speaks these
  * versions, beside them health and reflection.
  */
-export function grpcHandler(binding: Binding, options: GrpcOptions = {}): GrpcHandler {
+export function grpcHandler(binding: ServerHost, options: GrpcOptions = {}): GrpcHandler {
   const { cors = false, stallTimeout = 30_000, requestTimeout = 300_000 } = options;
   const frames = new FrameWriter();
   const { routes, services } = routesOf(binding, frames);
@@ -133,7 +133,7 @@ const served: readonly (readonly [() => A2AServiceType, RegExp])[] = [
   [serviceV03, /^0\.3$/],
 ];
 
-function routesOf(binding: Binding, frames: FrameWriter): { routes: Map<string, Route>; services: string[] } {
+function routesOf(binding: ServerHost, frames: FrameWriter): { routes: Map<string, Route>; services: string[] } {
   const routes = new Map<string, Route>();
   const services: string[] = [];
   for (const [read, versions] of served) {
@@ -156,12 +156,12 @@ function routesOf(binding: Binding, frames: FrameWriter): { routes: Map<string, 
 
 /** Has calls answered, and ends those that fail. */
 class Server {
-  readonly #binding: Binding;
+  readonly #binding: ServerHost;
   readonly #routes: ReadonlyMap<string, Route>;
   readonly #requestTimeout: number;
   readonly #statuses = new Statuses();
 
-  constructor(binding: Binding, routes: ReadonlyMap<string, Route>, requestTimeout: number) {
+  constructor(binding: ServerHost, routes: ReadonlyMap<string, Route>, requestTimeout: number) {
     this.#requestTimeout = requestTimeout;
     this.#binding = binding;
     this.#routes = routes;

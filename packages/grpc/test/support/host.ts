@@ -1,9 +1,9 @@
 import { createServer as createHttp1 } from "node:http";
 import { connect, createServer, type ClientHttp2Session } from "node:http2";
 import { createServer as createNet, type AddressInfo, type Server, type Socket } from "node:net";
-import { createHandler, memoryStore, type Handler, type HandlerOptions } from "@parley/a2a";
+import { createHandler, memoryStore, systemClock, type Handler, type HandlerOptions } from "@parley/a2a";
 import { operations, type AgentService } from "@parley/a2a/protocol";
-import type { Binding } from "@parley/a2a/transport";
+import { KeepAlive, type ServerHost } from "@parley/a2a/transport";
 import { codecV1, codecV11 } from "@parley/a2a/wires";
 import { grpcHandler, type GrpcHandler, type GrpcOptions } from "../../src/index.ts";
 
@@ -17,7 +17,7 @@ export interface Host {
 }
 
 /** Serves a binding; what the handler has no answer for is a 404. */
-export async function host(binding: Binding, options: GrpcOptions = {}, close?: () => Promise<void>): Promise<Host> {
+export async function host(binding: ServerHost, options: GrpcOptions = {}, close?: () => Promise<void>): Promise<Host> {
   const grpc = grpcHandler(binding, options);
   const http2 = createServer();
   http2.on("stream", (stream, headers) => {
@@ -59,11 +59,11 @@ export async function serve(
   grpc: GrpcOptions = {},
 ): Promise<Host & { readonly handler: Handler }> {
   const handler = createHandler(agents, { store: memoryStore(), publicUrl: "http://agents.example", ...options });
-  return { ...(await host(handler.binding, grpc, () => handler.close())), handler };
+  return { ...(await host(handler.host, grpc, () => handler.close())), handler };
 }
 
-/** A binding of one service. */
-export function bindingOf(service: Partial<AgentService>, more: Partial<Binding> = {}): Binding {
+/** What composition would hand to the binding, with one service. */
+export function bindingOf(service: Partial<AgentService>, more: Partial<ServerHost> = {}): ServerHost {
   const missing = () => Promise.reject(new Error("not asked for in this test"));
   return {
     codecs: [codecV1, codecV11],
@@ -72,6 +72,8 @@ export function bindingOf(service: Partial<AgentService>, more: Partial<Binding>
     services: new Map([[undefined, { call: missing, stream: missing, ...service }]]),
     limits: { bodyBytes: 1 << 20, depth: 64 },
     strictVersion: false,
+    keepAlive: new KeepAlive(systemClock, 15_000),
+    clock: systemClock,
     logger: { debug() {}, info() {}, warn() {}, error() {} },
     ...more,
   };

@@ -1,18 +1,17 @@
 import { A2AError } from "../../model/index.ts";
 import type {
   OperationName,
-  Principal,
-  Reply,
-  StreamName,
+  StreamItem,
   StreamReply,
   UnaryName,
-  UnaryOperations,
   UniversalRequest,
   UniversalResponse,
 } from "../../protocol/index.ts";
-import type { Codec } from "../../wire/codec.ts";
-import type { Binding, Endpoint, HttpBinding, Target } from "../server/binding.ts";
-import { invoke, type Invoked } from "../server/invoke.ts";
+import type { Codec, JsonRpcWire } from "../../wire/codec.ts";
+import { answerCall, type AnyReply, type ServerCall } from "../server/answer-call.ts";
+import type { HttpEndpoint } from "../server/binding.ts";
+import type { ServerHost } from "../server/host.ts";
+import { bodyOf } from "../server/pieces.ts";
 import {
   bodyText,
   codecOf,
@@ -21,171 +20,160 @@ import {
   versionOfSilence,
   type ServerContext,
 } from "../server/request.ts";
-import { bodyOf } from "../server/pieces.ts";
-import { failureOf, withExtensions } from "../server/response.ts";
-import { discard, streamHeaders, writeEvents } from "../sse/write.ts";
-import { idOf, readCall, type JsonRpcCall, type JsonRpcId } from "./envelope.ts";
+import { failureOf, withExtensions, type WireError } from "../server/response.ts";
+import { discard, streamHeaders, writeEvents, type EventFormat } from "../sse/write.ts";
+import { idOf, readCall, type JsonRpcId } from "./envelope.ts";
 import { errorResponse, errorText, jsonHeaders } from "./errors.ts";
 
 const noContent: UniversalResponse = { status: 204, headers: { "cache-control": "no-store" } };
 
-/** The JSON-RPC binding (A2A 1.0 §9): every method is a POST to the base itself. */
-export function jsonrpcEndpoint(binding: HttpBinding): Endpoint {
-  const { limits } = binding;
-  return async (request, target) => {
-    const asked: Asked = { id: null, codec: binding.codecs[0], call: undefined, context: undefined };
-    try {
-      if (request.method !== "POST") throw new A2AError("MethodNotAllowed", "JSON-RPC requests are sent by POST");
-      const known = binding.authenticate(request);
-      const principal = known instanceof Promise ? await known : known;
-      // Neither the text nor what it says stands in a variable here: those live until the answer, which may be hours away.
-      const invoked = invokeText(binding, asked, request, target, principal, await bodyText(request, limits));
-      const { codec } = asked;
-      const call = asked.call as NamedCall;
-      asked.context = invoked.context;
-      return invoked.stream
-        ? await streamed(binding, codec, call, request, invoked.context, invoked.operation, await invoked.reply)
-        : answered(codec, call, request, invoked.context, invoked.operation, await invoked.reply);
-    } catch (thrown) {
-      asked.context?.end();
-      const { id, codec, call } = asked;
-      const error = failureOf(
-        thrown,
-        binding.logger,
-        { binding: "JSONRPC", method: call?.method },
-        () => request.signal.aborted,
-      );
-      // Without an id too, where JSON-RPC 2.0 §4.1 wants silence: nobody sends A2A notifications on purpose, and who
-      // forgets the id must hear what is wrong.
-      return call !== undefined && readsEvents(binding, codec, call, request)
-        ? inStream(errorResponse(codec, id, error))
-        : errorResponse(codec, id, error);
-    }
-  };
+/** Answers JSON-RPC (A2A 1.0 §9): every method is a POST to one address. */
+export function jsonRpcEndpoint(host: ServerHost): HttpEndpoint {
+  return { answer: (request, { query }) => answerCall(host, new JsonRpcServerCall(host, request, query)) };
 }
 
-/** A call without its parameters. */
-type NamedCall = Omit<JsonRpcCall, "params">;
-
-/** What a request has turned out to be so far: its answer, whatever it is, is put in these words. */
-interface Asked {
-  id: JsonRpcId;
+/** A request, as far as it has been read: its answer, whatever it is, is put in these words. */
+class JsonRpcServerCall implements ServerCall<string, UniversalResponse>, EventFormat {
+  readonly request: UniversalRequest;
   codec: Codec;
-  call: NamedCall | undefined;
-  context: ServerContext | undefined;
+  shapes: JsonRpcWire;
+  operation: OperationName = "SendMessage";
+  readonly #host: ServerHost;
+  readonly #query: string;
+  /** To answer under; `undefined` for a notification, which nobody waits an answer for. */
+  #id: JsonRpcId | undefined = null;
+  #method: string | undefined;
+  /** The beginning of a response that has a result. */
+  #open = "";
+
+  constructor(host: ServerHost, request: UniversalRequest, query: string) {
+    this.request = request;
+    this.codec = host.codecs[0];
+    this.shapes = this.codec.jsonrpc;
+    this.#host = host;
+    this.#query = query;
+  }
+
+  accept(): void {
+    if (this.request.method !== "POST") throw new A2AError("MethodNotAllowed", "JSON-RPC requests are sent by POST");
+  }
+
+  body(): Promise<string> {
+    return bodyText(this.request, this.#host.limits);
+  }
+
+  read(text: string): unknown {
+    const { limits } = this.#host;
+    // The envelope and `params` are levels of their own, so that all bindings allow the same message.
+    const value = parseJson(text, this.request, limits, limits.depth + 1);
+    if (value === undefined) throw new A2AError("ParseError", "The request has no body");
+    this.#id = idOf(value);
+    const { id, method, params } = readCall(value);
+    this.#id = id;
+    this.#method = method;
+    this.codec = this.#codecOf(method);
+    this.shapes = this.codec.jsonrpc;
+    this.operation = this.#operationOf(method);
+    return params;
+  }
+
+  /**
+   * The version that a call is to be read in. One that names none is read in the version that has its method: a plain
+   * curl must work, the texts' own examples omit the header. `strictVersion` holds it to §3.6.2 instead.
+   */
+  #codecOf(method: string): Codec {
+    const { codecs, strictVersion } = this.#host;
+    const version = requestedVersion(this.request, this.#query) ?? (strictVersion ? versionOfSilence : undefined);
+    if (version !== undefined) return codecOf(codecs, version);
+    return codecs.find((codec) => codec.jsonrpc.operation(method) !== undefined) ?? codecs[0];
+  }
+
+  #operationOf(method: string): OperationName {
+    const { codecs, operations } = this.#host;
+    const operation = this.shapes.operation(method);
+    if (operation !== undefined && operations[operation] !== undefined) return operation;
+    const elsewhere = codecs.some((other) => other.jsonrpc.operation(method) !== undefined);
+    const versions = codecs.map(({ version }) => version).join(", ");
+    throw new A2AError(
+      "MethodNotFound",
+      elsewhere
+        ? `Protocol version ${this.codec.version} has no method of that name`
+        : `No protocol version that is spoken here (${versions}) has a method of that name`,
+    );
+  }
+
+  reply(reply: AnyReply, context: ServerContext): UniversalResponse {
+    if (this.#id === undefined) {
+      context.end();
+      return noContent;
+    }
+    const headers = withExtensions(jsonHeaders, reply.extensions, this.request);
+    const operation = this.operation as UnaryName;
+    const open = this.#begin();
+    const pieces = this.shapes.responsePieces?.<OperationName>(operation, reply);
+    const text =
+      pieces === undefined
+        ? `${open}${this.shapes.encodeResponse<OperationName>(operation, reply)}}`
+        : [open, ...pieces, "}"];
+    return { status: 200, headers, body: bodyOf(text, context) };
+  }
+
+  stream({ batches, extensions }: StreamReply, context: ServerContext): UniversalResponse | Promise<UniversalResponse> {
+    if (this.#id === undefined) return dropped(batches, context);
+    this.#open = this.#begin();
+    return {
+      status: 200,
+      headers: withExtensions(streamHeaders, extensions, this.request),
+      body: writeEvents(batches, this, this.#host, context, this.operation),
+    };
+  }
+
+  #begin(): string {
+    return `{"jsonrpc":"2.0","id":${JSON.stringify(this.#id)},"result":`;
+  }
+
+  event(item: StreamItem): string {
+    return `${this.#open}${this.shapes.encodeEvent(item)}}`;
+  }
+
+  pieces(item: StreamItem): readonly string[] | undefined {
+    const pieces = this.shapes.eventPieces?.(item);
+    return pieces && [this.#open, ...pieces, "}"];
+  }
+
+  error(error: WireError): string {
+    return `data: ${errorText(this.codec, this.#id ?? null, error)}`;
+  }
+
+  fail(thrown: unknown): UniversalResponse {
+    const { request } = this;
+    const told = { binding: "JSONRPC", method: this.#method };
+    const error = failureOf(thrown, this.#host.logger, told, () => request.signal.aborted);
+    // Without an id too, where JSON-RPC 2.0 §4.1 wants silence: nobody sends A2A notifications on purpose, and who
+    // forgets the id must hear what is wrong.
+    const response = errorResponse(this.codec, this.#id ?? null, error);
+    return this.#readsEvents() ? inStream(response) : response;
+  }
+
+  /** Whether the caller reads the answer as events, whatever it is: it asks for them, and not for JSON. Python's SDK sends a wildcard as well. */
+  #readsEvents(): boolean {
+    if (this.#method === undefined || this.shapes.streamsErrors !== true) return false;
+    const operation = this.shapes.operation(this.#method);
+    const accepted = this.request.header("accept") ?? "";
+    const isStream = operation !== undefined && this.#host.operations[operation]?.stream === true;
+    return isStream && accepted.includes("text/event-stream") && !accepted.includes("json");
+  }
 }
 
-function invokeText(
-  binding: HttpBinding,
-  asked: Asked,
-  request: UniversalRequest,
-  target: Target,
-  principal: Principal,
-  text: string,
-): Invoked {
-  const { limits } = binding;
-  // The envelope and `params` are levels of their own, so that both bindings allow the same message.
-  const value = parseJson(text, request, limits, limits.depth + 1);
-  if (value === undefined) throw new A2AError("ParseError", "The request has no body");
-  asked.id = idOf(value);
-  const { id, method, params } = readCall(value);
-  asked.call = { id, method };
-  const codec = (asked.codec = codecOfCall(binding, request, target, method));
-  const operation = operationOf(binding, codec, method);
-  return invoke(binding, codec, codec.jsonrpc, operation, params, request, principal);
-}
-
-/** Whether the caller reads the answer as events, whatever it is: it asks for them, and not for JSON. Python's SDK sends a wildcard as well. */
-function readsEvents(binding: Binding, codec: Codec, { method }: NamedCall, request: UniversalRequest): boolean {
-  if (codec.jsonrpc.streamsErrors !== true) return false;
-  const operation = codec.jsonrpc.operation(method);
-  const accepted = request.header("accept") ?? "";
-  const isStream = operation !== undefined && binding.operations[operation]?.stream === true;
-  return isStream && accepted.includes("text/event-stream") && !accepted.includes("json");
+/** A stream that nobody waits for. */
+async function dropped(batches: StreamReply["batches"], context: ServerContext): Promise<UniversalResponse> {
+  await discard(batches);
+  context.end();
+  return noContent;
 }
 
 /** An error as the one event of a stream. What never reached JSON-RPC stays as it is. */
 function inStream({ status, headers, body }: UniversalResponse): UniversalResponse {
   if (status !== 200 || typeof body !== "string") return { status, headers, ...(body !== undefined && { body }) };
   return { status, headers: streamHeaders, body: `data: ${body}\n\n` };
-}
-
-/**
- * The version that a call is to be read in. One that names none is read in the version that has its method: a plain
- * curl must work, the texts' own examples omit the header. `strictVersion` holds it to §3.6.2 instead.
- */
-function codecOfCall(binding: Binding, request: UniversalRequest, target: Target, method: string): Codec {
-  const version = requestedVersion(request, target.query) ?? (binding.strictVersion ? versionOfSilence : undefined);
-  if (version !== undefined) return codecOf(binding.codecs, version);
-  return binding.codecs.find((codec) => codec.jsonrpc.operation(method) !== undefined) ?? binding.codecs[0];
-}
-
-function operationOf(binding: Binding, codec: Codec, method: string): OperationName {
-  const operation = codec.jsonrpc.operation(method);
-  if (operation !== undefined && binding.operations[operation] !== undefined) return operation;
-  const elsewhere = binding.codecs.some((other) => other.jsonrpc.operation(method) !== undefined);
-  const versions = binding.codecs.map(({ version }) => version).join(", ");
-  throw new A2AError(
-    "MethodNotFound",
-    elsewhere
-      ? `Protocol version ${codec.version} has no method of that name`
-      : `No protocol version that is spoken here (${versions}) has a method of that name`,
-  );
-}
-
-function answered(
-  codec: Codec,
-  { id }: NamedCall,
-  request: UniversalRequest,
-  context: ServerContext,
-  operation: UnaryName,
-  reply: Reply<UnaryOperations[UnaryName]["response"]>,
-): UniversalResponse {
-  if (id === undefined) {
-    context.end();
-    return noContent;
-  }
-  const headers = withExtensions(jsonHeaders, reply.extensions, request);
-  const open = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`;
-  const pieces = codec.jsonrpc.responsePieces?.<OperationName>(operation, reply);
-  const text =
-    pieces === undefined
-      ? `${open}${codec.jsonrpc.encodeResponse<OperationName>(operation, reply)}}`
-      : [open, ...pieces, "}"];
-  return { status: 200, headers, body: bodyOf(text, context) };
-}
-
-async function streamed(
-  binding: HttpBinding,
-  codec: Codec,
-  { id }: NamedCall,
-  request: UniversalRequest,
-  context: ServerContext,
-  operation: StreamName,
-  reply: StreamReply,
-): Promise<UniversalResponse> {
-  if (id === undefined) {
-    await discard(reply.batches);
-    context.end();
-    return noContent;
-  }
-  const open = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`;
-  return {
-    status: 200,
-    headers: withExtensions(streamHeaders, reply.extensions, request),
-    body: writeEvents(
-      reply.batches,
-      {
-        event: (item) => `${open}${codec.jsonrpc.encodeEvent(item)}}`,
-        pieces: (item) => {
-          const pieces = codec.jsonrpc.eventPieces?.(item);
-          return pieces && [open, ...pieces, "}"];
-        },
-        error: (error) => `data: ${errorText(codec, id, error)}`,
-      },
-      binding,
-      context,
-      operation,
-    ),
-  };
 }

@@ -1,19 +1,19 @@
 import { A2AError } from "../../model/index.ts";
 import type {
   OperationName,
-  Principal,
-  StreamName,
+  StreamItem,
   StreamReply,
   UniversalRequest,
   UniversalResponse,
 } from "../../protocol/index.ts";
-import type { Codec, RestRoute } from "../../wire/codec.ts";
-import type { Binding, Endpoint, HttpBinding, Target } from "../server/binding.ts";
-import { invoke, type Invoked } from "../server/invoke.ts";
-import { bodyText, codecOf, requestedVersion, versionOfSilence, type ServerContext } from "../server/request.ts";
+import type { Codec, RestRoute, RestWire } from "../../wire/codec.ts";
+import { answerCall, type AnyReply, type ServerCall } from "../server/answer-call.ts";
+import type { HttpEndpoint, Target } from "../server/binding.ts";
+import type { ServerHost } from "../server/host.ts";
 import { bodyOf } from "../server/pieces.ts";
-import { failureOf, withExtensions, type Headers } from "../server/response.ts";
-import { streamHeaders, writeEvents } from "../sse/write.ts";
+import { bodyText, codecOf, requestedVersion, versionOfSilence, type ServerContext } from "../server/request.ts";
+import { failureOf, withExtensions, type Headers, type WireError } from "../server/response.ts";
+import { streamHeaders, writeEvents, type EventFormat } from "../sse/write.ts";
 import { errorResponse } from "./errors.ts";
 import { readInput, unknownPath } from "./input.ts";
 import { compileRoutes, decodeSegment, matchRoute, type RouteMatch, type RouteTable } from "./routes.ts";
@@ -21,147 +21,149 @@ import { compileRoutes, decodeSegment, matchRoute, type RouteMatch, type RouteTa
 /** A version of the binding, ready for use. */
 interface RestVersion {
   readonly codec: Codec;
+  readonly wire: RestWire;
   readonly table: RouteTable;
   readonly headers: Headers;
 }
 
+type RestVersions = readonly [RestVersion, ...RestVersion[]];
+
 function restVersion(codec: Codec): RestVersion {
+  const wire = codec.rest;
   return {
     codec,
-    table: compileRoutes([...codec.rest.routes, ...(codec.rest.elsewhere ?? [])]),
-    headers: { "content-type": codec.rest.mediaType, "cache-control": "private, no-store" },
+    wire,
+    table: compileRoutes([...wire.routes, ...(wire.elsewhere ?? [])]),
+    headers: { "content-type": wire.mediaType, "cache-control": "private, no-store" },
   };
 }
 
-/** The HTTP+JSON binding (A2A 1.0 §11): routes below the base, an optional tenant segment first. */
-export function restEndpoint(binding: HttpBinding): Endpoint {
-  const [first, ...others] = binding.codecs;
-  const versions = [restVersion(first), ...others.map(restVersion)] as const;
-  return async (request, target) => {
-    let codec: Codec = binding.codecs[0];
-    let match: RouteMatch | undefined;
-    let context: ServerContext | undefined;
-    try {
-      const known = binding.authenticate(request);
-      const principal = known instanceof Promise ? await known : known;
-      const chosen = choose(binding, versions, request, target);
-      const { version } = chosen;
-      codec = version.codec;
-      match = chosen.match;
-      if (match === undefined) throw unknownPath();
-      if (match.route === undefined) {
-        throw new A2AError("MethodNotAllowed", `This path takes ${match.allow.join(", ")}`);
-      }
-      const { route } = match;
-      // Neither the text nor what it says stands in a variable here: those live until the answer, which may be hours away.
-      const invoked = invokeRoute(
-        binding,
-        codec,
-        match,
-        route,
-        request,
-        target.query,
-        principal,
-        request.method === "POST" ? await bodyText(request, binding.limits) : "",
-      );
-      context = invoked.context;
-      if (invoked.stream) return streamed(binding, codec, request, context, invoked.operation, await invoked.reply);
-      const reply = await invoked.reply;
-      const pieces = codec.rest.responsePieces?.<OperationName>(invoked.operation, reply);
-      return {
-        status: 200,
-        headers: withExtensions(version.headers, reply.extensions, request),
-        body: bodyOf(pieces ?? codec.rest.encodeResponse<OperationName>(invoked.operation, reply), context),
-      };
-    } catch (thrown) {
-      context?.end();
-      const operation = match?.route?.operation;
-      const error = failureOf(
-        thrown,
-        binding.logger,
-        { binding: "HTTP+JSON", operation },
-        () => request.signal.aborted,
-      );
-      return errorResponse(codec, error, error.code === "MethodNotAllowed" ? match?.allow.join(", ") : undefined);
+/** Answers HTTP+JSON (A2A 1.0 §11): routes below one path, an optional tenant segment first. */
+export function restEndpoint(host: ServerHost): HttpEndpoint {
+  const [first, ...others] = host.codecs;
+  const versions: RestVersions = [restVersion(first), ...others.map(restVersion)];
+  return { answer: (request, target) => answerCall(host, new RestServerCall(host, versions, request, target)) };
+}
+
+/** A request, as far as it has been read: its answer, whatever it is, is put in these words. */
+class RestServerCall implements ServerCall<string, UniversalResponse>, EventFormat {
+  readonly request: UniversalRequest;
+  readonly #host: ServerHost;
+  readonly #versions: RestVersions;
+  readonly #target: Target;
+  #version: RestVersion;
+  #match: RouteMatch | undefined;
+  #route: RestRoute | undefined;
+
+  constructor(host: ServerHost, versions: RestVersions, request: UniversalRequest, target: Target) {
+    this.request = request;
+    this.#host = host;
+    this.#versions = versions;
+    this.#target = target;
+    this.#version = versions[0];
+  }
+
+  get codec(): Codec {
+    return this.#version.codec;
+  }
+
+  get shapes(): RestWire {
+    return this.#version.wire;
+  }
+
+  get operation(): OperationName {
+    return (this.#route as RestRoute).operation;
+  }
+
+  get tenant(): string | undefined {
+    const { tenant } = this.#match as RouteMatch;
+    return tenant !== undefined && this.codec.tenantInPath === true ? decodeSegment("tenant", tenant) : undefined;
+  }
+
+  body(): string | Promise<string> {
+    this.#choose();
+    const match = this.#match;
+    if (match === undefined) throw unknownPath();
+    this.#route = match.route;
+    if (match.route === undefined) {
+      throw new A2AError("MethodNotAllowed", `This path takes ${match.allow.join(", ")}`);
     }
-  };
-}
-
-function invokeRoute(
-  binding: Binding,
-  codec: Codec,
-  match: RouteMatch,
-  route: RestRoute,
-  request: UniversalRequest,
-  query: string,
-  principal: Principal,
-  text: string,
-): Invoked {
-  const input = readInput(request, text, match, route, query, binding.limits);
-  const { tenantInPath = false } = codec;
-  const tenant = tenantInPath && match.tenant !== undefined ? decodeSegment("tenant", match.tenant) : undefined;
-  return invoke(binding, codec, codec.rest, route.operation, input, request, principal, tenant);
-}
-
-/** A version, and what the path of a request is to it. */
-interface Chosen {
-  readonly version: RestVersion;
-  readonly match: RouteMatch | undefined;
-}
-
-/** The version that a request names, else the one that has its path (see `strictVersion`). */
-function choose(
-  binding: Binding,
-  versions: readonly [RestVersion, ...RestVersion[]],
-  request: UniversalRequest,
-  target: Target,
-): Chosen {
-  const within = (version: RestVersion): Chosen => {
-    return { version, match: matchRoute(version.table, request.method, target.path) };
-  };
-  const named = requestedVersion(request, target.query) ?? (binding.strictVersion ? versionOfSilence : undefined);
-  if (named !== undefined) {
-    const codec = codecOf(binding.codecs, named);
-    return within(versions.find((version) => version.codec === codec) ?? versions[0]);
+    return this.request.method === "POST" ? bodyText(this.request, this.#host.limits) : "";
   }
-  let otherMethod: Chosen | undefined;
-  for (const version of versions) {
-    const chosen = within(version);
-    const { match } = chosen;
-    // The first segment of another version's path is a tenant to this one: only where there is one of that name.
-    if (match === undefined || (match.tenant !== undefined && !isTenant(binding, match.tenant))) continue;
-    if (match.route !== undefined) return chosen;
-    otherMethod ??= chosen;
+
+  read(text: string): unknown {
+    const match = this.#match as RouteMatch;
+    const route = this.#route as RestRoute;
+    return readInput(this.request, text, match, route, this.#target.query, this.#host.limits);
   }
-  return otherMethod ?? within(versions[0]);
+
+  /** Takes the version that the request names, else the one that has its path (see `strictVersion`). */
+  #choose(): void {
+    const { codecs, strictVersion } = this.#host;
+    const versions = this.#versions;
+    const named = requestedVersion(this.request, this.#target.query) ?? (strictVersion ? versionOfSilence : undefined);
+    if (named !== undefined) {
+      const codec = codecOf(codecs, named);
+      this.#take(versions.find((version) => version.codec === codec) ?? versions[0]);
+      return;
+    }
+    let otherMethod: RestVersion | undefined;
+    for (const version of versions) {
+      const match = this.#take(version);
+      // The first segment of another version's path is a tenant to this one: only where there is one of that name.
+      if (match === undefined || (match.tenant !== undefined && !isTenant(this.#host, match.tenant))) continue;
+      if (match.route !== undefined) return;
+      otherMethod ??= version;
+    }
+    this.#take(otherMethod ?? versions[0]);
+  }
+
+  #take(version: RestVersion): RouteMatch | undefined {
+    this.#version = version;
+    return (this.#match = matchRoute(version.table, this.request.method, this.#target.path));
+  }
+
+  reply(reply: AnyReply, context: ServerContext): UniversalResponse {
+    const { operation, shapes } = this;
+    const pieces = shapes.responsePieces?.<OperationName>(operation, reply);
+    return {
+      status: 200,
+      headers: withExtensions(this.#version.headers, reply.extensions, this.request),
+      body: bodyOf(pieces ?? shapes.encodeResponse<OperationName>(operation, reply), context),
+    };
+  }
+
+  stream({ batches, extensions }: StreamReply, context: ServerContext): UniversalResponse {
+    return {
+      status: 200,
+      headers: withExtensions(streamHeaders, extensions, this.request),
+      body: writeEvents(batches, this, this.#host, context, this.operation),
+    };
+  }
+
+  event(item: StreamItem): string {
+    return this.shapes.encodeEvent(item);
+  }
+
+  pieces(item: StreamItem): readonly string[] | undefined {
+    return this.shapes.eventPieces?.(item);
+  }
+
+  /** The text has no word for an error in mid-stream; an event of this name with the error's body is what peers read. */
+  error(error: WireError): string {
+    return `event: error\ndata: ${this.shapes.encodeError(error)}`;
+  }
+
+  fail(thrown: unknown): UniversalResponse {
+    const { request } = this;
+    const match = this.#match;
+    const told = { binding: "HTTP+JSON", operation: match?.route?.operation };
+    const error = failureOf(thrown, this.#host.logger, told, () => request.signal.aborted);
+    const allow = error.code === "MethodNotAllowed" ? match?.allow.join(", ") : undefined;
+    return errorResponse(this.codec, error, allow);
+  }
 }
 
-function isTenant({ services }: Binding, segment: string): boolean {
+function isTenant({ services }: ServerHost, segment: string): boolean {
   return [...services.keys()].some((name) => name !== undefined && encodeURIComponent(name) === segment);
-}
-
-function streamed(
-  binding: HttpBinding,
-  codec: Codec,
-  request: UniversalRequest,
-  context: ServerContext,
-  operation: StreamName,
-  { batches, extensions }: StreamReply,
-): UniversalResponse {
-  return {
-    status: 200,
-    headers: withExtensions(streamHeaders, extensions, request),
-    body: writeEvents(
-      batches,
-      {
-        event: (item) => codec.rest.encodeEvent(item),
-        pieces: (item) => codec.rest.eventPieces?.(item),
-        // The text has no word for an error in mid-stream; an event of this name with the error's body is what peers read.
-        error: (error) => `event: error\ndata: ${codec.rest.encodeError(error)}`,
-      },
-      binding,
-      context,
-      operation,
-    ),
-  };
 }

@@ -1,66 +1,102 @@
-import type { Logger } from "../../base/index.ts";
+import type { AgentInterface } from "../../model/index.ts";
+import type { UniversalRequest, UniversalResponse } from "../../protocol/index.ts";
 import type { Codec } from "../../wire/codec.ts";
-import type {
-  AgentService,
-  BodyBudget,
-  ByteBudget,
-  OperationTable,
-  Principal,
-  UniversalRequest,
-  UniversalResponse,
-} from "../../protocol/index.ts";
-import { invalidParams } from "../../model/index.ts";
-import type { Admission } from "./hosts.ts";
-import type { KeepAlive } from "../sse/keep-alive.ts";
+import type { ServerHost } from "./host.ts";
 
-/** What composition hands to a binding: who is served, and how. */
-export interface Binding {
-  /** The versions that are spoken here; the first is the one that answers where none could be told. */
-  readonly codecs: readonly [Codec, ...Codec[]];
-  readonly operations: OperationTable;
-  /** Looks at what host a request names, and what page it comes from, before anything else; throws. Absent: any. */
-  readonly admit?: Admission;
-  authenticate(request: UniversalRequest): Principal | Promise<Principal>;
-  /** The services that are told apart by tenant; the one under `undefined` takes requests that name none. */
-  readonly services: ReadonlyMap<string | undefined, AgentService>;
-  readonly limits: RequestLimits;
-  /** Whether a request that names no version is one of 0.3, as §3.6.2 says, instead of what its method or path says. */
-  readonly strictVersion: boolean;
-  readonly logger: Logger;
+/**
+ * A binding as a server sees it: what it is called, what cards say of it, and how it answers. `ClientBinding` is its
+ * counterpart at a client.
+ *
+ * A binding that needs more than one HTTP request and its answer has no `http`, or more than that: the server that can
+ * carry it defines the rest. `@parley/node` does so for streams of HTTP/2 and for upgraded connections.
+ */
+export interface ServerBinding {
+  /** As a card's `protocolBinding` has it: `JSONRPC`, `HTTP+JSON`, `GRPC`, or for a custom binding a URI (A2A 1.0 §5.8, §12). */
+  readonly name: string;
+  /**
+   * Where an agent is found by this binding in a version of the protocol: one entry on its card for each. None where the
+   * binding does not speak that version. Called while the server is put together.
+   */
+  interfaces(agent: AgentAddress, codec: Codec): readonly InterfaceAddress[];
+  /** How it answers HTTP. Absent: a host carries it in a way of its own. */
+  readonly http?: HttpBinding;
 }
 
-/** Of one base URL. */
-export interface HttpBinding extends Binding {
-  readonly keepAlive: KeepAlive;
-}
-
-export interface RequestLimits {
-  /** Largest request body in bytes. */
-  readonly bodyBytes: number;
-  /** Deepest nesting of a request. */
-  readonly depth: number;
-  /** What all bodies share while they come in. */
-  readonly unfinished?: BodyBudget;
-  /** What all answers share until their readers have taken them. Absent: nobody counts. */
-  readonly answers?: ByteBudget;
-}
-
-/** A request's address below the base that it came to: the path empty or with its leading slash, the query without `?`. */
-export interface Target {
+/** Where an agent is served. */
+export interface AgentAddress {
+  /** URL of the agent's base, as clients reach it, without a slash at its end: `https://agents.example.com/weather`. */
+  readonly url: string;
+  /** Path below it that the mount gives to this binding: `""`, or with a slash at its beginning and none at its end. */
   readonly path: string;
-  readonly query: string;
+  /** The protocol's routing label, for agents that share a base (A2A 1.0 §8.3.2). */
+  readonly tenant?: string;
+  /** What names the agent where a binding has no paths: its path and its tenant, `weather/berlin`. Absent: it is at the root. */
+  readonly label?: string;
 }
 
-/** Answers requests below one base; never rejects. */
-export type Endpoint = (request: UniversalRequest, target: Target) => Promise<UniversalResponse>;
+/** What a binding says of an interface; its own name and the version are added to it. */
+export type InterfaceAddress = Pick<AgentInterface, "url" | "tenant">;
 
-/** The service that a request is for. The protocol's `tenant` is a routing label (D7); `""` is absent. */
-export function serviceOf(binding: Binding, tenant: string | undefined): AgentService {
-  const service = binding.services.get(tenant === "" ? undefined : tenant);
-  if (service !== undefined) return service;
-  throw invalidParams([
-    tenant === undefined || tenant === ""
-      ? { field: "tenant", description: "is required: the agents at this address are told apart by it" }
-      : { field: "tenant", description: "names no agent at this address" },
-  ]);
+/** How a binding answers requests of HTTP below a base. */
+export interface HttpBinding {
+  /**
+   * What of a base's addresses is its own. Called for each base while the server is put together: the addresses of all
+   * bindings are compared, and what two would answer is refused.
+   *
+   * @throws A2AError `InvalidParams` for a base that it cannot serve.
+   */
+  claim(base: BaseAddress, codecs: readonly Codec[]): HttpClaim;
+  /**
+   * Begins to serve a base: `host.services` are the agents there. Where the claim has paths of tenants it is called once more
+   * for each of those, and `host.services` has that tenant alone, whether or not a request names it.
+   */
+  open(host: ServerHost): HttpEndpoint;
+}
+
+/** A base, as a binding claims addresses of it. */
+export interface BaseAddress {
+  /** Path below it that the mounts there give to this binding: `""`, or with a slash at its beginning and none at its end. */
+  readonly path: string;
+  /** The tenants of the agents there; `undefined` for the one that has none. */
+  readonly tenants: readonly (string | undefined)[];
+}
+
+/** Addresses, as paths below a base; `""` is the base itself. All of them have a slash at their beginning and none at their end. */
+export interface HttpClaim {
+  /** Paths that are its own, each also with a slash at its end. */
+  readonly paths?: readonly ClaimedPath[];
+  /** Everything at and below this path is its own that nobody claims by `paths`. */
+  readonly below?: string;
+  /**
+   * Whether something is found at a path at or below `below`, by whatever method; a path of another binding cannot be there,
+   * and a framework goes on with those where nothing is. Default: everywhere.
+   */
+  owns?(path: string): boolean;
+  /** Whether `owns` is true of any path at or below this one, where another base begins. Default: of some path below `below`. */
+  reserves?(path: string): boolean;
+  /**
+   * Paths that clients also ask for beside the base and at the root of the host: answered where no other base is, and no
+   * other base has the same.
+   */
+  readonly beside?: readonly string[];
+}
+
+/** A path; `tenant` where it is the address of that one alone, for versions whose requests cannot name one. */
+export interface ClaimedPath {
+  readonly path: string;
+  readonly tenant?: string;
+}
+
+/** What answers at the addresses of a claim. A host may look for more on it, such as the upgrade of a connection. */
+export interface HttpEndpoint {
+  /** Answers one request; never rejects. Calls `answerCall`, which asks `host.admit` first. */
+  answer(request: UniversalRequest, target: Target): Promise<UniversalResponse>;
+}
+
+/** Where a request leads. */
+export interface Target {
+  /** Path below the base, or below the claim's `below` where that is what the request belongs to. */
+  readonly path: string;
+  /** Without the `?`. */
+  readonly query: string;
 }

@@ -1,29 +1,27 @@
 import type { Clock } from "../../base/index.ts";
 import type { UniversalHandler, UniversalRequest, UniversalResponse } from "../../protocol/index.ts";
-import type { Binding, Endpoint, HttpBinding, Target } from "./binding.ts";
+import type { HttpEndpoint, Target } from "./binding.ts";
+import type { ServerHost } from "./host.ts";
 import { checkMounts } from "./check-mounts.ts";
 import { pathBelow, pathsOf, tenantBases, tenantPath, type ServiceMount } from "./mounts.ts";
 import { withCors, type CorsOptions } from "./cors.ts";
 import { cardEndpoint, cardPathsOf, type CardEndpoint, type CardOptions } from "../discovery/handler.ts";
 import { notFound } from "../discovery/errors.ts";
-import { jsonrpcEndpoint } from "../jsonrpc/handler.ts";
+import { jsonRpcEndpoint } from "../jsonrpc/handler.ts";
 import { errorResponse as jsonrpcError } from "../jsonrpc/errors.ts";
 import { errorResponse as restError } from "../rest/errors.ts";
 import { failureOf } from "./response.ts";
 import { restEndpoint } from "../rest/handler.ts";
 import { compileRoutes, matchRoute } from "../rest/routes.ts";
 import type { Codec } from "../../wire/codec.ts";
-import { KeepAlive } from "../sse/keep-alive.ts";
 
 export { admission } from "./hosts.ts";
 export { Unfinished } from "./unfinished.ts";
 export type { CorsOptions, ServiceMount };
 
 /** What is the same at every address of a host. */
-export interface RouterOptions extends Omit<Binding, "services">, CardOptions {
+export interface RouterOptions extends Omit<ServerHost, "services">, CardOptions {
   readonly clock: Clock;
-  /** Longest silence of a stream, in milliseconds. */
-  readonly keepAlive: number;
   /** Absent: pages of other origins cannot call. */
   readonly cors?: CorsOptions | true;
 }
@@ -31,8 +29,8 @@ export interface RouterOptions extends Omit<Binding, "services">, CardOptions {
 /** Everything behind one base: each binding, and the cards by their path below it. */
 interface Base {
   /** By the paths below the base that it is posted to. */
-  readonly jsonrpc: ReadonlyMap<string, Endpoint>;
-  readonly rest: Endpoint;
+  readonly jsonrpc: ReadonlyMap<string, HttpEndpoint>;
+  readonly rest: HttpEndpoint;
   /** Path below the base that those of REST follow. */
   readonly restPath: string;
   readonly cards: ReadonlyMap<string, CardEndpoint>;
@@ -45,14 +43,14 @@ interface Base {
  * @throws A2AError `InvalidParams` when two of them would answer the same address.
  */
 export function routeServices(mounts: readonly ServiceMount[], options: RouterOptions): UniversalHandler {
-  const { codecs } = options;
+  const { admit, ...rest } = options;
+  const { codecs } = rest;
   checkMounts(mounts, codecs);
-  const keepAlive = new KeepAlive(options.clock, options.keepAlive);
   const bases = new Map<string, Base>();
   for (const path of new Set(mounts.map((mount) => mount.path))) {
     const here = mounts.filter((mount) => mount.path === path);
     const services = new Map(here.map(({ tenant, service }) => [tenant, service]));
-    const binding: HttpBinding = { ...options, keepAlive, services };
+    const host: ServerHost = { ...rest, services };
     const cards = new Map(
       here.flatMap(({ tenant, card, cardPaths = [] }) => {
         const endpoint = cardEndpoint(card, codecs, options);
@@ -60,23 +58,23 @@ export function routeServices(mounts: readonly ServiceMount[], options: RouterOp
       }),
     );
     const paths = pathsOf(here[0]);
-    const jsonrpc = new Map(withSlash(paths.jsonrpc, jsonrpcEndpoint(binding)));
+    const jsonrpc = new Map(withSlash(paths.jsonrpc, jsonRpcEndpoint(host)));
     for (const { tenant, service } of tenantBases(here, codecs)) {
       const alone = new Map([
         [undefined, service],
         [tenant, service],
       ]);
-      const endpoint = jsonrpcEndpoint({ ...binding, services: alone });
+      const endpoint = jsonRpcEndpoint({ ...host, services: alone });
       for (const [at, each] of withSlash(tenantPath(paths.jsonrpc, tenant), endpoint)) jsonrpc.set(at, each);
     }
-    bases.set(path, { jsonrpc, rest: restEndpoint(binding), restPath: paths.rest, cards });
+    bases.set(path, { jsonrpc, rest: restEndpoint(host), restPath: paths.rest, cards });
   }
   const elsewhere = pathsElsewhere(mounts, codecs);
   const beside = new Set(codecs.flatMap((codec) => codec.rest.elsewhere ?? []).map((route) => route.path));
   const find = baseFinder(bases);
   const refusal = (request: UniversalRequest, path: string): UniversalResponse | undefined => {
     try {
-      options.admit?.(request);
+      admit?.(request);
       return undefined;
     } catch (thrown) {
       const error = failureOf(thrown, options.logger, { path }, () => false);
@@ -91,16 +89,16 @@ export function routeServices(mounts: readonly ServiceMount[], options: RouterOp
     const refused = refusal(request, path);
     if (refused !== undefined) return refused;
     const away = elsewhere.get(path);
-    if (away !== undefined) return (bases.get(away.base) as Base).rest(request, { path: away.path, query });
+    if (away !== undefined) return (bases.get(away.base) as Base).rest.answer(request, { path: away.path, query });
     const found = find(path);
     if (found === undefined) return notFound(codecs[0]);
     const { base, rest } = found;
     const jsonrpc = base.jsonrpc.get(rest);
-    if (jsonrpc !== undefined) return jsonrpc(request, { path: rest, query });
+    if (jsonrpc !== undefined) return jsonrpc.answer(request, { path: rest, query });
     const card = base.cards.get(rest);
     if (card !== undefined) return card(request, query);
     const below = pathBelow(rest, base.restPath) ?? (beside.has(rest) ? rest : undefined);
-    return below === undefined ? notFound(codecs[0]) : base.rest(request, { path: below, query });
+    return below === undefined ? notFound(codecs[0]) : base.rest.answer(request, { path: below, query });
   };
   return options.cors === undefined ? handler : withCors(handler, options.cors);
 }
@@ -111,7 +109,7 @@ export function routeServices(mounts: readonly ServiceMount[], options: RouterOp
  */
 export function knownUrls(
   mounts: readonly ServiceMount[],
-  { codecs }: Pick<Binding, "codecs">,
+  { codecs }: Pick<ServerHost, "codecs">,
 ): (url: string) => boolean {
   const tables = codecs.map(({ rest: { routes, elsewhere = [] } }) => compileRoutes([...routes, ...elsewhere]));
   const bases = new Map(

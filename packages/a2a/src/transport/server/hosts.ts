@@ -1,9 +1,6 @@
 import { isLoopback } from "../../base/index.ts";
 import { A2AError, invalidParams } from "../../model/index.ts";
-import type { UniversalRequest } from "../../protocol/index.ts";
-
-/** Throws `PermissionDenied` for a request to a host, or from a page, that is not allowed. */
-export type Admission = (request: UniversalRequest) => void;
+import type { Admission } from "./host.ts";
 
 /**
  * Allows requests to the hosts that a server goes by, and refuses all others (DNS rebinding). A browser lets a page of

@@ -9,7 +9,7 @@ import type {
   UniversalRequest,
 } from "../../protocol/index.ts";
 import type { Codec, Shapes } from "../../wire/codec.ts";
-import { serviceOf, type Binding } from "./binding.ts";
+import { serviceOf, type ServerHost } from "./host.ts";
 import { requestContext, type ServerContext } from "./request.ts";
 
 /** An operation that was called: its answer, or its stream, is on the way. */
@@ -42,7 +42,7 @@ export const converted = 4;
  * @param weight - What a byte of the answer takes in memory, in bytes.
  */
 export function invoke(
-  binding: Binding,
+  host: ServerHost,
   codec: Codec,
   shapes: Shapes,
   operation: OperationName,
@@ -53,10 +53,10 @@ export function invoke(
   weight: number = shapes.responsePieces === undefined ? converted : asText,
 ): Invoked {
   const params = shapes.decodeRequest(operation, input);
-  const found = serviceOf(binding, tenant ?? params.tenant);
+  const found = serviceOf(host, tenant ?? params.tenant);
   const service = codec.adapt === undefined ? found : codec.adapt(found);
-  const stream = binding.operations[operation]?.stream === true;
-  const context = requestContext(request, principal, codec.version, stream, binding.limits.answers, weight);
+  const stream = host.operations[operation]?.stream === true;
+  const context = requestContext(request, principal, codec.version, stream, host.limits.answers, weight);
   if (stream) {
     const name = operation as StreamName;
     return { stream, operation: name, context, reply: service.stream(name, params as never, context) };

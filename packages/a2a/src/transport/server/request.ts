@@ -8,7 +8,7 @@ import {
   type UniversalRequest,
 } from "../../protocol/index.ts";
 import type { Codec } from "../../wire/codec.ts";
-import type { RequestLimits } from "./binding.ts";
+import type { RequestLimits } from "./host.ts";
 import { nestsDeeper } from "./nesting.ts";
 
 /** What both HTTP bindings read from a request in the same way. */

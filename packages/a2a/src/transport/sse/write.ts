@@ -1,9 +1,9 @@
 import type { BodyWriter, OperationName, Sink, StreamItem, StreamReply } from "../../protocol/index.ts";
-import type { HttpBinding } from "../server/binding.ts";
+import type { ServerHost } from "../server/host.ts";
 import { writeText } from "../server/pieces.ts";
 import type { ServerContext } from "../server/request.ts";
 import { failureOf, type Headers, type WireError } from "../server/response.ts";
-import { caughtUp, type Beat } from "./keep-alive.ts";
+import { caughtUp, type Beat } from "../server/keep-alive.ts";
 
 /** Headers of an event stream; the last one keeps nginx from holding events back. */
 export const streamHeaders: Headers = {
@@ -44,7 +44,7 @@ function batchText(batch: readonly StreamItem[], format: EventFormat): string {
 export function writeEvents(
   batches: StreamReply["batches"],
   format: EventFormat,
-  { keepAlive, logger }: Pick<HttpBinding, "keepAlive" | "logger">,
+  { keepAlive, logger }: Pick<ServerHost, "keepAlive" | "logger">,
   context: ServerContext,
   operation: OperationName,
 ): BodyWriter {
