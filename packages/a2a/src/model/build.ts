@@ -12,31 +12,54 @@ import type {
   UrlPart,
 } from "./types.ts";
 
-/** Builders of messages and their parts. All they make is plain data, so it can be written by hand just as well. */
+/** Builders of messages, parts and artifacts. They return plain data, which can also be written by hand. */
 
+/** What any part may say beside its content. */
 export interface PartOptions {
+  /** Media type of the content, such as `text/markdown`. */
   readonly mediaType?: string;
+  /** Name of the file. */
   readonly filename?: string;
+  /** Anything else about the part. */
   readonly metadata?: JsonObject;
 }
 
+/**
+ * Makes a text part.
+ *
+ * @example
+ * ```ts
+ * text("# Report", { mediaType: "text/markdown" });
+ * ```
+ */
 export function text(value: string, options: PartOptions = {}): TextPart {
   return { text: value, ...options };
 }
 
-/** Any JSON value, `null` included. */
+/**
+ * Makes a part of any JSON value, `null` included.
+ *
+ * @example
+ * ```ts
+ * data({ city: "Basel", degrees: 21 });
+ * ```
+ */
 export function data(value: JsonValue, options: PartOptions = {}): DataPart {
   return { data: value, ...options };
 }
 
-/** Where the bytes of a file are: here, here as base64, or elsewhere. */
+/** The bytes of a file, as they are or as base64 text, or the address that they are at. */
 export type FileSource = Uint8Array | ArrayBuffer | { readonly base64: string } | { readonly url: string } | URL;
 
 /**
- * A file, with its bytes in the message or with an address to get them from.
+ * Makes a part of a file: its bytes go into the message, or the address that they are at.
  *
- * @example file(bytes, { filename: "weather.csv", mediaType: "text/csv" })
- * @example file(new URL("https://example.com/weather.csv"))
+ * @example
+ * ```ts
+ * const bytes = new TextEncoder().encode("day,degrees\n1,21\n");
+ * file(bytes, { filename: "weather.csv", mediaType: "text/csv" });
+ * file(new URL("https://example.com/weather.csv"));
+ * ```
  */
 export function file(source: URL | { readonly url: string }, options?: PartOptions): UrlPart;
 export function file(source: Uint8Array | ArrayBuffer | { readonly base64: string }, options?: PartOptions): RawPart;
@@ -47,40 +70,56 @@ export function file(source: FileSource, options: PartOptions = {}): RawPart | U
   return { raw: "base64" in source ? source.base64 : toBase64(source), ...options };
 }
 
-/** Text, one part, or parts. */
+/** The content of a message: a text, one part, or several parts. */
 export type Content = string | Part | readonly Part[];
 
+/** The parts of a content: a text becomes one text part. */
 export function partsOf(content: Content): readonly Part[] {
   if (typeof content === "string") return [text(content)];
   return Array.isArray(content) ? (content as readonly Part[]) : [content as Part];
 }
 
+/** What a message may say beside its content. */
 export interface MessageOptions extends Partial<Omit<Message, "parts">> {
-  /** Default `ROLE_USER`. */
+  /** Who sends it. Default `ROLE_USER`. */
   readonly role?: Role;
-  /** Default: a random one. Keep it when the message is sent again, so that it is known for the same (D8). */
+  /** Identifier of the message. Default: a random one. Use the same one to send the message again: the server then knows a retry. */
   readonly messageId?: string;
 }
 
+/**
+ * Makes a message.
+ *
+ * @example
+ * ```ts
+ * message("What is the weather?", { contextId: "conversation-1" });
+ * ```
+ */
 export function message(content: Content, options: MessageOptions = {}): Message {
   const { messageId = randomIds.next(), role = "ROLE_USER", ...rest } = options;
   return { messageId, role, parts: partsOf(content), ...rest };
 }
 
+/** Makes an artifact. Its `artifactId` is random unless the options have one. */
 export function artifact(content: Content, options: Partial<Omit<Artifact, "parts">> = {}): Artifact {
   const { artifactId = randomIds.next(), ...rest } = options;
   return { artifactId, ...rest, parts: partsOf(content) };
 }
 
-/** Standard base64 with padding. */
+/** Encodes bytes as standard base64 with padding. */
 export function toBase64(bytes: Uint8Array | ArrayBuffer): string {
   const view = bytes instanceof Uint8Array ? bytes : new Uint8Array(bytes);
   let binary = "";
-  // In pieces, since each byte is an argument of the call.
+  // In pieces, because each byte is an argument of the call, and engines limit their number.
   for (let i = 0; i < view.length; i += 8192) binary += String.fromCharCode(...view.subarray(i, i + 8192));
   return btoa(binary);
 }
 
+/**
+ * Decodes standard base64.
+ *
+ * @throws `DOMException` `InvalidCharacterError` where the text is not base64.
+ */
 export function fromBase64(base64: string): Bytes {
   const binary = atob(base64);
   const bytes = new Uint8Array(binary.length);

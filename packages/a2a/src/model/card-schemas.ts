@@ -39,22 +39,23 @@ import type {
 } from "./card.ts";
 
 /**
- * A schema for each message of the A2A 1.0 proto that a card is made of. Texts are left as they are, empty ones too: a
+ * A schema for each message of the A2A 1.0 proto that a card is made of. Texts stay as they are, empty ones too, because a
  * signature covers them (A2A 1.0 §8.4.1).
  */
 
-/** A union with all its members side by side. */
+/** The members of a union side by side. */
 type Members<Union> = { readonly [Name in Union extends unknown ? keyof Union : never]?: MemberOf<Union, Name> };
 type MemberOf<Union, Name extends PropertyKey> = Union extends { readonly [Key in Name]: infer Value } ? Value : never;
 
 function union<Union>(fields: Fields<Members<Union>>): Schema<Union> {
-  // A kind that is new to us must not make the rest of a card unreadable.
+  // A kind that this release does not know must not make the whole card unreadable.
   return object<Members<Union>>(fields, { none: {} }) as Schema<Union>;
 }
 
 const scopes: Schema<Readonly<Record<string, string>>> = record(string);
 const noScopes = (): Readonly<Record<string, string>> => ({});
 
+/** Checks an `AgentInterface`. */
 export const agentInterfaceSchema: Schema<AgentInterface> = object<AgentInterface>({
   url: required(filled),
   protocolBinding: required(filled),
@@ -62,11 +63,13 @@ export const agentInterfaceSchema: Schema<AgentInterface> = object<AgentInterfac
   protocolVersion: required(filled),
 });
 
+/** Checks an `AgentProvider`. */
 export const agentProviderSchema: Schema<AgentProvider> = object<AgentProvider>({
   url: required(filled, nothing),
   organization: required(filled, nothing),
 });
 
+/** Checks an `AgentExtension`. */
 export const agentExtensionSchema: Schema<AgentExtension> = object<AgentExtension>({
   uri: optional(string),
   description: optional(string),
@@ -74,6 +77,7 @@ export const agentExtensionSchema: Schema<AgentExtension> = object<AgentExtensio
   params: optional(struct),
 });
 
+/** Checks an `AgentCapabilities`. */
 export const agentCapabilitiesSchema: Schema<AgentCapabilities> = object<AgentCapabilities>({
   streaming: optional(boolean),
   pushNotifications: optional(boolean),
@@ -81,12 +85,15 @@ export const agentCapabilitiesSchema: Schema<AgentCapabilities> = object<AgentCa
   extendedAgentCard: optional(boolean),
 });
 
+/** Checks a `StringList`. */
 export const stringListSchema: Schema<StringList> = object<StringList>({ list: optional(strings) });
 
+/** Checks a `SecurityRequirement`. */
 export const securityRequirementSchema: Schema<SecurityRequirement> = object<SecurityRequirement>({
   schemes: optional(record(stringListSchema)),
 });
 
+/** Checks an `AgentSkill`. */
 export const agentSkillSchema: Schema<AgentSkill> = object<AgentSkill>({
   id: required(filled),
   name: required(filled, nothing),
@@ -98,24 +105,28 @@ export const agentSkillSchema: Schema<AgentSkill> = object<AgentSkill>({
   securityRequirements: optional(list(securityRequirementSchema)),
 });
 
+/** Checks an `AgentCardSignature`. */
 export const agentCardSignatureSchema: Schema<AgentCardSignature> = object<AgentCardSignature>({
   protected: required(filled),
   signature: required(filled),
   header: optional(struct),
 });
 
+/** Checks an `APIKeySecurityScheme`. */
 export const apiKeySecuritySchemeSchema: Schema<APIKeySecurityScheme> = object<APIKeySecurityScheme>({
   description: optional(string),
   location: required(filled),
   name: required(filled),
 });
 
+/** Checks an `HTTPAuthSecurityScheme`. */
 export const httpAuthSecuritySchemeSchema: Schema<HTTPAuthSecurityScheme> = object<HTTPAuthSecurityScheme>({
   description: optional(string),
   scheme: required(filled),
   bearerFormat: optional(string),
 });
 
+/** Checks an `AuthorizationCodeOAuthFlow`. */
 export const authorizationCodeOAuthFlowSchema: Schema<AuthorizationCodeOAuthFlow> = object<AuthorizationCodeOAuthFlow>({
   authorizationUrl: required(filled),
   tokenUrl: required(filled),
@@ -124,24 +135,28 @@ export const authorizationCodeOAuthFlowSchema: Schema<AuthorizationCodeOAuthFlow
   pkceRequired: optional(boolean),
 });
 
+/** Checks a `ClientCredentialsOAuthFlow`. */
 export const clientCredentialsOAuthFlowSchema: Schema<ClientCredentialsOAuthFlow> = object<ClientCredentialsOAuthFlow>({
   tokenUrl: required(filled),
   refreshUrl: optional(string),
   scopes: required(scopes, noScopes),
 });
 
+/** Checks a `ImplicitOAuthFlow`. */
 export const implicitOAuthFlowSchema: Schema<ImplicitOAuthFlow> = object<ImplicitOAuthFlow>({
   authorizationUrl: optional(string),
   refreshUrl: optional(string),
   scopes: optional(scopes),
 });
 
+/** Checks a `PasswordOAuthFlow`. */
 export const passwordOAuthFlowSchema: Schema<PasswordOAuthFlow> = object<PasswordOAuthFlow>({
   tokenUrl: optional(string),
   refreshUrl: optional(string),
   scopes: optional(scopes),
 });
 
+/** Checks a `DeviceCodeOAuthFlow`. */
 export const deviceCodeOAuthFlowSchema: Schema<DeviceCodeOAuthFlow> = object<DeviceCodeOAuthFlow>({
   deviceAuthorizationUrl: required(filled),
   tokenUrl: required(filled),
@@ -149,6 +164,7 @@ export const deviceCodeOAuthFlowSchema: Schema<DeviceCodeOAuthFlow> = object<Dev
   scopes: required(scopes, noScopes),
 });
 
+/** Checks an `OAuthFlows`. */
 export const oAuthFlowsSchema: Schema<OAuthFlows> = union<OAuthFlows>({
   authorizationCode: optional(authorizationCodeOAuthFlowSchema),
   clientCredentials: optional(clientCredentialsOAuthFlowSchema),
@@ -157,22 +173,26 @@ export const oAuthFlowsSchema: Schema<OAuthFlows> = union<OAuthFlows>({
   deviceCode: optional(deviceCodeOAuthFlowSchema),
 });
 
+/** Checks an `OAuth2SecurityScheme`. */
 export const oAuth2SecuritySchemeSchema: Schema<OAuth2SecurityScheme> = object<OAuth2SecurityScheme>({
   description: optional(string),
   flows: required(oAuthFlowsSchema),
   oauth2MetadataUrl: optional(string),
 });
 
+/** Checks an `OpenIdConnectSecurityScheme`. */
 export const openIdConnectSecuritySchemeSchema: Schema<OpenIdConnectSecurityScheme> =
   object<OpenIdConnectSecurityScheme>({
     description: optional(string),
     openIdConnectUrl: required(filled),
   });
 
+/** Checks a `MutualTlsSecurityScheme`. */
 export const mutualTlsSecuritySchemeSchema: Schema<MutualTlsSecurityScheme> = object<MutualTlsSecurityScheme>({
   description: optional(string),
 });
 
+/** Checks a `SecurityScheme`. */
 export const securitySchemeSchema: Schema<SecurityScheme> = union<SecurityScheme>({
   apiKeySecurityScheme: optional(apiKeySecuritySchemeSchema),
   httpAuthSecurityScheme: optional(httpAuthSecuritySchemeSchema),
@@ -181,6 +201,7 @@ export const securitySchemeSchema: Schema<SecurityScheme> = union<SecurityScheme
   mtlsSecurityScheme: optional(mutualTlsSecuritySchemeSchema),
 });
 
+/** Checks an `AgentCard`. */
 export const agentCardSchema: Schema<AgentCard> = object<AgentCard>({
   name: required(filled, nothing),
   description: required(filled, nothing),

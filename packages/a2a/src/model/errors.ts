@@ -1,6 +1,6 @@
 /**
- * The one error class of Parley and the one table that maps it to each binding (A2A 1.0 §3.3.2, §5.4).
- * A message and the details travel to the client; `cause` never does.
+ * The error class of Parley, and the table that maps its codes to each binding (A2A 1.0 §3.3.2, §5.4). The message and
+ * the details of an error are sent to the client. Its `cause` never is.
  */
 
 interface ErrorRow {
@@ -8,13 +8,13 @@ interface ErrorRow {
   readonly jsonrpc: number;
   /** HTTP status of the REST binding. */
   readonly http: number;
-  /** What a client reads when nobody wrote something better. */
+  /** Default message. */
   readonly message: string;
-  /** Answered by HTTP itself before JSON-RPC is reached: that binding then uses this HTTP status too. */
+  /** Whether the JSON-RPC binding answers with this HTTP status too, because the request never reaches JSON-RPC. */
   readonly outside?: true;
 }
 
-/** Names of what can go wrong on the wire: stable, the same on every binding. */
+/** Codes of errors that a server answers with. They are stable and the same on every binding. */
 export type WireErrorCode =
   | "TaskNotFound"
   | "TaskNotCancelable"
@@ -47,6 +47,7 @@ function outside(jsonrpc: number, http: number, message: string): ErrorRow {
   return { jsonrpc, http, message, outside: true };
 }
 
+/** How each code is sent: its JSON-RPC code, its HTTP status and its default message (A2A 1.0 §5.4). */
 export const wireErrors: Readonly<Record<WireErrorCode, ErrorRow>> = {
   TaskNotFound: row(-32001, 404, "Task not found"),
   TaskNotCancelable: row(-32002, 400, "Task cannot be canceled"),
@@ -68,20 +69,24 @@ export const wireErrors: Readonly<Record<WireErrorCode, ErrorRow>> = {
   PermissionDenied: outside(-32603, 403, "Not allowed"),
   MethodNotAllowed: outside(-32601, 405, "HTTP method not allowed"),
   RequestTooLarge: outside(-32600, 413, "Request body too large"),
-  // The specification has no code for the media type of a request; this is its code for those of parts.
+  // The specification has no code for the media type of a request. This is its code for the media types of parts.
   UnsupportedMediaType: outside(-32005, 415, "Media type of the request not supported"),
   TooManyRequests: outside(-32603, 429, "Too many requests"),
   Unavailable: outside(-32603, 503, "Temporarily unavailable"),
 };
 
+/** Every code that a server answers with. */
 export const wireErrorCodes: readonly WireErrorCode[] = Object.keys(wireErrors) as WireErrorCode[];
 
-/** The error that HTTP itself answers with a status. */
+/** The code of an error that is answered with an HTTP status outside of JSON-RPC, such as 401. */
 export function outsideCode(status: number): WireErrorCode | undefined {
   return wireErrorCodes.find((code) => wireErrors[code].outside === true && wireErrors[code].http === status);
 }
 
-/** Canonical status names, as gRPC and `google.rpc.Status` spell them. Apart from the table: JSON-RPC has no use for them. */
+/**
+ * The name of the gRPC status of each code, as `google.rpc.Status` spells it. They are not in the table above, because a
+ * client that speaks JSON-RPC alone does not need them.
+ */
 export const wireStatuses: Readonly<Record<WireErrorCode, string>> = {
   TaskNotFound: "NOT_FOUND",
   TaskNotCancelable: "FAILED_PRECONDITION",
@@ -108,54 +113,79 @@ export const wireStatuses: Readonly<Record<WireErrorCode, string>> = {
 };
 
 /**
- * Names of what can go wrong at the client alone:
- * `ConnectionFailed` nothing was answered, `ConnectionLost` the answer broke off, `Timeout` a limit of the caller's passed,
- * `Aborted` the caller's signal, `InvalidResponse` the peer does not speak the protocol.
+ * Codes of errors that only a client has. `ConnectionFailed`: there was no answer. `ConnectionLost`: the answer broke off.
+ * `Timeout`: a time limit of the caller has passed. `Aborted`: the caller's signal was aborted. `InvalidResponse`: the
+ * server's answer is not A2A.
  */
 export type ClientErrorCode = "ConnectionFailed" | "ConnectionLost" | "Timeout" | "Aborted" | "InvalidResponse";
 
+/** Every code of an `A2AError`. */
 export type A2AErrorCode = WireErrorCode | ClientErrorCode;
 
-/** The code as `google.rpc.ErrorInfo` spells it: `TASK_NOT_FOUND`. */
+/** A code as `google.rpc.ErrorInfo` spells it: `TASK_NOT_FOUND` for `TaskNotFound`. */
 export function reasonOf(code: string): string {
   return code.replaceAll(/\B[A-Z]/g, "_$&").toUpperCase();
 }
 
+/** Whether a text is a code that a server answers with. */
 export function isWireErrorCode(code: string): code is WireErrorCode {
   return Object.hasOwn(wireErrors, code);
 }
 
-/** One thing wrong with one field of a request; `field` is a path such as `message.parts[0].text`. */
+/** What is wrong with one field of a request. */
 export interface FieldViolation {
+  /** Path of the field, such as `message.parts[0].text`. Empty for the request itself. */
   readonly field: string;
+  /** What is wrong, as the end of a sentence that begins with the field: `is required`. */
   readonly description: string;
 }
 
+/** What an error may say beside its code and message. */
 export interface A2AErrorOptions {
-  /** Which fields are wrong, and how (`google.rpc.BadRequest`). */
+  /** Which fields of the request are wrong, and how (`google.rpc.BadRequest`). */
   readonly fields?: readonly FieldViolation[];
-  /** Goes out as `ErrorInfo.metadata`: short strings, nothing secret. */
+  /** Short strings that are sent to the client as `ErrorInfo.metadata`. They must not be secret. */
   readonly metadata?: Readonly<Record<string, string>>;
-  /** For `TooManyRequests` and `Unavailable`: when to come back, in seconds. */
+  /** For `TooManyRequests` and `Unavailable`: after how many seconds the client may try again. */
   readonly retryAfter?: number | undefined;
-  /** For `Unauthenticated`: the value of `WWW-Authenticate`. */
+  /** For `Unauthenticated`: the value of the `WWW-Authenticate` header. */
   readonly challenge?: string | undefined;
-  /** Detail objects of a peer's error that are of no type known here, as they came. */
+  /** Details of a server's error whose type is not known here, as they came. */
   readonly details?: readonly unknown[];
-  /** For the operator's log; stays in this process. */
+  /** The error behind this one, for the log. It is never sent. */
   readonly cause?: unknown;
 }
 
-/** Everything that Parley throws at its users, on both sides of the wire. Compare `code`, never the text. */
+/**
+ * Every error that Parley throws, at clients and at servers. Compare `code`: the message may change with any release.
+ * An agent or an interceptor throws one to choose what the client is told. Anything else that they throw is answered as
+ * `InternalError`, and only the log has its message.
+ *
+ * @example
+ * ```ts
+ * throw new A2AError("PermissionDenied", "This account cannot order", { metadata: { plan: "free" } });
+ * ```
+ */
 export class A2AError extends Error {
+  /** Always `A2AError`. */
   override readonly name = "A2AError";
+  /** What went wrong. */
   declare readonly code: A2AErrorCode;
+  /** Which fields of the request are wrong. Empty where no single field is. */
   declare readonly fields: readonly FieldViolation[];
+  /** Short strings that go with the error. */
   declare readonly metadata: Readonly<Record<string, string>>;
+  /** After how many seconds to try again, where the error says so. */
   declare readonly retryAfter: number | undefined;
+  /** The value of the `WWW-Authenticate` header, where there is one. */
   declare readonly challenge: string | undefined;
+  /** Details of a server's error whose type is not known here, as they came. */
   declare readonly details: readonly unknown[];
 
+  /**
+   * @param code - What went wrong.
+   * @param message - A sentence that the client may read. Default: the message of the code.
+   */
   constructor(code: A2AErrorCode, message?: string, options: A2AErrorOptions = {}) {
     super(
       message ?? (wireErrors as Partial<Record<string, ErrorRow>>)[code]?.message ?? code,
@@ -170,7 +200,14 @@ export class A2AError extends Error {
   }
 }
 
-/** Whether it is an error of ours with one of these codes. */
+/**
+ * Whether a thrown value is an `A2AError` with one of these codes.
+ *
+ * @example
+ * ```ts
+ * if (hasCode(error, "TaskNotFound", "TaskNotCancelable")) console.log("There is nothing to cancel.");
+ * ```
+ */
 export function hasCode<Code extends A2AErrorCode>(
   thrown: unknown,
   ...codes: readonly Code[]
@@ -178,7 +215,7 @@ export function hasCode<Code extends A2AErrorCode>(
   return thrown instanceof A2AError && (codes as readonly A2AErrorCode[]).includes(thrown.code);
 }
 
-/** The error of a request whose fields are wrong. Default message: it names the first of them, for whoever reads no further. */
+/** An `InvalidParams` error for wrong fields. Its default message names the first of them. */
 export function invalidParams(
   fields: readonly FieldViolation[],
   message: string = withFields(wireErrors.InvalidParams.message, fields),
@@ -186,7 +223,7 @@ export function invalidParams(
   return new A2AError("InvalidParams", message, { fields });
 }
 
-/** A sentence that says what is wrong with the first field, and how many more there are. */
+/** A sentence about the first wrong field, with the number of the others. */
 export function withFields(start: string, [first, ...others]: readonly FieldViolation[]): string {
   if (first === undefined) return start;
   const more = others.length === 0 ? "" : ` (and ${others.length} more)`;
@@ -194,8 +231,8 @@ export function withFields(start: string, [first, ...others]: readonly FieldViol
 }
 
 /**
- * Any thrown value as an error that may be shown to a client: one of ours as it is,
- * anything else an `InternalError` with a sentence that says nothing of the inside (D12).
+ * A thrown value as an error that a client may see: an `A2AError` as it is, and anything else as an `InternalError` whose
+ * message tells nothing about the inside of the server. The thrown value becomes its `cause`.
  */
 export function toA2AError(thrown: unknown): A2AError {
   return thrown instanceof A2AError ? thrown : new A2AError("InternalError", undefined, { cause: thrown });

@@ -1,53 +1,67 @@
 import type { StreamResponse, TaskState } from "./types.ts";
 
 /**
- * The log of a task (D2): everything that ever happened to it, one record a change, numbered from 1.
- * The task that a client reads is a fold of these records (`reduce`).
+ * The log of a task. Each change of the task is one record, and records are numbered from 1. The task that a client
+ * reads is a fold of its records: `TaskFold` and `reduce` in `reduce.ts`.
  */
 
 /**
- * What a record says. `task` stands first and once: the task as it was made, its first user message in `history`.
- * `message` is a later message of the user's. The other two are what streams show (A2A 1.0 §4.2).
+ * What a record says. The first record is always `task`: the task as it was created, with the first user message in
+ * `history`. `message` is a later message of the user. `statusUpdate` and `artifactUpdate` are the events that streams
+ * show (A2A 1.0 §4.2).
  */
 export type LogEvent = StreamResponse;
 
+/** Which event a record holds: the name of the one member of its `LogEvent`. */
 export type RecordKind = "task" | "message" | "statusUpdate" | "artifactUpdate";
 
-/** Who made a record: the caller, the agent's code, or the engine itself (a failure, a cancel). */
+/** Who made a record: the caller, the agent's code, or the engine itself, as for a failure or a cancel. */
 export type Actor = "user" | "agent" | "system";
 
 /** A record before the store has numbered it. */
 export interface NewRecord {
+  /** Which event it is. */
   readonly kind: RecordKind;
-  /** The event of `kind`, without its wrapper member, as 1.0 JSON text: serialised once, for ever. */
+  /** The event as A2A 1.0 JSON text, without the wrapper member. It is serialized once and never again. */
   readonly json: string;
-  /** Milliseconds since the Unix epoch; of a status, the time that its `timestamp` says. */
+  /** When, in milliseconds since the Unix epoch. For a status this is also its `timestamp`. */
   readonly time: number;
+  /** Who made it. */
   readonly actor: Actor;
-  /** Which turn made it, from 1; a user message that waits belongs to the turn that took it down. */
+  /** Which turn made it, from 1. A user message that arrives during a turn belongs to that turn. */
   readonly turn: number;
-  /** Which try of that turn, from 1: a second one is a run resumed after a crash. */
+  /** Which attempt of that turn, from 1. A turn that is resumed after a crash has a second one. */
   readonly attempt: number;
-  /** Whether a status message is part of the history: that of interrupted and terminal states is, progress only when the agent says so. */
+  /**
+   * Whether the message of a status belongs to the history. Messages of interrupted and terminal states always do;
+   * progress messages only where this is true.
+   */
   readonly keep?: boolean;
-  /** The state that the record sets: of the kinds `task` and `statusUpdate`, always. */
+  /** The state that the record sets. Always present for the kinds `task` and `statusUpdate`. */
   readonly state?: TaskState;
-  /** Of the kinds `task` and `message`: what the turn that answers it must know of the call, as JSON text the store keeps as it is. */
+  /**
+   * For the kinds `task` and `message`: what the turn that answers has to know about the call, as JSON text. The store
+   * keeps it unchanged.
+   */
   readonly call?: string;
-  /** URIs that were active in the turn. */
+  /** URIs of the extensions that were active in the turn. */
   readonly extensions?: readonly string[];
-  /** W3C `traceparent` of the call that caused it. */
+  /** W3C `traceparent` of the call that caused the record. */
   readonly trace?: string;
 }
 
+/** A record in the log of its task. */
 export interface LogRecord extends NewRecord {
-  /** Place in the log of its task, from 1, without gaps: the cursor, the SSE id, what compare-and-append compares (D2). */
+  /**
+   * Number of the record in the log of its task, from 1, without gaps. Readers use it as a cursor, event streams as the
+   * event id, and an append compares it with what it expects.
+   */
   readonly seq: number;
 }
 
 /**
- * A record in its place, frozen. A class, since a literal with a spread in it keeps what was spread in a second object:
- * stores and streams hold many of these.
+ * A numbered record, frozen. It is a class because stores and streams hold many records, and an object literal with a
+ * spread takes more memory.
  */
 class PlacedRecord implements LogRecord {
   readonly seq: number;
@@ -80,12 +94,12 @@ class PlacedRecord implements LogRecord {
   }
 }
 
-/** A copy of a record that stands at `seq` in its log. */
+/** A frozen copy of a record, with its number. */
 export function placed(record: NewRecord, seq: number): LogRecord {
   return new PlacedRecord(record, seq);
 }
 
-/** The event of a record, parsed anew at each call: hold on to it rather than ask twice. */
+/** The event of a record. Each call parses the JSON again: keep the result where it is needed twice. */
 export function eventOf(record: NewRecord): LogEvent {
   return { [record.kind]: JSON.parse(record.json) as unknown } as unknown as LogEvent;
 }

@@ -14,49 +14,51 @@ import type {
 } from "./types.ts";
 
 /**
- * The fold of a log into the task that a client reads (D2). Parts are concatenated, text is never merged; what one event
- * costs does not depend on how many came before.
+ * The fold of a log: it turns the events of a task into the task that a client reads. Parts of an artifact are
+ * concatenated, and their texts are never merged. The cost of one event does not depend on how many came before.
  *
- * History is a filter of the log, in its order: the user's messages, the messages of interrupted and terminal statuses,
- * and progress that the agent said to keep. A message enters it with its status, not when the next status replaces
- * that one, so that the history of a finished task is whole and nothing enters it afterwards (A2A 1.0 §3.7 leaves the
- * choice to the agent). The current status message may therefore be both in `status.message` and the newest one in
- * `history`, under one `messageId`; within `history` nothing stands twice.
+ * The history holds, in the order of the log, the messages of the user, the messages of interrupted and terminal statuses,
+ * and progress messages that the agent asked to keep. A message enters it together with its status and not when the next
+ * status replaces that one, so the history of a finished task is complete (A2A 1.0 §3.7 leaves the choice to the agent).
+ * The current status message can therefore be in `status.message` and in `history`, under one `messageId`. Within
+ * `history` no message appears twice.
  */
 
-/** Why an event cannot follow the ones before it. The last two are the mistake of the agent that yielded it. */
+/** Why an event cannot follow the ones before it. The last two are mistakes of the agent that yielded the event. */
 export type FoldProblem =
-  /** The log does not begin with the task. */
+  /** The first event is not a task. */
   | "noTask"
-  /** The task is made a second time. */
+  /** A task that is not the first event. */
   | "taskExists"
   /** The event names another task. */
   | "otherTask"
-  /** The task is over; terminal states are immutable (A2A 1.0 §3.1.1). */
+  /** The task is over. Terminal states are final (A2A 1.0 §3.1.1). */
   | "terminal"
   /** `append` to an artifact that the task does not have. */
   | "unknownArtifact"
   /** `append` to an artifact after its `lastChunk`. */
   | "closedArtifact";
 
+/** What the fold has to know about an event beside the event. */
 export interface ApplyOptions {
-  /** Puts a progress message into the history (`NewRecord.keep`). */
+  /** Whether a progress message enters the history (`NewRecord.keep`). */
   readonly keep?: boolean;
 }
 
+/** How much of a task a snapshot holds. */
 export interface SnapshotOptions {
-  /** The newest so many messages; absent: all; 0: `history` is absent (A2A 1.0 §3.2.4). */
+  /** How many of the newest messages (A2A 1.0 §3.2.4). 0: no `history`. Default: all. */
   readonly history?: number;
-  /** Default true. */
+  /** Whether it holds the artifacts. Default true. */
   readonly artifacts?: boolean;
 }
 
-/** Whether the message of a status is part of the task's history. */
+/** Whether the message of a status belongs to the history of the task. */
 export function isHistory(state: TaskState, keep?: boolean): boolean {
   return keep === true || isInterrupted(state) || isTerminal(state);
 }
 
-/** Whether records of a kind count in the 1.1 draft's `generation`: every one but the user's messages. */
+/** Whether records of a kind count in the `generation` of the 1.1 draft. All do, except the messages of the user. */
 export function countsInGeneration(kind: RecordKind): boolean {
   return kind !== "message";
 }
@@ -66,11 +68,11 @@ type ArtifactStep = Pick<TaskArtifactUpdateEvent, "append" | "lastChunk"> & {
   readonly artifact: Pick<Artifact, "artifactId">;
 };
 
-/** Which artifacts a task has and which of them are complete, without what is in them. */
+/** Which artifacts a task has, and which of them are complete. It does not hold their content. */
 export class ArtifactLedger {
   readonly #closed = new Map<string, boolean>();
 
-  /** What is wrong with an update that would come next. */
+  /** Why an update cannot come next; `undefined` where it can. */
   problem(update: ArtifactStep): FoldProblem | undefined {
     if (update.append !== true) return undefined;
     const closed = this.#closed.get(update.artifact.artifactId);
@@ -78,12 +80,12 @@ export class ArtifactLedger {
     return closed ? "closedArtifact" : undefined;
   }
 
-  /** An update without `append` under a known id replaces the artifact and opens it again. */
+  /** Adds an update. One without `append` under a known id replaces the artifact and opens it again. */
   note(update: ArtifactStep): void {
     this.#closed.set(update.artifact.artifactId, update.lastChunk === true);
   }
 
-  /** `undefined`: the task has no such artifact. */
+  /** Whether an artifact is complete; `undefined` where the task has none of this id. */
   isClosed(artifactId: string): boolean | undefined {
     return this.#closed.get(artifactId);
   }
@@ -95,11 +97,21 @@ interface Growing {
   readonly parts: Part[];
   readonly metadata: Bag;
   extensions: Set<string> | undefined;
-  /** As it was last given out, while nothing was added since. */
+  /** The artifact of the last snapshot, until something is added. */
   whole?: Artifact;
 }
 
-/** Builds a task event by event. Snapshots are frozen and share what is in them with the events that brought it. */
+/**
+ * Builds a task event by event. Snapshots are frozen, and they share their content with the events.
+ *
+ * @example
+ * ```ts
+ * const fold = new TaskFold();
+ * fold.apply({ task: { id: "1", contextId: "1", status: { state: "TASK_STATE_SUBMITTED" } } });
+ * fold.apply({ statusUpdate: { taskId: "1", contextId: "1", status: { state: "TASK_STATE_WORKING" } } });
+ * fold.snapshot().status.state; // "TASK_STATE_WORKING"
+ * ```
+ */
 export class TaskFold {
   readonly #ledger = new ArtifactLedger();
   readonly #artifacts = new Map<string, Growing>();
@@ -109,27 +121,27 @@ export class TaskFold {
   readonly #metadata = new Bag();
   #generation = 0;
 
-  /** Starts empty, or from a snapshot: its artifacts then count as open, and `generation` as 1. */
+  /** Starts empty, or from a snapshot. The artifacts of a snapshot count as open, and its `generation` as 1. */
   constructor(task?: Task) {
     if (task !== undefined) this.#begin(task);
   }
 
-  /** `undefined` before the first event. */
+  /** State of the task; `undefined` before the first event. */
   get state(): TaskState | undefined {
     return this.#task === undefined ? undefined : this.#status.state;
   }
 
-  /** How many events so far count for the 1.1 draft. */
+  /** How many of the events so far count in the `generation` of the 1.1 draft. */
   get generation(): number {
     return this.#generation;
   }
 
-  /** Which artifacts there are. */
+  /** Which artifacts there are, and which of them are complete. */
   get artifacts(): Pick<ArtifactLedger, "problem" | "isClosed"> {
     return this.#ledger;
   }
 
-  /** What would be wrong with this event as the next one. */
+  /** Why this event cannot come next; `undefined` where it can. */
   problem(event: LogEvent): FoldProblem | undefined {
     if (this.#task === undefined) return event.task === undefined ? "noTask" : undefined;
     if (event.task !== undefined) return "taskExists";
@@ -139,7 +151,7 @@ export class TaskFold {
     return event.artifactUpdate === undefined ? undefined : this.#ledger.problem(event.artifactUpdate);
   }
 
-  /** Adds an event, which nobody may change any more; with a problem it changes nothing and says which. */
+  /** Adds an event, which must not be changed afterwards. Where it cannot come next, nothing changes and the problem is returned. */
   apply(event: LogEvent, options: ApplyOptions = {}): FoldProblem | undefined {
     const problem = this.problem(event);
     if (problem !== undefined) return problem;
@@ -150,12 +162,16 @@ export class TaskFold {
     return undefined;
   }
 
-  /** Adds a stored record, frozen to its depth. */
+  /** Adds the event of a stored record, deeply frozen. */
   applyRecord(record: NewRecord): FoldProblem | undefined {
     return this.apply(freeze(eventOf(record)), record.keep === undefined ? {} : { keep: record.keep });
   }
 
-  /** The task as it stands; later events do not change it. Throws when there is none yet. */
+  /**
+   * The task after the events so far. Later events do not change it.
+   *
+   * @throws `TypeError` before the first event.
+   */
   snapshot(options: SnapshotOptions = {}): Task {
     if (this.#task === undefined) throw new TypeError("no task yet");
     const history = options.history === undefined ? this.#history : newest(this.#history, options.history);
@@ -189,7 +205,7 @@ export class TaskFold {
     const { status } = update;
     this.#status = status;
     if (status.message !== undefined && isHistory(status.state, keep)) this.#history.push(status.message);
-    // What an update says of the task stays with it, so that those who were not there find it (the Python and Go SDKs do so).
+    // Metadata of an update becomes metadata of the task, so that later readers find it. The Python and Go SDKs do the same.
     this.#metadata.add(update.metadata);
     this.#generation += 1;
   }
@@ -204,7 +220,7 @@ export class TaskFold {
   }
 }
 
-/** The task after one more event, or what is wrong with that event. For many events use `TaskFold`: this one costs the size of the task. */
+/** The task after one more event, or why that event cannot come next. It copies the task: use `TaskFold` for many events. */
 export function reduce(
   task: Task | undefined,
   event: LogEvent,
@@ -227,7 +243,7 @@ function grow(artifact: Artifact): Growing {
   return growing;
 }
 
-/** A name or description that comes with a chunk replaces the one before; metadata is merged, extensions are united. */
+/** Adds a chunk. Its name and description replace the ones before; metadata is merged, extensions are united. */
 function extend(growing: Growing, chunk: Artifact): void {
   growing.name = chunk.name ?? growing.name;
   growing.description = chunk.description ?? growing.description;
@@ -252,7 +268,7 @@ function wholeOf([artifactId, growing]: readonly [string, Growing]): Artifact {
   return growing.whole;
 }
 
-/** Metadata that grows: adding costs what is added. */
+/** Metadata that grows. The cost of adding depends on what is added alone. */
 class Bag {
   readonly #members = new Map<string, JsonValue>();
   #whole: JsonObject | undefined;
@@ -265,7 +281,7 @@ class Bag {
     this.#given = true;
   }
 
-  /** `undefined` when there was never any. */
+  /** All of it; `undefined` where there was never any. */
   whole(): JsonObject | undefined {
     // `fromEntries` defines members and does not assign them, so a key named `__proto__` stays a key.
     if (this.#given) this.#whole ??= Object.freeze(Object.fromEntries(this.#members));

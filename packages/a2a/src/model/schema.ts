@@ -1,17 +1,19 @@
 import type { FieldViolation } from "./errors.ts";
 
 /**
- * A small checker for JSON that came from outside (D1): a schema looks at a value, puts right in place what the protocol
- * lets be written in several ways, and notes what is wrong with the path to it. Schemas are plain closures made once.
+ * A small checker for JSON from outside. A schema checks a value, corrects in place what the protocol allows in several
+ * forms, and collects violations with their paths. Schemas are closures that are made once.
  */
 
-/** No more than so many violations are looked for: enough to repair a request, too few to work for a flood. */
+/** Most violations that a check collects. It then stops, so that a bad request cannot cost more than a good one. */
 export const maxViolations = 32;
 
 /**
- * `request`: strict, changes the value in place, drops unknown members.
- * `copy`: as strict, but leaves the value alone and gives a new one; free JSON (`metadata`, `data`) is shared with it.
- * `answer`: lenient, for what a peer says: unknown members stay, what an encoder of protobuf leaves out is filled in.
+ * How strict a check is, and what it does with the value.
+ *
+ * - `request`: strict. Changes the value in place and drops unknown members.
+ * - `copy`: as strict, but makes a new value. It shares free JSON (`metadata`, `data`) with the old one.
+ * - `answer`: lenient, for what a server says. Unknown members stay, and defaults that protobuf leaves out are filled in.
  */
 export type CheckMode = "request" | "copy" | "answer";
 
@@ -25,17 +27,37 @@ interface Violation {
   readonly description: string;
 }
 
-/** Gives the value as it is to be used; `undefined` where it is absent or wrong. */
+/** Checks unknown input. Pass it to `check()`: it is not called by hand. */
 export interface Schema<T> {
   (value: unknown, run: Run): unknown;
-  /** For the compiler alone. */
+  /** The type that it checks, for the compiler alone. Never set. */
   readonly type?: T;
 }
 
+/** The result of a check. */
 export type Checked<T> =
-  { readonly ok: true; readonly value: T } | { readonly ok: false; readonly violations: readonly FieldViolation[] };
+  | {
+      /** The value is right. */
+      readonly ok: true;
+      /** The value: the input itself, or its copy. */
+      readonly value: T;
+    }
+  | {
+      readonly ok: false;
+      /** What is wrong, at most `maxViolations`. */
+      readonly violations: readonly FieldViolation[];
+    };
 
-/** Checks unknown input against a schema; `value` is the input itself unless the mode is `copy`. */
+/**
+ * Checks unknown input against a schema. The result holds the input itself, or a copy where the mode is `copy`.
+ *
+ * @example
+ * ```ts
+ * const checked = check(messageSchema, JSON.parse(body), "request");
+ * if (checked.ok) console.log(checked.value.parts.length);
+ * else console.log(checked.violations); // [{ field: "parts[0]", description: "must have exactly one of …" }]
+ * ```
+ */
 export function check<T>(schema: Schema<T>, value: unknown, mode: CheckMode): Checked<T> {
   const run: Run = { mode, violations: [] };
   const checked = schema(value, run);
@@ -43,13 +65,13 @@ export function check<T>(schema: Schema<T>, value: unknown, mode: CheckMode): Ch
   return run.violations.length === 0 ? { ok: true, value: checked as T } : { ok: false, violations: run.violations };
 }
 
-/** Notes that the value at hand is wrong; who called adds its place. */
+/** Adds a violation of the current value. The caller puts its path in front. */
 function fail(run: Run, description: string): undefined {
   if (run.violations.length < maxViolations) run.violations.push({ field: "", description });
   return undefined;
 }
 
-/** Puts the name of a member before the paths of violations that were found in it: paths are only made when something is wrong. */
+/** Puts the name of a member in front of the paths of its violations. Valid input never makes a path. */
 function locate(run: Run, since: number, name: string): void {
   for (let i = since; i < run.violations.length; i += 1) {
     const violation = run.violations[i] as Violation;
@@ -58,12 +80,13 @@ function locate(run: Run, since: number, name: string): void {
   }
 }
 
-/** A member of an object. Required ones may have a value that stands for absence in answers: encoders of protobuf leave defaults out. */
+/** A member of an object. */
 export interface Field<T> {
   readonly schema: Schema<T>;
   readonly required: boolean;
+  /** The value of a required member that an answer leaves out, as encoders of protobuf do with defaults. */
   readonly otherwise?: (() => T) | undefined;
-  /** `null` is a value here, not absence. */
+  /** Whether `null` is a value. Elsewhere it means: absent. */
   readonly nullable?: boolean;
 }
 
@@ -75,18 +98,18 @@ export function optional<T>(schema: Schema<T>): Field<T> & { readonly required: 
   return { schema, required: false };
 }
 
-/** The fields of `T`, each of them: the compiler holds names and optionality to those of the type. */
+/** A field for each member of `T`. The compiler checks that names and optionality are those of the type. */
 export type Fields<T> = {
   readonly [Name in keyof T]-?: Field<Exclude<T[Name], undefined>> & {
     readonly required: object extends Pick<T, Name> ? false : true;
   };
 };
 
-/** Exactly one of the members. */
+/** Says that exactly one of some members must be there. */
 export interface OneOf {
-  /** Default: all that the object has. */
+  /** Names of these members. Default: all members of the object. */
   readonly members?: readonly string[];
-  /** What to read into a peer's answer that has none of them; absent: it is wrong. */
+  /** What to add to an answer that has none of them. Absent: such an answer is wrong. */
   readonly none?: object;
 }
 
@@ -136,12 +159,12 @@ export function object<T>(fields: Fields<T>, oneOf?: OneOf): Schema<T> {
   return schema;
 }
 
-/** The name that a field has in JSON, of the one that it has in the proto: readers of ProtoJSON take both (A2A 1.0 §5.5). */
+/** The JSON name of a proto field: `message_id` becomes `messageId`. Readers of ProtoJSON accept both (A2A 1.0 §5.5). */
 export function jsonName(protoName: string): string {
   return protoName.replace(/_([a-z\d])/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** An object that calls fields by their names in the proto, with the others; of what stands under both the latter counts. */
+/** A copy of the object with JSON names in place of proto names. Where both are there, the value under the JSON name wins. */
 function withJsonNames(value: object, table: ReadonlyMap<string, unknown>): Record<string, unknown> {
   const named = Object.entries(value).sort(([one], [other]) => Number(table.has(one)) - Number(table.has(other)));
   return Object.fromEntries(named.map(([name, member]) => [table.has(jsonName(name)) ? jsonName(name) : name, member]));
@@ -165,7 +188,7 @@ function addMissing(
   }
 }
 
-/** `nonEmpty`: what to say of an empty one, where that is wrong. */
+/** An array. `nonEmpty` is the violation of an empty one, where that is wrong. */
 export function list<T>(items: Schema<T>, nonEmpty?: string): Schema<readonly T[]> {
   return (value, run) => {
     if (!Array.isArray(value)) return fail(run, "must be an array");
@@ -182,7 +205,7 @@ export function list<T>(items: Schema<T>, nonEmpty?: string): Schema<readonly T[
   };
 }
 
-/** What stands for an absent list, and for an absent text. */
+/** Default of an absent list, and of an absent text. */
 export const none = (): readonly never[] => [];
 export const nothing = (): string => "";
 
@@ -195,7 +218,7 @@ export function record<T>(values: Schema<T>): Schema<Readonly<Record<string, T>>
       const before = run.violations.length;
       const checked = values(value[name], run);
       if (run.violations.length > before) locate(run, before, name);
-      // Assigning to this key would set the prototype of the copy; no scheme and no scope is called so.
+      // Assigning to this key would set the prototype of the copy. No scheme and no scope has this name.
       else if (name === "__proto__") delete out[name];
       else if (checked !== value[name] || out !== value) out[name] = checked;
     }
@@ -203,26 +226,26 @@ export function record<T>(values: Schema<T>): Schema<Readonly<Record<string, T>>
   };
 }
 
-/** Any JSON object, as it is: it came out of `JSON.parse`, so there is nothing in it to check. */
+/** Any JSON object, unchanged. It comes from `JSON.parse`, so its content needs no check. */
 export const struct: Schema<never> = (value, run) => (isObject(value) ? value : fail(run, "must be an object"));
 
-/** Any JSON value, as it is. */
+/** Any JSON value, unchanged. */
 export const anything: Schema<never> = (value) => value;
 
-/** Text as it is, the empty one included. */
+/** Text, also the empty one. */
 export const string: Schema<string> = (value, run) =>
   typeof value === "string" ? value : fail(run, "must be a string");
 
 export const strings: Schema<readonly string[]> = list(string);
 
-/** Text that must say something. */
+/** Text that must not be empty. */
 export const filled: Schema<string> = (value, run) =>
   value === "" && run.mode !== "answer" ? fail(run, "must not be empty") : string(value, run);
 
-/** Text for which protobuf knows no difference between empty and absent. */
+/** Text where empty means absent, as in protobuf. */
 export const blank: Schema<string> = (value, run) => (value === "" ? undefined : string(value, run));
 
-/** Longest identifier that a request may carry: keys of stores and indexes are made of them. */
+/** Longest identifier of a request, in characters. Identifiers become keys of stores and indexes. */
 const maxIdLength = 1024;
 const unfit = /\0|[\uD800-\uDFFF]/u;
 
@@ -232,10 +255,10 @@ function checkId(id: unknown, run: Run): unknown {
   return unfit.test(id) ? fail(run, "must not hold NUL or half of a surrogate pair") : id;
 }
 
-/** An identifier that must be there. */
+/** A required identifier. */
 export const id: Schema<string> = (value, run) => checkId(filled(value, run), run);
 
-/** An identifier that may be absent, which the empty text is. */
+/** An optional identifier. An empty one counts as absent. */
 export const optionalId: Schema<string> = (value, run) => checkId(blank(value, run), run);
 
 export const boolean: Schema<boolean> = (value, run) =>
@@ -243,7 +266,7 @@ export const boolean: Schema<boolean> = (value, run) =>
 
 const maxInt32: number = 2 ** 31 - 1;
 
-/** A whole number of at most 32 bits. */
+/** A whole number that fits into 32 bits. */
 export function integer(min: number, max: number = maxInt32): Schema<number> {
   const description =
     max < maxInt32 ? `must be a whole number from ${min} to ${max}` : `must be a whole number, ${min} or more`;
@@ -251,7 +274,7 @@ export function integer(min: number, max: number = maxInt32): Schema<number> {
     Number.isInteger(value) && (value as number) >= min && (value as number) <= max ? value : fail(run, description);
 }
 
-/** One of these names exactly; `unset` is the name that protobuf gives to absence. */
+/** One of these names. `unset` is the name that protobuf uses for: absent. */
 export function oneName<T extends string>(names: readonly T[], unset?: string): Schema<T> {
   const known = new Set<unknown>(names);
   return (value, run) => {
@@ -262,12 +285,12 @@ export function oneName<T extends string>(names: readonly T[], unset?: string): 
 
 const rfc3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(Z|[+-]\d\d:\d\d)?$/i;
 
-/** RFC 3339 with any offset, given on in UTC with milliseconds (A2A 1.0 §5.6.1). Peers may forget the zone. */
+/** A time in RFC 3339 with any offset. The result is UTC with milliseconds (A2A 1.0 §5.6.1). Answers may lack the zone. */
 export const timestamp: Schema<string> = (value, run) => {
   const match = typeof value === "string" ? rfc3339.exec(value) : null;
   if (match !== null && (match[1] !== undefined || run.mode === "answer")) {
     const time = new Date(match[0].toUpperCase() + (match[1] === undefined ? "Z" : ""));
-    // The day is compared because engines let the 31st of a short month run over into the next one.
+    // JavaScript engines read the 31st of a short month as the 1st of the next one, so the day is checked as well.
     const utc = hasDay(match[0]) ? (time.toJSON() as string | null) : null;
     if (utc?.length === 24) return utc;
   }
@@ -282,7 +305,7 @@ function hasDay(text: string): boolean {
 const standard = /^[A-Za-z\d+/]*={0,2}$/;
 const urlSafe = /^[\w-]*={0,2}$/;
 
-/** Base64 of either alphabet, padded or not, given on in the standard one with padding. */
+/** Base64 of either alphabet, with or without padding. The result is the standard alphabet with padding. */
 export const base64: Schema<string> = (value, run) => {
   if (typeof value === "string") {
     if (value.length % 4 === 0 && standard.test(value)) return value;
@@ -296,7 +319,7 @@ export const base64: Schema<string> = (value, run) => {
   return fail(run, "must be base64");
 };
 
-/** Whether it is a JSON object. */
+/** Whether a value is a JSON object. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

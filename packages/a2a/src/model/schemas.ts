@@ -54,11 +54,11 @@ import type {
 } from "./types.ts";
 
 /**
- * A schema for each message of the A2A 1.0 proto but those of the card. What is required there is required here; a
- * required value that an encoder of protobuf leaves out, since it is the default, is filled in when a peer answers.
+ * A schema for each message of the A2A 1.0 proto, except those of the card. What is required there is required here.
+ * Encoders of protobuf leave default values out: where that happens in an answer, the value is filled in.
  */
 
-/** A union with all its members side by side, as a schema sees it; `OneOf` holds that there is one. */
+/** The members of the union side by side, as a schema sees them. `OneOf` makes sure that exactly one is there. */
 interface AnyPart {
   readonly text?: string;
   readonly raw?: string;
@@ -72,9 +72,12 @@ interface AnyPart {
 const ids: Schema<readonly string[]> = list(id);
 const historyLength: Schema<number> = integer(0);
 
+/** Checks a `TaskState`. */
 export const taskStateSchema: Schema<TaskState> = oneName(taskStates);
+/** Checks a `Role`. */
 export const roleSchema: Schema<Role> = oneName(["ROLE_USER", "ROLE_AGENT"]);
 
+/** Checks a `Part`. */
 export const partSchema: Schema<Part> = object<AnyPart>(
   {
     text: optional(string),
@@ -85,12 +88,13 @@ export const partSchema: Schema<Part> = object<AnyPart>(
     filename: optional(blank),
     mediaType: optional(blank),
   },
-  // The codec of the JavaScript SDK loses `data: null`: what comes from it is a part with nothing in it.
+  // The JavaScript SDK drops `data: null`, so such a part arrives with no content at all.
   { members: ["text", "raw", "url", "data"], none: { data: null } },
 ) as Schema<Part>;
 
 const parts: Schema<readonly Part[]> = list(partSchema, "must hold at least one part");
 
+/** Checks a `Message`. */
 export const messageSchema: Schema<Message> = object<Message>({
   messageId: required(id, nothing),
   contextId: optional(optionalId),
@@ -102,6 +106,7 @@ export const messageSchema: Schema<Message> = object<Message>({
   referenceTaskIds: optional(ids),
 });
 
+/** Checks an `Artifact`. */
 export const artifactSchema: Schema<Artifact> = object<Artifact>({
   artifactId: required(id, nothing),
   name: optional(blank),
@@ -111,12 +116,14 @@ export const artifactSchema: Schema<Artifact> = object<Artifact>({
   extensions: optional(strings),
 });
 
+/** Checks a `TaskStatus`. */
 export const taskStatusSchema: Schema<TaskStatus> = object<TaskStatus>({
   state: required(taskStateSchema),
   message: optional(messageSchema),
   timestamp: optional(timestamp),
 });
 
+/** Checks a `Task`. */
 export const taskSchema: Schema<Task> = object<Task>({
   id: required(id),
   contextId: optional(optionalId),
@@ -126,6 +133,7 @@ export const taskSchema: Schema<Task> = object<Task>({
   metadata: optional(struct),
 });
 
+/** Checks a `TaskStatusUpdateEvent`. */
 export const taskStatusUpdateEventSchema: Schema<TaskStatusUpdateEvent> = object<TaskStatusUpdateEvent>({
   taskId: required(id),
   contextId: required(id, nothing),
@@ -133,6 +141,7 @@ export const taskStatusUpdateEventSchema: Schema<TaskStatusUpdateEvent> = object
   metadata: optional(struct),
 });
 
+/** Checks a `TaskArtifactUpdateEvent`. */
 export const taskArtifactUpdateEventSchema: Schema<TaskArtifactUpdateEvent> = object<TaskArtifactUpdateEvent>({
   taskId: required(id),
   contextId: required(id, nothing),
@@ -142,6 +151,7 @@ export const taskArtifactUpdateEventSchema: Schema<TaskArtifactUpdateEvent> = ob
   metadata: optional(struct),
 });
 
+/** Checks a `StreamResponse`. */
 export const streamResponseSchema: Schema<StreamResponse> = object<{
   readonly task?: Task;
   readonly message?: Message;
@@ -157,16 +167,19 @@ export const streamResponseSchema: Schema<StreamResponse> = object<{
   exactlyOne,
 ) as Schema<StreamResponse>;
 
+/** Checks a `SendMessageResponse`. */
 export const sendMessageResponseSchema: Schema<SendMessageResponse> = object<{
   readonly task?: Task;
   readonly message?: Message;
 }>({ task: optional(taskSchema), message: optional(messageSchema) }, exactlyOne) as Schema<SendMessageResponse>;
 
+/** Checks an `AuthenticationInfo`. */
 export const authenticationInfoSchema: Schema<AuthenticationInfo> = object<AuthenticationInfo>({
   scheme: required(filled),
   credentials: optional(blank),
 });
 
+/** Checks a `TaskPushNotificationConfig`. */
 export const taskPushNotificationConfigSchema: Schema<TaskPushNotificationConfig> = object<TaskPushNotificationConfig>({
   tenant: optional(optionalId),
   id: optional(optionalId),
@@ -176,6 +189,7 @@ export const taskPushNotificationConfigSchema: Schema<TaskPushNotificationConfig
   authentication: optional(authenticationInfoSchema),
 });
 
+/** Checks a `SendMessageConfiguration`. */
 export const sendMessageConfigurationSchema: Schema<SendMessageConfiguration> = object<SendMessageConfiguration>({
   acceptedOutputModes: optional(strings),
   taskPushNotificationConfig: optional(taskPushNotificationConfigSchema),
@@ -183,6 +197,7 @@ export const sendMessageConfigurationSchema: Schema<SendMessageConfiguration> = 
   returnImmediately: optional(boolean),
 });
 
+/** Checks a `SendMessageRequest`. */
 export const sendMessageRequestSchema: Schema<SendMessageRequest> = object<SendMessageRequest>({
   tenant: optional(optionalId),
   message: required(messageSchema),
@@ -190,16 +205,18 @@ export const sendMessageRequestSchema: Schema<SendMessageRequest> = object<SendM
   metadata: optional(struct),
 });
 
+/** Checks a `GetTaskRequest`. */
 export const getTaskRequestSchema: Schema<GetTaskRequest> = object<GetTaskRequest>({
   tenant: optional(optionalId),
   id: required(id),
   historyLength: optional(historyLength),
 });
 
+/** Checks a `ListTasksRequest`. */
 export const listTasksRequestSchema: Schema<ListTasksRequest> = object<ListTasksRequest>({
   tenant: optional(optionalId),
   contextId: optional(optionalId),
-  // The zero value of a proto3 enumeration means that it was not set.
+  // The zero value of a proto3 enumeration means: not set.
   status: optional(oneName(taskStates, "TASK_STATE_UNSPECIFIED")),
   pageSize: optional(integer(1, 100)),
   pageToken: optional(blank),
@@ -208,6 +225,7 @@ export const listTasksRequestSchema: Schema<ListTasksRequest> = object<ListTasks
   includeArtifacts: optional(boolean),
 });
 
+/** Checks a `ListTasksResponse`. */
 export const listTasksResponseSchema: Schema<ListTasksResponse> = object<ListTasksResponse>({
   tasks: required(list(taskSchema), none),
   nextPageToken: required(string, nothing),
@@ -215,12 +233,14 @@ export const listTasksResponseSchema: Schema<ListTasksResponse> = object<ListTas
   totalSize: required(integer(0), () => 0),
 });
 
+/** Checks a `CancelTaskRequest`. */
 export const cancelTaskRequestSchema: Schema<CancelTaskRequest> = object<CancelTaskRequest>({
   tenant: optional(optionalId),
   id: required(id),
   metadata: optional(struct),
 });
 
+/** Checks a `SubscribeToTaskRequest`. */
 export const subscribeToTaskRequestSchema: Schema<SubscribeToTaskRequest> = object<SubscribeToTaskRequest>({
   tenant: optional(optionalId),
   id: required(id),
@@ -232,10 +252,13 @@ const pushConfigKey: Schema<GetTaskPushNotificationConfigRequest> = object<GetTa
   id: required(id),
 });
 
+/** Checks a `GetTaskPushNotificationConfigRequest`. */
 export const getTaskPushNotificationConfigRequestSchema: Schema<GetTaskPushNotificationConfigRequest> = pushConfigKey;
+/** Checks a `DeleteTaskPushNotificationConfigRequest`. */
 export const deleteTaskPushNotificationConfigRequestSchema: Schema<DeleteTaskPushNotificationConfigRequest> =
   pushConfigKey;
 
+/** Checks a `ListTaskPushNotificationConfigsRequest`. */
 export const listTaskPushNotificationConfigsRequestSchema: Schema<ListTaskPushNotificationConfigsRequest> =
   object<ListTaskPushNotificationConfigsRequest>({
     tenant: optional(optionalId),
@@ -244,13 +267,16 @@ export const listTaskPushNotificationConfigsRequestSchema: Schema<ListTaskPushNo
     pageToken: optional(blank),
   });
 
+/** Checks a `ListTaskPushNotificationConfigsResponse`. */
 export const listTaskPushNotificationConfigsResponseSchema: Schema<ListTaskPushNotificationConfigsResponse> =
   object<ListTaskPushNotificationConfigsResponse>({
     configs: optional(list(taskPushNotificationConfigSchema)),
     nextPageToken: optional(blank),
   });
 
+/** Checks a `GetExtendedAgentCardRequest`. */
 export const getExtendedAgentCardRequestSchema: Schema<GetExtendedAgentCardRequest> =
   object<GetExtendedAgentCardRequest>({ tenant: optional(optionalId) });
 
+/** Checks an `Empty`. */
 export const emptySchema: Schema<Empty> = object<Empty>({});

@@ -1,17 +1,23 @@
 /**
- * The data model of A2A 1.0, exactly as its JSON is (A2A 1.0 §4, §5.5): what is required there is required here,
- * enumerations are their names, a union is told apart by the member that is present.
+ * The data model of A2A 1.0, exactly as its JSON is (A2A 1.0 §4, §5.5). What is required there is required here. An
+ * enumeration is a union of its names. The members of a union are told apart by the one member that is present.
  */
 
+/** Any JSON value. */
 export type JsonValue = string | number | boolean | null | JsonObject | readonly JsonValue[];
+
+/** A JSON object. `metadata` is one: a map from keys to any JSON (A2A 1.0 §3.2.5). */
 export interface JsonObject {
   readonly [key: string]: JsonValue;
 }
 
-/** An instant in UTC, `YYYY-MM-DDTHH:mm:ss.sssZ` (A2A 1.0 §5.6.1). */
+/** An instant in UTC as text, `YYYY-MM-DDTHH:mm:ss.sssZ` (A2A 1.0 §5.6.1). */
 export type Timestamp = string;
 
-/** A2A 1.0 §4.1.3. */
+/**
+ * The state of a task (A2A 1.0 §4.1.3). SUBMITTED and WORKING are active. INPUT_REQUIRED and AUTH_REQUIRED are
+ * interrupted: the caller has to answer. COMPLETED, FAILED, CANCELED and REJECTED are terminal: the task never leaves them.
+ */
 export type TaskState =
   | "TASK_STATE_SUBMITTED"
   | "TASK_STATE_WORKING"
@@ -22,226 +28,346 @@ export type TaskState =
   | "TASK_STATE_REJECTED"
   | "TASK_STATE_AUTH_REQUIRED";
 
-/** A2A 1.0 §4.1.5. */
+/** Who sent a message: the client or the agent (A2A 1.0 §4.1.5). */
 export type Role = "ROLE_USER" | "ROLE_AGENT";
 
 interface PartFields {
+  /** Anything else about this part. */
   readonly metadata?: JsonObject;
+  /** Name of the file, such as `weather.csv`. */
   readonly filename?: string;
+  /** Media type of the content, such as `text/plain` or `image/png`. */
   readonly mediaType?: string;
 }
 
+/** A part that is text (A2A 1.0 §4.1.6). */
 export interface TextPart extends PartFields {
+  /** The text. */
   readonly text: string;
   readonly raw?: never;
   readonly url?: never;
   readonly data?: never;
 }
 
-/** Bytes in the message itself. */
+/** A part that holds the bytes of a file (A2A 1.0 §4.1.6). */
 export interface RawPart extends PartFields {
-  /** Base64 text, as JSON carries bytes: `file` makes a part of bytes, `bytesOf` gives them back. */
+  /** The bytes as base64 text. `file()` makes such a part from bytes, and `bytesOf()` gives the bytes back. */
   readonly raw: string;
   readonly text?: never;
   readonly url?: never;
   readonly data?: never;
 }
 
-/** Bytes somewhere else. */
+/** A part that says where the bytes of a file are (A2A 1.0 §4.1.6). */
 export interface UrlPart extends PartFields {
+  /** Address of the file. Check whom it belongs to before you fetch it: it was chosen by whoever sent the message. */
   readonly url: string;
   readonly text?: never;
   readonly raw?: never;
   readonly data?: never;
 }
 
-/** Any JSON value, `null` included. */
+/** A part that is a JSON value (A2A 1.0 §4.1.6). */
 export interface DataPart extends PartFields {
+  /** The value. `null` is a value too. */
   readonly data: JsonValue;
   readonly text?: never;
   readonly raw?: never;
   readonly url?: never;
 }
 
-/** A2A 1.0 §4.1.6: exactly one of `text`, `raw`, `url`, `data`. */
+/** A piece of a message or an artifact (A2A 1.0 §4.1.6). It has exactly one of `text`, `raw`, `url` and `data`. */
 export type Part = TextPart | RawPart | UrlPart | DataPart;
 
-/** A2A 1.0 §4.1.4. */
+/** One message of the client or the agent (A2A 1.0 §4.1.4). */
 export interface Message {
+  /** Identifier that the sender chose. A message that is sent again under the same identifier is a retry. */
   readonly messageId: string;
+  /** The conversation that it belongs to. Absent in a client's first message: the server makes one. */
   readonly contextId?: string;
+  /** The task that it belongs to. Absent where it begins a task, or where there is none. */
   readonly taskId?: string;
+  /** Who sent it. */
   readonly role: Role;
+  /** The content, at least one part. */
   readonly parts: readonly Part[];
+  /** Anything else about this message. Extensions keep their data here, under their URI. */
   readonly metadata?: JsonObject;
+  /** URIs of the extensions that contributed to this message. */
   readonly extensions?: readonly string[];
+  /** Other tasks that this message refers to. */
   readonly referenceTaskIds?: readonly string[];
 }
 
-/** A2A 1.0 §4.1.7. */
+/** A result of a task (A2A 1.0 §4.1.7). */
 export interface Artifact {
+  /** Identifier, unique within its task. */
   readonly artifactId: string;
+  /** Name for people. */
   readonly name?: string;
+  /** Description for people. */
   readonly description?: string;
+  /** The content, at least one part. Chunks of a stream add parts to the end. */
   readonly parts: readonly Part[];
+  /** Anything else about this artifact. */
   readonly metadata?: JsonObject;
+  /** URIs of the extensions that contributed to this artifact. */
   readonly extensions?: readonly string[];
 }
 
-/** A2A 1.0 §4.1.2. */
+/** The state of a task, with what the agent said about it (A2A 1.0 §4.1.2). */
 export interface TaskStatus {
+  /** The state. */
   readonly state: TaskState;
+  /** What the agent said when it set the state: progress, a question, or the reason of an end. */
   readonly message?: Message;
+  /** When the state was set. */
   readonly timestamp?: Timestamp;
 }
 
-/** A2A 1.0 §4.1.1. */
+/** A unit of work of an agent (A2A 1.0 §4.1.1). */
 export interface Task {
+  /** Identifier that the server chose. */
   readonly id: string;
+  /** The conversation that it belongs to. */
   readonly contextId?: string;
+  /** Its current status. */
   readonly status: TaskStatus;
+  /** Its results so far. */
   readonly artifacts?: readonly Artifact[];
+  /** Its messages, oldest first, as many of the newest as were asked for (`historyLength`, A2A 1.0 §3.2.4). */
   readonly history?: readonly Message[];
+  /** Anything else about this task. */
   readonly metadata?: JsonObject;
 }
 
-/** A2A 1.0 §4.2.1. */
+/** An event: the status of a task has changed (A2A 1.0 §4.2.1). */
 export interface TaskStatusUpdateEvent {
+  /** The task. */
   readonly taskId: string;
+  /** The conversation of the task. */
   readonly contextId: string;
+  /** The new status. */
   readonly status: TaskStatus;
+  /** Anything else about this update. */
   readonly metadata?: JsonObject;
 }
 
-/** A2A 1.0 §4.2.2. */
+/** An event: there is an artifact, or more of one (A2A 1.0 §4.2.2). */
 export interface TaskArtifactUpdateEvent {
+  /** The task. */
   readonly taskId: string;
+  /** The conversation of the task. */
   readonly contextId: string;
+  /** The artifact. With `append` its parts are added to those that came before under the same `artifactId`. */
   readonly artifact: Artifact;
+  /** Whether the parts are added to an artifact that there is. Default: false, the artifact is new. */
   readonly append?: boolean;
+  /** Whether the artifact is complete with this event. */
   readonly lastChunk?: boolean;
+  /** Anything else about this update. */
   readonly metadata?: JsonObject;
 }
 
-/** A2A 1.0 §3.2.3: exactly one member. */
+/** One event of a stream (A2A 1.0 §3.2.3). It has exactly one member. */
 export type StreamResponse =
-  | { readonly task: Task; readonly message?: never; readonly statusUpdate?: never; readonly artifactUpdate?: never }
-  | { readonly message: Message; readonly task?: never; readonly statusUpdate?: never; readonly artifactUpdate?: never }
   | {
+      /** The task as it stands. */
+      readonly task: Task;
+      readonly message?: never;
+      readonly statusUpdate?: never;
+      readonly artifactUpdate?: never;
+    }
+  | {
+      /** A direct answer. It is the only event of its stream, and there is no task. */
+      readonly message: Message;
+      readonly task?: never;
+      readonly statusUpdate?: never;
+      readonly artifactUpdate?: never;
+    }
+  | {
+      /** The status of the task has changed. */
       readonly statusUpdate: TaskStatusUpdateEvent;
       readonly task?: never;
       readonly message?: never;
       readonly artifactUpdate?: never;
     }
   | {
+      /** There is an artifact, or more of one. */
       readonly artifactUpdate: TaskArtifactUpdateEvent;
       readonly task?: never;
       readonly message?: never;
       readonly statusUpdate?: never;
     };
 
-/** A2A 1.0 §3.1.1: a task or a message, exactly one. */
+/** The answer to a message (A2A 1.0 §3.1.1): a task or a direct message, exactly one of them. */
 export type SendMessageResponse =
-  { readonly task: Task; readonly message?: never } | { readonly message: Message; readonly task?: never };
+  | {
+      /** The task that the message began or continued. */
+      readonly task: Task;
+      readonly message?: never;
+    }
+  | {
+      /** A direct answer. There is no task. */
+      readonly message: Message;
+      readonly task?: never;
+    };
 
-/** A2A 1.0 §4.3.2. */
+/** How a server authenticates to a webhook (A2A 1.0 §4.3.2). */
 export interface AuthenticationInfo {
+  /** HTTP authentication scheme, such as `Bearer`. Upper and lower case do not matter. */
   readonly scheme: string;
+  /** What follows the scheme in the `Authorization` header. */
   readonly credentials?: string;
 }
 
-/** A2A 1.0 §4.3.1. */
+/** A webhook that a task's events are posted to (A2A 1.0 §4.3.1). */
 export interface TaskPushNotificationConfig {
+  /** The `tenant` of the interface that is called, where it has one. */
   readonly tenant?: string;
+  /** Identifier of the configuration. Absent in a request: the server makes one. */
   readonly id?: string;
+  /** The task. Absent where the configuration goes with a message: it is then the task of that message. */
   readonly taskId?: string;
+  /** Address that events are posted to. */
   readonly url: string;
+  /** Secret of the receiver's. The server sends it along, so that the receiver knows where an event comes from. */
   readonly token?: string;
+  /** How the server authenticates to the receiver. */
   readonly authentication?: AuthenticationInfo;
 }
 
-/** A2A 1.0 §3.2.2. */
+/** How a message is to be answered (A2A 1.0 §3.2.2). */
 export interface SendMessageConfiguration {
+  /** Media types that the client can read. Default: any. */
   readonly acceptedOutputModes?: readonly string[];
+  /** A webhook for the task of this message. */
   readonly taskPushNotificationConfig?: TaskPushNotificationConfig;
+  /** Most messages of the history in the answer (A2A 1.0 §3.2.4). 0: none. Default: no limit of the client's. */
   readonly historyLength?: number;
+  /** Whether to answer as soon as the task exists. Default: false, the answer waits for a terminal or interrupted state. */
   readonly returnImmediately?: boolean;
 }
 
-/** A2A 1.0 §3.2.1. */
+/** The request of `SendMessage` and `SendStreamingMessage` (A2A 1.0 §3.2.1). */
 export interface SendMessageRequest {
+  /** The `tenant` of the interface that is called, where it has one. */
   readonly tenant?: string;
+  /** The message. */
   readonly message: Message;
+  /** How it is to be answered. */
   readonly configuration?: SendMessageConfiguration;
+  /** Anything else about this request. */
   readonly metadata?: JsonObject;
 }
 
+/** The request of `GetTask` (A2A 1.0 §3.1.3). */
 export interface GetTaskRequest {
+  /** The `tenant` of the interface that is called, where it has one. */
   readonly tenant?: string;
+  /** The task. */
   readonly id: string;
+  /** Most messages of the history in the answer (A2A 1.0 §3.2.4). 0: none. Default: no limit of the client's. */
   readonly historyLength?: number;
 }
 
-/** A2A 1.0 §3.1.4. */
+/** The request of `ListTasks` (A2A 1.0 §3.1.4). What is absent filters nothing. */
 export interface ListTasksRequest {
+  /** The `tenant` of the interface that is called, where it has one. */
   readonly tenant?: string;
+  /** Only tasks of this conversation. */
   readonly contextId?: string;
+  /** Only tasks in this state. */
   readonly status?: TaskState;
+  /** Most tasks on the page, 1 to 100. Default 50. */
   readonly pageSize?: number;
+  /** `nextPageToken` of the page before. Absent: the first page. */
   readonly pageToken?: string;
+  /** Most messages of each task's history (A2A 1.0 §3.2.4). 0: none. */
   readonly historyLength?: number;
+  /** Only tasks whose status was set at this time or later. */
   readonly statusTimestampAfter?: Timestamp;
+  /** Whether tasks carry their artifacts. Default false. */
   readonly includeArtifacts?: boolean;
 }
 
-/** A2A 1.0 §3.1.4: every member is always present; `nextPageToken` is `""` on the last page. */
+/** A page of tasks (A2A 1.0 §3.1.4). Every member is always present. */
 export interface ListTasksResponse {
+  /** The tasks, those with the newest status first. */
   readonly tasks: readonly Task[];
+  /** What to ask for the next page with; `""` on the last page. */
   readonly nextPageToken: string;
+  /** Most tasks on this page. */
   readonly pageSize: number;
+  /** How many tasks match on all pages together. */
   readonly totalSize: number;
 }
 
+/** The request of `CancelTask` (A2A 1.0 §3.1.5). */
 export interface CancelTaskRequest {
+  /** The `tenant` of the interface that is called, where it has one. */
   readonly tenant?: string;
+  /** The task. */
   readonly id: string;
+  /** Anything else about this request. */
   readonly metadata?: JsonObject;
 }
 
+/** The request of `SubscribeToTask` (A2A 1.0 §3.1.6). */
 export interface SubscribeToTaskRequest {
+  /** The `tenant` of the interface that is called, where it has one. */
   readonly tenant?: string;
+  /** The task. */
   readonly id: string;
 }
 
+/** The request of `GetTaskPushNotificationConfig` (A2A 1.0 §3.1.8). */
 export interface GetTaskPushNotificationConfigRequest {
+  /** The `tenant` of the interface that is called, where it has one. */
   readonly tenant?: string;
+  /** The task that the configuration belongs to. */
   readonly taskId: string;
+  /** The configuration. */
   readonly id: string;
 }
 
+/** The request of `DeleteTaskPushNotificationConfig` (A2A 1.0 §3.1.10). */
 export interface DeleteTaskPushNotificationConfigRequest {
+  /** The `tenant` of the interface that is called, where it has one. */
   readonly tenant?: string;
+  /** The task that the configuration belongs to. */
   readonly taskId: string;
+  /** The configuration. */
   readonly id: string;
 }
 
+/** The request of `ListTaskPushNotificationConfigs` (A2A 1.0 §3.1.9). */
 export interface ListTaskPushNotificationConfigsRequest {
+  /** The `tenant` of the interface that is called, where it has one. */
   readonly tenant?: string;
+  /** The task. */
   readonly taskId: string;
+  /** Most configurations on the page. Default: the server's choice. */
   readonly pageSize?: number;
+  /** `nextPageToken` of the page before. Absent: the first page. */
   readonly pageToken?: string;
 }
 
+/** The webhooks of a task (A2A 1.0 §3.1.9). */
 export interface ListTaskPushNotificationConfigsResponse {
+  /** The configurations of this page. */
   readonly configs?: readonly TaskPushNotificationConfig[];
+  /** What to ask for the next page with. Absent or `""` on the last page. */
   readonly nextPageToken?: string;
 }
 
+/** The request of `GetExtendedAgentCard` (A2A 1.0 §3.1.11). */
 export interface GetExtendedAgentCardRequest {
+  /** The `tenant` of the interface that is called, where it has one. */
   readonly tenant?: string;
 }
 
-/** The answer of an operation that has nothing to say. */
+/** The answer of an operation that returns nothing, such as `DeleteTaskPushNotificationConfig`. */
 export interface Empty {
   readonly [key: string]: never;
 }
