@@ -23,7 +23,7 @@ export function readRequirements(): readonly Requirement[] {
 
 /** What is wrong with the list, in sentences: rows without a proof, and proofs that are not there. */
 export function faults(rows: readonly Requirement[]): readonly string[] {
-  const suites = join(root, "packages/cli/suites");
+  const suites = join(root, "packages/conform/suites");
   const ids = new Set(
     readdirSync(suites)
       .flatMap((file) => [...readFileSync(join(suites, file), "utf8").matchAll(/^ +- id: ([A-Z]+-[A-Z]+-\d+)$/gm)])

@@ -8,7 +8,7 @@ import { missingSources } from "./maps.mjs";
 import { installed, root } from "./ready.mjs";
 
 /** Packages that are published. */
-const packages = ["a2a", "sql", "grpc", "node", "cli"];
+const packages = ["a2a", "sql", "grpc", "node", "conform", "cli"];
 
 /**
  * @typedef {{ ok: boolean, output: string }} Result

@@ -82,7 +82,8 @@ export const packages = {
   sql: { imports: ["a2a"], node: true },
   grpc: { imports: ["a2a"], node: true },
   node: { imports: ["a2a", "sql", "grpc"], node: true },
-  cli: { imports: ["a2a", "sql", "grpc", "node"], node: true },
+  conform: { imports: ["a2a", "grpc"], node: true },
+  cli: { imports: ["a2a", "sql", "grpc", "node", "conform"], node: true },
 };
 
 /** The room of a file, given by its path below `packages/a2a/src`; undefined for the files beside the rooms. @param {string} path */

@@ -8,5 +8,5 @@ export const long: readonly string[] = [
   "packages/sql/test/**/*.test.ts",
   "packages/a2a/test/store/memory.test.ts",
   "packages/a2a/test/model/round-trip.test.ts",
-  "packages/cli/test/conform/mutants.test.ts",
+  "packages/conform/test/mutants.test.ts",
 ];

@@ -30,7 +30,14 @@ const published = members.filter((folder) => manifestIn(folder).private !== true
 
 describe("the workspace", () => {
   test("publishes its packages under one fixed version", () => {
-    expect(published).toEqual(["packages/a2a", "packages/cli", "packages/grpc", "packages/node", "packages/sql"]);
+    expect(published).toEqual([
+      "packages/a2a",
+      "packages/cli",
+      "packages/conform",
+      "packages/grpc",
+      "packages/node",
+      "packages/sql",
+    ]);
     expect(new Set(published.map((folder) => manifestIn(folder).version)).size).toBe(1);
   });
 

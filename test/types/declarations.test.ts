@@ -17,7 +17,7 @@ const compilers = {
 };
 
 /** Those that programs import from. */
-const packages = ["a2a", "grpc", "node", "sql"];
+const packages = ["a2a", "conform", "grpc", "node", "sql"];
 
 interface Manifest {
   readonly name: string;

@@ -4,7 +4,7 @@ import type { Artifact, Part } from "@parley/a2a";
 import { CommandError } from "./errors.ts";
 import { fileReason } from "./files.ts";
 import { extensionOf } from "./media-types.ts";
-import { plain } from "./output/text.ts";
+import { plain } from "@parley/conform/terminal";
 
 interface ArtifactFile {
   readonly name: string;

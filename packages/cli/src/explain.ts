@@ -1,5 +1,5 @@
 import { A2AError } from "@parley/a2a";
-import { line } from "./output/text.ts";
+import { line } from "@parley/conform/terminal";
 
 const systemReasons: Readonly<Record<string, string>> = {
   ECONNREFUSED: "connection refused",

@@ -10,7 +10,6 @@ import { tasks, type TasksOptions } from "./commands/tasks.ts";
 import { watch } from "./commands/watch.ts";
 import type { FollowOptions } from "./follow.ts";
 import type { Io } from "./io.ts";
-import { levels } from "./conform/format.ts";
 import {
   agentUrl,
   callOptions,
@@ -215,7 +214,9 @@ export function createProgram(io: Io, finish: Finish): Command {
       .argument(...url)
       .option("--acts <path>", "a file of tests, or a folder with *.acts.yaml; default: those of this package")
       .option("--protocol <version>", "tests of this version of A2A alone, such as 1.0")
-      .addOption(new Option("--level <level>", "tests of this level and those above it").choices(levels))
+      .addOption(
+        new Option("--level <level>", "tests of this level and those above it").choices(["must", "should", "may"]),
+      )
       .option("--filter <pattern>", "tests or suites of this id; * stands for anything; repeatable", collect)
       .option("--tag <tag>", "tests with this tag; repeatable", collect)
       .option("--behaviors <prefixes>", "behaviours that the agent has, separated by commas, or none; default: all")
@@ -223,6 +224,7 @@ export function createProgram(io: Io, finish: Finish): Command {
       .option("--other-token <token>", "bearer token of somebody else, to see that tasks are private")
       .option("--webhook <url>", "how the server reaches this machine; default: a free port of 127.0.0.1")
       .option("--timeout <seconds>", "how long one step may take", count(1, 3600), 30)
+      .option("--time-limit <minutes>", "how long the whole run may take", count(1, 1440), 30)
       .option("--concurrency <n>", "tests at a time", count(1, 64), 4)
       .option("--junit <file>", "also write a JUnit report"),
   ).action(async (at: string, options: ConformOptions) => {

@@ -1,4 +1,4 @@
-import { line } from "./output/text.ts";
+import { line } from "@parley/conform/terminal";
 
 /**
  * One word of a command line for a POSIX shell. Ids come from an agent: what is more than a plain word is quoted, so

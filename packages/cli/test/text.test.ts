@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { byteSize, jsonLine, line, plain, table } from "../src/output/text.ts";
+import { jsonLine, line, plain } from "@parley/conform/terminal";
+import { byteSize, table } from "../src/output/text.ts";
 import { styleFor } from "../src/output/style.ts";
 import { commandLine, quote } from "../src/shell.ts";
 import { execFileSync } from "node:child_process";

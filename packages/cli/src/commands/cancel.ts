@@ -3,7 +3,7 @@ import type { Io } from "../io.ts";
 import type { CallOptions } from "../options.ts";
 import { showTask } from "../output/task.ts";
 import { styleFor } from "../output/style.ts";
-import { jsonLine } from "../output/text.ts";
+import { jsonLine } from "@parley/conform/terminal";
 
 export async function cancel(io: Io, url: string, id: string, options: CallOptions): Promise<number> {
   const client = await open(io, url, options);

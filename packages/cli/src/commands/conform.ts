@@ -1,18 +1,25 @@
 import { writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
-import { fileURLToPath } from "node:url";
-import { levels, type Level, type Suite, type Test } from "../conform/format.ts";
-import { readSuites } from "../conform/read.ts";
-import { jsonReport, junitReport, textReport } from "../conform/report.ts";
-import { runSuites, type Report } from "../conform/runner.ts";
-import { entriesOf, verdictOf } from "../conform/verdict.ts";
-import { asksForCredentials } from "../conform/target.ts";
+import {
+  conform as runTests,
+  ConformError,
+  jsonReport,
+  junitReport,
+  readSuites,
+  testsOf,
+  textReport,
+  type ConformOptions as RunOptions,
+  type Level,
+  type MissingOption,
+  type Report,
+  type Suite,
+} from "@parley/conform";
+import { line } from "@parley/conform/terminal";
 import { CommandError, UsageError } from "../errors.ts";
 import { fileReason } from "../files.ts";
 import type { Io } from "../io.ts";
 import { callHeaders, type CallOptions } from "../options.ts";
-import { styleFor } from "../output/style.ts";
-import { jsonLine } from "../output/text.ts";
+import { hasColours, styleFor } from "../output/style.ts";
 
 export interface ConformOptions extends CallOptions {
   readonly acts?: string;
@@ -24,34 +31,93 @@ export interface ConformOptions extends CallOptions {
   readonly var?: readonly string[];
   readonly otherToken?: string;
   readonly webhook?: string;
+  /** Of one step, in seconds. */
   readonly timeout: number;
+  /** Of the whole run, in minutes. */
+  readonly timeLimit: number;
   readonly concurrency: number;
   readonly junit?: string;
 }
 
-const ownSuites = fileURLToPath(new URL("../../suites", import.meta.url));
+/** What the options of the runner are called on this command line. */
+const optionNames: Readonly<Record<MissingOption, string>> = {
+  behaviors: "--behaviors",
+  headers: "--token or --header",
+  otherHeaders: "--other-token",
+  insufficientAuthToken: "--var insufficientAuthToken=TOKEN",
+  choice: "--filter, --tag, --level or --protocol",
+  timeout: "--time-limit",
+};
 
-/** `a*b` as a pattern for the ids of tests. */
-function pattern(text: string): RegExp {
-  const escaped = text.replace(/[.+?^${}()|[\]\\]/g, "\\$&").replaceAll("*", ".*");
-  return new RegExp(`^${escaped}$`, "i");
+/** `parley conform`: runs the tests, writes the reports. Gives the exit code: 0 where no MUST that was asked is broken. */
+export async function conform(io: Io, url: string, options: ConformOptions): Promise<number> {
+  const run = await runOptions(io, options);
+  const report = await runTests(url, run)
+    .catch((error: unknown) => {
+      if (error instanceof ConformError && error.code !== "NothingToTest") {
+        throw new UsageError(error.message, { cause: error });
+      }
+      throw error;
+    })
+    .finally(() => showProgress(io, ""));
+  if (options.junit !== undefined) {
+    try {
+      await writeFile(resolve(io.cwd, options.junit), junitReport(report, { optionNames }));
+    } catch (error) {
+      throw new CommandError(`cannot write ${options.junit}: ${fileReason(error)}`, { cause: error });
+    }
+  }
+  io.stdout.write(
+    options.json === true
+      ? `${jsonReport(report, { optionNames })}\n`
+      : textReport(report, { optionNames, color: hasColours(io.stdout, io.env) }),
+  );
+  const { result } = report.verdict;
+  if (result === "conformant" || result === "partial") return 0;
+  if (options.json !== true) {
+    for (const hint of hints(report, Object.keys(run.headers ?? {}).length > 0)) io.stderr.write(`${hint}\n`);
+  }
+  return 1;
 }
 
-/** The tests that the options leave. Throws where that is none. */
-function chosen(suites: readonly Suite[], options: ConformOptions): readonly Suite[] {
-  const { level, filter = [], tag = [] } = options;
-  const patterns = filter.map(pattern);
-  const wanted = level === undefined ? levels : levels.slice(0, levels.indexOf(level) + 1);
-  const keeps = ({ id, tags, level: of, version }: Test, suite: Suite): boolean =>
-    wanted.includes(of) &&
-    (options.protocol === undefined || options.protocol === version) &&
-    (patterns.length === 0 || patterns.some((one) => one.test(id) || one.test(suite.id))) &&
-    (tag.length === 0 || tag.some((one) => tags.includes(one)));
-  const left = suites
-    .map((suite) => ({ ...suite, tests: suite.tests.filter((test) => keeps(test, suite)) }))
-    .filter(({ tests }) => tests.length > 0);
-  if (left.length === 0) throw new UsageError("no test is left: look at --filter, --tag, --level and --protocol");
-  return left;
+/** The options of the command line as those of the runner. */
+async function runOptions(io: Io, options: ConformOptions): Promise<RunOptions> {
+  const { acts, protocol, binding, level, filter, tag, behaviors, otherToken, webhook } = options;
+  const variables = variablesOf(options.var ?? []);
+  const headers = callHeaders(options, io.env);
+  const style = styleFor(io.stderr, io.env);
+  return {
+    ...(acts === undefined ? {} : { suites: await readTests(resolve(io.cwd, acts)) }),
+    ...(protocol === undefined ? {} : { versions: [protocol] }),
+    ...(binding === undefined ? {} : { bindings: [binding] }),
+    ...(level === undefined ? {} : { level }),
+    ...(filter === undefined ? {} : { filter }),
+    ...(tag === undefined ? {} : { tags: tag }),
+    ...(behaviors === undefined
+      ? {}
+      : { behaviors: behaviors === "none" ? [] : behaviors.split(",").map((one) => one.trim()) }),
+    headers,
+    ...(otherToken === undefined ? {} : { otherHeaders: callHeaders({ token: otherToken }, {}) }),
+    variables,
+    env: io.env,
+    ...(webhook === undefined ? {} : { webhook }),
+    stepTimeout: options.timeout * 1000,
+    timeout: options.timeLimit * 60_000,
+    concurrency: options.concurrency,
+    onTest({ id }, { done, total, binding: { transport, version } }) {
+      showProgress(io, style("dim", `${done}/${total} ${line(transport)} ${version} ${id}`));
+    },
+  };
+}
+
+/** Tests of the files that `--acts` names. */
+async function readTests(path: string): Promise<readonly Suite[]> {
+  try {
+    return await readSuites(path);
+  } catch (error) {
+    if (error instanceof ConformError) throw new UsageError(error.message, { cause: error });
+    throw error;
+  }
 }
 
 function variablesOf(given: readonly string[]): Readonly<Record<string, string>> {
@@ -64,68 +130,21 @@ function variablesOf(given: readonly string[]): Readonly<Record<string, string>>
   );
 }
 
-export async function conform(io: Io, url: string, options: ConformOptions): Promise<number> {
-  const path = options.acts === undefined ? ownSuites : resolve(io.cwd, options.acts);
-  const variables = variablesOf(options.var ?? []);
-  const headers = callHeaders(options, io.env);
-  const otherHeaders = options.otherToken === undefined ? undefined : callHeaders({ token: options.otherToken }, {});
-  if (options.webhook !== undefined && !options.webhook.startsWith("http://")) {
-    throw new UsageError("--webhook is an http URL: the runner's receiver speaks no TLS");
-  }
-  const all = await readSuites(path);
-  const suites = chosen(all, options);
-  const kept = new Set(suites.flatMap(({ tests }) => tests));
-  const style = styleFor(io.stderr, io.env);
-  const report = await runSuites({
-    url,
-    suites,
-    omitted: all.flatMap(({ tests }) => tests).filter((test) => !kept.has(test)),
-    headers,
-    ...(otherHeaders === undefined ? {} : { otherHeaders }),
-    env: io.env,
-    variables,
-    ...(options.binding === undefined ? {} : { binding: options.binding }),
-    ...(options.behaviors === undefined
-      ? {}
-      : { behaviors: options.behaviors === "none" ? [] : options.behaviors.split(",").map((one) => one.trim()) }),
-    timeout: options.timeout * 1000,
-    concurrency: options.concurrency,
-    ...(options.webhook === undefined ? {} : { webhook: options.webhook }),
-    onResult(run, { test }, done, total) {
-      // One line that is written over: progress is for somebody who looks.
-      if (io.stderr.terminal)
-        io.stderr.write(`\r\u001b[K${style("dim", `${done}/${total} ${run.transport} ${run.version} ${test.id}`)}`);
-    },
-  });
-  if (io.stderr.terminal) io.stderr.write("\r\u001b[K");
-  if (options.junit !== undefined) {
-    try {
-      await writeFile(resolve(io.cwd, options.junit), junitReport(report));
-    } catch (error) {
-      throw new CommandError(`cannot write ${options.junit}: ${fileReason(error)}`, { cause: error });
-    }
-  }
-  io.stdout.write(
-    options.json === true ? `${jsonLine(jsonReport(report))}\n` : textReport(report, styleFor(io.stdout, io.env)),
-  );
-  const { result } = verdictOf(report);
-  const holds = result === "conformant" || result === "partial";
-  if (!holds && options.json !== true) {
-    for (const hint of hints(report, Object.keys(headers).length > 0)) io.stderr.write(`${hint}\n`);
-  }
-  return holds ? 0 : 1;
+/** One line that is written over, for somebody who looks on. */
+function showProgress(io: Io, text: string): void {
+  if (io.stderr.terminal) io.stderr.write(`\r\u001b[K${text}`);
 }
 
 /** What whoever runs the tests may have left out, rather than the server. */
 function hints(report: Report, hasCredentials: boolean): readonly string[] {
-  const behaving = entriesOf(report).filter(
-    ({ test, result }) => test.behaviors.length > 0 && result.result !== "skip",
-  );
+  const behaving = testsOf(report).filter(({ behaviors, result }) => behaviors.length > 0 && result !== "skip");
+  const requirements = report.card["securityRequirements"];
+  const asksForCredentials = Array.isArray(requirements) && requirements.length > 0;
   return [
-    ...(asksForCredentials(report.card) && !hasCredentials
+    ...(asksForCredentials && !hasCredentials
       ? ["The card asks for credentials: give them with --token or --header."]
       : []),
-    ...(behaving.filter(({ result }) => result.result !== "pass").length * 2 > behaving.length
+    ...(behaving.filter(({ result }) => result !== "pass").length * 2 > behaving.length
       ? ["Most tests of behaviours fail. If this is no agent made for tests, say --behaviors none."]
       : []),
   ];

@@ -12,7 +12,7 @@ import { loadAgents } from "../load-agent.ts";
 import { logTo } from "../log.ts";
 import type { LogFormat, logLevels } from "../options.ts";
 import { styleFor } from "../output/style.ts";
-import { jsonLine, line } from "../output/text.ts";
+import { jsonLine, line } from "@parley/conform/terminal";
 
 export interface ServeOptions {
   readonly port: number;

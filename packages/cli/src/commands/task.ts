@@ -5,7 +5,7 @@ import type { Io } from "../io.ts";
 import type { CallOptions } from "../options.ts";
 import { styleFor } from "../output/style.ts";
 import { showTask } from "../output/task.ts";
-import { jsonLine } from "../output/text.ts";
+import { jsonLine } from "@parley/conform/terminal";
 
 export interface TaskOptions extends CallOptions {
   readonly history: number;

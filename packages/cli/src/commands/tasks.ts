@@ -5,7 +5,7 @@ import type { Io } from "../io.ts";
 import type { CallOptions } from "../options.ts";
 import { styleFor } from "../output/style.ts";
 import { showTasks } from "../output/task.ts";
-import { jsonLine } from "../output/text.ts";
+import { jsonLine } from "@parley/conform/terminal";
 import { commandLine } from "../shell.ts";
 
 export interface TasksOptions extends CallOptions {

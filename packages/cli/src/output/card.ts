@@ -1,6 +1,7 @@
 import type { AgentCard, SecurityScheme } from "@parley/a2a";
 import type { Style } from "./style.ts";
-import { line, plain, table } from "./text.ts";
+import { line, plain } from "@parley/conform/terminal";
+import { table } from "./text.ts";
 
 function schemeKind(scheme: SecurityScheme | undefined): string {
   if (scheme?.httpAuthSecurityScheme !== undefined) return `HTTP ${scheme.httpAuthSecurityScheme.scheme}`;

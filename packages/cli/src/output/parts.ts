@@ -1,5 +1,6 @@
 import type { JsonValue, Part } from "@parley/a2a";
-import { byteSize, line, plain } from "./text.ts";
+import { line, plain } from "@parley/conform/terminal";
+import { byteSize } from "./text.ts";
 
 /** How many bytes a base64 text stands for. */
 function rawSize(raw: string): number {

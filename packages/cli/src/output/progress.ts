@@ -4,7 +4,7 @@ import type { Io } from "../io.ts";
 import { endsMidLine, showParts } from "./parts.ts";
 import { endedBadly, stateName } from "./states.ts";
 import { styleFor } from "./style.ts";
-import { line } from "./text.ts";
+import { line } from "@parley/conform/terminal";
 
 /** Shows what happens to a task while it happens. */
 export interface Progress {

@@ -3,7 +3,8 @@ import { isInterrupted, isTerminal } from "@parley/a2a/model";
 import { showParts } from "./parts.ts";
 import { endedBadly, stateName } from "./states.ts";
 import type { Style } from "./style.ts";
-import { line, table } from "./text.ts";
+import { line } from "@parley/conform/terminal";
+import { table } from "./text.ts";
 
 function showState(state: TaskState, style: Style): string {
   const text = stateName(state);

@@ -1,0 +1,193 @@
+import { methods, streams, type Caller, type OpenStream, type Outcome, type Place } from "./caller.ts";
+import { readError, hasError, type WireError } from "../judge/errors.ts";
+import type { Json, JsonMap, Operation } from "../acts/format.ts";
+import { send, type HttpAnswer, type HttpRequest } from "./http.ts";
+import { isMap, member } from "../acts/path.ts";
+import { BrokenWire, LiveStream } from "./stream.ts";
+
+/** The card is fetched over HTTP, whatever the binding (§8.2). */
+export async function fetchCard(
+  place: Place,
+  headers: Readonly<Record<string, string>>,
+  timeout: number,
+): Promise<Outcome> {
+  return plain(
+    await send(
+      { method: "GET", url: place.cardUrl, headers: { accept: "application/json", ...headers } },
+      timeout,
+      place.bounds,
+    ),
+  );
+}
+
+/** JSON-RPC (§9). */
+export function jsonRpcCaller(place: Place): Caller {
+  let ids = 0;
+  return {
+    transport: "jsonrpc",
+    errors: "jsonrpc",
+    headers: true,
+    async call(operation, params, headers, timeout) {
+      const method = methods[operation];
+      if (method === undefined) return fetchCard(place, headers, timeout);
+      const body = {
+        jsonrpc: "2.0",
+        id: `conform-${(ids += 1)}`,
+        method,
+        params: place.tenant === undefined ? params : { tenant: place.tenant, ...params },
+      };
+      const request = {
+        method: "POST",
+        url: place.url,
+        headers: { "content-type": "application/json", accept: accepted(operation), ...headers },
+        body: JSON.stringify(body),
+      };
+      return rpcOutcome(await send(request, timeout, place.bounds));
+    },
+    async raw({ path, ...request }, timeout) {
+      // The path stands for the interface's address, with or without a slash at its end.
+      const url = path === "/" ? place.url : elsewhere(place, path);
+      return rawOutcome(await send({ ...request, url }, timeout, place.bounds));
+    },
+  };
+}
+
+/** HTTP+JSON (§11). */
+export function restCaller(place: Place): Caller {
+  const tenant = place.tenant === undefined ? "" : `/${encodeURIComponent(place.tenant)}`;
+  const base = place.url.replace(/(?<!\/)\/+$/, "") + tenant;
+  return {
+    transport: "rest",
+    errors: "rest",
+    headers: true,
+    async call(operation, params, headers, timeout) {
+      if (operation === "get_agent_card") return fetchCard(place, headers, timeout);
+      const [method, path, rest] = route(operation, params);
+      const request = (verb: string): HttpRequest => {
+        const body = verb === "POST" ? JSON.stringify(rest) : undefined;
+        return {
+          method: verb,
+          url: `${base}${path}${verb === "POST" ? "" : query(rest)}`,
+          headers: {
+            accept: accepted(operation),
+            ...(body === undefined ? {} : { "content-type": "application/a2a+json" }),
+            ...headers,
+          },
+          ...(body === undefined ? {} : { body }),
+        };
+      };
+      const answer = await send(request(method), timeout, place.bounds);
+      // The text says POST (§11.3.2) and the proto GET: a server may have either.
+      const other = operation === "subscribe_to_task" && answer.status === 405;
+      return restOutcome(other ? await send(request("GET"), timeout, place.bounds) : answer, operation);
+    },
+    async raw({ path, ...request }, timeout) {
+      const url = path.startsWith("/.well-known/") ? elsewhere(place, path) : base + path;
+      return rawOutcome(await send({ ...request, url }, timeout, place.bounds));
+    },
+  };
+}
+
+/** Another path of the server: the card where it was found, anything else at the origin. */
+function elsewhere(place: Place, path: string): string {
+  return path === "/.well-known/agent-card.json" ? place.cardUrl : new URL(path, place.url).href;
+}
+
+function accepted(operation: Operation): string {
+  return streams(operation) ? "text/event-stream" : "application/a2a+json, application/json";
+}
+
+function route(operation: Operation, params: JsonMap): readonly [method: string, path: string, rest: JsonMap] {
+  const { id = "", taskId = "", ...others } = params;
+  const segment = (value: Json): string =>
+    encodeURIComponent(typeof value === "string" ? value : JSON.stringify(value));
+  const { id: _, ...withoutId } = params;
+  const { taskId: __, ...withoutTask } = params;
+  const configs = `/tasks/${segment(taskId)}/pushNotificationConfigs`;
+  switch (operation) {
+    case "send_message":
+      return ["POST", "/message:send", params];
+    case "send_streaming_message":
+      return ["POST", "/message:stream", params];
+    case "get_task":
+      return ["GET", `/tasks/${segment(id)}`, withoutId];
+    case "list_tasks":
+      return ["GET", "/tasks", params];
+    case "cancel_task":
+      return ["POST", `/tasks/${segment(id)}:cancel`, withoutId];
+    case "subscribe_to_task":
+      return ["POST", `/tasks/${segment(id)}:subscribe`, withoutId];
+    case "create_push_config":
+      return ["POST", configs, withoutTask];
+    case "get_push_config":
+      return ["GET", `${configs}/${segment(id)}`, others];
+    case "list_push_configs":
+      return ["GET", configs, withoutTask];
+    case "delete_push_config":
+      return ["DELETE", `${configs}/${segment(id)}`, others];
+    case "get_agent_card":
+    case "get_extended_agent_card":
+      return ["GET", "/extendedAgentCard", params];
+  }
+}
+
+function query(params: JsonMap): string {
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(params)) {
+    search.append(name, typeof value === "string" ? value : JSON.stringify(value));
+  }
+  return search.size === 0 ? "" : `?${search.toString()}`;
+}
+
+/** A raw request is judged by its body alone: nothing is taken off. */
+function rawOutcome(answer: HttpAnswer | LiveStream): Outcome {
+  if (answer instanceof LiveStream) return streamOutcome(answer, (raw) => ({ value: raw }));
+  const outcome = plain(answer);
+  return { ...outcome, ...(outcome.body === undefined ? {} : { value: outcome.body }) };
+}
+
+function plain(answer: HttpAnswer | LiveStream): Outcome {
+  const { status, headers } = answer;
+  if (answer instanceof LiveStream) {
+    answer.close();
+    throw new BrokenWire("the answer is a stream where none was asked for");
+  }
+  const body = answer.json === undefined ? {} : { body: answer.json };
+  if (status >= 400) return { status, headers, ...body, error: readError(answer.json, status) };
+  return { status, headers, ...body, ...(answer.json === undefined ? {} : { value: answer.json }) };
+}
+
+function streamOutcome(live: LiveStream, payload: OpenStream["payload"]): Outcome {
+  return { status: live.status, headers: live.headers, stream: { live, payload } };
+}
+
+/** Takes a JSON-RPC response apart (JSON-RPC 2.0 §5). */
+function rpcPayload(raw: Json | undefined, what: string): { readonly value: Json } | { readonly error: WireError } {
+  const both = isMap(raw) && Object.hasOwn(raw, "result") && Object.hasOwn(raw, "error");
+  if (member(raw, "jsonrpc") !== "2.0" || both) {
+    throw new BrokenWire(`${what} is no JSON-RPC response: ${(JSON.stringify(raw) ?? "it has no JSON").slice(0, 200)}`);
+  }
+  if (hasError(raw)) return { error: readError(raw, 200) };
+  const value = member(raw, "result");
+  if (value === undefined) throw new BrokenWire(`${what} has neither a result nor an error`);
+  return { value };
+}
+
+function rpcOutcome(answer: HttpAnswer | LiveStream): Outcome {
+  if (answer instanceof LiveStream) return streamOutcome(answer, (raw) => rpcPayload(raw, "an event"));
+  const { status, headers, json } = answer;
+  // What was refused before it came to JSON-RPC is HTTP's own: 401, 413, 429.
+  if (status >= 400 && member(json, "jsonrpc") === undefined) return plain(answer);
+  return { status, headers, ...(json === undefined ? {} : { body: json }), ...rpcPayload(json, "the answer") };
+}
+
+function restOutcome(answer: HttpAnswer | LiveStream, operation: Operation): Outcome {
+  if (answer instanceof LiveStream) {
+    return streamOutcome(answer, (raw) => (hasError(raw) ? { error: readError(raw, answer.status) } : { value: raw }));
+  }
+  const outcome = plain(answer);
+  if (outcome.error === undefined && outcome.value === undefined && operation !== "delete_push_config") {
+    throw new BrokenWire(`the answer is no JSON: ${JSON.stringify(answer.text.slice(0, 80))}`);
+  }
+  return outcome;
+}

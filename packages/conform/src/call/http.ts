@@ -1,0 +1,98 @@
+import type { Json } from "../acts/format.ts";
+import { parseJson } from "./json.ts";
+import { readEvents } from "./sse.ts";
+import { BrokenWire, LiveStream } from "./stream.ts";
+
+/** What a server answered, as it came. */
+export interface HttpAnswer {
+  readonly status: number;
+  /** By their names in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly text: string;
+  /** The body, where it is JSON. */
+  readonly json?: Json;
+}
+
+export interface HttpRequest {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
+/** What every request of a run is bound by. */
+export interface Bounds {
+  /** Longest answer or stream, in bytes. */
+  readonly maxBytes: number;
+  /** Ends whatever is under way. */
+  readonly signal: AbortSignal;
+}
+
+/** The server could not be reached, or did not answer in time. */
+export class Unreachable extends Error {}
+
+/**
+ * Sends a request. An event stream is returned while it is still open, any other answer once it is whole.
+ *
+ * @param timeout - For the whole answer, or for the head of a stream, in milliseconds.
+ * @throws Unreachable where no answer comes in time, BrokenWire where it is too long.
+ */
+export async function send(request: HttpRequest, timeout: number, bounds: Bounds): Promise<HttpAnswer | LiveStream> {
+  const controller = new AbortController();
+  const timer = setTimeout(() => controller.abort(new Unreachable(`no answer within ${timeout} ms`)), timeout);
+  const stop = (): void => controller.abort(bounds.signal.reason);
+  bounds.signal.addEventListener("abort", stop, { once: true });
+  const release = (): void => bounds.signal.removeEventListener("abort", stop);
+  let streaming = false;
+  try {
+    bounds.signal.throwIfAborted();
+    const response = await fetch(request.url, {
+      method: request.method,
+      headers: request.headers,
+      // As bytes: fetch adds a content type to text, and some tests send none.
+      ...(request.body === undefined ? {} : { body: new TextEncoder().encode(request.body) }),
+      redirect: "manual",
+      signal: controller.signal,
+    });
+    const headers = Object.fromEntries(response.headers);
+    const head = { status: response.status, headers };
+    if (/^\s*text\/event-stream\b/i.test(headers["content-type"] ?? "") && response.body !== null) {
+      streaming = true;
+      return new LiveStream(head, readEvents(response.body, bounds.maxBytes), () => {
+        release();
+        controller.abort();
+      });
+    }
+    const text = await readText(response.body, bounds.maxBytes);
+    return { ...head, text, ...parsed(text) };
+  } catch (error) {
+    controller.abort();
+    if (error instanceof Unreachable || error instanceof BrokenWire) throw error;
+    const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new Unreachable(`${request.method} ${request.url} got no answer: ${reason}`, { cause: error });
+  } finally {
+    clearTimeout(timer);
+    if (!streaming) release();
+  }
+}
+
+/** The body as text; reading stops where it is longer than `maxBytes`, after decompression. */
+async function readText(body: ReadableStream<Uint8Array> | null, maxBytes: number): Promise<string> {
+  if (body === null) return "";
+  const decoder = new TextDecoder();
+  const pieces: string[] = [];
+  let bytes = 0;
+  for await (const chunk of body as unknown as AsyncIterable<Uint8Array>) {
+    bytes += chunk.byteLength;
+    if (bytes > maxBytes) throw new BrokenWire(`the answer is longer than ${maxBytes} bytes`);
+    pieces.push(decoder.decode(chunk, { stream: true }));
+  }
+  return pieces.join("") + decoder.decode();
+}
+
+function parsed(text: string): { readonly json?: Json } {
+  if (text === "") return {};
+  const json = parseJson(text);
+  return json === undefined ? {} : { json };
+}

@@ -1,0 +1,151 @@
+import type { Test } from "./acts/format.ts";
+import { ownSuites } from "./acts/read.ts";
+import { Webhooks } from "./call/webhooks.ts";
+import { ConformError } from "./error.ts";
+import { choose, limitsOf, type ConformOptions, type Limits } from "./options.ts";
+import type { BindingReport, Report, TestReport } from "./report/report.ts";
+import { verdictOf } from "./report/verdict.ts";
+import { planRuns, type PlannedRun } from "./run/plan.ts";
+import { askOne, TimeIsUp } from "./run/run-test.ts";
+import type { Target } from "./run/target.ts";
+
+/**
+ * Tests whether a server keeps to A2A: runs declarative tests over each binding and version that its card names.
+ *
+ * Needs Node: it reads files, and opens a receiver of push notifications where a test asks for one. A server that is slow, or
+ * sends too much, fails its tests; the run is bounded by `stepTimeout`, `timeout` and `maxBytes`.
+ *
+ * @param url - The agent's base URL, or the URL of its card (`….json`).
+ * @returns the report, whatever the verdict is.
+ * @throws ConformError where there is nothing to report: an option or a file of tests is wrong, the server cannot be reached,
+ *   or its card names nothing that can be tested. Rejects with the reason of `signal` once that is aborted.
+ *
+ * @example
+ * ```ts
+ * const report = await conform("http://localhost:4000", { behaviors: [] });
+ * assert.deepEqual(failuresOf(report, "must"), []);
+ * ```
+ */
+export async function conform(url: string, options: ConformOptions = {}): Promise<Report> {
+  const limits = limitsOf(options);
+  checkUrls(url, options.webhook);
+  const { suites, omitted } = choose(options.suites ?? (await ownSuites()), options);
+  options.signal?.throwIfAborted();
+  const startedAt = new Date();
+  const began = performance.now();
+  const ending = new AbortController();
+  const abort = (): void => ending.abort(options.signal?.reason);
+  options.signal?.addEventListener("abort", abort, { once: true });
+  const timer = setTimeout(() => ending.abort(new TimeIsUp()), limits.timeout);
+  const webhooks = new Webhooks(options.webhook, limits.maxBytes);
+  try {
+    const bounds = { maxBytes: limits.maxBytes, signal: ending.signal };
+    const { headers = {}, bindings: wanted, clientBindings = [] } = options;
+    const { stepTimeout } = limits;
+    const plan = await planRuns({ url, suites, headers, bindings: wanted, clientBindings, stepTimeout, bounds });
+    const bindings = await runAll(plan.runs, options, limits, webhooks, ending.signal);
+    return {
+      url,
+      card: plan.card,
+      startedAt: startedAt.toISOString(),
+      duration: performance.now() - began,
+      verdict: verdictOf(bindings, plan.notRun, omittedMusts(omitted, bindings)),
+      bindings,
+      notRun: plan.notRun,
+    };
+  } catch (error) {
+    if (ending.signal.reason instanceof TimeIsUp && !(error instanceof ConformError)) {
+      throw new ConformError("NothingToTest", `no card within ${limits.timeout} ms`, { cause: error });
+    }
+    throw error;
+  } finally {
+    clearTimeout(timer);
+    options.signal?.removeEventListener("abort", abort);
+    // What is still under way after an error ends with the run.
+    ending.abort();
+    await webhooks.close();
+  }
+}
+
+function checkUrls(url: string, webhook: string | undefined): void {
+  if (!/^https?:/i.test(url) || !URL.canParse(url)) {
+    throw new ConformError("InvalidOptions", `${url} is no URL of http or https`);
+  }
+  if (webhook !== undefined && !(/^http:\/\//i.test(webhook) && URL.canParse(webhook))) {
+    throw new ConformError("InvalidOptions", `webhook is no http URL (the receiver speaks no TLS): ${webhook}`);
+  }
+}
+
+/** Runs every test over every binding, and collects the results in the order of the suites. */
+async function runAll(
+  runs: readonly PlannedRun[],
+  options: ConformOptions,
+  limits: Limits,
+  webhooks: Webhooks,
+  signal: AbortSignal,
+): Promise<readonly BindingReport[]> {
+  // One queue for all bindings: while a test waits for a task of its binding, tests of the others go on.
+  const queue = runs.flatMap((run) => {
+    const target = targetOf(run, options, limits, webhooks);
+    return run.suites.flatMap(({ tests }) => tests.map((test) => ({ run, target, test })));
+  });
+  const results = new Map<PlannedRun, Map<Test, TestReport>>(runs.map((run) => [run, new Map()]));
+  const times = new Map<PlannedRun, { readonly began: number; ended: number }>();
+  let taken = 0;
+  let done = 0;
+  const work = async (): Promise<void> => {
+    for (let next = queue[taken++]; next !== undefined; next = queue[taken++]) {
+      const { run, target, test } = next;
+      const time = times.get(run) ?? { began: performance.now(), ended: 0 };
+      times.set(run, time);
+      const report = await askOne(test, target, signal);
+      if (signal.aborted && !(signal.reason instanceof TimeIsUp)) throw signal.reason as Error;
+      results.get(run)?.set(test, report);
+      time.ended = performance.now();
+      const { binding, transport, version, url } = run;
+      done += 1;
+      options.onTest?.(report, { done, total: queue.length, binding: { binding, transport, version, url } });
+    }
+  };
+  await Promise.all(Array.from({ length: limits.concurrency }, work));
+  return runs.map((run) => {
+    const { binding, transport, url, version } = run;
+    const { began = 0, ended = 0 } = times.get(run) ?? {};
+    const reportOf = (test: Test): TestReport => results.get(run)?.get(test) as TestReport;
+    const suites = run.suites.map(({ id, name, tests }) => ({ id, name, tests: tests.map(reportOf) }));
+    return { binding, transport, url, version, duration: ended - began, suites };
+  });
+}
+
+function targetOf(run: PlannedRun, options: ConformOptions, limits: Limits, webhooks: Webhooks): Target {
+  const { headers = {}, otherHeaders, variables, env = {}, behaviors } = options;
+  const words = behaviors === undefined || isList(behaviors) ? undefined : behaviors;
+  const known = behaviors === undefined || isList(behaviors) ? behaviors : Object.keys(behaviors);
+  return {
+    card: run.card,
+    caller: run.caller,
+    headers: lowerCase(headers),
+    ...(otherHeaders === undefined ? {} : { otherHeaders: lowerCase(otherHeaders) }),
+    variables: { baseUrl: run.url, SUT_BASE_URL: run.url, ...variables },
+    env,
+    webhooks,
+    timeout: limits.stepTimeout,
+    ...(known === undefined ? {} : { behaviors: known }),
+    ...(words === undefined ? {} : { words }),
+  };
+}
+
+function isList(value: readonly string[] | Readonly<Record<string, string>>): value is readonly string[] {
+  return Array.isArray(value);
+}
+
+function lowerCase(headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+}
+
+/** The MUST checks that the choice of tests left out: each over every binding that its version was run over. */
+function omittedMusts(omitted: readonly Test[], bindings: readonly BindingReport[]): number {
+  return omitted
+    .filter(({ level }) => level === "must")
+    .reduce((sum, { version }) => sum + Math.max(1, bindings.filter((run) => run.version === version).length), 0);
+}

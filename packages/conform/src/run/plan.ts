@@ -1,0 +1,159 @@
+import type { AgentCard } from "@parley/a2a";
+import type { ClientBinding } from "@parley/a2a/client";
+import {
+  bindingOf,
+  transports,
+  type Json,
+  type JsonMap,
+  type Suite,
+  type Test,
+  type Transport,
+} from "../acts/format.ts";
+import { member } from "../acts/path.ts";
+import type { Caller, Place } from "../call/caller.ts";
+import type { Bounds } from "../call/http.ts";
+import { jsonRpcCaller, restCaller } from "../call/http-callers.ts";
+import { customCaller, grpcCaller, v03Caller } from "../call/service-caller.ts";
+import { ConformError } from "../error.ts";
+import type { BindingReport, NotRun } from "../report/report.ts";
+import { findCard, type Found } from "./card.ts";
+
+/** What is to be run over one binding in one version of the protocol. */
+export interface PlannedRun extends Pick<BindingReport, "binding" | "transport" | "url" | "version"> {
+  readonly card: JsonMap;
+  readonly caller: Caller;
+  readonly suites: readonly Suite[];
+}
+
+/** What a run needs to know of the server before its first test. */
+export interface Plan {
+  /** The newest card that was found; empty where there is none. */
+  readonly card: JsonMap;
+  readonly runs: readonly PlannedRun[];
+  readonly notRun: readonly NotRun[];
+}
+
+export interface PlanOptions {
+  readonly url: string;
+  readonly suites: readonly Suite[];
+  readonly headers: Readonly<Record<string, string>>;
+  readonly bindings: readonly string[] | undefined;
+  readonly clientBindings: readonly ClientBinding[];
+  readonly stepTimeout: number;
+  readonly bounds: Bounds;
+}
+
+/** What calls a server over each binding, by the version of the tests. */
+const callers: Readonly<Record<string, Readonly<Record<Transport, (place: Place) => Caller>>>> = {
+  "1.0": { jsonrpc: jsonRpcCaller, rest: restCaller, grpc: grpcCaller },
+  "0.3": {
+    jsonrpc: (place) => v03Caller("jsonrpc", place),
+    rest: (place) => v03Caller("rest", place),
+    grpc: (place) => v03Caller("grpc", place),
+  },
+};
+
+/**
+ * Fetches the server's card in each version that there are tests for, and finds what can be run.
+ *
+ * @throws ConformError where the server cannot be reached, has no card, or its card names nothing that can be tested.
+ */
+export async function planRuns(options: PlanOptions): Promise<Plan> {
+  const versions = [...new Set(options.suites.flatMap(({ tests }) => tests.map(({ version }) => version)))];
+  const unknown = versions.find((version) => !Object.hasOwn(callers, version));
+  if (unknown !== undefined) {
+    throw new ConformError("InvalidTests", `there are tests for A2A ${unknown}, which this runner does not speak`);
+  }
+  const runs: PlannedRun[] = [];
+  const notRun = new Map<string, NotRun>();
+  let problem: ConformError | undefined;
+  // The newest first: its card is the one that the report has.
+  for (const version of versions.sort().reverse()) {
+    try {
+      const { url, headers, stepTimeout, bounds } = options;
+      const found = await findCard({ url, version, headers, timeout: stepTimeout, bounds });
+      const plan = planVersion(found, version, versions, options);
+      runs.push(...plan.runs);
+      for (const one of plan.notRun) notRun.set(one.binding, one);
+    } catch (error) {
+      if (!(error instanceof ConformError)) throw error;
+      problem ??= error;
+      notRun.set(`A2A ${version}`, { binding: `A2A ${version}`, reason: error.message, musts: 0 });
+    }
+  }
+  if (runs.length > 0) return { card: runs[0]?.card ?? {}, runs, notRun: [...notRun.values()] };
+  if (problem !== undefined) throw problem;
+  const reasons = [...notRun.values()].map(({ binding, reason }) => `${binding}: ${reason}`);
+  throw new ConformError(
+    "NothingToTest",
+    `the card names nothing to test; ${reasons.join(", ") || "it has no interface"}`,
+  );
+}
+
+/** The runs of one version: over the first interface of each binding that has it. Patch numbers mean nothing (A2A 1.0 §3.6). */
+function planVersion(
+  { card, cardUrl }: Found,
+  version: string,
+  versions: readonly string[],
+  options: PlanOptions,
+): Omit<Plan, "card"> {
+  const suites = options.suites
+    .map((suite) => ({ ...suite, tests: suite.tests.filter((test) => test.version === version) }))
+    .filter(({ tests }) => tests.length > 0);
+  const musts = suites.flatMap(({ tests }) => tests).filter(({ level }: Test) => level === "must").length;
+  const runs = new Map<string, PlannedRun>();
+  const notRun = new Map<string, NotRun>();
+  const leave = (binding: string, reason: string, checks: number): void =>
+    void notRun.set(binding, { binding, reason, musts: checks });
+  for (const one of member(card, "supportedInterfaces") as readonly Json[]) {
+    const binding = textOf(one, "protocolBinding");
+    const url = textOf(one, "url");
+    const spoken = textOf(one, "protocolVersion").split(".", 2).join(".");
+    if (spoken !== version) {
+      if (!versions.includes(spoken)) leave(`${binding} ${spoken}`, "there are no tests of it", 0);
+      continue;
+    }
+    const name = `${binding} ${version}`;
+    const caller = callerFor(binding, version, options.clientBindings);
+    if (options.bindings?.includes(binding) === false) leave(name, "was not asked for", musts);
+    else if (caller === undefined) leave(name, "is not spoken by this runner", musts);
+    else if (caller.transport !== "grpc" && !caller.custom && !/^https?:/.test(url)) {
+      leave(name, `its address ${JSON.stringify(url)} is no URL`, musts);
+    } else if (!runs.has(binding)) {
+      const tenant = textOf(one, "tenant");
+      const place: Place = {
+        binding,
+        url,
+        cardUrl,
+        card: card as unknown as AgentCard,
+        bounds: options.bounds,
+        ...(tenant === "" ? {} : { tenant }),
+      };
+      const { transport } = caller;
+      runs.set(binding, { binding, transport, url, version, card, suites, caller: caller.open(place) });
+    }
+  }
+  return { runs: [...runs.values()], notRun: [...notRun.values()] };
+}
+
+interface Callable {
+  readonly transport: string;
+  readonly custom: boolean;
+  open(place: Place): Caller;
+}
+
+/** What calls a server over a binding of the card; undefined where there is nothing that speaks it. */
+function callerFor(binding: string, version: string, clientBindings: readonly ClientBinding[]): Callable | undefined {
+  const given = clientBindings.find(({ name, versions }) => name === binding && versions.includes(version));
+  if (given !== undefined) {
+    return { transport: binding, custom: true, open: (place) => customCaller(given, version, place) };
+  }
+  const transport = transports.find((name) => bindingOf[name] === binding);
+  const open = transport === undefined ? undefined : callers[version]?.[transport];
+  return transport === undefined || open === undefined ? undefined : { transport, custom: false, open };
+}
+
+function textOf(value: Json, name: string): string {
+  const found = member(value, name);
+  return typeof found === "string" ? found : "";
+}

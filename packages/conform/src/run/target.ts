@@ -1,0 +1,141 @@
+import type { Caller } from "../call/caller.ts";
+import type { CallStep, Json, JsonMap, Operation, RawStep, Test, Transport } from "../acts/format.ts";
+import { streams } from "../call/caller.ts";
+import { find, findAll, member } from "../acts/path.ts";
+import type { Skipped } from "../report/report.ts";
+import type { Webhooks } from "../call/webhooks.ts";
+
+/** A server under test, over one of its bindings. */
+export interface Target {
+  readonly card: JsonMap;
+  readonly caller: Caller;
+  /** Of who runs the tests: credentials, and what else every request carries. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Of somebody else, to see that tasks are private. */
+  readonly otherHeaders?: Readonly<Record<string, string>>;
+  readonly variables: Readonly<Record<string, string>>;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly webhooks: Webhooks;
+  /** Of one step, in milliseconds. */
+  readonly timeout: number;
+  /** The prefixes that the agent knows; absent: all. */
+  readonly behaviors?: readonly string[];
+  /** The agent's own words for each of these prefixes. */
+  readonly words?: Readonly<Record<string, string>>;
+}
+
+/** The extensions that the card wants of every request (A2A 1.0 §4.6). */
+export function requiredExtensions(card: JsonMap): readonly string[] {
+  const extensions = find(card, "capabilities.extensions");
+  return (Array.isArray(extensions) ? (extensions as readonly Json[]) : [])
+    .filter((extension) => member(extension, "required") === true)
+    .map((extension) => member(extension, "uri"))
+    .filter((uri) => typeof uri === "string");
+}
+
+/** Whether the card asks for credentials at all (§4.4.1). */
+function asksForCredentials(card: JsonMap): boolean {
+  const requirements = member(card, "securityRequirements");
+  return Array.isArray(requirements) && requirements.length > 0;
+}
+
+const pushOperations: readonly Operation[] = [
+  "create_push_config",
+  "get_push_config",
+  "list_push_configs",
+  "delete_push_config",
+];
+
+const noBehavior = "the agent is said not to have the behaviour";
+const noHeaders = "the headers of answers are not seen over this binding";
+
+/** Why a test says nothing about this server (ACTS §12.5), or cannot be asked; undefined where it is to be run. */
+export function whySkipped(test: Test, target: Target): Skipped | undefined {
+  const reason = notApplicable(test, target);
+  return reason === undefined ? whyNotAsked(test, target) : { reason, applies: false };
+}
+
+function notApplicable(test: Test, target: Target): string | undefined {
+  const { card, caller } = target;
+  const { transport } = caller;
+  const { preconditions, steps } = test;
+  if (test.transports.length > 0 && !includes(test.transports, transport))
+    return `only for ${test.transports.join(", ")}`;
+  if (preconditions.transports.length > 0 && !includes(preconditions.transports, transport)) {
+    return `only for ${preconditions.transports.join(", ")}`;
+  }
+  for (const [name, wanted] of Object.entries(preconditions.capabilities)) {
+    // The official files ask for a capability that no card has; what they mean is in the card all the same.
+    const has = name === "authentication" ? asksForCredentials(card) : (find(card, `capabilities.${name}`) ?? false);
+    if (has !== wanted) return `for agents whose card says ${name}: ${JSON.stringify(wanted)}`;
+  }
+  const skills = find(card, "skills");
+  const ids = (Array.isArray(skills) ? (skills as readonly Json[]) : []).map((skill) => member(skill, "id"));
+  const skill = preconditions.skills.find((id) => !ids.includes(id));
+  if (skill !== undefined) return `for agents with the skill ${skill}`;
+  const extensions = find(card, "capabilities.extensions");
+  const uris = (Array.isArray(extensions) ? (extensions as readonly Json[]) : []).map((one) => member(one, "uri"));
+  const extension = preconditions.extensions.find((uri) => !uris.includes(uri));
+  if (extension !== undefined) return `for agents with the extension ${extension}`;
+  if (preconditions.requiredExtension && requiredExtensions(card).length === 0) {
+    return "for agents that require an extension";
+  }
+  const { refusesInput } = preconditions;
+  if (refusesInput !== undefined && inputModes(card).some((mode) => takes(mode, refusesInput))) {
+    return `for agents that do not take ${refusesInput}`;
+  }
+  if (steps.some(({ kind }) => kind === "client")) return "is about clients, not servers";
+  if (steps.some(({ kind }) => kind === "raw") && caller.raw === undefined)
+    return "has raw steps, which this binding has not";
+  for (const step of steps) {
+    if ((step.kind !== "call" && step.kind !== "raw") || expectsError(step)) continue;
+    const streamed = step.kind === "raw" ? step.expectStream !== undefined : streams(step.operation);
+    if (streamed && find(card, "capabilities.streaming") !== true) return "the agent does not stream";
+    if (step.kind === "raw") continue;
+    if (pushOperations.includes(step.operation) && find(card, "capabilities.pushNotifications") !== true) {
+      return "the agent sends no push notifications";
+    }
+  }
+  return undefined;
+}
+
+/** Whether a binding is one of those that a test names; a custom binding is none of them. */
+function includes(named: readonly Transport[], transport: string): boolean {
+  return named.some((one) => one === transport);
+}
+
+function expectsError(step: CallStep | RawStep): boolean {
+  return step.expectError !== undefined || step.expect?.error === true;
+}
+
+/** What an agent or whoever runs the tests would have to bring, and what this runner cannot see. */
+function whyNotAsked(test: Test, target: Target): Skipped | undefined {
+  const { caller, behaviors, headers, otherHeaders } = target;
+  const behavior = behaviors === undefined ? undefined : test.behaviors.find((one) => !behaviors.includes(one));
+  if (behavior !== undefined) {
+    const reason = `the agent has no behaviour ${behavior}`;
+    return { reason, applies: true, kind: noBehavior, option: "behaviors" };
+  }
+  if (test.needs.includes("auth_credentials") && Object.keys(headers).length === 0)
+    return { reason: "needs credentials", applies: true, option: "headers" };
+  for (const step of test.steps) {
+    if (step.kind !== "call" && step.kind !== "raw") continue;
+    if (step.credentials === "other" && otherHeaders === undefined)
+      return { reason: "needs a second caller", applies: true, option: "otherHeaders" };
+    const wantsHeaders = [step.expect, step.expectError, step.expectStream].some((one) => one?.headers !== undefined);
+    if (wantsHeaders && step.kind === "call" && step.operation !== "get_agent_card" && !caller.headers) {
+      return { reason: noHeaders, applies: true };
+    }
+  }
+  return undefined;
+}
+
+function inputModes(card: JsonMap): readonly Json[] {
+  return [...findAll(card, "defaultInputModes[*]"), ...findAll(card, "skills[*].inputModes[*]")];
+}
+
+/** Whether a media range takes a media type; `*` alone is written as well. */
+function takes(mode: Json, mediaType: string): boolean {
+  if (typeof mode !== "string") return false;
+  return mode === "*" || mode === "*/*" || mode === mediaType || mode === mediaType.replace(/\/.*/, "/*");
+}

@@ -1,0 +1,57 @@
+import { A2AError, memoryStore, type Interceptor, type StreamItem } from "@parley/a2a";
+import { serve } from "@parley/node";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { actsAgent } from "../../../conformance/agents/acts.ts";
+import { conform, idsOf } from "./support.ts";
+
+/** Damage where all bindings come together, to see that what gRPC carries is judged as what HTTP does. */
+const events =
+  (change: (items: StreamItem[]) => readonly StreamItem[]): Interceptor =>
+  (next) => ({
+    call: (...args) => next.call(...args),
+    async stream(...args) {
+      const { batches, ...reply } = await next.stream(...args);
+      const all: StreamItem[] = [];
+      for await (const batch of batches) all.push(...batch);
+      const changed = (async function* () {
+        // What is at hand as text is what would go out.
+        yield change(all).map(({ json: _, ...item }) => item);
+      })();
+      return { ...reply, batches: changed };
+    },
+  });
+
+describe("over gRPC a server that is wrong in one thing is found out", () => {
+  test.each<[string, Interceptor, readonly string[]]>([
+    [
+      "another status where a task is not found",
+      (next) => ({
+        stream: (...args) => next.stream(...args),
+        call: (...args) =>
+          next.call(...args).catch((error: unknown) => {
+            throw error instanceof A2AError && error.code === "TaskNotFound" ? new A2AError("InternalError") : error;
+          }),
+      }),
+      ["CORE-GET-102", "CORE-CANCEL-104", "CORE-TASK-101", "VER-NEG-102"],
+    ],
+    ["a stream without its first event", events((items) => items.slice(1)), ["STREAM-FORM-101"]],
+    [
+      "a stream whose events are out of order",
+      events((items) => [...items.slice(0, -2), ...items.slice(-2).reverse()]),
+      ["STREAM-FORM-101"],
+    ],
+    ["a stream that comes all at once", events((items) => items), ["STREAM-LIVE-101"]],
+  ])("%s", async (_, interceptor, breaks) => {
+    const server = await serve(actsAgent({ work: 1_000 }), {
+      port: 0,
+      store: memoryStore(),
+      signals: false,
+      logger: false,
+      interceptors: [interceptor],
+    });
+    onTestFinished(() => server.close({ grace: 0 }));
+    const { bindings, report } = await conform(server.url, { bindings: ["GRPC"], stepTimeout: 6_000, filter: breaks });
+    expect([...idsOf(bindings["grpc"], "fail")].sort()).toEqual([...breaks].sort());
+    expect(report.verdict.result).toBe("broken");
+  });
+});

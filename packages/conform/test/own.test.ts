@@ -1,0 +1,47 @@
+import type { Server } from "@parley/node";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { conform, credentials, idsOf, startParley, wrong, type Configuration, type Outcome } from "./support.ts";
+
+const configurations: readonly Configuration[] = ["plain", "silent", "guarded", "required"];
+const servers: Server[] = [];
+const outcomes = new Map<Configuration, Outcome>();
+
+beforeAll(async () => {
+  await Promise.all(
+    configurations.map(async (configuration) => {
+      const server = await startParley(configuration);
+      servers.push(server);
+      outcomes.set(
+        configuration,
+        await conform(server.url, { stepTimeout: 100_000, ...(configuration === "guarded" ? credentials : {}) }),
+      );
+    }),
+  );
+}, 180_000);
+afterAll(() => Promise.all(servers.map((server) => server.close({ grace: 0 }))));
+
+describe.each(configurations)("our own suite against our own server, %s", (configuration) => {
+  test.each([
+    ["jsonrpc", 50],
+    ["rest", 50],
+    ["grpc", 40],
+    ["jsonrpc 0.3", 10],
+    ["rest 0.3", 10],
+    ["grpc 0.3", 9],
+  ])("holds over %s, at every level", (transport, least) => {
+    const { bindings } = outcomes.get(configuration)!;
+    expect(wrong(bindings[transport])).toEqual([]);
+    expect(idsOf(bindings[transport], "pass").length).toBeGreaterThan(least);
+  });
+
+  test("breaks no MUST", () => {
+    expect(outcomes.get(configuration)!.report.verdict).toMatchObject({ broken: 0 });
+  });
+});
+
+test("every test of the suite runs against one of the servers, but for those of webhooks, which it does not send yet", () => {
+  const all = [...outcomes.values()].flatMap(({ bindings }) => Object.values(bindings).flat());
+  const passed = new Set(all.filter(({ result }) => result === "pass").map(({ id }) => id));
+  const never = [...new Set(all.map(({ id }) => id))].filter((id) => !passed.has(id));
+  expect(never.filter((id) => !/^PUSH-(?:CFG|DELIV)-/.test(id))).toEqual([]);
+});

@@ -1,0 +1,64 @@
+import { bearer, memoryStore, type Agent } from "@parley/a2a";
+import { serve, type Server } from "@parley/node";
+import { actsAgent } from "../../../conformance/agents/acts.ts";
+import { conform as run, type ConformOptions, type Report, type TestReport } from "../src/index.ts";
+
+export interface Outcome {
+  readonly report: Report;
+  /** The tests by binding; those of another version than 1.0 by both: `jsonrpc 0.3`. */
+  readonly bindings: Readonly<Record<string, readonly TestReport[]>>;
+}
+
+/** Long enough for a test to find the agent at work, on a busy machine too. */
+const work = 6_000;
+
+/** Runs tests, many at a time, and sorts the results by binding. */
+export async function conform(url: string, options: ConformOptions = {}): Promise<Outcome> {
+  const report = await run(url, { concurrency: 16, ...options });
+  const bindings = report.bindings.map(
+    ({ transport, version, suites }) =>
+      [version === "1.0" ? transport : `${transport} ${version}`, suites.flatMap(({ tests }) => tests)] as const,
+  );
+  return { report, bindings: Object.fromEntries(bindings) };
+}
+
+/** What did not pass, as one line a test; empty where everything did. */
+export function wrong(tests: readonly TestReport[] | undefined): readonly string[] {
+  return (tests ?? [])
+    .filter(({ result }) => result === "fail" || result === "error")
+    .map(
+      ({ id, result, failure }) => `${result} ${id}: ${failure?.message} (${failure?.expected}; ${failure?.actual})`,
+    );
+}
+
+export function idsOf(tests: readonly TestReport[] | undefined, result: TestReport["result"]): readonly string[] {
+  return (tests ?? []).filter((test) => test.result === result).map(({ id }) => id);
+}
+
+export type Configuration = "plain" | "silent" | "guarded" | "required";
+
+const requiredExtension = "https://example.com/required/v1";
+
+/** Servers of ours that between them have every capability, and lack every one. */
+export async function startParley(configuration: Configuration): Promise<Server> {
+  const agents: Readonly<Record<Configuration, Agent>> = {
+    plain: actsAgent({ work }),
+    silent: actsAgent({ work, streaming: false }),
+    guarded: actsAgent({ work }),
+    required: actsAgent({ work, requiredExtension }),
+  };
+  const agent = agents[configuration];
+  const options = { port: 0, store: memoryStore(), signals: false, logger: false } as const;
+  if (configuration !== "guarded") return serve(agent, options);
+  const authenticator = bearer({ mine: { subject: "me" }, theirs: { subject: "them" } });
+  return serve([{ agent, extendedCard: (card) => ({ ...card, description: "More for those we know." }) }], {
+    ...options,
+    authenticator,
+  });
+}
+
+/** How the runner calls `guarded`. */
+export const credentials: ConformOptions = {
+  headers: { authorization: "Bearer mine" },
+  otherHeaders: { authorization: "Bearer theirs" },
+};
