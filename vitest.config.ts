@@ -37,7 +37,7 @@ export default defineConfig({
           name: "unit",
           include: [
             "{packages,examples}/*/test/**/*.test.ts",
-            "{benchmarks,conformance}/test/**/*.test.ts",
+            "{benchmarks,kits}/test/**/*.test.ts",
             "test/**/*.test.ts",
           ],
           exclude: ["**/node_modules/**", ...long, ...browser, ...runtimes, ...interop, ...attack],

@@ -119,8 +119,8 @@ describe("the README", () => {
       "docs/hosting.md",
       "docs/agents.md",
       "docs/benchmarks.md",
-      "docs/conformance.md",
-      "conformance/README.md",
+      "docs/kits.md",
+      "kits/README.md",
       "CONTRIBUTING.md",
     ]) {
       const text = await readFile(join(root, page), "utf8");

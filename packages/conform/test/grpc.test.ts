@@ -1,7 +1,7 @@
 import { A2AError, memoryStore, type Interceptor, type StreamItem } from "@parley/a2a";
 import { serve } from "@parley/node";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { actsAgent } from "../../../conformance/agents/acts.ts";
+import { actsAgent } from "../../../kits/agents/acts.ts";
 import { conform, idsOf } from "./support.ts";
 
 /** Damage where all bindings come together, to see that what gRPC carries is judged as what HTTP does. */

@@ -1,6 +1,6 @@
 import { bearer, memoryStore, type Agent } from "@parley/a2a";
 import { serve, type Server } from "@parley/node";
-import { actsAgent } from "../../../conformance/agents/acts.ts";
+import { actsAgent } from "../../../kits/agents/acts.ts";
 import { conform as run, type ConformOptions, type Report, type TestReport } from "../src/index.ts";
 
 export interface Outcome {

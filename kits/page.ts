@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expectationOf, folder, kits, type Expectation, type Figures } from "./expected.ts";
 import { readRequirements } from "./requirements.ts";
 
-const page = join(folder, "..", "docs", "conformance.md");
+const page = join(folder, "..", "docs", "kits.md");
 
 /** What stands between `<!-- NAME -->` and `<!-- /NAME -->` of the page, by name. */
 function tables(): Readonly<Record<string, string>> {

@@ -7,7 +7,7 @@ test("every requirement of A2A 1.0 on servers has a proof that is there, or says
 
 test("a row without a proof, with one that is not there, twice, or without a section is a fault", () => {
   const requirement = "A send is answered.";
-  const here = "conformance/test/requirements.test.ts";
+  const here = "kits/test/requirements.test.ts";
   expect(
     faults([
       { id: "3.1.1-a", requirement },

@@ -108,7 +108,7 @@ describe.each(kits)("what is expected of %s", (kit) => {
   });
 });
 
-test("docs/conformance.md says what is expected; npm run conformance -- page writes it", () => {
+test("docs/kits.md says what is expected; npm run kits -- page writes it", () => {
   expect(withTables(readPage())).toBe(readPage());
   for (const table of ["summary", "requirements"]) expect(readPage()).toContain(`<!-- ${table} -->\n\n|`);
   for (const kit of kits) {

@@ -8,17 +8,17 @@ import { start } from "./serve.ts";
 import { readActs, readPytest, type Outcome } from "./report.ts";
 import { writePage } from "./page.ts";
 
-const help = `npm run conformance -- serve KIT [--configuration NAME] [--port N]
-npm run conformance -- clients FILE
-npm run conformance -- judge KIT RUN REPORT
-npm run conformance -- page
+const help = `npm run kits -- serve KIT [--configuration NAME] [--port N]
+npm run kits -- clients FILE
+npm run kits -- judge KIT RUN REPORT
+npm run kits -- page
 
 serve   runs the agent that a kit tests, until it is told to stop
 clients has our client read the answers in a file of ACTS, and prints a report
 judge   compares what a kit printed with what is expected of that run; exits with 1 where they differ
-page    writes what is expected into docs/conformance.md
+page    writes what is expected into docs/kits.md
 
-KIT is ${kits.join(", ")}. conformance/README.md says how the kits are run.
+KIT is ${kits.join(", ")}. kits/README.md says how the kits are run.
 
   --configuration  of tck-1.0: ${[...Object.keys(configurations), "defaults"].join(", ")}; of acts: all, none, guarded; default all
   --port           default 41241
