@@ -50,7 +50,7 @@ export function caller(store) {
     if (typeof body === "function") {
       const write = (/** @type {string} */ chunk) => ((answer += chunk), true);
       await body({ write, ready: async () => {}, closed: false, onClose: () => {} });
-    } else answer = body ?? "";
+    } else answer = String(body ?? "");
     if (status !== 200 || answer.includes('"error"')) throw new Error(`${method}: ${status} ${answer}`);
     return answer;
   };

@@ -19,7 +19,7 @@ export function toFetch(handler: UniversalHandler): (request: Request) => Promis
   return async (request) => {
     const incoming = new FetchRequest(request);
     const { status, headers, body } = await handler(incoming);
-    if (body === undefined || typeof body === "string") {
+    if (typeof body !== "function") {
       return new Response(request.method === "HEAD" ? null : (body ?? null), { status, headers });
     }
     const sink = new StreamSink(incoming);
@@ -172,9 +172,9 @@ class StreamSink implements Sink {
     );
   }
 
-  write(chunk: string): boolean {
+  write(chunk: string | Uint8Array): boolean {
     if (this.closed || this.#controller === undefined) return false;
-    this.#controller.enqueue(encoder.encode(chunk));
+    this.#controller.enqueue(typeof chunk === "string" ? encoder.encode(chunk) : chunk);
     return (this.#controller.desiredSize ?? 0) > 0;
   }
 

@@ -28,7 +28,15 @@ export {
 } from "./protocol/index.ts";
 
 // HTTP without a runtime.
-export type { UniversalRequest, Sink, BodyWriter, UniversalResponse, UniversalHandler } from "./protocol/index.ts";
+export type {
+  UniversalRequest,
+  ByteReader,
+  ByteFlow,
+  Sink,
+  BodyWriter,
+  UniversalResponse,
+  UniversalHandler,
+} from "./protocol/index.ts";
 
 // Request bodies, and bounds for them.
 export { BodyBytes, smallBody, type BodyBudget, type BodyPlace, type BodyReader } from "./protocol/index.ts";

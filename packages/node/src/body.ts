@@ -1,90 +1,143 @@
 import { isUtf8 } from "node:buffer";
 import type { Readable } from "node:stream";
 import { A2AError } from "@parley/a2a";
-import { BodyBytes, type BodyBudget, type BodyReader } from "@parley/a2a/protocol";
+import {
+  BodyBytes,
+  type BodyBudget,
+  type BodyReader,
+  type ByteFlow,
+  type ByteReader,
+  type UniversalRequest,
+} from "@parley/a2a/protocol";
 
+/** The peer left before its request body was whole. */
 export function brokeOff(): A2AError {
   return new A2AError("InvalidRequest", "Request body broke off");
 }
 
-/** What is known of a body before it is read. */
-export interface Announcement {
-  /** Its `content-length`. */
-  readonly length: string | undefined;
-  /** What it shares its place with, where a connection carries many bodies at once. */
-  readonly connection?: object;
-  /** Called before the first byte is asked for. */
-  readonly before?: () => void;
+/** What comes of a request body, of either version of HTTP. Nothing is asked for before the first `resume()`. */
+export class IncomingBody implements ByteFlow {
+  readonly #stream: Readable;
+  readonly #reader: ByteReader;
+  #before: (() => void) | undefined;
+  #begun = false;
+
+  /** `before` is called before the first byte is asked for. */
+  constructor(stream: Readable & { readonly aborted?: boolean }, reader: ByteReader, before?: () => void) {
+    this.#stream = stream;
+    this.#reader = reader;
+    this.#before = before;
+    const broken = (): void => {
+      if (!stream.readableEnded) reader.gone();
+    };
+    // A stream of HTTP/2 that its peer gives up comes to its end as one that is whole.
+    stream.on("end", () => (stream.aborted === true ? reader.gone() : reader.end()));
+    stream.on("error", broken).on("close", broken);
+    // An empty body may have ended before anybody reads it, which is told to nobody any more.
+    if (stream.readableEnded) reader.end();
+    else if (stream.destroyed) reader.gone();
+  }
+
+  pause(): void {
+    this.#stream.pause();
+  }
+
+  resume(): void {
+    if (this.#begun) {
+      this.#stream.resume();
+      return;
+    }
+    this.#begun = true;
+    this.#before?.();
+    this.#before = undefined;
+    this.#stream.on("data", (chunk: Buffer) => this.#reader.chunk(chunk));
+  }
 }
 
-/** What is let go of once a body is read: its request, and who listens to it, live as long as the answer to it. */
-interface Reading {
-  readonly resolve: (text: string) => void;
-  readonly reject: (error: A2AError) => void;
-  readonly body: BodyBytes;
+/** What is known of a body before it is read. */
+interface Announcement {
+  readonly limit: number;
+  readonly budget: BodyBudget | undefined;
+  /** Its `content-length`. */
+  readonly length: string | undefined;
 }
 
 /** Reads a body as text; stops, and leaves the rest where it is, as soon as more than `limit` bytes came. */
 export function readText(
-  incoming: Readable,
-  limit: number,
-  budget: BodyBudget | undefined,
-  { length, connection, before }: Announcement,
+  request: Pick<UniversalRequest, "connection"> & { read(reader: ByteReader): ByteFlow },
+  announcement: Announcement,
 ): Promise<string> {
-  return new Promise((resolve, reject) => {
-    let begun = false;
-    const stop = (error: A2AError): void => {
-      reading?.body.leave();
-      reading?.reject(error);
-      reading = undefined;
-    };
-    const refuse = (error: A2AError): void => {
-      incoming.off("data", onData).pause();
-      stop(error);
-    };
-    const onData = (chunk: Buffer): void => {
-      try {
-        if (reading?.body.push(chunk) === false) incoming.pause();
-      } catch (error) {
-        refuse(error as A2AError);
-      }
-    };
-    const onEnd = (): void => {
-      if (reading !== undefined) finish(reading);
-      reading = undefined;
-    };
-    const onBroken = (): void => {
-      if (!incoming.readableEnded) stop(brokeOff());
-    };
-    const begin = (): void => {
-      begun = true;
-      before?.();
-      incoming.on("data", onData);
-    };
-    const reader: BodyReader = {
-      resume: () => {
-        if (begun) incoming.resume();
-        else begin();
-      },
-      refuse,
-    };
-    const announced = length === undefined || !/^\d+$/.test(length) ? undefined : Number(length);
-    const body = new BodyBytes(limit, announced, budget?.enter(reader, connection));
-    let reading: Reading | undefined = { resolve, reject, body };
-    incoming.on("end", onEnd).on("error", onBroken).on("close", onBroken);
-    try {
-      if (body.begin()) begin();
-    } catch (error) {
-      stop(error as A2AError);
-    }
-  });
+  return new Promise((resolve, reject) => new TextReader(request, announcement, resolve, reject).begin());
 }
 
-function finish({ resolve, reject, body }: Reading): void {
-  const { buffer, byteOffset, byteLength } = body.take();
-  const bytes = Buffer.from(buffer, byteOffset, byteLength);
-  if (isUtf8(bytes)) resolve(withoutMark(bytes.toString("utf8")));
-  else reject(new A2AError("ParseError", "Request body is not UTF-8"));
+/** Lets go of everything once the body is read: its request, and what listens to it, live as long as the answer to it. */
+class TextReader implements ByteReader, BodyReader {
+  readonly #flow: ByteFlow;
+  #body: BodyBytes | undefined;
+  #resolve: ((text: string) => void) | undefined;
+  #reject: ((error: A2AError) => void) | undefined;
+
+  constructor(
+    request: Parameters<typeof readText>[0],
+    { limit, budget, length }: Announcement,
+    resolve: (text: string) => void,
+    reject: (error: A2AError) => void,
+  ) {
+    this.#resolve = resolve;
+    this.#reject = reject;
+    const announced = length === undefined || !/^\d+$/.test(length) ? undefined : Number(length);
+    this.#body = new BodyBytes(limit, announced, budget?.enter(this, request.connection));
+    this.#flow = request.read(this);
+  }
+
+  begin(): void {
+    try {
+      if (this.#body?.begin() === true) this.#flow.resume();
+    } catch (error) {
+      this.#stop(error as A2AError);
+    }
+  }
+
+  chunk(bytes: Uint8Array): void {
+    try {
+      if (this.#body?.push(bytes) === false) this.#flow.pause();
+    } catch (error) {
+      this.refuse(error as A2AError);
+    }
+  }
+
+  end(): void {
+    const body = this.#body;
+    if (body === undefined) return;
+    const { buffer, byteOffset, byteLength } = body.take();
+    const bytes = Buffer.from(buffer, byteOffset, byteLength);
+    if (isUtf8(bytes)) this.#resolve?.(withoutMark(bytes.toString("utf8")));
+    else this.#reject?.(new A2AError("ParseError", "Request body is not UTF-8"));
+    this.#letGo();
+  }
+
+  gone(): void {
+    this.#stop(brokeOff());
+  }
+
+  resume(): void {
+    this.#flow.resume();
+  }
+
+  refuse(error: A2AError): void {
+    this.#flow.pause();
+    this.#stop(error);
+  }
+
+  #stop(error: A2AError): void {
+    this.#body?.leave();
+    this.#reject?.(error);
+    this.#letGo();
+  }
+
+  #letGo(): void {
+    this.#body = this.#resolve = this.#reject = undefined;
+  }
 }
 
 /** A byte order mark is no part of the text (RFC 8259 §8.1); `fetch` hosts drop it too. */

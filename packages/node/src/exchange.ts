@@ -1,14 +1,20 @@
 import type { Sink, UniversalRequest, UniversalResponse } from "@parley/a2a/protocol";
 
 export type Headers = UniversalResponse["headers"];
+export type Trailers = NonNullable<UniversalResponse["trailers"]>;
+/** The body of an answer that is there as a whole. */
+export type WholeBody = Exclude<UniversalResponse["body"], (...args: never) => unknown>;
+
+/** The head of an answer. */
+export type Head = Pick<UniversalResponse, "status" | "headers" | "trailers">;
 
 /** A request and the way back to who sent it, in one object: an answer needs no other. */
 export interface Exchange extends UniversalRequest {
   /** Sends a whole answer. `last`: the connection ends with it, where that can be said. */
-  send(status: number, headers: Headers, body: string | undefined, last: boolean): void;
+  send(head: Head, body: WholeBody, last: boolean): void;
   /** Begins a streamed answer: its head, and where its body goes. */
-  open(status: number, headers: Headers): Sink;
-  /** Has the head of a streamed answer leave, if it waits for company. */
+  open(head: Head): Sink;
+  /** Sends the head of a streamed answer, if it waits for the first bytes of the body. */
   flush(): void;
   /** Ends a streamed answer. */
   end(): void;
@@ -18,7 +24,7 @@ export interface Exchange extends UniversalRequest {
   readonly pending: boolean;
   /** Breaks an answer off in such a way that nobody takes it for whole. */
   breakOff(): void;
-  /** Breaks the answer off when the peer takes nothing for `timeout` milliseconds while something waits to go out (D10). */
+  /** Breaks the answer off when the peer takes nothing for `timeout` milliseconds while something waits to go out. */
   closeWhenStalled(timeout: number): void;
 }
 

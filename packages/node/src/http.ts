@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Http2ServerResponse, type Http2ServerRequest } from "node:http2";
 import { silentLogger, type Logger } from "@parley/a2a";
-import type { BodyWriter, UniversalHandler, UniversalResponse } from "@parley/a2a/protocol";
-import type { Exchange } from "./exchange.ts";
+import type { BodyWriter, Sink, UniversalHandler } from "@parley/a2a/protocol";
+import type { Exchange, Head, WholeBody } from "./exchange.ts";
 import { Http1Exchange } from "./http1.ts";
 import { Http2Exchange } from "./http2.ts";
 
@@ -43,9 +43,8 @@ export function exchangeOf(
 /** An answer that waits for the others of its turn of the event loop. */
 interface Departure {
   readonly exchange: Exchange;
-  readonly status: number;
-  readonly headers: UniversalResponse["headers"];
-  readonly body: string | undefined;
+  readonly head: Head;
+  readonly body: WholeBody;
 }
 
 /** Has requests answered, and writes the answers. */
@@ -67,9 +66,10 @@ export class Responder {
   /** Resolves when the answer is ready to leave, or a stream has begun; never rejects. */
   async answer(exchange: Exchange): Promise<void> {
     try {
-      const { status, headers, body } = await this.#handle(exchange);
-      if (typeof body === "function") this.#stream(exchange, status, headers, body);
-      else this.#leave({ exchange, status, headers, body });
+      const response = await this.#handle(exchange);
+      const { body } = response;
+      if (typeof body === "function") this.#stream(exchange, response, body);
+      else this.#leave({ exchange, head: response, body });
     } catch (cause) {
       this.#fail(exchange, cause);
     }
@@ -89,9 +89,9 @@ export class Responder {
     });
   }
 
-  #send({ exchange, status, headers, body }: Departure): void {
+  #send({ exchange, head, body }: Departure): void {
     try {
-      exchange.send(status, headers, body, this.#isLast());
+      exchange.send(head, body, this.#isLast());
       // What the kernel did not take at once hangs on a reader who may never read it.
       if (exchange.pending) exchange.closeWhenStalled(this.#stallTimeout);
     } catch (cause) {
@@ -100,8 +100,15 @@ export class Responder {
   }
 
   /** Nothing awaits the end of a stream: a function that waits is half a kilobyte for each that stands idle. */
-  #stream(exchange: Exchange, status: number, headers: UniversalResponse["headers"], body: BodyWriter): void {
-    const sink = exchange.open(status, headers);
+  #stream(exchange: Exchange, head: Head, body: BodyWriter): void {
+    let sink: Sink;
+    try {
+      sink = exchange.open(head);
+    } catch (cause) {
+      // The writer lets go of what it holds for the answer.
+      body(nobody).catch(() => undefined);
+      throw cause;
+    }
     exchange.closeWhenStalled(this.#stallTimeout);
     const written = body(sink);
     // After the writer's first words, so that they share a packet with the headers.
@@ -116,9 +123,18 @@ export class Responder {
     const { method, url } = exchange;
     this.#logger.error("A request could not be answered", { method, url, cause });
     if (exchange.begun) exchange.breakOff();
-    else exchange.send(500, { "content-type": "application/json" }, internalError, this.#isLast());
+    else exchange.send(internalError, internalErrorBody, this.#isLast());
   }
 }
 
+/** A peer that is gone. */
+const nobody: Sink = {
+  closed: true,
+  write: () => false,
+  ready: () => Promise.resolve(),
+  onClose: (run) => run(),
+};
+
 /** Only a defect below the bindings leads here: they word their errors themselves. */
-const internalError = '{"error":{"code":500,"status":"INTERNAL","message":"Internal error"}}';
+const internalError: Head = { status: 500, headers: { "content-type": "application/json" } };
+const internalErrorBody = '{"error":{"code":500,"status":"INTERNAL","message":"Internal error"}}';

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { BodyBudget, Sink } from "@parley/a2a/protocol";
-import { readText } from "./body.ts";
-import { isBodiless, originForm, type Exchange, type Headers } from "./exchange.ts";
+import type { BodyBudget, ByteFlow, ByteReader, Sink } from "@parley/a2a/protocol";
+import { IncomingBody, readText } from "./body.ts";
+import { isBodiless, originForm, type Exchange, type Head, type WholeBody } from "./exchange.ts";
 import { onGone } from "./gone.ts";
 import { WritableSink } from "./sink.ts";
 
@@ -11,21 +11,21 @@ export class Http1Exchange implements Exchange {
   readonly url: string;
   readonly #incoming: IncomingMessage;
   readonly #response: ServerResponse;
-  #continue: boolean;
+  readonly #asksFirst: boolean;
   #signal: AbortSignal | undefined;
 
-  /** `url` where a framework has taken a prefix away; `awaitsContinue` where the client asked first whether to send its body. */
+  /** `url` where a framework has taken a prefix away; `asksFirst` where the client waits to be told to send its body (RFC 9110 §10.1.1). */
   constructor(
     incoming: IncomingMessage,
     response: ServerResponse,
     url: string | undefined = incoming.url,
-    awaitsContinue = false,
+    asksFirst = false,
   ) {
     this.method = incoming.method ?? "GET";
     this.url = originForm(url ?? "/");
     this.#incoming = incoming;
     this.#response = response;
-    this.#continue = awaitsContinue;
+    this.#asksFirst = asksFirst;
   }
 
   header(name: string): string | undefined {
@@ -46,17 +46,18 @@ export class Http1Exchange implements Exchange {
     return this.#signal;
   }
 
+  read(reader: ByteReader): ByteFlow {
+    return new IncomingBody(this.#incoming, reader, this.#asksFirst ? () => this.#response.writeContinue() : undefined);
+  }
+
   text(limit: number, budget?: BodyBudget): Promise<string> {
     // Where a parser has been before, an empty body may have come to its end, and tells so to nobody any more.
     if (this.#incoming.readableEnded) return Promise.resolve("");
     // Node holds the bytes that came meanwhile, so nothing is read, and nothing asked for, of a body that is announced as too large.
-    const length = this.#incoming.headers["content-length"];
-    if (!this.#continue) return readText(this.#incoming, limit, budget, { length });
-    this.#continue = false;
-    return readText(this.#incoming, limit, budget, { length, before: () => this.#response.writeContinue() });
+    return readText(this, { limit, budget, length: this.#incoming.headers["content-length"] });
   }
 
-  send(status: number, headers: Headers, body: string | undefined, last: boolean): void {
+  send({ status, headers }: Head, body: WholeBody, last: boolean): void {
     const parting = last ? { connection: "close", ...headers } : headers;
     const complete = isBodiless(status) ? parting : { "content-length": Buffer.byteLength(body ?? ""), ...parting };
     if (!bodyIsLeft(this.#incoming)) {
@@ -68,7 +69,7 @@ export class Http1Exchange implements Exchange {
     linger(this.#incoming, this.#response);
   }
 
-  open(status: number, headers: Headers): Sink {
+  open({ status, headers }: Head): Sink {
     this.#response.writeHead(status, headers);
     const sink = new WritableSink(this.#response);
     // Who asks for the head only has no use for the body, and its writer lets go at once.

@@ -1,8 +1,8 @@
 import { validateHeaderValue } from "node:http";
 import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerHttp2Stream } from "node:http2";
-import type { BodyBudget, Sink } from "@parley/a2a/protocol";
-import { brokeOff, readText } from "./body.ts";
-import { isBodiless, originForm, type Exchange, type Headers } from "./exchange.ts";
+import type { BodyBudget, ByteFlow, ByteReader, Sink } from "@parley/a2a/protocol";
+import { brokeOff, IncomingBody, readText } from "./body.ts";
+import { isBodiless, originForm, type Exchange, type Head, type Headers, type WholeBody } from "./exchange.ts";
 import { WritableSink } from "./sink.ts";
 
 /** How long a request may take to come in whole, in milliseconds; over HTTP/1.1 Node itself sees to it. */
@@ -20,8 +20,9 @@ export class Http2Exchange implements Exchange {
   readonly url: string;
   readonly #stream: ServerHttp2Stream;
   readonly #headers: IncomingHttpHeaders;
-  readonly #continue: boolean;
   #signal: AbortSignal | undefined;
+  /** Somebody reads the body, and may go on with it after the head of the answer. */
+  #reading = false;
 
   /** `url` where a framework has taken a prefix away. */
   constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, url: string | undefined = headers[":path"]) {
@@ -29,7 +30,6 @@ export class Http2Exchange implements Exchange {
     this.url = originForm(url ?? "/");
     this.#stream = stream;
     this.#headers = headers;
-    this.#continue = headers.expect?.toLowerCase() === "100-continue";
   }
 
   header(name: string): string | undefined {
@@ -41,6 +41,14 @@ export class Http2Exchange implements Exchange {
     return this.#stream.session?.socket.remoteAddress ?? "";
   }
 
+  get connection(): object | undefined {
+    return this.#stream.session;
+  }
+
+  get takesTrailers(): boolean {
+    return true;
+  }
+
   get signal(): AbortSignal {
     if (this.#signal === undefined) {
       const controller = new AbortController();
@@ -50,50 +58,64 @@ export class Http2Exchange implements Exchange {
     return this.#signal;
   }
 
+  read(reader: ByteReader): ByteFlow {
+    this.#reading = true;
+    const stream = this.#stream;
+    const asksFirst = this.#headers.expect?.toLowerCase() === "100-continue";
+    return new IncomingBody(stream, reader, asksFirst ? () => stream.additionalHeaders({ ":status": 100 }) : undefined);
+  }
+
   async text(limit: number, budget?: BodyBudget): Promise<string> {
     const stream = this.#stream;
-    const { session } = stream;
     if (stream.readableEnded) return "";
-    if (stream.destroyed || session === undefined) throw brokeOff();
+    if (stream.destroyed || stream.session === undefined) throw brokeOff();
     const late = setTimeout(() => stream.destroy(new Error("The request takes too long")), requestTimeout);
     try {
-      const text = await readText(stream, limit, budget, {
-        length: this.#headers["content-length"],
-        connection: session,
-        ...(this.#continue && { before: () => stream.additionalHeaders({ ":status": 100 }) }),
-      });
-      // A stream that its peer gives up comes to its end as one that is whole.
-      if (stream.aborted) throw brokeOff();
-      return text;
+      return await readText(this, { limit, budget, length: this.#headers["content-length"] });
     } finally {
+      this.#reading = false;
       clearTimeout(late);
     }
   }
 
-  send(status: number, headers: Headers, body = ""): void {
+  send(head: Head, body: WholeBody): void {
     const stream = this.#stream;
     if (stream.closed) return;
-    const head = this.#head(status, headers);
-    if (!isBodiless(status)) head["content-length"] = Buffer.byteLength(body);
-    const endStream = body === "" || isBodiless(status) || this.method === "HEAD";
-    stream.respond(head, { endStream });
-    if (!endStream) stream.end(body);
+    const headers = this.#headersOf(head);
+    if (head.trailers === undefined && body !== undefined && !isBodiless(head.status)) {
+      headers["content-length"] = Buffer.byteLength(body);
+    }
+    const bodiless = body === undefined || body.length === 0 || isBodiless(head.status) || this.method === "HEAD";
+    const endStream = bodiless && head.trailers === undefined;
+    this.#respond(head, headers, endStream);
+    if (!endStream) stream.end(bodiless ? undefined : body);
   }
 
-  open(status: number, headers: Headers): Sink {
+  open(head: Head): Sink {
     const sink = new WritableSink(this.#stream);
-    if (!this.#stream.closed) this.#stream.respond(this.#head(status, headers));
+    if (!this.#stream.closed) this.#respond(head, this.#headersOf(head), false);
     // Who asks for the head only has no use for the body, and its writer lets go at once.
     if (this.method === "HEAD") sink.close();
     else this.#onGone(() => sink.close());
     return sink;
   }
 
-  #head(status: number, headers: Headers): OutgoingHttpHeaders {
-    // Over HTTP/1.1 Node looks itself; here a proxy would make two lines of one.
-    for (const [name, value] of Object.entries(headers)) validateHeaderValue(name, value);
-    if (!this.#stream.endAfterHeaders && !this.#stream.readableEnded) this.#discardRequest();
+  #headersOf({ status, headers }: Head): OutgoingHttpHeaders {
+    validateHeaders(headers);
     return { ":status": status, ...headers };
+  }
+
+  #respond({ trailers }: Head, headers: OutgoingHttpHeaders, endStream: boolean): void {
+    const stream = this.#stream;
+    if (!stream.endAfterHeaders && !stream.readableEnded) this.#discardRequest();
+    if (trailers === undefined) {
+      stream.respond(headers, { endStream });
+      return;
+    }
+    stream.respond(headers, { waitForTrailers: true });
+    stream.on("wantTrailers", () => {
+      if (!stream.destroyed) stream.sendTrailers(trailers());
+    });
   }
 
   /**
@@ -103,10 +125,12 @@ export class Http2Exchange implements Exchange {
   #discardRequest(): void {
     const stream = this.#stream;
     stream.on("finish", () => {
+      if (stream.readableEnded) return;
+      stream.resume();
       const late = setTimeout(() => stream.destroy(), lingerTime);
       stream.on("close", () => clearTimeout(late));
     });
-    stream.resume();
+    if (!this.#reading) stream.resume();
   }
 
   /** A head never waits here. */
@@ -139,6 +163,11 @@ export class Http2Exchange implements Exchange {
     if (this.#stream.closed) run();
     else this.#stream.on("aborted", run);
   }
+}
+
+/** Over HTTP/1.1 Node looks itself; here a proxy would make two lines of one. */
+function validateHeaders(headers: Headers): void {
+  for (const name in headers) validateHeaderValue(name, headers[name] as string);
 }
 
 function giveUp(this: ServerHttp2Stream): void {

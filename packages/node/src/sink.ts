@@ -16,7 +16,7 @@ export class WritableSink implements Sink {
     this.#writable = writable;
   }
 
-  write(chunk: string): boolean {
+  write(chunk: string | Uint8Array): boolean {
     return !this.closed && this.#writable.write(chunk);
   }
 

@@ -234,6 +234,22 @@ describe("an answer", () => {
   });
 });
 
+describe("a stream that cannot begin", () => {
+  it("is told to its writer, who lets go of what it holds for the answer", async () => {
+    const told = deferred<Sink>();
+    await using server = await host(() => ({
+      status: 200,
+      headers: { "x-broken": "a\r\nb" },
+      async body(sink) {
+        sink.onClose(() => told.resolve(sink));
+        if (!sink.write("a")) await sink.ready();
+      },
+    }));
+    expect((await answerOf(server.url)).status).toBe(500);
+    expect((await told.promise).closed).toBe(true);
+  });
+});
+
 describe("the signal of a request", () => {
   it("is aborted when the client departs", async () => {
     const aborted = deferred();

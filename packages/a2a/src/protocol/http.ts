@@ -1,3 +1,4 @@
+import type { Bytes } from "../base/index.ts";
 import type { BodyBudget } from "./body.ts";
 
 /**
@@ -17,16 +18,42 @@ export interface UniversalRequest {
    * one under both.
    */
   text(limit: number, budget?: BodyBudget): Promise<string>;
+  /**
+   * Hands the body to `reader` piece by piece, for bindings that cut it into messages themselves. Called once, and not
+   * beside `text`. Absent: this host has bodies as text alone.
+   */
+  read?(reader: ByteReader): ByteFlow;
   /** Aborted when the peer is gone. Made when first asked for. */
   readonly signal: AbortSignal;
   /** Address of the peer, where the host knows it. */
   readonly remoteAddress?: string;
+  /** What this request shares with others of the same time: its connection of HTTP/2. */
+  readonly connection?: object | undefined;
+  /** Whether the answer may have `trailers`, as over HTTP/2. Default: it may not. */
+  readonly takesTrailers?: boolean;
+}
+
+/** Who reads a body in pieces. */
+export interface ByteReader {
+  chunk(bytes: Uint8Array): void;
+  /** The body is whole. */
+  end(): void;
+  /** The peer is gone before it sent the whole body. */
+  gone(): void;
+}
+
+/** Of a body that comes in pieces. */
+export interface ByteFlow {
+  /** Lets what is to come wait with its sender. */
+  pause(): void;
+  /** Asks for more. Nothing comes before the first call. */
+  resume(): void;
 }
 
 /** Where a streamed body goes. */
 export interface Sink {
   /** Takes a chunk; `false` means that the peer is behind: wait for `ready()` before the next one. */
-  write(chunk: string): boolean;
+  write(chunk: string | Uint8Array): boolean;
   /** Resolves when there is room again, or when the peer is gone. */
   ready(): Promise<void>;
   /** Whether the peer is gone; writes then go nowhere. */
@@ -46,7 +73,9 @@ export interface UniversalResponse {
    * Absent: no body. A writer's headers go out before its first byte. It is called even where the peer is gone already, so
    * that it lets go of its source; and to HEAD a host sends the headers alone.
    */
-  readonly body?: string | BodyWriter;
+  readonly body?: string | Bytes | BodyWriter;
+  /** What is sent after the body, with lower-case names: asked for when the body is written. Only where the request `takesTrailers`. */
+  readonly trailers?: () => Readonly<Record<string, string>>;
 }
 
 /** Answers every request: what it has no route for with 404 in the words of the protocol. */

@@ -294,7 +294,7 @@ export interface OpenStream {
 /** `full`: the sink takes one write, and then nothing until it is drained. */
 export async function open(handler: UniversalHandler, asked: UniversalRequest, full = false): Promise<OpenStream> {
   const head = await handler(asked);
-  if (typeof head.body !== "function") throw new Error(`No stream: ${head.status} ${head.body ?? ""}`);
+  if (typeof head.body !== "function") throw new Error(`No stream: ${head.status} ${String(head.body ?? "")}`);
   const sink = new BufferSink();
   sink.full = full;
   return { head, sink, done: head.body(sink) };
