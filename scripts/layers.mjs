@@ -20,7 +20,7 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
  * @type {Readonly<Record<string, Room>>}
  */
 export const rooms = {
-  base: { imports: [], doors: ["index.ts"] },
+  base: { imports: [], doors: ["*.ts"] },
   model: { imports: [], doors: ["index.ts", "schema.ts"] },
   protocol: { imports: ["model"], doors: ["index.ts"] },
   wire: { imports: ["protocol", "model"], doors: ["codec.ts", "errors.ts"] },

@@ -73,4 +73,5 @@ export { NeedsRoom, PageRoom, withRoom } from "./store/index.ts";
 // Appending: the rules.
 export { type Refusal, type ReadRecord, recordBytes, type ReadItem, readItem, baseOf, decide } from "./store/index.ts";
 export { unavailable } from "./store/index.ts";
+export { BoundedMap, memoryOf, type MapBounds } from "./base/bounded-map.ts";
 export { utf8Length } from "./base/index.ts";

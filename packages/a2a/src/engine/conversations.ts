@@ -1,3 +1,4 @@
+import { BoundedMap } from "../base/bounded-map.ts";
 import { utf8Length } from "../base/index.ts";
 import { textOf, type JsonValue, type Message } from "../model/index.ts";
 import type { HistoryEntry, HistoryOptions, TurnContext } from "../protocol/index.ts";
@@ -11,7 +12,6 @@ import {
   type SaidMessage,
 } from "../store/index.ts";
 import type { Committer } from "./log/committer.ts";
-import { BoundedMap } from "./bounded-map.ts";
 import { exceeds, sizeOf } from "./bytes.ts";
 import { agentMistake, jsonOf } from "./mistakes.ts";
 import { replyWindow, type EngineSettings } from "./options.ts";
@@ -99,7 +99,11 @@ export class ContextView implements TurnContext {
 export class Conversations {
   readonly #settings: EngineSettings;
   readonly #committer: Committer;
-  readonly #remembered = new BoundedMap<string, RememberedConversation>(rememberedContexts, rememberedBytes);
+  readonly #remembered = new BoundedMap<RememberedConversation>({
+    bytes: rememberedBytes,
+    entries: rememberedContexts,
+    bytesOf: (_name, { bytes }) => bytes,
+  });
 
   constructor(settings: EngineSettings, committer: Committer) {
     this.#settings = settings;

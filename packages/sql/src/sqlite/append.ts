@@ -1,6 +1,7 @@
 import { isTerminal } from "@parley/a2a/model";
 import {
   baseOf,
+  type BoundedMap,
   decide,
   readItem,
   type AppendItem,
@@ -18,7 +19,7 @@ import {
 } from "@parley/a2a/store";
 import type { Driver, Value } from "./driver.ts";
 import { Keys } from "./keys.ts";
-import { KnownTasks, type KnownTask } from "./known-tasks.ts";
+import { knownTasks, type KnownTask } from "./known-tasks.ts";
 import { insertInto, ManyRows, statementOf } from "./many-rows.ts";
 import {
   count,
@@ -77,7 +78,7 @@ export function readItems(items: readonly AppendItem[]): readonly ReadAppend[] {
 /** What a writer remembers from one transaction to the next. After one that was rolled back it is wrong. */
 export class Memory {
   readonly scopes: ScopeIds;
-  readonly tasks: KnownTasks = new KnownTasks();
+  readonly tasks: BoundedMap<KnownTask> = knownTasks();
   readonly #driver: Driver;
   #version: number | undefined;
 
@@ -89,13 +90,13 @@ export class Memory {
   /** In a transaction: forgets what others may have changed since the one before. Agents and owners stay. */
   check(): void {
     const version = dataVersion(this.#driver);
-    if (version !== this.#version) this.tasks.forget();
+    if (version !== this.#version) this.tasks.clear();
     this.#version = version;
   }
 
   forget(): void {
     this.scopes.forget();
-    this.tasks.forget();
+    this.tasks.clear();
   }
 }
 
@@ -121,7 +122,7 @@ interface Site {
 class Batch {
   readonly #driver: Driver;
   readonly #ids: ScopeIds;
-  readonly #known: KnownTasks;
+  readonly #known: BoundedMap<KnownTask>;
   readonly #scopes: ScopeChanges;
   readonly #keys: Keys;
   readonly #newTasks: ManyRows;
@@ -184,7 +185,7 @@ class Batch {
       task.stored = task.head;
       task.storedStatus = task.statusSeq;
       // Most tasks that are over are never written again.
-      if (!isTerminal(task.head.state)) this.#known.keep(key, task);
+      if (!isTerminal(task.head.state)) this.#known.set(key, task);
     }
     for (const rows of [this.#newTasks, this.#newRecords, this.#newReplies, this.#grown]) rows.write();
     this.#keys.write();
@@ -212,7 +213,7 @@ class Batch {
     if (agentId === undefined) return undefined;
     // Unique for its agent, and so is what is looked for first: those that were made here are not in the table yet.
     const key = `${agentId}/${taskId}`;
-    const task = this.#tasks.get(key) ?? this.#known.find(key) ?? this.#select(agentId, { agent, owner, taskId });
+    const task = this.#tasks.get(key) ?? this.#known.get(key) ?? this.#select(agentId, { agent, owner, taskId });
     if (task === undefined) return undefined;
     if (task.row.owner !== this.#ids.find(agent, owner)) return "foreign";
     this.#tasks.set(key, task);

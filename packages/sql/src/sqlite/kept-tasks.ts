@@ -1,5 +1,4 @@
-import type { LoadOptions } from "@parley/a2a/store";
-import { Generations, memoryOf } from "./generations.ts";
+import { BoundedMap, memoryOf, type LoadOptions } from "@parley/a2a/store";
 
 /** Where a task stands: what its index and its row say of it. */
 export interface Place {
@@ -22,23 +21,22 @@ export function keyOf(
   return `${number}/${seq}/${statusTime}/${history ?? ""}/${artifacts}/${id}`;
 }
 
-/** Of memory, and up to as many of older tasks. */
-const mostBytes = 8 << 20;
+/** Of memory. */
+const mostBytes = 16 << 20;
 
 /** Tasks as JSON text, for those who ask for the same again: most tasks are over, and are read many times. None that is large alone. */
 export class KeptTasks {
-  readonly #tasks = new Generations<string>(mostBytes);
+  readonly #tasks = new BoundedMap<string>({ bytes: mostBytes, bytesOf: memoryOf });
 
   find(key: string): string | undefined {
-    return this.#tasks.find(key);
+    return this.#tasks.get(key);
   }
 
   keep(key: string, json: string): void {
-    const bytes = memoryOf(key, json);
-    if (bytes <= mostBytes / 8) this.#tasks.keep(key, json, bytes);
+    if (memoryOf(key, json) <= mostBytes / 16) this.#tasks.set(key, json);
   }
 
   forget(): void {
-    this.#tasks.forget();
+    this.#tasks.clear();
   }
 }

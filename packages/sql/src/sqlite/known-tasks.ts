@@ -1,5 +1,4 @@
-import type { TaskHead } from "@parley/a2a/store";
-import { Generations, memoryOf } from "./generations.ts";
+import { BoundedMap, memoryOf, type TaskHead } from "@parley/a2a/store";
 import type { TaskRow } from "./rows.ts";
 
 /** A task as a writer knows it. */
@@ -15,26 +14,15 @@ export interface KnownTask {
 
 /** What the objects of one take. */
 const objects = 600;
-/** Of memory, and up to as many of tasks that were written longer ago. */
-const mostBytes = 4 << 20;
+/** Of memory. */
+const mostBytes = 8 << 20;
 
 /**
  * Tasks that are worked on, as the last transaction left them, so that a chunk does not look for its task. Good only for
  * as long as nobody else writes and nothing is rolled back.
  */
-export class KnownTasks {
-  readonly #tasks = new Generations<KnownTask>(mostBytes);
-
-  find(key: string): KnownTask | undefined {
-    return this.#tasks.find(key);
-  }
-
-  keep(key: string, task: KnownTask): void {
-    const { contextId, holder } = task.head;
-    this.#tasks.keep(key, task, objects + memoryOf(key, key, contextId, holder));
-  }
-
-  forget(): void {
-    this.#tasks.forget();
-  }
+export function knownTasks(): BoundedMap<KnownTask> {
+  const bytesOf = (key: string, { head: { contextId, holder } }: KnownTask): number =>
+    objects + memoryOf(key, key, contextId, holder);
+  return new BoundedMap({ bytes: mostBytes, bytesOf });
 }

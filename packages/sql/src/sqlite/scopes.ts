@@ -1,7 +1,6 @@
 import type { TaskState } from "@parley/a2a";
-import type { TaskHead } from "@parley/a2a/store";
+import { BoundedMap, memoryOf, type TaskHead } from "@parley/a2a/store";
 import type { Driver, Row } from "./driver.ts";
-import { Generations, memoryOf } from "./generations.ts";
 import { insertInto, ManyRows } from "./many-rows.ts";
 import { count, int, stateNumber, states, type TaskRow } from "./rows.ts";
 import { encodeName } from "./text.ts";
@@ -9,8 +8,8 @@ import { encodeName } from "./text.ts";
 /** Agents have no parent. */
 const root = 0;
 
-/** Of memory, and up to as many of names that were asked for longer ago. */
-const mostBytes = 2 << 20;
+/** Of memory. */
+const mostBytes = 4 << 20;
 
 /**
  * Ids of agents, of the owners in them, of the contexts in those. Agents and owners stay for ever, so theirs are
@@ -18,7 +17,7 @@ const mostBytes = 2 << 20;
  */
 export class ScopeIds {
   readonly #driver: Driver;
-  readonly #known = new Generations<number>(mostBytes);
+  readonly #known = new BoundedMap<number>({ bytes: mostBytes, bytesOf: (path) => memoryOf(path) });
 
   constructor(driver: Driver) {
     this.#driver = driver;
@@ -43,18 +42,18 @@ export class ScopeIds {
   }
 
   forget(): void {
-    this.#known.forget();
+    this.#known.clear();
   }
 
   #find(parent: number, name: string, stays: boolean): number | undefined {
     const path = `${parent}/${name}`;
-    const known = this.#known.find(path);
+    const known = this.#known.get(path);
     if (known !== undefined) return known;
     const row = this.#driver
       .prepare("SELECT id FROM scopes WHERE parent = ? AND name = ?")
       .get(parent, encodeName(name));
     if (row === undefined) return undefined;
-    if (stays) this.#known.keep(path, count(row), memoryOf(path));
+    if (stays) this.#known.set(path, count(row));
     return count(row);
   }
 

@@ -1,6 +1,6 @@
+import { BoundedMap } from "../../base/bounded-map.ts";
 import { contentHash, invalidParams, type Message } from "../../model/index.ts";
 import type { OnceEffect, OnceRecord, Owner } from "../../store/index.ts";
-import { BoundedMap } from "../bounded-map.ts";
 import { sizeOf } from "../bytes.ts";
 import { ChurnMap } from "../churn-map.ts";
 import { replyWindow, type EngineSettings } from "../options.ts";
@@ -23,11 +23,12 @@ interface RememberedReply {
 export class Retries {
   readonly #settings: EngineSettings;
   readonly #underWay = new ChurnMap<string, Attempt>();
-  readonly #replies: BoundedMap<string, RememberedReply>;
+  readonly #replies: BoundedMap<RememberedReply>;
 
   constructor(settings: EngineSettings) {
     this.#settings = settings;
-    this.#replies = new BoundedMap(settings.dedupe.replies, settings.dedupe.replyBytes);
+    const { replies, replyBytes } = settings.dedupe;
+    this.#replies = new BoundedMap({ bytes: replyBytes, entries: replies, bytesOf: (_name, { bytes }) => bytes });
   }
 
   /** A message that comes in; `undefined` where deduplication is off. */
