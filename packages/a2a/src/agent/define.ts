@@ -2,11 +2,12 @@ import { A2AError } from "../model/index.ts";
 import type { Agent, AgentBehaviour, AgentDescription, AgentOutput, Turn } from "../protocol/index.ts";
 import { AuthorTurn } from "./turn.ts";
 
-/** What `defineAgent` takes: the card's words, how to run it, and the function itself (D11). */
+/** What `defineAgent()` takes: what the card says, how the agent is run, and its function. */
 export interface AgentDefinition extends AgentDescription, AgentBehaviour {
   /**
-   * Called with each message. An async generator yields events and falls off the end when the task is complete;
-   * returning `turn.reply(…)` before any event answers with a Message and makes no task.
+   * Called for each message. An async generator yields events; when it ends, the task is completed. A `turn.reply(…)` that
+   * is returned before any other event is a direct message, without a task. An error that is thrown fails the task: the
+   * client reads a general sentence, and the log has the error.
    */
   onMessage(turn: Turn): AgentOutput;
 }
@@ -14,7 +15,21 @@ export interface AgentDefinition extends AgentDescription, AgentBehaviour {
 /**
  * Defines an agent.
  *
- * @throws A2AError `InvalidParams` when something that a card must say (A2A 1.0 §4.4.1) is missing.
+ * @throws A2AError `InvalidParams` where something is missing that a card must have (A2A 1.0 §4.4.1).
+ *
+ * @example
+ * ```ts
+ * const agent = defineAgent({
+ *   name: "Echo",
+ *   description: "Repeats what it is told.",
+ *   version: "1.0.0",
+ *   skills: [{ id: "echo", name: "Echo", description: "Repeats a message", tags: ["test"] }],
+ *   async *onMessage(turn) {
+ *     if (turn.text === "") return turn.reply("Say something.");
+ *     yield turn.artifact({ name: "echo", parts: [text(turn.text)] });
+ *   },
+ * });
+ * ```
  */
 export function defineAgent(definition: AgentDefinition): Agent {
   const { onMessage, ...rest } = definition;
@@ -27,7 +42,7 @@ export function defineAgent(definition: AgentDefinition): Agent {
   ];
   if (fields.length > 0) {
     const list = fields.map((violation) => `${violation.field} ${violation.description}`).join(", ");
-    throw new A2AError("InvalidParams", `This is no agent: ${list}`, { fields });
+    throw new A2AError("InvalidParams", `The agent is not complete: ${list}`, { fields });
   }
   return Object.freeze({
     ...rest,

@@ -4,15 +4,15 @@ import type { AgentEvent, ArtifactWriter, WriterOptions } from "../protocol/inde
 
 const defaultMaxDelay = 50;
 
-/** What `stream` needs beyond the public writer: to send what waits although nothing new came. */
+/** What `streamText` needs beside the public writer: to send text that waits although no new text came. */
 interface FlushableWriter extends ArtifactWriter {
   readonly waits: boolean;
   flush(): readonly AgentEvent[];
 }
 
 /**
- * A writer that gathers tokens into chunks by size and time, so that an answer of ten thousand tokens is stored and sent
- * as some dozens of events.
+ * A writer that collects tokens into chunks by size and time. An answer of ten thousand tokens is then stored and sent as
+ * some dozens of events.
  */
 export function createWriter(artifactId: string, options: WriterOptions, clock: Clock): FlushableWriter {
   const maxChars = options.maxChars ?? 4096;
@@ -54,7 +54,7 @@ export function createWriter(artifactId: string, options: WriterOptions, clock: 
     write(text) {
       if (ended) throw new Error(`The writer of artifact ${artifactId} has ended`);
       pending += text;
-      // The first piece goes out at once: whoever waits sees that something comes.
+      // The first piece is sent at once, so that a waiting reader sees the beginning of the answer.
       const due = !begun || pending.length >= maxChars || clock.elapsed() - sentAt >= maxDelay;
       return due && pending !== "" ? chunk(false) : [];
     },
@@ -66,7 +66,7 @@ export function createWriter(artifactId: string, options: WriterOptions, clock: 
   };
 }
 
-/** The chunks of a source of text; what was gathered goes out after the delay even when the source pauses. */
+/** The chunks of a source of text. Text that waits is sent after the delay, even while the source pauses. */
 export async function* streamText(
   source: AsyncIterable<string>,
   artifactId: string,

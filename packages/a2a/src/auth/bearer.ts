@@ -2,31 +2,37 @@ import { A2AError, invalidParams } from "../model/index.ts";
 import type { Principal, UniversalRequest } from "../protocol/index.ts";
 import type { Authenticator } from "./port.ts";
 
+/** How bearer tokens are declared. */
 export interface BearerOptions {
   /** Name of the scheme on the card. Default `bearer`. */
   readonly name?: string;
-  /** Told to callers who come without a token (RFC 9110 §11.5). */
+  /** The realm in `WWW-Authenticate`, for callers without a valid token (RFC 9110 §11.5). Default: none. */
   readonly realm?: string;
-  /** What the card says of the scheme. */
+  /** Description of the scheme on the card. Default: none. */
   readonly description?: string;
-  /** A hint at how tokens look, such as `JWT` (A2A 1.0 §4.5.3). */
+  /** What the tokens are, such as `JWT`, on the card (A2A 1.0 §4.5.3). Default: not said. */
   readonly bearerFormat?: string;
 }
 
-/** Tells who a token belongs to; nothing: nobody. May throw an `A2AError` such as `PermissionDenied`. */
+/** Returns the owner of a token, or `undefined` where the token is not valid. It may throw an `A2AError` such as `PermissionDenied`. */
 export type VerifyToken = (
   token: string,
   request: UniversalRequest,
 ) => Promise<Principal | undefined> | Principal | undefined;
 
-/** RFC 6750 §2.1. */
+/** What a bearer token may look like (RFC 6750 §2.1). */
 const tokenPattern = /^[A-Za-z0-9\-._~+/]+=*$/;
 
 /**
- * Authenticates by `Authorization: Bearer` (RFC 6750), with tokens that are known beforehand or a function that knows
- * them.
+ * Authenticates callers by `Authorization: Bearer` (RFC 6750).
  *
- * @throws A2AError `InvalidParams` when a token could never be sent.
+ * @param tokens - The tokens with their owners, or a function that finds the owner of a token.
+ * @throws A2AError `InvalidParams` where a token contains characters that cannot be sent.
+ *
+ * @example
+ * ```ts
+ * await serve(agent, { authenticator: bearer({ "a-long-random-token": { subject: "ada" } }) });
+ * ```
  */
 export function bearer(
   tokens: Readonly<Record<string, Principal>> | VerifyToken,
@@ -60,8 +66,8 @@ export function bearer(
 }
 
 /**
- * Looks tokens up by a digest under a key that nobody knows: neither the time of the look-up nor anything stored here
- * says how close a guess came.
+ * Looks tokens up by their HMAC under a random key. So neither the time of the look-up nor anything in memory tells how
+ * close a guess was.
  */
 function knownTokens(tokens: Readonly<Record<string, Principal>>): VerifyToken {
   const bad = Object.keys(tokens).filter((token) => !tokenPattern.test(token));

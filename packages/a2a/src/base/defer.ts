@@ -1,6 +1,6 @@
 /**
- * Runs something once the current turn of the event loop is over: what happens in one turn can then be done at once.
- * A runtime without `setImmediate` (Workers) has the timer.
+ * Runs something after the current turn of the event loop, so that the work of one turn can be done together. Runtimes
+ * without `setImmediate`, such as Workers, use a timer.
  */
 export function defer(run: () => void): void {
   const immediate = (globalThis as { setImmediate?: (run: () => void) => unknown }).setImmediate;

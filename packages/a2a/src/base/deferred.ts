@@ -1,4 +1,4 @@
-/** A promise with its handles outside; `Promise.withResolvers` for runtimes that lack it (Node 20). */
+/** A promise with its `resolve` and `reject`: `Promise.withResolvers`, which Node 20 lacks. */
 export interface Deferred<T> {
   readonly promise: Promise<T>;
   readonly resolve: (value: T | PromiseLike<T>) => void;

@@ -1,13 +1,15 @@
-/** Makes identifiers that nobody can guess. */
+/** Makes identifiers of tasks, contexts and messages. Nobody must be able to guess them. */
 export interface Ids {
+  /** A new identifier. */
   next(): string;
 }
 
+/** Random UUIDs (version 4). */
 export const randomIds: Ids = { next: () => crypto.randomUUID() };
 
 /**
- * UUIDs of version 7 (RFC 9562 §5.7): 48 bits of time, then 74 random ones. They sort by time, so that what is made
- * together lies together in a database's indexes: SQLite then writes a sixth less for a task than with version 4.
+ * UUIDs of version 7 (RFC 9562 §5.7): 48 bits of time, then 74 random bits. They sort by time, so rows of one time are close
+ * together in the indexes of a database. SQLite writes a sixth less for a task than with version 4.
  */
 export function timeOrderedIds(): Ids {
   let time = 0;

@@ -5,14 +5,22 @@ export interface LogFields {
   readonly [name: string]: unknown;
 }
 
-/** Where a library may speak. The default says nothing: a library never writes to the console of its host. */
+/**
+ * Where log lines go. Most loggers fit, such as pino's behind a small adapter. The default writes nothing: a library never
+ * writes to the console of its host.
+ */
 export interface Logger {
+  /** Details for developers. */
   debug(message: string, fields?: LogFields): void;
+  /** What happens in normal operation. */
   info(message: string, fields?: LogFields): void;
+  /** Something that an operator should look at, such as a limit that was reached. */
   warn(message: string, fields?: LogFields): void;
+  /** Something that failed. */
   error(message: string, fields?: LogFields): void;
 }
 
+/** A logger that writes nothing: the default everywhere. */
 export const silentLogger: Logger = {
   debug() {},
   info() {},
@@ -20,22 +28,29 @@ export const silentLogger: Logger = {
   error() {},
 };
 
-/** Bytes in memory of their own, as `fetch` takes them. Before TypeScript 5.7 `Uint8Array` cannot be given its buffer's type. */
-export type Bytes = Uint8Array & { readonly buffer: ArrayBuffer };
+/**
+ * Bytes in an `ArrayBuffer`, which `fetch` and `Response` take. Before TypeScript 5.7 `Uint8Array` has no parameter for the
+ * type of its buffer.
+ */
+export type Bytes = Uint8Array & {
+  /** The buffer. */
+  readonly buffer: ArrayBuffer;
+};
 
-/** Time, so that a test can hold it still. */
+/** Time. Tests replace it with `fakeClock()` of `@parley/a2a/testing`. */
 export interface Clock {
   /**
-   * Wall time, in milliseconds since the Unix epoch: for what somebody else reads. It can be set, by an hour too, so it
-   * measures nothing.
+   * Wall time, in milliseconds since the Unix epoch, for times that others read. Somebody may set this clock, so it must
+   * not measure intervals.
    */
   now(): number;
-  /** Monotonic time, in milliseconds since some moment: for intervals. It only goes on, whatever the wall clock does. */
+  /** Monotonic time, in milliseconds since an arbitrary moment, for intervals. It never goes back. */
   elapsed(): number;
-  /** Calls `run` once after `ms` milliseconds; the returned function takes it back. Must not keep a process alive. */
+  /** Calls `run` once after `ms` milliseconds. The returned function cancels it. It must not keep a process alive. */
   after(ms: number, run: () => void): () => void;
 }
 
+/** The clock of the runtime: the default everywhere. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   elapsed: () => performance.now(),

@@ -1,4 +1,4 @@
-/** One value, as a stream gives it. */
+/** A stream of one value. */
 export async function* once<T>(value: T): AsyncGenerator<T, void, void> {
   yield value;
 }

@@ -1,6 +1,6 @@
 const encoder = new TextEncoder();
 
-/** Up to so many characters a loop is quicker than the encoder, which needs a buffer. */
+/** Up to this length in characters a loop is faster than the encoder, which needs a buffer. */
 const short = 1024;
 const bufferBytes = 1 << 16;
 
@@ -28,7 +28,7 @@ function isPair(high: number, low: number): boolean {
   return high >= 0xd800 && high < 0xdc00 && low >= 0xdc00 && low < 0xe000;
 }
 
-/** Encoded in steps into one small buffer: a copy of the whole would be as large as the text. */
+/** Encodes in steps into one small buffer, because a copy of the whole would be as large as the text. */
 function lengthOfLong(text: string): number {
   const buffer = new Uint8Array(Math.min(bufferBytes, 3 * text.length));
   let bytes = 0;

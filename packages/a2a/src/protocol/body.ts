@@ -1,60 +1,61 @@
 import { A2AError } from "../model/index.ts";
 import { GrowingBytes } from "./growing-bytes.ts";
 
-/** Request bodies while they come in, on every host. */
+/** Request bodies while they are received, on every host. */
 
-/** Who reads a body: told when it may read on, and when it has to stop. */
+/** The reader of a body. The budget tells it to continue, or to stop. */
 export interface BodyReader {
-  /** There is room again. */
+  /** Called when there is room: read on. */
   resume(): void;
-  /** Nothing more is read of this body: it is to be answered with `error`. */
+  /** Called when the body is refused: stop reading and answer with `error`. */
   refuse(error: A2AError): void;
 }
 
-/** A bound on what all bodies hold together that are still coming in (D17). */
+/** Limits the memory of all bodies that are being received. */
 export interface BodyBudget {
-  /** Takes a body in. `connection`: what it shares with others, where one connection carries many requests. */
+  /** Registers a body. `connection`: the connection that it shares with other bodies, as with HTTP/2. */
   enter(reader: BodyReader, connection?: object): BodyPlace;
 }
 
-/** The place of one body in the budget. */
+/** One body in the budget. */
 export interface BodyPlace {
-  /** Reports progress: a body of which too little comes can be refused to make room for others. */
+  /** Reports how many bytes have come. A body that comes too slowly can be refused to make room for others. */
   came(bytes: number): void;
   /**
-   * Says what the body holds by now and the most that it will, in bytes. `false`: there is no room for so much at the
-   * moment, wait for the reader's `resume()` or `refuse()` before more is read.
+   * Says how much memory the body holds now, and how much it will hold at most, in bytes. `false`: there is no room, so
+   * read nothing until the reader's `resume()` or `refuse()` is called.
    *
-   * @throws A2AError `Unavailable` where there is no room to wait either.
+   * @throws A2AError `Unavailable` where too many bodies wait already.
    */
   hold(held: number, most: number): boolean;
-  /** The body is whole, or of no interest any more. */
+  /** Removes the body from the budget: it is complete, or no longer needed. */
   leave(): void;
 }
 
-/** Larger bodies are announced to the budget as a whole, before more of them is read. */
+/** Size in bytes up to which a body needs no room in the budget before it is read. */
 export const smallBody: number = 64 * 1024;
 
-/** The place of a body where there is no budget. */
+/** Used where there is no budget. */
 const anyPlace: BodyPlace = {
   came() {},
   hold: () => true,
   leave() {},
 };
 
-/** What has come of a body: gathered in one buffer, under the limit of one body and the budget of all. */
+/** Collects a body in one buffer, under its own size limit and under the budget of all bodies. */
 export class BodyBytes {
   readonly #limit: number;
   readonly #announced: number | undefined;
   readonly #place: BodyPlace;
-  /** A body in one piece, which most are, is not copied. */
+  /** A body that comes in one piece is not copied. Most do. */
   #only: Uint8Array | undefined;
   #bytes: GrowingBytes | undefined;
   #size = 0;
 
   /**
-   * @param limit - Most bytes that are taken.
-   * @param announced - How many are going to come, where that is known.
+   * @param limit - Largest body in bytes.
+   * @param announced - The `Content-Length`, where there is one.
+   * @param place - Its place in the budget. Default: no budget.
    */
   constructor(limit: number, announced: number | undefined, place: BodyPlace = anyPlace) {
     this.#limit = limit;
@@ -63,9 +64,9 @@ export class BodyBytes {
   }
 
   /**
-   * Whether reading may begin; else wait to be told.
+   * Whether reading may begin. `false`: wait for the reader's `resume()` or `refuse()`.
    *
-   * @throws A2AError `RequestTooLarge` for what is announced as too large, `Unavailable`.
+   * @throws A2AError `RequestTooLarge` where more than `limit` is announced, `Unavailable` where the budget is full.
    */
   begin(): boolean {
     const announced = this.#announced ?? 0;
@@ -74,9 +75,9 @@ export class BodyBytes {
   }
 
   /**
-   * Takes a piece; `false`: read no more before you are told to.
+   * Takes a piece. `false`: read nothing until the reader's `resume()` or `refuse()` is called.
    *
-   * @throws A2AError `RequestTooLarge`, `Unavailable`.
+   * @throws A2AError `RequestTooLarge` where the body exceeds `limit`, `Unavailable` where the budget is full.
    */
   push(piece: Uint8Array): boolean {
     this.#size += piece.length;
@@ -87,13 +88,13 @@ export class BodyBytes {
     return this.#place.hold(held, Math.max(held, this.#announced ?? (this.#size > smallBody ? this.#limit : 0)));
   }
 
-  /** Gives what is held now, where that has changed. */
+  /** Returns the memory that is held now, where that has changed. */
   #keep(piece: Uint8Array): number | undefined {
     if (this.#size === piece.length && piece.buffer.byteLength <= 4 * piece.length) {
       this.#only = piece;
       return piece.length;
     }
-    // A peer may send more than it announced.
+    // A client may send more than it announced.
     const bytes = (this.#bytes ??= new GrowingBytes(Math.min(this.#announced ?? this.#limit, this.#limit)));
     const before = bytes.capacity;
     if (this.#only !== undefined) bytes.append(this.#only);
@@ -102,14 +103,14 @@ export class BodyBytes {
     return bytes.capacity === before ? undefined : bytes.capacity;
   }
 
-  /** The body, which is whole. */
+  /** The complete body. */
   take(): Uint8Array {
     const bytes = this.#only ?? this.#bytes?.view() ?? new Uint8Array(0);
     this.leave();
     return bytes;
   }
 
-  /** Lets go of what has come. */
+  /** Releases the buffer, and the place in the budget. */
   leave(): void {
     this.#only = this.#bytes = undefined;
     this.#place.leave();

@@ -1,10 +1,10 @@
 import { A2AError } from "../model/index.ts";
 import type { Clock } from "../base/index.ts";
 
-/** What takes less passes while large things wait, until the budget is exceeded by half. Bytes. */
+/** Requests below this size in bytes pass while large ones wait, until the budget is exceeded by half. */
 const small = 64 << 10;
 const smallShare = 1.5;
-/** How long a request waits for room, in milliseconds, and how many may wait at a time. */
+/** How long a request waits for room, in milliseconds, and how many may wait at the same time. */
 const waitTimeout = 10_000;
 const mostWaiting = 100;
 
@@ -17,8 +17,8 @@ interface Waiting {
 }
 
 /**
- * What is held at one time, in bytes, such as the tasks that run here or the answers that leave. No owner has more than
- * half of it. What does not fit waits in a queue, and is refused after a timeout.
+ * Limits how many bytes are held at one time, such as by running tasks or by answers that are being sent. No owner gets
+ * more than half of it. Requests that do not fit wait in a queue and are refused after 10 seconds.
  */
 export class ByteBudget {
   readonly #total: number;
@@ -28,24 +28,27 @@ export class ByteBudget {
   readonly #owners = new Map<string, number>();
   #waiting: Waiting[] = [];
 
-  /** `refusal`: message of the error when there is no room. */
+  /** `total`: the limit in bytes. `refusal`: message of the error when there is no room. */
   constructor(total: number, clock: Clock, refusal = "The server is busy with other large tasks") {
     this.#total = total;
     this.#clock = clock;
     this.#refusal = refusal;
   }
 
-  /** Bytes that are taken. */
+  /** How many bytes are taken. */
   get used(): number {
     return this.#used;
   }
 
-  /** How many wait for room. */
+  /** How many requests wait for room. */
   get waiting(): number {
     return this.#waiting.length;
   }
 
-  /** Takes room if there is some. While nothing large is held anything fits: a task larger than the budget could never run otherwise. */
+  /**
+   * Takes room and returns true, or returns false where there is none. While nothing large is held anything fits, because a
+   * task that is larger than the budget could never run otherwise.
+   */
   tryTake(owner: string, bytes: number): boolean {
     if (bytes < small ? this.#used + bytes > this.#total * smallShare : !this.#fits(owner, bytes)) return false;
     this.#take(owner, bytes);
@@ -53,8 +56,10 @@ export class ByteBudget {
   }
 
   /**
-   * Takes room as soon as there is some; rejects with `Unavailable` when the queue is full, and after the timeout. `signal`
-   * is asked for once a request has to wait: it leaves the queue with its caller.
+   * Takes room as soon as there is some. `signal` is called where the request has to wait: when that signal is aborted, the
+   * request leaves the queue.
+   *
+   * @throws A2AError `Unavailable` when the queue is full and after the timeout, `Aborted` with the signal.
    */
   take(owner: string, bytes: number, signal?: () => AbortSignal | undefined): Promise<void> {
     if (this.tryTake(owner, bytes)) return Promise.resolve();
@@ -79,13 +84,13 @@ export class ByteBudget {
     });
   }
 
-  /** What is held has grown or shrunk. Never refused: the task runs already. */
+  /** Changes the size of something that is held. It is never refused, because the task already runs. */
   change(owner: string, from: number, to: number): void {
     this.#take(owner, to);
     this.give(owner, from);
   }
 
-  /** Gives room back, and serves the queue with it. */
+  /** Gives room back, and lets waiting requests take it. */
   give(owner: string, bytes: number): void {
     this.#used -= bytes;
     if (bytes >= small) {
@@ -96,7 +101,7 @@ export class ByteBudget {
     if (this.#waiting.length > 0) this.#serve();
   }
 
-  /** The server stops: rejects all that wait. */
+  /** Rejects all waiting requests, because the server stops. */
   close(error: unknown): void {
     const waiting = this.#waiting;
     this.#waiting = [];

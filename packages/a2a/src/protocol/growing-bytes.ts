@@ -1,31 +1,33 @@
 const none = new Uint8Array(0);
 
-/** Size of the first buffer, in bytes; each next one is twice as large. */
+/** Size of the first buffer in bytes. Each next one is twice as large. */
 const smallest = 1024;
 
 /**
- * Bytes that come in pieces, in one buffer: what is held does not depend on how small the pieces are, and none of them
- * is kept, since a piece can hold on to the much larger buffer that it was cut from.
+ * Collects pieces of bytes in one buffer. The memory that it takes does not depend on the size of the pieces. It keeps none
+ * of them, because a piece can be a view of a much larger buffer.
  */
 export class GrowingBytes {
   readonly #most: number;
   #bytes: Uint8Array = none;
   #length = 0;
 
-  /** `most`: how many bytes are expected; no buffer is larger than that unless more of them come. */
+  /** `most`: how many bytes are expected. The buffer grows larger only where more of them come. */
   constructor(most: number) {
     this.#most = most;
   }
 
+  /** How many bytes have come. */
   get length(): number {
     return this.#length;
   }
 
-  /** Bytes of memory. */
+  /** Size of the buffer in bytes. */
   get capacity(): number {
     return this.#bytes.length;
   }
 
+  /** Copies a piece to the end. */
   append(piece: Uint8Array): void {
     const length = this.#length + piece.length;
     if (length > this.#bytes.length) {
@@ -38,7 +40,7 @@ export class GrowingBytes {
     this.#length = length;
   }
 
-  /** What has come, without a copy. */
+  /** The bytes so far, without a copy. The view is valid until the next `append()`. */
   view(): Uint8Array {
     return this.#bytes.subarray(0, this.#length);
   }

@@ -2,81 +2,88 @@ import type { Bytes } from "../base/index.ts";
 import type { BodyBudget } from "./body.ts";
 
 /**
- * HTTP as the bindings see it, on every runtime. A host turns its own request into this one and carries the answer out,
- * without a `Request` or `Response` in between where it can do without (D15).
+ * HTTP as the bindings see it, on every runtime. A host turns the request of its runtime into a `UniversalRequest` and
+ * sends the `UniversalResponse`. Neither needs a `Request` or `Response` object, which are expensive on Node.
  */
 
+/** A request of any host. */
 export interface UniversalRequest {
+  /** HTTP method in upper case. */
   readonly method: string;
-  /** Path and query as they stand in the request line, percent-encoded: `/tasks/a%20b?historyLength=0`. */
+  /** Path and query of the request line, percent-encoded: `/tasks/a%20b?historyLength=0`. */
   readonly url: string;
-  /** A header by its lower-case name; several of one name come joined by `, `. */
+  /** Value of a header, by its lower-case name. Several headers of one name are joined by `, `. */
   header(name: string): string | undefined;
   /**
-   * The body as text. Stops reading and throws `RequestTooLarge` as soon as more than `limit` bytes came;
-   * throws `ParseError` when they are no UTF-8. `budget` bounds what all bodies hold while they come in; `BodyBytes` gathers
-   * one under both.
+   * The body as text. `limit` is the largest body in bytes. `budget` limits what all bodies hold while they are received;
+   * `BodyBytes` collects a body under both.
+   *
+   * @throws A2AError `RequestTooLarge` as soon as more than `limit` bytes came, `ParseError` where they are not UTF-8,
+   * `Unavailable` where the budget has no room.
    */
   text(limit: number, budget?: BodyBudget): Promise<string>;
   /**
-   * Hands the body to `reader` piece by piece, for bindings that cut it into messages themselves. Called once, and not
-   * beside `text`. Absent: this host has bodies as text alone.
+   * Passes the body to `reader` in pieces, for bindings that split it into messages themselves. Call either this or `text`,
+   * and only once. Absent: this host has bodies as text alone.
    */
   read?(reader: ByteReader): ByteFlow;
-  /** Aborted when the peer is gone. Made when first asked for. */
+  /** Aborted when the client is gone. It is made when it is first read. */
   readonly signal: AbortSignal;
-  /** Address of the peer, where the host knows it. */
+  /** IP address of the client, where the host knows it. */
   readonly remoteAddress?: string;
-  /** What this request shares with others of the same time: its connection of HTTP/2. */
+  /** The connection that this request shares with others, as with HTTP/2. */
   readonly connection?: object | undefined;
-  /** Whether the answer may have `trailers`, as over HTTP/2. Default: it may not. */
+  /** Whether the response may have `trailers`, as with HTTP/2. Default false. */
   readonly takesTrailers?: boolean;
 }
 
-/** Who reads a body in pieces. */
+/** The reader of a body in pieces. */
 export interface ByteReader {
+  /** Called with each piece. */
   chunk(bytes: Uint8Array): void;
-  /** The body is whole. */
+  /** Called when the body is complete. */
   end(): void;
-  /** The peer is gone before it sent the whole body. */
+  /** Called when the client is gone before the body was complete. */
   gone(): void;
 }
 
-/** Of a body that comes in pieces. */
+/** Controls how fast a body in pieces is received. */
 export interface ByteFlow {
-  /** Lets what is to come wait with its sender. */
+  /** Stops the pieces: the sender has to wait. */
   pause(): void;
-  /** Asks for more. Nothing comes before the first call. */
+  /** Lets pieces come. None comes before the first call. */
   resume(): void;
 }
 
 /** Where a streamed body goes. */
 export interface Sink {
-  /** Takes a chunk; `false` means that the peer is behind: wait for `ready()` before the next one. */
+  /** Takes a chunk. `false`: the client reads too slowly, so wait for `ready()` before the next one. */
   write(chunk: string | Uint8Array): boolean;
-  /** Resolves when there is room again, or when the peer is gone. */
+  /** Resolves when there is room again, or when the client is gone. */
   ready(): Promise<void>;
-  /** Whether the peer is gone; writes then go nowhere. */
+  /** Whether the client is gone. Writes then do nothing. */
   readonly closed: boolean;
-  /** Calls `run` once, when the peer goes; at once when it has gone. */
+  /** Calls `run` once when the client is gone, or at once where it is gone already. */
   onClose(run: () => void): void;
 }
 
-/** Writes the body; the host ends the response when it resolves, and breaks the connection off when it rejects. */
+/** Writes a body. When it resolves the host ends the response. When it rejects the host resets the connection. */
 export type BodyWriter = (sink: Sink) => Promise<void>;
 
+/** A response for any host. */
 export interface UniversalResponse {
+  /** HTTP status. */
   readonly status: number;
-  /** Lower-case names. */
+  /** Headers by their lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
   /**
-   * Absent: no body. A writer's headers go out before its first byte. It is called even where the peer is gone already, so
-   * that it lets go of its source; and to HEAD a host sends the headers alone.
+   * The body; absent: none. For a writer the host sends the headers first. It calls the writer even where the client is
+   * already gone, so that the writer can release its source. To a HEAD request a host sends the headers alone.
    */
   readonly body?: string | Bytes | BodyWriter;
-  /** What is sent after the body, with lower-case names: asked for when the body is written. Only where the request `takesTrailers`. */
+  /** Headers after the body, by their lower-case names. Called when the body is written. Only where the request `takesTrailers`. */
   readonly trailers?: () => Readonly<Record<string, string>>;
 }
 
-/** Answers every request: what it has no route for with 404 in the words of the protocol. */
+/** Answers requests. Unknown routes get a 404 whose body is an error of the protocol. */
 export type UniversalHandler = (request: UniversalRequest) => Promise<UniversalResponse> | UniversalResponse;

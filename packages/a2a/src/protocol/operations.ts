@@ -18,49 +18,69 @@ import type {
   TaskPushNotificationConfig,
 } from "../model/index.ts";
 
-/** The operations of the protocol (A2A 1.0 §3.1, §5.3), by name, with what goes in and what comes out. */
+/** The operations of the protocol by name (A2A 1.0 §3.1, §5.3), each with its request and its response. */
 
+/** Operations with one response. */
 export interface UnaryOperations {
+  /** Sends a message (A2A 1.0 §3.1.1). */
   SendMessage: { request: SendMessageRequest; response: SendMessageResponse };
+  /** Reads a task (A2A 1.0 §3.1.3). */
   GetTask: { request: GetTaskRequest; response: Task };
+  /** Lists the tasks of the caller (A2A 1.0 §3.1.4). */
   ListTasks: { request: ListTasksRequest; response: ListTasksResponse };
+  /** Cancels a task (A2A 1.0 §3.1.5). */
   CancelTask: { request: CancelTaskRequest; response: Task };
+  /** Adds a webhook to a task (A2A 1.0 §3.1.7). */
   CreateTaskPushNotificationConfig: { request: TaskPushNotificationConfig; response: TaskPushNotificationConfig };
+  /** Reads a webhook of a task (A2A 1.0 §3.1.8). */
   GetTaskPushNotificationConfig: {
     request: GetTaskPushNotificationConfigRequest;
     response: TaskPushNotificationConfig;
   };
+  /** Lists the webhooks of a task (A2A 1.0 §3.1.9). */
   ListTaskPushNotificationConfigs: {
     request: ListTaskPushNotificationConfigsRequest;
     response: ListTaskPushNotificationConfigsResponse;
   };
+  /** Deletes a webhook of a task (A2A 1.0 §3.1.10). */
   DeleteTaskPushNotificationConfig: { request: DeleteTaskPushNotificationConfigRequest; response: Empty };
+  /** Reads the card for authenticated callers (A2A 1.0 §3.1.11). */
   GetExtendedAgentCard: { request: GetExtendedAgentCardRequest; response: AgentCard };
 }
 
+/** Operations with a stream of responses. */
 export interface StreamOperations {
+  /** Sends a message and follows its task (A2A 1.0 §3.1.2). */
   SendStreamingMessage: { request: SendMessageRequest; response: StreamResponse };
+  /** Follows a task that exists (A2A 1.0 §3.1.6). */
   SubscribeToTask: { request: SubscribeToTaskRequest; response: StreamResponse };
 }
 
+/** Every operation. */
 export interface Operations extends UnaryOperations, StreamOperations {}
 
+/** Name of an operation with one response. */
 export type UnaryName = keyof UnaryOperations;
+/** Name of an operation with a stream of responses. */
 export type StreamName = keyof StreamOperations;
+/** Name of an operation. */
 export type OperationName = keyof Operations;
 
+/** What a binding has to know about an operation. */
 export interface OperationInfo {
+  /** Whether it responds with a stream. */
   readonly stream: boolean;
-  /** Whether the same call twice does what one does, so that a client may repeat it blindly (§3.3.1). */
+  /** Whether the same call twice does what one call does, so that a client may repeat it (A2A 1.0 §3.3.1). */
   readonly idempotent: boolean;
 }
 
-/** The table that composition hands to every binding; a method extension adds its rows here, and nowhere else. */
+/** The operations that a binding serves, by name. An extension that adds methods adds rows to it. */
 export type OperationTable = Readonly<Record<string, OperationInfo>>;
 
 const safe: OperationInfo = { stream: false, idempotent: true };
 const unsafe: OperationInfo = { stream: false, idempotent: false };
 
+/** The operations of A2A 1.0. */
 export const operations: Readonly<Record<OperationName, OperationInfo>> = {
   SendMessage: unsafe,
   SendStreamingMessage: { stream: true, idempotent: false },
