@@ -1,17 +1,18 @@
 import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
+import { parse } from "yaml";
 import { folder } from "./expected.ts";
 
-/** What A2A 1.0 says that a server must do, in §3 to §5 and §9 to §11, as far as one can see it from outside. */
+/** What A2A 1.0 says that a server must do, in §3 to §5 and §9 to §11, as far as it can be observed from outside. */
 export interface Requirement {
   /** The section, and a word: `3.1.2-first`. */
   readonly id: string;
   readonly requirement: string;
-  /** Tests: ids of our own ACTS suites, or `FILE: TITLE`. */
+  /** Tests of the packages, `FILE: TITLE`, beside those tests of our ACTS suites that name the requirement. */
   readonly proof?: readonly string[];
-  /** What has to be built before there can be a proof. */
+  /** The feature that has to be built before there can be a proof. */
   readonly waitsFor?: string;
-  /** How it is to be understood. */
+  /** How the sentence of the specification is understood here. */
   readonly note?: string;
 }
 
@@ -21,14 +22,33 @@ export function readRequirements(): readonly Requirement[] {
   return JSON.parse(readFileSync(join(folder, "requirements.json"), "utf8")) as readonly Requirement[];
 }
 
-/** What is wrong with the list, in sentences: rows without a proof, and proofs that are not there. */
-export function faults(rows: readonly Requirement[]): readonly string[] {
-  const suites = join(root, "packages/conform/suites");
-  const ids = new Set(
-    readdirSync(suites)
-      .flatMap((file) => [...readFileSync(join(suites, file), "utf8").matchAll(/^ +- id: ([A-Z]+-[A-Z]+-\d+)$/gm)])
-      .map(([, id]) => id),
-  );
+/** A test of our own ACTS suites, as far as this is about it. */
+interface SuiteTest {
+  readonly id: string;
+  readonly requirements?: readonly string[];
+}
+
+/** For each requirement the tests of our own ACTS suites that name it. */
+function readClaims(): ReadonlyMap<string, readonly string[]> {
+  const folder = join(root, "packages/conform/suites");
+  const tests = readdirSync(folder).flatMap((file) => {
+    const { suites } = parse(readFileSync(join(folder, file), "utf8")) as {
+      readonly suites: readonly { readonly tests: readonly SuiteTest[] }[];
+    };
+    return suites.flatMap((suite) => suite.tests);
+  });
+  const claims = new Map<string, string[]>();
+  for (const { id, requirements = [] } of tests) {
+    for (const one of requirements) claims.set(one, [...(claims.get(one) ?? []), id]);
+  }
+  return claims;
+}
+
+/** What is wrong with the list, in sentences: rows without a proof, and proofs or rows that do not exist. */
+export function faults(
+  rows: readonly Requirement[],
+  claims: ReadonlyMap<string, readonly string[]> = readClaims(),
+): readonly string[] {
   const files = new Map<string, string>();
   const textOf = (file: string): string => {
     const path = join(root, file);
@@ -38,19 +58,27 @@ export function faults(rows: readonly Requirement[]): readonly string[] {
   };
   const exists = (proof: string): boolean => {
     const [, file, title] = /^(\S+\.test\.ts): (.+)$/.exec(proof) ?? [];
-    if (file === undefined || title === undefined) return ids.has(proof);
+    if (file === undefined || title === undefined) return false;
     return (
       ['"', "`"].some((quote) => textOf(file).includes(`(${quote}${title}${quote},`)) ||
       isTableTitle(textOf(file), title)
     );
   };
-  return rows.flatMap(({ id, proof = [], waitsFor }, at) => [
-    ...(/^(?:3|4|5|9|10|11)(?:\.\d+)*-[a-z-]+$/.test(id) ? [] : [`${id} names no section`]),
-    ...(rows.findIndex((row) => row.id === id) === at ? [] : [`${id} is there twice`]),
-    ...(proof.length === 0 && waitsFor === undefined ? [`${id} has no proof`] : []),
-    ...(proof.length > 0 && waitsFor !== undefined ? [`${id} is proven and waits for ${waitsFor}`] : []),
-    ...proof.filter((each) => !exists(each)).map((each) => `${id} is proven by what is not there: ${each}`),
-  ]);
+  const unlisted = [...claims.keys()].filter((id) => !rows.some((row) => row.id === id));
+  const ofRow = ({ id, proof = [], waitsFor }: Requirement, at: number): readonly string[] => {
+    const proofs = [...proof, ...(claims.get(id) ?? [])];
+    return [
+      ...(/^(?:3|4|5|9|10|11)(?:\.\d+)*-[a-z-]+$/.test(id) ? [] : [`${id} names no section`]),
+      ...(rows.findIndex((row) => row.id === id) === at ? [] : [`${id} is there twice`]),
+      ...(proofs.length === 0 && waitsFor === undefined ? [`${id} has no proof`] : []),
+      ...(proofs.length > 0 && waitsFor !== undefined ? [`${id} is proven and waits for ${waitsFor}`] : []),
+      ...proof.filter((each) => !exists(each)).map((each) => `${id} is proven by what is not there: ${each}`),
+    ];
+  };
+  return [
+    ...rows.flatMap(ofRow),
+    ...unlisted.map((id) => `${id} is named by ${(claims.get(id) ?? []).join(", ")} and not listed`),
+  ];
 }
 
 /** Titles of `test.each(…)(…)` may stand on a line of their own. */

@@ -5,24 +5,33 @@ test("every requirement of A2A 1.0 on servers has a proof that is there, or says
   expect(faults(readRequirements())).toEqual([]);
 });
 
-test("a row without a proof, with one that is not there, twice, or without a section is a fault", () => {
+test("a row without a proof, with one that does not exist, twice, or without a section is a fault", () => {
   const requirement = "A send is answered.";
   const here = "kits/test/requirements.test.ts";
+  const claims = new Map([
+    ["3.1.1-c", ["CORE-SEND-101"]],
+    ["answer", ["CORE-SEND-101"]],
+    ["3.1.1-d", ["CORE-SEND-101", "CORE-SEND-102"]],
+  ]);
   expect(
-    faults([
-      { id: "3.1.1-a", requirement },
-      { id: "3.1.1-b", requirement, proof: ["CORE-SEND-999", `${here}: nobody wrote this`, "no.test.ts: what"] },
-      { id: "3.1.1-c", requirement, proof: ["CORE-SEND-101"], waitsFor: "webhooks" },
-      { id: "3.1.1-c", requirement, waitsFor: "webhooks" },
-      { id: "answer", requirement, proof: ["CORE-SEND-101"] },
-    ]),
+    faults(
+      [
+        { id: "3.1.1-a", requirement },
+        { id: "3.1.1-b", requirement, proof: [`${here}: nobody wrote this`, "no.test.ts: what"] },
+        { id: "3.1.1-c", requirement, waitsFor: "webhooks" },
+        { id: "3.1.1-c", requirement, waitsFor: "webhooks" },
+        { id: "answer", requirement },
+      ],
+      claims,
+    ),
   ).toEqual([
     "3.1.1-a has no proof",
-    "3.1.1-b is proven by what is not there: CORE-SEND-999",
     `3.1.1-b is proven by what is not there: ${here}: nobody wrote this`,
     "3.1.1-b is proven by what is not there: no.test.ts: what",
     "3.1.1-c is proven and waits for webhooks",
     "3.1.1-c is there twice",
+    "3.1.1-c is proven and waits for webhooks",
     "answer names no section",
+    "3.1.1-d is named by CORE-SEND-101, CORE-SEND-102 and not listed",
   ]);
 });

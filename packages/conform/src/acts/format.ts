@@ -65,6 +65,8 @@ export interface Test {
   readonly behaviors: readonly string[];
   /** What ACTS calls `runner_requirements`: `auth_credentials`, `webhook_endpoint`. */
   readonly needs: readonly string[];
+  /** Ours: requirements of the specification that the test proves, such as `3.1.2-first`. */
+  readonly requirements: readonly string[];
   readonly steps: readonly Step[];
   readonly assertions: readonly NamedAssertion[];
   /** `Major.Minor`, sent as `A2A-Version`. */
@@ -72,7 +74,8 @@ export interface Test {
   readonly variables: Readonly<Record<string, string>>;
 }
 
-interface StepBase {
+/** What every step has. */
+export interface StepBase {
   readonly id: string;
   readonly assertions: readonly NamedAssertion[];
   readonly capture: Readonly<Record<string, string>>;

@@ -88,12 +88,12 @@ export class StrictMap {
     );
   }
 
-  node(key: string): StrictMap | undefined {
+  submap(key: string): StrictMap | undefined {
     const value = this.any(key);
     return value === undefined ? undefined : new StrictMap(value, `${this.where}.${key}`);
   }
 
-  nodes(key: string): readonly StrictMap[] {
+  submaps(key: string): readonly StrictMap[] {
     return this.list(key).map((one, at) => new StrictMap(one, `${this.where}.${key}[${at}]`));
   }
 

@@ -59,6 +59,7 @@ function testReport(test: TestReport, options: ReporterOptions): object {
     name: test.name,
     level: test.level,
     ...(section === undefined ? {} : { spec_ref: section }),
+    ...(test.requirements.length === 0 ? {} : { requirements: test.requirements }),
     result: test.result,
     duration_ms: Math.round(test.duration),
     ...(reading === undefined ? {} : { reading }),

@@ -83,6 +83,8 @@ export interface TestReport {
   readonly level: Level;
   /** The section of the specification that the test cites. */
   readonly section?: string;
+  /** Requirements of the specification that the test proves, such as `3.1.2-first`: a section and a word. */
+  readonly requirements: readonly string[];
   readonly tags: readonly string[];
   /** Prefixes of messages that the agent has to know for this test (ACTS §11). */
   readonly behaviors: readonly string[];
