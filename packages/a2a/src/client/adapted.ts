@@ -11,7 +11,7 @@ import {
 } from "../transport/http/index.ts";
 import { byVersion, type Codec } from "../wire/codec.ts";
 
-/** A binding whose services behave as callers here expect, whatever the version (`Codec.adaptClient`). */
+/** A binding whose services behave the same for every version (`Codec.adaptClient`). */
 export function adapted(binding: ClientBinding, codecs: readonly Codec[]): ClientBinding {
   const known = byVersion(codecs);
   return {
@@ -30,7 +30,7 @@ export function adapted(binding: ClientBinding, codecs: readonly Codec[]): Clien
   };
 }
 
-/** Reads the extended card by HTTP where a server has no method for it, as servers of 0.2 have not. */
+/** Reads the extended card with an HTTP GET where a server has no method for it, as servers of 0.2. */
 function withCardElsewhere(service: AgentService, url: string, codec: Codec, host: ClientHost): AgentService {
   const route = codec.rest.elsewhere?.find(({ operation }) => operation === "GetExtendedAgentCard");
   if (route === undefined || !URL.canParse(url)) return service;
@@ -52,7 +52,7 @@ function isUnknown(thrown: unknown): boolean {
   return thrown instanceof A2AError && thrown.code === "MethodNotFound";
 }
 
-/** Beside the agent's address, below it, at the root of its host: the first that is there. */
+/** The extended card of a server of 0.2: beside the agent's address, below it, or at the root of its host. */
 async function cardElsewhere(
   address: string,
   path: string,
@@ -69,7 +69,7 @@ async function cardElsewhere(
     const text = await answer.text();
     const value = parseJson(answer, text);
     if (answer.status === 200 && value !== undefined) return codec.decodeCard(value);
-    // Whoever asks for credentials is the one who has it.
+    // A server that asks for credentials has the card at this URL.
     if (answer.status === 401 || answer.status === 403) throw refusal(answer, host.clock, url, text, undefined);
   }
   return undefined;

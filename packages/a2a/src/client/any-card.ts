@@ -1,15 +1,17 @@
 import type { AgentCard, AgentInterface } from "../model/index.ts";
 import type { Codec } from "../wire/codec.ts";
 
-/** As much of a card of any version as tells that it is one. */
+/** What identifies a card of version 0.3 or earlier. The other members of such a card may be there too. */
 export interface OlderCard {
+  /** Name of the agent. */
   readonly name: string;
+  /** Address of the agent. */
   readonly url: string;
 }
 
 /**
- * A card as the first version reads it that can. One that carries the shapes of several gains the interfaces that only
- * the others of its shapes name. Throws the `InvalidResponse` of the version that it seems to be of.
+ * Reads a card with the first codec that can. Some cards have the shapes of several versions: such a card gets the
+ * interfaces of all of them. Throws the `InvalidResponse` of the version that the card seems to have.
  */
 export function readCard(codecs: readonly Pick<Codec, "decodeCard">[], value: unknown): AgentCard {
   const errors: unknown[] = [];

@@ -2,7 +2,7 @@ import type { Clock } from "../base/index.ts";
 import { A2AError } from "../model/index.ts";
 import { onAbort } from "../transport/http/index.ts";
 
-/** What follows a caller's signal until `release`. */
+/** A controller that is aborted with the signal of a caller, until `release`. */
 export interface Following {
   readonly own: AbortController;
   release(): void;
@@ -13,13 +13,13 @@ export function follow(signal: AbortSignal | undefined): Following {
   return { own, release: onAbort(signal, (error) => own.abort(error)) };
 }
 
-/** A caller's signal and a limit in time, as one signal; `release` once the work is over. */
+/** The signal of a caller and a timeout as one signal. Call `release` when the work is over. */
 export interface Bounded {
   readonly signal: AbortSignal | undefined;
   release(): void;
 }
 
-/** `what` took longer, when it did: "The call". */
+/** `what` is the subject of the error message: "The call". */
 export function bounded(
   clock: Clock,
   signal: AbortSignal | undefined,

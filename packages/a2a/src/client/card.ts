@@ -10,18 +10,23 @@ import {
   withoutSlashes,
 } from "../transport/http/index.ts";
 
-/** A card as it was fetched, and how long it may be used unasked (RFC 9111, A2A 1.0 §8.6.2). */
+/** A card that was fetched, and how long it may be used without asking again (RFC 9111, A2A 1.0 §8.6.2). */
 export interface CachedCard {
+  /** The card. */
   readonly card: AgentCard;
+  /** Its `ETag` header. */
   readonly etag?: string | undefined;
+  /** Its `Last-Modified` header. */
   readonly lastModified?: string | undefined;
-  /** Milliseconds since the epoch. */
+  /** Until when it may be used, in milliseconds since the Unix epoch. */
   readonly freshUntil: number;
 }
 
-/** Where cards are kept, by their URL: a `Map` will do. Share it among clients that use the same credentials. */
+/** Keeps cards by their URL: a `Map` will do. Share it among clients that use the same credentials. */
 export interface CardCache {
+  /** The card of a URL. */
   get(url: string): CachedCard | undefined;
+  /** Keeps a card. */
   set(url: string, entry: CachedCard): unknown;
 }
 
@@ -29,23 +34,23 @@ export interface CardSource {
   readonly host: ClientHost;
   readonly cache: CardCache;
   readonly version: string;
-  /** Longest card. */
+  /** Largest card in bytes. */
   readonly maxBytes: number;
   decode(value: unknown): AgentCard;
-  /** The address that was asked last: in the end that of the card. */
+  /** The URL that was asked last. After the search it is the URL of the card. */
   address: string;
 }
 
-/** The second is where servers of 0.2 have it. */
+/** Paths of the card. Servers of version 0.2 have it at the second one. */
 const wellKnown = ["/.well-known/agent-card.json", "/.well-known/agent.json"] as const;
 
-/** Throws `InvalidParams`. */
+/** Parses a URL. Throws `InvalidParams` where it is not valid. */
 export function toUrl(given: string): URL {
   if (URL.canParse(given)) return new URL(given);
-  throw new A2AError("InvalidParams", `${JSON.stringify(given)} is no absolute URL`);
+  throw new A2AError("InvalidParams", `${JSON.stringify(given)} is not an absolute URL`);
 }
 
-/** Where the card of an agent may be: below its base, or at the root of its host. */
+/** URLs that the card of an agent may be at: below its base URL, or at the root of its host. */
 function addresses(given: URL): { readonly base: string; readonly urls: readonly string[] } {
   const url = new URL(given);
   url.hash = "";
@@ -56,7 +61,7 @@ function addresses(given: URL): { readonly base: string; readonly urls: readonly
   return { base, urls };
 }
 
-/** The card of the agent at `given`, its base or the card's own URL (A2A 1.0 §8.2). */
+/** Fetches the card of an agent. `given` is the base URL of the agent, or the URL of the card (A2A 1.0 §8.2). */
 export async function findCard(given: URL, source: CardSource, signal: AbortSignal | undefined): Promise<AgentCard> {
   const { base, urls } = addresses(given);
   let missing: unknown;
@@ -64,12 +69,12 @@ export async function findCard(given: URL, source: CardSource, signal: AbortSign
     source.address = url;
     try {
       const card = await fetchCard(url, source, signal);
-      // The host's card may be another agent's: it counts if it names the address that was asked for.
+      // The card at the root may be of another agent. It counts where it names the address that was asked for.
       const named = (one: string): boolean => one === base || one.startsWith(`${base}/`);
       if (named(url) || card.supportedInterfaces.some((one) => named(one.url))) return card;
     } catch (thrown) {
       missing ??= thrown;
-      // What else goes wrong at the next address says nothing of the first.
+      // The error of the first URL is kept, because it says most about the address that the caller gave.
       if (!(missing instanceof A2AError) || missing.metadata["httpStatus"] !== "404") throw missing;
     }
   }
@@ -88,7 +93,7 @@ async function fetchCard(url: string, source: CardSource, signal: AbortSignal | 
   headers["accept"] = "application/json";
   if (known?.etag !== undefined) headers["if-none-match"] = known.etag;
   else if (known?.lastModified !== undefined) headers["if-modified-since"] = known.lastModified;
-  // Credentials are for the address that was named; without any, a card may move.
+  // A redirect is followed only without headers of the caller: credentials belong to the origin that the caller named.
   const redirect = host.headers === noHeaders ? "follow" : "manual";
   const answer = await exchange(host, { method: "GET", url, headers, redirect }, { signal });
   const text = await answer.text(source.maxBytes);
@@ -102,10 +107,10 @@ async function fetchCard(url: string, source: CardSource, signal: AbortSignal | 
   return keep(source, url, { card: source.decode(value), etag, lastModified }, answer);
 }
 
-/** What a client is built with when its caller gave no headers. */
+/** Stands for: the caller gave no headers. */
 export const noHeaders: Readonly<Record<string, string>> = Object.freeze({});
 
-/** Keeps a card for as long as its answer allows. */
+/** Keeps a card in the cache for as long as its response allows. */
 function keep(source: CardSource, url: string, entry: Omit<CachedCard, "freshUntil">, answer: Exchange): AgentCard {
   const control = answer.header("cache-control") ?? "";
   const age = /\bmax-age="?(\d+)/i.exec(control)?.[1];

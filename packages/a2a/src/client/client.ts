@@ -38,50 +38,63 @@ import { Conversation, type ConversationInit } from "./conversation.ts";
 import { EventStream } from "./stream.ts";
 import { waitForTask } from "./wait.ts";
 
-/** What each call may say for itself; what it does not say is the client's own. */
+/** Options of one call. What is absent is as the client says. */
 export interface CallOptions extends Outgoing {
+  /** Ends the call when it is aborted. The call then throws `Aborted`. */
   readonly signal?: AbortSignal | undefined;
-  /** The whole call, tries and streams included, in milliseconds. `false`: no limit. */
+  /** Longest call, with its retries and the whole of a stream, in milliseconds. `false`: no limit. */
   readonly timeout?: number | false;
-  /** Extension URIs to ask for, beside those of the client (A2A 1.0 §4.6). */
+  /** URIs of extensions to ask for, beside those of the client (A2A 1.0 §4.6). */
   readonly extensions?: readonly string[];
-  /** W3C `traceparent`. */
+  /** W3C `traceparent` to send. */
   readonly trace?: string;
 }
 
+/** Options of a subscription. */
 export interface SubscribeOptions extends CallOptions {
-  /** Go on after this `seq`; counts only where the agent's card promises replay. */
+  /** Continue after the event of this number (`EventStream.seq`). It has an effect only where the agent's card promises it. */
   readonly after?: number;
 }
 
+/** Options of `Client.waitFor()`. */
 export interface WaitOptions extends CallOptions {
-  /** Asked with the task after each change of its status. Default: it is over, or it wants its caller. */
+  /** Whether to stop waiting. Called with the task after each change of its status. Default: it is terminal or interrupted. */
   readonly until?: (task: Task) => boolean;
 }
 
-/** What a client is made of. */
+/** What a client is made of. `connect()` puts it together. */
 export interface ClientParts {
+  /** The card of the agent. */
   readonly card: AgentCard;
+  /** Sends the calls. */
   readonly service: AgentService;
+  /** Returns the interface that is in use. */
   readonly chosen: () => AgentInterface;
+  /** Measures timeouts. */
   readonly clock: Clock;
+  /** Makes the ids of messages. */
   readonly ids: Ids;
+  /** Longest call in milliseconds. `false`: no limit. */
   readonly timeout: number | false;
+  /** URIs of extensions that every call asks for. */
   readonly extensions: readonly string[];
 }
 
 /**
- * Talks to one agent. Every method throws `A2AError`s, the same ones whatever the binding; compare their `code`.
- * Idempotent calls are repeated when the network fails them, sends only where the card says that they may (D8).
+ * Talks to one agent. Every method throws an `A2AError`, with the same codes over every binding. Calls that are safe to
+ * repeat are repeated when the network fails. A send is repeated only where the card says that it may be, or where the
+ * server certainly never saw it.
  */
 export class Client {
+  /** The card of the agent. */
   readonly card: AgentCard;
-  /** The operations without their comforts, still resilient: for interceptors, proxies, and operations of extensions. */
+  /** The operations as a service, with retries: for interceptors, proxies, and operations of extensions. */
   readonly service: AgentService;
   /** Makes the ids of messages. */
   readonly ids: Ids;
   readonly #parts: ClientParts;
 
+  /** Use `connect()`. This is for clients that are put together in another way. */
   constructor(parts: ClientParts) {
     this.card = parts.card;
     this.service = parts.service;
@@ -89,23 +102,38 @@ export class Client {
     this.#parts = parts;
   }
 
-  /** The interface of the card that is in use; before the first answer, the one that is tried first. */
+  /** The interface of the card that is in use. Before the first answer: the one that is tried first. */
   get chosen(): AgentInterface {
     return this.#parts.chosen();
   }
 
   /**
-   * A2A 1.0 §3.1.1. Waits until the task is over or wants its caller, unless `configuration.returnImmediately` says
-   * otherwise. Runtimes bound such a wait (Node's fetch to 5 minutes): for longer tasks return immediately and use
-   * `waitFor`, or stream.
+   * Sends a message (A2A 1.0 §3.1.1). It waits until the task is terminal or interrupted, unless
+   * `configuration.returnImmediately` is set. Runtimes limit this time, Node's `fetch` to 5 minutes: for longer tasks use
+   * `returnImmediately` with `waitFor()`, or a stream.
+   *
+   * @example
+   * ```ts
+   * const { task, message } = await client.sendMessage("Will it rain?");
+   * console.log(task?.status.state ?? message?.parts);
+   * ```
    */
   sendMessage(input: SendInput, options?: CallOptions): Promise<SendMessageResponse> {
     return this.#call("SendMessage", toSendRequest(input, this.ids), options);
   }
 
   /**
-   * A2A 1.0 §3.1.2.
-   * @param observe - Sees each event just before the reader does.
+   * Sends a message and follows its task (A2A 1.0 §3.1.2).
+   *
+   * @param observe - Called with each event just before the reader gets it.
+   * @throws A2AError `UnsupportedOperation` at the first read, where the card does not declare streaming.
+   *
+   * @example
+   * ```ts
+   * for await (const event of client.sendStreamingMessage("Will it rain?")) {
+   *   if (event.statusUpdate) console.log(event.statusUpdate.status.state);
+   * }
+   * ```
    */
   sendStreamingMessage(
     input: SendInput,
@@ -115,17 +143,21 @@ export class Client {
     return this.#stream("SendStreamingMessage", toSendRequest(input, this.ids), options, observe);
   }
 
-  /** A2A 1.0 §3.1.3. */
+  /**
+   * Reads a task (A2A 1.0 §3.1.3).
+   *
+   * @throws A2AError `TaskNotFound`.
+   */
   getTask(task: string | GetTaskRequest | GetTaskRequestDraft, options?: CallOptions): Promise<Task> {
     return this.#call("GetTask", byId(task), options);
   }
 
-  /** One page (A2A 1.0 §3.1.4); `tasks()` gives all. */
+  /** Reads one page of the caller's tasks (A2A 1.0 §3.1.4). `tasks()` reads all pages. */
   listTasks(request: ListTasksRequest = {}, options?: CallOptions): Promise<ListTasksResponse> {
     return this.#call("ListTasks", request, options);
   }
 
-  /** Every task of the list, page after page as they are asked for. */
+  /** Every task of the list. The next page is read when the loop comes to it. */
   async *tasks(request: ListTasksRequest = {}, options?: CallOptions): AsyncGenerator<Task, void, void> {
     for (let page: string | undefined = request.pageToken; ;) {
       const answer: ListTasksResponse = await this.listTasks(
@@ -135,22 +167,29 @@ export class Client {
       yield* answer.tasks;
       if (answer.nextPageToken === "") return;
       if (answer.nextPageToken === page)
-        throw new A2AError("InvalidResponse", "A page of the list names itself as the next one");
+        throw new A2AError("InvalidResponse", "nextPageToken is that of the same page");
       page = answer.nextPageToken;
     }
   }
 
-  /** A2A 1.0 §3.1.5. */
+  /**
+   * Cancels a task (A2A 1.0 §3.1.5).
+   *
+   * @throws A2AError `TaskNotFound`, `TaskNotCancelable` where it is terminal.
+   */
   cancelTask(task: string | CancelTaskRequest, options?: CallOptions): Promise<Task> {
     return this.#call("CancelTask", byId(task), options);
   }
 
-  /** A2A 1.0 §3.1.6: the task, then what happens to it. Of a finished task comes its final state alone, as one event. */
+  /**
+   * Follows a task (A2A 1.0 §3.1.6): the first event is the task, then its events follow. For a finished task the task is the
+   * only event.
+   */
   subscribeToTask(task: string | SubscribeToTaskRequest, options: SubscribeOptions = {}): EventStream {
     return this.#stream("SubscribeToTask", byId(task), options);
   }
 
-  /** A2A 1.0 §3.1.7. */
+  /** Adds a webhook to a task (A2A 1.0 §3.1.7). */
   createTaskPushNotificationConfig(
     request: TaskPushNotificationConfig,
     options?: CallOptions,
@@ -158,7 +197,7 @@ export class Client {
     return this.#call("CreateTaskPushNotificationConfig", request, options);
   }
 
-  /** A2A 1.0 §3.1.8. */
+  /** Reads a webhook of a task (A2A 1.0 §3.1.8). */
   getTaskPushNotificationConfig(
     request: GetTaskPushNotificationConfigRequest,
     options?: CallOptions,
@@ -166,7 +205,7 @@ export class Client {
     return this.#call("GetTaskPushNotificationConfig", request, options);
   }
 
-  /** A2A 1.0 §3.1.9. */
+  /** Reads one page of the webhooks of a task (A2A 1.0 §3.1.9). */
   listTaskPushNotificationConfigs(
     request: ListTaskPushNotificationConfigsRequest,
     options?: CallOptions,
@@ -174,7 +213,7 @@ export class Client {
     return this.#call("ListTaskPushNotificationConfigs", request, options);
   }
 
-  /** A2A 1.0 §3.1.10. */
+  /** Deletes a webhook of a task (A2A 1.0 §3.1.10). */
   async deleteTaskPushNotificationConfig(
     request: DeleteTaskPushNotificationConfigRequest,
     options?: CallOptions,
@@ -182,14 +221,22 @@ export class Client {
     await this.#call("DeleteTaskPushNotificationConfig", request, options);
   }
 
-  /** A2A 1.0 §3.1.11: the card for those who are authenticated. */
+  /** Reads the card for authenticated callers (A2A 1.0 §3.1.11). */
   getExtendedAgentCard(options?: CallOptions): Promise<AgentCard> {
     return this.#call("GetExtendedAgentCard", {}, options);
   }
 
   /**
-   * The task, once it is over or wants its caller: by its stream where the agent streams, else by asking again and again.
-   * Throws `UnsupportedOperation` when it is over and `until` still does not hold.
+   * Waits until a task is terminal or interrupted, or until `options.until` returns true, and returns the task. It follows
+   * the stream of the task where the agent streams, and else polls.
+   *
+   * @throws A2AError `UnsupportedOperation` when the task ends before `until` returns true.
+   *
+   * @example
+   * ```ts
+   * const { task } = await client.sendMessage({ message: "Go", configuration: { returnImmediately: true } });
+   * if (task) console.log((await client.waitFor(task)).status.state);
+   * ```
    */
   async waitFor(task: string | Pick<Task, "id">, options: WaitOptions = {}): Promise<Task> {
     const id = typeof task === "string" ? task : task.id;
@@ -202,7 +249,16 @@ export class Client {
     }
   }
 
-  /** Messages that belong together, with their ids taken care of. */
+  /**
+   * Begins a conversation, or continues one: it keeps context and task from message to message.
+   *
+   * @example
+   * ```ts
+   * const conversation = client.conversation();
+   * await conversation.send("Will it rain in Basel?");
+   * await conversation.send("And tomorrow?");
+   * ```
+   */
   conversation(init?: ConversationInit): Conversation {
     return new Conversation(this, init);
   }
@@ -238,7 +294,7 @@ export class Client {
     }, observe);
   }
 
-  /** Refuses what the card does not declare, as the agent would (A2A 1.0 §3.3.4). */
+  /** Refuses what the card does not declare, as the agent would do (A2A 1.0 §3.3.4). */
   #check(operation: OperationName): void {
     const push = operation.includes("PushNotification");
     const card = operation === "GetExtendedAgentCard" && "extendedAgentCard";
@@ -250,7 +306,7 @@ export class Client {
     );
   }
 
-  /** What a call begins with; `release` once it is over. */
+  /** The context of a call. Call `release` when the call is over. */
   #begin(operation: OperationName, options: SubscribeOptions): { readonly context: CallContext; release(): void } {
     this.#check(operation);
     const { extensions = [], trace, after } = options;

@@ -1,11 +1,22 @@
 import { A2AError, TaskFold, type Message, type StreamResponse, type Task } from "../model/index.ts";
 
-/** A task as its events tell it: the reader's view of a stream. */
+/**
+ * The task that the events of a stream describe, at any moment of the stream.
+ *
+ * @example
+ * ```ts
+ * const view = new TaskView();
+ * for await (const event of client.subscribeToTask(taskId)) {
+ *   view.apply(event);
+ *   console.log(view.task?.artifacts?.length ?? 0);
+ * }
+ * ```
+ */
 export class TaskView {
   #fold: TaskFold | undefined;
   #message: Message | undefined;
 
-  /** Adds an event. A `task` event replaces what was known, as after a reconnection without replay. */
+  /** Adds an event. A `task` event replaces everything before it: it comes after a reconnection. */
   apply(event: StreamResponse): void {
     if (event.message !== undefined) {
       this.#message = event.message;
@@ -13,7 +24,7 @@ export class TaskView {
       this.#fold = new TaskFold(event.task);
     } else {
       const update = event.statusUpdate ?? event.artifactUpdate;
-      // Some servers leave the opening Task out.
+      // Some servers leave out the task at the beginning of a stream.
       this.#fold ??= new TaskFold({
         id: update.taskId,
         contextId: update.contextId,
@@ -27,18 +38,27 @@ export class TaskView {
     }
   }
 
-  /** The task as it stands; `undefined` before the first event of one. */
+  /** The task after the events so far; `undefined` before the first event of a task. */
   get task(): Task | undefined {
     return this.#fold?.snapshot();
   }
 
-  /** The answer of an agent that made no task. */
+  /** The direct message of an agent that made no task. */
   get message(): Message | undefined {
     return this.#message;
   }
 }
 
-/** Reads a stream to its end: the task as it stands by then, or the message that was the whole answer. */
+/**
+ * Reads a stream to its end and returns the task, or the message of an agent that made no task.
+ *
+ * @throws A2AError `InvalidResponse` where the stream has no event, and whatever the stream throws.
+ *
+ * @example
+ * ```ts
+ * const { task, message } = await collect(client.sendStreamingMessage("Will it rain?"));
+ * ```
+ */
 export async function collect(
   stream: AsyncIterable<StreamResponse>,
 ): Promise<{ readonly task: Task; readonly message?: never } | { readonly message: Message; readonly task?: never }> {

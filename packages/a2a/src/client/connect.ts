@@ -16,63 +16,73 @@ import { candidatesOf, firstAlive, type InterfaceChoice } from "./interfaces.ts"
 import { resilient } from "./resilient.ts";
 import { beforeRetry, callPolicy, isTransient, type RetryPolicy, streamPolicy } from "./retry.ts";
 
+/** Options of `connect()`. */
 export interface ConnectOptions extends InterfaceChoice {
-  /** Further bindings to choose from, such as `grpcBinding()` of `@parley/grpc`. */
+  /** Further bindings, such as `grpcBinding()` of `@parley/grpc`. Default: JSON-RPC and REST alone. */
   readonly bindings?: readonly ClientBinding[];
   /**
-   * Headers of every request, the card's included: an object, or a function that is asked each time. Like those of single
-   * calls and of interceptors they go to the origin of the agent's URL alone, whatever addresses its card names.
+   * Headers of every request, also of the one for the card: an object, or a function that is called for each request. These
+   * headers, those of single calls and those of interceptors are sent to the origin of the agent's URL alone, whatever
+   * addresses its card names.
    */
   readonly headers?: HeadersSource;
   /**
-   * Further origins that get the headers, such as `https://api.example.com`. Of an agent that is given as its card: all
-   * that do. Default: none beside the one of the agent's URL; of a card that is given, those of its interfaces.
+   * Further origins that get the headers, such as `https://api.example.com`. Default: none. Where the agent is given as its
+   * card there is no origin of a URL: then these alone get them, and by default those of its interfaces.
    */
   readonly credentialOrigins?: readonly string[];
-  /** Default: the runtime's own. */
+  /** Sends the requests. Default: the `fetch` of the runtime. */
   readonly fetch?: FetchLike;
-  /** Extension URIs that every call asks for (A2A 1.0 §4.6). */
+  /** URIs of extensions that every call asks for (A2A 1.0 §4.6). */
   readonly extensions?: readonly string[];
-  /** Stand around every request that goes out, repeated ones and reconnections included; the first is the outermost. */
+  /** Wrap every request that is sent, also those of retries and reconnections. The first is the outermost. */
   readonly interceptors?: readonly Interceptor[];
-  /** Where cards are kept for other clients: a `Map`. Default: nowhere. */
+  /** Keeps cards for other clients: a `Map` will do. Default: cards are not kept. */
   readonly cardCache?: CardCache;
-  /** Ends `connect` itself, the search for the card; calls have signals of their own. */
+  /** Ends `connect()` itself. It has no effect on calls. */
   readonly signal?: AbortSignal;
-  /** Longest wait for the head of an answer, in milliseconds; a send that waits for its task has none. Default 60 s. */
+  /** Longest wait for the headers of a response, in milliseconds. It does not apply to a send that waits for its task. Default 60 s. */
   readonly connectTimeout?: number | false;
-  /** Longest silence within an answer, in milliseconds; a stream is taken up again after it. Default 2 minutes. */
+  /** Longest pause within a response, in milliseconds. A stream is then reconnected. Default 2 minutes. */
   readonly idleTimeout?: number | false;
-  /** The whole of a call, in milliseconds, and the whole of `connect` itself. Default: no limit. */
+  /** Longest call, and longest `connect()`, in milliseconds. Default: no limit. */
   readonly timeout?: number | false;
-  /** Longest answer, in bytes. Default 64 MiB. */
+  /** Largest response in bytes. Default 64 MiB. */
   readonly maxResponseBytes?: number;
-  /** Longest event of a stream, in bytes. Default 64 MiB. */
+  /** Largest event of a stream in bytes. Default 64 MiB. */
   readonly maxEventBytes?: number;
-  /** Longest card, in bytes. Default 1 MiB. The first 100 of its interfaces are looked at. */
+  /** Largest card in bytes. Default 1 MiB. Only the first 100 interfaces of a card are read. */
   readonly maxCardBytes?: number;
-  /** How calls that are safe to repeat are repeated; `false`: never. Default 3 tries. */
+  /** How calls that are safe to repeat are repeated. `false`: never. Default: 3 attempts. */
   readonly retry?: Partial<RetryPolicy> | false;
-  /** How a broken stream is taken up again; `false`: never. Default 10 tries in a row that bring nothing new. */
+  /** How a broken stream is reconnected. `false`: never. Default: 10 attempts in a row without a new event. */
   readonly reconnect?: Partial<RetryPolicy> | false;
-  /** Is told of what is repeated, taken up again, and given up on. Default: nobody is. */
+  /** Logs retries, reconnections, and interfaces that do not answer. Default: nothing is logged. */
   readonly logger?: Logger;
+  /** Time. Default: that of the runtime. */
   readonly clock?: Clock;
+  /** Makes the ids of messages. Default: random UUIDs. */
   readonly ids?: Ids;
 }
 
-/** The bindings and the card reader that a client is built from. */
+/** What `connectWith()` builds a client from. */
 export interface ClientKit {
+  /** The bindings that the client speaks. */
   readonly bindings: readonly ClientBinding[];
+  /**
+   * Reads a card.
+   *
+   * @throws A2AError `InvalidResponse` where it is no card.
+   */
   decodeCard(value: unknown): AgentCard;
 }
 
-/** Unlike the system's, its timers keep a process alive: whoever waits to reconnect has nothing else that does. */
+/** A clock whose timers keep the process alive, because nothing else does while a client waits to reconnect. */
 const waitingClock: Clock = {
   now: () => Date.now(),
   elapsed: () => performance.now(),
   after(ms, run) {
-    // Longer delays overflow and fire at once.
+    // A longer delay would overflow, and the timer would fire at once.
     const timer = setTimeout(run, Math.min(ms, 2 ** 31 - 1));
     return () => clearTimeout(timer);
   },
@@ -84,7 +94,15 @@ function policy(own: RetryPolicy, given: Partial<RetryPolicy> | false = {}): Ret
   return given === false ? { ...own, attempts: 1 } : { ...own, ...given };
 }
 
-/** `connect` with bindings of one's choice: a client that speaks one of them carries no other. */
+/**
+ * `connect()` with the bindings that you pass, and no others: a bundle then contains only these.
+ *
+ * @example
+ * ```ts
+ * const kit = { bindings: [restBinding([codecV1])], decodeCard: codecV1.decodeCard };
+ * const client = await connectWith(kit, "https://example.com/weather");
+ * ```
+ */
 export async function connectWith(
   kit: ClientKit,
   agent: string | URL | AgentCard | OlderCard,
@@ -101,7 +119,7 @@ export async function connectWith(
     credentialOrigins,
   } = options;
   const host: ClientHost = {
-    // Browsers want their fetch called on nothing but the global object.
+    // Browsers allow `fetch` only as a method of the global object.
     fetch: options.fetch ?? ((url, init) => fetch(url, init)),
     headers: options.headers ?? noHeaders,
     clock,
@@ -153,7 +171,7 @@ export async function connectWith(
   });
 }
 
-/** A card in the shape of 1.0, and nothing else goes wrong than an `A2AError`: it may nest deeper than a stack. */
+/** A card in the shape of 1.0. Every failure becomes an `A2AError`, also where a card nests deeper than the stack allows. */
 function decoded(kit: ClientKit, value: unknown): AgentCard {
   try {
     return kit.decodeCard(structuredClone(value));
@@ -184,7 +202,7 @@ async function discover(url: URL, source: CardSource, calls: RetryPolicy, option
     }
   };
   try {
-    // A source of headers may hang too, and knows no signal.
+    // The function that returns headers may hang as well, and it gets no signal.
     return await Promise.race([search(), aborted(signal)]);
   } finally {
     release();

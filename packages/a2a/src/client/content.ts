@@ -8,16 +8,20 @@ import type {
   SendMessageRequest,
 } from "../model/index.ts";
 
-/** A message as its writer thinks of it; the client adds what is missing: an id, and that it is the user's. */
+/** A message without its id and its role: the client adds them. */
 export interface MessageInit extends Partial<Message> {
+  /** The content, at least one part. */
   readonly parts: readonly Part[];
 }
 
-/** What a send takes: text, a part, parts, a message, or a whole request around any of them (A2A 1.0 §3.2.1). */
+/** What a send takes: a text, a part, parts, a message, or a request around any of them (A2A 1.0 §3.2.1). */
 export type SendInput = Content | MessageInit | SendInit;
 
+/** A send request whose message may be a text, a part, parts or a message. The client adds the `tenant`. */
 export interface SendInit extends Omit<SendMessageRequest, "message" | "tenant" | "configuration"> {
+  /** The message. */
   readonly message: Content | MessageInit;
+  /** How it is to be answered. */
   readonly configuration?: SendMessageConfiguration | SendMessageConfigurationDraft;
 }
 
@@ -37,7 +41,7 @@ function toMessage(input: Content | MessageInit, ids: Ids): Message {
   return { ...init, messageId: init.messageId ?? ids.next(), role: init.role ?? "ROLE_USER" };
 }
 
-/** A send request out of whatever was given. */
+/** The send request for an input. */
 export function toSendRequest(input: SendInput, ids: Ids): SendMessageRequest {
   if (typeof input === "string" || isParts(input) || !("message" in input)) return { message: toMessage(input, ids) };
   return { ...input, message: toMessage(input.message, ids) };

@@ -9,19 +9,21 @@ import type { CallOptions, Client } from "./client.ts";
 import { type SendInput, toSendRequest } from "./content.ts";
 import type { EventStream } from "./stream.ts";
 
+/** Where a conversation continues. */
 export interface ConversationInit {
-  /** Goes on with a conversation of earlier. */
+  /** The context of an earlier conversation. Default: the agent makes one. */
   readonly contextId?: string;
-  /** Goes on with a task of it that is not over. */
+  /** A task of that context which is not finished. */
   readonly taskId?: string;
 }
 
 /**
- * Keeps what makes single messages a conversation (A2A 1.0 §3.4.3): each message carries the context that the agent
- * gave it; while a task is open, because it asked for input or still works, messages belong to it; once it is over, the
- * next message starts a new one that names the finished one in `referenceTaskIds`. What a message says itself wins.
+ * Keeps the ids that make single messages a conversation (A2A 1.0 §3.4.3). Each message has the context that the agent
+ * chose. While a task is active or interrupted, messages belong to it. After it has ended, the next message begins a new
+ * task and names the old one in `referenceTaskIds`. Ids that a message has itself are kept.
  *
- * Wait for the first answer, or the first event, before sending again: until then there is no context to share.
+ * Wait for the first answer, or the first event, before you send again: until then there is no context to share.
+ * `client.conversation()` makes one.
  */
 export class Conversation {
   readonly #client: Client;
@@ -29,29 +31,31 @@ export class Conversation {
   #taskId: string | undefined;
   #finishedTaskId: string | undefined;
 
+  /** Use `client.conversation()`. */
   constructor(client: Client, init: ConversationInit = {}) {
     this.#client = client;
     this.#contextId = init.contextId;
     this.#taskId = init.taskId;
   }
 
+  /** The context; `undefined` before the first answer. */
   get contextId(): string | undefined {
     return this.#contextId;
   }
 
-  /** The task that the next message belongs to. */
+  /** The task that the next message belongs to; `undefined` where it begins one. */
   get taskId(): string | undefined {
     return this.#taskId;
   }
 
-  /** Sends a message and waits for the agent: its task at a stop, or its plain answer. */
+  /** Sends a message and waits until its task is terminal or interrupted, or for a direct message. */
   async send(input: SendInput, options?: CallOptions): Promise<SendMessageResponse> {
     const response = await this.#client.sendMessage(this.#place(input), options);
     this.#note(response);
     return response;
   }
 
-  /** Sends a message and gives the events of its task as they come. */
+  /** Sends a message and follows its task. */
   stream(input: SendInput, options?: CallOptions): EventStream {
     return this.#client.sendStreamingMessage(this.#place(input), options, (event) => this.#note(event));
   }
@@ -73,15 +77,15 @@ export class Conversation {
   }
 
   #note({ task, message, statusUpdate }: Partial<StreamResponse>): void {
-    const told = task ?? statusUpdate;
-    this.#contextId = (told ?? message)?.contextId ?? this.#contextId;
-    if (told !== undefined) {
+    const update = task ?? statusUpdate;
+    this.#contextId = (update ?? message)?.contextId ?? this.#contextId;
+    if (update !== undefined) {
       const taskId = task?.id ?? statusUpdate?.taskId;
-      const over = isTerminal(told.status.state);
+      const over = isTerminal(update.status.state);
       this.#taskId = over ? undefined : taskId;
       if (over) this.#finishedTaskId = taskId;
     }
-    // A plain answer ends the exchange, unless it says that it belongs to the task that is open.
+    // A direct message ends the task of the conversation, unless it says that it belongs to that task.
     if (message !== undefined && message.taskId !== this.#taskId) this.#taskId = undefined;
   }
 }

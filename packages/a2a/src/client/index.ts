@@ -8,13 +8,19 @@ import type { Client } from "./client.ts";
 import { type ConnectOptions, connectWith } from "./connect.ts";
 
 /**
- * Connects to an agent of any version, 0.2.5 to 1.0: fetches its card, unless it is given one, and chooses the first
- * interface of it that both sides speak, of the newest version that there is (A2A 1.0 §8.3.2); a dead one is left for the
- * next. `Client.chosen` tells which. Opens no connection that stays.
+ * Connects to an agent of any version from 0.2.5 to 1.0. It fetches the card of the agent, unless it is given the card, and
+ * chooses an interface that both sides speak: the newest version, and among those the first on the card (A2A 1.0 §8.3.2).
+ * Where that interface does not answer, the next one is used. `Client.chosen` says which. No connection stays open.
  *
- * @param agent - The agent's base (`https://example.com/weather`), its card's URL, or its card, in the shape of any version.
- * @throws A2AError `InvalidParams` for an address that is none, `InvalidResponse` for a card that cannot be used, and
- * what the connection gives.
+ * @param agent - Base URL of the agent (`https://example.com/weather`), URL of its card, or the card, of any version.
+ * @throws A2AError `InvalidParams` where the URL is not valid, `InvalidResponse` where the card cannot be used,
+ * `ConnectionFailed`, `ConnectionLost`, `Timeout` or `Aborted` where it cannot be fetched, and what the server answers.
+ *
+ * @example
+ * ```ts
+ * const client = await connect("https://example.com/weather", { headers: { authorization: "Bearer …" } });
+ * const { task, message } = await client.sendMessage("Will it rain?");
+ * ```
  */
 export function connect(agent: string | URL | AgentCard | OlderCard, options: ConnectOptions = {}): Promise<Client> {
   const codecs = Object.values(wires);
@@ -24,7 +30,7 @@ export function connect(agent: string | URL | AgentCard | OlderCard, options: Co
   return connectWith(kit, agent, { ...options, bindings: [] });
 }
 
-/** `connect` over JSON-RPC of 1.0 alone, for where each kilobyte counts. */
+/** `connect()` for JSON-RPC of version 1.0 alone. It takes half of the code, for pages where each kilobyte counts. */
 export function connectJsonRpc(agent: string | URL | AgentCard, options?: ConnectOptions): Promise<Client> {
   return connectWith(
     { bindings: [jsonRpcBinding([jsonRpcClientV1])], decodeCard: jsonRpcClientV1.decodeCard },

@@ -5,13 +5,17 @@ import type { ClientBinding, ClientHost } from "../transport/http/index.ts";
 import { noHeaders } from "./card.ts";
 import { neverProcessed } from "./retry.ts";
 
-/** How many interfaces of a card are looked at. */
+/** How many interfaces of a card are read. */
 const mostInterfaces = 100;
 
+/** Which interface of a card to use. */
 export interface InterfaceChoice {
-  /** Only interfaces of this binding, as cards name it: `JSONRPC`, `HTTP+JSON`. */
+  /** Only interfaces of this binding, by the name that cards use: `JSONRPC`, `HTTP+JSON`, `GRPC` or a URI. Default: any. */
   readonly binding?: string;
-  /** Only interfaces of this version, `Major.Minor`; a draft, such as `1.1`, is asked of those of the version it grows from. */
+  /**
+   * Only interfaces of this version (`Major.Minor`). A later minor version, such as the draft `1.1`, is asked of interfaces
+   * that list an earlier one of the same major version. Default: any.
+   */
   readonly version?: string;
 }
 
@@ -19,34 +23,35 @@ interface Candidate {
   readonly target: AgentInterface;
   readonly service: AgentService;
   /**
-   * The origin that gets no credentials: they belong to the one that the user named, and a card, a redirected one too,
-   * may name any other (D18).
+   * The origin of this interface, where it gets no credentials. They belong to the origin that the user named, and a card
+   * may name any other.
    */
   readonly withheldFrom: string | undefined;
 }
 
-/** `Major.Minor`: patch numbers mean nothing (A2A 1.0 §3.6). */
+/** The `Major.Minor` of a version. Patch numbers are ignored (A2A 1.0 §3.6). */
 function minor(version: string): string {
   return version.split(".", 2).join(".");
 }
 
 function unusable(url: string): string | undefined {
   // A2A 1.0 §4.4.6.
-  if (!URL.canParse(url)) return "is no absolute address";
-  return /^https?:$/.test(new URL(url).protocol) ? undefined : "is no http(s) address";
+  if (!URL.canParse(url)) return "is not an absolute URL";
+  return /^https?:$/.test(new URL(url).protocol) ? undefined : "is not an HTTP URL";
 }
 
-/** A minor version adds to the one before it: a later one can be asked for where an earlier one is listed. */
+/** The version to speak. A minor version only adds to the one before, so a later one can be asked for where an earlier one is listed. */
 function versionOf({ protocolVersion }: AgentInterface, choice: InterfaceChoice): string {
   const listed = minor(protocolVersion);
   const asked = minor(choice.version ?? listed);
-  // Before 1.0 every minor version was another protocol. Majors are of one digit.
+  // Before 1.0 every minor version was a protocol of its own. Major versions have one digit.
   return listed >= "1" && listed[0] === asked[0] && Number(listed) < Number(asked) ? asked : listed;
 }
 
 /**
- * The interfaces of a card that can be talked to: the newest version first, those of one version in the card's order
- * (A2A 1.0 §8.3.2). Throws when there is none. `trusted` are the origins that get credentials; `undefined`: all do.
+ * The interfaces of a card that can be used, the newest version first, those of one version in the order of the card (A2A
+ * 1.0 §8.3.2). Throws `InvalidResponse` where there is none. `trusted` are the origins that get credentials; `undefined`:
+ * all do.
  */
 export function candidatesOf(
   card: AgentCard,
@@ -66,7 +71,7 @@ export function candidatesOf(
     const wrong = !asked
       ? "was not asked for"
       : binding === undefined
-        ? "is not spoken here"
+        ? "is not supported here"
         : (binding.unusable ?? unusable)(target.url);
     if (binding === undefined || wrong !== undefined) {
       reasons.push(`${target.protocolBinding} ${target.protocolVersion} at ${JSON.stringify(target.url)} ${wrong}`);
@@ -84,25 +89,25 @@ export function candidatesOf(
   throw new A2AError("InvalidResponse", `The card of ${JSON.stringify(card.name)} has no interface to use: ${offer}`);
 }
 
-/** The request with exactly the tenant of its interface (A2A 1.0 §8.3.2). */
+/** The request with the tenant of its interface, and no other (A2A 1.0 §8.3.2). */
 function tenanted<T extends { readonly tenant?: string }>(request: T, { tenant }: AgentInterface): T {
   const { tenant: _, ...rest } = request;
   return (tenant === undefined || tenant === "" ? rest : { tenant, ...rest }) as T;
 }
 
-/** The context without headers of the caller's own. */
+/** The context without the headers of the caller. */
 function withoutHeaders(context: CallContext): CallContext {
   const { headers: _, ...outgoing } = context.outgoing ?? {};
   return { ...context, outgoing };
 }
 
-/** The same error with more to say. */
-function again(error: A2AError, message: string, metadata: Readonly<Record<string, string>>): A2AError {
-  const told: A2AErrorOptions = error;
-  return new A2AError(error.code, message, { ...told, metadata: { ...error.metadata, ...metadata }, cause: error });
+/** The same error with another message and more metadata. */
+function extended(error: A2AError, message: string, metadata: Readonly<Record<string, string>>): A2AError {
+  const options: A2AErrorOptions = error;
+  return new A2AError(error.code, message, { ...options, metadata: { ...error.metadata, ...metadata }, cause: error });
 }
 
-/** Whether the interface itself is no good, rather than this one request of it. */
+/** Whether the interface does not work at all, so that the next one has to be tried. */
 function isDead(error: A2AError): boolean {
   if (error.code === "InvalidResponse") return error.metadata["httpStatus"] !== undefined;
   return hasCode(
@@ -117,10 +122,11 @@ function isDead(error: A2AError): boolean {
 }
 
 /**
- * One service over the candidates: the first that answers is kept. A request that may have reached a dead interface is
- * never sent to another one, unless repeating it does no harm; the next request then goes to the next interface. The
- * error of the last one says what each said. What is refused for want of credentials says so, and `metadata.withheldFrom`
- * is the origin that did not get them. `card` is how errors call the card.
+ * One service over the candidates. The first one that answers is kept. A request that may have been processed by an
+ * interface which then failed is not sent to another one, unless it is safe to repeat; the next request then goes to the
+ * next interface. The error of the last interface lists the errors of all. Where a server refuses because it got no
+ * credentials, the error says so, and `metadata.withheldFrom` is the origin that did not get them. `card` is the name of
+ * the card in errors.
  */
 export function firstAlive(
   candidates: readonly Candidate[],
@@ -129,9 +135,10 @@ export function firstAlive(
   card: string,
 ): { service: AgentService; chosen(): AgentInterface } {
   let current = 0;
+  /** Whether the current interface has answered: then it is kept. */
   let proven = false;
-  /** What each said. */
-  const said: string[] = [];
+  /** The error of each interface. */
+  const failures: string[] = [];
 
   async function attempt<Request extends object, T>(
     operation: OperationName,
@@ -155,7 +162,7 @@ export function firstAlive(
         if (withheldFrom !== undefined && had && hasCode(thrown, "Unauthenticated", "PermissionDenied")) {
           proven = true;
           const why = `Headers are not sent to ${withheldFrom}, which only the card names: add it to credentialOrigins`;
-          throw again(thrown, `${thrown.message}. ${why}`, { withheldFrom });
+          throw extended(thrown, `${thrown.message}. ${why}`, { withheldFrom });
         }
         if (!(thrown instanceof A2AError) || proven || context.signal?.aborted) throw thrown;
         if (!isDead(thrown)) {
@@ -164,14 +171,14 @@ export function firstAlive(
         }
         const last = mine === candidates.length - 1;
         const { protocolBinding, protocolVersion, url } = target;
-        said[mine] = `${protocolBinding} ${protocolVersion} at ${url}: ${thrown.message}`;
-        logger?.warn("An interface of the card is dead", { url, cause: thrown });
-        // With the last one all are dead: the next request begins anew.
+        failures[mine] = `${protocolBinding} ${protocolVersion} at ${url}: ${thrown.message}`;
+        logger?.warn("An interface of the card does not work", { url, cause: thrown });
+        // After the last one all have failed: the next request begins with the first again.
         if (current === mine) current = last ? 0 : mine + 1;
         const safe = operations[operation].idempotent || neverProcessed(thrown);
         if (last) {
           const tried = candidates.map(({ target }) => target.url).join(" ");
-          throw again(thrown, `No interface of the card ${card} works:\n  ${said.join("\n  ")}`, { tried });
+          throw extended(thrown, `No interface of the card ${card} works:\n  ${failures.join("\n  ")}`, { tried });
         }
         if (!safe) throw thrown;
       }

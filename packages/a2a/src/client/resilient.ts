@@ -27,33 +27,36 @@ import { finishing } from "../transport/http/index.ts";
 import { follow } from "./bounded.ts";
 import { beforeRetry, isTransient, neverProcessed, type RetryPolicy } from "./retry.ts";
 
+/** Options of `resilient()`. */
 export interface ResilientOptions {
+  /** Measures delays. */
   readonly clock: Clock;
-  /** Default: nobody is told. */
+  /** Logs retries and reconnections. Default: nothing is logged. */
   readonly logger?: Logger | undefined;
+  /** How calls are repeated. */
   readonly calls: RetryPolicy;
+  /** How streams are reconnected. */
   readonly streams: RetryPolicy;
-  /** The card promises that a subscription continues after `Last-Event-ID`. */
+  /** Whether the server continues a subscription after `Last-Event-ID` (`resumeExtension`). */
   readonly canReplay: boolean;
-  /** The card promises that a repeated message joins the first one. */
+  /** Whether the server joins a repeated message with the first one (`idempotentSendExtension`). */
   readonly canResend: boolean;
 }
 
-/** Milliseconds. */
+/** A call that took longer than this, in milliseconds, was a send that waited for its task. */
 const longWait = 60_000;
 
-/** Whether this may be said of a finished task: the first code is right (A2A 1.0 §3.1.6), servers of several SDKs say the others. */
+/** Whether the error may mean that the task is finished. The first code is right (A2A 1.0 §3.1.6); some SDKs use the others. */
 export function refusesFinished(error: unknown): error is A2AError {
   return hasCode(error, "UnsupportedOperation", "InvalidParams", "TaskNotFound", "InvalidRequest");
 }
 
 /**
- * Makes a service survive what networks do (D4, D8): what is safe to repeat is repeated, and a stream that breaks is
- * taken up where it was, so that its reader sees every event once and in order.
+ * Wraps a service so that it survives network failures. Calls that are safe to repeat are repeated. A stream that breaks
+ * is reconnected, and its reader gets every event once and in order.
  *
- * Where the card promises replay, the new connection continues after the last event. Elsewhere it begins with the Task
- * as it is by then, which comes as a `task` event and replaces what its reader knew. A task that ended meanwhile comes
- * as one `task` event.
+ * Where the server can replay, the new connection continues after the last event. Elsewhere it begins with the current
+ * task: a `task` event, which replaces what the reader had. A task that ended in the meantime is one `task` event.
  */
 export function resilient(next: AgentService, options: ResilientOptions): AgentService {
   const { clock, logger, calls, streams, canReplay, canResend } = options;
@@ -71,8 +74,8 @@ export function resilient(next: AgentService, options: ResilientOptions): AgentS
         return await run();
       } catch (thrown) {
         if (!mayRepeat(operation, thrown)) throw thrown;
-        // What held for so long was a send that waits for its task; runtimes and proxies cut such waits off (Node's
-        // fetch after 5 minutes), and that says nothing against the next one.
+        // A call that took this long was a send that waited for its task. Runtimes and proxies end such calls (Node's
+        // fetch after 5 minutes). The next attempt is then as good as the first one.
         if (clock.elapsed() - since >= longWait) attempt = 1;
         await beforeRetry(clock, calls, attempt, thrown, context.signal, (delay) =>
           logger?.info("A call is repeated", { operation, attempt, delay, cause: thrown }),
@@ -81,7 +84,7 @@ export function resilient(next: AgentService, options: ResilientOptions): AgentS
     }
   }
 
-  /** The task, if it is over. */
+  /** The task, where it is finished. */
   async function finishedTask(id: string, context: CallContext): Promise<Task | undefined> {
     try {
       const { value } = await repeat("GetTask", context, () => next.call("GetTask", { id }, context));
@@ -92,14 +95,14 @@ export function resilient(next: AgentService, options: ResilientOptions): AgentS
     }
   }
 
-  /** The task of a subscription that was refused because it is over; throws the refusal where that is not why. */
+  /** The event for a subscription that was refused because its task is finished. Throws the error where that is not the reason. */
   async function insteadOf(error: unknown, id: string, context: CallContext): Promise<readonly StreamItem[]> {
     const task = refusesFinished(error) ? await finishedTask(id, context) : undefined;
     if (task === undefined) throw error;
     return [{ event: { task } }];
   }
 
-  /** A message, if it is one, to a finished task is UnsupportedOperation (§3.1.1), whatever the peer calls it. */
+  /** The error of a message to a finished task is `UnsupportedOperation` (A2A 1.0 §3.1.1), whatever code the server uses. */
   async function meaning(request: Partial<SendMessageRequest>, error: unknown, context: CallContext): Promise<unknown> {
     const taskId = request.message?.taskId;
     if (taskId === undefined || !refusesFinished(error) || error.fields.length > 0) return error;
@@ -130,13 +133,13 @@ export function resilient(next: AgentService, options: ResilientOptions): AgentS
     let taskId = "message" in request ? undefined : request.id;
     let cursor = canReplay ? context.after : undefined;
     let state: TaskState | undefined;
-    /** Tries in a row that brought nothing new. */
+    /** Attempts in a row without a new event. */
     let attempt = 0;
 
     for (let resumed = false; ; resumed = true) {
       let opening = resumed;
       let fresh = false;
-      /** When the connection stood; `undefined`: it never did. */
+      /** When the connection was made; `undefined` where it was not. */
       let since: number | undefined;
       let error: A2AError;
       try {
@@ -160,21 +163,21 @@ export function resilient(next: AgentService, options: ResilientOptions): AgentS
             taskId ??= event.task?.id ?? event.statusUpdate?.taskId ?? event.artifactUpdate?.taskId;
             state = event.task?.status.state ?? event.statusUpdate?.status.state ?? state;
             news.push(item);
-            // The binding judged by the operation that opened the connection, which is another one by now.
+            // The binding ends a stream by the operation that opened it, which is another one after a reconnection.
             over = resumed && closesAfter(event, operation);
             if (over) break;
           }
           if (news.length > 0) yield news;
           if (over) return;
         }
-        // A server that replays keeps a subscription open while its task is interrupted: if it ends there, it broke.
+        // A server that can replay keeps a subscription open while its task is interrupted: an end means that it broke.
         const open = operation === "SubscribeToTask" && state !== undefined && isInterrupted(state);
         if (!canReplay || !open) return;
         error = new A2AError("ConnectionLost", "The stream ended before its task did");
       } catch (thrown) {
         if (context.signal?.aborted) throw thrown;
         if (!isBreak(thrown)) {
-          // Some servers refuse with the first event of a stream.
+          // Some servers refuse a request with the first event of a stream.
           const subscribed = resumed || !("message" in request);
           if (taskId === undefined || !subscribed) throw await meaning(request, thrown, context);
           yield await insteadOf(thrown, taskId, context);
@@ -184,8 +187,8 @@ export function resilient(next: AgentService, options: ResilientOptions): AgentS
       }
       if (since !== undefined) {
         if (taskId !== undefined && state === undefined && (error.cause === undefined || !canReplay)) {
-          // It closed in good order without a word: so does the stream of a finished task that its reader knows all of.
-          // Who cannot replay may also break off there.
+          // The stream closed without an event: so does that of a finished task when the reader has all of its events.
+          // A server that cannot replay may also break off here.
           const task = await finishedTask(taskId, context);
           if (task !== undefined) {
             yield [{ event: { task } }];
@@ -195,10 +198,10 @@ export function resilient(next: AgentService, options: ResilientOptions): AgentS
         if (fresh || clock.elapsed() - since >= streams.maxDelay) attempt = 0;
       }
       attempt++;
-      // Nothing has come: nobody knows whether the message arrived.
+      // There was no event, so it is not known whether the message arrived.
       if (taskId === undefined && !canResend) throw error;
       await beforeRetry(clock, streams, attempt, error, context.signal, (delay) =>
-        logger?.info("A stream broke and is taken up again", { operation, taskId, attempt, delay, cause: error }),
+        logger?.info("A stream broke and is reconnected", { operation, taskId, attempt, delay, cause: error }),
       );
     }
   }
@@ -209,7 +212,7 @@ export function resilient(next: AgentService, options: ResilientOptions): AgentS
       request: UnaryOperations[Name]["request"],
       { signal, ...rest }: CallContext,
     ) {
-      // A plain one: interceptors spread it, and a server's makes its signal when that is asked for.
+      // A plain object, because interceptors spread it. The signal of a server's context is made when it is first read.
       const context = { ...rest, signal };
       try {
         return await repeat<Reply<Operations[Name]["response"]>>(operation, context, () =>
@@ -221,16 +224,16 @@ export function resilient(next: AgentService, options: ResilientOptions): AgentS
     },
     async stream(operation, request, { after, signal, ...rest }) {
       const { own, release } = follow(signal);
-      // Nobody knows what another server's ids mean (D4).
+      // The event ids of other servers may mean anything.
       const known = { ...rest, signal: own.signal, after: canReplay ? after : undefined };
       try {
         const reply = await open(operation, request, known);
-        // Letting go works at any time: before the first event, and while one is waited for.
-        const letGo = async (): Promise<void> => {
-          own.abort(new A2AError("Aborted", "The reader let go of the stream"));
+        // A stream can be closed at any time: before its first event, and while a read waits.
+        const close = async (): Promise<void> => {
+          own.abort(new A2AError("Aborted", "The reader closed the stream"));
           await reply.batches[Symbol.asyncIterator]().return?.();
         };
-        return { ...reply, batches: finishing(survive(operation, request, known, reply), release, letGo) };
+        return { ...reply, batches: finishing(survive(operation, request, known, reply), release, close) };
       } catch (thrown) {
         release();
         throw thrown;
@@ -239,7 +242,7 @@ export function resilient(next: AgentService, options: ResilientOptions): AgentS
   };
 }
 
-/** Whether a stream may be taken up again after this: a limit of one connection is no limit of the whole. */
+/** Whether a stream may be reconnected after this error. A timeout is one of the connection here, not of the whole call. */
 function isBreak(error: unknown): error is A2AError {
   return isTransient(error) || hasCode(error, "Timeout");
 }

@@ -2,15 +2,15 @@ import type { Clock } from "../base/index.ts";
 import { type A2AError, hasCode } from "../model/index.ts";
 import { onAbort } from "../transport/http/index.ts";
 
-/** How often and how soon something is tried again. Delays double from one try to the next, half of each by chance. */
+/** How often and how soon something is tried again. The delay doubles with each attempt, and half of it is random. */
 export interface RetryPolicy {
-  /** Tries in all, the first included; for a stream, tries in a row that brought nothing new. */
+  /** Most attempts, the first included. For a stream: attempts in a row without a new event. */
   readonly attempts: number;
-  /** Milliseconds. */
+  /** Delay before the second attempt, in milliseconds. */
   readonly minDelay: number;
-  /** Milliseconds. */
+  /** Longest delay, in milliseconds. */
   readonly maxDelay: number;
-  /** The longest `Retry-After` that is waited for, in milliseconds; a longer one is the caller's to wait for. */
+  /** Longest `Retry-After` of a server to wait for, in milliseconds. A longer one ends the attempts. */
   readonly maxRetryAfter: number;
 }
 
@@ -19,8 +19,8 @@ export const callPolicy: RetryPolicy = { attempts: 3, minDelay: 200, maxDelay: 5
 export const streamPolicy: RetryPolicy = { attempts: 10, minDelay: 250, maxDelay: 30_000, maxRetryAfter: 300_000 };
 
 /**
- * Waits after the try of this number, from 1, that ended with `error`; `tell` hears how long. Throws `error` where no
- * try is left, and what the signal says when it fires.
+ * Waits after an attempt that failed with `error`. `attempt` is its number, from 1; `tell` is called with the delay. Throws
+ * `error` where no attempt is left, and the reason of the signal when that is aborted.
  */
 export async function beforeRetry(
   clock: Clock,
@@ -36,7 +36,7 @@ export async function beforeRetry(
   await pause(clock, delay, signal);
 }
 
-/** `undefined`: it is over. */
+/** The delay in milliseconds; `undefined` where no attempt is left. */
 function delayAfter(policy: RetryPolicy, attempt: number, error: A2AError): number | undefined {
   if (attempt >= policy.attempts) return undefined;
   const own = Math.min(policy.maxDelay, policy.minDelay * 2 ** (attempt - 1)) * (0.5 + Math.random() / 2);
@@ -44,7 +44,7 @@ function delayAfter(policy: RetryPolicy, attempt: number, error: A2AError): numb
   return asked > policy.maxRetryAfter ? undefined : Math.max(own, asked);
 }
 
-/** Waits; throws what the signal says when it fires first. */
+/** Waits. Throws the reason of the signal when that is aborted first. */
 export function pause(clock: Clock, ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     const stop = clock.after(ms, () => {
@@ -58,25 +58,25 @@ export function pause(clock: Clock, ms: number, signal: AbortSignal | undefined)
   });
 }
 
-/** Whether the same request may fare better in a while. */
+/** Whether the same request may succeed later. */
 export function isTransient(error: unknown): error is A2AError {
   if (hasCode(error, "InvalidResponse")) return /^50[24]$/.test(error.metadata["httpStatus"] ?? "");
   return hasCode(error, "ConnectionFailed", "ConnectionLost", "Unavailable", "TooManyRequests");
 }
 
-/** Codes of Node and Bun for a connection that never came about. Browsers tell no such thing. */
+/** Error codes of Node and Bun for a connection that was never made. Browsers do not tell. */
 const unsentCodes =
   /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|E(?:HOST|NET)UNREACH|UND_ERR_CONNECT_TIMEOUT|ConnectionRefused|FailedToOpenSocket)$/;
 
-/** Whether the peer certainly never saw the request: then it may be sent again, whatever it does. */
+/** Whether the server certainly did not process the request. It may then be sent again, also where it is not safe to repeat. */
 export function neverProcessed(error: A2AError): boolean {
-  // What a peer says before it looks at what a request wants.
+  // Servers answer with these before they process a request.
   if (hasCode(error, "TooManyRequests", "MethodNotAllowed", "MethodNotFound", "VersionNotSupported")) return true;
   if (error.code === "InvalidResponse") return /^(404|405|0|3..)$/.test(error.metadata["httpStatus"] ?? "");
   if (error.code !== "ConnectionFailed") return false;
   for (let cause: unknown = error.cause; cause instanceof Error; cause = cause.cause) {
     if ("code" in cause && unsentCodes.test(String(cause.code))) return true;
-    // Deno tells it in words alone.
+    // Deno has no code for it, only a message.
     if (cause.message.includes("client error (Connect)")) return true;
   }
   return false;

@@ -4,55 +4,64 @@ import type { StreamItem, StreamReply } from "../protocol/index.ts";
 type Result = IteratorResult<StreamResponse, void>;
 
 /**
- * The events of a task as they come, or the one message of an agent that made no task. Read it once, with `for await`;
- * leaving the loop lets go of the connection. It reconnects by itself; a `task` event that is not the first replaces
- * everything before it. It ends when the protocol says so and throws an `A2AError` in every other case.
+ * The events of a task, or the one message of an agent that made no task. Read it once, with `for await`; leaving the loop
+ * closes the connection. It reconnects by itself. A `task` event that is not the first event replaces everything before
+ * it. The stream ends where the protocol says so (A2A 1.0 §3.1.2, §3.1.6), and throws an `A2AError` in every other case.
  */
 export class EventStream implements AsyncIterable<StreamResponse>, AsyncIterator<StreamResponse, void, void> {
   readonly #open: () => Promise<StreamReply>;
   readonly #observe: ((event: StreamResponse) => void) | undefined;
   #opened: Promise<StreamReply> | undefined;
   #batches: AsyncIterator<readonly StreamItem[]> | undefined;
-  /** What came together and is not read yet, from `#at` on. */
+  /** Events that came together. Those from `#at` on have not been read. */
   #batch: readonly StreamItem[] = [];
   #at = 0;
-  /** Reads that wait, and the last of them. */
+  /** How many reads wait, and the last of them. */
   #waiting = 0;
   #last: Promise<Result> | undefined;
   #seq: number | undefined;
   #over = false;
 
-  /** @param observe - Sees each event just before the reader does. */
+  /**
+   * @param open - Sends the request.
+   * @param observe - Called with each event just before the reader gets it.
+   */
   constructor(open: () => Promise<StreamReply>, observe?: (event: StreamResponse) => void) {
     this.#open = open;
     this.#observe = observe;
   }
 
   /**
-   * The place of the latest event in the log of its task, where the agent's card promises such places: give it to
-   * `subscribeToTask` as `after` to go on from there at another time.
+   * Number of the latest event in the log of its task; `undefined` where the agent's card does not promise such numbers.
+   * Pass it to `subscribeToTask()` as `after` to continue later.
    */
   get seq(): number | undefined {
     return this.#seq;
   }
 
-  /** Sends the request, if reading has not done so yet, and waits until the agent has accepted it. */
+  /**
+   * Sends the request, unless a read has done so, and waits until the agent has accepted it. Returns the URIs of the
+   * extensions that the agent activated.
+   *
+   * @throws A2AError what the agent refuses the request with.
+   */
   async opened(): Promise<{ readonly extensions: readonly string[] }> {
     const reply = await (this.#opened ??= this.#open());
     return { extensions: reply.extensions ?? [] };
   }
 
+  /** The stream itself, for `for await`. */
   [Symbol.asyncIterator](): this {
     return this;
   }
 
-  /** What is there already is given at once: a generator would take three turns of the queue for each event. */
+  /** Returns the next event. An event that is there already costs one microtask, where a generator would need three. */
   next(): Promise<Result> {
     const item = this.#waiting === 0 ? this.#take() : undefined;
     if (item !== undefined) return Promise.resolve(item);
     this.#waiting += 1;
     const read = (): Promise<Result> => this.#read();
-    // One after the other: who asked first gets the first event.
+    // One after the other, so that the first read gets the first event.
     return (this.#last = this.#last === undefined ? read() : this.#last.then(read, read));
   }
 
@@ -87,12 +96,13 @@ export class EventStream implements AsyncIterable<StreamResponse>, AsyncIterator
     }
   }
 
+  /** Closes the stream: `for await` calls it when the loop is left. */
   async return(): Promise<Result> {
     await this.close();
     return { done: true, value: undefined };
   }
 
-  /** Lets go of the stream, opened or not: who waits for its next event is told that there is none. */
+  /** Closes the stream, also before it was opened. Reads that wait then get the end of the stream. */
   async close(): Promise<void> {
     this.#over = true;
     this.#batch = [];

@@ -4,12 +4,13 @@ import type { CallOptions, Client } from "./client.ts";
 import { refusesFinished } from "./resilient.ts";
 import { pause } from "./retry.ts";
 
+/** First and longest delay between two polls, in milliseconds. */
 const minPoll = 500;
 const maxPoll = 10_000;
 
 /**
- * The task as soon as `until` holds of it: by its stream where the agent streams, else by asking again and again.
- * `options` bound the whole of it.
+ * The task as soon as `until` returns true for it. It follows the stream of the task where the agent streams, and else
+ * polls. `options` apply to the whole wait.
  */
 export async function waitForTask(
   client: Pick<Client, "card" | "getTask" | "subscribeToTask">,
@@ -25,7 +26,7 @@ export async function waitForTask(
         if (task !== undefined && until(task)) return task;
       }
     } catch (thrown) {
-      // Some agents cannot stream what their card says, and some forget tasks of before their last restart.
+      // Some agents declare streaming and do not have it, and some cannot stream tasks of before their last restart.
       if (!refusesFinished(thrown)) throw thrown;
     }
   }
@@ -34,7 +35,7 @@ export async function waitForTask(
     if (until(task)) return task;
     const { state } = task.status;
     if (isTerminal(state)) {
-      throw new A2AError("UnsupportedOperation", `Task ${id} ended in ${state} before what was waited for`);
+      throw new A2AError("UnsupportedOperation", `Task ${id} ended in ${state} before the awaited state`);
     }
     await pause(clock, delay, options.signal);
   }

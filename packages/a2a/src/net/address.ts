@@ -1,12 +1,12 @@
 import ipaddr from "ipaddr.js";
 
-/** What an IP address is for, after the IANA special-purpose registries (RFC 6890). */
+/** What an IP address is for, as the IANA special-purpose registries say (RFC 6890). */
 export type AddressKind =
   "global" | "loopback" | "private" | "link-local" | "unspecified" | "multicast" | "documentation" | "reserved";
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
-/** The ranges that `ipaddr.js` knows by name. Every name that does not stand here is reserved. */
+/** The kind of each range that `ipaddr.js` names. Ranges that are not listed here are reserved. */
 const kinds: Readonly<Record<string, AddressKind>> = {
   unicast: "global",
   amt: "global",
@@ -22,9 +22,9 @@ const kinds: Readonly<Record<string, AddressKind>> = {
   multicast: "multicast",
 };
 
-/** Ranges that we judge in another way than `ipaddr.js` does. */
+/** Ranges of another kind than `ipaddr.js` says. */
 const exceptions = {
-  // A public address that one cloud answers inside each of its machines.
+  // A public address that Azure answers inside each of its machines.
   "link-local": [ipaddr.parseCIDR("168.63.129.16/32")],
   documentation: ["192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "2001:db8::/32", "3fff::/20"].map((range) =>
     ipaddr.parseCIDR(range),
@@ -33,15 +33,21 @@ const exceptions = {
   reserved: [ipaddr.parseCIDR("2001::/23")],
 } satisfies Partial<Record<AddressKind, [Address, number][]>>;
 
-/** All of IPv6 that has been given out. A range outside of it may get any meaning one day. */
+/** The part of IPv6 that has been allocated. The rest may get any meaning. */
 const allocatedIPv6 = ipaddr.IPv6.parseCIDR("2000::/3");
 
 /** Ranges whose last four bytes are the IPv4 address that is really called: mapped (RFC 4291) and NAT64 (RFC 6052). */
 const embeddedIPv4 = [ipaddr.IPv6.parseCIDR("::ffff:0:0/96"), ipaddr.IPv6.parseCIDR("64:ff9b::/96")];
 
 /**
- * What an address is for; `undefined` where the text is no address. Reads what `URL` and resolvers write: IPv4 in four
- * decimal numbers, or IPv6 in any of its forms, without brackets.
+ * What an IP address is for; `undefined` where the text is not an IP address. It reads IPv4 as four decimal numbers and IPv6
+ * in any form, without brackets: what `URL` and resolvers write.
+ *
+ * @example
+ * ```ts
+ * addressKind("127.0.0.1"); // "loopback"
+ * addressKind("8.8.8.8"); // "global"
+ * ```
  */
 export function addressKind(text: string): AddressKind | undefined {
   if (ipaddr.IPv4.isValidFourPartDecimal(text)) return kindOf(ipaddr.IPv4.parse(text));
@@ -50,8 +56,8 @@ export function addressKind(text: string): AddressKind | undefined {
 }
 
 /**
- * Read by `URL`: `ipaddr.js` takes `::8.8.8.8`, which is how resolvers write an IPv4-compatible address, for a mapped one.
- * A zone says by which interface an address is reached, and is left out.
+ * Parses with `URL`, because `ipaddr.js` takes `::8.8.8.8` for a mapped address. Resolvers write IPv4-compatible addresses
+ * like that. A zone, which names a network interface, is left out.
  */
 function parseIPv6(text: string): ipaddr.IPv6 | undefined {
   const [, digits = ""] = /^([\da-f:.]+)(?:%.*)?$/i.exec(text) ?? [];

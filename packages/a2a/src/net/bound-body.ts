@@ -1,9 +1,9 @@
 import { A2AError } from "../model/index.ts";
 import type { Limit } from "./limit.ts";
 
-/** An answer whose body ends with an error as soon as more than `maxBytes` came; `limit` ends with it. */
+/** The response with a limited body: it fails as soon as more than `maxBytes` came. `limit` ends with the body. */
 export function boundBody(response: Response, maxBytes: number, limit: Limit): Response {
-  // Browsers hide where a redirect leads, and its status with it.
+  // Browsers hide the target of a redirect and its status.
   if (response.type === "opaqueredirect") throw new A2AError("InvalidResponse", "The answer is a redirect");
   const { status, statusText, headers, body } = response;
   if (body === null) {
@@ -18,7 +18,7 @@ export function boundBody(response: Response, maxBytes: number, limit: Limit): R
   try {
     return new Response(bounded, { status, statusText, headers });
   } catch (error) {
-    // Some `fetch` implementations give responses that the constructor refuses, such as one with the status 999.
+    // Some `fetch` implementations return responses that the constructor refuses, such as one with the status 999.
     bounded.cancel().catch(() => {});
     throw error;
   }
@@ -32,7 +32,7 @@ function bound(
   let size = 0;
   return new ReadableStream<Uint8Array>({
     start(controller) {
-      // Also where the body does not listen to the signal.
+      // This also ends a body that ignores the signal.
       limit.signal.addEventListener("abort", () => {
         controller.error(limit.signal.reason);
         reader.cancel().catch(() => {});
@@ -52,7 +52,7 @@ function bound(
       } catch (error) {
         limit.end();
         controller.error(limit.explain(error));
-        // The rest is not read; an error of the stream itself has been reported already.
+        // The rest is not read. An error of the stream itself has been reported already.
         reader.cancel().catch(() => {});
       }
     },

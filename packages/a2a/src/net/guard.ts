@@ -6,12 +6,19 @@ import { startLimit } from "./limit.ts";
 import type { Dialer, DialInit, GuardedFetch, NetPolicy, ResolvedAddress } from "./port.ts";
 
 /**
- * A fetch for addresses that a stranger chose (D14): a webhook, a card, a file. Only public addresses pass, none that
- * leads into this machine or its network; with a dialer the connection goes to the very addresses that were looked at.
- * Redirects are answers like others and never followed. `clock` measures the timeout.
+ * Makes a `fetch` for addresses that a stranger chose, such as webhooks, cards and files. It calls public addresses alone,
+ * and none of this machine or its network. With a dialer it connects to the addresses that were checked. It never follows
+ * a redirect: that is a response like any other.
  *
- * Rejects with an `A2AError`: `InvalidParams` where the address or a header is refused, `ConnectionFailed`,
- * `Timeout`, `Aborted`, and `InvalidResponse` where the answer is larger than allowed; reading the body rejects likewise.
+ * @param policy - Which addresses may be called. Default: public ones on the usual ports.
+ * @param dialer - Pins addresses. Without one, the runtime's `fetch` resolves the name again.
+ * @param clock - Measures the timeout.
+ *
+ * @example
+ * ```ts
+ * const fetchFile = guardedFetch({ protocols: ["https:"] }, nodeDialer());
+ * const response = await fetchFile(part.url);
+ * ```
  */
 export function guardedFetch(policy: NetPolicy = {}, dialer?: Dialer, clock: Clock = systemClock): GuardedFetch {
   const { maxBytes = 10 * 1024 * 1024, timeout = 10_000 } = policy;
@@ -39,21 +46,21 @@ interface Target {
   readonly url: URL;
   /** Name or address, without brackets and without the dot of the root. */
   readonly host: string;
-  /** The policy names this host: nothing more is asked of it. */
+  /** Whether the policy names this host, so that its addresses are not checked. */
   readonly allowed: boolean;
 }
 
 const defaultProtocols: readonly string[] = ["https:", "http:"];
 
-/** Names that only mean something inside of a machine or a network (RFC 6761, RFC 6762, RFC 8375, ICANN's `.internal`). */
-const innerName = /(^|\.)(localhost|local|internal|home\.arpa)$/;
+/** Names that have a meaning only inside a machine or a network (RFC 6761, RFC 6762, RFC 8375, ICANN's `.internal`). */
+const internalName = /(^|\.)(localhost|local|internal|home\.arpa)$/;
 
 function checkTarget(text: string, policy: NetPolicy): Target {
-  if (!URL.canParse(text)) throw refused("it is no absolute URL");
+  if (!URL.canParse(text)) throw refused("it is not an absolute URL");
   const url = new URL(text);
   if (!(policy.protocols ?? defaultProtocols).includes(url.protocol)) throw refused(`${url.protocol} is not allowed`);
   if (url.username !== "" || url.password !== "") throw refused("a URL with a user name or password is not allowed");
-  // The parser has made every spelling of an IPv4 address, decimal, octal or short, into the usual one.
+  // The URL parser has turned every spelling of an IPv4 address (decimal, octal, short) into the usual one.
   const host = url.hostname.replace(/^\[|\]$/g, "").replace(/\.$/, "");
   if (url.hostname.endsWith(".")) url.hostname = host;
   const port = url.port === "" ? (url.protocol === "https:" ? 443 : 80) : Number(url.port);
@@ -63,8 +70,8 @@ function checkTarget(text: string, policy: NetPolicy): Target {
     if (!known) throw refused(`port ${port} is not allowed`);
     const kind = addressKind(host);
     if (kind !== undefined && !passes(kind, policy)) throw refused(`${host} is ${described[kind]}`);
-    const inner = kind === undefined && (innerName.test(host) || !host.includes("."));
-    if (inner && policy.allowPrivate !== true) throw refused(`${host} is a name of an inner network`);
+    const internal = kind === undefined && (internalName.test(host) || !host.includes("."));
+    if (internal && policy.allowPrivate !== true) throw refused(`${host} is a name of an internal network`);
   }
   return { url, host, allowed };
 }
@@ -94,9 +101,9 @@ function refused(reason: string, cause?: unknown): A2AError {
 }
 
 const token = /^[\w!#$%&'*+.^`|~-]+$/;
-/** Tabs and visible characters: no line break, which would begin a header of its own (RFC 9110 §5.5). */
+/** Tabs and visible characters. A line break would begin another header (RFC 9110 §5.5). */
 const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/;
-/** What says where a message begins, ends and goes: for the connection to decide. */
+/** Headers that the connection decides: they say where a message begins and ends, and where it goes. */
 const reservedHeaders: readonly string[] = [
   "connection",
   "content-length",
@@ -112,7 +119,7 @@ function checkHeaders(headers: Readonly<Record<string, string>>): void {
   for (const [name, value] of Object.entries(headers)) {
     if (!token.test(name)) throw new A2AError("InvalidParams", `${JSON.stringify(name)} cannot name a header`);
     if (!fieldValue.test(value))
-      throw new A2AError("InvalidParams", `Header ${name} has characters that none may have`);
+      throw new A2AError("InvalidParams", `Header ${name} has characters that are not allowed`);
     if (reservedHeaders.includes(name.toLowerCase()))
       throw new A2AError("InvalidParams", `Header ${name} may not be set`);
   }
@@ -127,9 +134,9 @@ async function pinnedFetch(target: Target, init: DialInit, dialer: Dialer, polic
   if (!target.allowed) {
     for (const { address } of addresses) {
       const kind = addressKind(address) ?? "reserved";
-      // The caller learns nothing of an inner network, the operator all.
+      // The address goes into the cause, for the operator's log. The caller must not learn about an internal network.
       const cause = new Error(`${target.host} resolves to ${address}, ${described[kind]}`);
-      if (!passes(kind, policy)) throw refused(`${target.host} does not lead to public addresses alone`, cause);
+      if (!passes(kind, policy)) throw refused(`${target.host} resolves to an address that is not public`, cause);
     }
   }
   return dialer.fetch(target.url, addresses, init);
@@ -143,7 +150,10 @@ async function resolve(target: Target, dialer: Dialer, signal?: AbortSignal): Pr
   return addresses;
 }
 
-/** Rejects when the signal fires, also for work that cannot be canceled, such as look-ups. `late` gets a result that comes after that. */
+/**
+ * Rejects when the signal is aborted, also for work that cannot be canceled, such as name resolution. `late` gets a result
+ * that comes after that.
+ */
 function orAborted<T>(work: Promise<T>, signal: AbortSignal | undefined, late?: (value: T) => void): Promise<T> {
   return new Promise((resolve, reject) => {
     const abort = (): void => reject(signal?.reason as Error);

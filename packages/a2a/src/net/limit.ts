@@ -1,12 +1,12 @@
 import type { Clock } from "../base/index.ts";
 import { A2AError } from "../model/index.ts";
 
-/** The time that a call has, and the caller's own signal, as one signal. */
+/** A timeout and the signal of the caller, as one signal. */
 export interface Limit {
   readonly signal: AbortSignal;
-  /** What went wrong, as an error of ours. */
+  /** The `A2AError` for what went wrong. */
   explain(error: unknown): A2AError;
-  /** The call is over. */
+  /** Stops the timer: the call is over. */
   end(): void;
 }
 

@@ -1,45 +1,60 @@
 /**
- * Calling out (D14). Everything that asks for an address which a stranger chose, a webhook, a card, a file, goes through
- * `GuardedFetch`; a host that can pin addresses gives it a `Dialer`.
+ * Outgoing requests. A request to an address that a stranger chose, such as a webhook, a card or a file, goes through a
+ * `GuardedFetch`. A host that can pin addresses passes a `Dialer` to it.
  */
 
-/** One address that a name resolved to. */
+/** An address that a host name resolved to. */
 export interface ResolvedAddress {
+  /** The IP address. */
   readonly address: string;
+  /** Its version: IPv4 or IPv6. */
   readonly family: 4 | 6;
 }
 
 /**
- * How a host opens a connection to exactly the addresses that were checked, so that a name cannot point elsewhere
- * between the check and the call. Runtimes without one (Workers, browsers) check names and literals only.
+ * Opens connections to the addresses that were checked, so that a name cannot resolve to another address between the check
+ * and the request. `nodeDialer()` of `@parley/node` is one. Runtimes without a dialer (Workers, browsers) can check only
+ * host names and IP addresses in URLs.
  */
 export interface Dialer {
+  /** The addresses of a host name. Rejects where there are none. */
   resolve(hostname: string): Promise<readonly ResolvedAddress[]>;
-  /** Makes one request to one of `addresses`, never following a redirect. */
+  /** Sends one request to one of `addresses`. It never follows a redirect. */
   fetch(url: URL, addresses: readonly ResolvedAddress[], init: DialInit): Promise<Response>;
 }
 
+/** A request to send. */
 export interface DialInit {
+  /** HTTP method. Default `GET`. */
   readonly method?: string;
+  /** Headers. Those that describe the connection, such as `Host`, are refused. */
   readonly headers?: Readonly<Record<string, string>>;
+  /** The body. */
   readonly body?: string;
+  /** Ends the request when it is aborted. */
   readonly signal?: AbortSignal;
 }
 
+/** Which addresses may be called, and what a call may cost. */
 export interface NetPolicy {
-  /** Default `["https:", "http:"]`. */
+  /** Protocols, as `URL.protocol` spells them. Default `["https:", "http:"]`. */
   readonly protocols?: readonly string[];
-  /** Default: 80, 443 and all from 1024 up, since what listens below speaks other protocols. */
+  /** Ports. Default: 80, 443 and all from 1024, because other protocols listen on the ports below. */
   readonly ports?: readonly number[];
-  /** Lets loopback, private and link-local addresses pass: for tests and closed networks. Default false. */
+  /** Whether loopback, private and link-local addresses may be called, as in tests and closed networks. Default false. */
   readonly allowPrivate?: boolean;
-  /** Host names or addresses (with port, where one is given) that pass whatever they resolve to. */
+  /** Host names or addresses, alone or with a port (`host:8080`), that may be called whatever they resolve to. Default: none. */
   readonly allow?: readonly string[];
-  /** Largest answer in bytes. Default 10 MiB. */
+  /** Largest response in bytes. Default 10 MiB. */
   readonly maxBytes?: number;
-  /** Whole call, in milliseconds. Default 10 s. */
+  /** Longest call, the body included, in milliseconds. Default 10 s. */
   readonly timeout?: number;
 }
 
-/** Fetches under a policy. Throws `InvalidParams` naming why an address is refused; the answer's body is bounded. */
+/**
+ * Fetches a URL under a policy. The response is like that of `fetch`, with a limited body. Redirects are not followed.
+ *
+ * @throws A2AError `InvalidParams` where the address or a header is refused, `ConnectionFailed`, `Timeout`, `Aborted`,
+ * and `InvalidResponse` where the response is too large. Reading the body throws the last four as well.
+ */
 export type GuardedFetch = (url: string, init?: DialInit) => Promise<Response>;

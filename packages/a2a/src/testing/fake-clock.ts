@@ -1,9 +1,10 @@
 import type { Clock } from "../base/index.ts";
 
+/** A clock that a test moves. */
 export interface FakeClock extends Clock {
-  /** Lets `ms` milliseconds pass: everything that was due runs, in its order, and what that set up in the meantime too. */
+  /** Lets `ms` milliseconds pass. Timers that come due run in their order, also those that are set meanwhile. */
   advance(ms: number): void;
-  /** Sets the wall clock forward, or back, by `ms` milliseconds. No time passes: nothing comes due. */
+  /** Sets the wall clock forward by `ms` milliseconds, or back. No time passes, so no timer comes due. */
   jump(ms: number): void;
 }
 
@@ -12,10 +13,21 @@ interface Timer {
   readonly run: () => void;
 }
 
-/** A clock that stands still until a test moves it. Its wall begins at `start`, milliseconds since the Unix epoch. */
+/**
+ * Makes a clock that stands still until a test moves it.
+ *
+ * @param start - Its wall time, in milliseconds since the Unix epoch. Default: the beginning of 2026.
+ *
+ * @example
+ * ```ts
+ * const clock = fakeClock();
+ * const { service } = inProcess(agent, { clock });
+ * clock.advance(5 * 60_000); // the idle timeout of a turn
+ * ```
+ */
 export function fakeClock(start: number = Date.UTC(2026, 0, 1)): FakeClock {
   let elapsed = 0;
-  /** Wall time when none had passed. */
+  /** Wall time at the start, with all jumps. */
   let wall = start;
   const timers = new Set<Timer>();
 

@@ -3,20 +3,35 @@ import type { AgentCard } from "../model/index.ts";
 import { anonymous, type Agent, type AgentService, type CallContext } from "../protocol/index.ts";
 import { memoryStore, type Store } from "../store/index.ts";
 
+/** Options of `inProcess()`: those of the engine, and more of the card. */
 export interface InProcessOptions extends Partial<Omit<EngineOptions, "agents">> {
-  /** What the card should say beyond what the agent does. */
+  /** Members of the card that differ from what the agent says. */
   readonly card?: Partial<AgentCard>;
 }
 
-/** An agent without a network: its engine, its service, its store. */
+/** An agent that runs without a network. */
 export interface InProcess {
+  /** The engine. Close it at the end of the test. */
   readonly engine: Engine;
+  /** Calls the agent. */
   readonly service: AgentService;
+  /** Where its tasks are. */
   readonly store: Store;
+  /** Its card. */
   readonly card: AgentCard;
 }
 
-/** Runs an agent in this process, for tests that ask what it does and not how it travels. */
+/**
+ * Runs an agent in this process, for tests of the agent itself: no port, no encoding.
+ *
+ * @example
+ * ```ts
+ * const { engine, service } = inProcess(agent);
+ * const request = { message: message("Hello") };
+ * const reply = await service.call("SendMessage", request, callContext({ subject: "ada" }));
+ * await engine.close();
+ * ```
+ */
 export function inProcess(agent: Agent, options: InProcessOptions = {}): InProcess {
   const { card: more, store = memoryStore(), ...rest } = options;
   const card: AgentCard = {
@@ -34,7 +49,7 @@ export function inProcess(agent: Agent, options: InProcessOptions = {}): InProce
   return { engine, service: engine.service("agent"), store, card };
 }
 
-/** The context of a call as a test makes it; `subject` names the caller. */
+/** A call context for tests. `subject` names the caller; without it the caller is anonymous. */
 export function callContext(init: Partial<CallContext> & { readonly subject?: string } = {}): CallContext {
   const { subject, ...rest } = init;
   return { principal: subject === undefined ? anonymous : { subject }, version: "1.0", extensions: [], ...rest };

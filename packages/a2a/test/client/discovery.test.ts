@@ -233,9 +233,9 @@ describe("choosing an interface (A2A 1.0 §8.3.2)", () => {
     ];
     const error = (await refused(cardOf(odd))) as Error;
     expect(error).toMatchObject({ code: "InvalidResponse" });
-    expect(error.message).toContain('"/a2a" is no absolute address');
-    expect(error.message).toContain('"ftp://x/" is no http(s) address');
-    expect(error.message).toContain('SMTP 1.0 at "https://x" is not spoken here');
+    expect(error.message).toContain('"/a2a" is not an absolute URL');
+    expect(error.message).toContain('"ftp://x/" is not an HTTP URL');
+    expect(error.message).toContain('SMTP 1.0 at "https://x" is not supported here');
     expect(await refused(cardOf([]))).toMatchObject({ message: expect.stringContaining("it lists none") });
     const usable = cardOf([jsonRpcAt("/a2a"), restAt("http://rest.example")]);
     expect((await connect(usable)).chosen.url).toBe("http://rest.example");
@@ -269,7 +269,7 @@ describe("choosing an interface (A2A 1.0 §8.3.2)", () => {
     expect(client.chosen).toMatchObject({ protocolBinding: "HTTP+JSON" });
     expect(client.chosen.url).not.toBe(dead);
     expect(plain.paths).toEqual(["POST /message:send"]);
-    expect(told).toEqual(["An interface of the card is dead"]);
+    expect(told).toEqual(["An interface of the card does not work"]);
   });
 
   test.each([404, 405])(

@@ -49,9 +49,9 @@ const near: NetPolicy = { allowPrivate: true };
 
 describe("an address is refused", () => {
   it.each([
-    ["in no known form", "not a url", "no absolute URL"],
-    ["empty", "", "no absolute URL"],
-    ["relative", "/hook", "no absolute URL"],
+    ["in no known form", "not a url", "not an absolute URL"],
+    ["empty", "", "not an absolute URL"],
+    ["relative", "/hook", "not an absolute URL"],
     ["of a file", "file:///etc/passwd", "file:"],
     ["of another protocol", "gopher://example.com:70/", "gopher:"],
     ["with a user name", "https://user@example.com/", "user name"],
@@ -73,13 +73,13 @@ describe("an address is refused", () => {
     ["of the cloud's, mapped", "http://[::ffff:a9fe:a9fe]/", "link-local"],
     ["IPv6 private", "http://[fd00::1]/", "private"],
     ["multicast", "http://[ff02::1]/", "multicast"],
-    ["by the name localhost", "http://localhost:4000/", "inner network"],
-    ["by the name LOCALHOST.", "http://LOCALHOST.:4000/", "inner network"],
-    ["below localhost", "http://a.localhost/", "inner network"],
-    ["below local", "http://printer.local/", "inner network"],
-    ["below internal", "http://metadata.google.internal/", "inner network"],
-    ["below home.arpa", "http://nas.home.arpa/", "inner network"],
-    ["of a single label", "http://redis:6379/", "inner network"],
+    ["by the name localhost", "http://localhost:4000/", "internal network"],
+    ["by the name LOCALHOST.", "http://LOCALHOST.:4000/", "internal network"],
+    ["below localhost", "http://a.localhost/", "internal network"],
+    ["below local", "http://printer.local/", "internal network"],
+    ["below internal", "http://metadata.google.internal/", "internal network"],
+    ["below home.arpa", "http://nas.home.arpa/", "internal network"],
+    ["of a single label", "http://redis:6379/", "internal network"],
   ])("that is %s", async (_name, url, reason) => {
     for (const dialer of [noDialer, undefined]) {
       const error = await errorOf(guardedFetch({}, dialer)(url));
