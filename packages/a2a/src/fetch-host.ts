@@ -1,4 +1,4 @@
-import { deferred } from "./base/index.ts";
+import { deferred, type Bytes } from "./base/index.ts";
 import { A2AError } from "./model/index.ts";
 import {
   BodyBytes,
@@ -20,7 +20,10 @@ export function toFetch(handler: UniversalHandler): (request: Request) => Promis
     const incoming = new FetchRequest(request);
     const { status, headers, body } = await handler(incoming);
     if (typeof body !== "function") {
-      return new Response(request.method === "HEAD" ? null : (body ?? null), { status, headers });
+      return new Response(request.method === "HEAD" ? null : ((body as string | Bytes | undefined) ?? null), {
+        status,
+        headers,
+      });
     }
     const sink = new StreamSink(incoming);
     return new Response(sink.open(body), { status, headers });

@@ -197,11 +197,11 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
     keepAlive: new KeepAlive(clock, options.keepAlive ?? 15_000),
     clock,
     logger,
+    ...(cors !== undefined && cors !== false && { cors }),
   };
   const handle = routeServices(services, {
     ...host,
     maxAge: options.cardMaxAge ?? 300,
-    ...(cors !== undefined && cors !== false && { cors }),
   });
   return {
     handle,

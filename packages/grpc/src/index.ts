@@ -1,4 +1,3 @@
-/** gRPC and gRPC-Web for Parley. */
+/** gRPC and gRPC-Web at a server. Clients have `@parley/grpc/client` and, in a browser, `@parley/grpc/web`. */
 
-export { grpcBinding, type GrpcBindingOptions } from "./client/index.ts";
-export { grpcHandler, type GrpcHandler, type GrpcOptions } from "./server/handler.ts";
+export { grpcBinding, type GrpcOptions } from "./server/binding.ts";

@@ -7,7 +7,9 @@ import { fakeClock } from "@parley/a2a/testing";
 import { Unfinished } from "@parley/a2a/transport";
 import { describe, expect, test, vi } from "vitest";
 import { compressed, frameOf, FrameReader } from "../src/frames.ts";
-import { grpcHandler } from "../src/index.ts";
+import { Responder } from "../../node/src/http.ts";
+import { Http2Exchange } from "../../node/src/http2.ts";
+import { grpcBinding } from "../src/index.ts";
 import { decodeMessage } from "../src/metadata.ts";
 import { bindingOf, host, session } from "./support/host.ts";
 import { messageOf, oracleBytes, oracleJson } from "./support/oracle.ts";
@@ -238,11 +240,12 @@ describe("a handler that is loaded while its first calls wait", () => {
     ["a message", frameOf(request()), "0"],
     ["nothing", new Uint8Array(0), "3"],
   ])("answers those that had come to their end with %s", async (_what, body, status) => {
-    const grpc = grpcHandler(bindingOf({ call }));
+    const grpc = grpcBinding().openAnyPath(bindingOf({ call }));
+    const responder = new Responder((incoming) => grpc.answer(incoming), {});
     const late = createServer().listen(0, "127.0.0.1");
     late.on("stream", (stream, headers) => {
       stream.on("close", () => late.close());
-      setTimeout(() => grpc.http2(stream, headers), 20);
+      setTimeout(() => void responder.answer(new Http2Exchange(stream, headers)), 20);
     });
     await once(late, "listening");
     await using client = session(`127.0.0.1:${(late.address() as AddressInfo).port}`);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { AgentCard } from "@parley/a2a";
 import { connect, type Client } from "@parley/a2a/client";
-import { grpcBinding } from "../src/index.ts";
+import { grpcBinding } from "../src/client/index.ts";
 import { officialServer, type OfficialServer } from "./support/official.ts";
 
 const bindings = [grpcBinding()];

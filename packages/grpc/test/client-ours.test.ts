@@ -5,7 +5,7 @@ import { A2AError, bearer, type AgentCard } from "@parley/a2a";
 import { connect, type Client, type ConnectOptions } from "@parley/a2a/client";
 import { compressed, frameOf, trailers } from "../src/frames.ts";
 import { grpcWebBinding } from "../src/client/web.ts";
-import { grpcBinding } from "../src/index.ts";
+import { grpcBinding } from "../src/client/index.ts";
 import { obedient } from "./support/agents.ts";
 import { serve, type Host } from "./support/host.ts";
 import { cardOf, done, message, working } from "./support/peer.ts";

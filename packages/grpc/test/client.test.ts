@@ -10,7 +10,7 @@ import { A2AError, type AgentCard } from "@parley/a2a";
 import { connect, type Client, type ConnectOptions } from "@parley/a2a/client";
 import { wires } from "@parley/a2a/wires";
 import { compressed, frameOf } from "../src/frames.ts";
-import { grpcBinding, type GrpcBindingOptions } from "../src/index.ts";
+import { grpcBinding, type GrpcBindingOptions } from "../src/client/index.ts";
 import { decode } from "../src/protobuf/decode.ts";
 import { serviceV1 } from "../src/services.ts";
 import { certificateFor } from "./support/certificate.ts";

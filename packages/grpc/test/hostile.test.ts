@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { A2AError } from "@parley/a2a";
 import { connect, type ConnectOptions } from "@parley/a2a/client";
 import { compressed, frameOf } from "../src/frames.ts";
-import { grpcBinding } from "../src/index.ts";
+import { grpcBinding } from "../src/client/index.ts";
 import { cardOf, done, grpcHead, message, peer, working } from "./support/peer.ts";
 
 /** The client of gRPC lives with whatever answers: each call ends, with an `A2AError`, and what waits is bounded in bytes. */

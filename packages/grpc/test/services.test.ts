@@ -42,7 +42,7 @@ describe("health", () => {
     const ended = new Promise((resolve) => watching.on("error", resolve));
     watching.on("data", (each) => seen.push(each));
     await new Promise((resolve) => watching.once("data", resolve));
-    await server.grpc.close();
+    server.stop();
     expect(statusOf(await ended).code).toBe(14);
     expect(seen).toEqual([{ status: "SERVING" }, { status: "NOT_SERVING" }]);
     expect((await client.unary(check, {})).value).toEqual({ status: "NOT_SERVING" });

@@ -15,7 +15,7 @@ export async function connect(
 ): Promise<Client> {
   const { binding, bindings = [] } = options;
   if (binding !== undefined && binding !== "GRPC") return connectAnywhere(agent, options);
-  const grpc = await optional(grpcName, () => import("@parley/grpc"));
+  const grpc = await optional(grpcName, () => import("@parley/grpc/client"));
   if (grpc !== undefined) return connectAnywhere(agent, { ...options, bindings: [...bindings, grpc.grpcBinding()] });
   if (binding === "GRPC" && bindings.length === 0) throw new Error(`To call by gRPC, install ${grpcName}`);
   return connectAnywhere(agent, options);

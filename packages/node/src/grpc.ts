@@ -1,8 +1,5 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
-import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import { createRequire } from "node:module";
-import type { ServerHost } from "@parley/a2a/transport";
-import type { GrpcOptions } from "@parley/grpc";
+import type { AnyPathBinding } from "@parley/a2a/transport";
 import { optional } from "./optional.ts";
 
 /** Where gRPC is spoken, and what cards say of it. */
@@ -13,72 +10,26 @@ export interface GrpcServeOptions {
   readonly port?: number;
 }
 
-/** What answers gRPC and gRPC-Web on a port that it shares with others. Each function says whether the request was its own. */
-export interface GrpcHandler {
-  http2(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): boolean;
-  http1(incoming: IncomingMessage, response: ServerResponse): boolean;
-  /** Ends what is still open. */
-  close?(): Promise<void>;
-}
-
-/**
- * Whether a request may be meant for gRPC: by its content type (`application/grpc`, `application/grpc-web+proto`, …), or as
- * the question of a browser before it (CORS), which has none.
- */
-export function mayBeGrpc(method: string | undefined, contentType: string | undefined): boolean {
-  return contentType?.startsWith("application/grpc") === true || method === "OPTIONS";
-}
-
 export const grpcName = "@parley/grpc";
 
 /**
- * Whether gRPC is to be spoken: where it is installed and not refused.
+ * The binding of gRPC, where it is installed and not refused.
  *
- * @throws Error when it is asked for and cannot be.
+ * @throws Error when it is asked for and not installed.
  */
-export async function speaksGrpc(option: GrpcServeOptions | false | undefined): Promise<boolean> {
-  if (option === false) return false;
-  if (option === undefined) return isInstalled();
-  if ((await optional(grpcName, () => import("@parley/grpc"))) === undefined) {
-    throw new Error(`To serve gRPC, install ${grpcName}`);
-  }
-  return true;
+export async function grpcOf(option: GrpcServeOptions | false | undefined): Promise<AnyPathBinding | undefined> {
+  if (option === false || (option === undefined && !isInstalled())) return undefined;
+  const grpc = await optional(grpcName, () => import("@parley/grpc"));
+  if (grpc === undefined) throw new Error(`To serve gRPC, install ${grpcName}`);
+  return grpc.grpcBinding({ ...(option?.url !== undefined && { url: option.url }) });
 }
 
-/** A look for the package: to load it would be a third of the start of a server that may never be asked for it. */
 function isInstalled(): boolean {
   try {
     createRequire(import.meta.url).resolve(`${grpcName}/package.json`);
     return true;
   } catch {
     return false;
-  }
-}
-
-/** The handler of `@parley/grpc`, made when the first request wants it. */
-export class LazyGrpc {
-  readonly #binding: ServerHost;
-  readonly #options: GrpcOptions;
-  #handler: GrpcHandler | undefined;
-  #loading: Promise<GrpcHandler> | undefined;
-
-  constructor(binding: ServerHost, options: GrpcOptions) {
-    this.#binding = binding;
-    this.#options = options;
-  }
-
-  /** At once, but for the first time. */
-  handler(): GrpcHandler | Promise<GrpcHandler> {
-    return this.#handler ?? (this.#loading ??= this.#load());
-  }
-
-  async #load(): Promise<GrpcHandler> {
-    const { grpcHandler } = await import("@parley/grpc");
-    return (this.#handler = grpcHandler(this.#binding, this.#options));
-  }
-
-  async close(): Promise<void> {
-    await this.#handler?.close?.();
   }
 }
 

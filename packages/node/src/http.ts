@@ -35,9 +35,10 @@ export function exchangeOf(
   response: ServerResponse | Http2ServerResponse,
   url: string | undefined = incoming.url,
 ): Exchange {
-  return response instanceof Http2ServerResponse
-    ? new Http2Exchange(response.stream, incoming.headers, url)
-    : new Http1Exchange(incoming as IncomingMessage, response, url);
+  if (!(response instanceof Http2ServerResponse)) return new Http1Exchange(incoming as IncomingMessage, response, url);
+  // The imitation would send trailers of its own, which are empty.
+  response.stream.removeAllListeners("wantTrailers");
+  return new Http2Exchange(response.stream, incoming.headers, url);
 }
 
 /** An answer that waits for the others of its turn of the event loop. */

@@ -13,12 +13,12 @@ import {
   type ServedAgent,
 } from "@parley/a2a";
 import type { UniversalHandler } from "@parley/a2a/protocol";
-import { isLoopback } from "@parley/a2a/transport";
+import { beforeRouter, isLoopback } from "@parley/a2a/transport";
 import type { Store } from "@parley/a2a/store";
 import { addressOf, urlOf } from "./bind.ts";
 import { defaultStore } from "./default-store.ts";
 import { dispatch } from "./dispatch.ts";
-import { grpcAddress, LazyGrpc, speaksGrpc, type GrpcServeOptions } from "./grpc.ts";
+import { grpcAddress, grpcOf, type GrpcServeOptions } from "./grpc.ts";
 import { Responder, type HttpOptions } from "./http.ts";
 import { standardLogger, type LogLevel } from "./logger.ts";
 import { Port } from "./port.ts";
@@ -103,11 +103,11 @@ export async function serve(agents: Agent | readonly AgentMount[], given: ServeO
   const address = await addressOf(host);
   if (!isLoopback(address)) refuseOpenDoor(host, options);
 
-  const withGrpc = await speaksGrpc(options.grpc);
+  const grpcBinding = await grpcOf(options.grpc);
   const { port: ownPort, url: grpcUrl } = options.grpc === false ? {} : (options.grpc ?? {});
   const portOptions = { ...(tls !== undefined && { tls }) };
   const main = new Port(portOptions);
-  const second = withGrpc && ownPort !== undefined ? new Port(portOptions) : undefined;
+  const second = grpcBinding !== undefined && ownPort !== undefined ? new Port(portOptions) : undefined;
   const ports = second === undefined ? [main] : [main, second];
   const store = options.store ?? (await defaultStore(tellMemory(given, logger), logger));
   const release = async (): Promise<void> => {
@@ -120,7 +120,7 @@ export async function serve(agents: Agent | readonly AgentMount[], given: ServeO
   try {
     port = await main.bind(address, wanted);
     const publicUrl = options.publicUrl ?? urlOf(host, port, tls !== undefined);
-    if (withGrpc) {
+    if (grpcBinding !== undefined) {
       const bound = await second?.bind(address, ownPort as number);
       spoken = { port: bound ?? port, url: grpcUrl ?? grpcAddress(publicUrl, bound) };
     }
@@ -141,20 +141,19 @@ export async function serve(agents: Agent | readonly AgentMount[], given: ServeO
     throw error;
   }
   // From here on nothing waits, so no request can come before there is someone to answer it.
-  const grpc = withGrpc ? new LazyGrpc(handler.host, options) : undefined;
+  const grpc = grpcBinding?.openAnyPath(handler.host);
+  const anyPath = grpc === undefined ? [] : [grpc];
   const isLast = (): boolean => main.connections.draining;
-  main.answer(
-    dispatch(main, new Responder(handler.handle, options, isLast), logger, second ? undefined : grpc),
-    logger,
-  );
-  second?.answer(dispatch(second, new Responder(nothingElse, options, isLast), logger, grpc), logger);
+  const responder = (handle: UniversalHandler): Responder => new Responder(handle, options, isLast);
+  main.answer(dispatch(main, responder(beforeRouter(second ? [] : anyPath, handler.handle))), logger);
+  second?.answer(dispatch(second, responder(beforeRouter(anyPath, nothingElse))), logger);
 
   let closing: Promise<void> | undefined;
   const close = (grace: number): Promise<void> => {
     closing ??= (async () => {
       forgetSignals();
       for (const each of ports) each.drain();
-      await grpc?.close();
+      for (const endpoint of anyPath) endpoint.close?.();
       await within(grace + closeTimeout, handler.close({ grace }), logger);
       await Promise.all(ports.map((each) => each.end(closeTimeout)));
       await release();

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { memoryStore, type Agent, type AgentMount } from "@parley/a2a";
 import { connect, type Client } from "@parley/a2a/client";
-import { grpcBinding } from "@parley/grpc";
+import { grpcBinding } from "@parley/grpc/client";
 import { connect as connectInNode, serve, type ServeOptions, type Server } from "../src/index.ts";
 import { echoAgent, slowAgent } from "./support/agents.ts";
 import { certificateFor } from "./support/certificate.ts";

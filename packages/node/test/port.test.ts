@@ -2,7 +2,7 @@ import { constants } from "node:http2";
 import { connect as connectTls } from "node:tls";
 import { describe, expect, it } from "vitest";
 import type { UniversalHandler } from "@parley/a2a/protocol";
-import type { GrpcHandler } from "../src/grpc.ts";
+import { beforeRouter, type AnyPathEndpoint } from "@parley/a2a/transport";
 import { certificateFor } from "./support/certificate.ts";
 import { deferred, RawClient } from "./support/host.ts";
 import { answerOf, frame, getFrame, Http2Client, preface, textUntil } from "./support/http2.ts";
@@ -156,29 +156,30 @@ describe("a TLS connection", () => {
   });
 });
 
-describe("gRPC on the same port", () => {
-  /** Says `ok` to what is its own by path, as gRPC does: a head, a message, trailers. */
-  const grpc: GrpcHandler = {
-    http2(stream, headers) {
-      if (headers[":path"] !== "/pkg.Service/Method") return false;
-      stream.respond({ ":status": 200, "content-type": "application/grpc" }, { waitForTrailers: true });
-      stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
-      stream.end("ok");
-      return true;
-    },
-    http1(incoming, response) {
-      if (incoming.url !== "/pkg.Service/Method") return false;
-      response.writeHead(200, { "content-type": "application/grpc-web" }).end("web");
-      return true;
-    },
+describe("a binding that knows its requests by their headers", () => {
+  /** Says `ok` to what is its own, as gRPC does: a head, a message, trailers. */
+  const grpc: AnyPathEndpoint = {
+    claims: (request) =>
+      request.url === "/pkg.Service/Method" &&
+      (request.method === "OPTIONS" || request.header("content-type")?.startsWith("application/grpc") === true),
+    answer: ({ takesTrailers }) =>
+      takesTrailers === true
+        ? {
+            status: 200,
+            headers: { "content-type": "application/grpc" },
+            body: Buffer.from("ok"),
+            trailers: () => ({ "grpc-status": "0" }),
+          }
+        : { status: 200, headers: { "content-type": "application/grpc-web" }, body: "web" },
   };
+  const handle = beforeRouter([grpc], echo);
 
   it.each([
     ["clear text", false],
     ["TLS", true],
-  ])("is told by its content type over %s, and everything else is not", async (_name, secure) => {
+  ])("answers them over %s with bytes and trailers, and no others", async (_name, secure) => {
     const tls = await certificateFor("localhost", "127.0.0.1");
-    await using server = await openPort(echo, { grpc, ...(secure && { tls }) });
+    await using server = await openPort(handle, secure ? { tls } : {});
     using client = await Http2Client.to(server.origin, { ca: tls.cert });
     const head = { ":method": "POST", "content-type": "application/grpc+proto" };
     const call = client.begin("/pkg.Service/Method", head, "");
@@ -189,8 +190,8 @@ describe("gRPC on the same port", () => {
     expect((await client.post("/other", "", head)).body).toBe("<POST /other >");
   });
 
-  it("over HTTP/1.1 is gRPC-Web, with the question that browsers ask before", async () => {
-    await using server = await openPort(echo, { grpc });
+  it("answers them over HTTP/1.1, the question that browsers ask before among them", async () => {
+    await using server = await openPort(handle);
     const headers = { "content-type": "application/grpc-web+proto" };
     const ask = async (path: string, init: RequestInit): Promise<string> =>
       (await fetch(server.origin + path, init)).text();
@@ -200,23 +201,19 @@ describe("gRPC on the same port", () => {
     expect(await ask("/pkg.Service/Method", { method: "POST", headers: json, body: "{}" })).toContain("<POST");
   });
 
-  it("that throws costs its own stream alone", async () => {
-    const broken: GrpcHandler = {
-      http2() {
-        throw new Error("defect");
-      },
-      http1() {
+  it("answers nothing else with its defects", async () => {
+    const broken: AnyPathEndpoint = {
+      claims: (request) => request.url === "/broken",
+      answer() {
         throw new Error("defect");
       },
     };
     const causes: unknown[] = [];
     const logger = { debug() {}, info() {}, warn() {}, error: (_text: string, fields?: object) => causes.push(fields) };
-    await using server = await openPort(echo, { grpc: broken, logger });
+    await using server = await openPort(beforeRouter([broken], echo), { logger });
     using client = await Http2Client.to(server.origin);
-    const call = client.post("/", "", { "content-type": "application/grpc" });
-    await expect(call).rejects.toThrow("INTERNAL_ERROR");
-    const web = fetch(server.origin, { method: "POST", headers: { "content-type": "application/grpc-web" } });
-    await expect(web).rejects.toThrow("fetch failed");
+    expect((await client.post("/broken", "")).status).toBe(500);
+    expect((await fetch(`${server.origin}/broken`, { method: "POST" })).status).toBe(500);
     expect((await client.get("/")).body).toBe("<GET / >");
     expect(causes).toHaveLength(2);
   });

@@ -18,7 +18,7 @@ import { beforeRetry, callPolicy, isTransient, type RetryPolicy, streamPolicy } 
 
 /** Options of `connect()`. */
 export interface ConnectOptions extends InterfaceChoice {
-  /** Further bindings, such as `grpcBinding()` of `@parley/grpc`. Default: JSON-RPC and REST alone. */
+  /** Further bindings, such as `grpcBinding()` of `@parley/grpc/client`. Default: JSON-RPC and REST alone. */
   readonly bindings?: readonly ClientBinding[];
   /**
    * Headers of every request, also of the one for the card: an object, or a function that is called for each request. These

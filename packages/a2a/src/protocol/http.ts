@@ -1,4 +1,3 @@
-import type { Bytes } from "../base/index.ts";
 import type { BodyBudget } from "./body.ts";
 
 /**
@@ -80,7 +79,7 @@ export interface UniversalResponse {
    * The body; absent: none. For a writer the host sends the headers first. It calls the writer even where the client is
    * already gone, so that the writer can release its source. To a HEAD request a host sends the headers alone.
    */
-  readonly body?: string | Bytes | BodyWriter;
+  readonly body?: string | Uint8Array | BodyWriter;
   /** Headers after the body, by their lower-case names. Called when the body is written. Only where the request `takesTrailers`. */
   readonly trailers?: () => Readonly<Record<string, string>>;
 }

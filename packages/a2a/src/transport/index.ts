@@ -13,11 +13,11 @@ export type {
   ServerBinding,
   Target,
 } from "./server/binding.ts";
+export { beforeRouter, isAnyPath, type AnyPathBinding, type AnyPathEndpoint } from "./server/any-path.ts";
 export { type RequestLimits, type ServerHost, serviceOf } from "./server/host.ts";
 export { KeepAlive } from "./server/keep-alive.ts";
 export { type EventFormat, streamHeaders, writeEvents } from "./sse/write.ts";
 export { type CorsBinding, type CorsPolicy, corsPolicy } from "./server/cors.ts";
-export { type Invoked, invoke } from "./server/invoke.ts";
 export {
   bodyText,
   requestContext,

@@ -4,7 +4,7 @@ import { jsonRpcBinding, restBinding, type ClientBinding } from "@parley/a2a/cli
 import type { AgentService, CallContext, OperationName, StreamItem, StreamName, UnaryName } from "@parley/a2a/protocol";
 import type { ClientHost, Codec, Shapes } from "@parley/a2a/transport";
 import { codecV03, codecV1 } from "@parley/a2a/wires";
-import { grpcBinding } from "@parley/grpc";
+import { grpcBinding } from "@parley/grpc/client";
 import { methods, streams, type Caller, type Outcome, type Place } from "./caller.ts";
 import { wireError, type WireError } from "../judge/errors.ts";
 import type { Json, Transport } from "../acts/format.ts";

@@ -1,25 +1,45 @@
 import { A2AError } from "@parley/a2a";
-import type { BodyPlace, BodyReader, UniversalRequest } from "@parley/a2a/protocol";
-import type { RequestLimits } from "@parley/a2a/transport";
+import type {
+  BodyPlace,
+  BodyReader,
+  ByteFlow,
+  ByteReader,
+  Sink,
+  UniversalRequest,
+  UniversalResponse,
+} from "@parley/a2a/protocol";
+import type { RequestLimits, ServerContext } from "@parley/a2a/transport";
 import { compressed, FrameReader, type Frame } from "../frames.ts";
 import { parseTimeout } from "../metadata.ts";
+import { CallSink } from "./call-sink.ts";
 import { compressFrames, messageIn } from "./compression.ts";
+import { Deadline } from "./deadline.ts";
+import type { Framing, Metadata } from "./framing.ts";
 import { StatusError } from "./status-error.ts";
-import type { Metadata, Receiver, Wire } from "./wire.ts";
 
 /** Requests of one call that may wait; a caller that sends more without reading is turned away. */
 const longestQueue = 64;
 
-/**
- * A call of a method: what came with it, the messages of its caller, and the way back. It ends once, whoever ends it
- * first: the method, the deadline, the caller who leaves.
- */
-export class Call implements UniversalRequest, Receiver, BodyReader {
+/** A request whose body can be read in pieces. */
+export type ReadableRequest = UniversalRequest & Required<Pick<UniversalRequest, "read">>;
+
+export interface CallOptions {
+  readonly framing: Framing;
+  /** Of a message, and of those of all calls. */
+  readonly limits: RequestLimits;
+  /** How long a message that has begun may take to come in whole, in milliseconds. */
+  readonly requestTimeout: number;
+  /** The trailers that say what went wrong. */
+  readonly explain: (thrown: unknown, call: Call) => Metadata;
+}
+
+/** A call of a method: what came with it, the messages of its caller, and the answer to it in frames. */
+export class Call implements UniversalRequest, ByteReader, BodyReader {
   readonly method = "POST";
-  readonly #wire: Wire;
-  readonly #limit: number;
-  readonly #requestTimeout: number;
+  readonly #request: ReadableRequest;
+  readonly #options: CallOptions;
   readonly #frames: FrameReader;
+  #flow: ByteFlow | undefined;
   readonly #queue: Frame[] = [];
   /** Bytes of the messages in it. */
   #queued = 0;
@@ -33,34 +53,30 @@ export class Call implements UniversalRequest, Receiver, BodyReader {
   /** Why nothing more can be read. */
   #failure: Error | undefined;
   #wake: (() => void) | undefined;
-  #over = false;
-  #controller: AbortController | undefined;
-  #deadline: NodeJS.Timeout | undefined;
   /** Runs while a message is on its way. */
   #messageTimer: NodeJS.Timeout | undefined;
-  #leaving: (() => void) | undefined;
+  #deadline: Deadline | undefined;
 
-  /** `limits`: of a message, and of those of all calls; `requestTimeout`: for one to come in whole, in milliseconds. */
-  constructor(wire: Wire, { bodyBytes, unfinished }: RequestLimits, requestTimeout: number) {
-    this.#wire = wire;
-    this.#limit = bodyBytes;
-    this.#requestTimeout = requestTimeout;
+  constructor(request: ReadableRequest, options: CallOptions) {
+    const { bodyBytes, unfinished } = options.limits;
+    this.#request = request;
+    this.#options = options;
     this.#frames = new FrameReader(bodyBytes);
-    this.#place = unfinished?.enter(this, wire.connection);
+    this.#place = unfinished?.enter(this, request.connection);
   }
 
   // What the request says.
 
   get url(): string {
-    return this.#wire.path;
+    return this.#request.url;
   }
 
   header(name: string): string | undefined {
-    return this.#wire.header(name);
+    return this.#request.header(name);
   }
 
   get remoteAddress(): string {
-    return this.#wire.remoteAddress;
+    return this.#request.remoteAddress ?? "";
   }
 
   /** A call has messages in place of a text. */
@@ -68,38 +84,36 @@ export class Call implements UniversalRequest, Receiver, BodyReader {
     return Promise.reject(new A2AError("InvalidRequest", "A gRPC request has no text"));
   }
 
+  /** Aborted when the caller is gone, or its deadline has passed. */
   get signal(): AbortSignal {
-    this.#controller ??= new AbortController();
-    if (this.#failure instanceof StatusError) this.#controller.abort();
-    return this.#controller.signal;
+    return this.#deadline === undefined
+      ? this.#request.signal
+      : AbortSignal.any([this.#request.signal, this.#deadline.signal]);
   }
 
   /**
-   * Begins to listen. `late` is called when the caller's deadline passes, and has to end the call.
+   * Begins to read. A call that the caller has given a deadline is answered then, at the latest.
    *
    * @throws StatusError for a deadline that is none.
    */
-  start(late: (error: StatusError) => void): void {
-    this.#wire.listen(this);
-    const timeout = parseTimeout(this.#wire.header("grpc-timeout"));
+  start(): void {
+    this.#flow = this.#request.read(this.#options.framing.reader(this));
+    this.#flow.resume();
+    const timeout = parseTimeout(this.header("grpc-timeout"));
     if (timeout === undefined) return;
     if (Number.isNaN(timeout)) throw new StatusError("INVALID_ARGUMENT", "grpc-timeout is no time");
-    this.#deadline = setTimeout(() => {
-      const error = new StatusError("DEADLINE_EXCEEDED", "The deadline has passed");
-      late(error);
-      this.#stop(error);
-    }, timeout);
+    this.#deadline = new Deadline(timeout, (error) => this.refuse(error));
   }
 
   // What arrives.
 
   chunk(bytes: Uint8Array): void {
-    if (this.#over || this.#failure !== undefined) return;
+    if (this.#failure !== undefined) return;
     const before = this.#queue.length;
     try {
       this.#frames.push(bytes, this.#queue);
       for (let at = before; at < this.#queue.length; at++) this.#enqueue(at, bytes);
-      if (this.#queue.length > longestQueue || this.#queued > this.#limit) {
+      if (this.#queue.length > longestQueue || this.#queued > this.#options.limits.bodyBytes) {
         throw new StatusError("RESOURCE_EXHAUSTED", "Too many messages at once");
       }
       this.#place?.came(bytes.length);
@@ -116,7 +130,7 @@ export class Call implements UniversalRequest, Receiver, BodyReader {
   #enqueue(at: number, chunk: Uint8Array): void {
     const { flags, payload } = this.#queue[at] as Frame;
     this.#queued += payload.length;
-    if (flags === compressed) this.#unfolded = this.#limit;
+    if (flags === compressed) this.#unfolded = this.#options.limits.bodyBytes;
     if (payload.buffer !== chunk.buffer || payload.buffer.byteLength <= 4 * payload.length) return;
     this.#queue[at] = { flags, payload: Buffer.from(payload) };
   }
@@ -126,13 +140,13 @@ export class Call implements UniversalRequest, Receiver, BodyReader {
     const most = this.#queued + expected + this.#unfolded;
     if (this.#place?.hold(this.#queued + held, most) !== false) return;
     this.#waits = true;
-    this.#wire.pause();
+    this.#flow?.pause();
   }
 
   /** There is room for a message that had to wait. */
   resume(): void {
     this.#waits = false;
-    this.#wire.resume();
+    this.#flow?.resume();
     this.#wakeUp();
   }
 
@@ -151,7 +165,7 @@ export class Call implements UniversalRequest, Receiver, BodyReader {
 
   /** What has come of a message is held in memory, so the rest must not take for ever. */
   #await(partial: boolean): void {
-    if (partial) this.#messageTimer ??= setTimeout(() => this.#giveUp(), this.#requestTimeout);
+    if (partial) this.#messageTimer ??= setTimeout(() => this.#giveUp(), this.#options.requestTimeout);
     else if (this.#messageTimer !== undefined) {
       clearTimeout(this.#messageTimer);
       this.#messageTimer = undefined;
@@ -170,7 +184,7 @@ export class Call implements UniversalRequest, Receiver, BodyReader {
   }
 
   gone(): void {
-    if (!this.#over) this.#stop(new StatusError("CANCELLED", "The caller is gone"));
+    this.refuse(new StatusError("CANCELLED", "The caller is gone"));
   }
 
   /** The one message that a method without a stream of them takes. */
@@ -198,7 +212,7 @@ export class Call implements UniversalRequest, Receiver, BodyReader {
   }
 
   #read(frame: Frame): Uint8Array | Promise<Uint8Array> {
-    return messageIn(frame, this.#wire.header("grpc-encoding"), this.#limit);
+    return messageIn(frame, this.header("grpc-encoding"), this.#options.limits.bodyBytes);
   }
 
   #more(): Promise<void> {
@@ -213,68 +227,109 @@ export class Call implements UniversalRequest, Receiver, BodyReader {
 
   // What goes back.
 
-  /** Whether the call has ended: what is written goes nowhere. */
-  get over(): boolean {
-    return this.#over;
-  }
-
-  /** Calls `run` when the caller leaves or its deadline passes; at once when that has happened. */
-  onStop(run: () => void): void {
-    if (this.#failure instanceof StatusError) run();
-    else this.#leaving = run;
+  /** `answer`, or what the caller is told at its deadline where that comes first. */
+  inTime(answer: Promise<UniversalResponse>): Promise<UniversalResponse> {
+    if (this.#deadline === undefined) return answer;
+    return Promise.race([answer, this.#deadline.passed.then((error) => this.fail(error))]);
   }
 
   /** Whether answers are compressed: to those who do so themselves. */
-  get compresses(): boolean {
+  get #compresses(): boolean {
     return this.header("grpc-encoding") === "gzip" && (this.header("grpc-accept-encoding")?.includes("gzip") ?? false);
   }
 
-  /** Sends the head of an answer that goes well so far. */
-  open(metadata?: Metadata): void {
-    if (!this.#over) this.#wire.open(this.compresses ? { ...metadata, "grpc-encoding": "gzip" } : metadata);
+  /** An answer of one message: at once, unless it has to be compressed. `room`: what is reserved for it. */
+  reply(
+    frame: Uint8Array,
+    trailers: Metadata,
+    metadata?: Metadata,
+    room?: ServerContext,
+  ): UniversalResponse | Promise<UniversalResponse> {
+    if (!this.#compresses) return this.#whole(frame, trailers, metadata, room);
+    return compressFrames(frame).then((bytes) =>
+      this.#whole(bytes, trailers, { ...metadata, "grpc-encoding": "gzip" }, room),
+    );
   }
 
-  /** Sends frames; resolves when there is room for more, or nobody left to read them. */
-  async write(frames: Uint8Array): Promise<void> {
-    const bytes = this.compresses ? await compressFrames(frames) : frames;
-    if (!this.#over && !this.#wire.write(bytes)) await this.#wire.ready();
+  #whole(
+    bytes: Uint8Array,
+    trailers: Metadata,
+    metadata: Metadata | undefined,
+    room: ServerContext | undefined,
+  ): UniversalResponse {
+    const { framing } = this.#options;
+    if (room !== undefined && room.reserved > 0 && this.#deadline?.error === undefined) {
+      // What it was made from is gone, and it may be less than was thought.
+      room.shrink(bytes.length);
+      return framing.stream(
+        (sink) => this.#ended(writeLarge(this.#sinkOf(sink, false), bytes, room), trailers),
+        metadata,
+      );
+    }
+    room?.end();
+    this.#close();
+    return framing.whole(bytes, trailers, metadata);
   }
 
-  /** Answers with one message: at once, unless it has to be compressed. */
-  reply(frame: Uint8Array, trailers: Metadata, metadata?: Metadata): Promise<void> | undefined {
-    if (this.compresses) return this.#replyCompressed(frame, trailers, metadata);
-    this.close(trailers, frame, metadata);
-    return undefined;
+  /**
+   * An answer in frames that come by and by. `write` rejects with what went wrong, and ends early where the sink is closed:
+   * nobody reads any more, or the deadline has passed.
+   */
+  stream(write: (sink: CallSink) => Promise<void>, trailers: Metadata, metadata?: Metadata): UniversalResponse {
+    const compresses = this.#compresses;
+    return this.#options.framing.stream(
+      (sink) => this.#ended(write(this.#sinkOf(sink, compresses)), trailers),
+      compresses ? { ...metadata, "grpc-encoding": "gzip" } : metadata,
+    );
   }
 
-  /** Resolves when the answer has left, or nobody is there to take it. */
-  sent(): Promise<void> {
-    return this.#wire.sent();
+  #sinkOf(sink: Sink, compresses: boolean): CallSink {
+    return new CallSink(sink, this.#deadline, compresses);
   }
 
-  async #replyCompressed(frame: Uint8Array, trailers: Metadata, metadata?: Metadata): Promise<void> {
-    const bytes = await compressFrames(frame);
-    this.close(trailers, bytes, { ...metadata, "grpc-encoding": "gzip" });
+  /** The trailers of a stream, once it is written. */
+  #ended(written: Promise<void>, trailers: Metadata): Promise<Metadata> {
+    return written.then(
+      () => {
+        const error = this.#deadline?.error;
+        this.#close();
+        return error === undefined ? trailers : this.#trailersOf(error);
+      },
+      (thrown: unknown) => {
+        this.#close();
+        return this.#trailersOf(this.#deadline?.error ?? thrown);
+      },
+    );
   }
 
-  /** Ends the call: with trailers alone, or after frames, which a head goes before where none was sent. */
-  close(trailers: Metadata, frames?: Uint8Array, metadata?: Metadata): void {
-    if (this.#over) return;
-    this.#over = true;
-    clearTimeout(this.#deadline);
+  /** An answer that says what went wrong. */
+  fail(thrown: unknown): UniversalResponse {
+    this.#close();
+    return this.#options.framing.withoutMessage(this.#trailersOf(thrown));
+  }
+
+  #trailersOf(thrown: unknown): Metadata {
+    return this.#options.explain(thrown, this);
+  }
+
+  /** Nothing is waited for any more. */
+  #close(): void {
+    this.#deadline?.clear();
     this.#letGo();
-    this.#wire.close(trailers, frames, metadata);
   }
+}
 
-  #stop(error: StatusError): void {
-    this.#over = true;
-    clearTimeout(this.#deadline);
-    this.#letGo();
-    this.#failure = error;
-    this.#controller?.abort();
-    const leaving = this.#leaving;
-    this.#leaving = undefined;
-    leaving?.();
-    this.#wakeUp();
+/** Bytes of one write: what a host holds of a large answer beside its frame. Divisible by three, so that base64 goes on without padding. */
+const pieceLength = 3 * 21_845;
+
+/** Writes a large answer in pieces that wait until there is room for them, and gives back what is reserved for it. */
+async function writeLarge(sink: CallSink, bytes: Uint8Array, room: ServerContext): Promise<void> {
+  try {
+    for (let at = 0; at < bytes.length && !sink.closed; at += pieceLength) {
+      const written = sink.write(bytes.subarray(at, at + pieceLength));
+      if (written !== undefined) await written;
+    }
+  } finally {
+    room.end();
   }
 }

@@ -1,45 +1,30 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
-import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
-import type { CorsOptions } from "@parley/a2a";
+import type { UniversalHandler, UniversalRequest, UniversalResponse } from "@parley/a2a/protocol";
 import {
   corsPolicy,
   failureOf,
-  type ServerHost,
   type Codec,
   type CorsBinding,
-  type CorsPolicy,
   type RequestLimits,
+  type ServerHost,
 } from "@parley/a2a/transport";
 import { encodeMessage } from "../metadata.ts";
 import { serviceV03, serviceV1, type A2AServiceType } from "../services.ts";
 import { statusCode, Statuses } from "../status.ts";
 import { a2aMethod, requestedCodec } from "./a2a.ts";
-import { Call } from "./call.ts";
+import type { GrpcOptions } from "./binding.ts";
+import { Call, type ReadableRequest } from "./call.ts";
+import { grpcFraming, WebFraming, type Framing, type Metadata } from "./framing.ts";
 import { Health } from "./health.ts";
-import { Http2Wire } from "./http2-wire.ts";
 import { FrameWriter, type Method } from "./method.ts";
+import { isPreflight } from "./preflight.ts";
 import { reflectionMethods } from "./reflection.ts";
 import { StatusError } from "./status-error.ts";
-import { http1Exchange, http2Exchange, WebWire } from "./web-wire.ts";
-import type { Metadata, Wire } from "./wire.ts";
 
-export interface GrpcOptions {
-  /** Which pages of other origins may call by gRPC-Web; `true`: any. Default: none. */
-  readonly cors?: CorsOptions | boolean;
-  /** A call whose peer takes nothing for this many milliseconds while an answer waits to go out is broken off. Default 30 s. */
-  readonly stallTimeout?: number;
-  /** How long a message that has begun may take to come in whole, in milliseconds. Default 5 minutes. */
-  readonly requestTimeout?: number;
-}
-
-/** What answers gRPC and gRPC-Web on a port that it may share with others. Each function says whether the request was its own. */
+/** What answers gRPC and gRPC-Web. */
 export interface GrpcHandler {
-  /** For the `stream` event of a server of `node:http2`. */
-  http2(this: void, stream: ServerHttp2Stream, headers: IncomingHttpHeaders): boolean;
-  /** For the `request` event of a server of `node:http`: gRPC-Web. */
-  http1(this: void, incoming: IncomingMessage, response: ServerResponse): boolean;
+  readonly answer: UniversalHandler;
   /** Tells those who watch the health that nothing is served any more. Calls end with the agents behind them. */
-  close(this: void): Promise<void>;
+  close(): void;
 }
 
 /** A method, and the version whose words its errors are put in. */
@@ -54,70 +39,36 @@ interface Route {
 const nameBytes = 4096;
 
 /**
- * Serves agents by gRPC and gRPC-Web (A2A 1.0 §10): the services of 1.0 and 0.3 as far as the binding speaks these
- * versions, beside them health and reflection.
+ * Serves agents by gRPC and gRPC-Web (A2A 1.0 §10): the services of 1.0 and 0.3 as far as the host speaks these versions,
+ * beside them health and reflection.
  */
-export function grpcHandler(binding: ServerHost, options: GrpcOptions = {}): GrpcHandler {
-  const { cors = false, stallTimeout = 30_000, requestTimeout = 300_000 } = options;
+export function grpcHandler(host: ServerHost, options: GrpcOptions = {}): GrpcHandler {
+  const { cors = false, requestTimeout = 300_000 } = options;
   const frames = new FrameWriter();
-  const { routes, services } = routesOf(binding, frames);
-  const [fallback] = binding.codecs;
+  const { routes, services } = routesOf(host, frames);
+  const [fallback] = host.codecs;
   const health = new Health(services, frames);
   const own = [...health.methods(), ...reflectionMethods([...services, ...ownServices], frames)];
-  const limits = { ...binding.limits, bodyBytes: Math.min(nameBytes, binding.limits.bodyBytes) };
-  for (const [path, method] of own) routes.set(path, { method, codecFor: () => fallback, limits });
-  const server = new Server(binding, routes, requestTimeout);
+  const limits = { ...host.limits, bodyBytes: Math.min(nameBytes, host.limits.bodyBytes) };
+  for (const [path, method] of own) {
+    routes.set(path, { method: admitted(host, method), codecFor: () => fallback, limits });
+  }
+  const server = new Server(host, routes, requestTimeout);
   const policy = cors === false ? undefined : corsPolicy(cors, web);
-  const granted = (headers: IncomingHttpHeaders): Metadata => policy?.granted(headers.origin) ?? {};
-  const asks = preflightOf(routes, policy);
   return {
-    http2(stream, headers) {
-      const contentType = headers["content-type"];
-      const preflight = asks(headers[":method"], headers[":path"], headers);
-      if (preflight !== undefined) {
-        stream.respond({ ":status": 204, ...preflight }, { endStream: true });
-        return true;
+    answer(request) {
+      if (policy !== undefined && isPreflight(request)) {
+        return { status: 204, headers: policy.preflight(request.header("origin")) };
       }
+      const contentType = request.header("content-type") ?? "";
       const kind = kindOf(contentType);
-      if (kind === undefined || contentType === undefined) return false;
-      // A stream that nobody listens to ends the process with its errors; that its peer is gone is told by `close`.
-      stream.on("error", ignore);
-      const refused = refusal(kind, headers[":method"]);
-      if (refused !== undefined) {
-        stream.respond(refused, { endStream: true });
-        stream.resume();
-      } else if (kind === "grpc") server.answer(new Http2Wire(stream, headers, stallTimeout));
-      else {
-        server.answer(new WebWire(http2Exchange(stream, headers), contentType, granted(headers), stallTimeout));
-      }
-      return true;
+      const refused = refusal(kind, request);
+      if (refused !== undefined) return refused;
+      const granted = policy?.granted(request.header("origin")) ?? {};
+      const framing = kind === "grpc" ? grpcFraming : new WebFraming(contentType, granted);
+      return server.answer(request as ReadableRequest, framing);
     },
-    http1(incoming, response) {
-      const contentType = incoming.headers["content-type"];
-      const preflight = asks(incoming.method, incoming.url, incoming.headers);
-      if (preflight !== undefined) {
-        response.writeHead(204, preflight).end();
-        return true;
-      }
-      const kind = kindOf(contentType);
-      if (kind === undefined || contentType === undefined) return false;
-      const refused = kind === "grpc" ? { ":status": 505 } : refusal(kind, incoming.method);
-      if (refused !== undefined) {
-        response.writeHead(refused[":status"], { "content-type": "text/plain" });
-        // Who comes here is mostly behind a proxy that speaks HTTP/1.1 to what is behind it.
-        response.end(kind === "grpc" ? "gRPC needs HTTP/2; over HTTP/1.1 there is gRPC-Web\n" : "");
-        incoming.resume();
-        return true;
-      }
-      server.answer(
-        new WebWire(http1Exchange(incoming, response), contentType, granted(incoming.headers), stallTimeout),
-      );
-      return true;
-    },
-    close() {
-      health.stop();
-      return Promise.resolve();
-    },
+    close: () => health.stop(),
   };
 }
 
@@ -127,95 +78,109 @@ const ownServices = [
   "grpc.reflection.v1alpha.ServerReflection",
 ];
 
+/** A method that does not go by way of `answerCall`, which admits callers of the others. */
+function admitted(host: ServerHost, method: Method): Method {
+  return async (call) => {
+    host.admit?.(call);
+    return method(call);
+  };
+}
+
 /** Which versions each service is the binding of. */
 const served: readonly (readonly [() => A2AServiceType, RegExp])[] = [
   [serviceV1, /^1\./],
   [serviceV03, /^0\.3$/],
 ];
 
-function routesOf(binding: ServerHost, frames: FrameWriter): { routes: Map<string, Route>; services: string[] } {
+function routesOf(host: ServerHost, frames: FrameWriter): { routes: Map<string, Route>; services: string[] } {
   const routes = new Map<string, Route>();
   const services: string[] = [];
   for (const [read, versions] of served) {
-    const [first, ...drafts] = binding.codecs.filter(({ version }) => versions.test(version));
+    const [first, ...drafts] = host.codecs.filter(({ version }) => versions.test(version));
     if (first === undefined) continue;
     const service = read();
     services.push(service.name);
     // The service of 0.3 has no other version.
     const spoken = [first, ...drafts] as const;
     const codecFor =
-      drafts.length === 0 && first.version === "0.3"
-        ? () => first
-        : (call: Call) => requestedCodec(binding, spoken, call);
+      drafts.length === 0 && first.version === "0.3" ? () => first : (call: Call) => requestedCodec(host, spoken, call);
     for (const [path, method] of service.methods) {
-      routes.set(path, { method: a2aMethod(method, binding, codecFor, frames), codecFor });
+      routes.set(path, { method: a2aMethod(method, host, codecFor, frames), codecFor });
     }
   }
   return { routes, services };
 }
 
-/** Has calls answered, and ends those that fail. */
+/** Has calls answered, and puts what goes wrong into trailers. */
 class Server {
-  readonly #binding: ServerHost;
+  readonly #host: ServerHost;
   readonly #routes: ReadonlyMap<string, Route>;
+  readonly #unknown: Route;
   readonly #requestTimeout: number;
   readonly #statuses = new Statuses();
 
-  constructor(binding: ServerHost, routes: ReadonlyMap<string, Route>, requestTimeout: number) {
+  constructor(host: ServerHost, routes: ReadonlyMap<string, Route>, requestTimeout: number) {
     this.#requestTimeout = requestTimeout;
-    this.#binding = binding;
+    this.#host = host;
     this.#routes = routes;
+    const none: Method = () => Promise.reject(new StatusError("UNIMPLEMENTED", "There is no such method here"));
+    this.#unknown = { method: admitted(host, none), codecFor: () => host.codecs[0] };
   }
 
-  answer(wire: Wire): void {
-    const route = this.#routes.get(wire.path);
-    const call = new Call(wire, route?.limits ?? this.#binding.limits, this.#requestTimeout);
+  answer(request: ReadableRequest, framing: Framing): Promise<UniversalResponse> {
+    const route = this.#routes.get(pathOf(request.url)) ?? this.#unknown;
+    const call = new Call(request, {
+      framing,
+      limits: route.limits ?? this.#host.limits,
+      requestTimeout: this.#requestTimeout,
+      explain: (thrown, failed) => this.#trailersOf(thrown, failed, route),
+    });
     try {
-      call.start((error) => this.#fail(call, route, error));
-      this.#binding.admit?.(call);
-      if (route === undefined) throw new StatusError("UNIMPLEMENTED", "There is no such method here");
-      route.method(call).catch((error: unknown) => this.#fail(call, route, error));
+      call.start();
     } catch (error) {
-      this.#fail(call, route, error);
+      return Promise.resolve(call.fail(error));
     }
+    return call.inTime(route.method(call).catch((error: unknown) => call.fail(error)));
   }
 
-  #fail(call: Call, route: Route | undefined, thrown: unknown): void {
-    // Whoever is gone hears nothing any more.
-    if (call.over) return;
+  #trailersOf(thrown: unknown, call: Call, route: Route): Metadata {
     if (thrown instanceof StatusError) {
       const { status, message, metadata } = thrown;
-      call.close({ ...metadata, ...trailersOf(statusCode(status), message) });
-      return;
+      return { ...metadata, ...statusTrailers(statusCode(status), message) };
     }
-    const error = failureOf(thrown, this.#binding.logger, { binding: "GRPC", method: call.url }, () => call.over);
+    const told = { binding: "GRPC", method: call.url };
+    const error = failureOf(thrown, this.#host.logger, told, () => call.signal.aborted);
     const { code, message, details } = this.#statuses.of(error, this.#codecOf(route, call));
-    call.close({
-      ...trailersOf(code, message),
+    return {
+      ...statusTrailers(code, message),
       ...(details !== undefined && { "grpc-status-details-bin": details }),
       ...(error.challenge !== undefined && { "www-authenticate": error.challenge }),
-    });
+    };
   }
 
   /** Of a version that nobody speaks here the error is told in the words of the first one. */
-  #codecOf(route: Route | undefined, call: Call): Codec {
+  #codecOf(route: Route, call: Call): Codec {
     try {
-      return route?.codecFor(call) ?? this.#binding.codecs[0];
+      return route.codecFor(call);
     } catch {
-      return this.#binding.codecs[0];
+      return this.#host.codecs[0];
     }
   }
 }
 
-function trailersOf(code: number, message: string): Metadata {
+function statusTrailers(code: number, message: string): Metadata {
   return { "grpc-status": String(code), ...(message !== "" && { "grpc-message": encodeMessage(message) }) };
+}
+
+function pathOf(url: string): string {
+  const mark = url.indexOf("?");
+  return mark < 0 ? url : url.slice(0, mark);
 }
 
 type Kind = "grpc" | "web" | "other";
 
-/** What a content type asks for; nothing of ours where it does not begin as gRPC's do. */
-function kindOf(contentType: string | undefined): Kind | undefined {
-  if (contentType === undefined || !contentType.startsWith("application/grpc")) return undefined;
+/** What a content type that begins as gRPC's do asks for. */
+function kindOf(contentType: string): Kind {
   // As gRPC's clients send it, but for a few.
   if (contentType === "application/grpc") return "grpc";
   const match = /^application\/grpc(-web(?:-text)?)?(?:\+proto)?(?:\s*;.*)?$/i.exec(contentType);
@@ -223,9 +188,16 @@ function kindOf(contentType: string | undefined): Kind | undefined {
   return match[1] === undefined ? "grpc" : "web";
 }
 
-function refusal(kind: Kind, method: string | undefined): { ":status": number } | undefined {
-  if (kind === "other") return { ":status": 415 };
-  return method === "POST" ? undefined : { ":status": 405 };
+/** What cannot be a call, by its head alone. */
+function refusal(kind: Kind, { method, takesTrailers, read }: UniversalRequest): UniversalResponse | undefined {
+  if (kind === "grpc" && takesTrailers !== true) {
+    // Who comes here is mostly behind a proxy that speaks HTTP/1.1 to what is behind it.
+    const body = "gRPC needs HTTP/2; over HTTP/1.1 there is gRPC-Web\n";
+    return { status: 505, headers: { "content-type": "text/plain" }, body };
+  }
+  if (kind === "other") return { status: 415, headers: {} };
+  if (method !== "POST") return { status: 405, headers: {} };
+  return read === undefined ? { status: 501, headers: {} } : undefined;
 }
 
 /** What gRPC-Web has beside the other bindings of HTTP. */
@@ -234,13 +206,3 @@ const web: CorsBinding = {
   requestHeaders: ["x-grpc-web", "x-user-agent", "grpc-timeout"],
   exposedHeaders: ["grpc-status", "grpc-message", "grpc-status-details-bin"],
 };
-
-/** Answers a browser that asks before it calls one of the methods; `undefined` for every other request. */
-function preflightOf(routes: ReadonlyMap<string, unknown>, policy: CorsPolicy | undefined) {
-  return (method: string | undefined, url: string | undefined, headers: IncomingHttpHeaders): Metadata | undefined => {
-    if (policy === undefined || method !== "OPTIONS" || url === undefined || !routes.has(url)) return undefined;
-    return headers["access-control-request-method"] === undefined ? undefined : policy.preflight(headers.origin);
-  };
-}
-
-function ignore(): void {}

@@ -1,6 +1,9 @@
+import type { UniversalResponse } from "@parley/a2a/protocol";
 import { health } from "../descriptors.ts";
 import { decode } from "../protobuf/decode.ts";
 import { readSchema, type MethodType } from "../protobuf/schema.ts";
+import type { MessageType } from "../protobuf/types.ts";
+import type { CallSink } from "./call-sink.ts";
 import type { Call } from "./call.ts";
 import { ok, type FrameWriter, type Method } from "./method.ts";
 import { StatusError } from "./status-error.ts";
@@ -35,17 +38,20 @@ export class Health {
     );
   }
 
-  async #check(call: Call, { input, output }: MethodType): Promise<void> {
+  async #check(call: Call, { input, output }: MethodType): Promise<UniversalResponse> {
     const { service = "" } = decode(input, await call.only()) as { service?: string };
     if (!this.#services.has(service)) throw new StatusError("NOT_FOUND", "No service of that name is served here");
-    await call.reply(this.#frames.write(output, [{ status: this.#status }]), ok);
+    return call.reply(this.#frames.write(output, [{ status: this.#status }]), ok);
   }
 
-  async #watch(call: Call, { input, output }: MethodType): Promise<void> {
+  async #watch(call: Call, { input, output }: MethodType): Promise<UniversalResponse> {
     const { service = "" } = decode(input, await call.only()) as { service?: string };
-    call.open();
+    return call.stream((sink) => this.#tell(sink, service, output), ok);
+  }
+
+  async #tell(sink: CallSink, service: string, output: MessageType): Promise<void> {
     const known = this.#services.has(service);
-    await call.write(this.#frames.write(output, [{ status: known ? this.#status : "SERVICE_UNKNOWN" }]));
+    await sink.write(this.#frames.write(output, [{ status: known ? this.#status : "SERVICE_UNKNOWN" }]));
     if (!this.#stopping) {
       await new Promise<void>((resolve) => {
         const wake = (): void => {
@@ -53,9 +59,9 @@ export class Health {
           resolve();
         };
         this.#watchers.add(wake);
-        call.onStop(wake);
+        sink.onClose(wake);
       });
-      if (known) await call.write(this.#frames.write(output, [{ status: this.#status }]));
+      if (known) await sink.write(this.#frames.write(output, [{ status: this.#status }]));
     }
     throw new StatusError("UNAVAILABLE", "The server is stopping");
   }

@@ -1,11 +1,12 @@
+import type { UniversalResponse } from "@parley/a2a/protocol";
 import { beginFrame, endFrame } from "../frames.ts";
 import { write } from "../protobuf/encode.ts";
 import type { MessageType } from "../protobuf/types.ts";
 import { Writer } from "../protobuf/writer.ts";
 import type { Call } from "./call.ts";
 
-/** Answers the calls of one method: throws what went wrong, or closes the call itself. */
-export type Method = (call: Call) => Promise<void>;
+/** Answers the calls of one method; rejects with what went wrong. */
+export type Method = (call: Call) => Promise<UniversalResponse>;
 
 export const ok: Readonly<Record<string, string>> = { "grpc-status": "0" };
 

@@ -21,15 +21,16 @@ export function reflectionMethods(services: readonly string[], frames: FrameWrit
       readSchema([file]).services.flatMap(({ name, methods }) =>
         methods.map((method): [string, Method] => [
           `/${name}/${method.name}`,
-          async (call) => {
-            call.open();
-            for (let bytes = await call.next(); bytes !== undefined; bytes = await call.next()) {
-              const request = decode(method.input, bytes);
-              const answer = answerTo(request, services, index);
-              await call.write(frames.write(method.output, [{ originalRequest: request, ...answer }]));
-            }
-            call.close(ok);
-          },
+          (call) =>
+            Promise.resolve(
+              call.stream(async (sink) => {
+                for (let bytes = await call.next(); bytes !== undefined; bytes = await call.next()) {
+                  const request = decode(method.input, bytes);
+                  const answer = answerTo(request, services, index);
+                  await sink.write(frames.write(method.output, [{ originalRequest: request, ...answer }]));
+                }
+              }, ok),
+            ),
         ]),
       ),
     ),

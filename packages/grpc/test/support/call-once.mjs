@@ -1,7 +1,7 @@
 // A program that calls a server by gRPC once, and has nothing else to do.
 
 import { connect } from "@parley/a2a/client";
-import { grpcBinding } from "@parley/grpc";
+import { grpcBinding } from "@parley/grpc/client";
 
 const client = await connect(JSON.parse(process.argv[2] ?? ""), { bindings: [grpcBinding()] });
 const { id } = await client.getTask("t");

@@ -3,12 +3,15 @@ import { connect, createServer, type ClientHttp2Session } from "node:http2";
 import { createServer as createNet, type AddressInfo, type Server, type Socket } from "node:net";
 import { createHandler, memoryStore, systemClock, type Handler, type HandlerOptions } from "@parley/a2a";
 import { operations, type AgentService } from "@parley/a2a/protocol";
-import { KeepAlive, type ServerHost } from "@parley/a2a/transport";
+import { beforeRouter, KeepAlive, type ServerHost } from "@parley/a2a/transport";
 import { codecV1, codecV11 } from "@parley/a2a/wires";
-import { grpcHandler, type GrpcHandler, type GrpcOptions } from "../../src/index.ts";
+import { nodeListener, Responder } from "../../../node/src/http.ts";
+import { Http2Exchange } from "../../../node/src/http2.ts";
+import { grpcBinding, type GrpcOptions } from "../../src/index.ts";
 
 export interface Host {
-  readonly grpc: GrpcHandler;
+  /** Tells those who watch the health that the server stops. */
+  readonly stop: () => void;
   /** Of gRPC and of gRPC-Web over HTTP/2: `127.0.0.1:4000`. */
   readonly address: string;
   /** Of gRPC-Web over HTTP/1.1. */
@@ -16,24 +19,29 @@ export interface Host {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** Serves a binding; what the handler has no answer for is a 404. */
-export async function host(binding: ServerHost, options: GrpcOptions = {}, close?: () => Promise<void>): Promise<Host> {
-  const grpc = grpcHandler(binding, options);
+/** Serves what `host` says by gRPC; everything else is a 404. */
+export async function host(
+  serverHost: ServerHost,
+  { stallTimeout, ...options }: GrpcOptions & { readonly stallTimeout?: number } = {},
+  close?: () => Promise<void>,
+): Promise<Host> {
+  const grpc = grpcBinding(options).openAnyPath(serverHost);
+  const handle = beforeRouter([grpc], () => ({ status: 404, headers: {} }));
+  const http = stallTimeout === undefined ? {} : { stallTimeout };
+  const responder = new Responder(handle, http);
   const http2 = createServer();
   http2.on("stream", (stream, headers) => {
-    if (grpc.http2(stream, headers)) return;
-    stream.respond({ ":status": 404 }, { endStream: true });
+    stream.on("error", () => {});
+    void responder.answer(new Http2Exchange(stream, headers));
   });
-  const http1 = createHttp1((incoming, response) => {
-    if (!grpc.http1(incoming, response)) response.writeHead(404).end();
-  });
+  const http1 = createHttp1(nodeListener(handle, http));
   const sockets = new Set<Socket>();
   const front = createNet((socket) => {
     sockets.add(socket);
     http2.emit("connection", socket);
   });
   return {
-    grpc,
+    stop: () => grpc.close?.(),
     address: `127.0.0.1:${await listen(front)}`,
     webUrl: `http://127.0.0.1:${await listen(http1)}`,
     async [Symbol.asyncDispose]() {

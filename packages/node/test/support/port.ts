@@ -1,7 +1,6 @@
 import { silentLogger } from "@parley/a2a";
 import type { UniversalHandler } from "@parley/a2a/protocol";
 import { dispatch } from "../../src/dispatch.ts";
-import type { GrpcHandler } from "../../src/grpc.ts";
 import { Responder, type HttpOptions } from "../../src/http.ts";
 import { Port, type PortOptions } from "../../src/port.ts";
 
@@ -11,9 +10,7 @@ export interface TestPort extends AsyncDisposable {
   readonly origin: string;
 }
 
-export interface TestPortOptions extends PortOptions, HttpOptions {
-  readonly grpc?: GrpcHandler;
-}
+export interface TestPortOptions extends PortOptions, HttpOptions {}
 
 /** A handler on a port for every version of HTTP; closed with everything that hangs on it when the test ends. */
 export async function openPort(handle: UniversalHandler, options: TestPortOptions = {}): Promise<TestPort> {
@@ -21,8 +18,7 @@ export async function openPort(handle: UniversalHandler, options: TestPortOption
   const port = await main.bind("127.0.0.1", 0);
   const responder = new Responder(handle, options, () => main.connections.draining);
   const { logger = silentLogger } = options;
-  const grpc = options.grpc && { handler: () => options.grpc as GrpcHandler };
-  main.answer(dispatch(main, responder, logger, grpc), logger);
+  main.answer(dispatch(main, responder), logger);
   return {
     main,
     port,

@@ -9,6 +9,7 @@ import type {
   UniversalRequest,
 } from "../../protocol/index.ts";
 import type { Codec } from "../../wire/codec.ts";
+import type { CorsOptions } from "./cors.ts";
 import type { KeepAlive } from "./keep-alive.ts";
 
 /** What composition hands to the bindings of a server: who is served, and how. `ClientHost` is its counterpart at a client. */
@@ -25,6 +26,8 @@ export interface ServerHost {
   readonly limits: RequestLimits;
   /** Whether a request that names no version is one of 0.3, as §3.6.2 says, instead of what its method or path says. */
   readonly strictVersion: boolean;
+  /** Which pages of other origins may call, for bindings that say so themselves; the router does for all that it routes to. Absent: none. */
+  readonly cors?: CorsOptions | true;
   /** Sends comments to quiet event streams. */
   readonly keepAlive: KeepAlive;
   readonly clock: Clock;
