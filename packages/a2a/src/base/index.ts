@@ -63,7 +63,7 @@ export const systemClock: Clock = {
 };
 
 export { defer } from "./defer.ts";
-export { deferred, type Deferred } from "./deferred.ts";
+export { deferred } from "./deferred.ts";
 export { once } from "./once.ts";
 export { isLoopback } from "./loopback.ts";
 export { randomIds, timeOrderedIds, type Ids } from "./ids.ts";

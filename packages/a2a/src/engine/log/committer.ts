@@ -3,12 +3,12 @@ import type { AppendItem, AppendOutcome, Store } from "../../store/index.ts";
 
 /**
  * Someone with something to append. `take` is called when the transaction begins, so that whatever gathered until then
- * goes down as one item. `settle` and `fail` are called in the order of the items, and must not throw.
+ * goes down as one item. `settle` and `storeFailed` are called in the order of the items, and must not throw.
  */
 export interface Submission {
   take(): AppendItem;
   settle(outcome: AppendOutcome): void;
-  fail(error: unknown): void;
+  storeFailed(error: unknown): void;
 }
 
 /**
@@ -45,7 +45,7 @@ export class Committer {
         onOutcome(outcome);
         resolve(outcome);
       };
-      this.submit({ take: () => item, settle, fail: reject });
+      this.submit({ take: () => item, settle, storeFailed: reject });
     });
   }
 
@@ -67,11 +67,11 @@ export class Committer {
       const outcomes = await this.#store.append(batch.map((submission) => submission.take()));
       batch.forEach((submission, index) => {
         const outcome = outcomes[index];
-        if (outcome === undefined) submission.fail(new Error("The store gave no outcome for an item"));
+        if (outcome === undefined) submission.storeFailed(new Error("The store gave no outcome for an item"));
         else submission.settle(outcome);
       });
     } catch (error) {
-      for (const submission of batch) submission.fail(error);
+      for (const submission of batch) submission.storeFailed(error);
     }
     this.#underWay -= 1;
     this.#schedule();

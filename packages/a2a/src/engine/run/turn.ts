@@ -1,10 +1,36 @@
 import type { Clock, Logger } from "../../base/index.ts";
 import { textOf, type JsonObject, type JsonValue, type Message, type Task } from "../../model/index.ts";
-import type { TurnBase, TurnContext, TurnSignal } from "../../protocol/index.ts";
-import type { TurnAtHand } from "./intake.ts";
+import type { Principal, TurnBase, TurnContext, TurnSignal } from "../../protocol/index.ts";
+import type { StoredCall } from "../log/records.ts";
+
+/** A checkpoint as it is stored: the agent's value, and how far its events and ids had come. */
+export interface StoredCheckpoint {
+  readonly value: JsonValue;
+  readonly events: number;
+  readonly ids: number;
+  /** A question of this turn stands. */
+  readonly asked?: true;
+}
+
+/** Which turn of its task it is, and the message that it answers. */
+export interface TurnInput {
+  /** From 1. */
+  readonly turn: number;
+  /** Which try of it; more than 1 resumes a run that was lost. */
+  readonly attempt: number;
+  /** `seq` of the message. */
+  readonly input: number;
+  readonly message: Message;
+  readonly call: StoredCall;
+  /** Who sent it: with all that the authenticator found where the turn begins with the request, else as it was stored. */
+  readonly principal: Principal;
+  readonly checkpoint: StoredCheckpoint | undefined;
+  /** How many ids the agent has asked for, those before its checkpoint included: a resumed run makes the same ids again. */
+  ids: number;
+}
 
 export interface TurnInit {
-  readonly at: TurnAtHand;
+  readonly input: TurnInput;
   readonly taskId: string;
   readonly contextId: string;
   readonly task: Task | undefined;
@@ -13,10 +39,9 @@ export interface TurnInit {
   readonly clock: Clock;
 }
 
-/** What a turn asks of its run. */
+/** What a turn needs of its run. */
 export interface TurnHost {
   readonly signal: TurnSignal;
-  makeId(): string;
   flush(): Promise<void>;
 }
 
@@ -29,18 +54,18 @@ export class EngineTurn implements TurnBase {
   readonly context: TurnContext;
   readonly logger: Logger;
   readonly clock: Clock;
-  readonly #at: TurnAtHand;
+  readonly #input: TurnInput;
   readonly #host: TurnHost;
 
-  constructor({ at, taskId, contextId, task, context, logger, clock }: TurnInit, host: TurnHost) {
-    this.message = at.message;
+  constructor({ input, taskId, contextId, task, context, logger, clock }: TurnInit, host: TurnHost) {
+    this.message = input.message;
     this.taskId = taskId;
     this.contextId = contextId;
     this.task = task;
     this.context = context;
     this.logger = logger;
     this.clock = clock;
-    this.#at = at;
+    this.#input = input;
     this.#host = host;
   }
 
@@ -49,35 +74,35 @@ export class EngineTurn implements TurnBase {
   }
 
   get number(): number {
-    return this.#at.turn;
+    return this.#input.turn;
   }
 
   get attempt(): number {
-    return this.#at.attempt;
+    return this.#input.attempt;
   }
 
   get checkpoint(): JsonValue | undefined {
-    return this.#at.checkpoint?.value;
+    return this.#input.checkpoint?.value;
   }
 
   get principal(): TurnBase["principal"] {
-    return this.#at.principal;
+    return this.#input.principal;
   }
 
   get call(): TurnBase["call"] {
-    return this.#at.call;
+    return this.#input.call;
   }
 
   get metadata(): JsonObject | undefined {
-    return this.#at.call.metadata;
+    return this.#input.call.metadata;
   }
 
   get acceptedOutputModes(): readonly string[] {
-    return this.#at.call.acceptedOutputModes;
+    return this.#input.call.acceptedOutputModes;
   }
 
   get extensions(): readonly string[] {
-    return this.#at.call.extensions;
+    return this.#input.call.extensions;
   }
 
   get signal(): TurnSignal {
@@ -85,7 +110,9 @@ export class EngineTurn implements TurnBase {
   }
 
   makeId(): string {
-    return this.#host.makeId();
+    const { turn } = this.#input;
+    this.#input.ids += 1;
+    return `${turn}-${this.#input.ids}`;
   }
 
   flush(): Promise<void> {

@@ -1,6 +1,6 @@
 import { deferred } from "../../base/index.ts";
 import { sizeOf } from "../bytes.ts";
-import type { Asker } from "../run/run.ts";
+import type { Asker } from "../run/phase.ts";
 import { inContext, type Accepted, type Admission, type Send, type SendRooms } from "./admission.ts";
 import type { Retries } from "./retries.ts";
 
@@ -58,7 +58,7 @@ export class FirstMessages {
       key: task,
       bytes,
       contextId,
-      freshContext: message.contextId === undefined,
+      isNewContext: message.contextId === undefined,
       message: message.contextId === undefined ? inContext(message, contextId) : message,
       call,
       principal,

@@ -115,7 +115,6 @@ export class FollowUps {
       key: head.task,
       bytes,
       contextId: head.contextId,
-      freshContext: false,
       message,
       call: send.call,
       principal: send.principal,

@@ -1,5 +1,5 @@
-import { lossOf } from "../log/writer.ts";
 import type { Committer } from "../log/committer.ts";
+import { lossOf } from "../log/loss.ts";
 import type { EngineSettings } from "../options.ts";
 import type { Run } from "../run/run.ts";
 import type { LeaseWatch } from "./lease-watch.ts";

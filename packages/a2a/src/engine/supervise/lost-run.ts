@@ -2,7 +2,7 @@ import type { Message } from "../../model/index.ts";
 import type { AppendOutcome, Run as StoredRun, Store, TaskHead } from "../../store/index.ts";
 import type { StoredCall } from "../log/records.ts";
 import type { HostedAgent } from "../options.ts";
-import type { RunInit } from "../run/run.ts";
+import type { TaskRunInit } from "../run/phase.ts";
 
 /** What a lost run needs of its task to be started again, once this process holds its lease. Rejects when the log does not have it. */
 export async function readLostRun(
@@ -11,7 +11,7 @@ export async function readLostRun(
   { task, contextId, bytes }: TaskHead,
   run: StoredRun,
   { seq, fence }: Extract<AppendOutcome, { readonly ok: true }>,
-): Promise<RunInit> {
+): Promise<TaskRunInit> {
   const { taskId } = task;
   const input = (await store.read(task, taskId, { after: run.input - 1, limit: 1 }))?.records[0];
   if (input?.call === undefined) throw new Error("The message of the turn is not in the log");
@@ -25,7 +25,6 @@ export async function readLostRun(
     key: task,
     bytes,
     contextId,
-    freshContext: false,
     message: messageOf(input.kind, input.json),
     call: JSON.parse(input.call) as StoredCall,
     start: { seq, state, fence, run, mayHaveMessages: true },

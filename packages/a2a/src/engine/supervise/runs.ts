@@ -4,18 +4,16 @@ import type { TaskAppend, TaskHead } from "../../store/index.ts";
 import { ChurnMap } from "../churn-map.ts";
 import { serverIsStopping } from "../refusals.ts";
 import { Pace } from "../run/pace.ts";
-import { Run, type RunInit, type RunRooms } from "../run/run.ts";
-
-/** What runs and their end need of the engine. */
-export type RunsRooms = Omit<RunRooms, "pace" | "onOver">;
+import type { RunInit, RunRooms } from "../run/phase.ts";
+import { Run, type OwnRooms } from "../run/run.ts";
 
 /** The runs of this process, by task. */
 export class Runs {
-  readonly #rooms: RunRooms;
+  readonly #rooms: OwnRooms;
   readonly #running = new ChurnMap<string, Run>();
   #stopping = false;
 
-  constructor(rooms: RunsRooms) {
+  constructor(rooms: RunRooms) {
     const onOver = (over: Run): void => {
       if (this.#running.get(over.key.taskId) === over) this.#running.delete(over.key.taskId);
       rooms.budget.give(over.key.owner, over.bytes);

@@ -1,7 +1,8 @@
 import { A2AError } from "../../model/index.ts";
 import type { AppendOutcome, Run as StoredRun, TaskHead } from "../../store/index.ts";
 import type { HostedAgent } from "../options.ts";
-import type { Run, RunInit } from "../run/run.ts";
+import type { TaskRunInit } from "../run/phase.ts";
+import type { Run } from "../run/run.ts";
 import { safeSentences } from "../run/sentences.ts";
 import { giveUp } from "./give-up.ts";
 import { readLostRun } from "./lost-run.ts";
@@ -73,7 +74,7 @@ export class Takeover {
   }
 
   /** A task whose log cannot be read is given up; where the store fails it is handed back, and that error is thrown. */
-  async #read(hosted: HostedAgent, head: TaskHead, run: StoredRun, claimed: Claimed): Promise<RunInit | undefined> {
+  async #read(hosted: HostedAgent, head: TaskHead, run: StoredRun, claimed: Claimed): Promise<TaskRunInit | undefined> {
     const { settings, runs } = this.#init;
     try {
       return await readLostRun(settings.store, hosted, head, run, claimed);

@@ -9,7 +9,7 @@ export function endOverdueTurns(runs: Iterable<Run>, now: number): void {
     const { idleTimeout = defaultIdleTimeout, turnTimeout = defaultTurnTimeout } = run.hosted.agent;
     if (turnTimeout !== false && now - run.startedAt >= turnTimeout) {
       run.expire("turnTimeout", `The turn went on for more than ${turnTimeout} ms`);
-    } else if (idleTimeout !== false && !run.waits && now - run.lastSignAt >= idleTimeout) {
+    } else if (idleTimeout !== false && !run.isInterrupted && now - run.lastEventAt >= idleTimeout) {
       run.expire("idleTimeout", `The agent yielded nothing for ${idleTimeout} ms`);
     }
   }

@@ -1,105 +1,69 @@
 import { utf8Length } from "../../base/index.ts";
-import {
-  isTerminal,
-  mayMove,
-  type JsonValue,
-  type Message,
-  type NewRecord,
-  type TaskState,
-} from "../../model/index.ts";
-import type { AgentEvent, Principal } from "../../protocol/index.ts";
+import { isTerminal, mayMove, type NewRecord, type TaskState } from "../../model/index.ts";
+import type { AgentEvent } from "../../protocol/index.ts";
 import type { TaskEffect, TaskKey } from "../../store/index.ts";
 import { TaskArtifacts } from "./artifacts.ts";
 import { exceeds } from "../bytes.ts";
 import type { EngineSettings } from "../options.ts";
 import { agentMistake, jsonOf, mistakeOf, nameOf } from "../mistakes.ts";
-import {
-  artifactRecord,
-  statusRecord,
-  taskRecord,
-  type Origin,
-  type StatusInit,
-  type StoredCall,
-} from "../log/records.ts";
+import { artifactRecord, statusRecord, taskRecord, type Origin, type StatusInit } from "../log/records.ts";
 import { Replay, type LostTail } from "./replay.ts";
+import type { StoredCheckpoint, TurnInput } from "./turn.ts";
 
-/** A turn: which one it is, and the message that it answers. */
-export interface TurnAtHand {
-  readonly turn: number;
-  /** Which try of it; more than 1 resumes a run that was lost. */
-  readonly attempt: number;
-  /** `seq` of the message. */
-  readonly input: number;
-  readonly message: Message;
-  readonly call: StoredCall;
-  /** Who sent it: with all that the authenticator found where the turn begins with the request, else as it was stored. */
-  readonly principal: Principal;
-  readonly checkpoint: StoredCheckpoint | undefined;
-}
-
-/** A checkpoint as it is stored: the agent's value, and how far its events and ids had come. */
-export interface StoredCheckpoint {
-  readonly value: JsonValue;
-  readonly events: number;
-  readonly ids: number;
-  /** A question of this turn stands. */
-  readonly asked?: true;
-}
-
-export interface Taken {
+export interface Recorded {
   readonly records: readonly NewRecord[];
   readonly effects: readonly TaskEffect[];
   /** The agent yielded a status after its own question: nothing more of this turn is stored. */
   readonly silenced: boolean;
 }
 
+/** The task that records are made for. */
+export interface RecordedTask {
+  readonly key: TaskKey;
+  readonly contextId: string;
+  /** It is about to be made. */
+  readonly isNew: boolean;
+  /** When the message of its first turn here came; milliseconds since the Unix epoch. */
+  readonly arrived: number;
+}
+
 /**
  * Makes records of what an agent yields in the turns of one task: held to the protocol and to what the task has, with ids that a
  * resumed run makes again, and without what such a run repeats.
  */
-export class Intake {
+export class Recorder {
   readonly #settings: EngineSettings;
   readonly #key: TaskKey;
   readonly #contextId: string;
-  readonly #fresh: boolean;
+  readonly #isNew: boolean;
   readonly #arrived: number;
   #artifacts: TaskArtifacts | undefined;
-  #at: TurnAtHand;
+  #turn: TurnInput;
   #replay: Replay | undefined;
   /** What a lost run had said that this one does not. */
   #lost: LostTail | undefined;
   #events = 0;
-  #ids = 0;
   #time = 0;
-  #said = false;
+  #hasSpoken = false;
   /** A question of this turn stands, and whether the log says already that something came after it. */
   #asked = false;
   #warned = false;
 
-  /** `fresh`: the task is not made yet; `arrived`: when its first message came. */
-  constructor(
-    settings: EngineSettings,
-    key: TaskKey,
-    contextId: string,
-    fresh: boolean,
-    arrived: number,
-    first: TurnAtHand,
-  ) {
+  constructor(settings: EngineSettings, task: RecordedTask, first: TurnInput) {
     this.#settings = settings;
-    this.#key = key;
-    this.#contextId = contextId;
-    this.#fresh = fresh;
-    this.#at = first;
-    this.#arrived = this.#time = arrived;
+    this.#key = task.key;
+    this.#contextId = task.contextId;
+    this.#isNew = task.isNew;
+    this.#turn = first;
+    this.#arrived = this.#time = task.arrived;
     this.begin(first);
   }
 
-  begin(turn: TurnAtHand): void {
+  begin(turn: TurnInput): void {
     const { checkpoint, attempt, input } = turn;
-    this.#at = turn;
+    this.#turn = turn;
     this.#events = checkpoint?.events ?? 0;
-    this.#ids = checkpoint?.ids ?? 0;
-    this.#said = this.#events > 0;
+    this.#hasSpoken = this.#events > 0;
     this.#asked = checkpoint?.asked === true;
     this.#warned = false;
     this.#replay =
@@ -108,42 +72,46 @@ export class Intake {
   }
 
   /** Whether the agent has said anything in this turn, in whatever attempt. */
-  get said(): boolean {
-    return this.#said;
-  }
-
-  makeId(): string {
-    this.#ids += 1;
-    return `${this.#at.turn}-${this.#ids}`;
+  get hasSpoken(): boolean {
+    return this.#hasSpoken;
   }
 
   /** The first record of the task. Its time is that of its message: what the agent says, the first word too, comes after. */
   task(state: TaskState): NewRecord {
-    return taskRecord(this.#origin(), state, this.#at.message, this.#at.call, this.#arrived);
+    return taskRecord(this.#origin(), state, this.#turn.message, this.#turn.call, this.#arrived);
   }
 
   /** A status of the engine's own. */
   systemStatus(init: StatusInit): NewRecord {
-    const messageId = `${this.#key.taskId}-${this.#at.turn}-system`;
+    const messageId = `${this.#key.taskId}-${this.#turn.turn}-system`;
     return statusRecord(this.#origin(), init, "system", messageId, this.#now());
   }
 
   /**
-   * What is to be stored of what the agent yielded. `state`: where the task stands, if it is made. Throws
+   * What is to be stored of what the agent yielded. `state`: where the task stands. Throws
    * `InvalidAgentResponse`. Without a promise where the log need not be looked into, as for nearly every chunk: the
    * promises of each step were a tenth of the CPU of a thousand streams.
    */
-  take(events: readonly AgentEvent[], state: TaskState | undefined): Taken | Promise<Taken> {
+  take(events: readonly AgentEvent[], state: TaskState): Recorded | Promise<Recorded> {
     const looksBack = events.some((event) => event?.kind === "artifact" && this.#ledger().looksBack(event));
     if (looksBack || this.#replay !== undefined || this.#lost !== undefined) {
       return this.#compare(events, state, looksBack);
     }
+    return this.#plain(events, state);
+  }
+
+  /** The same for what makes the task: nothing is stored that it could be compared with. */
+  takeFirst(events: readonly AgentEvent[]): Recorded {
+    return this.#plain(events, undefined);
+  }
+
+  #plain(events: readonly AgentEvent[], state: TaskState | undefined): Recorded {
     const { records, checkpoints, silenced } = this.#read(events, state);
     return { records, effects: checkpoints.map((stored) => this.#save(stored)), silenced };
   }
 
   /** The same for a run that repeats another, or appends to what it did not make. */
-  async #compare(events: readonly AgentEvent[], state: TaskState | undefined, looksBack: boolean): Promise<Taken> {
+  async #compare(events: readonly AgentEvent[], state: TaskState, looksBack: boolean): Promise<Recorded> {
     if (looksBack) await this.#ledger().lookBack();
     const { records, checkpoints, silenced } = this.#read(events, state);
     const replay = this.#replay;
@@ -169,7 +137,7 @@ export class Intake {
     for (const event of events) {
       if (event?.kind === "checkpoint") {
         const asked = this.#asked && ({ asked: true } as const);
-        checkpoints.push({ value: event.value, events: this.#events, ids: this.#ids, ...asked });
+        checkpoints.push({ value: event.value, events: this.#events, ids: this.#turn.ids, ...asked });
         continue;
       }
       silenced = this.#asked && this.#isSilenced(event);
@@ -179,7 +147,7 @@ export class Intake {
       records.push(record);
       if (record.state === "TASK_STATE_INPUT_REQUIRED") this.#asked = true;
     }
-    if (records.length > 0) this.#said = true;
+    if (records.length > 0) this.#hasSpoken = true;
     return { records, checkpoints, silenced };
   }
 
@@ -193,7 +161,7 @@ export class Intake {
     if (!over && (event?.kind !== "artifact" || this.#warned)) return false;
     const { agent, taskId } = this.#key;
     const { logger } = this.#settings;
-    const fields = { agent, taskId, turn: this.#at.turn };
+    const fields = { agent, taskId, turn: this.#turn.turn };
     const late = `${nameOf(event)} after turn.inputRequired()`;
     this.#warned = true;
     if (over) logger.error(`${late} is not stored. ${askRight}`, fields);
@@ -227,7 +195,7 @@ export class Intake {
     try {
       return this.#checked(event, before);
     } catch (error) {
-      throw mistakeOf(event, `event ${this.#events} of turn ${this.#at.turn}`, error);
+      throw mistakeOf(event, `event ${this.#events} of turn ${this.#turn.turn}`, error);
     }
   }
 
@@ -272,17 +240,17 @@ export class Intake {
   }
 
   #ledger(): TaskArtifacts {
-    return (this.#artifacts ??= new TaskArtifacts(this.#settings.store, this.#key, this.#fresh));
+    return (this.#artifacts ??= new TaskArtifacts(this.#settings.store, this.#key, this.#isNew));
   }
 
   #status(init: StatusInit): NewRecord {
-    const { turn, attempt } = this.#at;
+    const { turn, attempt } = this.#turn;
     const messageId = `${this.#key.taskId}-${turn}-${attempt}-${this.#events}`;
     return statusRecord(this.#origin(), init, "agent", messageId, this.#now());
   }
 
   #origin(): Origin {
-    const { turn, attempt, call } = this.#at;
+    const { turn, attempt, call } = this.#turn;
     const { extensions, trace } = call;
     return { taskId: this.#key.taskId, contextId: this.#contextId, turn, attempt, extensions, trace };
   }
