@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import type { Test } from "./acts/format.ts";
 import { ownSuites } from "./acts/read.ts";
 import { Webhooks } from "./call/webhooks.ts";
@@ -34,6 +35,8 @@ export async function conform(url: string, options: ConformOptions = {}): Promis
   const startedAt = new Date();
   const began = performance.now();
   const ending = new AbortController();
+  // Every request that is under way listens.
+  setMaxListeners(0, ending.signal);
   const abort = (): void => ending.abort(options.signal?.reason);
   options.signal?.addEventListener("abort", abort, { once: true });
   const timer = setTimeout(() => ending.abort(new TimeIsUp()), limits.timeout);

@@ -43,6 +43,8 @@ export interface Caller {
   readonly errors: Transport;
   /** Whether the headers of answers are seen. The card's are in any case: it is fetched. */
   readonly headers: boolean;
+  /** Whether a call can name any version of the protocol, those that the server does not speak among them. */
+  readonly sendsAnyVersion: boolean;
   /** A stream comes back where the server answers with one, whatever was asked for: that is the test's to judge. */
   call(
     operation: Operation,

@@ -27,6 +27,7 @@ export function jsonRpcCaller(place: Place): Caller {
     transport: "jsonrpc",
     errors: "jsonrpc",
     headers: true,
+    sendsAnyVersion: true,
     async call(operation, params, headers, timeout) {
       const method = methods[operation];
       if (method === undefined) return fetchCard(place, headers, timeout);
@@ -60,6 +61,7 @@ export function restCaller(place: Place): Caller {
     transport: "rest",
     errors: "rest",
     headers: true,
+    sendsAnyVersion: true,
     async call(operation, params, headers, timeout) {
       if (operation === "get_agent_card") return fetchCard(place, headers, timeout);
       const [method, path, rest] = route(operation, params);

@@ -1,4 +1,5 @@
 import type { Json } from "../acts/format.ts";
+import { Deadline } from "./deadline.ts";
 import { parseJson } from "./json.ts";
 import { readEvents } from "./sse.ts";
 import { BrokenWire, LiveStream } from "./stream.ts";
@@ -38,43 +39,40 @@ export class Unreachable extends Error {}
  * @throws Unreachable where no answer comes in time, BrokenWire where it is too long.
  */
 export async function send(request: HttpRequest, timeout: number, bounds: Bounds): Promise<HttpAnswer | LiveStream> {
-  const controller = new AbortController();
-  const timer = setTimeout(() => controller.abort(new Unreachable(`no answer within ${timeout} ms`)), timeout);
-  const stop = (): void => controller.abort(bounds.signal.reason);
-  bounds.signal.addEventListener("abort", stop, { once: true });
-  const release = (): void => bounds.signal.removeEventListener("abort", stop);
+  const deadline = new Deadline(timeout, bounds.signal);
   let streaming = false;
   try {
-    bounds.signal.throwIfAborted();
     const response = await fetch(request.url, {
       method: request.method,
       headers: request.headers,
       // As bytes: fetch adds a content type to text, and some tests send none.
       ...(request.body === undefined ? {} : { body: new TextEncoder().encode(request.body) }),
       redirect: "manual",
-      signal: controller.signal,
+      signal: deadline.signal,
     });
     const headers = Object.fromEntries(response.headers);
     const head = { status: response.status, headers };
     if (/^\s*text\/event-stream\b/i.test(headers["content-type"] ?? "") && response.body !== null) {
       streaming = true;
-      return new LiveStream(head, readEvents(response.body, bounds.maxBytes), () => {
-        release();
-        controller.abort();
-      });
+      deadline.stopClock();
+      return new LiveStream(head, readEvents(response.body, bounds.maxBytes), () => deadline.close());
     }
     const text = await readText(response.body, bounds.maxBytes);
     return { ...head, text, ...parsed(text) };
   } catch (error) {
-    controller.abort();
-    if (error instanceof Unreachable || error instanceof BrokenWire) throw error;
-    const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new Unreachable(`${request.method} ${request.url} got no answer: ${reason}`, { cause: error });
+    if (error instanceof BrokenWire) throw error;
+    throw unreachable(`${request.method} ${request.url}`, error, deadline.signal);
   } finally {
-    clearTimeout(timer);
-    if (!streaming) release();
+    if (!streaming) deadline.close();
   }
+}
+
+/** Why no answer came: the time limit, or what the connection failed with. */
+function unreachable(request: string, error: unknown, signal: AbortSignal): Unreachable {
+  if (signal.reason instanceof Error) return new Unreachable(signal.reason.message, { cause: error });
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  return new Unreachable(`${request} got no answer: ${reason}`, { cause: error });
 }
 
 /** The body as text; reading stops where it is longer than `maxBytes`, after decompression. */

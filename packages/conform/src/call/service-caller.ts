@@ -8,6 +8,7 @@ import { grpcBinding } from "@parley/grpc/client";
 import { methods, streams, type Caller, type Outcome, type Place } from "./caller.ts";
 import { wireError, type WireError } from "../judge/errors.ts";
 import type { Json, Transport } from "../acts/format.ts";
+import { Deadline } from "./deadline.ts";
 import { fetchCard, jsonRpcCaller, restCaller } from "./http-callers.ts";
 import { Unreachable } from "./http.ts";
 import { shapeProblem } from "../judge/schema.ts";
@@ -98,10 +99,11 @@ export function v03Caller(transport: Transport, place: Place): Caller {
 
 /**
  * A custom binding (A2A 1.0 §5.8, §12), by the client that its author handed in. Tests see what that client reads, and errors
- * by their codes over JSON-RPC.
+ * by their codes over JSON-RPC. Service parameters go to the client as what they are, since only it knows where they travel.
  */
 export function customCaller(binding: ClientBinding, version: string, place: Place): Caller {
-  return { ...serviceCaller(place.binding, place, () => [binding, version]), errors: "jsonrpc" };
+  const caller = serviceCaller(place.binding, place, () => [binding, version]);
+  return { ...caller, errors: "jsonrpc", sendsAnyVersion: false };
 }
 
 function serviceCaller(
@@ -122,26 +124,23 @@ function serviceCaller(
   return {
     transport,
     headers: false,
+    sendsAnyVersion: true,
     async call(operation, given, headers, timeout) {
       const name = methods[operation];
       if (name === undefined) return fetchCard(place, headers, timeout);
-      const { "a2a-version": version = "", ...outgoing } = headers;
+      const { "a2a-version": version = "", "a2a-extensions": extensions = "", ...outgoing } = headers;
       const params = tenant === undefined ? given : { tenant, ...given };
-      const controller = new AbortController();
-      const stop = (): void => controller.abort();
-      const late = setTimeout(stop, timeout);
-      bounds.signal.addEventListener("abort", stop, { once: true });
-      const release = (): void => bounds.signal.removeEventListener("abort", stop);
+      const deadline = new Deadline(timeout, bounds.signal);
+      const { signal } = deadline;
       let streaming = false;
       const context: CallContext = {
         principal: anonymous,
         version,
-        extensions: [],
-        signal: controller.signal,
+        extensions: extensions === "" ? [] : extensions.split(","),
+        signal,
         outgoing: { headers: outgoing },
       };
       try {
-        bounds.signal.throwIfAborted();
         const service = serviceOf(version);
         if (!streams(operation)) {
           const unary = name as UnaryName;
@@ -150,17 +149,15 @@ function serviceCaller(
         }
         const { batches } = await service.stream(name as StreamName, params as never, context);
         streaming = true;
-        const live = new LiveStream({ status: 200, headers: {} }, eventsOf(batches, transport, bounds.maxBytes), () => {
-          release();
-          controller.abort();
-        });
+        deadline.stopClock();
+        const events = eventsOf(batches, transport, bounds.maxBytes);
+        const live = new LiveStream({ status: 200, headers: {} }, events, () => deadline.close());
         return { status: 200, headers: {}, stream: { live, payload } };
       } catch (error) {
-        if (controller.signal.aborted) throw new Unreachable(`no answer within ${timeout} ms`, { cause: error });
+        if (signal.aborted) throw new Unreachable(`no answer within ${timeout} ms`, { cause: error });
         return refused(error, transport);
       } finally {
-        clearTimeout(late);
-        if (!streaming) release();
+        if (!streaming) deadline.close();
       }
     },
   };
@@ -204,7 +201,7 @@ function refused(error: unknown, transport: string): Outcome & { readonly error:
   if (!(error instanceof A2AError)) throw error;
   if (error.cause instanceof BrokenWire) throw error.cause;
   const { grpc, http } = error.metadata;
-  const details = error.details.length === 0 ? undefined : (error.details as readonly Json[]);
+  const details = detailsOf(error);
   if (grpc !== undefined) {
     return { status: Number(http), headers: {}, error: wireError(grpc, error.message, details) };
   }
@@ -216,4 +213,16 @@ function refused(error: unknown, transport: string): Outcome & { readonly error:
   }
   if (error.code === "InvalidResponse") throw new BrokenWire(error.message, { cause: error });
   throw new Unreachable(error.message, { cause: error });
+}
+
+/** The details as they stood on the wire: the client has made `fields` of those on fields (A2A 1.0 §3.3.2). */
+function detailsOf({ details, fields }: A2AError): readonly Json[] | undefined {
+  const violations = fields.map(({ field, description }) => ({ field, description }));
+  const all = [
+    ...(details as readonly Json[]),
+    ...(violations.length === 0
+      ? []
+      : [{ "@type": "type.googleapis.com/google.rpc.BadRequest", fieldViolations: violations }]),
+  ];
+  return all.length === 0 ? undefined : all;
 }

@@ -129,10 +129,12 @@ export interface StepReport {
   readonly duration: number;
 }
 
-/** A failed test, with where it failed. */
-export interface FailedTest {
-  readonly binding: BindingReport;
-  readonly test: TestReport;
+/** A test that failed or could not be judged, with all that somebody needs who looks into it. */
+export interface FailedTest extends Pick<TestReport, "id" | "name" | "level" | "section" | "requirements">, Failure {
+  /** As the card names it. */
+  readonly binding: string;
+  /** Of the protocol, `Major.Minor`. */
+  readonly version: string;
 }
 
 /** Every test of a report, over every binding. */
@@ -144,14 +146,22 @@ export function testsOf(report: Pick<Report, "bindings">): readonly TestReport[]
  * The tests that failed or could not be judged, over every binding.
  *
  * @param level - Only tests of this level and those above it. Default: all.
+ * @example
+ * ```ts
+ * assert.deepEqual(failuresOf(report, "must"), []);
+ * ```
  */
 export function failuresOf(report: Report, level: Level = "may"): readonly FailedTest[] {
   const wanted = levels.slice(0, levels.indexOf(level) + 1);
-  return report.bindings.flatMap((binding) =>
-    binding.suites
-      .flatMap(({ tests }) => tests)
-      .filter((test) => wanted.includes(test.level) && (test.result === "fail" || test.result === "error"))
-      .map((test) => ({ binding, test })),
+  return report.bindings.flatMap(({ binding, version, suites }) =>
+    suites.flatMap(({ tests }) =>
+      tests.flatMap(({ failure, ...test }) => {
+        if (failure === undefined || !wanted.includes(test.level)) return [];
+        const { id, name, level: own, section, requirements } = test;
+        const cited = section === undefined ? {} : { section };
+        return [{ binding, version, id, name, level: own, ...cited, requirements, ...failure }];
+      }),
+    ),
   );
 }
 

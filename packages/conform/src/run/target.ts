@@ -47,6 +47,7 @@ const pushOperations: readonly Operation[] = [
 ];
 
 const noBehavior = "the agent is said not to have the behaviour";
+const noVersions = "the client of this binding names no version but its own";
 const noHeaders = "the headers of answers are not seen over this binding";
 
 /** Why a test says nothing about this server (ACTS §12.5), or cannot be asked; undefined where it is to be run. */
@@ -125,6 +126,9 @@ function whyNotAsked(test: Test, target: Target): Skipped | undefined {
     const wantsHeaders = [step.expect, step.expectError, step.expectStream].some((one) => one?.headers !== undefined);
     if (wantsHeaders && step.kind === "call" && step.operation !== "get_agent_card" && !caller.headers) {
       return { reason: noHeaders, applies: true };
+    }
+    if (step.kind === "call" && Object.hasOwn(step.headers, "a2a-version") && !caller.sendsAnyVersion) {
+      return { reason: noVersions, applies: true };
     }
   }
   return undefined;
