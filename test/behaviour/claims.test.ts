@@ -51,7 +51,7 @@ function served(store: Store, seen: Principal[]) {
       message: taskId === undefined ? message : { ...message, taskId },
       configuration: { returnImmediately },
     };
-    return (await made.service.call("SendMessage", request, callContext({ principal }))).value.task?.id ?? "";
+    return (await made.service.call("SendMessage", request, callContext({ principal }))).payload.value.task?.id ?? "";
   };
   return { ...made, send, leave };
 }

@@ -87,7 +87,7 @@ describe.each(stores)("turn.context.history(), on %s", (kind) => {
 
   async function send({ service }: InProcess, said: string, more: { taskId?: string; contextId?: string } = {}) {
     const message = { messageId: crypto.randomUUID(), role: "ROLE_USER" as const, parts: [{ text: said }], ...more };
-    const { task, message: reply } = (await service.call("SendMessage", { message }, callContext())).value;
+    const { task, message: reply } = (await service.call("SendMessage", { message }, callContext())).payload.value;
     return { taskId: task?.id ?? "", contextId: task?.contextId ?? reply?.contextId ?? "", task };
   }
 
@@ -184,7 +184,9 @@ describe.each(stores)("turn.context.history(), on %s", (kind) => {
     const whole = ["user: one", "agent (before): a", "agent: ?", "user: two"];
     expect(seen).toEqual([["user: one"], whole, whole, whole, whole]);
     await expect
-      .poll(async () => (await second.service.call("GetTask", { id: taskId }, callContext())).value.status.state)
+      .poll(
+        async () => (await second.service.call("GetTask", { id: taskId }, callContext())).payload.value.status.state,
+      )
       .toBe("TASK_STATE_COMPLETED");
   });
 });

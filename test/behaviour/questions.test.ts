@@ -44,7 +44,9 @@ describe.each(stores)("a question, on %s", (kind) => {
       parts: [{ text }],
       ...(taskId !== undefined && { taskId }),
     };
-    const { value } = await service.call("SendMessage", { message }, callContext());
+    const {
+      payload: { value },
+    } = await service.call("SendMessage", { message }, callContext());
     return value.task ?? expect.fail("A message came");
   }
 
@@ -105,7 +107,7 @@ describe.each(stores)("a question, on %s", (kind) => {
       yield turn.append("draft", [{ text: "ft" }], { last: true });
     });
     const { id } = await send(made, "Write");
-    const get = async (): Promise<Task> => (await made.service.call("GetTask", { id }, callContext())).value;
+    const get = async (): Promise<Task> => (await made.service.call("GetTask", { id }, callContext())).payload.value;
     await expect.poll(async () => (await get()).artifacts?.[0]?.parts).toHaveLength(2);
     expect((await get()).status.state).toBe("TASK_STATE_INPUT_REQUIRED");
     expect(log.filter(({ level }) => level === "warn")).toHaveLength(1);
@@ -125,7 +127,7 @@ describe.each(stores)("a question, on %s", (kind) => {
     ] as const) {
       const { id } = await send(made, text);
       await expect
-        .poll(async () => (await made.service.call("GetTask", { id }, callContext())).value.status.state)
+        .poll(async () => (await made.service.call("GetTask", { id }, callContext())).payload.value.status.state)
         .toBe(state);
     }
   });
@@ -144,10 +146,12 @@ describe.each(stores)("a question, on %s", (kind) => {
     const asked = await send(first, "Book");
     await first.engine.close();
     const second = await run(agent, kept);
-    const { tasks } = (await second.service.call("ListTasks", {}, callContext())).value;
+    const { tasks } = (await second.service.call("ListTasks", {}, callContext())).payload.value;
     expect(tasks.map(({ id }) => id)).toEqual([asked.id]);
     await expect.poll(() => errors().length).toBe(1);
-    const { value } = await second.service.call("GetTask", { id: asked.id }, callContext());
+    const {
+      payload: { value },
+    } = await second.service.call("GetTask", { id: asked.id }, callContext());
     expect(value.status).toMatchObject({
       state: "TASK_STATE_INPUT_REQUIRED",
       message: { parts: [{ text: "Where to?" }] },
@@ -165,7 +169,10 @@ describe.each(stores)("a question, on %s", (kind) => {
     const { batches } = await made.service.stream("SendStreamingMessage", { message }, callContext());
     const states: unknown[] = [];
     for await (const batch of batches)
-      for (const { event } of batch) if (event.statusUpdate !== undefined) states.push(event.statusUpdate.status.state);
+      for (const {
+        payload: { value: event },
+      } of batch)
+        if (event.statusUpdate !== undefined) states.push(event.statusUpdate.status.state);
     expect(states).toEqual(["TASK_STATE_AUTH_REQUIRED", "TASK_STATE_WORKING", "TASK_STATE_COMPLETED"]);
     expect(errors()).toEqual([]);
   });

@@ -73,7 +73,7 @@ export async function undisturbed({ agent, texts }: Story): Promise<readonly Art
   for (const words of texts.filter((one) => !one.startsWith("note"))) {
     const message = { messageId: words, role: "ROLE_USER", parts: [{ text: words }] } as const;
     const request = { message: task === undefined ? message : { ...message, taskId: task.id } };
-    ({ task } = (await service.call("SendMessage", request, callContext())).value);
+    ({ task } = (await service.call("SendMessage", request, callContext())).payload.value);
   }
   await engine.close();
   const notes = texts.flatMap((words) => (words.startsWith("note ") ? [words.slice(5)] : []));

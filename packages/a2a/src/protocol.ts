@@ -25,6 +25,8 @@ export {
   type AgentService,
   type Interceptor,
   intercept,
+  Payload,
+  TextPayload,
 } from "./protocol/index.ts";
 
 // HTTP without a runtime.

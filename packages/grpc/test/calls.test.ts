@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, type ClientHttp2Session, type IncomingHttpHeaders, type OutgoingHttpHeaders } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { gunzipSync, gzipSync } from "node:zlib";
-import type { AgentService } from "@parley/a2a/protocol";
+import { Payload, type AgentService } from "@parley/a2a/protocol";
 import { fakeClock } from "@parley/a2a/testing";
 import { Unfinished } from "@parley/a2a/transport";
 import { describe, expect, test, vi } from "vitest";
@@ -21,7 +21,7 @@ const task = { id: "t", status: { state: "TASK_STATE_WORKING" } };
 const request = (id = "t") => oracleBytes(messageOf("lf.a2a.v1.GetTaskRequest"), { id });
 /** Gives back what it was asked with. */
 const call: AgentService["call"] = (_operation, asked) =>
-  Promise.resolve({ value: { ...task, ...(asked as object) } as never });
+  Promise.resolve({ payload: new Payload({ ...task, ...(asked as object) } as never) });
 const cancelPath = "/lf.a2a.v1.A2AService/CancelTask";
 /** A request of more than a kilobyte. */
 const metadata = { x: "x".repeat(5000) };
@@ -194,8 +194,8 @@ describe("compression", () => {
     const stream: AgentService["stream"] = () =>
       Promise.resolve({
         batches: (async function* () {
-          yield [{ event }, { event }];
-          yield [{ event }];
+          yield [{ payload: new Payload(event) }, { payload: new Payload(event) }];
+          yield [{ payload: new Payload(event) }];
         })(),
       });
     await using server = await host(bindingOf({ stream }));
@@ -262,7 +262,7 @@ describe("slow readers", () => {
     const stream: AgentService["stream"] = () =>
       Promise.resolve({
         batches: (async function* () {
-          for (; given < 400; given++) yield [{ event }];
+          for (; given < 400; given++) yield [{ payload: new Payload(event) }];
         })(),
       });
     await using server = await host(bindingOf({ stream, call }));
@@ -290,7 +290,7 @@ describe("slow readers", () => {
       Promise.resolve({
         batches: (async function* () {
           try {
-            for (;;) yield [{ event }];
+            for (;;) yield [{ payload: new Payload(event) }];
           } finally {
             returned = true;
           }

@@ -1,5 +1,5 @@
 import { A2AError, bearer, type Message } from "@parley/a2a";
-import type { AgentService, CallContext, StreamItem } from "@parley/a2a/protocol";
+import { Payload, type AgentService, type CallContext, type StreamItem } from "@parley/a2a/protocol";
 import { describe, expect, test, vi } from "vitest";
 import { message, obedient } from "./support/agents.ts";
 import { GrpcJs, statusOf } from "./support/grpc-js.ts";
@@ -16,7 +16,7 @@ async function failure(call: Promise<unknown>): Promise<ReturnType<typeof status
 
 function item(text: string, seq?: number): StreamItem {
   const answer: Message = { messageId: text, role: "ROLE_AGENT", parts: [{ text }] };
-  return { event: { message: answer }, ...(seq !== undefined && { seq }) };
+  return { payload: new Payload({ message: answer }), ...(seq !== undefined && { seq }) };
 }
 
 async function* batches(
@@ -242,7 +242,7 @@ describe("service parameters (§10.2)", () => {
     const contexts: CallContext[] = [];
     const call: AgentService["call"] = (_operation, _request, context) => {
       contexts.push(context);
-      return Promise.resolve({ value: { id: "t", status: { state: "TASK_STATE_WORKING" } } as never });
+      return Promise.resolve({ payload: new Payload({ id: "t", status: { state: "TASK_STATE_WORKING" } } as never) });
     };
     await using server = await host(bindingOf({ call }));
     using client = new GrpcJs(server.address);
@@ -273,7 +273,10 @@ describe("service parameters (§10.2)", () => {
     const extensions = ["https://x.example/a", "https://x.example/b"];
     const call: AgentService["call"] = (_operation, _request, context) => {
       contexts.push(context);
-      return Promise.resolve({ value: { id: "t", status: { state: "TASK_STATE_WORKING" } } as never, extensions });
+      return Promise.resolve({
+        payload: new Payload({ id: "t", status: { state: "TASK_STATE_WORKING" } } as never),
+        extensions,
+      });
     };
     const stream: AgentService["stream"] = () => Promise.resolve({ batches: batches([item("one")]), extensions });
     await using server = await host(bindingOf({ call, stream }));

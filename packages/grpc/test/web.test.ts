@@ -2,7 +2,7 @@ import { request as http1Request } from "node:http";
 import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import { compressionGzip, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import type { DescService } from "@bufbuild/protobuf";
-import type { AgentService } from "@parley/a2a/protocol";
+import { Payload, type AgentService } from "@parley/a2a/protocol";
 import { describe, expect, test, vi } from "vitest";
 import { frameOf, FrameReader, trailers } from "../src/frames.ts";
 import { message, obedient } from "./support/agents.ts";
@@ -65,7 +65,7 @@ describe.each(transports)("a client of connect by %s", (_name, transportTo) => {
               next: () => {
                 if (!first) return new Promise(() => {});
                 first = false;
-                return Promise.resolve({ done: false as const, value: [{ event }] });
+                return Promise.resolve({ done: false as const, value: [{ payload: new Payload(event) }] });
               },
               return: () => {
                 returned = true;
@@ -92,7 +92,7 @@ describe.each(transports)("a client of connect by %s", (_name, transportTo) => {
 });
 
 const task = { id: "t", status: { state: "TASK_STATE_WORKING" } };
-const call: AgentService["call"] = () => Promise.resolve({ value: task as never });
+const call: AgentService["call"] = () => Promise.resolve({ payload: new Payload(task as never) });
 const body = frameOf(oracleBytes(messageOf("lf.a2a.v1.GetTaskRequest"), { id: "t" }));
 const contentType = "application/grpc-web-text";
 /** What a browser adds when a page of another origin calls. */

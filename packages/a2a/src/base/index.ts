@@ -62,6 +62,7 @@ export const systemClock: Clock = {
   },
 };
 
+export { deepFreeze } from "./deep-freeze.ts";
 export { defer } from "./defer.ts";
 export { deferred } from "./deferred.ts";
 export { once } from "./once.ts";

@@ -1,5 +1,12 @@
 import { A2AError, type AgentCard } from "../model/index.ts";
-import type { AgentService, CallContext, Reply, UnaryName, UnaryOperations } from "../protocol/index.ts";
+import {
+  Payload,
+  type AgentService,
+  type CallContext,
+  type Reply,
+  type UnaryName,
+  type UnaryOperations,
+} from "../protocol/index.ts";
 import {
   type ClientBinding,
   type ClientHost,
@@ -42,7 +49,7 @@ function withCardElsewhere(service: AgentService, url: string, codec: Codec, hos
       return reply.catch(async (thrown: unknown) => {
         const card = isUnknown(thrown) ? await cardElsewhere(url, route.path, codec, host, context) : undefined;
         if (card === undefined) throw thrown;
-        return { value: card } as Reply<never>;
+        return { payload: new Payload(card) } as Reply<never>;
       });
     },
   };

@@ -103,8 +103,8 @@ async function fetchCard(url: string, source: CardSource, signal: AbortSignal | 
   if (answer.status !== 200) throw refusal(answer, host.clock, url, text, undefined);
   const value = parseJson(answer, text);
   if (value === undefined) throw strangeAnswer(answer, url, text);
-  const [etag, lastModified] = [answer.header("etag"), answer.header("last-modified")];
-  return keep(source, url, { card: source.decode(value), etag, lastModified }, answer);
+  const card = source.decode(value);
+  return keep(source, url, { card, etag: answer.header("etag"), lastModified: answer.header("last-modified") }, answer);
 }
 
 /** Stands for: the caller gave no headers. */

@@ -270,7 +270,7 @@ export class Client {
   ): Promise<UnaryOperations[Name]["response"]> {
     const { context, release } = this.#begin(operation, options);
     try {
-      return (await this.service.call(operation, request, context)).value;
+      return (await this.service.call(operation, request, context)).payload.value;
     } finally {
       release();
     }

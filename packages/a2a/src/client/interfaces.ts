@@ -92,7 +92,7 @@ export function candidatesOf(
 /** The request with the tenant of its interface, and no other (A2A 1.0 §8.3.2). */
 function tenanted<T extends { readonly tenant?: string }>(request: T, { tenant }: AgentInterface): T {
   const { tenant: _, ...rest } = request;
-  return (tenant === undefined || tenant === "" ? rest : { tenant, ...rest }) as T;
+  return (tenant ? { tenant, ...rest } : rest) as T;
 }
 
 /** The context without the headers of the caller. */

@@ -5,13 +5,13 @@ import {
   isInterrupted,
   isTerminal,
   type SendMessageRequest,
-  type Task,
   type TaskState,
 } from "../model/index.ts";
 import {
   type AgentService,
   type CallContext,
   closesAfter,
+  stateOf,
   type OperationName,
   operations,
   type Operations,
@@ -64,7 +64,7 @@ export function resilient(next: AgentService, options: ResilientOptions): AgentS
   function mayRepeat(operation: OperationName, error: unknown): error is A2AError {
     if (!isTransient(error)) return false;
     if (operations[operation].idempotent || neverProcessed(error)) return true;
-    return (operation === "SendMessage" || operation === "SendStreamingMessage") && canResend;
+    return canResend && operation.startsWith("Send");
   }
 
   async function repeat<T>(operation: OperationName, context: CallContext, run: () => Promise<T>): Promise<T> {
@@ -84,11 +84,11 @@ export function resilient(next: AgentService, options: ResilientOptions): AgentS
     }
   }
 
-  /** The task, where it is finished. */
-  async function finishedTask(id: string, context: CallContext): Promise<Task | undefined> {
+  /** The task as the last batch of its stream, where it is finished. */
+  async function finishedTask(id: string, context: CallContext): Promise<readonly StreamItem[] | undefined> {
     try {
-      const { value } = await repeat("GetTask", context, () => next.call("GetTask", { id }, context));
-      return isTerminal(value.status.state) ? value : undefined;
+      const { payload } = await repeat("GetTask", context, () => next.call("GetTask", { id }, context));
+      return isTerminal(payload.value.status.state) ? [{ payload: payload.map((task) => ({ task })) }] : undefined;
     } catch (thrown) {
       if (hasCode(thrown, "Aborted", "Timeout")) throw thrown;
       return undefined;
@@ -97,9 +97,9 @@ export function resilient(next: AgentService, options: ResilientOptions): AgentS
 
   /** The event for a subscription that was refused because its task is finished. Throws the error where that is not the reason. */
   async function insteadOf(error: unknown, id: string, context: CallContext): Promise<readonly StreamItem[]> {
-    const task = refusesFinished(error) ? await finishedTask(id, context) : undefined;
-    if (task === undefined) throw error;
-    return [{ event: { task } }];
+    const batch = refusesFinished(error) && (await finishedTask(id, context));
+    if (batch) return batch;
+    throw error;
   }
 
   /** The error of a message to a finished task is `UnsupportedOperation` (A2A 1.0 §3.1.1), whatever code the server uses. */
@@ -153,7 +153,8 @@ export function resilient(next: AgentService, options: ResilientOptions): AgentS
           const news: StreamItem[] = [];
           let over = false;
           for (const item of batch) {
-            const { seq, event } = item;
+            const { seq, payload } = item;
+            const event = payload.value;
             const snapshot = opening && event.task !== undefined;
             opening = false;
             if (snapshot) cursor = undefined;
@@ -161,7 +162,7 @@ export function resilient(next: AgentService, options: ResilientOptions): AgentS
             if (canReplay && seq !== undefined) cursor = seq;
             fresh ||= !snapshot;
             taskId ??= event.task?.id ?? event.statusUpdate?.taskId ?? event.artifactUpdate?.taskId;
-            state = event.task?.status.state ?? event.statusUpdate?.status.state ?? state;
+            state = stateOf(event) ?? state;
             news.push(item);
             // The binding ends a stream by the operation that opened it, which is another one after a reconnection.
             over = resumed && closesAfter(event, operation);
@@ -176,7 +177,8 @@ export function resilient(next: AgentService, options: ResilientOptions): AgentS
         error = new A2AError("ConnectionLost", "The stream ended before its task did");
       } catch (thrown) {
         if (context.signal?.aborted) throw thrown;
-        if (!isBreak(thrown)) {
+        // A stream may be reconnected after a timeout too: it is one of the connection here, not of the whole call.
+        if (!isTransient(thrown) && !hasCode(thrown, "Timeout")) {
           // Some servers refuse a request with the first event of a stream.
           const subscribed = resumed || !("message" in request);
           if (taskId === undefined || !subscribed) throw await meaning(request, thrown, context);
@@ -189,9 +191,9 @@ export function resilient(next: AgentService, options: ResilientOptions): AgentS
         if (taskId !== undefined && state === undefined && (error.cause === undefined || !canReplay)) {
           // The stream closed without an event: so does that of a finished task when the reader has all of its events.
           // A server that cannot replay may also break off here.
-          const task = await finishedTask(taskId, context);
-          if (task !== undefined) {
-            yield [{ event: { task } }];
+          const batch = await finishedTask(taskId, context);
+          if (batch !== undefined) {
+            yield batch;
             return;
           }
         }
@@ -240,9 +242,4 @@ export function resilient(next: AgentService, options: ResilientOptions): AgentS
       }
     },
   };
-}
-
-/** Whether a stream may be reconnected after this error. A timeout is one of the connection here, not of the whole call. */
-function isBreak(error: unknown): error is A2AError {
-  return isTransient(error) || hasCode(error, "Timeout");
 }

@@ -30,18 +30,12 @@ export async function beforeRetry(
   signal: AbortSignal | undefined,
   tell: (delay: number) => void,
 ): Promise<void> {
-  const delay = delayAfter(policy, attempt, error);
-  if (delay === undefined) throw error;
+  const asked = (error.retryAfter ?? 0) * 1000;
+  if (attempt >= policy.attempts || asked > policy.maxRetryAfter) throw error;
+  const own = Math.min(policy.maxDelay, policy.minDelay * 2 ** (attempt - 1)) * (0.5 + Math.random() / 2);
+  const delay = Math.max(own, asked);
   tell(delay);
   await pause(clock, delay, signal);
-}
-
-/** The delay in milliseconds; `undefined` where no attempt is left. */
-function delayAfter(policy: RetryPolicy, attempt: number, error: A2AError): number | undefined {
-  if (attempt >= policy.attempts) return undefined;
-  const own = Math.min(policy.maxDelay, policy.minDelay * 2 ** (attempt - 1)) * (0.5 + Math.random() / 2);
-  const asked = (error.retryAfter ?? 0) * 1000;
-  return asked > policy.maxRetryAfter ? undefined : Math.max(own, asked);
 }
 
 /** Waits. Throws the reason of the signal when that is aborted first. */

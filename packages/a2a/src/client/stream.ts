@@ -3,6 +3,8 @@ import type { StreamItem, StreamReply } from "../protocol/index.ts";
 
 type Result = IteratorResult<StreamResponse, void>;
 
+const over: Result = { done: true, value: undefined };
+
 /**
  * The events of a task, or the one message of an agent that made no task. Read it once, with `for await`; leaving the loop
  * closes the connection. It reconnects by itself. A `task` event that is not the first event replaces everything before
@@ -70,8 +72,9 @@ export class EventStream implements AsyncIterable<StreamResponse>, AsyncIterator
     if (item === undefined) return undefined;
     this.#at += 1;
     this.#seq = item.seq;
-    this.#observe?.(item.event);
-    return { done: false, value: item.event };
+    const { value } = item.payload;
+    this.#observe?.(value);
+    return { done: false, value };
   }
 
   async #read(): Promise<Result> {
@@ -79,7 +82,7 @@ export class EventStream implements AsyncIterable<StreamResponse>, AsyncIterator
       for (;;) {
         const item = this.#take();
         if (item !== undefined) return item;
-        if (this.#over) return { done: true, value: undefined };
+        if (this.#over) return over;
         const { batches } = await (this.#opened ??= this.#open());
         const result = await (this.#batches ??= batches[Symbol.asyncIterator]()).next();
         this.#over ||= result.done === true;
@@ -88,7 +91,7 @@ export class EventStream implements AsyncIterable<StreamResponse>, AsyncIterator
         this.#at = 0;
       }
     } catch (thrown) {
-      if (this.#over) return { done: true, value: undefined };
+      if (this.#over) return over;
       this.#over = true;
       throw thrown;
     } finally {
@@ -99,7 +102,7 @@ export class EventStream implements AsyncIterable<StreamResponse>, AsyncIterator
   /** Closes the stream: `for await` calls it when the loop is left. */
   async return(): Promise<Result> {
     await this.close();
-    return { done: true, value: undefined };
+    return over;
   }
 
   /** Closes the stream, also before it was opened. Reads that wait then get the end of the stream. */

@@ -1,4 +1,5 @@
 import type { StreamResponse } from "../model/index.ts";
+import type { Payload } from "./payload.ts";
 import type { StreamName, StreamOperations, UnaryName, UnaryOperations } from "./operations.ts";
 
 /**
@@ -56,31 +57,22 @@ export interface Outgoing {
 
 export type HeaderReader = (name: string) => string | undefined;
 
-/** The answer of a unary operation. */
+/** The answer of a unary operation: plain data, so that an interceptor can spread it. */
 export interface Reply<T> {
-  readonly value: T;
-  /** `value` as 1.0 JSON where that text was at hand; a binding of that version writes it as it is. */
-  readonly json?: string;
-  /** Of a large answer: that text in pieces, to be written one after the other. Reading `json` joins them. */
-  readonly pieces?: readonly string[];
+  readonly payload: Payload<T>;
   /** Extension URIs that were activated. */
   readonly extensions?: readonly string[];
-  /** Where the version of the call has them (1.1 draft, §3.2.7): the generation of each task in `value`. */
-  readonly generations?: readonly number[];
+  /** Where the version of the call has them (1.1 draft, §3.2.7): the generation of each task in the payload, by its id. */
+  readonly generations?: ReadonlyMap<string, number>;
 }
 
-/** One event of a stream. */
+/** One event of a stream: plain data, so that an interceptor can spread it. */
 export interface StreamItem {
+  readonly payload: Payload<StreamResponse>;
   /** The event's place in the log of its task; absent for a direct Message. */
-  readonly seq?: number;
+  readonly seq?: number | undefined;
   /** Where the version of the call has them (1.1 draft, §3.2.7): the task's generation after this event. */
   readonly generation?: number;
-  /** Of a large event: its 1.0 JSON text in pieces, as in `Reply`. */
-  readonly pieces?: readonly string[];
-  /** The event as 1.0 JSON text where that was at hand. */
-  readonly json?: string;
-  /** The event; where `json` is given it may be parsed only when asked for, and is frozen. */
-  readonly event: StreamResponse;
 }
 
 /**
@@ -105,28 +97,4 @@ export interface AgentService {
     request: StreamOperations[Name]["request"],
     context: CallContext,
   ): Promise<StreamReply>;
-}
-
-/** Wraps a service in another: logging, limits, authorization. The first of a list is the outermost. */
-export type Interceptor = (next: AgentService) => AgentService;
-
-export function intercept(service: AgentService, interceptors: readonly Interceptor[]): AgentService {
-  if (interceptors.length === 0) return service;
-  const outermost = interceptors.reduceRight((next, wrap) => wrap(next), service);
-  return {
-    call: (operation, request, context) => outermost.call(operation, request, spreadable(context)),
-    stream: (operation, request, context) => outermost.stream(operation, request, spreadable(context)),
-  };
-}
-
-/** Interceptors make a context of another by spreading it: a signal that is made late must go along. */
-function spreadable(context: CallContext): CallContext {
-  if (!("signal" in context)) return context;
-  return {
-    ...context,
-    ...(context.reserve !== undefined && { reserve: (bytes: number) => context.reserve?.(bytes) ?? Promise.resolve() }),
-    get signal() {
-      return context.signal as AbortSignal;
-    },
-  };
 }

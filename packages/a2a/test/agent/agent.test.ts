@@ -66,9 +66,9 @@ describe("a writer of artifacts", () => {
       { clock, behaviour: { idleTimeout: false, turnTimeout: false } },
     );
     const reading = await stream("Go");
-    const id = (await reading.next())?.event.task?.id ?? "";
+    const id = (await reading.next())?.payload.value.task?.id ?? "";
     const first = await reading.until((event) => event.artifactUpdate !== undefined);
-    expect(first.event.artifactUpdate?.artifact.parts[0]?.text).toBe("Hel");
+    expect(first.payload.value.artifactUpdate?.artifact.parts[0]?.text).toBe("Hel");
     const second = reading.next();
     let came = false;
     void second.then(() => (came = true));
@@ -76,7 +76,7 @@ describe("a writer of artifacts", () => {
       clock.advance(10);
       return came;
     });
-    expect((await second)?.event.artifactUpdate?.artifact.parts[0]?.text).toBe("lo");
+    expect((await second)?.payload.value.artifactUpdate?.artifact.parts[0]?.text).toBe("lo");
     await cancel(id);
     clock.advance(1_000_000);
     await eventually(() => released);

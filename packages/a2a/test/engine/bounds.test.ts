@@ -21,7 +21,7 @@ describe("a task is bounded in bytes (D17)", () => {
       { limits },
     );
     const reading = await stream("Go");
-    const taskId = (await reading.next())?.event.task?.id ?? "";
+    const taskId = (await reading.next())?.payload.value.task?.id ?? "";
     const configuration = { returnImmediately: true };
     const outcomes = await Promise.allSettled(
       Array.from({ length: 60 }, () => send(long, { message: { taskId }, configuration })),
@@ -89,7 +89,7 @@ describe("a task is bounded in bytes (D17)", () => {
   ])("an agent that says more than fits, %s, fails with a reason; what fitted stays", async (_how, onMessage) => {
     const { stream, get, log, store } = harness(onMessage, { limits });
     const reading = await stream("Go");
-    const events = (await reading.all()).map(({ event }) => event);
+    const events = (await reading.all()).map(({ payload }) => payload.value);
     const id = events[0]?.task?.id ?? "";
     const task = await get(id);
     expect(task.status).toMatchObject({ state: "TASK_STATE_FAILED", message: { parts: [{ text: full }] } });
@@ -199,7 +199,7 @@ describe("what an agent keeps is bounded in bytes (D17)", () => {
 });
 
 async function sizes(reading: Reading): Promise<number[][]> {
-  return (await reading.batches()).map((batch) => batch.map(({ json = "" }) => json.length));
+  return (await reading.batches()).map((batch) => batch.map(({ payload }) => payload.json.length));
 }
 
 describe("answers are bounded in bytes (D17, §3.1.4)", () => {
@@ -217,10 +217,10 @@ describe("answers are bounded in bytes (D17, §3.1.4)", () => {
     do {
       const request = { pageSize: 100, includeArtifacts: true, ...(pageToken !== undefined && { pageToken }) };
       const reply = await service.call("ListTasks", request, callContext());
-      expect((reply.json ?? "").length).toBeLessThan(33 * kib);
-      expect(reply.value.totalSize).toBe(10);
-      seen.push(...reply.value.tasks.map(({ id }) => id));
-      pageToken = reply.value.nextPageToken === "" ? undefined : reply.value.nextPageToken;
+      expect((reply.payload.json ?? "").length).toBeLessThan(33 * kib);
+      expect(reply.payload.value.totalSize).toBe(10);
+      seen.push(...reply.payload.value.tasks.map(({ id }) => id));
+      pageToken = reply.payload.value.nextPageToken === "" ? undefined : reply.payload.value.nextPageToken;
     } while (pageToken !== undefined);
     expect(seen).toEqual(made.toReversed());
   });
@@ -234,7 +234,7 @@ describe("answers are bounded in bytes (D17, §3.1.4)", () => {
       for (let n = 0; n < 8; n += 1) yield turn.artifact({ artifactId: `a-${n}`, parts: [{ text }] });
     });
     const reading = await stream("Go");
-    const id = (await reading.next())?.event.task?.id ?? "";
+    const id = (await reading.next())?.payload.value.task?.id ?? "";
     const live = sizes(await subscribe(id, { after: 1 }));
     open();
     await reading.all();
@@ -252,7 +252,7 @@ describe("answers are bounded in bytes (D17, §3.1.4)", () => {
       if (turn.number === 1) await opened;
     });
     const reading = await stream("1");
-    const taskId = (await reading.next())?.event.task?.id ?? "";
+    const taskId = (await reading.next())?.payload.value.task?.id ?? "";
     const configuration = { returnImmediately: true, historyLength: 0 };
     for (const digit of ["2", "3"]) await send(digit.repeat(5 << 20), { message: { taskId }, configuration });
     open();

@@ -30,7 +30,7 @@ describe("the budget of the tasks at work (D17)", () => {
     );
     const configuration = { returnImmediately: true };
     const first = await stream("x".repeat(80 * kib));
-    const taskId = (await first.next())?.event.task?.id ?? "";
+    const taskId = (await first.next())?.payload.value.task?.id ?? "";
     await send("y".repeat(80 * kib), { message: { taskId }, configuration });
     working.open();
     await eventually(() => looks === 1);
@@ -39,7 +39,7 @@ describe("the budget of the tasks at work (D17)", () => {
     await first.all();
     // All of the budget and more fits into an empty one, and into no other.
     const next = await stream("z".repeat(401 * kib), { subject: "other" });
-    const event = (await next.next())?.event;
+    const event = (await next.next())?.payload.value;
     expect(event && gist(event)).toBe("task submitted");
   });
 

@@ -19,10 +19,10 @@ describe("CancelTask (A2A 1.0 §3.1.5, D6)", () => {
       }
     });
     const reading = await stream("Go");
-    const id = (await reading.next())?.event.task?.id ?? "";
+    const id = (await reading.next())?.payload.value.task?.id ?? "";
     expect((await cancel(id)).status.state).toBe("TASK_STATE_CANCELED");
     expect(aborted).toBe(true);
-    expect((await reading.all()).map(({ event }) => gist(event)).at(-1)).toBe("canceled");
+    expect((await reading.all()).map(({ payload }) => gist(payload.value)).at(-1)).toBe("canceled");
     open();
     await eventually(() => ended);
     const task = await get(id);
@@ -43,12 +43,14 @@ describe("CancelTask (A2A 1.0 §3.1.5, D6)", () => {
       }
     });
     const reading = await stream("Go");
-    const id = (await reading.next())?.event.task?.id ?? "";
+    const id = (await reading.next())?.payload.value.task?.id ?? "";
     const seen = [await reading.until((event) => event.artifactUpdate !== undefined)];
     const canceled = cancel(id);
     seen.push(...(await reading.all()));
     await canceled;
-    const chunks = seen.flatMap(({ event }) => event.artifactUpdate?.artifact.parts.map((part) => part.text) ?? []);
+    const chunks = seen.flatMap(
+      ({ payload }) => payload.value.artifactUpdate?.artifact.parts.map((part) => part.text) ?? [],
+    );
     const stored = (await get(id)).artifacts?.[0]?.parts.map((part) => part.text);
     expect(stored).toEqual(chunks);
     expect(new Set(stored).size).toBe(stored?.length);
@@ -62,13 +64,13 @@ describe("CancelTask (A2A 1.0 §3.1.5, D6)", () => {
       await opened;
     });
     const reading = await stream("Go");
-    const id = (await reading.next())?.event.task?.id ?? "";
+    const id = (await reading.next())?.payload.value.task?.id ?? "";
     const results = await Promise.allSettled([cancel(id), cancel(id), cancel(id)]);
     expect(results.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
     for (const result of results) {
       if (result.status === "rejected") expect(result.reason).toMatchObject({ code: "TaskNotCancelable" });
     }
-    const events = (await reading.all()).map(({ event }) => gist(event));
+    const events = (await reading.all()).map(({ payload }) => gist(payload.value));
     expect(events.filter((event) => event === "canceled")).toHaveLength(1);
     await expect(cancel(id)).rejects.toMatchObject({ code: "TaskNotCancelable" });
     await expect(cancel("nobody")).rejects.toMatchObject({ code: "TaskNotFound" });
@@ -92,7 +94,8 @@ describe("CancelTask (A2A 1.0 §3.1.5, D6)", () => {
     });
     const waiting = send("Go");
     const list = async () =>
-      (await service.call("ListTasks", {}, (await import("../../src/testing/index.ts")).callContext())).value.tasks;
+      (await service.call("ListTasks", {}, (await import("../../src/testing/index.ts")).callContext())).payload.value
+        .tasks;
     await eventually(async () => (await list()).length === 1);
     await cancel((await list())[0]?.id ?? "");
     expect((await waiting).status.state).toBe("TASK_STATE_CANCELED");
@@ -117,15 +120,15 @@ describe("CancelTask (A2A 1.0 §3.1.5, D6)", () => {
     );
     const there = harness(() => undefined, { store, pollInterval: 5 });
     const reading = await here.stream("Go");
-    const id = (await reading.next())?.event.task?.id ?? "";
+    const id = (await reading.next())?.payload.value.task?.id ?? "";
     await reading.until((event) => event.artifactUpdate !== undefined);
     const watching = await there.subscribe(id);
     await watching.next();
     expect((await there.cancel(id)).status.state).toBe("TASK_STATE_CANCELED");
-    expect((await watching.all()).map(({ event }) => gist(event))).toEqual(["canceled"]);
+    expect((await watching.all()).map(({ payload }) => gist(payload.value))).toEqual(["canceled"]);
     open();
     await eventually(() => ended);
-    expect((await reading.all()).map(({ event }) => gist(event))).toEqual(["canceled"]);
+    expect((await reading.all()).map(({ payload }) => gist(payload.value))).toEqual(["canceled"]);
     expect((await here.get(id)).artifacts?.[0]?.parts).toEqual([{ text: "0" }]);
   });
 });

@@ -42,7 +42,7 @@ describe("whoever sets the wall clock changes no interval (D18)", () => {
     clock.jump(10 * minute);
     await tick(clock);
     open();
-    expect((await reading.all()).map(({ event }) => gist(event))).toEqual(["working", "completed"]);
+    expect((await reading.all()).map(({ payload }) => gist(payload.value))).toEqual(["working", "completed"]);
     const jumps = log.filter(({ message }) => message === "The wall clock was set");
     expect(jumps).toEqual([{ level: "warn", message: "The wall clock was set", jump: 10 * minute }]);
   });
@@ -129,10 +129,10 @@ function twoNodes() {
 async function atWork({ service }: ReturnType<typeof inProcess>) {
   const { batches } = await service.stream("SendStreamingMessage", { message: messageOf("Go") }, callContext());
   const reading = new Reading(batches);
-  const id = (await reading.next())?.event.task?.id ?? "";
+  const id = (await reading.next())?.payload.value.task?.id ?? "";
   await reading.next();
   return async (other: ReturnType<typeof inProcess>) =>
-    (await other.service.call("GetTask", { id }, callContext())).value.status.state;
+    (await other.service.call("GetTask", { id }, callContext())).payload.value.status.state;
 }
 
 /** A second goes by, and whatever it brings about is done. */

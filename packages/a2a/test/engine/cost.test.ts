@@ -39,7 +39,7 @@ describe(`a stream of ${chunks} small chunks (D2, D10)`, () => {
       { store, limits: { pendingEvents: 64 } },
     );
     const reading = await stream("count");
-    const id = (await reading.next())?.event.task?.id ?? "";
+    const id = (await reading.next())?.payload.value.task?.id ?? "";
     const before = { ...work };
     let answered = 0;
     const others = (async () => {
@@ -50,10 +50,10 @@ describe(`a stream of ${chunks} small chunks (D2, D10)`, () => {
         await new Promise((resolve) => setImmediate(resolve));
       }
     })();
-    const seen = (await reading.all()).filter(({ event }) => event.artifactUpdate !== undefined);
+    const seen = (await reading.all()).filter(({ payload }) => payload.value.artifactUpdate !== undefined);
     await others;
     expect(seen).toHaveLength(chunks);
-    const largest = Math.max(...seen.map(({ json }) => json?.length ?? Infinity));
+    const largest = Math.max(...seen.map(({ payload }) => payload.json.length));
     expect(work.chars - before.chars).toBeLessThan(chunks * (largest + 20));
     // The others' questions are calls to the store; the stream itself asks nothing.
     expect(work.reads - before.reads - answered).toBeLessThan(20);

@@ -25,8 +25,8 @@ describe("retry is safe (D8, A2A 1.0 §3.3.1)", () => {
     const task = await send("Go", { message });
     expect(await send("Go", { message })).toEqual(task);
     const items = await (await stream("Go", { message })).all();
-    expect(items.map(({ event }) => gist(event))).toEqual(["task completed"]);
-    expect(items[0]?.event.task).toEqual(task);
+    expect(items.map(({ payload }) => gist(payload.value))).toEqual(["task completed"]);
+    expect(items[0]?.payload.value.task).toEqual(task);
     expect(turns()).toBe(1);
   });
 
@@ -36,10 +36,10 @@ describe("retry is safe (D8, A2A 1.0 §3.3.1)", () => {
     const all = await (await stream("Go", { message })).all();
     for (let after = 1; after <= all.length; after += 1) {
       const rest = await (await stream("Go", { message, after })).all();
-      expect(rest.map(({ json }) => json)).toEqual(all.slice(after).map(({ json }) => json));
+      expect(rest.map(({ payload }) => payload.json)).toEqual(all.slice(after).map(({ payload }) => payload.json));
     }
     const anew = await (await stream("Go", { message, after: 999 })).all();
-    expect(anew.map(({ event }) => gist(event))).toEqual(["task completed"]);
+    expect(anew.map(({ payload }) => gist(payload.value))).toEqual(["task completed"]);
     expect(turns()).toBe(1);
   });
 
@@ -47,15 +47,15 @@ describe("retry is safe (D8, A2A 1.0 §3.3.1)", () => {
     const { send, stream } = counting();
     const first = { messageId: "m1" };
     const asked = await (await stream("ask", { message: first })).all();
-    expect(asked.map(({ event }) => gist(event)).at(-1)).toBe("input_required");
+    expect(asked.map(({ payload }) => gist(payload.value)).at(-1)).toBe("input_required");
     const again = await (await stream("ask", { message: first })).all();
-    expect(again.map(({ event }) => gist(event))).toEqual(["task input_required"]);
+    expect(again.map(({ payload }) => gist(payload.value))).toEqual(["task input_required"]);
 
-    const second = { messageId: "m2", taskId: again[0]?.event.task?.id ?? "" };
+    const second = { messageId: "m2", taskId: again[0]?.payload.value.task?.id ?? "" };
     const task = await send("ask", { message: second });
     const third = await (await stream("ask", { message: second })).all();
-    expect(third.map(({ event }) => gist(event))).toEqual(["task input_required"]);
-    expect(third[0]?.event.task).toEqual(task);
+    expect(third.map(({ payload }) => gist(payload.value))).toEqual(["task input_required"]);
+    expect(third[0]?.payload.value.task).toEqual(task);
   });
 
   it("the same message while the first is under way gets the same answer", async () => {
@@ -72,7 +72,7 @@ describe("retry is safe (D8, A2A 1.0 §3.3.1)", () => {
     open();
     const [first, second] = await Promise.all(answers);
     expect(second).toEqual(first);
-    expect((await reading.all())[0]?.event).toEqual(first);
+    expect((await reading.all())[0]?.payload.value).toEqual(first);
     expect(turns).toBe(1);
   });
 
@@ -172,11 +172,13 @@ describe("retry is safe (D8, A2A 1.0 §3.3.1)", () => {
     const request = { message: messageOf("Go", { messageId: "m1" }) };
     const answers = await Promise.all(
       [first, second].map(
-        async ({ service }) => (await service.call("SendMessage", request, callContext())).value.task,
+        async ({ service }) => (await service.call("SendMessage", request, callContext())).payload.value.task,
       ),
     );
     expect(answers[1]).toEqual(answers[0]);
-    const { value } = await first.service.call("ListTasks", {}, callContext());
+    const {
+      payload: { value },
+    } = await first.service.call("ListTasks", {}, callContext());
     expect(value.totalSize).toBe(1);
   });
 });

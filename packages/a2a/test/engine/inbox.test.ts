@@ -18,7 +18,7 @@ describe("messages to a task that is being worked on (D11)", () => {
       together -= 1;
     });
     const reading = await stream("one");
-    const id = (await reading.next())?.event.task?.id ?? "";
+    const id = (await reading.next())?.payload.value.task?.id ?? "";
     await reading.until((event) => event.artifactUpdate !== undefined);
     const returned = await send("two", { message: { taskId: id }, configuration: { returnImmediately: true } });
     expect(returned.status.state).toBe("TASK_STATE_WORKING");
@@ -29,7 +29,7 @@ describe("messages to a task that is being worked on (D11)", () => {
     expect(running).toEqual(["one", "two", "three"]);
     expect(done.artifacts?.map(({ artifactId }) => artifactId)).toEqual(["of-1", "of-2", "of-3"]);
     expect(done.history?.map(({ parts }) => parts[0]?.text)).toEqual(["one", "two", "three"]);
-    const events = (await reading.all()).map(({ event }) => gist(event));
+    const events = (await reading.all()).map(({ payload }) => gist(payload.value));
     expect(events.filter((event) => event === "completed")).toHaveLength(1);
     expect(await get(id)).toEqual(done);
   });
@@ -41,16 +41,16 @@ describe("messages to a task that is being worked on (D11)", () => {
       if (turn.number === 1) await opened;
     });
     const first = await stream("one");
-    const id = (await first.next())?.event.task?.id ?? "";
+    const id = (await first.next())?.payload.value.task?.id ?? "";
     const second = await subscribe(id);
     await second.next();
     await first.next();
     const later = send("two", { message: { taskId: id } });
     open();
     await later;
-    const tail = (await first.all()).map(({ event }) => gist(event));
+    const tail = (await first.all()).map(({ payload }) => gist(payload.value));
     expect(tail).toEqual(["working", "completed"]);
-    expect((await second.all()).map(({ event }) => gist(event)).slice(-2)).toEqual(tail);
+    expect((await second.all()).map(({ payload }) => gist(payload.value)).slice(-2)).toEqual(tail);
   });
 
   it("begin the next turn when the one before asks something: the sender is not told of that question as its answer", async () => {
@@ -65,7 +65,7 @@ describe("messages to a task that is being worked on (D11)", () => {
       }
     });
     const reading = await stream("one");
-    const id = (await reading.next())?.event.task?.id ?? "";
+    const id = (await reading.next())?.payload.value.task?.id ?? "";
     await reading.next();
     const waiting = send("two", { message: { taskId: id } });
     const queued = send("three", { message: { taskId: id }, configuration: { returnImmediately: true } });
@@ -75,7 +75,7 @@ describe("messages to a task that is being worked on (D11)", () => {
     expect(task.status.state).toBe("TASK_STATE_COMPLETED");
     expect(task.artifacts?.map(({ parts }) => parts[0]?.text)).toEqual(["answer to two", "answer to three"]);
     // The first sender's stream closes at the question, as §11.7 has it: that was the answer to its message.
-    expect((await reading.all()).map(({ event }) => gist(event))).toEqual(["input_required"]);
+    expect((await reading.all()).map(({ payload }) => gist(payload.value))).toEqual(["input_required"]);
   });
 
   it("leave the interrupted state as they are accepted, so that no waiting send returns on the old one", async () => {

@@ -23,7 +23,9 @@ describe("the life of a task (A2A 1.0 §3.1.1, §4.1.3)", () => {
     expect(message).toMatchObject({ role: "ROLE_AGENT", parts: [{ text: "Hello" }] });
     expect(message?.contextId).toEqual(expect.any(String));
     expect(message?.taskId).toBeUndefined();
-    const { value } = await service.call("ListTasks", {}, callContext());
+    const {
+      payload: { value },
+    } = await service.call("ListTasks", {}, callContext());
     expect(value.totalSize).toBe(0);
   });
 
@@ -356,8 +358,8 @@ describe("an agent that does wrong", () => {
       }
     });
     const items = await (await stream("Go")).all();
-    expect(items.map(({ event }) => gist(event))).toEqual(["task submitted", "completed"]);
-    const task = await get(items[0]?.event.task?.id ?? "");
+    expect(items.map(({ payload }) => gist(payload.value))).toEqual(["task submitted", "completed"]);
+    const task = await get(items[0]?.payload.value.task?.id ?? "");
     expect(task.artifacts).toBeUndefined();
     expect(cleanedUp).toBe(true);
   });
@@ -387,8 +389,10 @@ describe("an agent that does wrong", () => {
     });
     const items = await (await stream("Go")).all();
     const [first] = items;
-    expect(() => Object.assign(first?.event.task?.status ?? {}, { state: "TASK_STATE_FAILED" })).toThrow(TypeError);
-    const task = await get(first?.event.task?.id ?? "");
+    expect(() => Object.assign(first?.payload.value.task?.status ?? {}, { state: "TASK_STATE_FAILED" })).toThrow(
+      TypeError,
+    );
+    const task = await get(first?.payload.value.task?.id ?? "");
     expect(() => Object.assign(task.status, { state: "TASK_STATE_FAILED" })).toThrow(TypeError);
   });
 });

@@ -24,7 +24,7 @@ describe("a turn has limits", () => {
     clock.advance(9_000);
     clock.advance(3_000);
     const [last] = await reading.all();
-    expect(last?.event.statusUpdate?.status).toMatchObject({
+    expect(last?.payload.value.statusUpdate?.status).toMatchObject({
       state: "TASK_STATE_FAILED",
       message: { parts: [{ text: "The agent gave no sign of life for too long." }] },
     });
@@ -53,7 +53,7 @@ describe("a turn has limits", () => {
       return over;
     });
     const last = (await all).at(-1);
-    expect(last?.event.statusUpdate?.status).toMatchObject({
+    expect(last?.payload.value.statusUpdate?.status).toMatchObject({
       state: "TASK_STATE_FAILED",
       message: { parts: [{ text: "The agent did not finish in time." }] },
     });
@@ -75,7 +75,7 @@ describe("a turn has limits", () => {
     await reading.next();
     clock.advance(3_600_000);
     open();
-    expect((await reading.all()).map(({ event }) => gist(event))).toEqual(["working", "completed"]);
+    expect((await reading.all()).map(({ payload }) => gist(payload.value))).toEqual(["working", "completed"]);
   });
 });
 
@@ -154,7 +154,7 @@ describe("a store that fails", () => {
     }
     state.broken = false;
     expect((await send("Go")).status.state).toBe("TASK_STATE_COMPLETED");
-    expect((await service.call("ListTasks", {}, callContext())).value.totalSize).toBe(2);
+    expect((await service.call("ListTasks", {}, callContext())).payload.value.totalSize).toBe(2);
   });
 
   it("surfaces at the agent's next yield; those who wait hear at once, and the task ends in the right state later", async () => {
@@ -179,7 +179,7 @@ describe("a store that fails", () => {
       { store, clock },
     );
     const reading = await stream("Go");
-    const id = (await reading.next())?.event.task?.id ?? "";
+    const id = (await reading.next())?.payload.value.task?.id ?? "";
     const rest = reading.all();
     state.broken = true;
     open();
@@ -191,7 +191,9 @@ describe("a store that fails", () => {
       clock.advance(5_000);
       return (await get(id)).status.state === "TASK_STATE_FAILED";
     });
-    const { value } = await service.call(
+    const {
+      payload: { value },
+    } = await service.call(
       "SendMessage",
       { message: messageOf("again"), configuration: { returnImmediately: true } },
       callContext(),
@@ -219,7 +221,7 @@ describe("retention", () => {
     await eventually(async () => {
       clock.advance(1_000);
       const [first] = await (await subscribe(done.id, { after: 1 })).all();
-      return first?.event.task !== undefined;
+      return first?.payload.value.task !== undefined;
     });
     expect(await get(done.id)).toEqual(done);
     await eventually(async () => {

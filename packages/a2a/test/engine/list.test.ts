@@ -13,7 +13,7 @@ function listing() {
     { clock },
   );
   const list = async (request: ListTasksRequest = {}) =>
-    (await made.service.call("ListTasks", request, callContext())).value;
+    (await made.service.call("ListTasks", request, callContext())).payload.value;
   const sendLater = async (...args: Parameters<typeof made.send>) => {
     clock.advance(1_000);
     return made.send(...args);

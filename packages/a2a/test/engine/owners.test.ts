@@ -29,10 +29,12 @@ describe("everything has an owner (D7, A2A 1.0 §13.1)", () => {
       ["ada", hers],
       ["bob", his],
     ] as const) {
-      const { value } = await service.call("ListTasks", {}, callContext({ subject }));
+      const {
+        payload: { value },
+      } = await service.call("ListTasks", {}, callContext({ subject }));
       expect(value).toMatchObject({ totalSize: 1, tasks: [{ id: own.id }] });
       const inContext = await service.call("ListTasks", { contextId: "shared-name" }, callContext({ subject }));
-      expect(inContext.value.tasks.map(({ id }) => id)).toEqual([own.id]);
+      expect(inContext.payload.value.tasks.map(({ id }) => id)).toEqual([own.id]);
     }
     expect((await get(hers.id, { subject: "ada" })).status.state).toBe("TASK_STATE_INPUT_REQUIRED");
   });
@@ -49,10 +51,10 @@ describe("everything has an owner (D7, A2A 1.0 §13.1)", () => {
     ];
     for (const principal of principals.slice(0, 3)) await ask("Go", { principal });
     for (const principal of principals.slice(0, 3)) {
-      expect((await service.call("ListTasks", {}, callContext({ principal }))).value.totalSize).toBe(1);
+      expect((await service.call("ListTasks", {}, callContext({ principal }))).payload.value.totalSize).toBe(1);
     }
     expect(
-      (await service.call("ListTasks", {}, callContext({ principal: principals[3] ?? { subject: "" } }))).value
+      (await service.call("ListTasks", {}, callContext({ principal: principals[3] ?? { subject: "" } }))).payload.value
         .totalSize,
     ).toBe(0);
   });
@@ -78,7 +80,7 @@ describe("everything has an owner (D7, A2A 1.0 §13.1)", () => {
     });
     for (let n = 0; n < 3; n += 1) await ask("Go", { subject: "ada" });
     const ada = callContext({ subject: "ada" });
-    const { nextPageToken } = (await service.call("ListTasks", { pageSize: 1 }, ada)).value;
+    const { nextPageToken } = (await service.call("ListTasks", { pageSize: 1 }, ada)).payload.value;
     await expect(
       service.call("ListTasks", { pageSize: 1, pageToken: nextPageToken }, callContext({ subject: "bob" })),
     ).rejects.toMatchObject({

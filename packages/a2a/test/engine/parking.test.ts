@@ -49,11 +49,11 @@ function processes(onMessage: (turn: Parameters<OnMessage>[0], die: () => void) 
         callContext(),
       );
       const reading = new Reading(batches);
-      const id = (await reading.next())?.event.task?.id ?? "";
+      const id = (await reading.next())?.payload.value.task?.id ?? "";
       await reading.next();
       return id;
     };
-    const get = async (id: string) => (await made.service.call("GetTask", { id }, callContext())).value;
+    const get = async (id: string) => (await made.service.call("GetTask", { id }, callContext())).payload.value;
     return { ...made, die, isDead: () => dead.has(holder), send, get };
   }
   return { shared, clock, log, start };
@@ -305,7 +305,7 @@ describe("what a process holds of tasks at one time is bounded in bytes (D17)", 
     await eventually(() => done.length === 3);
     const waits = send(long, "ada");
     const [refused] = [send(long, "ada").catch((error: unknown) => error)];
-    expect((await send("small", "ada")).value.task?.status.state).toBe("TASK_STATE_COMPLETED");
+    expect((await send("small", "ada")).payload.value.task?.status.state).toBe("TASK_STATE_COMPLETED");
     const other = send(long, "bob");
     await eventually(() => done.length === 4);
     // One ends, and the first who waits is served.
@@ -315,7 +315,7 @@ describe("what a process holds of tasks at one time is bounded in bytes (D17)", 
     clock.advance(10_000);
     expect(await refused).toMatchObject({ code: "Unavailable", retryAfter: 5 });
     for (const resolve of done) resolve();
-    for (const { value } of await Promise.all([...served, waits, other]))
-      expect(value.task?.status.state).toBe("TASK_STATE_COMPLETED");
+    for (const { payload } of await Promise.all([...served, waits, other]))
+      expect(payload.value.task?.status.state).toBe("TASK_STATE_COMPLETED");
   });
 });

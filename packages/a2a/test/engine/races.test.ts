@@ -80,7 +80,7 @@ describe("what another process does between a look and an append", () => {
     ];
     const message = messageOf("Hi", { messageId: "m" });
     const answers = await Promise.all(
-      nodes.map(async ({ service }) => (await service.call("SendMessage", { message }, callContext())).value),
+      nodes.map(async ({ service }) => (await service.call("SendMessage", { message }, callContext())).payload.value),
     );
     await Promise.all(nodes.map(({ engine }) => engine.close()));
     expect(answers[1]).toEqual(answers[0]);

@@ -42,7 +42,7 @@ function twoNodes(onMessage: OnMessage, options: InProcessOptions & { resumable?
 async function begin({ first }: { first: ReturnType<typeof inProcess> }, text = "Go") {
   const { batches } = await first.service.stream("SendStreamingMessage", { message: messageOf(text) }, callContext());
   const reading = new Reading(batches);
-  const id = (await reading.next())?.event.task?.id ?? "";
+  const id = (await reading.next())?.payload.value.task?.id ?? "";
   return { id, reading };
 }
 
@@ -57,7 +57,7 @@ describe("a run that is lost (D6)", () => {
     await reading.next();
     nodes.kill();
     const { service } = nodes.takeOver();
-    const get = async () => (await service.call("GetTask", { id }, callContext())).value;
+    const get = async () => (await service.call("GetTask", { id }, callContext())).payload.value;
     await eventually(async () => (await get()).status.state !== "TASK_STATE_WORKING");
     const task = await get();
     expect(task.status.state).toBe("TASK_STATE_FAILED");
@@ -89,7 +89,7 @@ describe("a run that is lost (D6)", () => {
       await reading.until((event) => event.artifactUpdate?.artifact.parts[0]?.text === String(stopAt));
       nodes.kill();
       const { service } = nodes.takeOver();
-      const get = async () => (await service.call("GetTask", { id }, callContext())).value;
+      const get = async () => (await service.call("GetTask", { id }, callContext())).payload.value;
       await eventually(async () => (await get()).status.state === "TASK_STATE_COMPLETED");
       const task = await get();
       expect(task.artifacts).toEqual(undisturbed.artifacts);
@@ -120,7 +120,7 @@ describe("a run that is lost (D6)", () => {
     await reading.until((event) => event.artifactUpdate !== undefined);
     nodes.kill();
     const { service } = nodes.takeOver();
-    const get = async () => (await service.call("GetTask", { id }, callContext())).value;
+    const get = async () => (await service.call("GetTask", { id }, callContext())).payload.value;
     await eventually(async () => (await get()).status.state === "TASK_STATE_COMPLETED");
     expect((await get()).artifacts?.map(({ artifactId }) => artifactId)).toEqual(["try-1", "try-2"]);
   });
@@ -146,7 +146,7 @@ describe("a run that is lost (D6)", () => {
     await reading.until((event) => event.artifactUpdate?.artifact.parts[0]?.text === "c ");
     nodes.kill();
     const { service } = nodes.takeOver();
-    const get = async () => (await service.call("GetTask", { id }, callContext())).value;
+    const get = async () => (await service.call("GetTask", { id }, callContext())).payload.value;
     await eventually(async () => (await get()).status.state === "TASK_STATE_COMPLETED");
     const { artifacts = [], history = [] } = await get();
     expect(artifacts).toMatchObject([{ artifactId: "a", name: "answer" }]);
@@ -155,7 +155,10 @@ describe("a run that is lost (D6)", () => {
     // Who reads the log event by event comes to the same.
     const { batches } = await service.stream("SubscribeToTask", { id }, callContext({ after: 1 }));
     const fold = new TaskFold({ id, contextId: "", status: { state: "TASK_STATE_WORKING" } });
-    for (const { event } of await new Reading(batches).all()) if (event.message === undefined) fold.apply(event);
+    for (const {
+      payload: { value: event },
+    } of await new Reading(batches).all())
+      if (event.message === undefined) fold.apply(event);
     expect(fold.snapshot().artifacts).toEqual(artifacts);
   });
 
@@ -182,11 +185,11 @@ describe("a run that is lost (D6)", () => {
     await reading.until((event) => event.artifactUpdate?.lastChunk === true);
     nodes.kill();
     const second = nodes.takeOver();
-    const get = async () => (await second.service.call("GetTask", { id }, callContext())).value;
+    const get = async () => (await second.service.call("GetTask", { id }, callContext())).payload.value;
     await eventually(async () => (await get()).history?.length === 4);
     await second.engine.close();
     const third = nodes.takeOver();
-    const last = async () => (await third.service.call("GetTask", { id }, callContext())).value;
+    const last = async () => (await third.service.call("GetTask", { id }, callContext())).payload.value;
     await eventually(async () => (await last()).status.state === "TASK_STATE_COMPLETED");
     const { artifacts, history = [] } = await last();
     expect(artifacts?.[0]?.parts.map(({ text }) => text)).toEqual(["0", "1 of 2", "2", "3"]);
@@ -210,7 +213,7 @@ describe("a run that is lost (D6)", () => {
       clock.advance(600);
       return (await lostRun()) !== undefined;
     });
-    const id = (await reply).value.task?.id ?? "";
+    const id = (await reply).payload.value.task?.id ?? "";
     nodes.kill();
     // Each successor dies as well, as if the task itself killed it: its heartbeat stops, its lease runs out.
     for (let attempt = 2; attempt <= 3; attempt += 1) {
@@ -223,7 +226,7 @@ describe("a run that is lost (D6)", () => {
       await shared.append([{ task: head?.task ?? { agent: "", owner: "", taskId: "" }, records: [], effects }]);
     }
     const last = nodes.takeOver();
-    const get = async () => (await last.service.call("GetTask", { id }, callContext())).value;
+    const get = async () => (await last.service.call("GetTask", { id }, callContext())).payload.value;
     await eventually(async () => (await get()).status.state === "TASK_STATE_FAILED");
     expect((await get()).status.message?.parts[0]?.text).toContain("too often");
   });
@@ -261,7 +264,7 @@ describe("a run that is lost (D6)", () => {
     ]);
     open();
     clock.advance(5_000);
-    const get = async () => (await second.service.call("GetTask", { id }, callContext())).value;
+    const get = async () => (await second.service.call("GetTask", { id }, callContext())).payload.value;
     await eventually(async () => (await get()).status.state === "TASK_STATE_COMPLETED");
     expect((await get()).artifacts?.[0]?.parts).toEqual([{ text: "0" }]);
     await reading.leave();
@@ -283,7 +286,7 @@ describe("a run that is lost (D6)", () => {
     await nodes.first.service.call("SendMessage", follow, callContext());
     nodes.kill();
     const { service } = nodes.takeOver();
-    const get = async () => (await service.call("GetTask", { id }, callContext())).value;
+    const get = async () => (await service.call("GetTask", { id }, callContext())).payload.value;
     await eventually(async () => (await get()).status.state === "TASK_STATE_COMPLETED");
     expect(turns).toEqual(["one 1", "one 2", "two 1"]);
   });
@@ -302,7 +305,7 @@ describe("a run that is lost (D6)", () => {
     const second = nodes.successor();
     const { batches } = await second.service.stream("SubscribeToTask", { id }, callContext({ after: 1 }));
     const reading = new Reading(batches);
-    expect(gist((await reading.next())?.event ?? { message: messageOf("") })).toBe("working");
+    expect(gist((await reading.next())?.payload.value ?? { message: messageOf("") })).toBe("working");
     nodes.kill();
     const rest = reading.all();
     await eventually(async () => {
@@ -310,7 +313,7 @@ describe("a run that is lost (D6)", () => {
       return (await nodes.shared.head({ agent: "agent" }, id))?.state === "TASK_STATE_COMPLETED";
     });
     nodes.clock.advance(2_000);
-    expect((await rest).map(({ event }) => gist(event))).toEqual(["working", "completed"]);
+    expect((await rest).map(({ payload }) => gist(payload.value))).toEqual(["working", "completed"]);
   });
 });
 
@@ -327,7 +330,7 @@ describe("a server that is closed", () => {
     const closed = engine.close({ grace: 60_000 });
     await expect(send("more")).rejects.toMatchObject({ code: "Unavailable" });
     open();
-    expect((await reading.all()).map(({ event }) => gist(event)).at(-1)).toBe("completed");
+    expect((await reading.all()).map(({ payload }) => gist(payload.value)).at(-1)).toBe("completed");
     await closed;
   });
 
@@ -336,7 +339,7 @@ describe("a server that is closed", () => {
       yield turn.inputRequired("?");
     });
     const first = await stream("Go");
-    const id = (await first.next())?.event.task?.id ?? "";
+    const id = (await first.next())?.payload.value.task?.id ?? "";
     const early = await subscribe(id);
     const late = await subscribe(id);
     await early.next();
@@ -360,7 +363,7 @@ describe("a server that is closed", () => {
       };
       const before = harness(onMessage, { store: shared, behaviour: { resumable } });
       const reading = await before.stream("Go");
-      const id = (await reading.next())?.event.task?.id ?? "";
+      const id = (await reading.next())?.payload.value.task?.id ?? "";
       await reading.next();
       const rest = reading.all().catch((error: unknown) => error);
       await before.engine.close({ grace: 1 });

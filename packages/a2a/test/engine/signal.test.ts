@@ -24,7 +24,7 @@ describe("turn.signal says why nothing more counts (D6, D11)", () => {
   it("`canceled`: somebody canceled the task (A2A 1.0 §3.1.5)", async () => {
     const { told, onMessage } = worker();
     const { stream, cancel } = harness(onMessage);
-    const id = (await (await stream("Go")).next())?.event.task?.id ?? "";
+    const id = (await (await stream("Go")).next())?.payload.value.task?.id ?? "";
     await cancel(id);
     await eventually(() => told.length === 1);
     expect(told).toEqual([isOf("canceled")]);
@@ -46,7 +46,7 @@ describe("turn.signal says why nothing more counts (D6, D11)", () => {
         },
         { clock },
       );
-      const id = (await (await stream("Go")).next())?.event.task?.id ?? "";
+      const id = (await (await stream("Go")).next())?.payload.value.task?.id ?? "";
       const other = harness(() => undefined, { clock, store });
       await other.cancel(id);
       await eventually(() => {
@@ -87,7 +87,7 @@ describe("turn.signal says why nothing more counts (D6, D11)", () => {
     };
     const behaviour = { resumable: true, idleTimeout: false, turnTimeout: false } as const;
     const first = harness(onMessage, { clock, store: flaky, behaviour });
-    const id = (await (await first.stream("Go")).next())?.event.task?.id ?? "";
+    const id = (await (await first.stream("Go")).next())?.payload.value.task?.id ?? "";
     cut = true;
     const second = harness(onMessage, { clock, store, behaviour });
     await eventually(async () => {
@@ -162,7 +162,7 @@ describe("turn.signal says why nothing more counts (D6, D11)", () => {
     });
     await ask("reply");
     await ask("Go");
-    const id = (await (await stream("wait")).next())?.event.task?.id ?? "";
+    const id = (await (await stream("wait")).next())?.payload.value.task?.id ?? "";
     await cancel(id);
     await eventually(() => turns[2]?.signal.aborted === true);
     expect(turns.map(({ signal }) => signal.reason)).toEqual([isOf("over"), isOf("over"), isOf("canceled")]);

@@ -8,14 +8,19 @@ describe("streams are cursors over the log (D4)", () => {
       yield turn.artifact({ parts: [{ text: "b" }] });
     });
     const items = await (await stream("Go")).all();
-    expect(items.map(({ event }) => gist(event))).toEqual(["task submitted", "working", "artifact b", "completed"]);
+    expect(items.map(({ payload }) => gist(payload.value))).toEqual([
+      "task submitted",
+      "working",
+      "artifact b",
+      "completed",
+    ]);
     expect(items.map(({ seq }) => seq)).toEqual([1, 2, 3, 4]);
-    for (const { json, event } of items) expect(JSON.parse(json ?? "")).toEqual(event);
+    for (const { payload } of items) expect(JSON.parse(payload.json)).toEqual(payload.value);
   });
 
   it("hold exactly one Message when the agent answers directly", async () => {
     const { stream } = harness((turn) => turn.reply("Hello"));
-    expect((await (await stream("Hi")).all()).map(({ event }) => gist(event))).toEqual(["message Hello"]);
+    expect((await (await stream("Hi")).all()).map(({ payload }) => gist(payload.value))).toEqual(["message Hello"]);
   });
 
   it("are accepted before the agent has said a word", async () => {
@@ -26,7 +31,7 @@ describe("streams are cursors over the log (D4)", () => {
     });
     const reading = await stream("Go");
     open();
-    expect((await reading.all()).map(({ event }) => gist(event))).toEqual(["message at last"]);
+    expect((await reading.all()).map(({ payload }) => gist(payload.value))).toEqual(["message at last"]);
   });
 
   it("go on after any place, with no snapshot in between, while the task runs and after it ended", async () => {
@@ -39,15 +44,17 @@ describe("streams are cursors over the log (D4)", () => {
       yield turn.append("a", [{ text: "8" }]);
     });
     const reading = await stream("Go");
-    const id = (await reading.next())?.event.task?.id ?? "";
+    const id = (await reading.next())?.payload.value.task?.id ?? "";
     const live = await subscribe(id, { after: 4 });
-    expect(gist((await live.next())?.event ?? never())).toBe("artifact 3");
+    expect(gist((await live.next())?.payload.value ?? never())).toBe("artifact 3");
     open();
     const all = await reading.all();
     expect((await live.all()).map(({ seq }) => seq)).toEqual([6, 7, 8, 9, 10, 11]);
     for (let after = 1; after < 11; after += 1) {
       const rest = await (await subscribe(id, { after })).all();
-      expect(rest.map(({ json }) => json)).toEqual(all.filter(({ seq = 0 }) => seq > after).map(({ json }) => json));
+      expect(rest.map(({ payload }) => payload.json)).toEqual(
+        all.filter(({ seq = 0 }) => seq > after).map(({ payload }) => payload.json),
+      );
     }
     expect(await (await subscribe(id, { after: 11 })).all()).toEqual([]);
   });
@@ -59,14 +66,14 @@ describe("streams are cursors over the log (D4)", () => {
       await opened;
     });
     const reading = await stream("Go");
-    const id = (await reading.next())?.event.task?.id ?? "";
+    const id = (await reading.next())?.payload.value.task?.id ?? "";
     await reading.next();
     const lost = await subscribe(id, { after: 999 });
-    expect(gist((await lost.next())?.event ?? never())).toBe("task working");
+    expect(gist((await lost.next())?.payload.value ?? never())).toBe("task working");
     open();
     await reading.all();
     await expect(subscribe(id)).rejects.toMatchObject({ code: "UnsupportedOperation" });
-    expect((await (await subscribe(id, { after: 999 })).all()).map(({ event }) => gist(event))).toEqual([
+    expect((await (await subscribe(id, { after: 999 })).all()).map(({ payload }) => gist(payload.value))).toEqual([
       "task completed",
     ]);
     await expect(subscribe("nobody")).rejects.toMatchObject({ code: "TaskNotFound" });
@@ -83,18 +90,20 @@ describe("streams are cursors over the log (D4)", () => {
       { limits: { liveRecords: 16 } },
     );
     const first = await stream("Go");
-    const id = (await first.next())?.event.task?.id ?? "";
+    const id = (await first.next())?.payload.value.task?.id ?? "";
     const readers = await Promise.all(Array.from({ length: 20 }, () => subscribe(id)));
     for (const reader of readers) await reader.next();
     const gone = readers.pop();
     await gone?.leave();
     open();
-    const expected = (await first.all()).filter(({ event }) => gist(event) !== "artifact 0").map(({ json }) => json);
+    const expected = (await first.all())
+      .filter(({ payload }) => gist(payload.value) !== "artifact 0")
+      .map(({ payload }) => payload.json);
     expect(expected).toHaveLength(600);
     // One after the other: the last ones are far behind what is kept at hand, and page through the log (D10).
     for (const reader of readers) {
-      const got = (await reader.all()).filter(({ event }) => gist(event) !== "artifact 0");
-      expect(got.map(({ json }) => json)).toEqual(expected);
+      const got = (await reader.all()).filter(({ payload }) => gist(payload.value) !== "artifact 0");
+      expect(got.map(({ payload }) => payload.json)).toEqual(expected);
     }
   });
 
@@ -108,13 +117,13 @@ describe("streams are cursors over the log (D4)", () => {
       } else yield turn.artifact({ parts: [{ text: turn.text }] });
     });
     const sender = await stream("Go");
-    const id = (await sender.next())?.event.task?.id ?? "";
+    const id = (await sender.next())?.payload.value.task?.id ?? "";
     const subscriber = await subscribe(id);
     await subscriber.next();
     open();
-    expect((await sender.all()).map(({ event }) => gist(event)).at(-1)).toBe("input_required");
+    expect((await sender.all()).map(({ payload }) => gist(payload.value)).at(-1)).toBe("input_required");
     await send("This", { message: { taskId: id } });
-    expect((await subscriber.all()).map(({ event }) => gist(event)).slice(-4)).toEqual([
+    expect((await subscriber.all()).map(({ payload }) => gist(payload.value)).slice(-4)).toEqual([
       "input_required",
       "working",
       "artifact This",
@@ -134,7 +143,11 @@ describe("streams are cursors over the log (D4)", () => {
     // A send that waits returns: its caller must act.
     expect((await send("Go too")).status.state).toBe("TASK_STATE_AUTH_REQUIRED");
     open();
-    expect((await reading.all()).map(({ event }) => gist(event))).toEqual(["working", "artifact thanks", "completed"]);
+    expect((await reading.all()).map(({ payload }) => gist(payload.value))).toEqual([
+      "working",
+      "artifact thanks",
+      "completed",
+    ]);
   });
 
   it("let go of everything when their reader leaves, even while nothing happens", async () => {
@@ -144,14 +157,14 @@ describe("streams are cursors over the log (D4)", () => {
       await opened;
     });
     const reading = await stream("Go");
-    const id = (await reading.next())?.event.task?.id ?? "";
+    const id = (await reading.next())?.payload.value.task?.id ?? "";
     const idle = await subscribe(id);
     await idle.next();
     const waiting = idle.next();
     await idle.leave();
     expect(await waiting).toBeUndefined();
     open();
-    expect((await reading.all()).map(({ event }) => gist(event)).at(-1)).toBe("completed");
+    expect((await reading.all()).map(({ payload }) => gist(payload.value)).at(-1)).toBe("completed");
   });
 
   it("cut the history of their Task as asked (§3.2.4)", async () => {
@@ -159,7 +172,7 @@ describe("streams are cursors over the log (D4)", () => {
       yield turn.working();
     });
     const [none] = await (await stream("Go", { configuration: { historyLength: 0 } })).all();
-    expect(none?.event.task).not.toHaveProperty("history");
+    expect(none?.payload.value.task).not.toHaveProperty("history");
   });
 
   it("gather what comes while the reader is busy into one batch", async () => {

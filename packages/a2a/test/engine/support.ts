@@ -54,7 +54,7 @@ export function harness(
 
   const ask: Harness["ask"] = async (text, { message, configuration, ...call } = {}) => {
     const request = { message: messageOf(text, message), ...(configuration && { configuration }) };
-    return (await made.service.call("SendMessage", request, callContext(call))).value;
+    return (await made.service.call("SendMessage", request, callContext(call))).payload.value;
   };
   return {
     ...made,
@@ -74,9 +74,9 @@ export function harness(
     },
     async get(id, { historyLength, ...call } = {}) {
       const request = { id, ...(historyLength !== undefined && { historyLength }) };
-      return (await made.service.call("GetTask", request, callContext(call))).value;
+      return (await made.service.call("GetTask", request, callContext(call))).payload.value;
     },
-    cancel: async (id, call) => (await made.service.call("CancelTask", { id }, callContext(call))).value,
+    cancel: async (id, call) => (await made.service.call("CancelTask", { id }, callContext(call))).payload.value,
   };
 }
 
@@ -117,7 +117,7 @@ export class Reading {
 
   async until(matches: (event: StreamResponse) => boolean): Promise<StreamItem> {
     for (let item = await this.next(); item !== undefined; item = await this.next())
-      if (matches(item.event)) return item;
+      if (matches(item.payload.value)) return item;
     throw new Error("The stream ended before that event came");
   }
 

@@ -1,6 +1,13 @@
 import { describe, expect, test } from "vitest";
 import type { Task } from "../../src/model/index.ts";
-import { ByteBudget, type CallContext, type StreamItem, type UniversalRequest } from "../../src/protocol/index.ts";
+import {
+  ByteBudget,
+  Payload,
+  TextPayload,
+  type CallContext,
+  type StreamItem,
+  type UniversalRequest,
+} from "../../src/protocol/index.ts";
 import { codecV03 } from "../../src/wire/v03/index.ts";
 import { codecV1 } from "../../src/wire/v1/index.ts";
 import { ask, open, request, rpc, ScriptedService, serveAlone, settled, StillClock, task } from "./support.ts";
@@ -20,7 +27,7 @@ class LargeService extends ScriptedService {
     await context.reserve?.(bytes);
     this.loaded++;
     if (operation !== "GetTask") return undefined;
-    return { value: large, json, pieces: [json.slice(0, 10), json.slice(10)] };
+    return { payload: new TextPayload([json.slice(0, 10), json.slice(10)]) };
   };
 }
 
@@ -150,7 +157,7 @@ describe("large answers", () => {
     const load = service.script;
     service.script = async (call) => {
       await load(call);
-      return { value: task, json: JSON.stringify(task) };
+      return { payload: new Payload(task) };
     };
     expect((await ask(handler, get())).json).toEqual(task);
     expect(answers.used).toBe(0);
@@ -179,7 +186,7 @@ describe("large answers", () => {
 /** D17 and D10: the task as it stands, as a stream begins with it (A2A 1.0 §3.1.6). */
 describe("a large event of a stream", () => {
   const event = `{"task":${json}}`;
-  const item: StreamItem = { seq: 3, event: { task: large }, json: event, pieces: ['{"task":', json, "}"] };
+  const item: StreamItem = { seq: 3, payload: new TextPayload(['{"task":', json, "}"]) };
 
   test.each([
     ["REST", () => request("POST", "/tasks/t1:subscribe"), event],

@@ -1,7 +1,8 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { parseSseStream } from "@a2a-js/sdk";
 import { SseParser } from "../../src/transport/sse/read.ts";
-import { A2AError } from "../../src/model/index.ts";
+import { A2AError, type StreamResponse } from "../../src/model/index.ts";
+import { Payload, TextPayload } from "../../src/protocol/index.ts";
 import {
   ask,
   LinesLogger,
@@ -92,38 +93,37 @@ describe.each(streams)("a stream on %s", (binding, subscribe, broken) => {
     const { service, handler } = withService();
     const { sink, done } = await open(handler, subscribe());
     service.feed.push(working);
-    service.feed.push({ event: { message: { ...message, role: "ROLE_AGENT" } } });
+    service.feed.push({ payload: new Payload({ message: { ...message, role: "ROLE_AGENT" } }) });
     service.feed.end();
     await done;
     const [comment, first, second] = sink.text.split("\n\n");
     expect(comment).toBe(":");
-    expect(first).toBe(`id: 2\ndata: ${JSON.stringify(wrap(working.event))}`);
+    expect(first).toBe(`id: 2\ndata: ${JSON.stringify(wrap(working.payload.value))}`);
     expect(second).toBe(`data: ${JSON.stringify(wrap({ message: { ...message, role: "ROLE_AGENT" } }))}`);
   });
 
   test("writes stored JSON as it stands, without parsing it", async () => {
     const { service, handler } = withService();
     const { sink, done } = await open(handler, subscribe());
-    service.feed.push({
-      seq: 9,
-      json: '{"task":{"id":"t1" , "x":1}}',
-      get event(): never {
-        throw new Error("It was parsed");
-      },
-    });
+    const payload = new TextPayload<StreamResponse>('{"task":{"id":"t1" , "x":1}}');
+    const parsed = vi.spyOn(TextPayload.prototype, "value", "get");
+    onTestFinished(() => parsed.mockRestore());
+    service.feed.push({ seq: 9, payload });
     service.feed.end();
     await done;
+    // Parsed and written again, it would have no blanks.
     expect(sink.text).toContain('{"task":{"id":"t1" , "x":1}}');
+    expect(parsed).not.toHaveBeenCalled();
   });
 
   test("writes a batch at once", async () => {
     const { service, handler } = withService();
     const { sink, done } = await open(handler, subscribe());
-    service.feed.push({ event: { task } }, working, completed);
+    service.feed.push({ payload: new Payload({ task }) }, working, completed);
     service.feed.end();
     await done;
     expect(sink.writes).toHaveLength(2);
-    expect(dataOf(sink.text)).toEqual([{ task }, working.event, completed.event].map(wrap));
+    expect(dataOf(sink.text)).toEqual([{ task }, working.payload.value, completed.payload.value].map(wrap));
   });
 
   test("waits for a peer that is behind, and asks for nothing meanwhile", async () => {
@@ -244,7 +244,7 @@ describe.each(streams)("a stream on %s", (binding, subscribe, broken) => {
     service.feed.end();
     await done;
     expect(sink.text.match(/^:/gm)).toHaveLength(3);
-    const events = [working, completed].map(({ event }) => JSON.stringify(wrap(event)));
+    const events = [working, completed].map(({ payload }) => JSON.stringify(wrap(payload.value)));
     expect(new SseParser().push(sink.text)).toEqual([
       { id: "2", data: events[0] },
       { id: "3", data: events[1] },

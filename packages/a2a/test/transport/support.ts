@@ -1,8 +1,10 @@
 import { silentLogger, type Clock, type LogFields, type Logger } from "../../src/base/index.ts";
-import type { AgentCard, StreamResponse, Task } from "../../src/model/index.ts";
+import type { AgentCard, Task } from "../../src/model/index.ts";
 import {
   anonymous,
   operations,
+  Payload,
+  TextPayload,
   type AgentService,
   type CallContext,
   type OperationName,
@@ -79,7 +81,7 @@ export class ScriptedService implements AgentService {
   readonly calls: SeenCall[] = [];
   feed: Feed = new Feed();
   extensions: readonly string[] | undefined;
-  script: Script = () => ({ value: task });
+  script: Script = () => ({ payload: new Payload(task) });
 
   async call(operation: OperationName, request: unknown, context: CallContext): Promise<Reply<never>> {
     const call = { operation, request, context };
@@ -301,8 +303,8 @@ export async function open(handler: UniversalHandler, asked: UniversalRequest, f
 }
 
 export function status(state: string, seq: number): StreamItem {
-  const event = { statusUpdate: { taskId: "t1", contextId: "c1", status: { state } } } as StreamResponse;
-  return { seq, event, json: JSON.stringify(event) };
+  const event = { statusUpdate: { taskId: "t1", contextId: "c1", status: { state } } };
+  return { seq, payload: new TextPayload(JSON.stringify(event)) };
 }
 
 /** Lets everything that waits for a settled promise run. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { A2AError, type StreamResponse, type Task, type TaskState } from "../../src/model/index.ts";
-import { anonymous, type CallContext, type StreamReply } from "../../src/protocol/index.ts";
+import { anonymous, Payload, type CallContext, type StreamReply } from "../../src/protocol/index.ts";
 import { codecV03 } from "../../src/wire/v03/index.ts";
 import { ScriptedService, status } from "../transport/support.ts";
 
@@ -9,9 +9,9 @@ import { ScriptedService, status } from "../transport/support.ts";
 const context: CallContext = { principal: anonymous, version: "0.3", extensions: [] };
 
 const chunk = (text: string, append = true) => ({
-  event: {
+  payload: new Payload<StreamResponse>({
     artifactUpdate: { taskId: "t1", contextId: "c1", artifact: { artifactId: "a", parts: [{ text }] }, append },
-  } satisfies StreamResponse,
+  }),
 });
 
 const taskWith = (state: TaskState, ...texts: string[]): Task => ({
@@ -29,7 +29,7 @@ function given(...tasks: (Task | Error)[]) {
     if (operation !== "GetTask") return undefined;
     const next = tasks[asked++];
     if (next === undefined || next instanceof Error) throw next ?? new Error("asked once too often");
-    return { value: next };
+    return { payload: new Payload(next) };
   };
   const service = codecV03.adaptClient?.(inner);
   if (service === undefined) throw new Error("0.3 adapts nothing");
@@ -39,7 +39,9 @@ function given(...tasks: (Task | Error)[]) {
 async function seen(reply: StreamReply): Promise<string[]> {
   const glances: string[] = [];
   for await (const batch of reply.batches) {
-    for (const { event } of batch) {
+    for (const {
+      payload: { value: event },
+    } of batch) {
       const texts = event.task?.artifacts?.flatMap(({ parts }) => parts.map(({ text }) => text)).join("");
       if (event.task !== undefined) glances.push(`${event.task.status.state.slice(11)} ${texts}`);
       if (event.statusUpdate !== undefined) glances.push(event.statusUpdate.status.state.slice(11));
@@ -118,7 +120,7 @@ describe("a subscription without the task in front", () => {
 
 test("a subscription that begins with the task, and the stream of a send, are as they are", async () => {
   const { inner, service, subscribe } = given();
-  inner.feed.push({ event: { task: taskWith("TASK_STATE_WORKING", "a") } });
+  inner.feed.push({ payload: new Payload({ task: taskWith("TASK_STATE_WORKING", "a") }) });
   inner.feed.push(status("TASK_STATE_COMPLETED", 2));
   inner.feed.end();
   expect(await seen(await subscribe())).toEqual(["WORKING a", "COMPLETED"]);

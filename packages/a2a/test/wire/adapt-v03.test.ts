@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { A2AError, type TaskPushNotificationConfig } from "../../src/model/index.ts";
-import { anonymous, type AgentService, type CallContext, type StreamReply } from "../../src/protocol/index.ts";
+import { anonymous, Payload, type AgentService, type CallContext, type StreamReply } from "../../src/protocol/index.ts";
 import { codecV03 } from "../../src/wire/v03/index.ts";
 import { ScriptedService, status } from "../transport/support.ts";
 
@@ -18,7 +18,10 @@ function given(): { readonly inner: ScriptedService; readonly service: AgentServ
 async function states(reply: StreamReply): Promise<readonly (string | undefined)[]> {
   const seen: (string | undefined)[] = [];
   for await (const batch of reply.batches) {
-    for (const { event } of batch) seen.push(event.statusUpdate?.status.state ?? event.task?.status.state);
+    for (const {
+      payload: { value: event },
+    } of batch)
+      seen.push(event.statusUpdate?.status.state ?? event.task?.status.state);
   }
   return seen;
 }
@@ -30,7 +33,7 @@ describe("subscribing to a finished task", () => {
     const { inner, service } = given();
     inner.script = ({ operation }) => {
       if (operation === "SubscribeToTask") throw over;
-      return { value: { id: "t1", status: { state: "TASK_STATE_FAILED" } } };
+      return { payload: new Payload({ id: "t1", status: { state: "TASK_STATE_FAILED" } }) };
     };
     expect(await states(await service.stream("SubscribeToTask", { id: "t1" }, context))).toEqual(["TASK_STATE_FAILED"]);
     expect(inner.last).toMatchObject({ operation: "GetTask", request: { id: "t1" } });
@@ -94,14 +97,14 @@ describe("getting a webhook config without its id", () => {
     [["a", "b"], "b"],
   ])("gives of %j the one of the task's id, else the newest", async (ids, expected) => {
     const { inner, service } = given();
-    inner.script = () => ({ value: { configs: ids.map(config) } });
+    inner.script = () => ({ payload: new Payload({ configs: ids.map(config) }) });
     const reply = await service.call("GetTaskPushNotificationConfig", { taskId: "t1", id: "" }, context);
-    expect(reply.value).toEqual(config(expected));
+    expect(reply.payload.value).toEqual(config(expected));
   });
 
   test("is TaskNotFound where there is none", async () => {
     const { inner, service } = given();
-    inner.script = () => ({ value: {} });
+    inner.script = () => ({ payload: new Payload({}) });
     await expect(
       service.call("GetTaskPushNotificationConfig", { taskId: "t1", id: "" }, context),
     ).rejects.toMatchObject({ code: "TaskNotFound" });

@@ -10,7 +10,7 @@ import {
   type WireErrorCode,
   wireErrors,
 } from "../../src/model/index.ts";
-import type { OperationName } from "../../src/protocol/index.ts";
+import { Payload, type OperationName } from "../../src/protocol/index.ts";
 import { codecV03 } from "../../src/wire/v03/index.ts";
 import { messageOf } from "../model/arbitraries.ts";
 
@@ -22,7 +22,7 @@ const plain = (value: unknown): unknown => structuredClone(value);
 
 /** What arrives when `value` is written and read again. */
 const throughEvent = (event: StreamResponse): StreamResponse =>
-  wire.decodeEvent(JSON.parse(wire.encodeEvent({ event })));
+  wire.decodeEvent(JSON.parse(wire.encodeEvent({ payload: new Payload(event) })));
 
 function refusal(run: () => unknown): readonly [A2AErrorCode, readonly string[]] {
   try {
@@ -43,7 +43,9 @@ function partFrom03(part: unknown): unknown {
 
 function partTo03(part: Part): unknown {
   return (
-    wire.eventOf({ event: { message: { messageId: "m", role: "ROLE_AGENT", parts: [part] } } }) as typeof message03
+    wire.eventOf({
+      payload: new Payload({ message: { messageId: "m", role: "ROLE_AGENT", parts: [part] } }),
+    }) as typeof message03
   ).parts[0];
 }
 
@@ -263,11 +265,11 @@ describe("message/send and message/stream (0.3 §7.1)", () => {
   test("the result is the task or the message itself", () => {
     const task = { id: "t1", contextId: "c1", status: { state: "TASK_STATE_COMPLETED" } } as const;
     const old = { kind: "task", id: "t1", contextId: "c1", status: { state: "completed" } };
-    expect(wire.responseOf("SendMessage", { value: { task } })).toEqual(old);
+    expect(wire.responseOf("SendMessage", { payload: new Payload({ task }) })).toEqual(old);
     expect(wire.decodeResponse("SendMessage", plain(old))).toEqual({ task });
     expect(wire.decodeResponse("SendMessage", plain({ ...old, kind: undefined }))).toEqual({ task });
     const message = { messageId: "m1", role: "ROLE_USER", parts: [{ text: "hi" }] } as const;
-    expect(wire.responseOf("SendMessage", { value: { message } })).toEqual(message03);
+    expect(wire.responseOf("SendMessage", { payload: new Payload({ message }) })).toEqual(message03);
     expect(wire.decodeResponse("SendMessage", plain(message03))).toEqual({ message });
     const update = { kind: "status-update", taskId: "t", contextId: "c", status: { state: "working" }, final: false };
     expect(refusal(() => wire.decodeResponse("SendMessage", update))[0]).toBe("InvalidResponse");
@@ -275,7 +277,7 @@ describe("message/send and message/stream (0.3 §7.1)", () => {
 
   test("text at hand in the shape of 1.0 is not what goes out", () => {
     const value = { task: { id: "t1", contextId: "c1", status: { state: "TASK_STATE_WORKING" } } } as const;
-    expect(JSON.parse(wire.encodeResponse("SendMessage", { value, json: JSON.stringify(value) }))).toEqual({
+    expect(JSON.parse(wire.encodeResponse("SendMessage", { payload: new Payload(value) }))).toEqual({
       kind: "task",
       id: "t1",
       contextId: "c1",
@@ -300,7 +302,9 @@ describe("tasks (0.3 §6.1, §6.3)", () => {
 
   test.each(Object.entries(states))("%s is %s", (old, state) => {
     expect(readState(old)).toBe(state);
-    expect(wire.responseOf("GetTask", { value: { id: "t", contextId: "c", status: { state } } })).toEqual({
+    expect(
+      wire.responseOf("GetTask", { payload: new Payload({ id: "t", contextId: "c", status: { state } }) }),
+    ).toEqual({
       kind: "task",
       id: "t",
       contextId: "c",
@@ -324,7 +328,7 @@ describe("tasks (0.3 §6.1, §6.3)", () => {
 
   test("contextId is required there", () => {
     const value = { id: "t", status: { state: "TASK_STATE_WORKING" } } as const;
-    expect(wire.responseOf("CancelTask", { value })).toMatchObject({ contextId: "" });
+    expect(wire.responseOf("CancelTask", { payload: new Payload(value) })).toMatchObject({ contextId: "" });
     expect(throughEvent({ task: value })).toEqual({ task: value });
   });
 
@@ -361,7 +365,7 @@ describe("events (0.3 §7.2)", () => {
     ["TASK_STATE_REJECTED", true],
   ])("an update to %s is final: %j", (state, final) => {
     const statusUpdate = { taskId: "t", contextId: "c", status: { state }, metadata: { a: 1 } };
-    const old = wire.eventOf({ event: { statusUpdate } });
+    const old = wire.eventOf({ payload: new Payload({ statusUpdate }) });
     expect(old).toMatchObject({ kind: "status-update", taskId: "t", contextId: "c", final, metadata: { a: 1 } });
     expect(wire.decodeEvent(plain(old))).toEqual({ statusUpdate });
     expect(wire.endsStream?.(old)).toBe(final);
@@ -380,7 +384,7 @@ describe("events (0.3 §7.2)", () => {
       kind: "artifact-update",
       artifact: { ...artifactUpdate.artifact, parts: [{ kind: "text", text: "x" }] },
     };
-    expect(wire.eventOf({ event: { artifactUpdate } })).toEqual(old);
+    expect(wire.eventOf({ payload: new Payload({ artifactUpdate }) })).toEqual(old);
     expect(wire.decodeEvent(plain(old))).toEqual({ artifactUpdate });
   });
 
@@ -419,7 +423,7 @@ describe("webhook configs (0.3 §7.5 to §7.8)", () => {
   test("set takes and gives the task's id and the config", () => {
     expect(wire.decodeRequest("CreateTaskPushNotificationConfig", plain(old))).toEqual(config);
     expect(wire.encodeRequest("CreateTaskPushNotificationConfig", { tenant: "x", ...config })).toEqual(old);
-    expect(wire.responseOf("CreateTaskPushNotificationConfig", { value: config })).toEqual(old);
+    expect(wire.responseOf("CreateTaskPushNotificationConfig", { payload: new Payload(config) })).toEqual(old);
     expect(wire.decodeResponse("CreateTaskPushNotificationConfig", plain(old))).toEqual(config);
   });
 
@@ -439,12 +443,12 @@ describe("webhook configs (0.3 §7.5 to §7.8)", () => {
   test("list answers a bare array, delete null", () => {
     expect(wire.decodeRequest("ListTaskPushNotificationConfigs", { id: "t" })).toEqual({ taskId: "t" });
     expect(wire.encodeRequest("ListTaskPushNotificationConfigs", { taskId: "t", pageSize: 3 })).toEqual({ id: "t" });
-    expect(wire.encodeResponse("ListTaskPushNotificationConfigs", { value: { configs: [config] } })).toBe(
-      JSON.stringify([old]),
-    );
-    expect(wire.encodeResponse("ListTaskPushNotificationConfigs", { value: {} })).toBe("[]");
+    expect(
+      wire.encodeResponse("ListTaskPushNotificationConfigs", { payload: new Payload({ configs: [config] }) }),
+    ).toBe(JSON.stringify([old]));
+    expect(wire.encodeResponse("ListTaskPushNotificationConfigs", { payload: new Payload({}) })).toBe("[]");
     expect(wire.decodeResponse("ListTaskPushNotificationConfigs", [plain(old)])).toEqual({ configs: [config] });
-    expect(wire.encodeResponse("DeleteTaskPushNotificationConfig", { value: {} })).toBe("null");
+    expect(wire.encodeResponse("DeleteTaskPushNotificationConfig", { payload: new Payload({}) })).toBe("null");
     expect(wire.decodeResponse("DeleteTaskPushNotificationConfig", null)).toEqual({});
   });
 });

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { A2AError, type A2AErrorCode } from "../../src/model/index.ts";
-import { operations, type OperationName } from "../../src/protocol/index.ts";
+import { operations, Payload, TextPayload, type OperationName } from "../../src/protocol/index.ts";
 import { codecV1 } from "../../src/wire/v1/index.ts";
 import { messageOf } from "../model/arbitraries.ts";
 import { fieldsOf, type MessageName } from "../model/proto.ts";
@@ -58,14 +58,14 @@ describe.each(names)("%s", (name) => {
   test("answers go out and come in as they are", () => {
     fc.assert(
       fc.property(response === "Empty" ? fc.constant({}) : messageOf(response), (message) => {
-        const text = codecV1.rest.encodeResponse(name, { value: message });
+        const text = codecV1.rest.encodeResponse(name, { payload: new Payload(message) });
         expect(codecV1.rest.decodeResponse(name, JSON.parse(text))).toEqual(message);
       }),
     );
   });
 
   test("an answer that is at hand as text is not written anew (D5)", () => {
-    expect(codecV1.rest.encodeResponse(name, { value: {}, json: '{"at":"hand"}' })).toBe('{"at":"hand"}');
+    expect(codecV1.rest.encodeResponse(name, { payload: new TextPayload('{"at":"hand"}') })).toBe('{"at":"hand"}');
   });
 
   test("a request that is no object, or lacks what is required, is InvalidParams", () => {
@@ -213,8 +213,10 @@ describe("answers of a peer", () => {
 
 test("events go out as the text that was stored, or are written (D5)", () => {
   const event = { message: { messageId: "m", role: "ROLE_AGENT" as const, parts: [{ text: "hi" }] } };
-  expect(codecV1.rest.encodeEvent({ event, json: '{"stored":1}' })).toBe('{"stored":1}');
-  expect(codecV1.rest.decodeEvent(JSON.parse(codecV1.rest.encodeEvent({ event })))).toEqual(event);
+  expect(codecV1.rest.encodeEvent({ payload: new TextPayload('{"stored":1}') })).toBe('{"stored":1}');
+  expect(codecV1.rest.decodeEvent(JSON.parse(codecV1.rest.encodeEvent({ payload: new Payload(event) })))).toEqual(
+    event,
+  );
 });
 
 test("a card goes out as the 1.0 JSON, and is read back with both spellings of its bindings and more", () => {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Message, StreamResponse, Task } from "../../src/model/index.ts";
 import { grpcShapes, restShapes } from "../../src/wire/v03/proto-shapes.ts";
+import { Payload } from "../../src/protocol/index.ts";
 
 const message: Message = {
   messageId: "m",
@@ -69,15 +70,15 @@ describe.each([
   ["gRPC", grpcShapes],
 ])("ProtoJSON of 0.3 on %s", (_binding, shapes) => {
   test("a task has content in its messages, parts in its artifacts, and CANCELLED with two Ls", () => {
-    expect(shapes.responseOf("GetTask", { value: task })).toEqual(protoTask);
-    expect(JSON.parse(shapes.encodeResponse("GetTask", { value: task }))).toEqual(protoTask);
+    expect(shapes.responseOf("GetTask", { payload: new Payload(task) })).toEqual(protoTask);
+    expect(JSON.parse(shapes.encodeResponse("GetTask", { payload: new Payload(task) }))).toEqual(protoTask);
     expect(shapes.decodeResponse("GetTask", clone(protoTask))).toEqual(task);
     expect(shapes.decodeResponse("CancelTask", snake(protoTask))).toEqual(task);
   });
 
   test("a send answers {task} or {message}, which the proto calls msg", () => {
-    expect(shapes.responseOf("SendMessage", { value: { task } })).toEqual({ task: protoTask });
-    expect(shapes.responseOf("SendMessage", { value: { message } })).toEqual({ message: protoMessage });
+    expect(shapes.responseOf("SendMessage", { payload: new Payload({ task }) })).toEqual({ task: protoTask });
+    expect(shapes.responseOf("SendMessage", { payload: new Payload({ message }) })).toEqual({ message: protoMessage });
     expect(shapes.decodeResponse("SendMessage", { msg: clone(protoMessage) })).toEqual({ message });
     expect(shapes.decodeResponse("SendMessage", { task: clone(protoTask) })).toEqual({ task });
   });
@@ -122,8 +123,8 @@ describe.each([
     ["a task", { task }, { task: protoTask }],
     ["a message", { message }, { message: protoMessage }],
   ])("events: %s", (_what, event, proto) => {
-    expect(shapes.eventOf({ event })).toEqual(proto);
-    expect(JSON.parse(shapes.encodeEvent({ event }))).toEqual(proto);
+    expect(shapes.eventOf({ payload: new Payload(event) })).toEqual(proto);
+    expect(JSON.parse(shapes.encodeEvent({ payload: new Payload(event) }))).toEqual(proto);
     expect(shapes.decodeEvent(clone(proto))).toEqual(event);
     expect(shapes.decodeEvent(snake(proto))).toEqual(event);
   });
@@ -199,7 +200,7 @@ describe.each([
         authentication: { schemes: ["Bearer"], credentials: "s" },
       },
     };
-    expect(shapes.responseOf("CreateTaskPushNotificationConfig", { value: config })).toEqual(proto);
+    expect(shapes.responseOf("CreateTaskPushNotificationConfig", { payload: new Payload(config) })).toEqual(proto);
     expect(shapes.decodeRequest("CreateTaskPushNotificationConfig", { taskId: "t", ...clone(proto) })).toEqual(config);
     expect(
       shapes.decodeRequest("CreateTaskPushNotificationConfig", {
@@ -213,7 +214,7 @@ describe.each([
     for (const list of [{ configs: [proto] }, [proto]]) {
       expect(shapes.decodeResponse("ListTaskPushNotificationConfigs", clone(list))).toEqual({ configs: [config] });
     }
-    expect(shapes.responseOf("DeleteTaskPushNotificationConfig", { value: {} })).toEqual({});
+    expect(shapes.responseOf("DeleteTaskPushNotificationConfig", { payload: new Payload({}) })).toEqual({});
   });
 });
 
@@ -222,7 +223,7 @@ test("a list of tasks, which the text of 0.3 has over REST, filters by the state
     status: "TASK_STATE_CANCELED",
   });
   const page = { nextPageToken: "", pageSize: 50, totalSize: 1 };
-  const wire = restShapes.responseOf("ListTasks", { value: { tasks: [task], ...page } });
+  const wire = restShapes.responseOf("ListTasks", { payload: new Payload({ tasks: [task], ...page }) });
   expect(wire).toEqual({ tasks: [protoTask], ...page });
   expect(restShapes.decodeResponse("ListTasks", clone(wire))).toEqual({ tasks: [task], ...page });
 });

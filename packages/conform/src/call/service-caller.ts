@@ -144,8 +144,9 @@ function serviceCaller(
         const service = serviceOf(version);
         if (!streams(operation)) {
           const unary = name as UnaryName;
-          const { value } = await service.call(unary, params, context);
-          return { status: 200, headers: {}, value: value as unknown as Json, body: value as unknown as Json };
+          const { payload: answer } = await service.call(unary, params, context);
+          const value = answer.value as unknown as Json;
+          return { status: 200, headers: {}, value, body: value };
         }
         const { batches } = await service.stream(name as StreamName, params as never, context);
         streaming = true;
@@ -181,11 +182,11 @@ async function* eventsOf(
   let bytes = 0;
   try {
     for await (const batch of batches) {
-      for (const { event } of batch) {
+      for (const { payload: event } of batch) {
         any = true;
-        bytes += JSON.stringify(event).length;
+        bytes += event.json.length;
         if (bytes > maxBytes) throw new BrokenWire(`the stream is longer than ${maxBytes} bytes`);
-        yield event as unknown as Json;
+        yield event.value as unknown as Json;
       }
     }
   } catch (error) {

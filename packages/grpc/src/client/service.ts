@@ -1,16 +1,17 @@
 import { A2AError } from "@parley/a2a";
-import type {
-  AgentService,
-  CallContext,
-  OperationName,
-  Operations,
-  Reply,
-  StreamItem,
-  StreamName,
-  StreamOperations,
-  StreamReply,
-  UnaryName,
-  UnaryOperations,
+import {
+  Payload,
+  type AgentService,
+  type CallContext,
+  type OperationName,
+  type Operations,
+  type Reply,
+  type StreamItem,
+  type StreamName,
+  type StreamOperations,
+  type StreamReply,
+  type UnaryName,
+  type UnaryOperations,
 } from "@parley/a2a/protocol";
 import { type ClientHost, type Codec, type Shapes, untilOver, waits } from "@parley/a2a/transport";
 import { decode } from "../protobuf/decode.ts";
@@ -99,8 +100,8 @@ export class GrpcService implements AgentService {
     this.#check(answer);
     const [message] = messages;
     if (message === undefined) throw strange("no message");
-    const value = this.#shapes.decodeResponse<Name>(operation, this.#read(method, message));
-    return { value, ...activated(answer.headers, answer.trailers) };
+    const payload = new Payload(this.#shapes.decodeResponse<Name>(operation, this.#read(method, message)));
+    return { payload, ...activated(answer.headers, answer.trailers) };
   }
 
   async stream<Name extends StreamName>(
@@ -163,7 +164,7 @@ export class GrpcService implements AgentService {
     const itemOf = (message: Uint8Array): StreamItem => {
       const value = this.#read(method, message);
       ends = shapes.endsStream?.(value) === true ? true : undefined;
-      return { event: shapes.decodeEvent(value) };
+      return { payload: new Payload(shapes.decodeEvent(value)) };
     };
     const items = untilOver(this.#messages(answer), operation, itemOf, () => ends);
     return {

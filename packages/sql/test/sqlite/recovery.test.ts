@@ -90,7 +90,7 @@ it("a task that follow-ups have filled is taken over after a restart, message by
   const first = await processOn(path, dead, onMessage, { limits });
   const send = (text: string, taskId?: string) =>
     first.service.call("SendMessage", { message: message(text, taskId), configuration }, callContext());
-  const taskId = (await send("0 Go")).value.task?.id ?? "";
+  const taskId = (await send("0 Go")).payload.value.task?.id ?? "";
   const outcomes = await Promise.allSettled(
     Array.from({ length: 60 }, (_, n) => send(`${n % 10}.${"x".repeat(mebi)}`, taskId)),
   );
@@ -102,7 +102,9 @@ it("a task that follow-ups have filled is taken over after a restart, message by
   first.die();
   const second = await processOn(path, dead, onMessage, { limits });
   await eventually(async () => {
-    const { value } = await second.service.call("GetTask", { id: taskId, historyLength: 0 }, callContext());
+    const {
+      payload: { value },
+    } = await second.service.call("GetTask", { id: taskId, historyLength: 0 }, callContext());
     return value.status.state === "TASK_STATE_COMPLETED" && value.artifacts?.length === 1 + taken;
   });
   expect(turns).toHaveLength(1 + taken);
@@ -118,7 +120,7 @@ it("five thousand orphans of a renamed agent keep a process from nothing, and ar
   }
   const first = await processOn(path, dead, onMessage);
   const sent = await first.service.call("SendMessage", { message: message("Go"), configuration }, callContext());
-  const id = sent.value.task?.id ?? "";
+  const id = sent.payload.value.task?.id ?? "";
   const orphan = (taskId: string): AppendItem => ({
     task: { agent: "renamed", owner: "o", taskId },
     create: { contextId: "c" },
@@ -141,7 +143,9 @@ it("five thousand orphans of a renamed agent keep a process from nothing, and ar
   const warn = (text: string, fields?: LogFields): void => void lines.push({ text, ...fields });
   const second = await processOn(path, dead, onMessage, { logger: { ...silentLogger, warn } });
   await eventually(async () => {
-    const { value } = await second.service.call("GetTask", { id }, callContext());
+    const {
+      payload: { value },
+    } = await second.service.call("GetTask", { id }, callContext());
     return value.status.state === "TASK_STATE_COMPLETED";
   });
   await eventually(() => lines.length > 0);
@@ -166,7 +170,7 @@ it("a task of which each start dies is given up by the third, and what died is t
   const ids: string[] = [];
   for (const text of ["one", "kill", "two"]) {
     const reply = await first.service.call("SendMessage", { message: message(text), configuration }, callContext());
-    ids.push(reply.value.task?.id ?? "");
+    ids.push(reply.payload.value.task?.id ?? "");
   }
   first.die();
   let starts = 0;
@@ -175,7 +179,7 @@ it("a task of which each start dies is given up by the third, and what died is t
     starts += 1;
     const states = () =>
       Promise.all(
-        ids.map(async (id) => (await next.service.call("GetTask", { id }, callContext())).value.status.state),
+        ids.map(async (id) => (await next.service.call("GetTask", { id }, callContext())).payload.value.status.state),
       );
     await eventually(async () => next.isDead() || (await states()).every((state) => /COMPLETED|FAILED/.test(state)));
     over = !next.isDead();

@@ -1,67 +1,21 @@
-import { isTerminal, type LogRecord, type Message, type TaskState } from "../../model/index.ts";
-import type { StreamItem, StreamName } from "../../protocol/index.ts";
-import type { Snapshot, TaskHead } from "../../store/index.ts";
+import { isTerminal, type LogRecord, type Message, type StreamResponse, type TaskState } from "../../model/index.ts";
+import { Payload, TextPayload, type StreamItem, type StreamName } from "../../protocol/index.ts";
+import type { Snapshot } from "../../store/index.ts";
 import { answers, LogReader, pageSize, type Position } from "./reader.ts";
-
-/** A stored event, parsed when somebody asks for it, and once. */
-class StoredItem implements StreamItem {
-  readonly seq: number;
-  readonly json: string;
-  declare generation?: number;
-  #event: StreamItem["event"] | undefined;
-
-  constructor(seq: number, json: string, generation: number | undefined) {
-    this.seq = seq;
-    this.json = json;
-    if (generation !== undefined) this.generation = generation;
-  }
-
-  get event(): StreamItem["event"] {
-    this.#event ??= deepFreeze(JSON.parse(this.json) as StreamItem["event"]);
-    return this.#event;
-  }
-}
-
-function deepFreeze<T>(value: T): T {
-  if (typeof value === "object" && value !== null && !Object.isFrozen(value)) {
-    Object.freeze(value);
-    for (const member of Object.values(value)) deepFreeze(member);
-  }
-  return value;
-}
-
-/** A large task, joined only for a binding that cannot write it in pieces. */
-class PiecedItem implements StreamItem {
-  readonly seq: number;
-  readonly generation: number;
-  readonly pieces: readonly string[];
-
-  constructor({ seq, generation }: TaskHead, pieces: readonly string[]) {
-    this.seq = seq;
-    this.generation = generation;
-    this.pieces = pieces;
-  }
-
-  get json(): string {
-    return this.pieces.join("");
-  }
-
-  get event(): StreamItem["event"] {
-    return deepFreeze(JSON.parse(this.json) as StreamItem["event"]);
-  }
-}
 
 /** The task as it stood, as the first event of a stream (§3.1.6). */
 export function snapshotItem(snapshot: Snapshot): StreamItem {
   const { head, pieces } = snapshot;
-  if (pieces !== undefined) return new PiecedItem(head, ['{"task":', ...pieces, "}"]);
-  // The task is not to be looked at where its text is known: it would be parsed.
-  return new StoredItem(head.seq, `{"task":${snapshot.json ?? JSON.stringify(snapshot.task)}}`, head.generation);
+  const { seq, generation } = head;
+  if (pieces !== undefined) return { payload: new TextPayload(['{"task":', ...pieces, "}"]), seq, generation };
+  // Where its text is known, the task is not read: that would parse it.
+  const json = snapshot.json ?? JSON.stringify(snapshot.task);
+  return { payload: new TextPayload(`{"task":${json}}`), seq, generation };
 }
 
 /** A direct answer as the only event of a stream (§3.1.2). */
 export function messageItem(message: Message): StreamItem {
-  return { event: { message } };
+  return { payload: new Payload({ message }) };
 }
 
 /** Where a stream of a task begins. */
@@ -136,7 +90,7 @@ export class EventStream implements AsyncIterableIterator<Batch, void, void> {
       this.#end();
       return [];
     }
-    if ("event" in opened) {
+    if ("payload" in opened) {
       this.#end();
       return [opened];
     }
@@ -192,8 +146,9 @@ export class EventStream implements AsyncIterableIterator<Batch, void, void> {
     const items: StreamItem[] = [];
     for (const { kind, seq, json } of records) {
       if (kind === "message") continue;
-      if (this.#generation !== undefined) this.#generation += 1;
-      items.push(new StoredItem(seq, `{"${kind}":${json}}`, this.#generation));
+      const payload = new TextPayload<StreamResponse>(`{"${kind}":${json}}`);
+      if (this.#generation === undefined) items.push({ payload, seq });
+      else items.push({ payload, seq, generation: (this.#generation += 1) });
     }
     return items;
   }

@@ -1,4 +1,5 @@
 import { A2AError } from "../../model/index.ts";
+import { Payload } from "../../protocol/index.ts";
 import type { HostedAgent } from "../options.ts";
 import type { UnaryHandlers } from "./operations.ts";
 
@@ -6,6 +7,6 @@ import type { UnaryHandlers } from "./operations.ts";
 export function getExtendedAgentCard({ extendedCard }: HostedAgent): UnaryHandlers["GetExtendedAgentCard"] {
   return async (_request, { principal }) => {
     if (extendedCard === undefined) throw new A2AError("ExtendedAgentCardNotConfigured");
-    return { value: extendedCard(principal) };
+    return { payload: new Payload(extendedCard(principal)) };
   };
 }

@@ -38,8 +38,9 @@ export function listTasks(tasks: AgentTasks): UnaryHandlers["ListTasks"] {
       totalSize: found.total,
     });
     if (!hasGenerations(context.version)) return page;
-    const heads = await Promise.all(page.value.tasks.map(({ id }) => store.head(owner, id)));
-    return counted(page, context, () => heads.map((head) => head?.generation ?? 0));
+    const { tasks: listed } = page.payload.value;
+    const heads = await Promise.all(listed.map(({ id }) => store.head(owner, id)));
+    return counted(page, context, () => new Map(listed.map(({ id }, at) => [id, heads[at]?.generation ?? 0])));
   };
 }
 

@@ -1,4 +1,5 @@
 import { countsInGeneration, hasGenerations } from "../../model/index.ts";
+import { Payload } from "../../protocol/index.ts";
 import { assembleLog, roomless } from "../../store/index.ts";
 import { EventStream, messageItem } from "../log/event-stream.ts";
 import { waitForAnswer } from "../log/reader.ts";
@@ -15,21 +16,22 @@ export function sendMessage(hosted: CheckedAgent, tasks: AgentTasks, sends: Send
     const admission = sends.accept(hosted, tasks.ownerOf(context), request, context, extensions);
     const { answer } = admission instanceof Promise ? await admission : admission;
     const accepted = await answer;
-    if (accepted.kind === "message") return { value: { message: accepted.message } };
-    const { input, log } = accepted;
+    if (accepted.kind === "message") return { payload: new Payload({ message: accepted.message }) };
+    const { task, input, log } = accepted;
     const historyLength = request.configuration?.historyLength;
     if (log !== undefined) {
       // Its texts stay for as long as the answer does.
       const bytes = log.reduce((sum, { json }) => sum + json.length, 0);
       if (bytes > roomless) await context.reserve?.(bytes);
       const made = wrapped(assembleLog(log, wholeBut(historyLength, context)));
-      return counted(made, context, () => [log.filter(({ kind }) => countsInGeneration(kind)).length]);
+      const generation = (): number => log.filter(({ kind }) => countsInGeneration(kind)).length;
+      return counted(made, context, () => new Map([[task.taskId, generation()]]));
     }
     if (request.configuration?.returnImmediately !== true) {
       await waitForAnswer(tasks.position(accepted, input), input, context.signal);
     }
-    const snapshot = await tasks.load(accepted.task, historyLength, context);
-    return counted(wrapped(snapshot), context, () => [snapshot.head.generation]);
+    const snapshot = await tasks.load(task, historyLength, context);
+    return counted(wrapped(snapshot), context, () => new Map([[task.taskId, snapshot.head.generation]]));
   };
 }
 

@@ -70,8 +70,7 @@ export function createService(hosted: CheckedAgent, rooms: ServiceRooms): AgentS
       try {
         const extensions = check(operation, context);
         const reply = unary[operation](request, context, extensions);
-        // Not a copy: that would parse what is to go out as text.
-        return extensions.length === 0 ? reply : reply.then((each) => Object.assign(each, { extensions }));
+        return extensions.length === 0 ? reply : reply.then((each) => ({ extensions, ...each }));
       } catch (error) {
         return Promise.reject(toA2AError(error));
       }

@@ -1,6 +1,6 @@
 import { A2AError, type A2AErrorOptions, hasCode, outsideCode, type WireErrorCode } from "../../model/index.ts";
 import { isObject } from "../../model/schema.ts";
-import type { StreamItem, StreamName } from "../../protocol/index.ts";
+import { Payload, type StreamItem, type StreamName } from "../../protocol/index.ts";
 import type { Clock } from "../../base/index.ts";
 import { nestsDeeper } from "../server/nesting.ts";
 import { chunkDecoder } from "./chunks.ts";
@@ -122,10 +122,7 @@ export function streamItems(
     return untilOver(
       exchange.events(),
       operation,
-      ({ id, data }) => {
-        const seq = seqOf(id);
-        return seq === undefined ? { event: read(data) } : { seq, event: read(data) };
-      },
+      ({ id, data }) => ({ seq: seqOf(id), payload: new Payload(read(data)) }),
       () => ends,
       () => exchange.retryAfter(),
     );

@@ -21,14 +21,14 @@ export function chunkDecoder(decode: (data: string) => StreamResponse): (data: s
   let mold: Mold | undefined;
   let unused = 0;
   return (data) => {
-    const cast = mold === undefined ? undefined : castIn(mold, data);
+    const cast = mold && castIn(mold, data);
     if (cast !== undefined) {
       unused = 0;
       return cast;
     }
     const event = decode(data);
     mold = unused < mostUnused ? moldOf(data, event, decode) : undefined;
-    if (mold !== undefined) unused += 1;
+    if (mold) unused += 1;
     return event;
   };
 }
@@ -73,10 +73,7 @@ function onlyPart({ artifactUpdate, ...more }: StreamResponse): Part | undefined
   const { artifact, ...update } = artifactUpdate;
   const { parts, ...rest } = artifact;
   const [part] = parts;
-  const flat = parts.length === 1 && [update, rest, part].every(isFlat);
-  return flat ? part : undefined;
-}
-
-function isFlat(value: object | undefined): boolean {
-  return Object.values(value ?? {}).every((member) => typeof member !== "object");
+  if (part === undefined || parts.length > 1) return undefined;
+  const members: readonly unknown[] = [update, rest, part].flatMap((each): unknown[] => Object.values(each));
+  return members.some((member) => typeof member === "object") ? undefined : part;
 }

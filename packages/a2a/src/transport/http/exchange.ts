@@ -102,8 +102,8 @@ export async function requestHeaders(
 
 /** Whether the head of the answer may take as long as the task does: a send waits for it, unless told otherwise (A2A 1.0 §3.2.2). */
 export function waits(operation: OperationName, request: object): boolean {
-  if (operation !== "SendMessage") return false;
-  return (request as Operations["SendMessage"]["request"]).configuration?.returnImmediately !== true;
+  const { configuration } = request as Operations["SendMessage"]["request"];
+  return operation === "SendMessage" && configuration?.returnImmediately !== true;
 }
 
 /** Sends a request and waits for the head of its answer. Throws `ConnectionFailed`, `Timeout` or `Aborted`. */

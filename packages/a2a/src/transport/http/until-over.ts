@@ -31,7 +31,7 @@ export async function* untilOver<Raw>(
         break;
       }
       batch.push(item);
-      const { event } = item;
+      const event = item.payload.value;
       state = stateOf(event) ?? state;
       // Some servers open a send to an interrupted task with the task as it was: more follows.
       const opening = first && event.task !== undefined && state !== undefined && stateKinds[state] === "interrupted";

@@ -14,17 +14,17 @@ export class Utf8Pieces {
     const end = bytes.length - begunCharacter(bytes);
     this.#rest = bytes.slice(end);
     const text = this.#decoder.decode(end === bytes.length ? bytes : bytes.subarray(0, end));
-    if (this.#begun || text === "") return text;
-    this.#begun = true;
-    return text.charCodeAt(0) === 0xfeff ? text.slice(1) : text;
+    if (this.#begun) return text;
+    this.#begun = text !== "";
+    return text.replace(/^\uFEFF/, "");
   }
 }
 
 /** How many bytes at the end are the beginning of one more character. */
 function begunCharacter(bytes: Uint8Array): number {
   for (let back = 1; back <= 3; back++) {
-    const byte = bytes[bytes.length - back];
-    if (byte === undefined || byte < 0x80) return 0;
+    const byte = bytes.at(-back) ?? 0;
+    if (byte < 0x80) return 0;
     // A first byte says how long its character is.
     if (byte >= 0xc0) return back < (byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2) ? back : 0;
   }

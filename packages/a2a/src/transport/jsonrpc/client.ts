@@ -1,14 +1,15 @@
 import { once } from "../../base/index.ts";
 import { A2AError, type AgentInterface } from "../../model/index.ts";
-import type {
-  AgentService,
-  CallContext,
-  OperationName,
-  Operations,
-  StreamName,
-  StreamOperations,
-  UnaryName,
-  UnaryOperations,
+import {
+  Payload,
+  type AgentService,
+  type CallContext,
+  type OperationName,
+  type Operations,
+  type StreamName,
+  type StreamOperations,
+  type UnaryName,
+  type UnaryOperations,
 } from "../../protocol/index.ts";
 import { byVersion, type JsonRpcClientCodec } from "../../wire/codec.ts";
 import { activatedExtensions, eventJson, isObject, parseJson, refusal, streamItems } from "../http/answer.ts";
@@ -26,8 +27,6 @@ export function jsonRpcBinding(codecs: readonly JsonRpcClientCodec[]): ClientBin
     },
   };
 }
-
-const noMembers: Readonly<Record<string, unknown>> = {};
 
 function jsonRpcService(codec: JsonRpcClientCodec, { url }: AgentInterface, host: ClientHost): AgentService {
   let last = 0;
@@ -50,7 +49,7 @@ function jsonRpcService(codec: JsonRpcClientCodec, { url }: AgentInterface, host
 
   /** The result of a JSON-RPC response; throws its error. */
   function resultOf(value: unknown, id: number): unknown {
-    const { error, result, id: answered } = isObject(value) ? value : noMembers;
+    const { error, result, id: answered }: Readonly<Record<string, unknown>> = isObject(value) ? value : {};
     if (isObject(error)) throw codec.jsonrpc.decodeError(error);
     if (result === undefined) throw new A2AError("InvalidResponse", `${url} gave no JSON-RPC response`);
     if (answered === id) return result;
@@ -75,8 +74,8 @@ function jsonRpcService(codec: JsonRpcClientCodec, { url }: AgentInterface, host
       context: CallContext,
     ) {
       const { id, answer } = await send(operation, request, context, "application/json");
-      const value = codec.jsonrpc.decodeResponse<Name>(operation, await wholeResult(answer, id));
-      return { value, ...activatedExtensions(answer) };
+      const payload = new Payload(codec.jsonrpc.decodeResponse<Name>(operation, await wholeResult(answer, id)));
+      return { payload, ...activatedExtensions(answer) };
     },
     async stream<Name extends StreamName>(
       operation: Name,
@@ -90,7 +89,7 @@ function jsonRpcService(codec: JsonRpcClientCodec, { url }: AgentInterface, host
       }
       // An error; or the one event of a server that saw no need for a stream.
       const event = codec.jsonrpc.decodeEvent(await wholeResult(answer, id));
-      return { batches: once([{ event }]), ...activatedExtensions(answer) };
+      return { batches: once([{ payload: new Payload(event) }]), ...activatedExtensions(answer) };
     },
   };
 }

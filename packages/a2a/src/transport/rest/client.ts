@@ -1,13 +1,14 @@
 import type { AgentInterface } from "../../model/index.ts";
-import type {
-  AgentService,
-  CallContext,
-  OperationName,
-  Operations,
-  StreamName,
-  StreamOperations,
-  UnaryName,
-  UnaryOperations,
+import {
+  Payload,
+  type AgentService,
+  type CallContext,
+  type OperationName,
+  type Operations,
+  type StreamName,
+  type StreamOperations,
+  type UnaryName,
+  type UnaryOperations,
 } from "../../protocol/index.ts";
 import { byVersion, type RestClientCodec, type RestRoute } from "../../wire/codec.ts";
 import {
@@ -108,8 +109,8 @@ function restService(codec: RestClientCodec, target: AgentInterface, host: Clien
       if (answer.status < 200 || answer.status > 299) throw await refused(answer, url, text);
       const json = text === "" ? {} : parseJson(answer, text);
       if (json === undefined) throw strangeAnswer(answer, url, text);
-      const value = codec.rest.decodeResponse<Name>(operation, json);
-      return { value, ...activatedExtensions(answer) };
+      const payload = new Payload(codec.rest.decodeResponse<Name>(operation, json));
+      return { payload, ...activatedExtensions(answer) };
     },
     async stream<Name extends StreamName>(
       operation: Name,

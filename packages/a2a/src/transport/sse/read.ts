@@ -88,26 +88,17 @@ export class SseParser {
   }
 
   #take(line: string): void {
-    const colon = line.indexOf(":");
-    if (colon === 0) return;
-    const field = colon === -1 ? line : line.slice(0, colon);
-    const from = line.charCodeAt(colon + 1) === SPACE ? colon + 2 : colon + 1;
-    const value = colon === -1 ? "" : line.slice(from);
-    switch (field) {
-      case "data":
-        if (this.#data === undefined) this.#data = value;
-        else (this.#more ??= new Pieces()).push(`\n${value}`);
-        break;
-      case "event":
-        this.#event = value;
-        break;
-      case "id":
-        if (!value.includes("\0")) this.#id = value;
-        break;
-      case "retry":
-        if (/^\d+$/.test(value)) this.retry = Number(value);
-        break;
-    }
+    const found = line.indexOf(":");
+    // A line without a colon is a name whose value is empty.
+    const colon = found < 0 ? line.length : found;
+    const field = line.slice(0, colon);
+    const value = line.slice(line.charCodeAt(colon + 1) === SPACE ? colon + 2 : colon + 1);
+    if (field === "data") {
+      if (this.#data === undefined) this.#data = value;
+      else (this.#more ??= new Pieces()).push(`\n${value}`);
+    } else if (field === "event") this.#event = value;
+    else if (field === "id" && !value.includes("\0")) this.#id = value;
+    else if (field === "retry" && /^\d+$/.test(value)) this.retry = Number(value);
   }
 
   #dispatch(events: ServerSentEvent[]): void {

@@ -61,7 +61,7 @@ export function writeEvents(
       while (!sink.closed) {
         next = await source.next();
         if (next.done === true) break;
-        const large = context.reserved > 0 || next.value[0]?.pieces !== undefined;
+        const large = context.reserved > 0 || next.value[0]?.payload.pieces !== undefined;
         if (large) await writeLarge(sink, beat, next.value, format);
         const taken = large || sink.write(batchText(next.value, format));
         // A writer that waits holds on to what its variables hold: the last events, once for each idle stream.

@@ -1,5 +1,12 @@
 import { A2AError, isTerminal, type Task } from "../../model/index.ts";
-import type { AgentService, CallContext, StreamItem, StreamName, StreamOperations } from "../../protocol/index.ts";
+import {
+  Payload,
+  type AgentService,
+  type CallContext,
+  type StreamItem,
+  type StreamName,
+  type StreamOperations,
+} from "../../protocol/index.ts";
 import { isFinal } from "./from-model.ts";
 
 /**
@@ -25,7 +32,7 @@ export function adaptClient(service: AgentService): AgentService {
 /** The task, if it can be had. */
 async function taskOf(service: AgentService, id: string, context: CallContext): Promise<Task | undefined> {
   try {
-    return (await service.call("GetTask", { id }, context)).value;
+    return (await service.call("GetTask", { id }, context)).payload.value;
   } catch (thrown) {
     if (thrown instanceof A2AError && (thrown.code === "Aborted" || thrown.code === "Timeout")) throw thrown;
     return undefined;
@@ -59,18 +66,22 @@ function fromTheTask(
           if (result.done === true || puts === false) return result;
           const batch = result.value;
           const begins = puts === undefined;
-          puts ??= batch[0]?.event.statusUpdate !== undefined || batch[0]?.event.artifactUpdate !== undefined;
-          const last = batch.findIndex(({ event }) => isFinal(event.statusUpdate?.status.state));
+          const events = batch.map(({ payload }) => payload.value);
+          puts ??= events[0]?.statusUpdate !== undefined || events[0]?.artifactUpdate !== undefined;
+          const last = events.findIndex(({ statusUpdate }) => isFinal(statusUpdate?.status.state));
           const task = puts && (begins || last >= 0) ? await get() : undefined;
           if (task === undefined) return result;
           const { state } = task.status;
           // Not yet what the last event says: that event it is.
-          if (last >= 0 && batch[last]?.event.statusUpdate?.status.state !== state) return result;
+          if (last >= 0 && events[last]?.statusUpdate?.status.state !== state) return result;
           if (last < 0 && !isTerminal(state)) {
-            return { done: false, value: [{ event: { task } }, ...batch.filter((item) => !holds(task, item))] };
+            return {
+              done: false,
+              value: [{ payload: new Payload({ task }) }, ...batch.filter((item) => !holds(task, item))],
+            };
           }
           await end();
-          return { done: false, value: [...(begins ? [] : batch.slice(0, last)), { event: { task } }] };
+          return { done: false, value: [...(begins ? [] : batch.slice(0, last)), { payload: new Payload({ task }) }] };
         },
         return: end,
       };
@@ -78,7 +89,8 @@ function fromTheTask(
   };
 }
 
-function holds(task: Task, { event: { artifactUpdate } }: StreamItem): boolean {
+function holds(task: Task, { payload }: StreamItem): boolean {
+  const { artifactUpdate } = payload.value;
   if (artifactUpdate === undefined) return false;
   const { artifact, append } = artifactUpdate;
   const known = task.artifacts?.find(({ artifactId }) => artifactId === artifact.artifactId)?.parts ?? [];

@@ -1,14 +1,15 @@
 import { once } from "../../base/index.ts";
 import { A2AError, isTerminal, type Task, type TaskPushNotificationConfig } from "../../model/index.ts";
-import type {
-  AgentService,
-  CallContext,
-  Reply,
-  StreamItem,
-  StreamName,
-  StreamOperations,
-  UnaryName,
-  UnaryOperations,
+import {
+  Payload,
+  type AgentService,
+  type CallContext,
+  type Reply,
+  type StreamItem,
+  type StreamName,
+  type StreamOperations,
+  type UnaryName,
+  type UnaryOperations,
 } from "../../protocol/index.ts";
 import { isFinal } from "./from-model.ts";
 
@@ -35,7 +36,7 @@ export function adapt(service: AgentService): AgentService {
       } catch (thrown) {
         const task = "id" in request ? await finishedTask(service, request.id, thrown, context) : undefined;
         if (task === undefined) throw thrown;
-        return { batches: once([{ event: { task } }]) };
+        return { batches: once([{ payload: new Payload({ task }) }]) };
       }
     },
   };
@@ -61,8 +62,8 @@ async function finishedTask(
 ): Promise<Task | undefined> {
   // The same code says that an agent does not stream; it names no task then.
   if (!isUnsupported(thrown) || thrown.metadata["taskId"] !== id) return undefined;
-  const { value } = await service.call("GetTask", { id }, context);
-  return isTerminal(value.status.state) ? value : undefined;
+  const { payload } = await service.call("GetTask", { id }, context);
+  return isTerminal(payload.value.status.state) ? payload.value : undefined;
 }
 
 /** The config whose id is the task's, else the newest (0.3 §7.6 has no word on which). */
@@ -71,10 +72,10 @@ async function someConfig(
   taskId: string,
   context: CallContext,
 ): Promise<Reply<TaskPushNotificationConfig>> {
-  const { value } = await service.call("ListTaskPushNotificationConfigs", { taskId }, context);
-  const { configs = [] } = value;
+  const { payload } = await service.call("ListTaskPushNotificationConfigs", { taskId }, context);
+  const { configs = [] } = payload.value;
   const config = configs.find(({ id }) => id === taskId) ?? configs.at(-1);
-  if (config !== undefined) return { value: config };
+  if (config !== undefined) return { payload: new Payload(config) };
   throw new A2AError("TaskNotFound", "This task has no push notification config", { metadata: { taskId } });
 }
 
@@ -98,7 +99,7 @@ function untilFinal(batches: AsyncIterable<readonly StreamItem[]>): AsyncIterabl
           const result = await source.next();
           if (result.done === true) return result;
           const batch = result.value;
-          const last = batch.findIndex(({ event }) => isFinal(event.statusUpdate?.status.state));
+          const last = batch.findIndex(({ payload }) => isFinal(payload.value.statusUpdate?.status.state));
           if (last < 0) return result;
           await end();
           return { done: false, value: batch.slice(0, last + 1) };

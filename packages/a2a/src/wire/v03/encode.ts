@@ -59,7 +59,7 @@ export function responseOf<Name extends OperationName>(
   operation: Name,
   reply: Reply<Operations[Name]["response"]>,
 ): unknown {
-  return responses[operation](reply.value);
+  return responses[operation](reply.payload.read());
 }
 
 export function encodeResponse<Name extends OperationName>(
@@ -70,9 +70,9 @@ export function encodeResponse<Name extends OperationName>(
 }
 
 export function eventOf(item: StreamItem): unknown {
-  return fromEvent(item.event);
+  return fromEvent(item.payload.read());
 }
 
 export function encodeEvent(item: StreamItem): string {
-  return JSON.stringify(fromEvent(item.event));
+  return JSON.stringify(fromEvent(item.payload.read()));
 }

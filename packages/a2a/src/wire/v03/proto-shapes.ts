@@ -168,13 +168,13 @@ function shapesWith(writers: Values<"request">, card: Values<"response">["GetExt
   return {
     decodeRequest: (operation, value) => readers[operation](value ?? {}),
     encodeRequest: (operation, request) => writers[operation](request),
-    responseOf: (operation, reply) => values[operation](reply.value),
+    responseOf: (operation, reply) => values[operation](reply.payload.read()),
     encodeResponse<Name extends OperationName>(operation: Name, reply: Reply<Operations[Name]["response"]>): string {
-      return JSON.stringify(values[operation](reply.value));
+      return JSON.stringify(values[operation](reply.payload.read()));
     },
     decodeResponse: (operation, value) => results[operation](value),
-    eventOf: ({ event }: StreamItem) => toProtoEvent(fromEvent(event)),
-    encodeEvent: ({ event }: StreamItem) => JSON.stringify(toProtoEvent(fromEvent(event))),
+    eventOf: ({ payload }: StreamItem) => toProtoEvent(fromEvent(payload.read())),
+    encodeEvent: ({ payload }: StreamItem) => JSON.stringify(toProtoEvent(fromEvent(payload.read()))),
     decodeEvent,
     endsStream,
   };

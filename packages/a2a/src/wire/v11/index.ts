@@ -1,4 +1,10 @@
-import { invalidParams, type FieldViolation, type Generation, type ListTasksResponse } from "../../model/index.ts";
+import {
+  invalidParams,
+  type FieldViolation,
+  type Generation,
+  type ListTasksResponse,
+  type Task,
+} from "../../model/index.ts";
 import type { OperationName, Operations, Reply, StreamItem } from "../../protocol/index.ts";
 import type { Codec, RestRoute, Shapes } from "../codec.ts";
 
@@ -48,23 +54,23 @@ function shapesOf(
     },
     encodeResponse<Name extends OperationName>(operation: Name, reply: Reply<Operations[Name]["response"]>): string {
       const { generations } = reply;
-      const text = base.encodeResponse(operation, reply);
-      if (generations === undefined) return text;
-      if (operation !== "ListTasks") return spliced(text, operation === "SendMessage" ? 2 : 1, generations[0]);
-      return JSON.stringify(generated(operation, JSON.parse(text), generations));
+      if (generations === undefined) return base.encodeResponse(operation, reply);
+      const text = operation === "ListTasks" ? "" : base.encodeResponse(operation, reply);
+      const only = onlyTask(operation, text);
+      if (only !== undefined) return spliced(text, only, firstOf(generations));
+      return JSON.stringify(generated(operation, base.responseOf(operation, reply), generations));
     },
     responsePieces(operation, reply) {
       const { generations } = reply;
       const pieces = base.responsePieces?.(operation, reply);
       if (pieces === undefined || generations === undefined) return pieces;
-      // In a list they stand in the middle of the text.
-      if (operation === "ListTasks") return undefined;
-      return splicedPieces(pieces, operation === "SendMessage" ? 2 : 1, generations[0]);
+      const only = onlyTask(operation, pieces[0] ?? "");
+      return only === undefined ? undefined : splicedPieces(pieces, only, firstOf(generations));
     },
     eventOf(item) {
       const value = base.eventOf(item) as Record<string, object>;
       const [name] = Object.keys(value);
-      if (item.generation === undefined || name === undefined) return value;
+      if (item.generation === undefined || name === undefined || name === "message") return value;
       return { [name]: { generation: String(item.generation), ...value[name] } };
     },
     encodeEvent: (item: StreamItem) => spliced(base.encodeEvent(item), 2, item.generation),
@@ -111,20 +117,38 @@ function int64Of(value: unknown, field: string): number | undefined {
   throw invalidParams([violation]);
 }
 
-function generated(operation: OperationName, value: unknown, generations: readonly number[]): unknown {
-  const add = (task: object, at: number): Generation => ({ generation: String(generations[at] ?? 0), ...task });
+function generated(operation: OperationName, value: unknown, generations: ReadonlyMap<string, number>): unknown {
+  const add = (task: Task): Task | (Generation & Task) => {
+    const generation = generations.get(task.id);
+    return generation === undefined ? task : { generation: String(generation), ...task };
+  };
   if (operation === "ListTasks") {
     const { tasks, ...rest } = value as ListTasksResponse;
     return { tasks: tasks.map(add), ...rest };
   }
-  if (operation !== "SendMessage") return add(value as object, 0);
+  if (operation !== "SendMessage") return add(value as Task);
   const { task, ...rest } = value as Operations["SendMessage"]["response"];
-  return task === undefined ? rest : { task: add(task, 0) };
+  return task === undefined ? rest : { task: add(task) };
+}
+
+/**
+ * Where the text of an answer has its only task: 1 is the outermost object, 2 its only member. `undefined` where it has to
+ * be parsed: a list has several, and an interceptor may have put a message in the place of the task.
+ */
+function onlyTask(operation: OperationName, text: string): 1 | 2 | undefined {
+  if (operation === "ListTasks") return undefined;
+  if (operation !== "SendMessage") return 1;
+  return text.startsWith('{"task":') ? 2 : undefined;
+}
+
+function firstOf(generations: ReadonlyMap<string, number>): number | undefined {
+  for (const generation of generations.values()) return generation;
+  return undefined;
 }
 
 /** JSON text of an object with the member put first into the object at a depth: 1 is the outermost, 2 its only member. */
 function spliced(text: string, depth: 1 | 2, generation: number | undefined): string {
-  if (generation === undefined) return text;
+  if (generation === undefined || text.startsWith('{"message":')) return text;
   const brace = depth === 1 ? 0 : text.indexOf("{", 1);
   return `${text.slice(0, brace + 1)}"generation":"${generation}",${text.slice(brace + 1)}`;
 }

@@ -1,0 +1,252 @@
+import { describe, expect, test } from "vitest";
+import type { StreamResponse } from "../../src/model/index.ts";
+import {
+  anonymous,
+  intercept,
+  Payload,
+  TextPayload,
+  type AgentService,
+  type CallContext,
+  type Interceptor,
+  type StreamItem,
+} from "../../src/protocol/index.ts";
+import { callContext } from "../../src/testing/index.ts";
+import { harness } from "../engine/support.ts";
+import {
+  type Feed,
+  LinesLogger,
+  message,
+  post,
+  rpc,
+  ScriptedService,
+  serveAlone,
+  status,
+  task,
+} from "../transport/support.ts";
+
+const context = callContext();
+const none: Interceptor = (next) => next;
+
+/** An interceptor that answers calls and streams as it is told, whatever the types say. */
+function answering(answer: (reply: object) => unknown): Interceptor {
+  const change = async (reply: Promise<object>): Promise<never> => answer(await reply) as never;
+  return function meddler(next) {
+    return {
+      call: (...asked) => change(next.call(...asked)),
+      stream: (...asked) => change(next.stream(...asked)),
+    };
+  };
+}
+
+describe("an interceptor that is none is refused when the handler is made", () => {
+  test.each([
+    ["no function", undefined],
+    ["a function that returns nothing", () => undefined],
+    ["a function that returns half a service", (next: AgentService) => ({ call: next.call.bind(next) })],
+  ])("%s", (_, interceptor) => {
+    const make = (): AgentService => intercept(new ScriptedService(), [none, interceptor as Interceptor]);
+    expect(make).toThrow(
+      expect.objectContaining({
+        code: "InvalidParams",
+        fields: [expect.objectContaining({ field: "interceptors[1]" })],
+      }),
+    );
+  });
+});
+
+/** What is no answer, and what the operator is told of it. */
+const replies: readonly [name: string, answer: (reply: object) => unknown, told: string][] = [
+  ["nothing", () => undefined, "returned undefined in place of a reply"],
+  ["null", () => null, "returned null in place of a reply"],
+  ["a text", () => "fine", "returned string in place of a reply"],
+  ["a reply without a payload", ({ ...reply }) => ({ ...reply, payload: undefined }), "without a Payload"],
+  ["a value in place of the payload", (reply) => ({ ...reply, payload: { value: task } }), "without a Payload"],
+  [
+    "a copy of the payload",
+    (reply) => ({ payload: { ...(reply as { payload: object }).payload } }),
+    "without a Payload",
+  ],
+  ["a payload of nothing", () => ({ payload: new Payload(undefined) }), "whose payload is made of undefined"],
+  ["a payload of a text", () => ({ payload: new Payload("fine") }), "whose payload is made of string"],
+  ["extensions that are no list", (reply) => ({ ...reply, extensions: "urn:x" }), "whose extensions are no list"],
+  ["generations that are no map", (reply) => ({ ...reply, generations: [1] }), "whose generations are no Map"],
+];
+
+describe("an interceptor that returns no reply", () => {
+  test.each(replies)("%s: an InternalError, which names it to the operator alone", async (_, answer, told) => {
+    const logger = new LinesLogger();
+    const service = intercept(new ScriptedService(), [none, answering(answer), none]);
+    const handler = serveAlone(service, { logger });
+    const { json, status: http } = await post(handler, rpc("GetTask", { id: "t1" }));
+    expect([http, json.error]).toEqual([200, { code: -32603, message: "Internal error" }]);
+    const [line, ...more] = logger.lines;
+    expect(more).toEqual([]);
+    expect(line).toMatchObject({ level: "error", message: "A request failed" });
+    expect(String(line?.fields?.["cause"])).toBe(
+      `TypeError: interceptors[1] (meddler) ${told.startsWith("returned") ? told : `returned a reply ${told}`}, for GetTask`,
+    );
+  });
+});
+
+const stream = (interceptor: Interceptor, service = new ScriptedService()) =>
+  intercept(service, [none, interceptor, none]).stream("SubscribeToTask", { id: "t1" }, context);
+
+describe("an interceptor that returns no stream", () => {
+  test.each<[string, (reply: object) => unknown, string]>([
+    ["nothing", () => undefined, "returned undefined in place of a stream"],
+    ["a reply", () => ({ payload: new Payload(task) }), "returned a stream whose batches are no async iterable"],
+    ["a list", () => ({ batches: [[]] }), "returned a stream whose batches are no async iterable"],
+    ["other extensions", (reply) => ({ ...reply, extensions: 1 }), "returned a stream whose extensions are no list"],
+  ])("%s: an InternalError, which names it to the operator alone", async (_, answer, told) => {
+    const error = await stream(answering(answer)).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ code: "InternalError", message: "Internal error" });
+    expect(String((error as Error).cause)).toBe(`TypeError: interceptors[1] (meddler) ${told}, for SubscribeToTask`);
+  });
+
+  const item: StreamItem = { payload: new Payload<StreamResponse>({ task }) };
+  test.each<[string, unknown, string]>([
+    ["nothing in place of a batch", undefined, "gave undefined in place of a batch of items"],
+    ["an item in place of a batch", item, "gave object in place of a batch of items"],
+    ["nothing in place of an item", [item, null], "gave null in place of an item"],
+    ["an event in place of an item", [{ task }], "gave an item without a Payload"],
+    [
+      "an item whose payload is nothing",
+      [{ payload: new Payload(undefined) }],
+      "gave an item whose payload is made of undefined",
+    ],
+    ["an item whose seq is a text", [{ ...item, seq: "1" }], "gave an item whose seq is no integer"],
+    ["an item whose generation is half", [{ ...item, generation: 0.5 }], "gave an item whose generation is no integer"],
+  ])("%s: what came before is delivered, then an InternalError ends the stream", async (_, batch, told) => {
+    const service = new ScriptedService();
+    const { batches: given } = await stream(
+      answering((reply) => ({ ...reply, batches: wrong(reply as { batches: Feed }, [[item], batch]) })),
+      service,
+    );
+    const seen: unknown[] = [];
+    const read = async (): Promise<void> => {
+      for await (const each of given) seen.push(each);
+    };
+    const error = await read().catch((thrown: unknown) => thrown);
+    expect(seen).toEqual([[item]]);
+    expect(error).toMatchObject({ code: "InternalError", message: "Internal error" });
+    expect(String((error as Error).cause)).toBe(`TypeError: interceptors[1] (meddler) ${told}, for SubscribeToTask`);
+    // The service is told that nobody reads on.
+    expect(service.feed.returned).toBe(1);
+  });
+
+  /** Batches of its own, in front of those of the service. */
+  async function* wrong({ batches: inner }: { batches: Feed }, all: readonly unknown[]): AsyncGenerator<unknown> {
+    try {
+      yield* all;
+    } finally {
+      await inner[Symbol.asyncIterator]().return?.();
+    }
+  }
+
+  test("an iterator that gives no result: an InternalError", async () => {
+    const { batches: given } = await stream(
+      answering((reply) => ({ ...reply, batches: { [Symbol.asyncIterator]: () => ({ next: () => 1 }) } })),
+    );
+    await expect(given[Symbol.asyncIterator]().next()).rejects.toMatchObject({ code: "InternalError" });
+  });
+
+  test("a batch that a filter left empty is skipped: readers never see one", async () => {
+    const { batches: given } = await stream(
+      answering((reply) => ({ ...reply, batches: wrong(reply as never, [[], [item], []]) })),
+    );
+    const seen: unknown[] = [];
+    for await (const each of given) seen.push(each);
+    expect(seen).toEqual([[item]]);
+  });
+});
+
+describe("a stream that interceptors hand on", () => {
+  test("is the very stream of the service: nothing stands in its way", async () => {
+    const service = new ScriptedService();
+    const reply = await stream(
+      answering((each) => ({ ...each })),
+      service,
+    );
+    expect(reply.batches).toBe(service.feed);
+  });
+
+  test("is let go of through one that changes it", async () => {
+    const service = new ScriptedService();
+    const { batches: given } = await stream(
+      (next) => ({
+        call: (...asked) => next.call(...asked),
+        async stream(...asked) {
+          const reply = await next.stream(...asked);
+          const source = reply.batches[Symbol.asyncIterator]();
+          return { ...reply, batches: { [Symbol.asyncIterator]: () => source } };
+        },
+      }),
+      service,
+    );
+    const reader = given[Symbol.asyncIterator]();
+    service.feed.push(status("TASK_STATE_WORKING", 2));
+    await reader.next();
+    await reader.return?.();
+    expect(service.feed.returned).toBe(1);
+  });
+});
+
+/** What an interceptor does with an answer reaches nobody but the caller. */
+test("a direct answer is frozen: an interceptor that changes it fails, and a repeated send gets it whole (D8)", async () => {
+  const { service } = harness((turn) => turn.reply("Hello"));
+  const vandal: Interceptor = (next) => ({
+    stream: (...asked) => next.stream(...asked),
+    async call(...asked) {
+      const reply = await next.call(...asked);
+      const { message: answer } = reply.payload.value as { message: { parts: { text: string }[] } };
+      for (const part of answer.parts) part.text = "changed";
+      return reply;
+    },
+  });
+  const request = { message: { ...message, messageId: "once" } };
+  await expect(intercept(service, [vandal]).call("SendMessage", request, context)).rejects.toThrow(TypeError);
+  const again = await service.call("SendMessage", request, context);
+  expect(again.payload.value.message?.parts).toEqual([{ text: "Hello" }]);
+});
+
+test("what an interceptor is given is made of text, whatever the service made it of", async () => {
+  const seen: unknown[] = [];
+  const look: Interceptor = (next) => ({
+    stream: (...asked) => next.stream(...asked),
+    async call(...asked) {
+      const reply = await next.call(...asked);
+      seen.push(reply.payload instanceof TextPayload, Object.isFrozen(reply.payload.value));
+      return reply;
+    },
+  });
+  await intercept(new ScriptedService(), [look]).call("GetTask", { id: "t1" }, context);
+  expect(seen).toEqual([true, true]);
+});
+
+test("a context goes on whole where it is spread, with a signal that is made only when asked for", async () => {
+  const controller = new AbortController();
+  let made = 0;
+  /** As a server has it: the signal by a getter of its class. */
+  class Lazy implements CallContext {
+    readonly principal = anonymous;
+    readonly version = "1.0";
+    readonly extensions: readonly string[] = [];
+    get signal(): AbortSignal {
+      made += 1;
+      return controller.signal;
+    }
+    reserve(): Promise<void> {
+      return Promise.resolve();
+    }
+  }
+  const service = new ScriptedService();
+  await intercept(service, [none]).call("GetTask", { id: "t1" }, new Lazy());
+  expect(made).toBe(0);
+  const spreading: Interceptor = (next) => ({
+    call: (operation, request, each) => next.call(operation, request, { ...each, trace: "t" }),
+    stream: (operation, request, each) => next.stream(operation, request, { ...each }),
+  });
+  await intercept(service, [spreading, spreading]).call("GetTask", { id: "t1" }, new Lazy());
+  expect(service.last.context).toMatchObject({ version: "1.0", trace: "t", signal: controller.signal });
+  expect(service.last.context.reserve).toBeTypeOf("function");
+});
