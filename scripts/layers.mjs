@@ -13,6 +13,7 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
  * @typedef {object} Room
  * @property {readonly string[]} imports Rooms that it may import.
  * @property {readonly string[]} doors Its files that other rooms may name, `*` for any run of characters but a slash.
+ * @property {readonly string[]} [shared] The same for rooms inside it; absent: its doors.
  */
 
 /**
@@ -45,7 +46,46 @@ export const rooms = {
   push: { imports: ["store", "net", "wire", "model"], doors: ["index.ts", "port.ts"] },
   auth: { imports: ["protocol", "net", "model"], doors: ["index.ts", "port.ts"] },
   extensions: { imports: ["protocol", "model"], doors: ["index.ts", "*/index.ts"] },
-  engine: { imports: ["protocol", "store", "push", "auth", "extensions", "model"], doors: ["index.ts"] },
+  engine: {
+    imports: [
+      "engine/service",
+      "engine/supervise",
+      "engine/log",
+      "protocol",
+      "store",
+      "push",
+      "auth",
+      "extensions",
+      "model",
+    ],
+    doors: ["index.ts"],
+    shared: ["bytes.ts", "churn-map.ts", "conversations.ts", "mistakes.ts", "options.ts", "refusals.ts"],
+  },
+  "engine/service": {
+    imports: ["engine", "engine/supervise", "engine/run", "engine/log", "protocol", "store", "model"],
+    doors: ["service.ts", "sends.ts", "checks.ts"],
+  },
+  "engine/supervise": {
+    imports: ["engine", "engine/run", "engine/log", "protocol", "store", "model"],
+    doors: ["supervisor.ts", "runs.ts"],
+  },
+  "engine/run": {
+    imports: ["engine", "engine/log", "protocol", "store", "model"],
+    doors: ["run.ts", "pace.ts", "phase.ts", "sentences.ts"],
+  },
+  "engine/log": {
+    imports: ["engine", "protocol", "store", "model"],
+    doors: [
+      "committer.ts",
+      "event-stream.ts",
+      "generations.ts",
+      "live-logs.ts",
+      "loss.ts",
+      "reader.ts",
+      "records.ts",
+      "writer.ts",
+    ],
+  },
   client: {
     imports: ["protocol", "transport", "wire", "auth", "net", "extensions", "model"],
     doors: ["index.ts"],
@@ -70,8 +110,17 @@ export const composition = {
   "client/index.ts": [],
 };
 
-/** Rooms that no `*` reaches: what is published for the tests of others, and each version of the wire. */
-const byNameOnly = ["testing", "wire/v1", "wire/v11", "wire/v03"];
+/** Rooms that no `*` reaches: what is published for the tests of others, each version of the wire, the inside of the engine. */
+const byNameOnly = [
+  "testing",
+  "wire/v1",
+  "wire/v11",
+  "wire/v03",
+  "engine/service",
+  "engine/supervise",
+  "engine/run",
+  "engine/log",
+];
 
 /**
  * Packages, each with those that it may import; what else it imports must stand in its own manifest.
@@ -93,12 +142,16 @@ function roomOf(path) {
     .sort((a, b) => b.length - a.length)[0];
 }
 
-/** @param {string} room @param {string} path */
-function isDoor(room, path) {
+/** Files of a room that a file of another one may name. @param {string} room @param {string | undefined} from The other room. */
+function doorsOf(room, from) {
+  const { doors = [], shared } = rooms[room] ?? {};
+  return from?.startsWith(`${room}/`) === true ? (shared ?? doors) : doors;
+}
+
+/** @param {readonly string[]} doors @param {string} room @param {string} path */
+function isDoor(doors, room, path) {
   const inside = path.slice(room.length + 1);
-  return (rooms[room]?.doors ?? []).some((door) =>
-    new RegExp(`^${door.replaceAll(".", "\\.").replaceAll("*", "[^/]*")}$`).test(inside),
-  );
+  return doors.some((door) => new RegExp(`^${door.replaceAll(".", "\\.").replaceAll("*", "[^/]*")}$`).test(inside));
 }
 
 /** @typedef {{ dependencies?: Record<string, string>, peerDependencies?: Record<string, string> }} Manifest */
@@ -123,7 +176,8 @@ function betweenRooms(from, to) {
   if (!any && !granted.includes(there) && !own.includes(there)) {
     return `${here ?? from} may not import ${there}`;
   }
-  if (!isDoor(there, to)) return `${to} is inside ${there}: import ${(rooms[there]?.doors ?? []).join(" or ")} of it`;
+  const doors = doorsOf(there, here);
+  if (!isDoor(doors, there, to)) return `${to} is inside ${there}: import ${doors.join(" or ")} of it`;
   return undefined;
 }
 

@@ -57,6 +57,26 @@ const planted: readonly { path: string; source: string; says: string }[] = [
     says: "engine may not import client",
   },
   {
+    path: "a2a/src/engine/log/planted.ts",
+    source: 'export type { Run } from "../run/run.ts";',
+    says: "engine/log may not import engine/run",
+  },
+  {
+    path: "a2a/src/engine/service/planted.ts",
+    source: 'import "../run/recorder.ts";',
+    says: "engine/run/recorder.ts is inside engine/run",
+  },
+  {
+    path: "a2a/src/engine/run/planted.ts",
+    source: 'import "../engine.ts";',
+    says: "engine/engine.ts is inside engine",
+  },
+  {
+    path: "a2a/src/testing/planted.ts",
+    source: 'import "../engine/log/committer.ts";',
+    says: "testing may not import engine/log",
+  },
+  {
     path: "a2a/src/store/planted.ts",
     source: 'export const net = (): Promise<unknown> => import("../net/index.ts");',
     says: "store may not import net",
