@@ -36,7 +36,7 @@ asked.prepare = function counted(sql) {
 
 const folder = mkdtempSync(join(tmpdir(), "parley-budget-"));
 // In one thread, so that everything is counted here.
-const store = await sqliteStore({ path: join(folder, "tasks.db"), thread: false });
+const store = await sqliteStore({ path: join(folder, "tasks.db"), driver: "libsql", thread: false });
 const { call, close } = caller(store);
 /** @param {() => Promise<unknown>} operate */
 async function statementsOf(operate) {

@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { packageName, toolVersions } from "../src/commands/init.ts";
+import { libsqlVersion, packageName, toolVersions } from "../src/commands/init.ts";
 import { run } from "../src/run.ts";
 import { recordedIo } from "./support/io.ts";
 
@@ -62,7 +62,7 @@ async function installAll(project: string): Promise<void> {
   for (const name of await readdir(join(root, "node_modules"))) {
     if (name !== "@parley" && name !== ".bin") await symlink(join(root, "node_modules", name), join(modules, name));
   }
-  await Promise.all(["a2a", "sql", "node", "cli"].map((name) => install(name, modules)));
+  await Promise.all(["a2a", "sql", "node", "conform", "cli"].map((name) => install(name, modules)));
 }
 
 describe("parley init", () => {
@@ -90,14 +90,17 @@ describe("parley init", () => {
     await init("published");
     const names = ["a2a", "cli", "node", "sql"].map((name) => `@parley/${name}`);
     const dependencies = Object.fromEntries(names.map((name) => [name, `^${version}`]));
-    expect(await readJson(join(folder, "published", "package.json"))).toMatchObject({ dependencies });
+    const published = (await readJson(join(folder, "published", "package.json"))) as Manifest;
+    // Node 20 has no SQLite of its own; elsewhere a project needs no native code.
+    const driver = process.getBuiltinModule("node:sqlite") === undefined ? { libsql: libsqlVersion } : {};
+    expect(published.dependencies).toEqual({ ...dependencies, ...driver });
 
     await init("linked", "--link", "checkout");
     const linked = (await readJson(join(folder, "linked", "package.json"))) as Manifest;
     const { dependencies: taken = {} } = linked;
     expect(taken["@parley/a2a"]).toBe(`file:${join(folder, "checkout", "packages", "a2a")}`);
     // What one of them depends on would be asked of the registry, where a checkout's version is not.
-    const named = Object.keys(taken).map((name) => name.replace("@parley/", ""));
+    const named = Object.keys(taken).flatMap((name) => (name.startsWith("@parley/") ? [name.slice(8)] : []));
     for (const name of named) {
       const { dependencies: wanted = {} } = (await readJson(join(root, "packages", name, "package.json"))) as Manifest;
       const ours = Object.keys(wanted).filter((one) => one.startsWith("@parley/"));
@@ -117,7 +120,7 @@ describe("parley init", () => {
 
   test("takes the tools in the versions that this project is tried with", async () => {
     const { devDependencies } = (await readJson(join(root, "package.json"))) as { devDependencies: object };
-    expect(devDependencies).toMatchObject(toolVersions);
+    expect(devDependencies).toMatchObject({ ...toolVersions, libsql: libsqlVersion });
   });
 });
 

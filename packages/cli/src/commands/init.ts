@@ -1,5 +1,6 @@
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { basename, join, relative, resolve } from "node:path";
+import { defaultDriver } from "@parley/sql/sqlite";
 import { CommandError, UsageError } from "../errors.ts";
 import { fileReason } from "../files.ts";
 import type { Io } from "../io.ts";
@@ -24,10 +25,13 @@ const files: Readonly<Record<string, string>> = {
 /** Packages that the project itself imports or runs. */
 const needed = ["a2a", "cli", "node", "sql"];
 /** With those that they depend on: npm would ask the registry for them, where a checkout's version is not. */
-const linked = ["a2a", "cli", "grpc", "node", "sql"];
+const linked = ["a2a", "cli", "conform", "grpc", "node", "sql"];
 
 /** What is not Parley's own, in the versions that the template was tried with. */
 export const toolVersions = { "@types/node": "20.19.43", tsx: "4.23.15", typescript: "7.0.2" };
+
+/** The driver for a Node that has no SQLite of its own, in the version that it was tried with. */
+export const libsqlVersion = "0.5.29";
 
 /** A folder's name as the name of a package. */
 export function packageName(folder: string): string {
@@ -53,9 +57,11 @@ function manifest(folder: string, link: string | undefined): string {
       test: "node --import tsx --test agent.test.ts",
       check: "tsc",
     },
-    dependencies: Object.fromEntries(
-      (link === undefined ? needed : linked).map((name) => [`@parley/${name}`, source(name)]),
-    ),
+    dependencies: {
+      ...Object.fromEntries((link === undefined ? needed : linked).map((name) => [`@parley/${name}`, source(name)])),
+      // The project runs on the Node that makes it, if on no other.
+      ...(defaultDriver() === "libsql" && { libsql: libsqlVersion }),
+    },
     devDependencies: toolVersions,
   };
   return `${JSON.stringify(value, null, 2)}\n`;

@@ -4,12 +4,15 @@ import { silentLogger, type Logger } from "@parley/a2a";
 import { unavailable, type Store } from "@parley/a2a/store";
 import { retryWhileBusy } from "./busy.ts";
 import type { Driver } from "./driver.ts";
+import { defaultDriver, loadDriver, MissingDriver, type DriverName } from "./drivers/load.ts";
 import { FileWatch, identityOf } from "./files.ts";
 import { migrate, UnknownVersion } from "./migrations.ts";
 import { openDriver, type WriteOptions } from "./open.ts";
 import { driverStore } from "./store.ts";
 import { threadFile, threadWriter } from "./thread-writer.ts";
 import { driverWriter, type Writer } from "./writer.ts";
+
+export { defaultDriver, type DriverName };
 
 export interface SqliteStoreOptions {
   /** The file, made with its folder where there is none; `:memory:` for one that goes with the store. */
@@ -25,6 +28,11 @@ export interface SqliteStoreOptions {
   readonly busyTimeout?: number;
   /** Upper limit of the file, in pages of 4096 bytes; beyond it appends fail as `Unavailable`. Default: none. */
   readonly maxPages?: number;
+  /**
+   * The library that runs SQLite: `node:sqlite` (Node 22.16 and newer), `bun:sqlite` (Bun) or `libsql` (a package to be
+   * installed). Default: what the runtime brings along, `libsql` where it brings none, as Node 20.
+   */
+  readonly driver?: DriverName;
   /** How often `watch` looks for what other processes wrote, in milliseconds. Default 200. */
   readonly watchInterval?: number;
   /**
@@ -39,23 +47,24 @@ export interface SqliteStoreOptions {
 /**
  * A durable store in one SQLite file. Several processes may use the file at once, so that one can drain while its successor runs.
  * Rejects with an `A2AError` of code `Unavailable` where the file cannot be opened, was written by a newer release, or is
- * no such database. Where the files are removed, renamed or replaced while it is open, every call rejects as `Unavailable`
+ * no such database, and where the driver is missing, with what to install. Where the files are removed, renamed or replaced while it is open, every call rejects as `Unavailable`
  * until the same ones are back.
  */
 export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
   const { synchronous = "FULL", busyTimeout = 5000, maxPages, watchInterval = 200, thread = true } = options;
-  const { logger = silentLogger } = options;
+  const { logger = silentLogger, driver: driverName = defaultDriver() } = options;
   const inMemory = options.path === ":memory:";
   const path = inMemory ? options.path : resolve(options.path);
-  const writing: WriteOptions = { path, synchronous, busyTimeout, maxPages };
+  const writing: WriteOptions = { path, driver: driverName, synchronous, busyTimeout, maxPages };
   let driver: Driver | undefined;
   let writer: Writer | undefined;
   try {
+    const open = await loadDriver(options.driver);
     if (!inMemory) mkdirSync(dirname(path), { recursive: true });
     // The thread begins while this one sees to the tables.
     const file = thread && !inMemory ? threadFile() : undefined;
     const beside = (writer = file && threadWriter(file, writing));
-    const opened = (driver = openDriver(writing));
+    const opened = (driver = openDriver(open, writing));
     await retryWhileBusy(() => opened.prepare("PRAGMA journal_mode = WAL").all(), busyTimeout);
     await retryWhileBusy(() => migrate(opened), busyTimeout);
     const identity = inMemory ? {} : identityOf(path);
@@ -67,6 +76,7 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
   } catch (thrown) {
     await writer?.close().catch(() => undefined);
     driver?.close();
-    throw unavailable(thrown instanceof UnknownVersion ? thrown.message : "The database cannot be opened", thrown);
+    const isTold = thrown instanceof UnknownVersion || thrown instanceof MissingDriver;
+    throw unavailable(isTold ? thrown.message : "The database cannot be opened", thrown);
   }
 }

@@ -1,16 +1,17 @@
 import type { Driver } from "./driver.ts";
-import { openLibsql } from "./libsql.ts";
+import type { DriverName, OpenDriver } from "./drivers/load.ts";
 
 export interface WriteOptions {
   readonly path: string;
+  readonly driver: DriverName;
   readonly synchronous: "FULL" | "NORMAL";
   readonly busyTimeout: number;
   readonly maxPages: number | undefined;
 }
 
 /** Opens a connection that writes as it is asked to. */
-export function openDriver({ path, synchronous, maxPages }: WriteOptions): Driver {
-  const driver = openLibsql(path);
+export function openDriver(open: OpenDriver, { path, synchronous, maxPages }: WriteOptions): Driver {
+  const driver = open(path);
   try {
     driver.exec(`PRAGMA synchronous = ${synchronous}`);
     // Pages that a thousand tasks write again and again are copied into the file a quarter as often as by default.

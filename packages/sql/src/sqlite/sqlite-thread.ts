@@ -1,5 +1,6 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { sqliteCode } from "./busy.ts";
+import { loadDriver, type OpenDriver } from "./drivers/load.ts";
 import { checkFiles, type Identity } from "./files.ts";
 import { pass } from "./gate.ts";
 import { openDriver } from "./open.ts";
@@ -7,6 +8,9 @@ import type { Answer, Request, ThreadData } from "./thread-writer.ts";
 import { driverWriter, type Writer } from "./writer.ts";
 
 /** The thread that writes: `threadWriter` starts it. It answers in the order in which it is asked. */
+
+// Node 22 warns that its SQLite is experimental; the thread that asks has said so already.
+process.removeAllListeners("warning");
 
 const { gate, options } = workerData as ThreadData;
 const guard = <T>(body: () => T): T => pass(gate, body);
@@ -44,14 +48,8 @@ async function call(request: Request): Promise<unknown> {
     return undefined;
   }
   // Not opened before it is asked for something: only then the tables are there.
-  writer ??= driverWriter(
-    guard(() => {
-      // Opening what is gone would make another one.
-      if (identity !== undefined) checkFiles(identity);
-      return openDriver(options);
-    }),
-    { busyTimeout: options.busyTimeout, guard, ...(identity && { identity }) },
-  );
+  writer ??= openWriter(await loadDriver(options.driver));
+
   switch (request.call) {
     case "append":
       return writer.append(...request.input);
@@ -60,4 +58,13 @@ async function call(request: Request): Promise<unknown> {
     case "moved":
       return writer.moved();
   }
+}
+
+function openWriter(open: OpenDriver): Writer {
+  const driver = guard(() => {
+    // Opening files that are gone would make new ones.
+    if (identity !== undefined) checkFiles(identity);
+    return openDriver(open, options);
+  });
+  return driverWriter(driver, { busyTimeout: options.busyTimeout, guard, ...(identity && { identity }) });
 }

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import type { ClaimPosition, Store } from "@parley/a2a/store";
 import type { Driver, Statement } from "../../src/sqlite/driver.ts";
-import { openLibsql } from "../../src/sqlite/libsql.ts";
 import { migrate } from "../../src/sqlite/migrations.ts";
 import { driverStore } from "../../src/sqlite/store.ts";
 import { driverWriter } from "../../src/sqlite/writer.ts";
+import { openDriver } from "./drivers.ts";
 
 const run = { effect: "run", run: { turn: 1, attempt: 1, input: 1 } } as const;
 
@@ -56,7 +56,7 @@ async function fill(store: Store, agent: string, tasks: number, until?: (n: numb
 /** D6: what nobody here can run is in nobody's way. */
 describe("claimable", () => {
   it("goes along the index of the agents that were named, past 20,000 lost tasks of one that nobody hosts", async () => {
-    const driver = openLibsql(":memory:");
+    const driver = openDriver(":memory:");
     migrate(driver);
     const { store, asked } = watched(driver);
     await fill(store, "renamed", 10_000);

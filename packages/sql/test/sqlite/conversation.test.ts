@@ -6,8 +6,8 @@ import { sqliteStore } from "@parley/sql/sqlite";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { readConversation } from "../../src/sqlite/conversation.ts";
 import type { Driver, Row, Value } from "../../src/sqlite/driver.ts";
-import { openLibsql } from "../../src/sqlite/libsql.ts";
 import { ScopeIds } from "../../src/sqlite/scopes.ts";
+import { openDriver } from "./drivers.ts";
 
 /** What a turn pays for the conversation that it is told of: what it asked for, however much there is (D11, D17). */
 
@@ -49,7 +49,7 @@ beforeAll(async () => {
     await store.append([{ task, records: records.slice(from, from + 50) }]);
   }
   await store.close();
-  driver = openLibsql(path);
+  driver = openDriver(path);
 });
 
 afterAll(async () => {

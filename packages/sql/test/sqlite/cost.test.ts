@@ -1,10 +1,10 @@
 import { mkdtemp, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import Database from "libsql";
 import { afterAll, describe, expect, it } from "vitest";
 import type { NewRecord } from "@parley/a2a/model";
 import { sqliteStore } from "@parley/sql/sqlite";
+import { openDriver } from "./drivers.ts";
 
 const folder = await mkdtemp(join(tmpdir(), "parley-"));
 afterAll(() => rm(folder, { recursive: true }));
@@ -25,7 +25,7 @@ describe("the cost of a chunk (D2)", () => {
     const state = "TASK_STATE_WORKING";
     const json = JSON.stringify({ id: "t", contextId: "c", status: { state }, history: [] });
     await store.append([{ task, create: { contextId: "c" }, records: [{ ...record, kind: "task", state, json }] }]);
-    const log = new Database(path);
+    const log = openDriver(path);
     let made = 0;
     /** Appends so many chunks, one a transaction, and gives how much SQLite wrote for them. */
     async function written(count: number): Promise<number> {

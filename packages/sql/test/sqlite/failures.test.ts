@@ -1,11 +1,11 @@
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import Database from "libsql";
 import { afterAll, describe, expect, it } from "vitest";
 import type { NewRecord } from "@parley/a2a/model";
 import type { Store, TaskAppend } from "@parley/a2a/store";
 import { sqliteStore } from "@parley/sql/sqlite";
+import { openDriver } from "./drivers.ts";
 
 const folder = await mkdtemp(join(tmpdir(), "parley-"));
 afterAll(() => rm(folder, { recursive: true }));
@@ -75,7 +75,7 @@ describe("a file that another process uses", () => {
   it("is waited for, without holding up the event loop", async () => {
     const path = newPath();
     const store = await sqliteStore({ path });
-    const other = new Database(path);
+    const other = openDriver(path);
     other.exec("BEGIN IMMEDIATE");
     let settled = false;
     const append = store.append([making("t")]).finally(() => (settled = true));
@@ -91,7 +91,7 @@ describe("a file that another process uses", () => {
   it("makes a call fail as Unavailable when it is not given back, with nothing stored", async () => {
     const path = newPath();
     const store = await sqliteStore({ path, busyTimeout: 20 });
-    const other = new Database(path);
+    const other = openDriver(path);
     other.exec("BEGIN IMMEDIATE");
     await expect(store.append([making("t")])).rejects.toMatchObject({
       code: "Unavailable",
@@ -107,7 +107,7 @@ describe("a file that another process uses", () => {
   it("closes only after the calls that wait", async () => {
     const path = newPath();
     const store = await sqliteStore({ path });
-    const other = new Database(path);
+    const other = openDriver(path);
     other.exec("BEGIN IMMEDIATE");
     const append = store.append([making("t")]);
     const close = store.close();
@@ -182,7 +182,7 @@ describe("a file that cannot be opened", () => {
   it("is refused when a newer release made it, saying so", async () => {
     const path = newPath();
     await (await sqliteStore({ path })).close();
-    const database = new Database(path);
+    const database = openDriver(path);
     database.exec("INSERT INTO migrations (version) VALUES (999)");
     database.close();
     expect(await refusal(path)).toEqual({
@@ -198,7 +198,7 @@ describe("a file that cannot be opened", () => {
     await first.append([{ ...making("t"), effects: [lost] }, making("u")]);
     const head = await first.head(alice, "t");
     await first.close();
-    const database = new Database(path);
+    const database = openDriver(path);
     database.exec(`DELETE FROM migrations WHERE version > 1; ALTER TABLE tasks DROP COLUMN bytes; ALTER TABLE tasks DROP COLUMN run_deaths;
       ALTER TABLE tasks DROP COLUMN run_alone; DROP INDEX tasks_runs;
       CREATE INDEX tasks_runs ON tasks (lease_until) WHERE run_turn IS NOT NULL`);

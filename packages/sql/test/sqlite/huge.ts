@@ -2,7 +2,7 @@
 // became of each question as JSON; a process that a library has aborted writes nothing.
 import type { NewRecord } from "@parley/a2a/model";
 import { sqliteStore } from "@parley/sql/sqlite";
-import { openLibsql } from "../../src/sqlite/libsql.ts";
+import { openDriver } from "./drivers.ts";
 
 const [path = "", tasks] = process.argv.slice(2);
 const owner = { agent: "agent", owner: "alice" };
@@ -13,7 +13,7 @@ const store = await sqliteStore({ path });
 const ids = ["huge", ...Array.from({ length: many }, (_, n) => `t${n}`)];
 const outcomes = await store.append(ids.map((taskId) => making(taskId)));
 if (!outcomes.every(({ ok }) => ok)) throw new Error("The tasks could not be made");
-const driver = openLibsql(path);
+const driver = openDriver(path);
 driver.exec("PRAGMA synchronous = OFF");
 
 const found: Record<string, unknown> = {};

@@ -1,9 +1,9 @@
-import Database from "libsql";
+import { openDriver } from "./drivers.ts";
 
 /** What SQLite itself says of a file: `["ok"]`. */
-export function integrityOf(path: string): readonly string[] {
-  const database = new Database(path);
-  const rows = database.prepare("PRAGMA integrity_check").all() as readonly { readonly integrity_check: string }[];
-  database.close();
-  return rows.map((row) => row.integrity_check);
+export function integrityOf(path: string): readonly unknown[] {
+  const driver = openDriver(path);
+  const rows = driver.prepare("PRAGMA integrity_check").all();
+  driver.close();
+  return rows.map(([said]) => said);
 }

@@ -1,14 +1,14 @@
 import { describe, it } from "vitest";
 import type { Store, StoreBounds } from "@parley/a2a/store";
 import { driverWriter } from "../../src/sqlite/writer.ts";
-import { openLibsql } from "../../src/sqlite/libsql.ts";
 import { migrate } from "../../src/sqlite/migrations.ts";
 import { driverStore } from "../../src/sqlite/store.ts";
 import { largeTasks } from "../../../a2a/test/store/large.ts";
+import { openDriver } from "./drivers.ts";
 import { likeTheReference } from "../../../a2a/test/store/properties.ts";
 
 async function create(given: StoreBounds, join: number): Promise<Store> {
-  const driver = openLibsql(":memory:");
+  const driver = openDriver(":memory:");
   migrate(driver);
   const bounds = { ...given, join };
   const writer = driverWriter(driver, { busyTimeout: 100, bounds });

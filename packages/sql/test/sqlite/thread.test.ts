@@ -57,7 +57,13 @@ describe("a process that ends without closing its store", () => {
 });
 
 describe("a thread that is gone", () => {
-  const options = { path: ":memory:", synchronous: "NORMAL", busyTimeout: 0, maxPages: undefined } as const;
+  const options = {
+    path: ":memory:",
+    driver: "libsql",
+    synchronous: "NORMAL",
+    busyTimeout: 0,
+    maxPages: undefined,
+  } as const;
 
   it.each([
     ["ends", "process.exit(3)", undefined],
