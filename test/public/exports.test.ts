@@ -19,7 +19,6 @@ const most: Readonly<Record<string, number>> = {
   "@parley/conform/terminal": 10,
   "@parley/grpc": 5,
   "@parley/grpc/client": 5,
-  "@parley/grpc/client": 8,
   "@parley/grpc/web": 5,
   "@parley/node": 25,
   "@parley/node/express": 8,
