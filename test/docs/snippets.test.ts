@@ -119,6 +119,7 @@ describe("the README", () => {
       "docs/hosting.md",
       "docs/agents.md",
       "docs/benchmarks.md",
+      "docs/conform.md",
       "docs/kits.md",
       "kits/README.md",
       "CONTRIBUTING.md",
@@ -171,5 +172,37 @@ describe("docs/client.md", async () => {
       cwd: room,
     });
     for (const words of said[at] ?? ["a program without expectations"]) expect(stdout).toContain(words);
+  });
+});
+
+describe("docs/conform.md", async () => {
+  const blocks = await blocksOf("docs/conform.md");
+  const codeOf = (role: string): string => blocks.find((block) => block.role === role)?.code ?? "";
+
+  it("the test for node:test passes", async () => {
+    const file = await write("conform.mts", codeOf("test"));
+    // It ends with an error where a test fails.
+    const { stdout } = await run(process.execPath, [...typescript, file], { cwd: room });
+    expect(stdout).toContain("the server keeps to A2A");
+  });
+
+  it("the test for vitest passes, and the reports are written, for a server that runs", async () => {
+    const port = String(await freePort());
+    const here = (role: string): string => codeOf(role).replaceAll("4000", port);
+    const [server] = (await blocksOf("README.md")).filter(({ role }) => role === "server");
+    await start("conform-server.mts", (server?.code ?? "").replaceAll("4000", port));
+
+    await write("conform.test.ts", here("vitest"));
+    // Or it finds the one of this project.
+    await write("vitest.config.mjs", "export default {};");
+    const vitest = join(root, "node_modules/vitest/vitest.mjs");
+    const tested = await run(process.execPath, [vitest, "run", "--root", room], { cwd: room });
+    expect(tested.stdout).toMatch(/1 passed/);
+
+    const client = await write("conform-client.mts", here("client"));
+    const { stdout, stderr } = await run(process.execPath, [...typescript, client], { cwd: room });
+    expect(stdout).toMatch(/^Nothing is broken, but not all was asked:/m);
+    expect(stderr).toMatch(/^(\d+)\/\1 /m);
+    expect(await readFile(join(room, "conform.xml"), "utf8")).toContain('<testsuites name="A2A conformance"');
   });
 });
