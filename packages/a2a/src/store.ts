@@ -74,4 +74,5 @@ export { NeedsRoom, PageRoom, withRoom } from "./store/index.ts";
 export { type Refusal, type ReadRecord, recordBytes, type ReadItem, readItem, baseOf, decide } from "./store/index.ts";
 export { unavailable } from "./store/index.ts";
 export { BoundedMap, memoryOf, type MapBounds } from "./base/bounded-map.ts";
+export { escaped, unescaped, wellFormed } from "./base/json-text.ts";
 export { utf8Length } from "./base/index.ts";

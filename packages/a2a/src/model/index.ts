@@ -4,6 +4,7 @@ export * from "./draft.ts";
 export * from "./errors.ts";
 export * from "./states.ts";
 export * from "./log.ts";
+export * from "./history.ts";
 export * from "./reduce.ts";
 export { check, jsonName, maxViolations, type Checked, type CheckMode, type Schema } from "./schema.ts";
 export * from "./schemas.ts";

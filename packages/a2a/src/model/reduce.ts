@@ -1,5 +1,6 @@
-import { isInterrupted, isTerminal } from "./states.ts";
+import { isHistory } from "./history.ts";
 import { eventOf, type LogEvent, type NewRecord, type RecordKind } from "./log.ts";
+import { isTerminal } from "./states.ts";
 import type {
   Artifact,
   JsonObject,
@@ -16,12 +17,6 @@ import type {
 /**
  * The fold of a log: it turns the events of a task into the task that a client reads. Parts of an artifact are
  * concatenated, and their texts are never merged. The cost of one event does not depend on how many came before.
- *
- * The history holds, in the order of the log, the messages of the user, the messages of interrupted and terminal statuses,
- * and progress messages that the agent asked to keep. A message enters it together with its status and not when the next
- * status replaces that one, so the history of a finished task is complete (A2A 1.0 §3.7 leaves the choice to the agent).
- * The current status message can therefore be in `status.message` and in `history`, under one `messageId`. Within
- * `history` no message appears twice.
  */
 
 /** Why an event cannot follow the ones before it. The last two are mistakes of the agent that yielded the event. */
@@ -51,11 +46,6 @@ export interface SnapshotOptions {
   readonly history?: number;
   /** Whether it holds the artifacts. Default true. */
   readonly artifacts?: boolean;
-}
-
-/** Whether the message of a status belongs to the history of the task. */
-export function isHistory(state: TaskState, keep?: boolean): boolean {
-  return keep === true || isInterrupted(state) || isTerminal(state);
 }
 
 /** Whether records of a kind count in the `generation` of the 1.1 draft. All do, except the messages of the user. */
@@ -204,7 +194,10 @@ export class TaskFold {
   #setStatus(update: TaskStatusUpdateEvent, keep: boolean | undefined): void {
     const { status } = update;
     this.#status = status;
-    if (status.message !== undefined && isHistory(status.state, keep)) this.#history.push(status.message);
+    const { message, state } = status;
+    if (message !== undefined && isHistory({ kind: "statusUpdate", state, ...(keep !== undefined && { keep }) })) {
+      this.#history.push(message);
+    }
     // Metadata of an update becomes metadata of the task, so that later readers find it. The Python and Go SDKs do the same.
     this.#metadata.add(update.metadata);
     this.#generation += 1;

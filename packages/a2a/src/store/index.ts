@@ -1,7 +1,10 @@
 export * from "./port.ts";
 export * from "./memory.ts";
 // For those who write a store: the rules, and the fold as text.
-export * from "./assemble.ts";
+export { assemble, assembleLog, assembleText, type TaskPieces } from "./assemble.ts";
+export { artifactStarts } from "./artifact-text.ts";
+export * from "./compact.ts";
+export { messagesOf, type StoredEvent } from "./history.ts";
 export * from "./bounds.ts";
 export * from "./conversation.ts";
 export * from "./task-text.ts";

@@ -1,6 +1,6 @@
 import { utf8Length } from "../base/index.ts";
 import type { Message } from "../model/index.ts";
-import { messagesOf } from "./assemble.ts";
+import { messagesOf } from "./history.ts";
 import { inOrder, pickNewest, type ChunkPlace, type Chunks } from "./conversation.ts";
 import type { StoredContext, StoredMessage, StoredTask } from "./memory-tables.ts";
 import { defaultPageBytes, type StoredConversation, type ConversationOptions } from "./port.ts";

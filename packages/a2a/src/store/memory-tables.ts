@@ -1,6 +1,9 @@
 import { utf8Length } from "../base/index.ts";
 import { isTerminal, placed, type LogRecord } from "../model/index.ts";
-import { artifactStarts, compact, type StoredEvent, type TaskPieces } from "./assemble.ts";
+import { artifactStarts } from "./artifact-text.ts";
+import type { TaskPieces } from "./assemble.ts";
+import { compact } from "./compact.ts";
+import type { StoredEvent } from "./history.ts";
 import type { ContextKey, ListPosition, OnceEffect, OnceRecord, Owner, Scope, StrandedRuns, TaskHead } from "./port.ts";
 import { SortedList } from "./sorted-list.ts";
 import { oldestFirst, TaskIndex } from "./task-index.ts";

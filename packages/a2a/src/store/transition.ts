@@ -1,6 +1,7 @@
 import { countsInGeneration, isHistory, isTerminal, type NewRecord } from "../model/index.ts";
 import { utf8Length } from "../base/index.ts";
-import { elements, members, object } from "./slices.ts";
+import { membersOf, objectOf } from "../base/json-text.ts";
+import { messagesOfStatus, messagesOfTask } from "./history.ts";
 import type { AppendOutcome, LeaseEffect, Run, TaskAppend, TaskHead } from "./port.ts";
 
 /**
@@ -57,31 +58,31 @@ export function readItem(item: TaskAppend): ReadItem {
 
 function readRecord(record: NewRecord): ReadRecord {
   const bytes = recordBytes(record);
+  const mayBeHistory = isHistory(record);
   switch (record.kind) {
     case "message":
-      return { record, inHistory: true, hasMetadata: false, bytes };
     case "artifactUpdate":
-      return { record, inHistory: false, hasMetadata: false, bytes };
+      return { record, inHistory: mayBeHistory, hasMetadata: false, bytes };
     case "task": {
-      const task = members(record.json);
+      const task = membersOf(record.json);
       if (record.state === undefined) throw new TypeError("A record of a task says its state");
       if (task.has("artifacts")) throw new TypeError("A task begins without artifacts");
-      return { record, inHistory: elements(task.get("history") ?? "[]").length > 0, hasMetadata: false, bytes };
+      return { record, inHistory: mayBeHistory && messagesOfTask(task).length > 0, hasMetadata: false, bytes };
     }
     case "statusUpdate": {
       if (record.state === undefined) throw new TypeError("A record of a status says its state");
-      const update = members(record.json);
-      const kept = isHistory(record.state, record.keep) && members(update.get("status") ?? "{}").has("message");
-      return { record, inHistory: kept, hasMetadata: update.has("metadata"), bytes };
+      const update = membersOf(record.json);
+      const inHistory = mayBeHistory && messagesOfStatus(update.get("status")).length > 0;
+      return { record, inHistory, hasMetadata: update.has("metadata"), bytes };
     }
   }
 }
 
 /** Of the first record of a task: its JSON as it was made, without history. */
 export function baseOf({ json }: NewRecord): string {
-  const task = members(json);
+  const task = membersOf(json);
   task.delete("history");
-  return object(task);
+  return objectOf(task);
 }
 
 /** What an item makes of its task: the new head, or why it changes nothing. Idempotency keys come before it and are the store's. */

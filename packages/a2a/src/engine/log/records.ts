@@ -134,7 +134,7 @@ export function statusRecord(
     json: JSON.stringify({ taskId, contextId, status, ...(metadata && { metadata }) }),
     actor,
     state,
-    ...(message && isHistory(state, init.keep) && { keep: true }),
+    ...(message && isHistory({ ...init, kind: "statusUpdate" }) && { keep: true }),
     ...common(origin, time),
   };
 }

@@ -1,17 +1,17 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { elements, members, object } from "../../src/store/slices.ts";
+import { elementsOf, membersOf, objectOf } from "../../src/base/json-text.ts";
 
 describe("members and elements", () => {
   it("give each member of an object as the text that it was (property)", () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string({ unit: "binary" }), fc.jsonValue({ maxDepth: 2 })), (whole) => {
         for (const space of [undefined, 2]) {
-          const found = members(JSON.stringify(whole, undefined, space));
+          const found = membersOf(JSON.stringify(whole, undefined, space));
           expect([...found.keys()].sort()).toEqual(Object.keys(whole).sort());
           for (const [key, text] of found)
             expect(JSON.parse(text)).toEqual(JSON.parse(JSON.stringify(Reflect.get(whole, key))));
-          expect(JSON.parse(object(found))).toEqual(JSON.parse(JSON.stringify(whole)));
+          expect(JSON.parse(objectOf(found))).toEqual(JSON.parse(JSON.stringify(whole)));
         }
       }),
     );
@@ -20,20 +20,20 @@ describe("members and elements", () => {
   it("give each element of an array as the text that it was (property)", () => {
     fc.assert(
       fc.property(fc.array(fc.jsonValue({ maxDepth: 2 })), fc.constantFrom(undefined, 3), (value, space) => {
-        const found = elements(JSON.stringify(value, undefined, space));
+        const found = elementsOf(JSON.stringify(value, undefined, space));
         expect(found.map((text) => JSON.parse(text) as unknown)).toEqual(JSON.parse(JSON.stringify(value)));
       }),
     );
   });
 
   it("read escaped names, take the last of two, and are not fooled by brackets and quotes in strings", () => {
-    expect(members(String.raw`{ "\u0061" : "}],{\"" , "b\\":[{"c":"\\"}], "a":2 }`)).toEqual(
+    expect(membersOf(String.raw`{ "\u0061" : "}],{\"" , "b\\":[{"c":"\\"}], "a":2 }`)).toEqual(
       new Map([
         ["a", "2"],
         ["b\\", '[{"c":"\\\\"}]'],
       ]),
     );
-    expect(members("{}")).toEqual(new Map());
-    expect(elements(" [ ] ")).toEqual([]);
+    expect(membersOf("{}")).toEqual(new Map());
+    expect(elementsOf(" [ ] ")).toEqual([]);
   });
 });

@@ -1,0 +1,122 @@
+/*
+ * JSON text, taken apart and put together without parsing it. For text that is known to be well formed: what a store has
+ * kept, or `JSON.stringify` has made. Strings are skipped by searching for their end, so the price is that of the structure
+ * and not of the content. Rows of the benchmarks that need it: `task-memory`, `get-task`, `list` (docs/decisions/hot-path.md).
+ */
+
+/** The members of an object by name, each value as the text that it was. Of two of one name the last counts. */
+export function membersOf(json: string): Map<string, string> {
+  const found = new Map<string, string>();
+  let at = afterSpace(json, json.indexOf("{") + 1);
+  while (at < json.length && json[at] !== "}") {
+    const keyEnd = afterString(json, at + 1);
+    const key = json.slice(at + 1, keyEnd - 1);
+    const start = afterSpace(json, json.indexOf(":", keyEnd) + 1);
+    const end = afterValue(json, start);
+    found.set(unescaped(key), json.slice(start, end).trimEnd());
+    at = afterSpace(json, json[end] === "," ? end + 1 : end);
+  }
+  return found;
+}
+
+/** The elements of an array, each as the text that it was. */
+export function elementsOf(json: string): string[] {
+  const found: string[] = [];
+  let at = afterSpace(json, json.indexOf("[") + 1);
+  while (at < json.length && json[at] !== "]") {
+    const end = afterValue(json, at);
+    found.push(json.slice(at, end).trimEnd());
+    at = afterSpace(json, json[end] === "," ? end + 1 : end);
+  }
+  return found;
+}
+
+/** What stands between the brackets of an array, or the quotes of a string. */
+export function insideOf(json: string): string {
+  return json.slice(1, -1);
+}
+
+/** An object of members whose values are JSON text. */
+export function objectOf(members: Iterable<readonly [string, string]>): string {
+  return `${openObjectOf(members)}}`;
+}
+
+/** The same without its closing brace: more members may follow. */
+export function openObjectOf(members: Iterable<readonly [string, string]>): string {
+  const texts: string[] = [];
+  for (const [name, value] of members) texts.push(`${JSON.stringify(name)}:${value}`);
+  return `{${texts.join(",")}`;
+}
+
+/** An object with one member, whose name needs no escapes. */
+export function wrapped(name: string, json: string): string {
+  return `{"${name}":${json}}`;
+}
+
+/** The same of a value in pieces. */
+export function wrappedPieces(name: string, pieces: readonly string[]): readonly string[] {
+  return [`{"${name}":`, ...pieces, "}"];
+}
+
+/** A text as it stands inside of a JSON string. Most texts are the same there. */
+export function escaped(text: string): string {
+  return special.test(text) ? insideOf(JSON.stringify(text)) : text;
+}
+
+/** What `escaped` was made of. */
+export function unescaped(text: string): string {
+  return text.includes("\\") ? (JSON.parse(`"${text}"`) as string) : text;
+}
+
+/** The same JSON in text that UTF-8 can hold: a lone surrogate, which can stand inside of a string alone, as its escape. */
+export function wellFormed(json: string): string {
+  if (!loneSurrogate.test(json)) return json;
+  return json.replace(/\p{Surrogate}/gu, (unit) => `\\u${unit.charCodeAt(0).toString(16)}`);
+}
+
+// eslint-disable-next-line no-control-regex -- control characters are what this looks for
+const special = /[\u0000-\u001f"\\\p{Surrogate}]/u;
+const loneSurrogate = /\p{Surrogate}/u;
+
+/** From behind the quote that opens a string to behind the one that closes it. */
+export function afterString(json: string, start: number): number {
+  for (let at = start; (at = json.indexOf('"', at) + 1) > 0;) {
+    let escapes = at - 1;
+    while (json.charCodeAt(escapes - 1) === 0x5c) escapes--;
+    if ((at - escapes) % 2 === 1) return at;
+  }
+  return json.length;
+}
+
+function afterSpace(json: string, at: number): number {
+  while (json.charCodeAt(at) <= 0x20) at += 1;
+  return at;
+}
+
+/** From the start of a value to the comma or bracket that ends it. */
+function afterValue(json: string, at: number): number {
+  let depth = 0;
+  while (at < json.length) {
+    switch (json[at]) {
+      case '"':
+        at = afterString(json, at + 1);
+        continue;
+      case "{":
+      case "[":
+        depth += 1;
+        break;
+      case "}":
+      case "]":
+        if (depth === 0) return at;
+        depth -= 1;
+        break;
+      case ",":
+        if (depth === 0) return at;
+        break;
+      default:
+        break;
+    }
+    at += 1;
+  }
+  return at;
+}
