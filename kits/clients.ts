@@ -70,7 +70,7 @@ function parsed({ operation, wire_payload: payload }: ClientStep["client_respons
       return await call(client, operation);
     } catch (error) {
       if (!(error instanceof A2AError)) throw error;
-      return { error: codecV1.jsonrpc.encodeError(error) };
+      return { error: codecV1.bindings.JSONRPC.encodeError(error) };
     }
   });
 }

@@ -24,22 +24,36 @@ export const rooms = {
   base: { imports: [], doors: ["*.ts"] },
   model: { imports: [], doors: ["index.ts", "schema.ts"] },
   protocol: { imports: ["model"], doors: ["index.ts"] },
-  wire: { imports: ["protocol", "model"], doors: ["codec.ts", "errors.ts"] },
+  wire: { imports: ["protocol", "model"], doors: ["codec.ts", "errors.ts", "jsonrpc.ts", "rest.ts", "grpc.ts"] },
   "wire/v1": { imports: ["wire", "protocol", "model"], doors: ["index.ts"] },
   "wire/v11": { imports: ["wire", "protocol", "model"], doors: ["index.ts"] },
   "wire/v03": { imports: ["wire", "protocol", "model"], doors: ["index.ts"] },
   transport: {
-    imports: ["protocol", "wire", "model"],
-    doors: [
-      "index.ts",
-      "server/binding.ts",
-      "server/host.ts",
-      "server/keep-alive.ts",
-      "*/index.ts",
-      "*/handler.ts",
-      "*/client.ts",
-      "sse/read.ts",
-    ],
+    imports: ["transport/server", "transport/sse", "transport/http", "transport/router", "protocol", "wire", "model"],
+    doors: ["index.ts"],
+  },
+  "transport/text": { imports: [], doors: ["*.ts"] },
+  "transport/server": { imports: ["transport/text", "protocol", "wire", "model"], doors: ["*.ts"] },
+  "transport/sse": {
+    imports: ["transport/server", "transport/text", "protocol", "model"],
+    doors: ["read.ts", "write.ts"],
+  },
+  "transport/http": {
+    imports: ["transport/sse", "transport/text", "protocol", "wire", "model"],
+    doors: ["index.ts", "answer.ts", "binding.ts", "exchange.ts"],
+  },
+  "transport/jsonrpc": {
+    imports: ["transport/server", "transport/sse", "transport/http", "protocol", "wire", "model"],
+    doors: ["binding.ts", "client.ts"],
+  },
+  "transport/rest": {
+    imports: ["transport/server", "transport/sse", "transport/http", "protocol", "wire", "model"],
+    doors: ["binding.ts", "client.ts"],
+  },
+  "transport/discovery": { imports: ["transport/server", "protocol", "wire", "model"], doors: ["handler.ts"] },
+  "transport/router": {
+    imports: ["transport/discovery", "transport/server", "protocol", "wire", "model"],
+    doors: ["index.ts"],
   },
   net: { imports: ["model"], doors: ["index.ts", "port.ts"] },
   store: { imports: ["model"], doors: ["index.ts", "port.ts"] },
@@ -86,8 +100,21 @@ export const rooms = {
       "writer.ts",
     ],
   },
+  server: {
+    imports: [
+      "protocol",
+      "transport/server",
+      "transport/discovery",
+      "transport/router",
+      "wire",
+      "auth",
+      "engine",
+      "model",
+    ],
+    doors: ["index.ts"],
+  },
   client: {
-    imports: ["protocol", "transport", "wire", "auth", "net", "extensions", "model"],
+    imports: ["protocol", "transport/http", "wire", "auth", "net", "extensions", "model"],
     doors: ["index.ts"],
   },
   agent: { imports: ["protocol", "model"], doors: ["index.ts"] },
@@ -105,9 +132,8 @@ export const composition = {
   "protocol.ts": ["protocol"],
   "store.ts": ["base", "store"],
   "handler.ts": ["*"],
-  "fetch-host.ts": ["*"],
   "wires.ts": ["wire", "wire/v1", "wire/v11", "wire/v03"],
-  "client/index.ts": [],
+  "client/index.ts": ["transport/jsonrpc", "transport/rest"],
 };
 
 /** Rooms that no `*` reaches: what is published for the tests of others, each version of the wire, the inside of the engine. */

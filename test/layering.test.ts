@@ -49,7 +49,17 @@ const planted: readonly { path: string; source: string; says: string }[] = [
   {
     path: "a2a/src/transport/rest/planted.ts",
     source: 'import type { V1 } from "../../wire/v1/index.ts";\nexport type A = V1;',
-    says: "transport may not import wire/v1",
+    says: "transport/rest may not import wire/v1",
+  },
+  {
+    path: "a2a/src/transport/router/planted.ts",
+    source: 'import { restBinding } from "../rest/binding.ts";\nexport const known = restBinding;',
+    says: "transport/router may not import transport/rest",
+  },
+  {
+    path: "a2a/src/transport/server/planted.ts",
+    source: 'import "../sse/write.ts";',
+    says: "transport/server may not import transport/sse",
   },
   {
     path: "a2a/src/engine/planted.ts",

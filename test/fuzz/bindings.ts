@@ -1,12 +1,12 @@
 import type { OperationName } from "@parley/a2a/protocol";
-import type { RestRoute } from "../../packages/a2a/src/wire/codec.ts";
+import type { RestRoute } from "../../packages/a2a/src/wire/rest.ts";
 import { codecV1 } from "../../packages/a2a/src/wire/v1/index.ts";
 import type { Request } from "./client.ts";
 
 /** The same request on each binding. */
 
 export const routes: ReadonlyMap<OperationName, RestRoute> = new Map(
-  codecV1.rest.routes.map((route) => [route.operation, route]),
+  codecV1.bindings["HTTP+JSON"].routes.map((route) => [route.operation, route]),
 );
 
 /** Node refuses a request line and headers of more than 16 KiB in all before anybody sees them. */

@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import type { A2AError, FieldViolation } from "@parley/a2a";
 import { wireErrors, wireStatuses, type WireErrorCode } from "@parley/a2a/model";
-import type { Codec } from "@parley/a2a/transport";
+import { grpcWire, type Codec, type JsonRpcCodec, type RestCodec } from "@parley/a2a/transport";
 import { codecV1 } from "@parley/a2a/wires";
 import { statusCode, type StatusName } from "../../packages/grpc/src/status.ts";
 import type { Answer } from "./client.ts";
@@ -24,7 +24,7 @@ function refused({ code, message, fields }: A2AError): Outcome {
   return { accepted: false, code, message, fields };
 }
 
-export function ofJsonRpc({ status, type, body }: Answer, codec: Codec = codecV1): Outcome {
+export function ofJsonRpc({ status, type, body }: Answer, codec: JsonRpcCodec = codecV1): Outcome {
   if (type.startsWith("text/event-stream")) return body.includes('"error"') ? expect.fail(body) : accepted;
   const answer = JSON.parse(body) as { jsonrpc: unknown; result?: unknown; error?: { code: number } };
   expect(answer.jsonrpc).toBe("2.0");
@@ -33,17 +33,17 @@ export function ofJsonRpc({ status, type, body }: Answer, codec: Codec = codecV1
     expect(answer.result).toBeDefined();
     return accepted;
   }
-  const error = codec.jsonrpc.decodeError(answer.error);
+  const error = codec.bindings.JSONRPC.decodeError(answer.error);
   const row = wireErrors[error.code as WireErrorCode];
   expect({ code: answer.error.code, status }).toEqual({ code: row.jsonrpc, status: row.outside ? row.http : 200 });
   return refused(error);
 }
 
-export function ofRest({ status, type, body }: Answer, codec: Codec = codecV1): Outcome {
+export function ofRest({ status, type, body }: Answer, codec: RestCodec = codecV1): Outcome {
   if (status === 200) return accepted;
   expect(type).toContain("application/json");
   const answer = JSON.parse(body) as { error: { code: number; status: string } };
-  const error = codec.rest.decodeError(status, answer);
+  const error = codec.bindings["HTTP+JSON"].decodeError(status, answer);
   const row = wireErrors[error.code as WireErrorCode];
   expect({ code: answer.error.code, status, name: answer.error.status }).toEqual({
     code: row.http,
@@ -60,6 +60,6 @@ export function ofGrpc({ error, status }: Ending, codec: Codec = codecV1): Outco
   if (error === undefined) return accepted;
   expect(faults, error.message).not.toContain(status);
   const code = error.code as WireErrorCode;
-  expect(status).toBe(statusCode((codec.grpcStatuses?.[code] ?? wireStatuses[code]) as StatusName));
+  expect(status).toBe(statusCode((grpcWire(codec).statuses?.[code] ?? wireStatuses[code]) as StatusName));
   return refused(error);
 }

@@ -33,6 +33,8 @@ export { data, file, text, type Content, type FileSource, type PartOptions } fro
 // Serving them.
 export {
   createHandler,
+  jsonRpcBinding,
+  restBinding,
   type AgentMount,
   type CorsOptions,
   type Handler,
@@ -41,6 +43,7 @@ export {
   type InterfacePaths,
   type ProtocolVersion,
   type ServedAgent,
+  type ServerBinding,
 } from "./handler.ts";
 export type { DedupeOptions, EngineLimits, LeaseOptions, RetentionOptions } from "./engine/index.ts";
 export { memoryStore, type Store } from "./store/index.ts";

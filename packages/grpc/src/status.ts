@@ -1,6 +1,6 @@
 import type { A2AError } from "@parley/a2a";
 import { reasonOf, wireStatuses } from "@parley/a2a/model";
-import type { Codec, WireError } from "@parley/a2a/transport";
+import { grpcWire, type Codec, type WireError } from "@parley/a2a/transport";
 import { fromBase64, toBase64 } from "./protobuf/base64.ts";
 import { decode } from "./protobuf/decode.ts";
 import { encode } from "./protobuf/encode.ts";
@@ -48,15 +48,16 @@ export interface Status {
 const largestDetails = 4096;
 const longestMessage = 1024;
 
-/** Translates errors between the trailers of gRPC and the codec of a version, whose words for them are those of REST. */
+/** Translates errors between the trailers of gRPC and the codec of a version, which has words for them as REST has. */
 export class Statuses {
   readonly #type: MessageType = errorSchema().message("google.rpc.Status");
 
   /** An error of ours as a status (A2A 1.0 §10.6). */
   of(error: WireError, codec: Codec): Status {
-    const name = codec.grpcStatuses?.[error.code] ?? wireStatuses[error.code];
+    const wire = grpcWire(codec);
+    const name = wire.statuses?.[error.code] ?? wireStatuses[error.code];
     const code = numbers.get(name) ?? statusCode("UNKNOWN");
-    const body = JSON.parse(codec.rest.encodeError(error)) as { error?: JsonObject; type?: string };
+    const body = JSON.parse(wire.encodeError(error)) as { error?: JsonObject; type?: string };
     // Peers that know an error by a name in the body of REST find it before the text here.
     const text = body.type === undefined ? error.message : `${body.type}: ${error.message}`;
     const message = text.slice(0, longestMessage);
@@ -95,7 +96,7 @@ export class Statuses {
 
 function meaning(code: number, message: string, details: readonly unknown[], codec: Codec): A2AError {
   const [status, http] = statuses[code] ?? statuses[2];
-  return codec.rest.decodeError(http, { error: { code: http, status, message, details } });
+  return grpcWire(codec).decodeError(http, { error: { code: http, status, message, details } });
 }
 
 function listOf(value: unknown): readonly unknown[] {

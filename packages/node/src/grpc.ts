@@ -1,5 +1,5 @@
 import { createRequire } from "node:module";
-import type { AnyPathBinding } from "@parley/a2a/transport";
+import type { AnyPathBinding, ServerBinding } from "@parley/a2a/transport";
 import { optional } from "./optional.ts";
 
 /** Where gRPC is spoken, and what cards say of it. */
@@ -22,6 +22,15 @@ export async function grpcOf(option: GrpcServeOptions | false | undefined): Prom
   const grpc = await optional(grpcName, () => import("@parley/grpc"));
   if (grpc === undefined) throw new Error(`To serve gRPC, install ${grpcName}`);
   return grpc.grpcBinding({ ...(option?.url !== undefined && { url: option.url }) });
+}
+
+/** The binding as cards list it at an address; `answers`: whether it is served on the port of all others. */
+export function grpcAt(binding: AnyPathBinding, url: string, answers: boolean): ServerBinding {
+  return {
+    ...(answers && binding),
+    name: binding.name,
+    interfaces: (agent, codec) => binding.interfaces(agent, codec).map((each) => ({ ...each, url })),
+  };
 }
 
 function isInstalled(): boolean {

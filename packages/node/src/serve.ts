@@ -4,6 +4,8 @@ import process from "node:process";
 import { getHeapStatistics } from "node:v8";
 import {
   createHandler,
+  jsonRpcBinding,
+  restBinding,
   silentLogger,
   type Agent,
   type AgentMount,
@@ -18,7 +20,7 @@ import type { Store } from "@parley/a2a/store";
 import { addressOf, urlOf } from "./bind.ts";
 import { defaultStore } from "./default-store.ts";
 import { dispatch } from "./dispatch.ts";
-import { grpcAddress, grpcOf, type GrpcServeOptions } from "./grpc.ts";
+import { grpcAddress, grpcAt, grpcOf, type GrpcServeOptions } from "./grpc.ts";
 import { Responder, type HttpOptions } from "./http.ts";
 import { standardLogger, type LogLevel } from "./logger.ts";
 import { Port } from "./port.ts";
@@ -27,7 +29,7 @@ import { onStopSignal } from "./signals.ts";
 
 /** What `serve` takes, beside the options of `createHandler`. */
 export interface ServeOptions
-  extends Omit<HandlerOptions, "store" | "publicUrl" | "grpc" | "logger">, Omit<HttpOptions, "logger"> {
+  extends Omit<HandlerOptions, "store" | "publicUrl" | "logger">, Omit<HttpOptions, "logger"> {
   /** Default 4000; 0 takes any free port. */
   readonly port?: number;
   /** Name or address to listen on. Default `127.0.0.1`: this machine alone. */
@@ -125,7 +127,7 @@ export async function serve(agents: Agent | readonly AgentMount[], given: ServeO
       spoken = { port: bound ?? port, url: grpcUrl ?? grpcAddress(publicUrl, bound) };
     }
     const lease = { ...processLease(), ...options.lease };
-    const { grpc: _, ...rest } = options;
+    const { grpc: _, bindings = [jsonRpcBinding(), restBinding()], ...rest } = options;
     handler = createHandler(agents, {
       ...rest,
       limits: { totalBytes: heapShare(), answerBytes: heapShare(), ...options.limits },
@@ -133,7 +135,7 @@ export async function serve(agents: Agent | readonly AgentMount[], given: ServeO
       store,
       publicUrl,
       lease,
-      ...(spoken && { grpc: { url: spoken.url } }),
+      bindings: [...bindings, ...(grpcBinding && spoken ? [grpcAt(grpcBinding, spoken.url, !second)] : [])],
     });
   } catch (error) {
     for (const each of ports) each.drain();
@@ -141,19 +143,18 @@ export async function serve(agents: Agent | readonly AgentMount[], given: ServeO
     throw error;
   }
   // From here on nothing waits, so no request can come before there is someone to answer it.
-  const grpc = grpcBinding?.openAnyPath(handler.host);
-  const anyPath = grpc === undefined ? [] : [grpc];
+  const apart = second && grpcBinding ? [grpcBinding.openAnyPath(handler.host)] : [];
   const isLast = (): boolean => main.connections.draining;
   const responder = (handle: UniversalHandler): Responder => new Responder(handle, options, isLast);
-  main.answer(dispatch(main, responder(beforeRouter(second ? [] : anyPath, handler.handle))), logger);
-  second?.answer(dispatch(second, responder(beforeRouter(anyPath, nothingElse))), logger);
+  main.answer(dispatch(main, responder(handler.handle)), logger);
+  second?.answer(dispatch(second, responder(beforeRouter(apart, nothingElse))), logger);
 
   let closing: Promise<void> | undefined;
   const close = (grace: number): Promise<void> => {
     closing ??= (async () => {
       forgetSignals();
       for (const each of ports) each.drain();
-      for (const endpoint of anyPath) endpoint.close?.();
+      for (const endpoint of apart) endpoint.close?.();
       await within(grace + closeTimeout, handler.close({ grace }), logger);
       await Promise.all(ports.map((each) => each.end(closeTimeout)));
       await release();

@@ -14,7 +14,7 @@ import { echoAgent } from "./support/agents.ts";
 
 const mount: AgentMount = {
   agent: echoAgent(),
-  interfaces: { jsonrpc: "/jsonrpc", rest: "/rest" },
+  interfaces: { JSONRPC: "/jsonrpc", "HTTP+JSON": "/rest" },
   cardPaths: ["/jsonrpc/.well-known/agent-card.json", "/card.json"],
 };
 
@@ -133,24 +133,24 @@ describe("interfaces at paths of their own", () => {
 describe("addresses that would be of two things are refused at start", () => {
   const { agent } = mount;
   const cases: readonly (readonly [string, readonly AgentMount[]])[] = [
-    ["/tasks would be the address of JSON-RPC and of REST", [{ agent, interfaces: { jsonrpc: "/tasks" } }]],
+    ["/tasks would be the address of JSONRPC and of HTTP+JSON", [{ agent, interfaces: { JSONRPC: "/tasks" } }]],
     [
-      "/.well-known/agent-card.json would be the address of a card and of JSON-RPC",
-      [{ agent, interfaces: { jsonrpc: "/.well-known/agent-card.json" } }],
+      "/.well-known/agent-card.json would be the address of a card and of JSONRPC",
+      [{ agent, interfaces: { JSONRPC: "/.well-known/agent-card.json" } }],
     ],
     [
-      "/rpc would be the address of a card and of JSON-RPC",
-      [{ agent, interfaces: { jsonrpc: "/rpc" }, cardPaths: ["/rpc"] }],
+      "/rpc would be the address of a card and of JSONRPC",
+      [{ agent, interfaces: { JSONRPC: "/rpc" }, cardPaths: ["/rpc"] }],
     ],
     [
       "/rest/tasks would be the address of a card",
-      [{ agent, interfaces: { rest: "/rest" }, cardPaths: ["/rest/tasks"] }],
+      [{ agent, interfaces: { "HTTP+JSON": "/rest" }, cardPaths: ["/rest/tasks"] }],
     ],
-    ['"rest" is no path such as', [{ agent, interfaces: { rest: "rest" } }]],
+    ['"rest" is no path such as', [{ agent, interfaces: { "HTTP+JSON": "rest" } }]],
     [
       "the agents at /a have to have their interfaces at the same paths",
       [
-        { agent, path: "/a", tenant: "x", interfaces: { jsonrpc: "/rpc" } },
+        { agent, path: "/a", tenant: "x", interfaces: { JSONRPC: "/rpc" } },
         { agent, path: "/a", tenant: "y" },
       ],
     ],

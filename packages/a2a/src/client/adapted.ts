@@ -1,3 +1,4 @@
+import { withoutSlashes } from "../base/without-slashes.ts";
 import { A2AError, type AgentCard } from "../model/index.ts";
 import {
   Payload,
@@ -14,7 +15,6 @@ import {
   parseJson,
   refusal,
   requestHeaders,
-  withoutSlashes,
 } from "../transport/http/index.ts";
 import { byVersion, type Codec } from "../wire/codec.ts";
 
@@ -39,15 +39,15 @@ export function adapted(binding: ClientBinding, codecs: readonly Codec[]): Clien
 
 /** Reads the extended card with an HTTP GET where a server has no method for it, as servers of 0.2. */
 function withCardElsewhere(service: AgentService, url: string, codec: Codec, host: ClientHost): AgentService {
-  const route = codec.rest.elsewhere?.find(({ operation }) => operation === "GetExtendedAgentCard");
-  if (route === undefined || !URL.canParse(url)) return service;
+  const { extendedCardPath: path } = codec;
+  if (path === undefined || !URL.canParse(url)) return service;
   return {
     stream: (operation, request, context) => service.stream(operation, request, context),
     call<Name extends UnaryName>(operation: Name, request: UnaryOperations[Name]["request"], context: CallContext) {
       const reply = service.call(operation, request, context);
       if (operation !== "GetExtendedAgentCard") return reply;
       return reply.catch(async (thrown: unknown) => {
-        const card = isUnknown(thrown) ? await cardElsewhere(url, route.path, codec, host, context) : undefined;
+        const card = isUnknown(thrown) ? await cardElsewhere(url, path, codec, host, context) : undefined;
         if (card === undefined) throw thrown;
         return { payload: new Payload(card) } as Reply<never>;
       });

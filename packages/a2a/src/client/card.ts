@@ -1,3 +1,4 @@
+import { withoutSlashes } from "../base/without-slashes.ts";
 import { A2AError, type AgentCard } from "../model/index.ts";
 import {
   type ClientHost,
@@ -7,7 +8,6 @@ import {
   refusal,
   requestHeaders,
   strangeAnswer,
-  withoutSlashes,
 } from "../transport/http/index.ts";
 
 /** A card that was fetched, and how long it may be used without asking again (RFC 9111, A2A 1.0 §8.6.2). */

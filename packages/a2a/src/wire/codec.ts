@@ -1,25 +1,28 @@
-import type { A2AError, AgentCard, StreamResponse, WireErrorCode } from "../model/index.ts";
+import type { A2AError, AgentCard, StreamResponse } from "../model/index.ts";
 import type { AgentService, OperationName, Operations, Reply, StreamItem } from "../protocol/index.ts";
 
 /**
- * What a version of the protocol is to the bindings (D5): names, routes, shapes. One closed room a version implements
- * it; bindings are handed codecs and know no version by name.
+ * What a version of the protocol is on the wire. One closed room a version implements it; bindings are handed codecs and know
+ * no version by name, and a version knows a binding only where it has something to say of it.
  */
 export interface Codec {
   /** `Major.Minor`. */
   readonly version: string;
   /** Further versions whose requests it reads as its own. */
   readonly aliases?: readonly string[];
-  readonly jsonrpc: JsonRpcWire;
-  readonly rest: RestWire;
-  /** ProtoJSON as gRPC carries it, where its requests are not those of REST. */
-  readonly grpc?: Shapes;
-  /** Statuses of errors on gRPC, by name, where they are not those of A2A 1.0 §5.4. */
-  readonly grpcStatuses?: Readonly<Partial<Record<WireErrorCode, string>>>;
+  /** What requests, answers, events and errors look like, to every binding that the version says nothing else of. */
+  readonly shapes: OwnShapes;
+  /**
+   * What else the version says for one binding, by the name that the binding has on a card. The binding says what that is, and
+   * whether it can do without.
+   */
+  readonly bindings: Readonly<Record<string, unknown>>;
   /** Requests have no field for a tenant: it is a part of the address. */
   readonly tenantInPath?: boolean;
   /** Where clients of this version look for a card, below a base, beside the place of every version. */
   readonly cardPaths?: readonly string[];
+  /** Where servers of this version may have the card of authenticated callers (§3.1.11) for a GET, beside their address, where they have no method for it. */
+  readonly extendedCardPath?: string;
   /** The header that names extensions, in lower case. Default: `a2a-extensions`. */
   readonly extensionsHeader?: string;
   encodeCard(card: AgentCard): unknown;
@@ -30,10 +33,10 @@ export interface Codec {
   adaptClient?(service: AgentService): AgentService;
 }
 
-/**
- * What requests, answers and events look like. Values are what `JSON.parse` gives. Where a version has two of these, the
- * one of REST is ProtoJSON, which gRPC carries too.
- */
+/** What a request without a version means to the letter of A2A 1.0 §3.6.2. */
+export const versionOfSilence = "0.3";
+
+/** What requests, answers and events look like. Values are what `JSON.parse` gives. */
 export interface Shapes {
   /** The request of an operation; throws `InvalidParams` with every bad field. May change the value in place. */
   decodeRequest<Name extends OperationName>(operation: Name, value: unknown): Operations[Name]["request"];
@@ -60,15 +63,12 @@ export interface Shapes {
   endsStream?(value: unknown): boolean;
 }
 
-export interface JsonRpcWire extends Shapes {
-  /** Clients that ask for a stream read events alone, where the answer is an error too. */
-  readonly streamsErrors?: boolean;
-  /** The operation that a method names, if this version has it. */
-  operation(method: string): OperationName | undefined;
-  method(operation: OperationName): string;
-  /** An error as the `error` member of a JSON-RPC response, and back. */
-  encodeError(error: A2AError): unknown;
-  decodeError(value: unknown): A2AError;
+/** Shapes with errors. */
+export interface OwnShapes extends Shapes {
+  /** An error as JSON text, of an object. */
+  encodeError(error: A2AError): string;
+  /** Back from that, parsed. `status`: of HTTP, that of the answer or the one that means the same. */
+  decodeError(status: number, body: unknown): A2AError;
 }
 
 /** What every client needs to know of a version. */
@@ -79,43 +79,4 @@ export function byVersion<T extends ClientCodec>(codecs: readonly T[]): Readonly
   return new Map(
     codecs.flatMap((codec) => [codec.version, ...(codec.aliases ?? [])].map((version) => [version, codec])),
   );
-}
-
-/** As much of a codec as a JSON-RPC client needs: one that is made of this alone leaves the server's half behind. */
-export interface JsonRpcClientCodec extends ClientCodec {
-  readonly jsonrpc: Pick<
-    JsonRpcWire,
-    "method" | "encodeRequest" | "decodeResponse" | "decodeEvent" | "endsStream" | "decodeError"
-  >;
-}
-
-/** As much of a codec as a REST client needs. */
-export interface RestClientCodec extends ClientCodec {
-  readonly rest: Pick<
-    RestWire,
-    "routes" | "mediaType" | "encodeRequest" | "decodeResponse" | "decodeEvent" | "endsStream" | "decodeError"
-  >;
-}
-
-export interface RestRoute {
-  readonly operation: OperationName;
-  /** The first is what a client sends. */
-  readonly methods: readonly ("GET" | "POST" | "DELETE")[];
-  /** Segments after the base; `{name}` takes a segment, and the last one may end in a literal `:verb`. E.g. `/tasks/{id}:cancel`. */
-  readonly path: string;
-  /** Whether the rest of the request is the body; a POST without one means an empty request all the same. */
-  readonly body: boolean;
-  /** What the query may carry, by name, with the type that its text stands for (§11.5); other parameters are ignored. */
-  readonly query?: Readonly<Record<string, "string" | "integer" | "boolean">>;
-}
-
-export interface RestWire extends Shapes {
-  readonly routes: readonly RestRoute[];
-  /** Routes that are found beside the base and at the root of the host as well, where no two agents would answer. */
-  readonly elsewhere?: readonly RestRoute[];
-  /** Media type of a successful answer. */
-  readonly mediaType: string;
-  /** An error as the whole body, as JSON text, and back. */
-  encodeError(error: A2AError): string;
-  decodeError(status: number, body: unknown): A2AError;
 }

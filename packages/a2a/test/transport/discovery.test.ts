@@ -1,5 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { buildCard } from "../../src/transport/discovery/handler.ts";
+import { buildCard, interfacesOf } from "../../src/transport/discovery/handler.ts";
+import { jsonRpcBinding } from "../../src/transport/jsonrpc/binding.ts";
+import { restBinding } from "../../src/transport/rest/binding.ts";
 import { A2AError } from "../../src/model/index.ts";
 import { codecV1 } from "../../src/wire/v1/index.ts";
 import { StillClock, ask, card, request, ScriptedService, serveAlone, serveMounts } from "./support.ts";
@@ -104,10 +106,12 @@ describe("the card's endpoint (A2A 1.0 §8.2, §8.6)", () => {
 });
 
 describe("what a card says", () => {
+  const bindings = [jsonRpcBinding(), restBinding()];
   const agent = { name: "Echo", description: "Says it again", version: "1.2.3", skills: [] };
 
   test("both bindings of one URL, JSON-RPC first (§8.3.1), and what the agent left out", () => {
-    expect(buildCard(agent, { url: "https://x.example/echo", versions: [{ version: "1.0" }] })).toEqual({
+    const interfaces = interfacesOf(bindings, [codecV1], { url: "https://x.example/echo" });
+    expect(buildCard(agent, { interfaces })).toEqual({
       ...agent,
       supportedInterfaces: [
         { url: "https://x.example/echo", protocolBinding: "JSONRPC", protocolVersion: "1.0" },
@@ -120,20 +124,15 @@ describe("what a card says", () => {
   });
 
   test("the tenant in every interface (§8.3.2)", () => {
-    const { supportedInterfaces } = buildCard(agent, {
-      url: "https://x.example",
-      tenant: "acme",
-      versions: [{ version: "1.0" }],
-    });
-    expect(supportedInterfaces.map(({ tenant }) => tenant)).toEqual(["acme", "acme"]);
+    const interfaces = interfacesOf(bindings, [codecV1], { url: "https://x.example", tenant: "acme" });
+    expect(interfaces.map(({ tenant }) => tenant)).toEqual(["acme", "acme"]);
   });
 
   test("the schemes of who is in charge of the door, beside the agent's own", () => {
     const bearer = { httpAuthSecurityScheme: { scheme: "Bearer" } };
     const key = { apiKeySecurityScheme: { location: "header", name: "X-Key" } };
     const host = {
-      url: "https://x.example",
-      versions: [{ version: "1.0" }],
+      interfaces: [],
       securitySchemes: { bearer },
       securityRequirements: [{ schemes: { bearer: { list: [] } } }],
     };
@@ -151,8 +150,7 @@ describe("what a card says", () => {
   test("the host's extensions after the agent's own", () => {
     const own = { ...agent, capabilities: { streaming: false, extensions: [{ uri: "urn:own" }] } };
     const { capabilities } = buildCard(own, {
-      url: "https://x.example",
-      versions: [{ version: "1.0" }],
+      interfaces: [],
       extensions: [{ uri: "urn:host" }],
     });
     expect(capabilities).toEqual({ streaming: false, extensions: [{ uri: "urn:own" }, { uri: "urn:host" }] });
@@ -160,8 +158,7 @@ describe("what a card says", () => {
 
   test("is read back as it is by the codec (no union form of ours is published)", () => {
     const host = {
-      url: "https://x.example",
-      versions: [{ version: "1.0" }],
+      interfaces: [],
       securitySchemes: { b: { httpAuthSecurityScheme: { scheme: "Bearer" } } },
     };
     const built = buildCard(agent, host);

@@ -1,15 +1,24 @@
 import { describe, expect, test } from "vitest";
 import { intercept, operations, type Interceptor } from "../../src/protocol/index.ts";
-import type { Codec } from "../../src/wire/codec.ts";
+import type { JsonRpcCodec } from "../../src/wire/jsonrpc.ts";
+import type { RestCodec } from "../../src/wire/rest.ts";
 import { codecV1 } from "../../src/wire/v1/index.ts";
 import { ask, message, post, request, rpc, ScriptedService, serveAlone, type Answer } from "./support.ts";
 
 /** A later version, to tell apart what is chosen by name and by method or path. */
-const codecV9: Codec = {
+const codecV9: JsonRpcCodec & RestCodec = {
   ...codecV1,
   version: "9.1",
-  jsonrpc: { ...codecV1.jsonrpc, operation: (method) => (method === "tasks/nine" ? "GetTask" : undefined) },
-  rest: { ...codecV1.rest, routes: [{ operation: "GetTask", methods: ["GET"], path: "/nine/{id}", body: false }] },
+  bindings: {
+    JSONRPC: {
+      ...codecV1.bindings.JSONRPC,
+      operation: (method) => (method === "tasks/nine" ? "GetTask" : undefined),
+    },
+    "HTTP+JSON": {
+      ...codecV1.bindings["HTTP+JSON"],
+      routes: [{ operation: "GetTask", methods: ["GET"], path: "/nine/{id}", body: false }],
+    },
+  },
 };
 
 type Send = (headers?: Readonly<Record<string, string>>, query?: string) => Promise<Answer>;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { A2AError } from "../../src/model/index.ts";
-import { knownUrls } from "../../src/transport/server/handler.ts";
+import { createRouter } from "../../src/transport/router/index.ts";
 import { ask, card, request, routerOptions, rpc, ScriptedService, serveMounts, settled } from "./support.ts";
 
 const mount = (path: string, tenant?: string) => ({
@@ -84,7 +84,7 @@ describe("several agents behind one handler", () => {
 });
 
 test("knows which URLs are its own, so that a framework goes on with the others", () => {
-  const knows = knownUrls([mount("/a"), mount("/a", "acme"), mount("/b")], routerOptions());
+  const knows = createRouter([mount("/a"), mount("/a", "acme"), mount("/b")], routerOptions()).answers;
   const own = [
     "/a",
     "/a/",

@@ -15,7 +15,9 @@ import {
   type UniversalRequest,
   type UniversalResponse,
 } from "../../src/protocol/index.ts";
-import { routeServices, type RouterOptions, type ServiceMount } from "../../src/transport/server/handler.ts";
+import { jsonRpcBinding } from "../../src/transport/jsonrpc/binding.ts";
+import { restBinding } from "../../src/transport/rest/binding.ts";
+import { createRouter, type RouterOptions, type ServiceMount } from "../../src/transport/router/index.ts";
 import { KeepAlive } from "../../src/transport/server/keep-alive.ts";
 import { codecV1 } from "../../src/wire/v1/index.ts";
 import { A2AError } from "../../src/model/index.ts";
@@ -178,6 +180,7 @@ export function routerOptions({
   ...more
 }: GivenOptions = {}): RouterOptions {
   return {
+    bindings: [jsonRpcBinding(), restBinding()],
     codecs: [codecV1],
     operations,
     authenticate: () => anonymous,
@@ -197,7 +200,7 @@ export function serveAlone(service: AgentService, options: GivenOptions = {}): U
 }
 
 export function serveMounts(mounts: readonly ServiceMount[], options: GivenOptions = {}): UniversalHandler {
-  return routeServices(mounts, routerOptions(options));
+  return createRouter(mounts, routerOptions(options)).handle;
 }
 
 export interface RequestInit {

@@ -3,7 +3,9 @@ import {
   bearer,
   createHandler,
   defineAgent,
+  jsonRpcBinding,
   memoryStore,
+  restBinding,
   type AgentDefinition,
   type AgentMount,
   type Handler,
@@ -361,7 +363,7 @@ describe("the card", () => {
   const secured = () =>
     serve(agent(), {
       authenticator: bearer({ "s3cret-token": { subject: "alice" } }),
-      grpc: { url: "agents.example:443" },
+      bindings: [jsonRpcBinding(), restBinding(), { name: "GRPC", interfaces: () => [{ url: "agents.example:443" }] }],
     });
 
   test("carries both shapes for who names no version", async () => {

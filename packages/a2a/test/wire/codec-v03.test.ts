@@ -16,7 +16,7 @@ import { messageOf } from "../model/arbitraries.ts";
 
 /** A2A 0.3 and 0.2.5 over JSON-RPC. */
 
-const wire = codecV03.jsonrpc;
+const { JSONRPC: wire, "HTTP+JSON": rest } = codecV03.bindings;
 
 const plain = (value: unknown): unknown => structuredClone(value);
 
@@ -493,7 +493,6 @@ describe("errors (0.3 §8)", () => {
     ["InternalError", -32603, "InternalError"],
     ["PermissionDenied", -32603, undefined],
   ])("%s over REST has the code, and the name that Python's SDK of 1.x looks for", (code, number, type) => {
-    const { rest } = codecV03;
     const body = JSON.parse(rest.encodeError(new A2AError(code, "so"))) as Record<string, unknown>;
     expect(body).toMatchObject({ code: number, message: "so", error: { message: "so" } });
     expect(body["type"]).toBe(type);
@@ -535,7 +534,7 @@ describe("errors of REST", () => {
     [501, { error: { code: 501, status: "UNIMPLEMENTED", message: "no" } }, "UnsupportedOperation"],
     [404, { detail: "Not Found" }, "MethodNotFound"],
   ])("%i %j is %s, whose dialect that is", (status, body, code) => {
-    expect(codecV03.rest.decodeError(status, body)).toMatchObject({ code });
+    expect(rest.decodeError(status, body)).toMatchObject({ code });
   });
 });
 
@@ -599,7 +598,7 @@ describe("whatever a stranger sends", () => {
     fc.assert(
       fc.property(value, fc.constantFrom(...operations), (sent, operation) => {
         const fresh = (): unknown => structuredClone(sent);
-        for (const shapes of [wire, codecV03.rest, codecV03.grpc ?? wire]) {
+        for (const shapes of [wire, rest, codecV03.bindings.GRPC]) {
           expect(["understood", "InvalidParams"]).toContain(codeOf(() => shapes.decodeRequest(operation, fresh())));
           for (const read of [
             () => shapes.decodeResponse(operation, fresh()),
@@ -611,7 +610,7 @@ describe("whatever a stranger sends", () => {
           expect(codeOf(() => shapes.endsStream?.(fresh()))).toBe("understood");
         }
         expect(wire.decodeError(fresh())).toBeInstanceOf(A2AError);
-        expect(codecV03.rest.decodeError(400, fresh())).toBeInstanceOf(A2AError);
+        expect(rest.decodeError(400, fresh())).toBeInstanceOf(A2AError);
       }),
       { numRuns: 400 },
     );

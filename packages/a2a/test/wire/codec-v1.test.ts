@@ -6,6 +6,8 @@ import { codecV1 } from "../../src/wire/v1/index.ts";
 import { messageOf } from "../model/arbitraries.ts";
 import { fieldsOf, type MessageName } from "../model/proto.ts";
 
+const rest = codecV1.bindings["HTTP+JSON"];
+
 /** Which message of the proto goes in, and which comes out (A2A 1.0 §5.3). */
 const shapes: Readonly<Record<OperationName, readonly [request: MessageName, response: MessageName | "Empty"]>> = {
   SendMessage: ["SendMessageRequest", "SendMessageResponse"],
@@ -40,17 +42,17 @@ describe.each(names)("%s", (name) => {
   const [request, response] = shapes[name];
 
   test("is its own method name on JSON-RPC (A2A 1.0 §9.4)", () => {
-    expect(codecV1.jsonrpc.method(name)).toBe(name);
-    expect(codecV1.jsonrpc.operation(name)).toBe(name);
+    expect(codecV1.bindings.JSONRPC.method(name)).toBe(name);
+    expect(codecV1.bindings.JSONRPC.operation(name)).toBe(name);
   });
 
   test("requests go out and come in as they are", () => {
     fc.assert(
       fc.property(messageOf(request), (message) => {
-        const sent: unknown = JSON.parse(JSON.stringify(codecV1.rest.encodeRequest(name, message as never)));
+        const sent: unknown = JSON.parse(JSON.stringify(rest.encodeRequest(name, message as never)));
         expect(sent).toEqual(message);
-        expect(codecV1.rest.decodeRequest(name, sent)).toEqual(message);
-        expect(codecV1.rest.decodeRequest(name, sent)).toBe(sent);
+        expect(rest.decodeRequest(name, sent)).toEqual(message);
+        expect(rest.decodeRequest(name, sent)).toBe(sent);
       }),
     );
   });
@@ -58,24 +60,24 @@ describe.each(names)("%s", (name) => {
   test("answers go out and come in as they are", () => {
     fc.assert(
       fc.property(response === "Empty" ? fc.constant({}) : messageOf(response), (message) => {
-        const text = codecV1.rest.encodeResponse(name, { payload: new Payload(message) });
-        expect(codecV1.rest.decodeResponse(name, JSON.parse(text))).toEqual(message);
+        const text = rest.encodeResponse(name, { payload: new Payload(message) });
+        expect(rest.decodeResponse(name, JSON.parse(text))).toEqual(message);
       }),
     );
   });
 
   test("an answer that is at hand as text is not written anew (D5)", () => {
-    expect(codecV1.rest.encodeResponse(name, { payload: new TextPayload('{"at":"hand"}') })).toBe('{"at":"hand"}');
+    expect(rest.encodeResponse(name, { payload: new TextPayload('{"at":"hand"}') })).toBe('{"at":"hand"}');
   });
 
   test("a request that is no object, or lacks what is required, is InvalidParams", () => {
     const required = fieldsOf(request).flatMap(([field, kind]) => (kind.required ? [field] : []));
     for (const wrong of ["text", 1, true, [], [{}]]) {
-      expect(refusal(() => codecV1.rest.decodeRequest(name, wrong))).toEqual(["InvalidParams", [""]]);
+      expect(refusal(() => rest.decodeRequest(name, wrong))).toEqual(["InvalidParams", [""]]);
     }
     const read = (value: unknown): unknown => {
       try {
-        return codecV1.rest.decodeRequest(name, value);
+        return rest.decodeRequest(name, value);
       } catch (error) {
         return (error as A2AError).fields.map(({ field }) => field);
       }
@@ -85,7 +87,7 @@ describe.each(names)("%s", (name) => {
   });
 
   test("a route carries every field of the request (A2A 1.0 §11.3, §11.5)", () => {
-    const routes = codecV1.rest.routes.filter((route) => route.operation === name);
+    const routes = rest.routes.filter((route) => route.operation === name);
     expect(routes).toHaveLength(1);
     const [route] = routes;
     if (route === undefined) return;
@@ -103,7 +105,7 @@ describe.each(names)("%s", (name) => {
 });
 
 test("routes are those of the specification (A2A 1.0 §11.3)", () => {
-  expect(codecV1.rest.routes.map(({ methods, path }) => `${methods.join(",")} ${path}`)).toEqual([
+  expect(rest.routes.map(({ methods, path }) => `${methods.join(",")} ${path}`)).toEqual([
     "POST /message:send",
     "POST /message:stream",
     "GET /tasks/{id}",
@@ -116,14 +118,14 @@ test("routes are those of the specification (A2A 1.0 §11.3)", () => {
     "DELETE /tasks/{taskId}/pushNotificationConfigs/{id}",
     "GET /extendedAgentCard",
   ]);
-  expect(codecV1.rest.mediaType).toBe("application/a2a+json");
+  expect(rest.mediaType).toBe("application/a2a+json");
   expect(codecV1.version).toBe("1.0");
 });
 
 test.each(["message/send", "sendMessage", "SENDMESSAGE", "constructor", "__proto__", ""])(
   "%j is no method",
   (method) => {
-    expect(codecV1.jsonrpc.operation(method)).toBeUndefined();
+    expect(codecV1.bindings.JSONRPC.operation(method)).toBeUndefined();
   },
 );
 
@@ -161,19 +163,16 @@ describe("what other servers took in and should not have", () => {
       "configuration.taskPushNotificationConfig.url",
     ],
   ])("%s", (_what, request, field) => {
-    expect(refusal(() => codecV1.rest.decodeRequest("SendMessage", request))).toEqual(["InvalidParams", [field]]);
-    expect(refusal(() => codecV1.rest.encodeRequest("SendMessage", request as never))).toEqual([
-      "InvalidParams",
-      [field],
-    ]);
+    expect(refusal(() => rest.decodeRequest("SendMessage", request))).toEqual(["InvalidParams", [field]]);
+    expect(refusal(() => rest.encodeRequest("SendMessage", request as never))).toEqual(["InvalidParams", [field]]);
   });
 
   test("the error says in words what is wrong", () => {
-    expect(() => codecV1.rest.decodeRequest("SendMessage", send({ parts: [] }))).toThrow(
+    expect(() => rest.decodeRequest("SendMessage", send({ parts: [] }))).toThrow(
       "Invalid parameters: message.parts must hold at least one part",
     );
-    expect(() => codecV1.rest.decodeRequest("GetTask", [])).toThrow("Invalid parameters: it must be an object");
-    expect(() => codecV1.rest.decodeRequest("GetTaskPushNotificationConfig", {})).toThrow(
+    expect(() => rest.decodeRequest("GetTask", [])).toThrow("Invalid parameters: it must be an object");
+    expect(() => rest.decodeRequest("GetTaskPushNotificationConfig", {})).toThrow(
       "Invalid parameters: taskId is required (and 1 more)",
     );
   });
@@ -181,25 +180,25 @@ describe("what other servers took in and should not have", () => {
 
 test("what a caller adds to a request does not go out, since some servers turn it away", () => {
   const request = { id: "t", historyLength: 2, generation: "4" };
-  expect(codecV1.rest.encodeRequest("GetTask", request)).toEqual({ id: "t", historyLength: 2 });
+  expect(rest.encodeRequest("GetTask", request)).toEqual({ id: "t", historyLength: 2 });
   expect(request).toEqual({ id: "t", historyLength: 2, generation: "4" });
 });
 
 describe("answers of a peer", () => {
   test("that are nonsense are InvalidResponse, with the place", () => {
-    expect(refusal(() => codecV1.rest.decodeResponse("GetTask", { id: "t", status: {} }))).toEqual([
+    expect(refusal(() => rest.decodeResponse("GetTask", { id: "t", status: {} }))).toEqual([
       "InvalidResponse",
       ["status.state"],
     ]);
-    expect(refusal(() => codecV1.rest.decodeResponse("SendMessage", {}))).toEqual(["InvalidResponse", [""]]);
-    expect(refusal(() => codecV1.rest.decodeResponse("SendMessage", "<html>"))).toEqual(["InvalidResponse", [""]]);
-    expect(refusal(() => codecV1.rest.decodeEvent({ task: 1 }))).toEqual(["InvalidResponse", ["task"]]);
+    expect(refusal(() => rest.decodeResponse("SendMessage", {}))).toEqual(["InvalidResponse", [""]]);
+    expect(refusal(() => rest.decodeResponse("SendMessage", "<html>"))).toEqual(["InvalidResponse", [""]]);
+    expect(refusal(() => rest.decodeEvent({ task: 1 }))).toEqual(["InvalidResponse", ["task"]]);
     expect(refusal(() => codecV1.decodeCard({ name: "a" }))).toEqual(["InvalidResponse", ["supportedInterfaces"]]);
   });
 
   test("to a deletion may be nothing at all", () => {
     for (const nothing of [undefined, null, {}]) {
-      expect(codecV1.rest.decodeResponse("DeleteTaskPushNotificationConfig", nothing)).toEqual({});
+      expect(rest.decodeResponse("DeleteTaskPushNotificationConfig", nothing)).toEqual({});
     }
   });
 
@@ -207,16 +206,14 @@ describe("answers of a peer", () => {
     const event = {
       statusUpdate: { taskId: "t", contextId: "c", status: { state: "TASK_STATE_WORKING" }, final: false },
     };
-    expect(codecV1.rest.decodeEvent(structuredClone(event))).toEqual(event);
+    expect(rest.decodeEvent(structuredClone(event))).toEqual(event);
   });
 });
 
 test("events go out as the text that was stored, or are written (D5)", () => {
   const event = { message: { messageId: "m", role: "ROLE_AGENT" as const, parts: [{ text: "hi" }] } };
-  expect(codecV1.rest.encodeEvent({ payload: new TextPayload('{"stored":1}') })).toBe('{"stored":1}');
-  expect(codecV1.rest.decodeEvent(JSON.parse(codecV1.rest.encodeEvent({ payload: new Payload(event) })))).toEqual(
-    event,
-  );
+  expect(rest.encodeEvent({ payload: new TextPayload('{"stored":1}') })).toBe('{"stored":1}');
+  expect(rest.decodeEvent(JSON.parse(rest.encodeEvent({ payload: new Payload(event) })))).toEqual(event);
 });
 
 test("a card goes out as the 1.0 JSON, and is read back with both spellings of its bindings and more", () => {

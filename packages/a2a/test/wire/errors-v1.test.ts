@@ -3,7 +3,7 @@ import { A2AError, wireErrors, type A2AErrorCode, type WireErrorCode } from "../
 import { codecV1 } from "../../src/wire/v1/index.ts";
 
 const codes = Object.keys(wireErrors) as WireErrorCode[];
-const { jsonrpc, rest } = codecV1;
+const { JSONRPC: jsonrpc, "HTTP+JSON": rest } = codecV1.bindings;
 
 /** What arrives of an error over each binding. */
 function overJsonRpc(error: A2AError): A2AError {

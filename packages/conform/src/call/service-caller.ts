@@ -2,7 +2,7 @@ import { A2AError, anonymous, systemClock, type StreamResponse } from "@parley/a
 import { isWireErrorCode, wireErrors } from "@parley/a2a/model";
 import { jsonRpcBinding, restBinding, type ClientBinding } from "@parley/a2a/client";
 import type { AgentService, CallContext, OperationName, StreamItem, StreamName, UnaryName } from "@parley/a2a/protocol";
-import type { ClientHost, Codec, Shapes } from "@parley/a2a/transport";
+import type { ClientHost, Codec, GrpcWire, JsonRpcCodec, RestCodec, Shapes } from "@parley/a2a/transport";
 import { codecV03, codecV1 } from "@parley/a2a/wires";
 import { grpcBinding } from "@parley/grpc/client";
 import { methods, streams, type Caller, type Outcome, type Place } from "./caller.ts";
@@ -20,22 +20,22 @@ import { BrokenWire, LiveStream } from "./stream.ts";
  */
 
 /** The status of a call over gRPC travels in the error that a codec makes of it. */
-const decodeStatus: Codec["rest"]["decodeError"] = (status, body) => {
+const decodeStatus: GrpcWire["decodeError"] = (status, body) => {
   const { error } = body as { error: { status: string; message: string; details: readonly unknown[] } };
   const metadata = { grpc: error.status, http: String(status) };
   return new A2AError("InternalError", error.message, { metadata, details: error.details });
 };
 
 function unread(version: string): Codec {
-  const rest: Codec["rest"] = {
-    ...codecV1.rest,
+  const shapes: GrpcWire = {
+    ...codecV1.shapes,
     encodeRequest: (_, request) => request,
     decodeResponse: (_, value) => value as never,
     decodeEvent: (value) => value as StreamResponse,
     endsStream: () => false,
     decodeError: decodeStatus,
   };
-  return { ...codecV1, version, rest, grpc: rest };
+  return { ...codecV1, version, shapes };
 }
 
 /** What an answer of 0.3 is to look like, by operation; others are judged by what is read of them. */
@@ -67,12 +67,15 @@ function shapely<T extends Shapes>(shapes: T, prefix: string): T {
   return { ...shapes, ...judged };
 }
 
-function judged03(): Codec {
+function judged03(): JsonRpcCodec & RestCodec {
+  const { JSONRPC: jsonRpc, "HTTP+JSON": rest, GRPC: grpc } = codecV03.bindings;
   return {
     ...codecV03,
-    jsonrpc: shapely(codecV03.jsonrpc, "0.3/"),
-    rest: shapely(codecV03.rest, "0.3/proto/"),
-    grpc: shapely(codecV03.grpc ?? codecV03.rest, "0.3/proto/"),
+    bindings: {
+      JSONRPC: shapely(jsonRpc, "0.3/"),
+      "HTTP+JSON": shapely(rest, "0.3/proto/"),
+      GRPC: shapely(grpc, "0.3/proto/"),
+    },
   };
 }
 

@@ -13,7 +13,7 @@ import {
   type UnaryName,
   type UnaryOperations,
 } from "@parley/a2a/protocol";
-import { type ClientHost, type Codec, type Shapes, untilOver, waits } from "@parley/a2a/transport";
+import { type ClientHost, type Codec, grpcWire, type Shapes, untilOver, waits } from "@parley/a2a/transport";
 import { decode } from "../protobuf/decode.ts";
 import { encode } from "../protobuf/encode.ts";
 import { serviceV03, serviceV1, type A2AMethod, type A2AServiceType } from "../services.ts";
@@ -72,7 +72,7 @@ export class GrpcService implements AgentService {
 
   constructor(codec: Codec, types: GrpcTypes, host: ClientHost, url: string, send: Transport) {
     this.#codec = codec;
-    this.#shapes = codec.grpc ?? codec.rest;
+    this.#shapes = grpcWire(codec);
     this.#types = types;
     this.#host = host;
     this.#url = url;

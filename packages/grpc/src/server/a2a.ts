@@ -4,6 +4,7 @@ import {
   answerCall,
   codecOf,
   converted,
+  grpcWire,
   requestedVersion,
   versionOfSilence,
   type AnyReply,
@@ -71,12 +72,12 @@ class GrpcServerCall implements ServerCall<Uint8Array, UniversalResponse> {
     this.#frames = frames;
     this.#alone = alone;
     this.codec = host.codecs[0];
-    this.shapes = this.codec.rest;
+    this.shapes = this.codec.shapes;
   }
 
   accept(): void {
     this.codec = this.#codecFor(this.request);
-    this.shapes = this.codec.grpc ?? this.codec.rest;
+    this.shapes = grpcWire(this.codec);
     if (this.codec.tenantInPath === true) this.tenant = this.#alone;
     if (this.#host.operations[this.operation] === undefined) throw new A2AError("MethodNotFound");
   }

@@ -7,26 +7,12 @@ import type {
 } from "../../model/index.ts";
 import type { AgentDescription } from "../../protocol/index.ts";
 import type { Codec } from "../../wire/codec.ts";
-
-/** Paths below the base of an agent, with a leading slash; `""`: the base itself, which is the default. */
-export interface InterfacePaths {
-  /** Where JSON-RPC is posted to. */
-  readonly jsonrpc?: string;
-  /** What the paths of REST follow. */
-  readonly rest?: string;
-}
+import type { AgentAddress, ServerBinding } from "../server/binding.ts";
 
 /** What a host knows of an agent beyond the agent's own words (A2A 1.0 §4.4.1). */
 export interface CardHost {
-  /** The base URL that clients reach, without a slash at its end. Never from a header of a request. */
-  readonly url: string;
-  /** Where each binding is found below it. Default: there. */
-  readonly interfaces?: InterfacePaths;
-  readonly tenant?: string;
-  /** Protocol versions, the preferred one first. */
-  readonly versions: readonly CardVersion[];
-  /** Where gRPC is spoken, as `host:port`, and under what label. */
-  readonly grpc?: { readonly url: string; readonly tenant?: string };
+  /** Where the agent is found: see `interfacesOf`. */
+  readonly interfaces: readonly AgentInterface[];
   /** What callers must show here; an agent that declares requirements of its own is believed. */
   readonly securitySchemes?: Readonly<Record<string, SecurityScheme>>;
   readonly securityRequirements?: readonly SecurityRequirement[];
@@ -36,12 +22,9 @@ export interface CardHost {
   readonly extensions?: readonly AgentExtension[];
 }
 
-/** What a card has to know of a version. */
-export type CardVersion = Pick<Codec, "version" | "tenantInPath">;
-
 const textOnly = ["text/plain"];
 
-/** The card of an agent as this host serves it: every binding of each version, JSON-RPC first (§8.3.1). */
+/** The card of an agent as this host serves it. */
 export function buildCard(agent: AgentDescription, host: CardHost): AgentCard {
   const capabilities = {
     streaming: true,
@@ -54,7 +37,7 @@ export function buildCard(agent: AgentDescription, host: CardHost): AgentCard {
   return {
     name: agent.name,
     description: agent.description,
-    supportedInterfaces: host.versions.flatMap((version) => interfacesOf(host, version)),
+    supportedInterfaces: host.interfaces,
     ...(agent.provider !== undefined && { provider: agent.provider }),
     version: agent.version,
     ...(agent.documentationUrl !== undefined && { documentationUrl: agent.documentationUrl }),
@@ -68,23 +51,25 @@ export function buildCard(agent: AgentDescription, host: CardHost): AgentCard {
   };
 }
 
-function interfacesOf(
-  { url, interfaces = {}, tenant, grpc }: CardHost,
-  { version: protocolVersion, tenantInPath = false }: CardVersion,
+/**
+ * The interfaces of an agent: every binding of each version, in the order of both, the preferred ones first (§8.3.1).
+ *
+ * @param paths - Of the bindings below the agent's base, by their names.
+ */
+export function interfacesOf(
+  bindings: readonly ServerBinding[],
+  codecs: readonly Codec[],
+  agent: Omit<AgentAddress, "path">,
+  paths: Readonly<Record<string, string>> = {},
 ): readonly AgentInterface[] {
-  const { jsonrpc = "", rest = "" } = interfaces;
-  const suffix = tenantInPath && tenant !== undefined ? `/${encodeURIComponent(tenant)}` : "";
-  const bindings = [
-    ["JSONRPC", jsonrpc],
-    ["HTTP+JSON", rest],
-  ] as const;
-  const http = bindings.map(([protocolBinding, path]): AgentInterface => ({
-    url: url + path + suffix,
-    protocolBinding,
-    ...(tenant !== undefined && !tenantInPath && { tenant }),
-    protocolVersion,
-  }));
-  // gRPC has no paths that a label could stand in.
-  if (grpc === undefined || (tenantInPath && grpc.tenant !== undefined)) return http;
-  return [...http, { ...grpc, protocolBinding: "GRPC", protocolVersion }];
+  return codecs.flatMap((codec) =>
+    bindings.flatMap((binding) =>
+      binding.interfaces({ ...agent, path: paths[binding.name] ?? "" }, codec).map(({ url, tenant }) => ({
+        url,
+        protocolBinding: binding.name,
+        ...(tenant !== undefined && { tenant }),
+        protocolVersion: codec.version,
+      })),
+    ),
+  );
 }

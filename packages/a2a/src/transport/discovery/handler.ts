@@ -1,13 +1,13 @@
 import type { Clock } from "../../base/index.ts";
-import type { AgentCard } from "../../model/index.ts";
+import { A2AError, type AgentCard } from "../../model/index.ts";
 import { isObject } from "../../model/schema.ts";
 import type { UniversalRequest, UniversalResponse } from "../../protocol/index.ts";
 import { byVersion, type Codec } from "../../wire/codec.ts";
+import type { HttpEndpoint } from "../server/binding.ts";
 import { requestedVersion } from "../server/request.ts";
-import type { Headers } from "../server/response.ts";
-import { methodNotAllowed } from "./errors.ts";
+import { errorResponse, type Headers, type WireError } from "../server/response.ts";
 
-export { buildCard, type InterfacePaths } from "./card.ts";
+export { buildCard, interfacesOf } from "./card.ts";
 
 /** Where a card is found below a base (A2A 1.0 §8.2). */
 export const cardPath = "/.well-known/agent-card.json";
@@ -26,9 +26,6 @@ export interface CardOptions {
   readonly clock: Clock;
 }
 
-/** Answers requests for one card. Anyone may read it: it says how to authenticate. */
-export type CardEndpoint = (request: UniversalRequest, query: string) => Promise<UniversalResponse>;
-
 interface Document {
   readonly text: string;
   readonly headers: Headers;
@@ -37,13 +34,13 @@ interface Document {
 /**
  * Serves a card, written once for each version (§8.6): strong `ETag`, `Last-Modified`, `Cache-Control`, 304 for what the
  * client has. Who names a version gets the card in its form. Anyone else gets one with the members of all of them, which
- * clients of each version read: what one does not know it ignores.
+ * clients of each version read: what one does not know it ignores. Anyone may read it: it says how to authenticate.
  */
 export function cardEndpoint(
   card: AgentCard,
   codecs: readonly [Codec, ...Codec[]],
   { maxAge, clock }: CardOptions,
-): CardEndpoint {
+): HttpEndpoint {
   const named = byVersion(codecs);
   const modified = new Date(clock.now()).toUTCString();
   const documents = new Map<Codec | undefined, Promise<Document>>();
@@ -60,12 +57,25 @@ export function cardEndpoint(
     documents.set(codec, document);
     return document;
   };
-  return async (request, query) => {
-    if (request.method !== "GET" && request.method !== "HEAD") return methodNotAllowed(codecs[0]);
-    const version = codecs.length > 1 ? requestedVersion(request, query) : undefined;
-    const { text, headers } = await documentOf(named.get(version ?? ""));
-    return isKnown(request, headers) ? { status: 304, headers } : { status: 200, headers, body: text };
+  return {
+    async answer(request, { query }) {
+      if (request.method !== "GET" && request.method !== "HEAD") return methodNotAllowed(codecs[0]);
+      const version = codecs.length > 1 ? requestedVersion(request, query) : undefined;
+      const { text, headers } = await documentOf(named.get(version ?? ""));
+      return isKnown(request, headers) ? { status: 304, headers } : { status: 200, headers, body: text };
+    },
   };
+}
+
+const allow = "GET, HEAD";
+
+function methodNotAllowed(codec: Codec): UniversalResponse {
+  return errorResponse(codec, new A2AError("MethodNotAllowed", `A card takes ${allow}`) as WireError, allow);
+}
+
+/** The answer where no binding has an address, and no card is. */
+export function notFound(codec: Codec): UniversalResponse {
+  return errorResponse(codec, new A2AError("MethodNotFound", "There is nothing at this path") as WireError);
 }
 
 /** One value that says what both say; where they say the same thing in two ways, the first counts. */

@@ -2,7 +2,7 @@ import { A2AError, type A2AErrorOptions, hasCode, outsideCode, type WireErrorCod
 import { isObject } from "../../model/schema.ts";
 import { Payload, type StreamItem, type StreamName } from "../../protocol/index.ts";
 import type { Clock } from "../../base/index.ts";
-import { nestsDeeper } from "../server/nesting.ts";
+import { nestsDeeper } from "../text/nesting.ts";
 import { chunkDecoder } from "./chunks.ts";
 import type { Shapes } from "../../wire/codec.ts";
 import type { Exchange } from "./exchange.ts";

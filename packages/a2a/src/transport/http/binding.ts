@@ -15,10 +15,3 @@ export interface ClientBinding {
   /** Opens no connection: that waits for the first call. `version` is one of `versions`, `card` the one of the interface. */
   open(target: AgentInterface, version: string, host: ClientHost, card: AgentCard): AgentService;
 }
-
-/** A URL without the slashes at its end. No pattern: `/\/+$/` is quadratic in a long run of slashes. */
-export function withoutSlashes(url: string): string {
-  let end = url.length;
-  while (url[end - 1] === "/") end--;
-  return url.slice(0, end);
-}

@@ -4,8 +4,8 @@ import type { CallContext, OperationName, Operations } from "../../protocol/inde
 import type { ClientCodec } from "../../wire/codec.ts";
 import { SseParser, type ServerSentEvent } from "../sse/read.ts";
 import { aborted, abortError, onAbort } from "./abort.ts";
-import { Pieces } from "./pieces.ts";
-import { Utf8Pieces } from "./utf8.ts";
+import { Pieces } from "../text/pieces.ts";
+import { Utf8Pieces } from "../text/utf8.ts";
 
 /** One HTTP exchange of a client: its limits, its abort, and what went wrong in words of ours. */
 

@@ -1,7 +1,7 @@
 /** HTTP as the clients of both bindings speak it. */
 
 export { parseJson, refusal, strangeAnswer } from "./answer.ts";
-export { type ClientBinding, withoutSlashes } from "./binding.ts";
+export type { ClientBinding } from "./binding.ts";
 export { aborted, abortError, onAbort } from "./abort.ts";
 export {
   type ClientHost,

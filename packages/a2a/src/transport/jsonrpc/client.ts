@@ -11,7 +11,8 @@ import {
   type UnaryName,
   type UnaryOperations,
 } from "../../protocol/index.ts";
-import { byVersion, type JsonRpcClientCodec } from "../../wire/codec.ts";
+import { byVersion } from "../../wire/codec.ts";
+import type { JsonRpcClientCodec } from "../../wire/jsonrpc.ts";
 import { activatedExtensions, eventJson, isObject, parseJson, refusal, streamItems } from "../http/answer.ts";
 import type { ClientBinding } from "../http/binding.ts";
 import { type ClientHost, exchange, type Exchange, requestHeaders, waits } from "../http/exchange.ts";
@@ -29,6 +30,7 @@ export function jsonRpcBinding(codecs: readonly JsonRpcClientCodec[]): ClientBin
 }
 
 function jsonRpcService(codec: JsonRpcClientCodec, { url }: AgentInterface, host: ClientHost): AgentService {
+  const wire = codec.bindings.JSONRPC;
   let last = 0;
 
   async function send<Name extends OperationName>(
@@ -39,8 +41,8 @@ function jsonRpcService(codec: JsonRpcClientCodec, { url }: AgentInterface, host
   ): Promise<{ id: number; answer: Exchange }> {
     const id = ++last;
     const headers = await requestHeaders(host, { url, operation }, context, codec);
-    const params = codec.jsonrpc.encodeRequest(operation, request);
-    const body = JSON.stringify({ jsonrpc: "2.0", id, method: codec.jsonrpc.method(operation), params });
+    const params = wire.encodeRequest(operation, request);
+    const body = JSON.stringify({ jsonrpc: "2.0", id, method: wire.method(operation), params });
     headers["content-type"] = "application/json";
     headers["accept"] = accept;
     const sent = { method: "POST", url, headers, body, waits: waits(operation, request) };
@@ -50,7 +52,7 @@ function jsonRpcService(codec: JsonRpcClientCodec, { url }: AgentInterface, host
   /** The result of a JSON-RPC response; throws its error. */
   function resultOf(value: unknown, id: number): unknown {
     const { error, result, id: answered }: Readonly<Record<string, unknown>> = isObject(value) ? value : {};
-    if (isObject(error)) throw codec.jsonrpc.decodeError(error);
+    if (isObject(error)) throw wire.decodeError(error);
     if (result === undefined) throw new A2AError("InvalidResponse", `${url} gave no JSON-RPC response`);
     if (answered === id) return result;
     const what = `${url} answered request ${JSON.stringify(answered)} where ${id} was asked`;
@@ -63,7 +65,7 @@ function jsonRpcService(codec: JsonRpcClientCodec, { url }: AgentInterface, host
     // Whoever else is at that address has errors in JSON too.
     const known = isObject(value) && "jsonrpc" in value;
     if (known && answer.status === 200) return resultOf(value, id);
-    const decoded = known && isObject(value["error"]) ? codec.jsonrpc.decodeError(value["error"]) : undefined;
+    const decoded = known && isObject(value["error"]) ? wire.decodeError(value["error"]) : undefined;
     throw refusal(answer, host.clock, url, text, decoded);
   }
 
@@ -74,7 +76,7 @@ function jsonRpcService(codec: JsonRpcClientCodec, { url }: AgentInterface, host
       context: CallContext,
     ) {
       const { id, answer } = await send(operation, request, context, "application/json");
-      const payload = new Payload(codec.jsonrpc.decodeResponse<Name>(operation, await wholeResult(answer, id)));
+      const payload = new Payload(wire.decodeResponse<Name>(operation, await wholeResult(answer, id)));
       return { payload, ...activatedExtensions(answer) };
     },
     async stream<Name extends StreamName>(
@@ -84,11 +86,11 @@ function jsonRpcService(codec: JsonRpcClientCodec, { url }: AgentInterface, host
     ) {
       const { id, answer } = await send(operation, request, context, "text/event-stream, application/json");
       if (answer.status === 200 && answer.mediaType === "text/event-stream") {
-        const batches = streamItems(answer, operation, codec.jsonrpc, (data) => resultOf(eventJson(data), id));
+        const batches = streamItems(answer, operation, wire, (data) => resultOf(eventJson(data), id));
         return { batches, ...activatedExtensions(answer) };
       }
       // An error; or the one event of a server that saw no need for a stream.
-      const event = codec.jsonrpc.decodeEvent(await wholeResult(answer, id));
+      const event = wire.decodeEvent(await wholeResult(answer, id));
       return { batches: once([{ payload: new Payload(event) }]), ...activatedExtensions(answer) };
     },
   };

@@ -7,19 +7,13 @@ import type {
   UniversalRequest,
   UniversalResponse,
 } from "../../protocol/index.ts";
-import type { Codec, JsonRpcWire } from "../../wire/codec.ts";
+import { versionOfSilence } from "../../wire/codec.ts";
+import type { JsonRpcCodec, JsonRpcWire } from "../../wire/jsonrpc.ts";
 import { answerCall, type AnyReply, type ServerCall } from "../server/answer-call.ts";
 import type { HttpEndpoint } from "../server/binding.ts";
 import type { ServerHost } from "../server/host.ts";
 import { bodyOf } from "../server/pieces.ts";
-import {
-  bodyText,
-  codecOf,
-  parseJson,
-  requestedVersion,
-  versionOfSilence,
-  type ServerContext,
-} from "../server/request.ts";
+import { bodyText, codecOf, parseJson, requestedVersion, type ServerContext } from "../server/request.ts";
 import { failureOf, withExtensions, type WireError } from "../server/response.ts";
 import { discard, streamHeaders, writeEvents, type EventFormat } from "../sse/write.ts";
 import { idOf, readCall, type JsonRpcId } from "./envelope.ts";
@@ -27,18 +21,23 @@ import { errorResponse, errorText, jsonHeaders } from "./errors.ts";
 
 const noContent: UniversalResponse = { status: 204, headers: { "cache-control": "no-store" } };
 
-/** Answers JSON-RPC (A2A 1.0 §9): every method is a POST to one address. */
-export function jsonRpcEndpoint(host: ServerHost): HttpEndpoint {
-  return { answer: (request, { query }) => answerCall(host, new JsonRpcServerCall(host, request, query)) };
+type Codecs = readonly [JsonRpcCodec, ...JsonRpcCodec[]];
+
+export function jsonRpcEndpoint(host: ServerHost, codecs: Codecs): HttpEndpoint {
+  return {
+    answer: (request, { query }) => answerCall(host, new JsonRpcServerCall(host, codecs, request, query)),
+    refuse: (error) => errorResponse(codecs[0].bindings.JSONRPC, null, error),
+  };
 }
 
 /** A request, as far as it has been read: its answer, whatever it is, is put in these words. */
 class JsonRpcServerCall implements ServerCall<string, UniversalResponse>, EventFormat {
   readonly request: UniversalRequest;
-  codec: Codec;
+  codec: JsonRpcCodec;
   shapes: JsonRpcWire;
   operation: OperationName = "SendMessage";
   readonly #host: ServerHost;
+  readonly #codecs: Codecs;
   readonly #query: string;
   /** To answer under; `undefined` for a notification, which nobody waits an answer for. */
   #id: JsonRpcId | undefined = null;
@@ -46,11 +45,12 @@ class JsonRpcServerCall implements ServerCall<string, UniversalResponse>, EventF
   /** The beginning of a response that has a result. */
   #open = "";
 
-  constructor(host: ServerHost, request: UniversalRequest, query: string) {
+  constructor(host: ServerHost, codecs: Codecs, request: UniversalRequest, query: string) {
     this.request = request;
-    this.codec = host.codecs[0];
-    this.shapes = this.codec.jsonrpc;
+    this.codec = codecs[0];
+    this.shapes = this.codec.bindings.JSONRPC;
     this.#host = host;
+    this.#codecs = codecs;
     this.#query = query;
   }
 
@@ -72,7 +72,7 @@ class JsonRpcServerCall implements ServerCall<string, UniversalResponse>, EventF
     this.#id = id;
     this.#method = method;
     this.codec = this.#codecOf(method);
-    this.shapes = this.codec.jsonrpc;
+    this.shapes = this.codec.bindings.JSONRPC;
     this.operation = this.#operationOf(method);
     return params;
   }
@@ -81,19 +81,19 @@ class JsonRpcServerCall implements ServerCall<string, UniversalResponse>, EventF
    * The version that a call is to be read in. One that names none is read in the version that has its method: a plain
    * curl must work, the texts' own examples omit the header. `strictVersion` holds it to §3.6.2 instead.
    */
-  #codecOf(method: string): Codec {
-    const { codecs, strictVersion } = this.#host;
-    const version = requestedVersion(this.request, this.#query) ?? (strictVersion ? versionOfSilence : undefined);
+  #codecOf(method: string): JsonRpcCodec {
+    const codecs = this.#codecs;
+    const named = requestedVersion(this.request, this.#query);
+    const version = named ?? (this.#host.strictVersion ? versionOfSilence : undefined);
     if (version !== undefined) return codecOf(codecs, version);
-    return codecs.find((codec) => codec.jsonrpc.operation(method) !== undefined) ?? codecs[0];
+    return codecs.find(({ bindings }) => bindings.JSONRPC.operation(method) !== undefined) ?? codecs[0];
   }
 
   #operationOf(method: string): OperationName {
-    const { codecs, operations } = this.#host;
     const operation = this.shapes.operation(method);
-    if (operation !== undefined && operations[operation] !== undefined) return operation;
-    const elsewhere = codecs.some((other) => other.jsonrpc.operation(method) !== undefined);
-    const versions = codecs.map(({ version }) => version).join(", ");
+    if (operation !== undefined && this.#host.operations[operation] !== undefined) return operation;
+    const elsewhere = this.#codecs.some(({ bindings }) => bindings.JSONRPC.operation(method) !== undefined);
+    const versions = this.#codecs.map(({ version }) => version).join(", ");
     throw new A2AError(
       "MethodNotFound",
       elsewhere
@@ -142,7 +142,7 @@ class JsonRpcServerCall implements ServerCall<string, UniversalResponse>, EventF
   }
 
   error(error: WireError): string {
-    return `data: ${errorText(this.codec, this.#id ?? null, error)}`;
+    return `data: ${errorText(this.shapes, this.#id ?? null, error)}`;
   }
 
   fail(thrown: unknown): UniversalResponse {
@@ -151,7 +151,7 @@ class JsonRpcServerCall implements ServerCall<string, UniversalResponse>, EventF
     const error = failureOf(thrown, this.#host.logger, told, () => request.signal.aborted);
     // Without an id too, where JSON-RPC 2.0 §4.1 wants silence: nobody sends A2A notifications on purpose, and who
     // forgets the id must hear what is wrong.
-    const response = errorResponse(this.codec, this.#id ?? null, error);
+    const response = errorResponse(this.shapes, this.#id ?? null, error);
     return this.#readsEvents() ? inStream(response) : response;
   }
 

@@ -10,7 +10,8 @@ import {
   type UnaryName,
   type UnaryOperations,
 } from "../../protocol/index.ts";
-import { byVersion, type RestClientCodec, type RestRoute } from "../../wire/codec.ts";
+import { byVersion } from "../../wire/codec.ts";
+import type { RestClientCodec, RestRoute } from "../../wire/rest.ts";
 import {
   activatedExtensions,
   eventJson,
@@ -20,7 +21,8 @@ import {
   strangeAnswer,
   streamItems,
 } from "../http/answer.ts";
-import { type ClientBinding, withoutSlashes } from "../http/binding.ts";
+import { withoutSlashes } from "../../base/without-slashes.ts";
+import type { ClientBinding } from "../http/binding.ts";
 import { type ClientHost, exchange, type Exchange, requestHeaders, waits } from "../http/exchange.ts";
 
 /** HTTP+JSON as a client speaks it (A2A 1.0 §11). */
@@ -68,6 +70,7 @@ function errorIn(value: unknown): Readonly<Record<string, unknown>> | undefined 
 }
 
 function restService(codec: RestClientCodec, target: AgentInterface, host: ClientHost): AgentService {
+  const wire = codec.bindings["HTTP+JSON"];
   const base = withoutSlashes(target.url);
   /** The second method of a route, once a server has shown that it wants that one. */
   const switched = new Set<OperationName>();
@@ -78,13 +81,13 @@ function restService(codec: RestClientCodec, target: AgentInterface, host: Clien
     context: CallContext,
     accept: string,
   ): Promise<{ url: string; answer: Exchange }> {
-    const route = codec.rest.routes.find((one) => one.operation === operation) as RestRoute;
-    const { path, rest } = fill(route, codec.rest.encodeRequest(operation, request) as Record<string, unknown>);
+    const route = wire.routes.find((one) => one.operation === operation) as RestRoute;
+    const { path, rest } = fill(route, wire.encodeRequest(operation, request) as Record<string, unknown>);
     const url = route.body ? base + path : base + path + query(rest);
     const method = route.methods[switched.has(operation) ? 1 : 0] as string;
     const headers = await requestHeaders(host, { url, operation }, context, codec);
     headers["accept"] = accept;
-    if (route.body) headers["content-type"] = codec.rest.mediaType;
+    if (route.body) headers["content-type"] = wire.mediaType;
     const body = route.body ? { body: JSON.stringify(rest) } : {};
     const sent = { method, url, headers, waits: waits(operation, request), ...body };
     const answer = await exchange(host, sent, context);
@@ -95,7 +98,7 @@ function restService(codec: RestClientCodec, target: AgentInterface, host: Clien
     const value = parseJson(answer, text);
     // Whoever else is at that address may have errors in JSON too; older peers send theirs without the wrapper.
     const known = isObject(value) && (isObject(value["error"]) || "message" in value || "title" in value);
-    return refusal(answer, host.clock, url, text, known ? codec.rest.decodeError(answer.status, value) : undefined);
+    return refusal(answer, host.clock, url, text, known ? wire.decodeError(answer.status, value) : undefined);
   }
 
   return {
@@ -104,12 +107,12 @@ function restService(codec: RestClientCodec, target: AgentInterface, host: Clien
       request: UnaryOperations[Name]["request"],
       context: CallContext,
     ) {
-      const { url, answer } = await send(operation, request, context, `${codec.rest.mediaType}, application/json`);
+      const { url, answer } = await send(operation, request, context, `${wire.mediaType}, application/json`);
       const text = await answer.text();
       if (answer.status < 200 || answer.status > 299) throw await refused(answer, url, text);
       const json = text === "" ? {} : parseJson(answer, text);
       if (json === undefined) throw strangeAnswer(answer, url, text);
-      const payload = new Payload(codec.rest.decodeResponse<Name>(operation, json));
+      const payload = new Payload(wire.decodeResponse<Name>(operation, json));
       return { payload, ...activatedExtensions(answer) };
     },
     async stream<Name extends StreamName>(
@@ -119,7 +122,7 @@ function restService(codec: RestClientCodec, target: AgentInterface, host: Clien
     ) {
       const open = async () => send(operation, request, context, "text/event-stream");
       let { url, answer } = await open();
-      const route = codec.rest.routes.find((one) => one.operation === operation) as RestRoute;
+      const route = wire.routes.find((one) => one.operation === operation) as RestRoute;
       // The proto and the text disagree on the method of a subscription, and peers on which of them they serve.
       const unrouted = answer.status === 405 || (answer.status === 404 && !/[/+]json$/.test(answer.mediaType));
       if (unrouted && route.methods.length > 1 && !switched.has(operation)) {
@@ -129,11 +132,11 @@ function restService(codec: RestClientCodec, target: AgentInterface, host: Clien
       }
       if (answer.status !== 200) throw await refused(answer, url, await answer.text());
       if (answer.mediaType !== "text/event-stream") throw strangeAnswer(answer, url, await answer.text());
-      const batches = streamItems(answer, operation, codec.rest, (data) => {
+      const batches = streamItems(answer, operation, wire, (data) => {
         const value = eventJson(data);
         const error = errorIn(value);
         if (error === undefined) return value;
-        throw codec.rest.decodeError(typeof error["code"] === "number" ? error["code"] : 500, value);
+        throw wire.decodeError(typeof error["code"] === "number" ? error["code"] : 500, value);
       });
       return { batches, ...activatedExtensions(answer) };
     },

@@ -6,21 +6,21 @@ import type {
   UniversalRequest,
   UniversalResponse,
 } from "../../protocol/index.ts";
-import type { Codec, RestRoute, RestWire } from "../../wire/codec.ts";
+import { versionOfSilence } from "../../wire/codec.ts";
+import type { RestCodec, RestRoute, RestWire } from "../../wire/rest.ts";
 import { answerCall, type AnyReply, type ServerCall } from "../server/answer-call.ts";
 import type { HttpEndpoint, Target } from "../server/binding.ts";
 import type { ServerHost } from "../server/host.ts";
 import { bodyOf } from "../server/pieces.ts";
-import { bodyText, codecOf, requestedVersion, versionOfSilence, type ServerContext } from "../server/request.ts";
-import { failureOf, withExtensions, type Headers, type WireError } from "../server/response.ts";
+import { bodyText, codecOf, requestedVersion, type ServerContext } from "../server/request.ts";
+import { errorResponse, failureOf, withExtensions, type Headers, type WireError } from "../server/response.ts";
 import { streamHeaders, writeEvents, type EventFormat } from "../sse/write.ts";
-import { errorResponse } from "./errors.ts";
 import { readInput, unknownPath } from "./input.ts";
-import { compileRoutes, decodeSegment, matchRoute, type RouteMatch, type RouteTable } from "./routes.ts";
+import { allRoutes, compileRoutes, decodeSegment, matchRoute, type RouteMatch, type RouteTable } from "./routes.ts";
 
 /** A version of the binding, ready for use. */
-interface RestVersion {
-  readonly codec: Codec;
+interface RestVersion extends Pick<RestCodec, "version" | "aliases"> {
+  readonly codec: RestCodec;
   readonly wire: RestWire;
   readonly table: RouteTable;
   readonly headers: Headers;
@@ -28,19 +28,19 @@ interface RestVersion {
 
 type RestVersions = readonly [RestVersion, ...RestVersion[]];
 
-function restVersion(codec: Codec): RestVersion {
-  const wire = codec.rest;
+function restVersion(codec: RestCodec): RestVersion {
+  const wire = codec.bindings["HTTP+JSON"];
   return {
+    version: codec.version,
+    aliases: codec.aliases ?? [],
     codec,
     wire,
-    table: compileRoutes([...wire.routes, ...(wire.elsewhere ?? [])]),
+    table: compileRoutes(allRoutes(wire)),
     headers: { "content-type": wire.mediaType, "cache-control": "private, no-store" },
   };
 }
 
-/** Answers HTTP+JSON (A2A 1.0 §11): routes below one path, an optional tenant segment first. */
-export function restEndpoint(host: ServerHost): HttpEndpoint {
-  const [first, ...others] = host.codecs;
+export function restEndpoint(host: ServerHost, [first, ...others]: readonly [RestCodec, ...RestCodec[]]): HttpEndpoint {
   const versions: RestVersions = [restVersion(first), ...others.map(restVersion)];
   return { answer: (request, target) => answerCall(host, new RestServerCall(host, versions, request, target)) };
 }
@@ -63,7 +63,7 @@ class RestServerCall implements ServerCall<string, UniversalResponse>, EventForm
     this.#version = versions[0];
   }
 
-  get codec(): Codec {
+  get codec(): RestCodec {
     return this.#version.codec;
   }
 
@@ -99,12 +99,11 @@ class RestServerCall implements ServerCall<string, UniversalResponse>, EventForm
 
   /** Takes the version that the request names, else the one that has its path (see `strictVersion`). */
   #choose(): void {
-    const { codecs, strictVersion } = this.#host;
+    const { strictVersion } = this.#host;
     const versions = this.#versions;
     const named = requestedVersion(this.request, this.#target.query) ?? (strictVersion ? versionOfSilence : undefined);
     if (named !== undefined) {
-      const codec = codecOf(codecs, named);
-      this.#take(versions.find((version) => version.codec === codec) ?? versions[0]);
+      this.#take(codecOf(versions, named));
       return;
     }
     let otherMethod: RestVersion | undefined;

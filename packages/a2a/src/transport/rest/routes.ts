@@ -1,5 +1,5 @@
 import { invalidParams } from "../../model/index.ts";
-import type { RestRoute } from "../../wire/codec.ts";
+import type { RestRoute, RestWire } from "../../wire/rest.ts";
 
 /** Finds the route of a path (A2A 1.0 §11.3). */
 
@@ -40,6 +40,11 @@ export function compileRoutes(routes: readonly RestRoute[]): RouteTable {
       return { route, segments, verb: segments.some((segment) => Boolean(segment.verb)) };
     })
     .sort((one, other) => Number(other.verb) - Number(one.verb));
+}
+
+/** Those below the base, and those that are found elsewhere as well. */
+export function allRoutes({ routes, elsewhere = [] }: RestWire): readonly RestRoute[] {
+  return [...routes, ...elsewhere];
 }
 
 /** First segments that routes begin with: nothing else can stand below the same base under such a name. */

@@ -2,6 +2,7 @@ import type { AgentInterface } from "../../model/index.ts";
 import type { UniversalRequest, UniversalResponse } from "../../protocol/index.ts";
 import type { Codec } from "../../wire/codec.ts";
 import type { ServerHost } from "./host.ts";
+import type { WireError } from "./response.ts";
 
 /**
  * A binding as a server sees it: what it is called, what cards say of it, and how it answers. `ClientBinding` is its
@@ -89,8 +90,10 @@ export interface ClaimedPath {
 
 /** What answers at the addresses of a claim. A host may look for more on it, such as the upgrade of a connection. */
 export interface HttpEndpoint {
-  /** Answers one request; never rejects. Calls `answerCall`, which asks `host.admit` first. */
-  answer(request: UniversalRequest, target: Target): Promise<UniversalResponse>;
+  /** Answers one request; never rejects. The request has been admitted. */
+  answer(request: UniversalRequest, target: Target): Promise<UniversalResponse> | UniversalResponse;
+  /** An error in the binding's words, for a request that is not admitted. Default: as what nobody answers is told. */
+  refuse?(error: WireError): UniversalResponse;
 }
 
 /** Where a request leads. */

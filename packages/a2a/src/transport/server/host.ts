@@ -17,7 +17,10 @@ export interface ServerHost {
   /** The versions that are spoken here; the first is the one that answers where none could be told. */
   readonly codecs: readonly [Codec, ...Codec[]];
   readonly operations: OperationTable;
-  /** Checks what host a request names, and what page it comes from, before anything else; throws. Absent: any may. */
+  /**
+   * Checks what host a request names, and what page it comes from, before anything else; throws. Absent: any may, or whoever
+   * carried the request has checked it.
+   */
   readonly admit?: Admission;
   /** Finds out who calls; throws `Unauthenticated`. */
   authenticate(request: UniversalRequest): Principal | Promise<Principal>;

@@ -9,9 +9,9 @@ import {
 } from "../../protocol/index.ts";
 import type { Codec } from "../../wire/codec.ts";
 import type { RequestLimits } from "./host.ts";
-import { nestsDeeper } from "./nesting.ts";
+import { nestsDeeper } from "../text/nesting.ts";
 
-/** What both HTTP bindings read from a request in the same way. */
+/** What the bindings read from a request in the same way. */
 
 const jsonTypes: ReadonlySet<string> = new Set(["application/json", "application/a2a+json"]);
 
@@ -68,7 +68,7 @@ function versionParameter(query: string): string | undefined {
 }
 
 /** The codec of the version that a request asked for, by name or by saying nothing where that is strict. */
-export function codecOf(codecs: readonly Codec[], version: string): Codec {
+export function codecOf<T extends Pick<Codec, "version" | "aliases">>(codecs: readonly T[], version: string): T {
   const codec = codecs.find((each) => each.version === version || each.aliases?.includes(version));
   if (codec !== undefined) return codec;
   const supported = codecs.map((each) => each.version).join(", ");
@@ -78,9 +78,6 @@ export function codecOf(codecs: readonly Codec[], version: string): Codec {
     { metadata: { supportedVersions: supported } },
   );
 }
-
-/** What a request without a version means to the letter of §3.6.2. */
-export const versionOfSilence = "0.3";
 
 const none: readonly string[] = [];
 

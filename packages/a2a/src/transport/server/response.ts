@@ -1,9 +1,10 @@
 import { A2AError, isWireErrorCode, toA2AError, wireErrors, type WireErrorCode } from "../../model/index.ts";
 import type { Logger } from "../../base/index.ts";
-import type { UniversalRequest } from "../../protocol/index.ts";
+import type { UniversalRequest, UniversalResponse } from "../../protocol/index.ts";
+import type { Codec } from "../../wire/codec.ts";
 import { extensionsHeader } from "./request.ts";
 
-/** What both HTTP bindings write in the same way. Headers are shared constants until an answer needs more. */
+/** What the bindings of HTTP write in the same way. Headers are shared constants until an answer needs more. */
 
 export type Headers = Readonly<Record<string, string>>;
 
@@ -37,6 +38,18 @@ export function failureOf(
     else logger.error("A request failed", line);
   }
   return shown;
+}
+
+/** `application/json` and not the protocol's own type: some clients read typed errors from nothing else. */
+const jsonError: Headers = { "content-type": "application/json", "cache-control": "no-store" };
+
+/** An error by the HTTP status of the table, with the version's own words for it (A2A 1.0 §11.6). `allow`: the methods that are taken. */
+export function errorResponse({ shapes }: Codec, error: WireError, allow?: string): UniversalResponse {
+  return {
+    status: wireErrors[error.code].http,
+    headers: errorHeaders(jsonError, error, allow),
+    body: shapes.encodeError(error),
+  };
 }
 
 /** The headers of an error: `base`, and what its kind asks for (RFC 9110 §10.2.3, §11.6.1). */

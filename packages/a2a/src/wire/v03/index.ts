@@ -1,15 +1,21 @@
-import type { Codec, Shapes } from "../codec.ts";
+import type { OwnShapes } from "../codec.ts";
+import type { GrpcCodec } from "../grpc.ts";
+import type { JsonRpcCodec } from "../jsonrpc.ts";
+import type { RestCodec } from "../rest.ts";
 import { adaptClient } from "./adapt-client.ts";
 import { adapt } from "./adapt.ts";
 import { decodeCard, encodeCard } from "./card.ts";
 import { decodeEvent, decodeRequest, decodeResponse, endsStream } from "./decode.ts";
 import { encodeEvent, encodeRequest, encodeResponse, eventOf, responseOf } from "./encode.ts";
 import { decodeJsonRpcError, decodeRestError, encodeJsonRpcError, encodeRestError } from "./errors.ts";
-import { elsewhere, routes } from "./proto-routes.ts";
+import { elsewhere, extendedCardPath, routes } from "./proto-routes.ts";
 import { grpcShapes, restShapes } from "./proto-shapes.ts";
 import { names } from "./routes.ts";
 
-const shapes: Shapes = {
+const errors = { encodeError: encodeRestError, decodeError: decodeRestError };
+
+/** Those of JSON-RPC, and the errors of REST. */
+const shapes: OwnShapes = {
   decodeRequest,
   encodeRequest,
   responseOf,
@@ -19,37 +25,38 @@ const shapes: Shapes = {
   encodeEvent,
   decodeEvent,
   endsStream,
+  ...errors,
 };
 
 /** A2A 0.3, and 0.2.5 with it, whose JSON-RPC is the same. */
-export const codecV03: Codec = /* @__PURE__ */ makeCodec();
+export const codecV03: JsonRpcCodec & RestCodec & GrpcCodec = /* @__PURE__ */ makeCodec();
 
-function makeCodec(): Codec {
+function makeCodec(): JsonRpcCodec & RestCodec & GrpcCodec {
   return {
     version: "0.3",
     aliases: ["0.2"],
     tenantInPath: true,
     cardPaths: ["/.well-known/agent.json"],
     extensionsHeader: "x-a2a-extensions",
-    jsonrpc: {
-      ...shapes,
-      streamsErrors: true,
-      operation: (method) => names.operation(method),
-      method: (operation) => names.method(operation),
-      encodeError: encodeJsonRpcError,
-      decodeError: decodeJsonRpcError,
+    extendedCardPath,
+    shapes,
+    bindings: {
+      JSONRPC: {
+        ...shapes,
+        streamsErrors: true,
+        operation: (method) => names.operation(method),
+        method: (operation) => names.method(operation),
+        encodeError: encodeJsonRpcError,
+        decodeError: decodeJsonRpcError,
+      },
+      "HTTP+JSON": { ...restShapes, ...errors, routes, elsewhere, mediaType: "application/json" },
+      GRPC: {
+        ...grpcShapes,
+        ...errors,
+        // What all SDKs of 0.3 send and read; the text has no word on it.
+        statuses: { PushNotificationNotSupported: "UNIMPLEMENTED", UnsupportedOperation: "UNIMPLEMENTED" },
+      },
     },
-    rest: {
-      ...restShapes,
-      routes,
-      elsewhere,
-      mediaType: "application/json",
-      encodeError: encodeRestError,
-      decodeError: decodeRestError,
-    },
-    grpc: grpcShapes,
-    // What all SDKs of 0.3 send and read; the text has no word on it.
-    grpcStatuses: { PushNotificationNotSupported: "UNIMPLEMENTED", UnsupportedOperation: "UNIMPLEMENTED" },
     encodeCard,
     decodeCard,
     adapt,

@@ -1,4 +1,4 @@
-import type { RestRoute } from "../codec.ts";
+import type { RestRoute } from "../rest.ts";
 
 /**
  * Paths of REST (0.3 §3.5.6, the annotations of its proto). The text has a list of tasks that the proto has not; the
@@ -53,6 +53,8 @@ export const routes: readonly RestRoute[] = [
 ];
 
 /** 0.2 has no method for the extended card: its clients read it here (0.2.5 §7.10). */
+export const extendedCardPath = "/agent/authenticatedExtendedCard";
+
 export const elsewhere: readonly RestRoute[] = [
-  { operation: "GetExtendedAgentCard", methods: ["GET"], path: "/agent/authenticatedExtendedCard", body: false },
+  { operation: "GetExtendedAgentCard", methods: ["GET"], path: extendedCardPath, body: false },
 ];

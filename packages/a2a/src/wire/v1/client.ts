@@ -1,5 +1,5 @@
 import type { AgentCard } from "../../model/index.ts";
-import type { JsonRpcClientCodec } from "../codec.ts";
+import type { JsonRpcClientCodec } from "../jsonrpc.ts";
 import { decodeCard, decodeEvent, decodeResponse } from "./decode.ts";
 import { encodeRequest } from "./encode.ts";
 import { decodeJsonRpcError } from "../errors.ts";
@@ -7,12 +7,14 @@ import { decodeJsonRpcError } from "../errors.ts";
 /** What a client of A2A 1.0 needs that speaks JSON-RPC alone: the rest of the codec would double its size. */
 export const jsonRpcClientV1: JsonRpcClientCodec & { readonly decodeCard: (value: unknown) => AgentCard } = {
   version: "1.0",
-  jsonrpc: {
-    method: (operation) => operation,
-    encodeRequest,
-    decodeResponse,
-    decodeEvent,
-    decodeError: decodeJsonRpcError,
+  bindings: {
+    JSONRPC: {
+      method: (operation) => operation,
+      encodeRequest,
+      decodeResponse,
+      decodeEvent,
+      decodeError: decodeJsonRpcError,
+    },
   },
   decodeCard,
 };

@@ -1,4 +1,6 @@
-import type { Codec, Shapes } from "../codec.ts";
+import type { OwnShapes } from "../codec.ts";
+import type { JsonRpcCodec } from "../jsonrpc.ts";
+import type { RestCodec } from "../rest.ts";
 import { decodeCard, decodeEvent, decodeRequest, decodeResponse } from "./decode.ts";
 import {
   encodeCard,
@@ -14,7 +16,7 @@ import { decodeJsonRpcError, decodeRestError, encodeJsonRpcError, encodeRestErro
 import { names, routes } from "./routes.ts";
 
 /** One for every binding: the JSON of A2A 1.0 is ProtoJSON (§5.5). */
-const shapes: Shapes = {
+const shapes: OwnShapes = {
   decodeRequest: (operation, value) => decodeRequest(operation, value, "request"),
   encodeRequest,
   responseOf,
@@ -25,27 +27,26 @@ const shapes: Shapes = {
   encodeEvent,
   eventPieces,
   decodeEvent,
+  encodeError: encodeRestError,
+  decodeError: decodeRestError,
 };
 
 /** A2A 1.0. Made by a call that is marked pure: bundlers can then drop what nobody uses. */
-export const codecV1: Codec = /* @__PURE__ */ makeCodec();
+export const codecV1: JsonRpcCodec & RestCodec = /* @__PURE__ */ makeCodec();
 
-function makeCodec(): Codec {
+function makeCodec(): JsonRpcCodec & RestCodec {
   return {
     version: "1.0",
-    jsonrpc: {
-      ...shapes,
-      operation: (method) => names.operation(method),
-      method: (operation) => names.method(operation),
-      encodeError: encodeJsonRpcError,
-      decodeError: decodeJsonRpcError,
-    },
-    rest: {
-      ...shapes,
-      routes,
-      mediaType: "application/a2a+json",
-      encodeError: encodeRestError,
-      decodeError: decodeRestError,
+    shapes,
+    bindings: {
+      JSONRPC: {
+        ...shapes,
+        operation: (method) => names.operation(method),
+        method: (operation) => names.method(operation),
+        encodeError: encodeJsonRpcError,
+        decodeError: decodeJsonRpcError,
+      },
+      "HTTP+JSON": { ...shapes, routes, mediaType: "application/a2a+json" },
     },
     encodeCard,
     decodeCard,

@@ -1,4 +1,5 @@
-import type { JsonRpcWire, RestRoute } from "../codec.ts";
+import type { JsonRpcWire } from "../jsonrpc.ts";
+import type { RestRoute } from "../rest.ts";
 import { operations, type OperationName } from "../../protocol/index.ts";
 
 /** Methods of JSON-RPC have the names of the operations (A2A 1.0 §5.3). */

@@ -6,18 +6,24 @@ import {
   type Task,
 } from "../../model/index.ts";
 import type { OperationName, Operations, Reply, StreamItem } from "../../protocol/index.ts";
-import type { Codec, RestRoute, Shapes } from "../codec.ts";
+import type { Shapes } from "../codec.ts";
+import type { JsonRpcCodec } from "../jsonrpc.ts";
+import type { RestCodec, RestRoute } from "../rest.ts";
 
 /**
  * The draft of A2A 1.1: the wire of 1.0, which comes in from outside, and generations (§3.2.7 of the draft). Nobody gets it
  * who does not ask for it, and it has no interface on a card.
  */
-export function draftOf(base: Codec): Codec {
+export function draftOf(base: JsonRpcCodec & RestCodec): JsonRpcCodec & RestCodec {
+  const { JSONRPC: jsonRpc, "HTTP+JSON": rest } = base.bindings;
   return {
     ...base,
     version: "1.1",
-    jsonrpc: { ...base.jsonrpc, ...shapesOf(base.jsonrpc) },
-    rest: { ...base.rest, ...shapesOf(base.rest), routes: base.rest.routes.map(withQuery) },
+    shapes: { ...base.shapes, ...shapesOf(base.shapes) },
+    bindings: {
+      JSONRPC: { ...jsonRpc, ...shapesOf(jsonRpc) },
+      "HTTP+JSON": { ...rest, ...shapesOf(rest), routes: rest.routes.map(withQuery) },
+    },
   };
 }
 

@@ -1,5 +1,5 @@
-import { deferred, type Bytes } from "./base/index.ts";
-import { A2AError } from "./model/index.ts";
+import { deferred, type Bytes } from "../base/index.ts";
+import { A2AError } from "../model/index.ts";
 import {
   BodyBytes,
   type BodyBudget,
@@ -7,7 +7,7 @@ import {
   type Sink,
   type UniversalHandler,
   type UniversalRequest,
-} from "./protocol/index.ts";
+} from "../protocol/index.ts";
 
 /** A host on the Fetch API: Node, Bun, Deno, Workers, and every framework that speaks it. */
 

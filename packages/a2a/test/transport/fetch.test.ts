@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { toFetch } from "../../src/fetch-host.ts";
+import { toFetch } from "../../src/server/fetch.ts";
 import type { Sink, UniversalHandler, UniversalRequest } from "../../src/protocol/index.ts";
 import { rpc, ScriptedService, serveAlone, settled, status, task } from "./support.ts";
 

@@ -1,6 +1,6 @@
 import { isLoopback } from "../../base/index.ts";
 import { A2AError, invalidParams } from "../../model/index.ts";
-import type { Admission } from "./host.ts";
+import type { Admission } from "../server/host.ts";
 
 /**
  * Allows requests to the hosts that a server goes by, and refuses all others (DNS rebinding). A browser lets a page of

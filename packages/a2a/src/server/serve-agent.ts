@@ -1,0 +1,113 @@
+import type { Authenticator } from "../auth/index.ts";
+import type { AgentCapabilities, AgentExtension } from "../model/index.ts";
+import type { EngineOptions } from "../engine/index.ts";
+import { idempotentSendExtension, resumeExtension, type AgentService, type Principal } from "../protocol/index.ts";
+import { buildCard, cardPath, interfacesOf } from "../transport/discovery/handler.ts";
+import { withoutSlashes } from "../base/without-slashes.ts";
+import type { InterfacePaths, ServiceMount } from "../transport/router/index.ts";
+import { cannotServe, type ServerBinding } from "../transport/server/index.ts";
+import type { Codec } from "../wire/codec.ts";
+import type { AgentMount, ServedAgent } from "./options.ts";
+
+/** What is the same for all agents of a server. */
+export interface ServedBy {
+  /** Without a slash at its end. */
+  readonly publicUrl: string;
+  readonly bindings: readonly ServerBinding[];
+  /** The versions that cards name. */
+  readonly codecs: readonly Codec[];
+  readonly authenticator?: Authenticator;
+  /** Whether a message that is sent again joins the first one. */
+  readonly dedupes: boolean;
+}
+
+/** An agent at its address, and what else the server knows of it. */
+export interface MountedAgent extends ServedAgent {
+  readonly mount: AgentMount;
+  /** What stands for its address where there are no paths. */
+  readonly label: string | undefined;
+}
+
+/** An agent at its address, with its card. */
+export function serveAgent(mount: AgentMount, by: ServedBy): MountedAgent {
+  const { agent, path = "", tenant, id, extendedCard } = mount;
+  const { authenticator } = by;
+  // The types forbid it; who writes JavaScript hears it here.
+  if ((agent.capabilities as AgentCapabilities | undefined)?.pushNotifications === true) {
+    throw cannotServe("capabilities.pushNotifications", "cannot be declared: this server sends no webhooks");
+  }
+  if (extendedCard !== undefined && authenticator === undefined) {
+    throw cannotServe("extendedCard", "needs an authenticator: it is not for everyone (A2A 1.0 §3.1.11)");
+  }
+  const url = by.publicUrl + withoutSlashes(path);
+  const label = labelOf(mount);
+  const address = { url, ...(tenant !== undefined && { tenant }), ...(label !== undefined && { label }) };
+  const card = buildCard(agent, {
+    interfaces: interfacesOf(by.bindings, by.codecs, address, tidy(mount.interfaces)),
+    ...(authenticator !== undefined && {
+      securitySchemes: authenticator.securitySchemes,
+      securityRequirements: authenticator.securityRequirements,
+    }),
+    extendedCard: extendedCard !== undefined,
+    extensions: extensionsOf(mount, by),
+  });
+  const prefix = tenant === undefined ? "" : `/${encodeURIComponent(tenant)}`;
+  return {
+    id: id ?? `${withoutSlashes(path) || "/"}${prefix}`,
+    url,
+    ...(tenant !== undefined && { tenant }),
+    cardUrl: `${url}${prefix}${cardPath}`,
+    card,
+    mount,
+    label,
+  };
+}
+
+/** What this server does beyond the protocol. */
+function extensionsOf({ agent }: AgentMount, { dedupes }: ServedBy): readonly AgentExtension[] {
+  const extensions: AgentExtension[] = [];
+  if (agent.capabilities?.streaming ?? true) {
+    extensions.push({ uri: resumeExtension, description: "Streams continue after Last-Event-ID" });
+  }
+  if (dedupes) {
+    extensions.push({
+      uri: idempotentSendExtension,
+      description: "A send repeated with its messageId and content joins the first one",
+    });
+  }
+  return extensions;
+}
+
+function labelOf({ path = "", tenant }: AgentMount): string | undefined {
+  const label = [withoutSlashes(path).slice(1), tenant ?? ""].filter((part) => part !== "").join("/");
+  return label === "" ? undefined : label;
+}
+
+/** Paths without slashes at their ends. */
+function tidy(paths: InterfacePaths = {}): InterfacePaths {
+  return Object.fromEntries(Object.entries(paths).map(([name, path]) => [name, withoutSlashes(path)]));
+}
+
+/** What the engine is to know of it. */
+export function engineAgent({ id, card, mount }: MountedAgent): EngineOptions["agents"][number] {
+  const { agent, extendedCard } = mount;
+  return {
+    id,
+    agent,
+    card,
+    ...(extendedCard !== undefined && { extendedCard: (principal: Principal) => extendedCard(card, principal) }),
+  };
+}
+
+/** What the router is to know of it. `basePath` stands before every path. */
+export function serviceMount(basePath: string, { card, mount }: MountedAgent, service: AgentService): ServiceMount {
+  const { path = "", tenant, interfaces, cardPaths } = mount;
+  return {
+    path: basePath + withoutSlashes(path),
+    ...(tenant !== undefined && { tenant }),
+    interfaces: tidy(interfaces),
+    ...(cardPaths !== undefined && { cardPaths }),
+    service,
+    card,
+  };
+}
