@@ -1,7 +1,7 @@
 import type { Part, StreamResponse, Task } from "@parley/a2a";
 import { generationOf, message } from "@parley/a2a/model";
 import { describe, expect, it, vi } from "vitest";
-import { as, events, extension, interfaces, reach, serving, stores, type Interface } from "./served.ts";
+import { as, events, extension, interfaces, reach, serving, services, type Interface } from "./served.ts";
 
 /**
  * One suite of what an A2A server does (1.0 §3), through real connections, for every binding, version and store. What a
@@ -23,7 +23,7 @@ const wrong = (chosen: Interface, field: string): object => ({
   fields: former(chosen) && chosen.binding === "JSONRPC" ? [] : [{ field }],
 });
 
-describe.each(stores)("on %s", (store) => {
+describe.each(services)("on %s", (store) => {
   const url = serving(store);
 
   describe.each(interfaces)("over $binding $version", (chosen) => {

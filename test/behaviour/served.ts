@@ -14,13 +14,17 @@ import {
 import { message } from "@parley/a2a/model";
 import type { Client, ConnectOptions } from "@parley/a2a/client";
 import type { CallContext } from "@parley/a2a/protocol";
-import { connect, serve, type Server } from "@parley/node";
+import { connect, serve, type ServeOptions, type Server } from "@parley/node";
 import { sqliteStore } from "@parley/sql/sqlite";
 import { afterAll, beforeAll, expect } from "vitest";
+import { transparent } from "./interceptors.ts";
 
 /** What the suite runs against: one agent on a store, and the ways to it. */
 
 export const stores = ["memory", "SQLite"] as const;
+
+/** What stands behind the bindings. */
+export const services = [...stores, "memory, behind interceptors"] as const;
 
 export interface Interface {
   readonly binding: "JSONRPC" | "HTTP+JSON" | "GRPC";
@@ -69,13 +73,15 @@ export function as(name: "ada" | "bob"): ConnectOptions {
 }
 
 /** Serves while the tests around the call run; gives the URL. */
-export function serving(kind: (typeof stores)[number]): () => string {
+export function serving(kind: (typeof services)[number], more: Partial<ServeOptions> = {}): () => string {
   let server: Server;
   let stop: (() => Promise<void>) | undefined;
   beforeAll(async () => {
     const folder = await mkdtemp(join(tmpdir(), "parley-behaviour-"));
-    const store = kind === "memory" ? memoryStore() : await sqliteStore({ path: join(folder, "tasks.db") });
-    server = await serve(agent, { port: 0, signals: false, store, authenticator, logger: silentLogger });
+    const store = kind === "SQLite" ? await sqliteStore({ path: join(folder, "tasks.db") }) : memoryStore();
+    const interceptors = kind === "memory, behind interceptors" ? transparent() : [];
+    const options = { port: 0, signals: false, store, authenticator, interceptors, logger: silentLogger, ...more };
+    server = await serve(agent, options);
     stop = async () => {
       await server.close({ grace: 0 });
       await store.close();

@@ -51,7 +51,13 @@ async function write(name: string, code: string): Promise<string> {
   return file;
 }
 
-async function start(name: string, code: string): Promise<string> {
+/** A program that serves: where it listens, and what it has printed. */
+interface Started {
+  readonly url: string;
+  printed(): string;
+}
+
+async function start(name: string, code: string): Promise<Started> {
   const file = await write(name, code);
   const child: ChildProcess = spawn(process.execPath, [...typescript, file], {
     cwd: room,
@@ -66,7 +72,7 @@ async function start(name: string, code: string): Promise<string> {
     const listen = (chunk: Buffer): void => {
       said += chunk.toString();
       const url = /Listening on (\S+)/.exec(said)?.[1];
-      if (url !== undefined) resolve(url);
+      if (url !== undefined) resolve({ url, printed: () => said });
     };
     child.stdout?.on("data", listen);
     child.stderr?.on("data", listen);
@@ -117,6 +123,7 @@ describe("the README", () => {
       "docs/README.md",
       "docs/client.md",
       "docs/hosting.md",
+      "docs/interceptors.md",
       "docs/agents.md",
       "docs/benchmarks.md",
       "docs/conform.md",
@@ -142,7 +149,7 @@ describe.each(["docs/agents.md", "docs/hosting.md"])("%s", async (page) => {
   it.each(servers.map(({ code }, at) => [at, code] as const))("program %i runs", async (at, code) => {
     const ports = [String(await freePort()), String(await freePort())] as const;
     const here = code.replaceAll(/\b4000\b/g, ports[0]).replaceAll(/\b50051\b/g, ports[1]);
-    const url = await start(`${page.replaceAll(/\W/g, "-")}-${at}.mts`, here);
+    const { url } = await start(`${page.replaceAll(/\W/g, "-")}-${at}.mts`, here);
     // A server that listens everywhere is found here too.
     const card = await fetch(`${url.replace("0.0.0.0", "127.0.0.1")}/.well-known/agent-card.json`);
     expect(card.status).toBe(200);
@@ -204,5 +211,34 @@ describe("docs/conform.md", async () => {
     expect(stdout).toMatch(/^Nothing is broken, but not all was asked:/m);
     expect(stderr).toMatch(/^(\d+)\/\1 /m);
     expect(await readFile(join(room, "conform.xml"), "utf8")).toContain('<testsuites name="A2A conformance"');
+  });
+});
+
+describe("docs/interceptors.md", async () => {
+  const blocks = await blocksOf("docs/interceptors.md");
+  const servers = blocks.filter(({ role }) => role === "server");
+  const clients = blocks.filter(({ role }) => role === "client");
+  /** What each client prints, and what its server prints meanwhile. */
+  const said = [
+    { client: ["DE02", "TaskNotFound"], server: ["anonymous SendMessage ok, ", "anonymous GetTask failed with "] },
+    { client: ["The account is [account].\nThe account is [account].\n"], server: [] },
+    {
+      client: ["writer TASK_STATE_COMPLETED", 'reader PermissionDenied: SendMessage needs the scope "send"'],
+      server: [],
+    },
+  ];
+
+  it("has a client for each of its servers", () => {
+    expect([servers.length, clients.length]).toEqual([said.length, said.length]);
+  });
+
+  it.each(servers.map(({ code }, at) => [at, code] as const))("interceptor %i runs", async (at, code) => {
+    const port = String(await freePort());
+    const here = (program = ""): string => program.replaceAll("4000", port);
+    const server = await start(`interceptor-${at}.mts`, here(code));
+    const file = await write(`intercepted-${at}.mts`, here(clients[at]?.code));
+    const { stdout } = await run(process.execPath, [...typescript, file], { cwd: room });
+    for (const words of said[at]?.client ?? []) expect(stdout).toContain(words);
+    for (const words of said[at]?.server ?? []) await expect.poll(() => server.printed()).toContain(words);
   });
 });

@@ -27,6 +27,7 @@ export {
   intercept,
   Payload,
   TextPayload,
+  mapItems,
 } from "./protocol/index.ts";
 
 // HTTP without a runtime.

@@ -3,6 +3,7 @@ export * from "./service.ts";
 export { Payload } from "./payload.ts";
 export { TextPayload } from "./text-payload.ts";
 export { intercept, type Interceptor } from "./intercept.ts";
+export { mapItems } from "./map-items.ts";
 export * from "./http.ts";
 export { BodyBytes, smallBody, type BodyBudget, type BodyPlace, type BodyReader } from "./body.ts";
 export { ByteBudget } from "./byte-budget.ts";

@@ -1,0 +1,84 @@
+import { setImmediate as turnOfTheLoop } from "node:timers/promises";
+import type { AgentService, Interceptor, Reply, StreamItem, StreamReply } from "@parley/a2a";
+import { mapItems, Payload, type OperationName } from "@parley/a2a/protocol";
+
+/** Interceptors that change what passes, each in its own way, and leave its meaning as it is. */
+
+interface Changes {
+  /** Called before the call goes on. */
+  readonly before?: (operation: OperationName) => Promise<void> | void;
+  readonly reply?: <T>(reply: Reply<T>) => Reply<T>;
+  readonly stream?: (reply: StreamReply) => StreamReply;
+}
+
+export function changing({ before, reply = (each) => each, stream = (each) => each }: Changes): Interceptor {
+  return (next): AgentService => ({
+    async call(operation, request, context) {
+      await before?.(operation);
+      return reply(await next.call(operation, { ...request }, { ...context }));
+    },
+    async stream(operation, request, context) {
+      await before?.(operation);
+      return stream(await next.stream(operation, { ...request }, { ...context }));
+    },
+  });
+}
+
+/** The same answer, copied member by member. */
+export const spreading: Interceptor = changing({
+  reply: (reply) => ({ ...reply }),
+  stream: (reply) => ({ ...reply, batches: mapItems(reply.batches, (item) => ({ ...item })) }),
+});
+
+/** Another payload of another value that says the same. */
+export const replacing: Interceptor = changing({
+  reply: (reply) => ({ ...reply, payload: new Payload(structuredClone(reply.payload.value)) }),
+  stream: (reply) => ({
+    ...reply,
+    batches: mapItems(reply.batches, (item) => ({ ...item, payload: item.payload.map((event) => ({ ...event })) })),
+  }),
+});
+
+/** A turn of the event loop before the call, and one before each batch. */
+export const delaying: Interceptor = changing({
+  before: () => turnOfTheLoop(),
+  stream: (reply) => ({
+    ...reply,
+    batches: {
+      [Symbol.asyncIterator]() {
+        const source = reply.batches[Symbol.asyncIterator]();
+        return {
+          async next() {
+            await turnOfTheLoop();
+            return source.next();
+          },
+          return: async () => (await source.return?.()) ?? { done: true, value: undefined },
+        };
+      },
+    },
+  }),
+});
+
+/** One batch an item, and what passed it. */
+export function counting(): { readonly interceptor: Interceptor; readonly counts: Map<string, number> } {
+  const counts = new Map<string, number>();
+  const count = (what: string): void => void counts.set(what, (counts.get(what) ?? 0) + 1);
+  async function* one(batches: StreamReply["batches"]): AsyncGenerator<readonly StreamItem[], void, void> {
+    for await (const batch of batches) {
+      for (const item of batch) {
+        count("items");
+        yield [item];
+      }
+    }
+  }
+  const interceptor = changing({
+    before: count,
+    stream: (reply) => ({ ...reply, batches: one(reply.batches) }),
+  });
+  return { interceptor, counts };
+}
+
+/** All of them, one around the other. */
+export function transparent(): readonly Interceptor[] {
+  return [spreading, counting().interceptor, replacing, delaying, spreading];
+}
