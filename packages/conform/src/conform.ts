@@ -3,7 +3,7 @@ import type { Test } from "./acts/format.ts";
 import { ownSuites } from "./acts/read.ts";
 import { Webhooks } from "./call/webhooks.ts";
 import { ConformError } from "./error.ts";
-import { choose, limitsOf, type ConformOptions, type Limits } from "./options.ts";
+import { checkOptions, choose, limitsOf, type ConformOptions, type Limits } from "./options.ts";
 import type { BindingReport, Report, TestReport } from "./report/report.ts";
 import { verdictOf } from "./report/verdict.ts";
 import { planRuns, type PlannedRun } from "./run/plan.ts";
@@ -28,9 +28,13 @@ import type { Target } from "./run/target.ts";
  * ```
  */
 export async function conform(url: string, options: ConformOptions = {}): Promise<Report> {
+  checkOptions(options);
+  if (!/^https?:/i.test(url) || !URL.canParse(url)) {
+    throw new ConformError("InvalidOptions", `${url} is no URL of http or https`);
+  }
   const limits = limitsOf(options);
-  checkUrls(url, options.webhook);
-  const { suites, omitted } = choose(options.suites ?? (await ownSuites()), options);
+  const all = options.suites ?? (await ownSuites());
+  const { suites, omitted } = choose(all, options);
   options.signal?.throwIfAborted();
   const startedAt = new Date();
   const began = performance.now();
@@ -45,7 +49,16 @@ export async function conform(url: string, options: ConformOptions = {}): Promis
     const bounds = { maxBytes: limits.maxBytes, signal: ending.signal };
     const { headers = {}, bindings: wanted, clientBindings = [] } = options;
     const { stepTimeout } = limits;
-    const plan = await planRuns({ url, suites, headers, bindings: wanted, clientBindings, stepTimeout, bounds });
+    const plan = await planRuns({
+      url,
+      suites,
+      omitted,
+      headers,
+      bindings: wanted,
+      clientBindings,
+      stepTimeout,
+      bounds,
+    });
     const bindings = await runAll(plan.runs, options, limits, webhooks, ending.signal);
     return {
       url,
@@ -67,15 +80,6 @@ export async function conform(url: string, options: ConformOptions = {}): Promis
     // What is still under way after an error ends with the run.
     ending.abort();
     await webhooks.close();
-  }
-}
-
-function checkUrls(url: string, webhook: string | undefined): void {
-  if (!/^https?:/i.test(url) || !URL.canParse(url)) {
-    throw new ConformError("InvalidOptions", `${url} is no URL of http or https`);
-  }
-  if (webhook !== undefined && !(/^http:\/\//i.test(webhook) && URL.canParse(webhook))) {
-    throw new ConformError("InvalidOptions", `webhook is no http URL (the receiver speaks no TLS): ${webhook}`);
   }
 }
 

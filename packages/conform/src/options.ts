@@ -63,7 +63,7 @@ export interface ConformOptions {
   readonly onTest?: (test: TestReport, progress: Progress) => void;
 }
 
-/** The limits of a run, each checked. */
+/** The limits of a run. */
 export interface Limits {
   readonly stepTimeout: number;
   readonly timeout: number;
@@ -74,17 +74,65 @@ export interface Limits {
 /** Longest delay of a timer. */
 const longest = 2 ** 31 - 1;
 
-/** The limits of the options, or their defaults. Throws ConformError where one is no number within its bounds. */
+/** What each option has to be, for callers without a type checker. */
+const kinds: Readonly<Record<keyof ConformOptions, readonly [what: string, is: (value: unknown) => boolean]>> = {
+  suites: ["a list of suites", (value) => Array.isArray(value)],
+  versions: ["a list of texts", isTexts],
+  bindings: ["a list of texts", isTexts],
+  level: ["must, should or may", (value) => levels.some((level) => level === value)],
+  filter: ["a list of texts", isTexts],
+  tags: ["a list of texts", isTexts],
+  behaviors: ["a list of texts, or a record of texts", (value) => isTexts(value) || isTextRecord(value)],
+  headers: ["a record of texts", isTextRecord],
+  otherHeaders: ["a record of texts", isTextRecord],
+  variables: ["a record of texts", isTextRecord],
+  env: ["a record", isRecord],
+  webhook: ["an http URL (the receiver speaks no TLS)", isHttpUrl],
+  clientBindings: ["a list of bindings", (value) => Array.isArray(value) && value.every(isRecord)],
+  stepTimeout: limit(longest),
+  timeout: limit(longest),
+  maxBytes: limit(Number.MAX_SAFE_INTEGER),
+  concurrency: limit(64),
+  signal: ["an AbortSignal", (value) => value instanceof AbortSignal],
+  onTest: ["a function", (value) => typeof value === "function"],
+};
+
+function limit(most: number): readonly [what: string, is: (value: unknown) => boolean] {
+  return [
+    `a whole number from 1 to ${most}`,
+    (value) => Number.isInteger(value) && Number(value) >= 1 && Number(value) <= most,
+  ];
+}
+
+function isRecord(value: unknown): value is object {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function isTexts(value: unknown): boolean {
+  return Array.isArray(value) && value.every((one) => typeof one === "string");
+}
+
+function isTextRecord(value: unknown): boolean {
+  return isRecord(value) && isTexts(Object.values(value));
+}
+
+function isHttpUrl(value: unknown): boolean {
+  return typeof value === "string" && /^http:\/\//i.test(value) && URL.canParse(value);
+}
+
+/** Throws ConformError where an option is not known, or is not what it has to be. Undefined stands for an absent one. */
+export function checkOptions(options: ConformOptions): void {
+  for (const [name, value] of Object.entries(options) as [string, unknown][]) {
+    if (!Object.hasOwn(kinds, name)) throw new ConformError("InvalidOptions", `${name} is no option of conform`);
+    const [what, is] = kinds[name as keyof ConformOptions];
+    if (value !== undefined && !is(value)) throw new ConformError("InvalidOptions", `${name} is not ${what}`);
+  }
+}
+
+/** The limits of a run, with defaults. */
 export function limitsOf(options: ConformOptions): Limits {
   const { stepTimeout = 30_000, timeout = 1_800_000, maxBytes = 8 << 20, concurrency = 4 } = options;
-  const limits: Limits = { stepTimeout, timeout, maxBytes, concurrency };
-  const most: Limits = { stepTimeout: longest, timeout: longest, maxBytes: Number.MAX_SAFE_INTEGER, concurrency: 64 };
-  for (const name of ["stepTimeout", "timeout", "maxBytes", "concurrency"] as const) {
-    const value = limits[name];
-    if (!Number.isInteger(value) || value < 1 || value > most[name])
-      throw new ConformError("InvalidOptions", `${name} is no whole number from 1 to ${most[name]}: ${String(value)}`);
-  }
-  return limits;
+  return { stepTimeout, timeout, maxBytes, concurrency };
 }
 
 /** The tests that the options choose, and those that they leave out. Throws ConformError where none is left. */

@@ -223,9 +223,23 @@ describe("a custom binding (A2A 1.0 §5.8, §12)", () => {
 
 describe("what cannot be run is an error that says why", () => {
   test.each([
-    ["an option out of bounds", { concurrency: 65 }, "InvalidOptions", /concurrency .* from 1 to 64: 65/],
-    ["a limit of nothing", { timeout: 0 }, "InvalidOptions", /timeout is no whole number/],
+    [
+      "an option out of bounds",
+      { concurrency: 65 },
+      "InvalidOptions",
+      /concurrency is not a whole number from 1 to 64/,
+    ],
+    ["a limit of nothing", { timeout: 0 }, "InvalidOptions", /timeout is not a whole number/],
     ["half a byte", { maxBytes: 0.5 }, "InvalidOptions", /maxBytes/],
+    [
+      "an option with another spelling",
+      { behaviours: [] } as object,
+      "InvalidOptions",
+      /behaviours is no option of conform/,
+    ],
+    ["a text in place of a list", { filter: "CARD-*" as never }, "InvalidOptions", /filter is not a list of texts/],
+    ["a level that there is not", { level: "can" as never }, "InvalidOptions", /level is not must, should or may/],
+    ["a header that is none", { headers: { a: 1 } as never }, "InvalidOptions", /headers is not a record of texts/],
     ["a webhook with TLS", { webhook: "https://example.com" }, "InvalidOptions", /speaks no TLS/],
     ["no test is left", { tags: ["none"] }, "InvalidOptions", /no test is left/],
     ["no binding is left", { suites: suitesOf(card), bindings: ["X"] }, "NothingToTest", /names nothing to test/],

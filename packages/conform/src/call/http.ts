@@ -71,7 +71,8 @@ export async function send(request: HttpRequest, timeout: number, bounds: Bounds
 function unreachable(request: string, error: unknown, signal: AbortSignal): Unreachable {
   if (signal.reason instanceof Error) return new Unreachable(signal.reason.message, { cause: error });
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-  const reason = cause instanceof Error ? cause.message : String(cause);
+  // Messages of TLS have line breaks.
+  const reason = (cause instanceof Error ? cause.message : String(cause)).trim().replace(/\s+/g, " ");
   return new Unreachable(`${request} got no answer: ${reason}`, { cause: error });
 }
 

@@ -36,6 +36,8 @@ export interface Plan {
 export interface PlanOptions {
   readonly url: string;
   readonly suites: readonly Suite[];
+  /** Tests that the choice of tests left out. */
+  readonly omitted: readonly Test[];
   readonly headers: Readonly<Record<string, string>>;
   readonly bindings: readonly string[] | undefined;
   readonly clientBindings: readonly ClientBinding[];
@@ -110,7 +112,10 @@ function planVersion(
     const url = textOf(one, "url");
     const spoken = textOf(one, "protocolVersion").split(".", 2).join(".");
     if (spoken !== version) {
-      if (!versions.includes(spoken)) leave(`${binding} ${spoken}`, "there are no tests of it", 0);
+      const leftOut = options.omitted.some((test) => test.version === spoken);
+      const reason = leftOut ? "is left out by the choice of tests" : "has no tests";
+      // Tests that the choice left out are counted apart.
+      if (!versions.includes(spoken)) leave(`${binding} ${spoken}`, reason, 0);
       continue;
     }
     const name = `${binding} ${version}`;
