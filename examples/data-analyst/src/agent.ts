@@ -6,14 +6,14 @@ import { tableTypes } from "./conversation/source.ts";
 import { resumable } from "./conversation/steps.ts";
 
 export interface DataAnalystOptions {
-  /** How files are fetched that come as a URL. Default: from public addresses alone, pinned, 10 MiB at most. */
+  /** Fetches files that are sent as a URL. Default: from public addresses alone, at most 10 MiB. */
   readonly fetch?: GuardedFetch;
 }
 
 const inputModes = ["text/plain", ...tableTypes, "application/octet-stream"];
 const outputModes = ["text/plain", "text/markdown", "application/json", "image/svg+xml"];
 
-/** An agent that reads CSV files, profiles their columns and draws charts of them. */
+/** Makes an agent that reads CSV files, profiles their columns and draws charts. */
 export function createDataAnalyst({ fetch = guardedFetch({}, nodeDialer()) }: DataAnalystOptions = {}): Agent {
   return defineAgent({
     name: "Data analyst",

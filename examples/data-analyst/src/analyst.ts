@@ -30,7 +30,7 @@ import { Refusal } from "./refusal.ts";
 import { suggestionsFor } from "./suggestions.ts";
 import { countOf, formatNumber, markdownTable } from "./words.ts";
 
-/** How many rows are read between two words of progress. */
+/** How many rows are read between two progress messages. */
 const progressRows = 20_000;
 
 const sendTable =
@@ -50,19 +50,19 @@ Send a CSV file, alone or with a question. Then ask, in the same conversation:
 
 Charts come as SVG, together with their numbers.`;
 
-/** What is to be done in a turn, before the table was looked at. */
+/** What a turn has to do, before the table is read. */
 interface Assignment {
   readonly question: string;
   readonly answers: Answers;
-  /** Absent: nobody has sent one. */
+  /** The table; absent where none was sent. */
   readonly table?: TableRef;
-  /** Whether the message itself brought the table. */
+  /** Whether the table is in this message. */
   readonly fresh: boolean;
-  /** What the message should have answered, and did not: asked again. */
+  /** The open question that this message did not answer. It is asked again. */
   readonly again?: Ask;
 }
 
-/** The work of one turn, step by step. It depends on nothing but the message, the conversation and the table, so it can be done again. */
+/** The work of one turn in steps. It depends on the message, the conversation and the table alone, so it can be repeated after a crash. */
 export class Analyst {
   readonly #turn: Turn;
   readonly #fetch: GuardedFetch;
@@ -75,7 +75,7 @@ export class Analyst {
     this.#outputs = outputsFor(turn.acceptedOutputModes);
   }
 
-  /** The table that is worked on, once it is known. */
+  /** The table, as soon as it is known. */
   get table(): TableRef | undefined {
     return this.#table;
   }
@@ -150,7 +150,7 @@ export class Analyst {
     yield* this.#chart(table, plan);
   }
 
-  /** Finds the table again and makes sure that it is the same that this work began with. */
+  /** Reads the table again, and checks that it is the one that this work began with. */
   async *#open(reference: TableRef): AsyncGenerator<readonly AgentEvent[], Table, void> {
     const part = await recall(this.#turn, reference);
     if (part === undefined)
@@ -218,7 +218,7 @@ export class Analyst {
     return { text, mediaType, filename: `${name}.${mediaType === "text/markdown" ? "md" : "txt"}` };
   }
 
-  /** Passes on what a reader of rows finds, with a word of progress now and then. */
+  /** Returns the result of a reader of rows, with progress messages in between. */
   async *#count<T>(
     what: string,
     reading: AsyncGenerator<number, T, void>,
@@ -234,8 +234,8 @@ export class Analyst {
   }
 
   /**
-   * The answer in words. It is kept in the history as a word of progress, and the turn then falls off its end, so that a message which
-   * came meanwhile is answered by the same task.
+   * The answer in words. It is a progress message that is kept in the history. The function ends after it and does not yield
+   * `completed`, so that a message that arrived during the turn is answered by the same task.
    */
   #finish(text: string): AgentEvent {
     return this.#turn.working(text, { keep: true });
@@ -252,7 +252,7 @@ function dataPart(data: JsonValue, name: string): Part {
   return { data, mediaType: "application/json", filename: `${name}.json` };
 }
 
-/** Whether the words alone show that something is asked for. */
+/** Whether the words alone are a question that is understood. */
 function isClear(request: Request): boolean {
   if (request.kind !== "chart") return request.kind === "profile" || request.kind === "rows";
   return (
@@ -263,7 +263,7 @@ function isClear(request: Request): boolean {
   );
 }
 
-/** Whether what looks like a question names nothing in the table. */
+/** Whether a question names nothing that is in the table. */
 function isVague(request: ChartRequest, { columns }: Profile): boolean {
   return !isClear(request) && !request.measures.some(({ words }) => findColumns(words, columns).length > 0);
 }

@@ -5,10 +5,10 @@ import { serve } from "@parley/node";
 import { sqliteStore } from "@parley/sql/sqlite";
 import agent from "./agent.ts";
 
-// Serves the data analyst on PORT (default 4000), with its tasks in .parley/ below the working directory. They have a file of
-// their own: whoever tries another agent from the same folder next must not find this one's tasks and answers.
+// Serves the data analyst on PORT (default 4000). Its tasks are in .parley/ below the working directory, in a file of their
+// own, so that another agent that is started in the same folder does not find them.
 
-/** A path in this repository, as it is written from where the user stands. */
+/** A path in this repository, relative to the working directory of the user. */
 function local(path: string): string {
   return relative(process.cwd(), fileURLToPath(new URL(`../../../${path}`, import.meta.url)));
 }

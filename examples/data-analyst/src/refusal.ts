@@ -1,9 +1,8 @@
 /**
- * Why a table cannot be worked on, in words for the person who sent it: nothing of the inside stands in them.
+ * Why a table cannot be used. The message is for the person who sent it, and tells nothing about the inside of the agent.
  *
- * `rejected` is for a request that should not have been taken up, found before any work was shown: it is no CSV, its
- * address is refused. `failed` is for work that was begun and cannot be finished: a file that breaks half-way, an
- * address that does not answer (A2A 1.0 §4.1.3).
+ * `rejected` is for a request that the agent does not take on: the file is not CSV, or its address is refused. `failed` is for
+ * work that began and cannot be finished: a file with a broken row, or an address that does not answer (A2A 1.0 §4.1.3).
  */
 export class Refusal extends Error {
   override readonly name = "Refusal";
@@ -18,7 +17,7 @@ export class Refusal extends Error {
 const wanted =
   "I read tables as text: one row a line, fields separated by commas, semicolons, tabs or bars, usually under a row of column names.";
 
-/** The refusal of something that is no CSV: what it is instead, and what would do. */
+/** The refusal of something that is not CSV. It says what it is, and what to send instead. */
 export function notCsv(what: string, hint: string = wanted): Refusal {
   return new Refusal("rejected", `${what} ${hint}`);
 }

@@ -1,4 +1,4 @@
-/** How numbers, dates and lists are put into words. */
+/** Numbers, dates and lists as text. */
 
 const whole = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
 const precise = new Intl.NumberFormat("en-US", { maximumSignificantDigits: 4 });
@@ -19,7 +19,7 @@ export function countOf(count: number, noun: string): string {
   return `${formatNumber(count)} ${noun}${count === 1 ? "" : "s"}`;
 }
 
-/** Text from a table inside Markdown: on one line, of bearable length, and never markup. */
+/** Text from a table for use inside Markdown: on one line, shortened, with markup escaped. */
 export function cell(text: string, limit = 60): string {
   const line = text.replaceAll(/\s+/g, " ").trim();
   const short = line.length > limit ? `${line.slice(0, limit - 1)}…` : line;

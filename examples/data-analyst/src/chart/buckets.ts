@@ -11,7 +11,7 @@ export interface Bucket {
   readonly label: string;
 }
 
-/** Tells the bucket of a cell; `undefined` for one that holds nothing of use. */
+/** Returns the bucket of a cell; `undefined` for a cell that cannot be used. */
 export type Bucketing = (text: string) => Bucket | undefined;
 
 const dayLength = 86_400_000;
@@ -82,7 +82,7 @@ function start(year: number, month: number): number {
   return new Date(0).setUTCFullYear(year, month, 1);
 }
 
-/** Tells whether a row is one of those that were asked for. */
+/** Whether a row is one of those that were asked for. */
 export function filtering(filter: Filter | undefined): (row: readonly string[]) => boolean {
   if (filter === undefined) return () => true;
   const { index } = filter.column;

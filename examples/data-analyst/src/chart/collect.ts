@@ -50,7 +50,7 @@ const maxPoints = 1500;
 const wholeSample = 100_000;
 const groupSample = 2000;
 
-/** Reads the table once for a plan; tells the number of rows after each batch, and gives the numbers at the end. */
+/** Reads the table once for a plan. Yields the number of rows after each batch, and returns the numbers. */
 export async function* collect(table: Table, plan: Plan, signal: AbortSignal): AsyncGenerator<number, Numbers, void> {
   const wanted = filtering(plan.filter);
   const reader = plan.kind === "groups" ? groupReader(plan, table.decimalComma) : pointReader(plan, table.decimalComma);
@@ -70,7 +70,7 @@ export function isPoints(numbers: Numbers): numbers is Points {
 }
 
 interface RowReader {
-  /** Whether the row is of use. */
+  /** Whether the row can be used. */
   add(row: readonly string[]): boolean;
   finish(): Omit<Grouped, keyof Reading> | Omit<Points, keyof Reading>;
 }

@@ -38,7 +38,7 @@ export function chartData(table: string, numbers: Numbers): JsonObject {
   };
 }
 
-/** What must be known to read the chart rightly. */
+/** Notes that a reader of the chart needs. */
 function notesOf(numbers: Numbers): readonly string[] {
   const { plan, rowsRead, rowsUsed } = numbers;
   const notes = [...plan.notes];

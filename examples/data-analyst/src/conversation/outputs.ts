@@ -1,12 +1,12 @@
-/** What the caller can show. */
+/** What the caller can display. */
 export interface Outputs {
   readonly svg: boolean;
   readonly json: boolean;
-  /** Media type of text with a little markup; plain text can show it too. */
+  /** Media type of text with a little markup, which is readable as plain text too. */
   readonly text: string;
 }
 
-/** Of what the caller said that it accepts; nothing said means anything. Words always go: there is no answer without. */
+/** Which outputs to send, by the media types that the caller accepts. None given means any. Text is always sent, because every answer has some. */
 export function outputsFor(modes: readonly string[]): Outputs {
   const accepts = (type: string): boolean => {
     const [group] = type.split("/");

@@ -5,7 +5,7 @@ import { openTable, type Table } from "../csv/table.ts";
 import { maxQuestion } from "../question/request.ts";
 import { notCsv, Refusal } from "../refusal.ts";
 
-/** Media types of tables as text. Excel claims `.csv` files on Windows, which then come under its own name. */
+/** Media types of tables as text. On Windows with Excel, `.csv` files are sent with the media type of Excel. */
 export const tableTypes = [
   "text/csv",
   "application/csv",
@@ -20,9 +20,9 @@ function isTable(part: Part): boolean {
 }
 
 /**
- * Place of the table among the parts of a message, if it brings one.
+ * Index of the table among the parts of a message; `undefined` where there is none.
  *
- * @throws Refusal when it is not clear which, or when there is only JSON.
+ * @throws Refusal where there are several, or where there is only JSON.
  */
 export function tableIn({ parts }: Message): number | undefined {
   const places = parts.flatMap((part, place) => (isTable(part) ? [place] : []));
@@ -33,7 +33,7 @@ export function tableIn({ parts }: Message): number | undefined {
   return places[0];
 }
 
-/** What is asked, without the text that is a table; of a text that is no question any more, its beginning. */
+/** The question: the text of the message without the table. A text that is too long to be a question is cut. */
 export function questionIn({ parts }: Message): string {
   const texts = parts.filter((part) => isTextPart(part) && !isTable(part));
   return texts
@@ -44,9 +44,9 @@ export function questionIn({ parts }: Message): string {
 }
 
 /**
- * The table in a part: its own bytes, or those at its address, which the guard of `fetch` lets pass or not.
+ * The table in a part: its own bytes, or those at its address, which `fetch` checks first.
  *
- * @throws Refusal in words for the sender.
+ * @throws Refusal with a message for the sender.
  */
 export async function loadTable(part: Part, fetch: GuardedFetch, signal: AbortSignal): Promise<Table> {
   if (isUrlPart(part)) {
@@ -59,7 +59,7 @@ export async function loadTable(part: Part, fetch: GuardedFetch, signal: AbortSi
   return openTable(nameOf(part.filename ?? ""), bytes);
 }
 
-/** Text of a stranger on one short line. */
+/** Text from outside, on one short line. */
 function shown(text: string): string {
   return text
     .slice(0, 1_000)
@@ -68,7 +68,7 @@ function shown(text: string): string {
     .slice(0, 80);
 }
 
-/** The last segment of a path: it goes into titles and file names. */
+/** The last segment of a path, for titles and file names. */
 function nameOf(path: string): string {
   const clean = shown(path.split(/[/\\]/).at(-1) ?? "");
   return clean === "" ? "table.csv" : clean;
@@ -91,7 +91,7 @@ async function download(url: string, fetch: GuardedFetch, signal: AbortSignal): 
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof Refusal) throw error;
-    // Whatever else a fetch of somebody's own throws is no reason to fail without a word.
+    // A `fetch` that was passed in may throw anything: the user gets a message in every case.
     switch (error instanceof A2AError ? error.code : undefined) {
       case "InvalidParams":
         throw new Refusal("rejected", `I do not fetch that file. ${(error as A2AError).message}.`);

@@ -1,12 +1,12 @@
 import type { AgentEvent, Turn } from "@parley/a2a";
 import { checkpointOf, type TableRef } from "./memory.ts";
 
-/** Work as a series of steps, each some events that are stored together. The same message and table make the same steps. */
+/** A step: some events that are stored together. The same message and table always make the same steps. */
 export type Steps = AsyncGenerator<readonly AgentEvent[], void, void>;
 
 /**
- * Makes steps resumable. A checkpoint is no more than their number: a run that is started again does the reading once more, which is cheap,
- * says nothing of the steps that are stored, and goes on with the next one.
+ * Makes steps resumable. A checkpoint is the number of steps that are stored. A resumed run reads the table again, which is
+ * cheap, leaves out the steps that are stored, and continues with the next one.
  */
 export async function* resumable(
   turn: Turn,
@@ -17,7 +17,7 @@ export async function* resumable(
   let step = 0;
   for await (const events of steps) {
     step += 1;
-    // An end was never followed by a checkpoint, so it is news: the table is not there any more, or has changed.
+    // An end is never followed by a checkpoint, so it is yielded: the table is gone, or has changed.
     const ends = events.some(endsTurn);
     if (step <= stored && !ends) continue;
     const reference = table();

@@ -20,10 +20,10 @@ const delimiters = [",", ";", "\t", "|"] as const;
 const sampleRows = 200;
 const maxTitles = 10;
 const maxColumns = 1000;
-/** A file of which more rows than this have the wrong number of fields is no table. */
+/** Largest share of rows with a wrong number of fields. A file with more of them is not a table. */
 export const raggedLimit = 0.2;
 
-/** Options of the parser that do not depend on the file: small damage is repaired, and counted by who reads the rows. */
+/** Options of the parser for every file. Rows of a wrong length are repaired and counted by the reader of the rows. */
 export const parserOptions: Readonly<
   Pick<Options, "relax_column_count" | "relax_quotes" | "skip_empty_lines" | "max_record_size">
 > = {
@@ -34,9 +34,9 @@ export const parserOptions: Readonly<
 };
 
 /**
- * Finds out how a table is written from its beginning.
+ * Finds out from the beginning of a file how its table is written.
  *
- * @throws Refusal when it does not look like a table at all.
+ * @throws Refusal where it does not look like a table.
  */
 export function dialectOf(head: string, whole: boolean): Dialect {
   const attempts = delimiters.map((delimiter) => attempt(head, whole, delimiter));
@@ -82,7 +82,7 @@ function attempt(head: string, whole: boolean, delimiter: Dialect["delimiter"]):
     };
     parse(text, { ...parserOptions, delimiter, to: sampleRows, on_record: keep });
   } catch {
-    // A quoted field may be cut by the end of the sample; if it is really open, reading the rows will say so.
+    // The end of the sample may cut a quoted field. If the field is really open, reading the rows will fail.
   }
   const skip = Math.max(
     0,
@@ -105,7 +105,7 @@ function filled(row: readonly string[]): number {
   return row.filter((value) => value.trim() !== "").length;
 }
 
-/** A single column is a table when it is a list of numbers or dates; a list of lines is a letter or a program. */
+/** A single column is a table where it is a list of numbers or dates. Other lines are prose or code. */
 function refuseProse(rows: readonly (readonly string[])[], decimalComma: boolean): void {
   const values = rows.slice(1).flatMap((row) => row.filter((value) => !isMissing(value)));
   const read = values.filter((value) => isQuantity(value, decimalComma)).length;
@@ -118,7 +118,7 @@ function isQuantity(value: string, decimalComma: boolean): boolean {
   return readNumber(value, decimalComma) !== undefined || readDate(value) !== undefined;
 }
 
-/** Names stand on top unless a number or a date there is of the same kind as everything below it. */
+/** The first row has names, unless a number or date in it is of the same kind as everything below it. */
 function hasHeader(first: readonly string[], rest: readonly (readonly string[])[], decimalComma: boolean): boolean {
   return !first.some((value, index) => {
     if (isMissing(value) || /^(1[89]|20)\d\d$/.test(value.trim()) || !isQuantity(value, decimalComma)) return false;

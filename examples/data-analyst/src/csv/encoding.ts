@@ -7,7 +7,7 @@ export type Encoding = "utf-8" | "utf-16le" | "utf-16be" | "windows-1252";
 const headBytes = 4096;
 const chunkBytes = 64 * 1024;
 
-/** First bytes of what people send when they mean a table, and what to tell them. */
+/** First bytes of files that people send in place of a table, and what to tell them. */
 const signatures: readonly (readonly [bytes: string, what: string, hint?: string])[] = [
   ["PK\x03\x04", "This is a ZIP file, perhaps an Excel workbook.", "Save the sheet as CSV and send that."],
   ["\xd0\xcf\x11\xe0", "This is an old Excel or Office file.", "Save the sheet as CSV and send that."],
@@ -24,7 +24,7 @@ const signatures: readonly (readonly [bytes: string, what: string, hint?: string
  * How the bytes of a text are encoded: by its byte order mark, else UTF-8 when all of it is valid, else UTF-16 by the
  * pattern of its zeros, else windows-1252, which spreadsheets of western offices still write.
  *
- * @throws Refusal when the bytes are no text.
+ * @throws Refusal where the bytes are not text.
  */
 export function encodingOf(bytes: Uint8Array): Encoding {
   const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.byteLength, headBytes));
@@ -64,7 +64,7 @@ export function refuseOtherFormats(head: string, whole: boolean): void {
   if (/^<(!doctype\s+html|html|head|body)\b/i.test(text)) throw notCsv("This is a web page (HTML), not a table.");
   if (/^<(\?xml\b|!--|[a-z][\w:.-]*[\s/>])/i.test(text)) throw notCsv("This is XML, not a table.");
   if (!/^[[{]/.test(text)) return;
-  // Half a document cannot be parsed; how it begins says enough: no header of a CSV file opens an object or a list.
+  // Half a document cannot be parsed. Its beginning is enough: the header of a CSV file opens no object and no list.
   const begins = /^(\{\s*"|\[\s*[[{])/.test(text);
   if (begins || isJson(whole ? text : (text.split("\n", 1)[0] ?? ""))) throw notCsv("This is JSON, not CSV.");
 }

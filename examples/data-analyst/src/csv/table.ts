@@ -6,16 +6,16 @@ import { Refusal } from "../refusal.ts";
 import { dialectOf, parserOptions, raggedLimit, type Dialect } from "./dialect.ts";
 import { decode, encodingOf, refuseOtherFormats, type Encoding } from "./encoding.ts";
 
-/** A table as it was sent, and how to read it. The rows stay bytes: whoever needs them reads them through. */
+/** A table as it was sent, and how to read it. Rows are not kept: they are read from the bytes each time. */
 export interface Table extends Dialect {
   readonly name: string;
   readonly bytes: Uint8Array;
   readonly encoding: Encoding;
-  /** Of the bytes, hexadecimal: tells whether a table is still the one that was looked at. */
+  /** Hash of the bytes, hexadecimal. It tells whether a table is still the same. */
   readonly sha256: string;
 }
 
-/** Some rows, each as wide as the table, and how many rows up to here had to be made so. */
+/** Some rows, each as wide as the table, and how many rows so far were repaired to be so. */
 export interface Batch {
   readonly rows: readonly (readonly string[])[];
   readonly ragged: number;
@@ -25,9 +25,9 @@ const sampleChars = 256 * 1024;
 const batchRows = 2000;
 
 /**
- * Looks at bytes that should be a table.
+ * Reads the format of bytes that should be a table.
  *
- * @throws Refusal when they are not.
+ * @throws Refusal where they are not.
  */
 export function openTable(name: string, bytes: Uint8Array): Table {
   const encoding = encodingOf(bytes);
@@ -43,10 +43,10 @@ export function openTable(name: string, bytes: Uint8Array): Table {
 }
 
 /**
- * The rows of a table, in batches of 2,000. Between two batches the event loop gets its turn, so that a large file never
- * stops the server, and the signal is looked at, so that it can be canceled half-way.
+ * The rows of a table, in batches of 2,000. Between two batches it yields to the event loop, so that a large file never blocks
+ * the server, and it checks the signal, so that it can be canceled.
  *
- * @throws Refusal when the file turns out to be broken; the signal's reason when it aborts.
+ * @throws Refusal where the file is broken; the reason of the signal when that is aborted.
  */
 export async function* readRows(table: Table, signal: AbortSignal): AsyncGenerator<Batch, void, void> {
   const width = table.columns.length;
@@ -82,13 +82,13 @@ export async function* readRows(table: Table, signal: AbortSignal): AsyncGenerat
   if (rows.length > 0) yield { rows, ragged };
 }
 
-/** Missing fields become empty, those that no column has are dropped. */
+/** Missing fields become empty. Fields beyond the last column are dropped. */
 function fit(row: readonly string[], width: number): readonly string[] {
   return Array.from({ length: width }, (_, index) => row[index] ?? "");
 }
 
 function explain(error: CsvError, before: number): string {
-  // By the parser's count: the stream drops what it had read and not handed over when it breaks.
+  // The parser's count is used, because a stream that fails drops rows that it has read and not passed on.
   const where = `after row ${Number(error["records"]) - before}`;
   switch (error.code) {
     case "CSV_QUOTE_NOT_CLOSED":

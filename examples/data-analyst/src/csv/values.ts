@@ -1,6 +1,6 @@
-/** How the text of a cell is read: each reader gives `undefined` for what it does not know. */
+/** Readers of cells. Each returns `undefined` for a text that it does not know. */
 
-/** Nothing longer is a number or a date: no pattern is tried on it, since some take long to fail. */
+/** Longest number or date in characters. No pattern is tried on longer texts, because some take long to fail. */
 const longest = 64;
 
 function short(text: string): string {
@@ -42,7 +42,7 @@ export function readBoolean(text: string): boolean | undefined {
   return undefined;
 }
 
-/** Milliseconds since the epoch; a time without a zone is taken as UTC, so that no answer depends on where the server stands. */
+/** Milliseconds since the epoch; a time without a zone is read as UTC, so that no answer depends on the time zone of the server. */
 export type DateReader = (text: string) => number | undefined;
 
 const time = String.raw`(?:[T ]+(\d{1,2}):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?\s*(Z|[+-]\d\d:?\d\d)?)?`;
@@ -80,7 +80,7 @@ export const readNamedMonth: DateReader = (text) => {
   return found === null ? undefined : instant(Number(found[3]), monthOf(found[1] ?? ""), Number(found[2] ?? 1), []);
 };
 
-/** `1987`: asked only of a column that says it holds years. */
+/** `1987`. Used only for columns whose name says that they hold years. */
 export const readYear: DateReader = (text) => {
   const value = short(text);
   return /^[12]\d{3}$/.test(value) ? Date.UTC(Number(value), 0, 1) : undefined;
@@ -99,7 +99,7 @@ function instant(year: number, month: number, day: number, clock: readonly (stri
   const [hours = "0", minutes = "0", seconds = "0", fraction = "0", zone] = clock;
   const at = new Date(0);
   at.setUTCFullYear(year, month - 1, day);
-  // The calendar rolls over what it does not have: the 31st of June, month 13.
+  // `Date` reads dates that do not exist, such as the 31st of June, as later ones.
   if (at.getUTCMonth() !== month - 1 || at.getUTCDate() !== day || Number(hours) > 24) return undefined;
   at.setUTCHours(Number(hours), Number(minutes), Number(seconds), Number(`0.${fraction}`) * 1000);
   return at.getTime() - offsetOf(zone);

@@ -13,15 +13,15 @@ import { moments, quantile, sampleOf, tidy, type Moments, type Sample } from "./
 
 export type ColumnType = "integer" | "number" | "boolean" | "date" | "datetime" | "category" | "text" | "empty";
 
-/** What is known of a column once all of it was read. */
+/** What is known about a column after all of it was read. */
 export interface ColumnProfile {
   readonly index: number;
   readonly name: string;
   readonly type: ColumnType;
-  /** Cells that hold something. */
+  /** How many cells are not empty. */
   readonly count: number;
   readonly missing: number;
-  /** Cells that hold something else than the type says; they are left out of every number here. */
+  /** How many cells do not fit the type. They are left out of every number here. */
   readonly invalid: number;
   /** How many different values; where `distinctExact` is false at least so many, the counting stopped there. */
   readonly distinct: number;
@@ -92,9 +92,9 @@ interface Candidate {
 }
 
 const longValue = 200;
-/** So much of a column may be of another kind: typing errors and remarks. */
+/** Largest share of cells of another kind, such as typing errors and remarks. */
 const tolerance = 0.05;
-/** A candidate that misses so many values beyond the tolerance is given up, and costs nothing any more. */
+/** A candidate with this many misfits beyond the tolerance is dropped. */
 const patience = 100;
 
 export interface ColumnReader {

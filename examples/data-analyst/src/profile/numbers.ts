@@ -2,7 +2,7 @@
 
 /**
  * A sample of at most `limit` values, each as likely to be kept as any other (reservoir sampling). Its choices come from a
- * generator with a fixed seed: a run that is done again after a crash must find the same.
+ * generator with a fixed seed, because a run that is repeated after a crash must find the same.
  */
 export interface Sample {
   readonly exact: boolean;

@@ -15,7 +15,7 @@ export interface Profile {
 const budget = 1_000_000;
 const most = 10_000;
 
-/** Reads the whole table once; tells the number of rows after each batch, and gives the profile at the end. */
+/** Reads the whole table once. Yields the number of rows after each batch, and returns the profile. */
 export async function* profileTable(table: Table, signal: AbortSignal): AsyncGenerator<number, Profile, void> {
   const share = Math.floor(Math.min(most, Math.max(100, budget / table.columns.length)));
   const limits = { distinct: share, sample: share };

@@ -6,7 +6,7 @@ import type { Profile } from "./profile.ts";
 const maxChunks = 20;
 const shownValues = 5;
 
-/** What was found, in Markdown, in as many pieces as there are things to tell: each can be shown before the next is there. */
+/** The profile as Markdown, in pieces that can be sent one after the other. */
 export function profileText(profile: Profile): readonly string[] {
   const { columns } = profile;
   const size = Math.ceil(columns.length / maxChunks);
@@ -60,13 +60,13 @@ function factsOf({ type, numbers, dates, distinct, distinctExact, top, count }: 
     return [`${show(dates.min)} to ${show(dates.max)}`, different, ...guess];
   }
   if (count === 0) return [];
-  // A value that stands once says nothing about a column.
+  // A value that occurs once says nothing about a column.
   const frequent = top.filter((entry) => entry.count > 1 || type !== "text").slice(0, shownValues);
   const list = frequent.map((entry) => `${cell(entry.value, 30)} (${formatNumber(entry.count)})`).join(", ");
   return [different, ...(list === "" ? [] : [`most frequent ${list}`])];
 }
 
-/** The same for programs. */
+/** The profile for programs. */
 export function profileData({ table, rows, ragged, header, columns }: Profile): JsonObject {
   return { table, rows, ragged, header, columns: columns.map(columnData) };
 }

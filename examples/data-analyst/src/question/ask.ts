@@ -1,7 +1,7 @@
 import { findColumns } from "./columns.ts";
 import type { Ask } from "./plan.ts";
 
-/** Thrown while a question is looked up: it cannot go on before this is known. */
+/** Thrown while a question is resolved, where the user has to be asked first. */
 export class Asking extends Error {
   override readonly name = "Asking";
   readonly ask: Ask;
@@ -16,7 +16,7 @@ export function askFor(ask: Ask): never {
   throw new Asking(ask);
 }
 
-/** The question as it is put to the user. */
+/** The question as the user reads it. */
 export function askText({ prompt, choices, several }: Ask): string {
   if (choices.length === 0) return prompt;
   const lines = choices.map(({ label }, index) => `${index + 1}. ${label}`);
@@ -24,7 +24,7 @@ export function askText({ prompt, choices, several }: Ask): string {
   return `${prompt}\n\n${lines.join("\n")}\n\n${how}`;
 }
 
-/** What an answer takes from the choices: values, or `undefined` when it is none of them. */
+/** The choices that an answer takes; `undefined` where it is none of them. */
 export function readAnswer(text: string, { choices, several }: Ask): readonly string[] | undefined {
   const said = text
     .trim()

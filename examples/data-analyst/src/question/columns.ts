@@ -13,7 +13,7 @@ function tokensOf(text: string): readonly string[] {
 
 const skipped = new Set(["the", "of", "a", "column", "field", "value"]);
 
-/** Candidates of the best kind of match that there is: the name itself, its words in any order, some of its words, a slip of the pen. */
+/** Candidates of the best kind of match: the name itself, its words in any order, some of its words, or a misspelling. */
 export function findColumns<C extends Pick<ColumnProfile, "name">>(words: string, columns: readonly C[]): readonly C[] {
   const literal = columns.filter(({ name }) => name.toLowerCase() === words.toLowerCase().trim());
   if (literal.length > 0) return literal;
@@ -35,7 +35,7 @@ export function findColumns<C extends Pick<ColumnProfile, "name">>(words: string
   return [];
 }
 
-/** Whether the words are the column's own name, written in whatever way. */
+/** Whether the words are the name of the column, in any spelling. */
 export function isNameOf(words: string, { name }: Pick<ColumnProfile, "name">): boolean {
   const asked = tokensOf(words);
   const tokens = tokensOf(name);

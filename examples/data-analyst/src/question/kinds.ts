@@ -24,12 +24,12 @@ export function isDate(column: ColumnProfile): boolean {
   return column.dates !== undefined;
 }
 
-/** Few enough values for a colour each. */
+/** Whether there are few enough values for a colour each. */
 export function isSeries(column: ColumnProfile): boolean {
   return !isNumber(column) && !isDate(column) && column.distinctExact && column.distinct <= maxSeries;
 }
 
-/** Words that stand often enough to be told apart by colour; a chart shows the most frequent of them. */
+/** Whether the words of a column occur often enough for a colour each. A chart shows the most frequent ones. */
 export function mayColour(column: ColumnProfile): boolean {
   return isSeries(column) || column.type === "category";
 }

@@ -24,12 +24,12 @@ const maxChoices = 12;
 const countRows: Choice = { value: " rows", label: "count rows" };
 
 /**
- * Looks words up in the columns of a table. Where they fit none or several, the answer that was given is taken, or the
- * question is asked (`Asking` is thrown).
+ * Finds the columns that words mean. Where the words fit none or several, it takes the answer that the user gave, or throws
+ * `Asking` to ask.
  */
 export class Lookup {
   readonly columns: readonly ColumnProfile[];
-  /** What was taken for granted on the way. */
+  /** Assumptions that were made on the way. */
   readonly notes: string[] = [];
   readonly #answers: Answers;
 
@@ -75,7 +75,7 @@ export class Lookup {
     return answer === countRows.value ? [{ aggregate: "count" }] : [{ aggregate: "sum", column: counter }];
   }
 
-  /** For a column that an aggregate makes no sense of: another, or, `undefined`, the number of rows. */
+  /** Another column, for an aggregate that makes no sense with the given one; `undefined`: the number of rows. */
   insteadOf(column: ColumnProfile, prompt: string): ColumnProfile | undefined {
     const numeric = this.columns.filter(isNumber).slice(0, maxChoices);
     const choices = [countRows, ...numeric.map(({ name }) => ({ value: name, label: name }))];

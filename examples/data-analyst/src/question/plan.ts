@@ -14,7 +14,7 @@ export interface GroupPlan {
   readonly mark: Exclude<Mark, "scatter">;
   readonly limit?: { readonly count: number; readonly from: "top" | "bottom" };
   readonly title: string;
-  /** What was taken for granted, for the one who asked. */
+  /** Assumptions, for the user. */
   readonly notes: readonly string[];
 }
 
@@ -63,9 +63,9 @@ export type TimeUnit =
   | "day of the week"
   | "hour of the day";
 
-/** What has to be known before there can be a plan. */
+/** A question to the user, which has to be answered before there can be a plan. */
 export interface Ask {
-  /** Names what is open, so that the answer is found when the question is gone through again. */
+  /** Key of what is open. The answer is stored under it and found when the question is resolved again. */
   readonly key: string;
   readonly prompt: string;
   readonly choices: readonly Choice[];
@@ -78,7 +78,7 @@ export interface Choice {
   readonly label: string;
 }
 
-/** What was answered so far, by the key of what was asked: values of choices. */
+/** The answers so far by their key: values of choices. */
 export interface Answers {
   readonly [key: string]: readonly string[];
 }

@@ -1,4 +1,4 @@
-/** What was asked, as far as the words alone say: no column has been looked up yet. */
+/** What was asked, by the words alone. No column has been looked up yet. */
 
 export type Aggregate = "mean" | "median" | "sum" | "count" | "min" | "max";
 export type Mark = "bar" | "line" | "area" | "scatter";
@@ -16,7 +16,7 @@ export type Request =
   | { readonly kind: "profile" }
   | { readonly kind: "rows"; readonly count: number }
   | ChartRequest
-  /** Nothing that is understood. */
+  /** Not understood. */
   | { readonly kind: "unknown" };
 
 export interface ChartRequest {
@@ -75,7 +75,7 @@ const splitting = / (?:split by|colou?red by|broken down by|stacked by|grouped b
 const filtering = / (?:where|only for|only|for|in) (?!each |every )(.+?)(?=$| by | per | over )/;
 const tops = /\b(top|highest|largest|first|bottom|lowest|smallest|last) (\d{1,4})\b( of)?/;
 
-/** No question is longer than so many characters. */
+/** Longest question in characters. */
 export const maxQuestion = 500;
 
 /** Reads a question in plain English. */

@@ -13,11 +13,11 @@ const maxGroups = 1000;
 const fewIntegers = 31;
 const histogramBins = 30;
 const groupBins = 20;
-/** Of these the sum says more than the average. */
+/** Columns whose sum says more than their average. */
 const additive = /^(counts?|totals?|number|num|qty|quantity|amount|sales|revenue|births|deaths|cases|votes|units)$/i;
 const rows: Measure = { aggregate: "count", label: "number of rows" };
 
-/** Looks the words of a question up in a table: a plan, or what must be asked first. The same answers give the same plan. */
+/** The plan for a question about a table, or what to ask the user first. The same answers give the same plan. */
 export function resolveChart(request: ChartRequest, profile: Profile, answers: Answers): Plan | Ask {
   const lookup = new Lookup(profile, answers);
   try {

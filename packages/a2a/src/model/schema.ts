@@ -17,7 +17,7 @@ export const maxViolations = 32;
  */
 export type CheckMode = "request" | "copy" | "answer";
 
-interface Run {
+interface CheckState {
   readonly mode: CheckMode;
   readonly violations: Violation[];
 }
@@ -29,7 +29,7 @@ interface Violation {
 
 /** Checks unknown input. Pass it to `check()`: it is not called by hand. */
 export interface Schema<T> {
-  (value: unknown, run: Run): unknown;
+  (value: unknown, state: CheckState): unknown;
   /** The type that it checks, for the compiler alone. Never set. */
   readonly type?: T;
 }
@@ -59,22 +59,24 @@ export type Checked<T> =
  * ```
  */
 export function check<T>(schema: Schema<T>, value: unknown, mode: CheckMode): Checked<T> {
-  const run: Run = { mode, violations: [] };
-  const checked = schema(value, run);
-  if (checked === undefined && run.violations.length === 0) fail(run, "is required");
-  return run.violations.length === 0 ? { ok: true, value: checked as T } : { ok: false, violations: run.violations };
+  const state: CheckState = { mode, violations: [] };
+  const checked = schema(value, state);
+  if (checked === undefined && state.violations.length === 0) fail(state, "is required");
+  return state.violations.length === 0
+    ? { ok: true, value: checked as T }
+    : { ok: false, violations: state.violations };
 }
 
 /** Adds a violation of the current value. The caller puts its path in front. */
-function fail(run: Run, description: string): undefined {
-  if (run.violations.length < maxViolations) run.violations.push({ field: "", description });
+function fail(state: CheckState, description: string): undefined {
+  if (state.violations.length < maxViolations) state.violations.push({ field: "", description });
   return undefined;
 }
 
 /** Puts the name of a member in front of the paths of its violations. Valid input never makes a path. */
-function locate(run: Run, since: number, name: string): void {
-  for (let i = since; i < run.violations.length; i += 1) {
-    const violation = run.violations[i] as Violation;
+function locate(state: CheckState, since: number, name: string): void {
+  for (let i = since; i < state.violations.length; i += 1) {
+    const violation = state.violations[i] as Violation;
     const rest = violation.field;
     violation.field = name + (rest === "" || rest.startsWith("[") ? "" : ".") + rest;
   }
@@ -121,27 +123,27 @@ export function object<T>(fields: Fields<T>, oneOf?: OneOf): Schema<T> {
   const choice = new Set(oneOf && (oneOf.members ?? table.keys()));
   const chooseOne = `must have exactly one of ${[...choice].join(", ")}`;
 
-  const schema: Schema<T> = (value, run) => {
-    if (!isObject(value)) return fail(run, "must be an object");
-    const out: Record<string, unknown> = run.mode === "copy" ? {} : value;
-    const since = run.violations.length;
+  const schema: Schema<T> = (value, state) => {
+    if (!isObject(value)) return fail(state, "must be an object");
+    const out: Record<string, unknown> = state.mode === "copy" ? {} : value;
+    const since = state.violations.length;
     let found = 0;
     let chosen = 0;
     for (const name in value) {
       const field = table.get(name);
       if (field === undefined) {
-        if (run.mode !== "copy" && table.has(jsonName(name))) {
-          run.violations.length = since;
-          return schema(withJsonNames(value, table), run);
+        if (state.mode !== "copy" && table.has(jsonName(name))) {
+          state.violations.length = since;
+          return schema(withJsonNames(value, table), state);
         }
-        if (run.mode === "request") delete value[name];
+        if (state.mode === "request") delete value[name];
         continue;
       }
-      const before = run.violations.length;
+      const before = state.violations.length;
       const member = value[name];
       const checked =
-        member === undefined || (member === null && !field.nullable) ? undefined : field.schema(member, run);
-      if (run.violations.length > before) locate(run, before, name);
+        member === undefined || (member === null && !field.nullable) ? undefined : field.schema(member, state);
+      if (state.violations.length > before) locate(state, before, name);
       else if (checked === undefined) {
         if (out === value) delete out[name];
         continue;
@@ -149,9 +151,9 @@ export function object<T>(fields: Fields<T>, oneOf?: OneOf): Schema<T> {
       if (field.required) found += 1;
       if (choice.has(name)) chosen += 1;
     }
-    if (found < needed.length) addMissing(needed, value, out, run);
+    if (found < needed.length) addMissing(needed, value, out, state);
     if (oneOf !== undefined && chosen !== 1) {
-      if (chosen > 0 || oneOf.none === undefined || run.mode !== "answer") return fail(run, chooseOne);
+      if (chosen > 0 || oneOf.none === undefined || state.mode !== "answer") return fail(state, chooseOne);
       Object.assign(out, oneOf.none);
     }
     return out;
@@ -174,31 +176,31 @@ function addMissing(
   needed: readonly (readonly [string, Field<unknown>])[],
   value: Record<string, unknown>,
   out: Record<string, unknown>,
-  run: Run,
+  state: CheckState,
 ): void {
   for (const [name, field] of needed) {
     if (value[name] !== undefined && value[name] !== null) continue;
-    if (run.mode === "answer" && field.otherwise !== undefined) {
+    if (state.mode === "answer" && field.otherwise !== undefined) {
       out[name] = field.otherwise();
       continue;
     }
-    const before = run.violations.length;
-    fail(run, "is required");
-    locate(run, before, name);
+    const before = state.violations.length;
+    fail(state, "is required");
+    locate(state, before, name);
   }
 }
 
 /** An array. `nonEmpty` is the violation of an empty one, where that is wrong. */
 export function list<T>(items: Schema<T>, nonEmpty?: string): Schema<readonly T[]> {
-  return (value, run) => {
-    if (!Array.isArray(value)) return fail(run, "must be an array");
-    if (value.length === 0 && nonEmpty !== undefined && run.mode !== "answer") return fail(run, nonEmpty);
-    const out: unknown[] = run.mode === "copy" ? [] : value;
-    for (let i = 0; i < value.length && run.violations.length < maxViolations; i += 1) {
-      const before = run.violations.length;
-      const checked = items(value[i], run);
-      if (checked === undefined && run.violations.length === before) fail(run, "must not be empty");
-      if (run.violations.length > before) locate(run, before, `[${i}]`);
+  return (value, state) => {
+    if (!Array.isArray(value)) return fail(state, "must be an array");
+    if (value.length === 0 && nonEmpty !== undefined && state.mode !== "answer") return fail(state, nonEmpty);
+    const out: unknown[] = state.mode === "copy" ? [] : value;
+    for (let i = 0; i < value.length && state.violations.length < maxViolations; i += 1) {
+      const before = state.violations.length;
+      const checked = items(value[i], state);
+      if (checked === undefined && state.violations.length === before) fail(state, "must not be empty");
+      if (state.violations.length > before) locate(state, before, `[${i}]`);
       else if (checked !== value[i] || out !== value) out[i] = checked;
     }
     return out;
@@ -211,13 +213,13 @@ export const nothing = (): string => "";
 
 /** An object whose keys are data. */
 export function record<T>(values: Schema<T>): Schema<Readonly<Record<string, T>>> {
-  return (value, run) => {
-    if (!isObject(value)) return fail(run, "must be an object");
-    const out: Record<string, unknown> = run.mode === "copy" ? {} : value;
+  return (value, state) => {
+    if (!isObject(value)) return fail(state, "must be an object");
+    const out: Record<string, unknown> = state.mode === "copy" ? {} : value;
     for (const name of Object.keys(value)) {
-      const before = run.violations.length;
-      const checked = values(value[name], run);
-      if (run.violations.length > before) locate(run, before, name);
+      const before = state.violations.length;
+      const checked = values(value[name], state);
+      if (state.violations.length > before) locate(state, before, name);
       // Assigning to this key would set the prototype of the copy. No scheme and no scope has this name.
       else if (name === "__proto__") delete out[name];
       else if (checked !== value[name] || out !== value) out[name] = checked;
@@ -227,42 +229,42 @@ export function record<T>(values: Schema<T>): Schema<Readonly<Record<string, T>>
 }
 
 /** Any JSON object, unchanged. It comes from `JSON.parse`, so its content needs no check. */
-export const struct: Schema<never> = (value, run) => (isObject(value) ? value : fail(run, "must be an object"));
+export const struct: Schema<never> = (value, state) => (isObject(value) ? value : fail(state, "must be an object"));
 
 /** Any JSON value, unchanged. */
 export const anything: Schema<never> = (value) => value;
 
 /** Text, also the empty one. */
-export const string: Schema<string> = (value, run) =>
-  typeof value === "string" ? value : fail(run, "must be a string");
+export const string: Schema<string> = (value, state) =>
+  typeof value === "string" ? value : fail(state, "must be a string");
 
 export const strings: Schema<readonly string[]> = list(string);
 
 /** Text that must not be empty. */
-export const filled: Schema<string> = (value, run) =>
-  value === "" && run.mode !== "answer" ? fail(run, "must not be empty") : string(value, run);
+export const filled: Schema<string> = (value, state) =>
+  value === "" && state.mode !== "answer" ? fail(state, "must not be empty") : string(value, state);
 
 /** Text where empty means absent, as in protobuf. */
-export const blank: Schema<string> = (value, run) => (value === "" ? undefined : string(value, run));
+export const blank: Schema<string> = (value, state) => (value === "" ? undefined : string(value, state));
 
 /** Longest identifier of a request, in characters. Identifiers become keys of stores and indexes. */
 const maxIdLength = 1024;
 const unfit = /\0|[\uD800-\uDFFF]/u;
 
-function checkId(id: unknown, run: Run): unknown {
-  if (typeof id !== "string" || run.mode === "answer") return id;
-  if (id.length > maxIdLength) return fail(run, `must not be longer than ${maxIdLength} characters`);
-  return unfit.test(id) ? fail(run, "must not hold NUL or half of a surrogate pair") : id;
+function checkId(id: unknown, state: CheckState): unknown {
+  if (typeof id !== "string" || state.mode === "answer") return id;
+  if (id.length > maxIdLength) return fail(state, `must not be longer than ${maxIdLength} characters`);
+  return unfit.test(id) ? fail(state, "must not hold NUL or half of a surrogate pair") : id;
 }
 
 /** A required identifier. */
-export const id: Schema<string> = (value, run) => checkId(filled(value, run), run);
+export const id: Schema<string> = (value, state) => checkId(filled(value, state), state);
 
 /** An optional identifier. An empty one counts as absent. */
-export const optionalId: Schema<string> = (value, run) => checkId(blank(value, run), run);
+export const optionalId: Schema<string> = (value, state) => checkId(blank(value, state), state);
 
-export const boolean: Schema<boolean> = (value, run) =>
-  typeof value === "boolean" ? value : fail(run, "must be true or false");
+export const boolean: Schema<boolean> = (value, state) =>
+  typeof value === "boolean" ? value : fail(state, "must be true or false");
 
 const maxInt32: number = 2 ** 31 - 1;
 
@@ -270,31 +272,31 @@ const maxInt32: number = 2 ** 31 - 1;
 export function integer(min: number, max: number = maxInt32): Schema<number> {
   const description =
     max < maxInt32 ? `must be a whole number from ${min} to ${max}` : `must be a whole number, ${min} or more`;
-  return (value, run) =>
-    Number.isInteger(value) && (value as number) >= min && (value as number) <= max ? value : fail(run, description);
+  return (value, state) =>
+    Number.isInteger(value) && (value as number) >= min && (value as number) <= max ? value : fail(state, description);
 }
 
 /** One of these names. `unset` is the name that protobuf uses for: absent. */
 export function oneName<T extends string>(names: readonly T[], unset?: string): Schema<T> {
   const known = new Set<unknown>(names);
-  return (value, run) => {
+  return (value, state) => {
     if (known.has(value)) return value;
-    return value === unset ? undefined : fail(run, `must be one of ${names.join(", ")}`);
+    return value === unset ? undefined : fail(state, `must be one of ${names.join(", ")}`);
   };
 }
 
 const rfc3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(Z|[+-]\d\d:\d\d)?$/i;
 
 /** A time in RFC 3339 with any offset. The result is UTC with milliseconds (A2A 1.0 §5.6.1). Answers may lack the zone. */
-export const timestamp: Schema<string> = (value, run) => {
+export const timestamp: Schema<string> = (value, state) => {
   const match = typeof value === "string" ? rfc3339.exec(value) : null;
-  if (match !== null && (match[1] !== undefined || run.mode === "answer")) {
+  if (match !== null && (match[1] !== undefined || state.mode === "answer")) {
     const time = new Date(match[0].toUpperCase() + (match[1] === undefined ? "Z" : ""));
     // JavaScript engines read the 31st of a short month as the 1st of the next one, so the day is checked as well.
     const utc = hasDay(match[0]) ? (time.toJSON() as string | null) : null;
     if (utc?.length === 24) return utc;
   }
-  return fail(run, "must be an RFC 3339 time such as 2026-01-31T12:00:00.000Z");
+  return fail(state, "must be an RFC 3339 time such as 2026-01-31T12:00:00.000Z");
 };
 
 function hasDay(text: string): boolean {
@@ -306,7 +308,7 @@ const standard = /^[A-Za-z\d+/]*={0,2}$/;
 const urlSafe = /^[\w-]*={0,2}$/;
 
 /** Base64 of either alphabet, with or without padding. The result is the standard alphabet with padding. */
-export const base64: Schema<string> = (value, run) => {
+export const base64: Schema<string> = (value, state) => {
   if (typeof value === "string") {
     if (value.length % 4 === 0 && standard.test(value)) return value;
     if (standard.test(value) || urlSafe.test(value)) {
@@ -316,7 +318,7 @@ export const base64: Schema<string> = (value, run) => {
         return bare.replaceAll("-", "+").replaceAll("_", "/").padEnd(padded, "=");
     }
   }
-  return fail(run, "must be base64");
+  return fail(state, "must be base64");
 };
 
 /** Whether a value is a JSON object. */
