@@ -85,11 +85,12 @@ export const rooms = {
   },
   "engine/run": {
     imports: ["engine", "engine/log", "protocol", "store", "model"],
-    doors: ["run.ts", "pace.ts", "phase.ts", "sentences.ts"],
+    doors: ["run.ts", "run-init.ts", "pace.ts", "sentences.ts"],
   },
   "engine/log": {
     imports: ["engine", "protocol", "store", "model"],
     doors: [
+      "answer.ts",
       "committer.ts",
       "event-stream.ts",
       "generations.ts",
@@ -97,6 +98,7 @@ export const rooms = {
       "loss.ts",
       "reader.ts",
       "records.ts",
+      "stream-items.ts",
       "writer.ts",
     ],
   },

@@ -64,7 +64,7 @@ export const systemClock: Clock = {
 
 export { deepFreeze } from "./deep-freeze.ts";
 export { defer } from "./defer.ts";
-export { deferred } from "./deferred.ts";
+export { deferred, type Resolver } from "./deferred.ts";
 export { once } from "./once.ts";
 export { isLoopback } from "./loopback.ts";
 export { randomIds, timeOrderedIds, type Ids } from "./ids.ts";

@@ -4,45 +4,46 @@ import type { Store, TaskKey } from "../../store/index.ts";
 import { agentMistake } from "../mistakes.ts";
 
 /**
- * Which artifacts a task has, so that an append to an unknown or closed one is found to be the agent's mistake (D2). What earlier
- * turns and lost runs made is read from the log when an append first asks for it.
+ * Which artifacts a task has, so that an append to an unknown or closed one is found to be the agent's mistake (D2). What
+ * earlier turns and lost runs made is read from the log when an append first needs it.
  */
 export class TaskArtifacts {
   readonly #store: Store;
   readonly #task: TaskKey;
-  readonly #mine = new ArtifactLedger();
-  #older: ArtifactLedger | undefined;
+  readonly #own = new ArtifactLedger();
+  /** Those of the log; absent until they are needed. */
+  #earlier: ArtifactLedger | undefined;
 
-  /** `fresh`: the task is being made, there is nothing to read. */
-  constructor(store: Store, task: TaskKey, fresh: boolean) {
+  /** `isNew`: the task is being made, its log has none. */
+  constructor(store: Store, task: TaskKey, isNew: boolean) {
     this.#store = store;
     this.#task = task;
-    if (fresh) this.#older = new ArtifactLedger();
+    if (isNew) this.#earlier = new ArtifactLedger();
   }
 
-  /** Whether it takes a look into the log, `lookBack`, to say if an event can follow. */
-  looksBack({ artifact, append }: ArtifactEvent): boolean {
-    return this.#older === undefined && append === true && this.#mine.isClosed(artifact.artifactId) === undefined;
+  /** Whether `readLog` has to be called before an event can be noted. */
+  needsLog({ artifact, append }: ArtifactEvent): boolean {
+    return this.#earlier === undefined && append === true && this.#own.isClosed(artifact.artifactId) === undefined;
   }
 
-  async lookBack(): Promise<void> {
-    this.#older = await this.#read();
+  async readLog(): Promise<void> {
+    this.#earlier = await this.#read();
   }
 
   /** Notes an event; throws when it cannot follow. A run that repeats what is stored may append to what it closed the first time. */
   note(event: ArtifactEvent, repeating: boolean): void {
     const { artifactId } = event.artifact;
     if (event.append === true && !repeating) {
-      const closed = this.#mine.isClosed(artifactId) ?? this.#older?.isClosed(artifactId);
+      const closed = this.#own.isClosed(artifactId) ?? this.#earlier?.isClosed(artifactId);
       if (closed !== false) throw agentMistake(notOpen(artifactId, closed === true));
     }
-    this.#mine.note({ artifact: event.artifact, lastChunk: event.lastChunk === true });
+    this.#own.note({ artifact: event.artifact, lastChunk: event.lastChunk === true });
   }
 
   /** What only a lost run had closed can be appended to again. */
   reopen(artifacts: Iterable<string>): void {
     for (const artifactId of artifacts) {
-      if (this.#mine.isClosed(artifactId) === undefined) this.#mine.note({ artifact: { artifactId } });
+      if (this.#own.isClosed(artifactId) === undefined) this.#own.note({ artifact: { artifactId } });
     }
   }
 

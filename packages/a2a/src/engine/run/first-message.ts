@@ -4,8 +4,9 @@ import type { ContextView } from "../conversations.ts";
 import type { Loss } from "../log/loss.ts";
 import { agentMessage } from "../log/records.ts";
 import { lossReasons } from "./abort.ts";
-import type { First, FirstMessageInit, NextTurn, Phase, PhaseHost, RunRooms } from "./phase.ts";
+import type { NextTurn, Phase, PhaseHost } from "./phase.ts";
 import { Recorder } from "./recorder.ts";
+import type { FirstMessageInit, FirstResult, RunRooms } from "./run-init.ts";
 import { TaskRun } from "./task-run.ts";
 import type { TurnInput } from "./turn.ts";
 
@@ -81,7 +82,7 @@ export class FirstMessage implements Phase {
   lose(loss: Loss): void {
     if (this.#over) return;
     this.#over = true;
-    this.#init.asker.failed(new A2AError("Unavailable"));
+    this.#init.result.reject(new A2AError("Unavailable"));
     this.#host.abort(...lossReasons[loss]);
     this.#host.end();
   }
@@ -125,20 +126,20 @@ export class FirstMessage implements Phase {
     });
   }
 
-  #answered(first: First): void {
+  #answered(result: FirstResult): void {
     if (this.#over) return;
     this.#over = true;
-    this.#init.asker.told(first);
+    this.#init.result.resolve(result);
     this.#host.end();
   }
 
   #become(state: "TASK_STATE_SUBMITTED" | "TASK_STATE_WORKING", recorder: Recorder): TaskRun {
-    const { hosted, key, contextId, once, asker, bytes } = this.#init;
+    const { hosted, key, contextId, once, result, bytes } = this.#init;
     this.#over = true;
     const task = TaskRun.create(
       this.#rooms,
       this.#host,
-      { hosted, key, contextId, bytes, input: this.#input, recorder, asker },
+      { hosted, key, contextId, bytes, input: this.#input, recorder, result },
       { state, once },
     );
     this.#host.becomes(task);

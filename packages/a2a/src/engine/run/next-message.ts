@@ -1,5 +1,7 @@
-import type { LogRecord } from "../../model/index.ts";
+import type { LogRecord, Message } from "../../model/index.ts";
 import { defaultPageBytes, type LogPage, type Store, type TaskHead, type TaskKey } from "../../store/index.ts";
+import type { StoredCall } from "../log/records.ts";
+import type { TurnInput } from "./turn.ts";
 
 /** What the log of a task has after the message of the last turn. */
 interface NextMessage {
@@ -25,4 +27,11 @@ async function hasMessageAfter(store: Store, task: TaskKey, { seq }: LogRecord, 
   if (head.seq === seq || head.bytes <= defaultPageBytes) return false;
   const page = await store.read(task, task.taskId, { after: seq, limit: 1, kinds: ["message"] });
   return page !== undefined && page.records.length > 0;
+}
+
+/** The turn of a message that waited in the log. */
+export function inputOf({ seq, json, call: stored }: LogRecord, turn: number): TurnInput {
+  const call = JSON.parse(stored ?? "null") as StoredCall;
+  const message = JSON.parse(json) as Message;
+  return { turn, attempt: 1, input: seq, message, call, principal: call.principal, checkpoint: undefined, ids: 0 };
 }

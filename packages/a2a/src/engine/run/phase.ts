@@ -1,70 +1,8 @@
-import type { A2AError, Message, NewRecord, Task } from "../../model/index.ts";
-import type { AgentEvent, ByteBudget, Principal, TurnAbortKind } from "../../protocol/index.ts";
-import type { OnceEffect, OnceRecord, TaskKey } from "../../store/index.ts";
-import type { ContextView, Conversations } from "../conversations.ts";
-import type { Committer } from "../log/committer.ts";
-import type { LiveLogs } from "../log/live-logs.ts";
+import type { A2AError, Task } from "../../model/index.ts";
+import type { AgentEvent, TurnAbortKind } from "../../protocol/index.ts";
+import type { ContextView } from "../conversations.ts";
 import type { Loss } from "../log/loss.ts";
-import type { StoredCall } from "../log/records.ts";
-import type { WriterStart } from "../log/writer.ts";
-import type { EngineSettings, HostedAgent } from "../options.ts";
 import type { TurnInput } from "./turn.ts";
-
-/** What runs need of the engine. */
-export interface RunRooms {
-  readonly settings: EngineSettings;
-  readonly committer: Committer;
-  readonly liveLogs: LiveLogs;
-  readonly conversations: Conversations;
-  readonly budget: ByteBudget;
-}
-
-interface AnyRunInit {
-  readonly hosted: HostedAgent;
-  readonly key: TaskKey;
-  readonly contextId: string;
-  readonly message: Message;
-  readonly call: StoredCall;
-  /** The caller as it came; absent: as it was stored. */
-  readonly principal?: Principal;
-  /** What of the budget is taken for it. */
-  readonly bytes: number;
-}
-
-/** A message that makes its task, if the agent does not answer it directly. */
-export interface FirstMessageInit extends AnyRunInit {
-  readonly start?: undefined;
-  /** Whether the context begins with this message. */
-  readonly isNewContext: boolean;
-  /** Remembered with the task, or with a direct reply where those are durable. */
-  readonly once: OnceEffect | undefined;
-  /** Who sent the message, and waits to hear what came of it. */
-  readonly asker: Asker;
-}
-
-/** A task that is there: its next message, or a run of it that was lost. */
-export interface TaskRunInit extends AnyRunInit {
-  /** Where the task stands. */
-  readonly start: WriterStart;
-  /** As the agent gets it; absent in the turn that made it. */
-  readonly task?: Task;
-  /** JSON text of what the lost run had saved. */
-  readonly checkpoint?: string;
-}
-
-export type RunInit = FirstMessageInit | TaskRunInit;
-
-/** Hears once: of the first that can be told of a message, or that nothing will come of it. */
-export interface Asker {
-  told(first: First): void;
-  failed(error: unknown): void;
-}
-
-/** What came of a message first: a direct answer, a task that stands, or that the same message came before. */
-export type First =
-  | { readonly kind: "message"; readonly message: Message }
-  | { readonly kind: "task"; readonly log: readonly NewRecord[] | undefined }
-  | { readonly kind: "duplicate"; readonly once: OnceRecord };
 
 /** The turn that follows another one, and the task as it stands at its beginning. */
 export interface NextTurn {

@@ -5,15 +5,17 @@ import type { TaskEffect, TaskKey } from "../../store/index.ts";
 import { TaskArtifacts } from "./artifacts.ts";
 import { exceeds } from "../bytes.ts";
 import type { EngineSettings } from "../options.ts";
-import { agentMistake, jsonOf, mistakeOf, nameOf } from "../mistakes.ts";
+import { agentMistake, jsonOf, mistakeOf } from "../mistakes.ts";
 import { artifactRecord, statusRecord, taskRecord, type Origin, type StatusInit } from "../log/records.ts";
+import { Question } from "./question.ts";
 import { Replay, type LostTail } from "./replay.ts";
 import type { StoredCheckpoint, TurnInput } from "./turn.ts";
 
+/** What is to be stored of what an agent yielded. */
 export interface Recorded {
   readonly records: readonly NewRecord[];
   readonly effects: readonly TaskEffect[];
-  /** The agent yielded a status after its own question: nothing more of this turn is stored. */
+  /** The agent yielded a status after its own question: nothing more of the turn is stored. */
   readonly silenced: boolean;
 }
 
@@ -28,8 +30,8 @@ export interface RecordedTask {
 }
 
 /**
- * Makes records of what an agent yields in the turns of one task: held to the protocol and to what the task has, with ids that a
- * resumed run makes again, and without what such a run repeats.
+ * Makes log records of what an agent yields in the turns of one task. They are checked against the protocol and the task, have
+ * ids that a resumed run makes again, and leave out what such a run repeats.
  */
 export class Recorder {
   readonly #settings: EngineSettings;
@@ -40,14 +42,12 @@ export class Recorder {
   #artifacts: TaskArtifacts | undefined;
   #turn: TurnInput;
   #replay: Replay | undefined;
-  /** What a lost run had said that this one does not. */
+  /** What a lost run had stored and this one did not repeat. */
   #lost: LostTail | undefined;
   #events = 0;
   #time = 0;
   #hasSpoken = false;
-  /** A question of this turn stands, and whether the log says already that something came after it. */
-  #asked = false;
-  #warned = false;
+  readonly #question: Question;
 
   constructor(settings: EngineSettings, task: RecordedTask, first: TurnInput) {
     this.#settings = settings;
@@ -56,6 +56,7 @@ export class Recorder {
     this.#isNew = task.isNew;
     this.#turn = first;
     this.#arrived = this.#time = task.arrived;
+    this.#question = new Question(task.key, settings.logger);
     this.begin(first);
   }
 
@@ -64,10 +65,11 @@ export class Recorder {
     this.#turn = turn;
     this.#events = checkpoint?.events ?? 0;
     this.#hasSpoken = this.#events > 0;
-    this.#asked = checkpoint?.asked === true;
-    this.#warned = false;
+    this.#question.begin(checkpoint?.asked === true);
+    const { store } = this.#settings;
+    const skip = this.#events;
     this.#replay =
-      attempt === 1 ? undefined : new Replay(this.#settings.store, this.#key, turn.turn, input, this.#events);
+      attempt === 1 ? undefined : new Replay({ store, task: this.#key, turn: turn.turn, after: input, skip });
     this.#lost = undefined;
   }
 
@@ -88,15 +90,17 @@ export class Recorder {
   }
 
   /**
-   * What is to be stored of what the agent yielded. `state`: where the task stands. Throws
-   * `InvalidAgentResponse`. Without a promise where the log need not be looked into, as for nearly every chunk: the
-   * promises of each step were a tenth of the CPU of a thousand streams.
+   * What is to be stored of what the agent yielded together. `state`: where the task stands. Throws `InvalidAgentResponse`.
+   * A promise only where the log has to be read: the promises of each chunk were a tenth of the CPU of a thousand streams.
    */
   take(events: readonly AgentEvent[], state: TaskState): Recorded | Promise<Recorded> {
-    const looksBack = events.some((event) => event?.kind === "artifact" && this.#ledger().looksBack(event));
-    if (looksBack || this.#replay !== undefined || this.#lost !== undefined) {
-      return this.#compare(events, state, looksBack);
+    const needsLog = events.some((event) => event?.kind === "artifact" && this.#ledger().needsLog(event));
+    if (needsLog) {
+      return this.#ledger()
+        .readLog()
+        .then(() => this.#compare(events, state));
     }
+    if (this.#replay !== undefined || this.#lost !== undefined) return this.#compare(events, state);
     return this.#plain(events, state);
   }
 
@@ -110,16 +114,16 @@ export class Recorder {
     return { records, effects: checkpoints.map((stored) => this.#save(stored)), silenced };
   }
 
-  /** The same for a run that repeats another, or appends to what it did not make. */
-  async #compare(events: readonly AgentEvent[], state: TaskState, looksBack: boolean): Promise<Recorded> {
-    if (looksBack) await this.#ledger().lookBack();
-    const { records, checkpoints, silenced } = this.#read(events, state);
+  /** The same, compared with what a lost run has stored. */
+  async #compare(events: readonly AgentEvent[], state: TaskState): Promise<Recorded> {
+    const { records: said, checkpoints, silenced } = this.#read(events, state);
     const replay = this.#replay;
-    const news = replay === undefined ? records : await replay.unsaid(records);
+    const added = replay === undefined ? said : await replay.newOf(said);
     const lost = replay?.over === true ? this.#endReplay(replay) : 0;
     // A later run that begins after the checkpoint finds what was lost in the log before it.
     const effects = checkpoints.map((stored) => this.#save({ ...stored, events: stored.events + lost }));
-    return { records: this.#lost === undefined ? news : await this.#lost.mend(news), effects, silenced };
+    const records = this.#lost === undefined ? added : await this.#lost.replaceIn(added);
+    return { records, effects, silenced };
   }
 
   #read(
@@ -136,37 +140,19 @@ export class Recorder {
     let silenced = false;
     for (const event of events) {
       if (event?.kind === "checkpoint") {
-        const asked = this.#asked && ({ asked: true } as const);
+        const asked = this.#question.stands && ({ asked: true } as const);
         checkpoints.push({ value: event.value, events: this.#events, ids: this.#turn.ids, ...asked });
         continue;
       }
-      silenced = this.#asked && this.#isSilenced(event);
+      silenced = this.#question.silences(event, this.#turn.turn);
       if (silenced) break;
       const record = this.#record(event, before);
       before = record.state ?? before;
       records.push(record);
-      if (record.state === "TASK_STATE_INPUT_REQUIRED") this.#asked = true;
+      if (record.state === "TASK_STATE_INPUT_REQUIRED") this.#question.ask();
     }
     if (records.length > 0) this.#hasSpoken = true;
     return { records, checkpoints, silenced };
-  }
-
-  /**
-   * Whether an event after the turn's question must not be stored. A status would take the question away before anyone could
-   * answer it, unless it says that the task is over for a reason. A result does it no harm, but streams of the send have ended
-   * with the question (§11.7), so no client sees it at once.
-   */
-  #isSilenced(event: AgentEvent): boolean {
-    const over = event?.kind === "reply" || (event?.kind === "status" && !withdraws.has(event.state));
-    if (!over && (event?.kind !== "artifact" || this.#warned)) return false;
-    const { agent, taskId } = this.#key;
-    const { logger } = this.#settings;
-    const fields = { agent, taskId, turn: this.#turn.turn };
-    const late = `${nameOf(event)} after turn.inputRequired()`;
-    this.#warned = true;
-    if (over) logger.error(`${late} is not stored. ${askRight}`, fields);
-    else logger.warn(`${late} is seen late. ${showRight}`, fields);
-    return over;
   }
 
   /** From here on the agent says what is new. Gives how many events of the lost run it did not repeat. */
@@ -261,9 +247,3 @@ export class Recorder {
     return this.#time;
   }
 }
-
-/** With these a turn may end the task although it has asked something: they say why. */
-const withdraws: ReadonlySet<TaskState> = new Set(["TASK_STATE_FAILED", "TASK_STATE_REJECTED", "TASK_STATE_CANCELED"]);
-
-const askRight = "The question stands and its turn is over: return after asking, and go on in the turn of the answer.";
-const showRight = "A stream of the message has ended with the question: yield results before it.";

@@ -10,63 +10,74 @@ import type { Store, TaskKey } from "../../store/index.ts";
 
 const pageSize = 256;
 
+/** Which events of a lost run to compare with. */
+interface LostEvents {
+  readonly store: Store;
+  readonly task: TaskKey;
+  readonly turn: number;
+  /** `seq` of the turn's message. */
+  readonly after: number;
+  /** How many events of the turn its last checkpoint covers. */
+  readonly skip: number;
+}
+
 /**
- * What a lost run had stored after its last checkpoint (D6). A resumed run says it again, word for word, as far as the agent
- * does the same again: that much is not stored twice. From the first difference on everything is new, and what the lost
- * run had said beyond that point is its `tail`.
+ * Compares a resumed run with what the lost run had stored after its last checkpoint (D6). As long as the agent says the
+ * same again, nothing is stored twice. From the first difference on everything is new, and what the lost run had stored
+ * beyond that point is its `tail`.
  */
 export class Replay {
   readonly #store: Store;
   readonly #task: TaskKey;
   readonly #turn: number;
   #skip: number;
-  /** `seq` of the last record that was read, and of the last one that was said again. */
+  /** `seq` of the last record that was read, and of the last one that was repeated. */
   #after: number;
-  #said: number;
+  #repeated: number;
   #page: LogRecord[] = [];
   #over = false;
   #tail: LostTail | undefined;
 
-  /** `skip`: events of the turn that the checkpoint covers. `after`: `seq` of the turn's message. */
-  constructor(store: Store, task: TaskKey, turn: number, after: number, skip: number) {
+  constructor({ store, task, turn, after, skip }: LostEvents) {
     this.#store = store;
     this.#task = task;
     this.#turn = turn;
-    this.#after = this.#said = after;
+    this.#after = this.#repeated = after;
     this.#skip = skip;
   }
 
+  /** The agent has said something new. */
   get over(): boolean {
     return this.#over;
   }
 
-  /** Once it is over: what the lost run had said and this one did not, if anything. */
+  /** Once it is over: what the lost run had stored and this one did not repeat, if anything. */
   get tail(): LostTail | undefined {
     return this.#tail;
   }
 
   /** The records that are not in the log yet. */
-  async unsaid(records: readonly NewRecord[]): Promise<readonly NewRecord[]> {
+  async newOf(records: readonly NewRecord[]): Promise<readonly NewRecord[]> {
     for (const [at, record] of records.entries()) {
       const stored = await this.#next();
-      if (stored === undefined || !same(stored, record)) {
+      if (stored === undefined || !isRepeated(stored, record)) {
         this.#over = true;
-        if (stored !== undefined) this.#tail = await this.#lose(stored);
+        if (stored !== undefined) this.#tail = await this.#tailFrom(stored);
         return records.slice(at);
       }
-      this.#said = stored.seq;
+      this.#repeated = stored.seq;
     }
     return [];
   }
 
-  async #lose(first: LogRecord): Promise<LostTail> {
+  async #tailFrom(first: LogRecord): Promise<LostTail> {
     const artifacts = new Set<string>();
     let events = 0;
     for (let record: LogRecord | undefined = first; record !== undefined; record = await this.#next()) {
       events += 1;
       if (record.kind === "artifactUpdate") artifacts.add(updateOf(record).artifact.artifactId);
     }
-    return new LostTail(this.#store, this.#task, { events, artifacts, from: this.#said });
+    return new LostTail(this.#store, this.#task, { events, artifacts, from: this.#repeated });
   }
 
   async #next(): Promise<LogRecord | undefined> {
@@ -76,7 +87,7 @@ export class Replay {
       if (record.turn !== this.#turn || record.actor !== "agent") continue;
       if (this.#skip === 0) return record;
       this.#skip -= 1;
-      this.#said = record.seq;
+      this.#repeated = record.seq;
     }
   }
 
@@ -95,15 +106,15 @@ export class Replay {
 }
 
 /**
- * What a lost run had said, when the run after it says something else. Statuses stay, they are history. An artifact is
- * what the last run says it is: its next chunk brings all of it anew, as of where the two runs parted.
+ * What a lost run had stored and the run after it did not repeat. Its statuses stay: they are history. An artifact is what
+ * the later run says it is: its next chunk replaces the artifact, by what it held where the two runs parted and the chunk.
  */
 export class LostTail {
   /** How many events it had. */
   readonly events: number;
   readonly #store: Store;
   readonly #task: TaskKey;
-  /** Artifacts that still hold what was lost. */
+  /** Ids of artifacts that still hold what was lost. */
   readonly #artifacts: Set<string>;
   /** `seq` of the last record that counts. */
   readonly #from: number;
@@ -124,12 +135,14 @@ export class LostTail {
     return this.#artifacts;
   }
 
-  /** The records, where they append to what was lost: replacing it. */
-  async mend(records: readonly NewRecord[]): Promise<readonly NewRecord[]> {
+  /** The records; one that appends to an artifact with lost chunks replaces that artifact instead. */
+  async replaceIn(records: readonly NewRecord[]): Promise<readonly NewRecord[]> {
     if (this.#artifacts.size === 0) return records;
-    const mended: NewRecord[] = [];
-    for (const record of records) mended.push(record.kind === "artifactUpdate" ? await this.#replace(record) : record);
-    return mended;
+    const replaced: NewRecord[] = [];
+    for (const record of records) {
+      replaced.push(record.kind === "artifactUpdate" ? await this.#replace(record) : record);
+    }
+    return replaced;
   }
 
   async #replace(record: NewRecord): Promise<NewRecord> {
@@ -163,14 +176,14 @@ function updateOf(record: NewRecord): TaskArtifactUpdateEvent {
   return JSON.parse(record.json) as TaskArtifactUpdateEvent;
 }
 
-/** Whether two records say the same: at different times, and in messages that have an id each. */
-function same(stored: NewRecord, said: NewRecord): boolean {
-  if (stored.kind !== said.kind) return false;
-  if (stored.json === said.json) return true;
-  return stored.kind === "statusUpdate" && words(stored) === words(said);
+/** Whether a record says what is stored already. Times and ids of messages are new in each run. */
+function isRepeated(stored: NewRecord, record: NewRecord): boolean {
+  if (stored.kind !== record.kind) return false;
+  if (stored.json === record.json) return true;
+  return stored.kind === "statusUpdate" && contentOf(stored) === contentOf(record);
 }
 
-function words(record: NewRecord): string {
+function contentOf(record: NewRecord): string {
   const { statusUpdate } = eventOf(record);
   if (statusUpdate === undefined) return "";
   const { timestamp: _, message, ...status } = statusUpdate.status;

@@ -9,10 +9,11 @@ import { RunAbort } from "./abort.ts";
 import { drive, type TurnSink } from "./drive.ts";
 import { FirstMessage } from "./first-message.ts";
 import type { Pace } from "./pace.ts";
-import type { NextTurn, Phase, PhaseHost, RunInit, RunRooms, TaskRunInit } from "./phase.ts";
+import type { NextTurn, Phase, PhaseHost } from "./phase.ts";
 import { Recorder } from "./recorder.ts";
+import type { RunInit, RunRooms, TaskRunInit } from "./run-init.ts";
 import { safeSentences } from "./sentences.ts";
-import { nobody, TaskRun } from "./task-run.ts";
+import { nobodyWaits, TaskRun } from "./task-run.ts";
 import { EngineTurn, type StoredCheckpoint, type TurnHost, type TurnInput } from "./turn.ts";
 
 /** What a run needs beside the rooms that its phases need. */
@@ -189,7 +190,7 @@ export class Run implements TurnHost, TurnSink, PhaseHost {
     const { settings } = this.#rooms;
     const task = { key, contextId, isNew: false, arrived: settings.clock.now() };
     const recorder = new Recorder(settings, task, this.#input);
-    const parts = { hosted, key, contextId, bytes, input: this.#input, recorder, asker: nobody, start };
+    const parts = { hosted, key, contextId, bytes, input: this.#input, recorder, result: nobodyWaits, start };
     return new TaskRun(this.#rooms, this, parts);
   }
 

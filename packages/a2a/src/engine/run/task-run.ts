@@ -1,28 +1,20 @@
-import { utf8Length } from "../../base/index.ts";
-import {
-  A2AError,
-  isInterrupted,
-  isTerminal,
-  type LogRecord,
-  type Message,
-  type NewRecord,
-  type TaskState,
-} from "../../model/index.ts";
+import { utf8Length, type Resolver } from "../../base/index.ts";
+import { A2AError, isInterrupted, isTerminal, type NewRecord, type TaskState } from "../../model/index.ts";
 import type { AgentEvent, TurnAbortKind } from "../../protocol/index.ts";
 import type { AppendOutcome, OnceEffect, TaskAppend, TaskEffect, TaskKey } from "../../store/index.ts";
 import { taskIsFull } from "../bytes.ts";
 import type { ContextView } from "../conversations.ts";
 import type { Submission } from "../log/committer.ts";
 import type { Loss } from "../log/loss.ts";
-import type { StoredCall } from "../log/records.ts";
 import { LogWriter, type TurnEnd, type WriterStart } from "../log/writer.ts";
 import { agentMistake, nameOfRecord } from "../mistakes.ts";
 import type { HostedAgent } from "../options.ts";
 import { lossReasons } from "./abort.ts";
 import { cleared, handedBack, isOnTrial, isProgress, survived } from "./crashes.ts";
-import { readNextMessage } from "./next-message.ts";
-import type { Asker, First, NextTurn, Phase, PhaseHost, RunRooms } from "./phase.ts";
+import { inputOf, readNextMessage } from "./next-message.ts";
+import type { NextTurn, Phase, PhaseHost } from "./phase.ts";
 import type { Recorded, Recorder } from "./recorder.ts";
+import type { FirstResult, RunRooms } from "./run-init.ts";
 import { safeSentences } from "./sentences.ts";
 import type { TurnInput } from "./turn.ts";
 
@@ -34,7 +26,8 @@ interface TaskRunParts {
   readonly bytes: number;
   readonly input: TurnInput;
   readonly recorder: Recorder;
-  readonly asker: Asker;
+  /** For the sender of the message that makes the task. */
+  readonly result: Resolver<FirstResult>;
   /** Where the task stands; absent: it is about to be made. */
   readonly start?: WriterStart;
 }
@@ -49,7 +42,7 @@ export class TaskRun implements Phase, Submission {
   readonly #recorder: Recorder;
   #input: TurnInput;
   #bytes: number;
-  #asker: Asker;
+  #result: Resolver<FirstResult>;
   /** It waits for a commit, or is in one. */
   #submitted = false;
   /** It is given back: what the agent still says does not count. */
@@ -68,7 +61,7 @@ export class TaskRun implements Phase, Submission {
     this.#input = parts.input;
     this.#bytes = parts.bytes;
     this.#recorder = parts.recorder;
-    this.#asker = parts.asker;
+    this.#result = parts.result;
     this.#writer = new LogWriter({ liveLogs, settings, task: key, contextId, ...(start && { start }) });
   }
 
@@ -192,7 +185,7 @@ export class TaskRun implements Phase, Submission {
     const result = this.#writer.settle(outcome);
     switch (result.kind) {
       case "created":
-        this.#tell({ kind: "task", log: result.log });
+        this.#takeResult().resolve({ kind: "task", log: result.log });
         if (result.log !== undefined) this.#close(undefined);
         break;
       case "ended":
@@ -202,7 +195,7 @@ export class TaskRun implements Phase, Submission {
         this.#isFull(result.lost);
         break;
       case "refused":
-        if (result.once !== undefined) this.#tell({ kind: "duplicate", once: result.once });
+        if (result.once !== undefined) this.#takeResult().resolve({ kind: "duplicate", once: result.once });
         this.#close(result.loss);
         break;
       default:
@@ -273,7 +266,7 @@ export class TaskRun implements Phase, Submission {
     if (lost === undefined) return;
     const { taskBytes } = this.#rooms.settings.limits;
     if (lost.kind === "task") {
-      this.#takeAsker().failed(taskIsFull(taskBytes));
+      this.#takeResult().reject(taskIsFull(taskBytes));
       this.#close("canceled");
       return;
     }
@@ -303,28 +296,24 @@ export class TaskRun implements Phase, Submission {
     }
     this.#writer.close(loss !== undefined, this.#storeError);
     if (loss !== undefined) {
-      this.#takeAsker().failed(this.#storeError ?? new A2AError("Unavailable"));
+      this.#takeResult().reject(this.#storeError ?? new A2AError("Unavailable"));
       this.#host.abort(...lossReasons[loss], error);
     }
     this.#host.end();
   }
 
-  #tell(first: First): void {
-    this.#takeAsker().told(first);
-  }
-
-  /** Who waits for the message that made the task. Heard once, and then let go of. */
-  #takeAsker(): Asker {
-    const asker = this.#asker;
-    this.#asker = nobody;
-    return asker;
+  /** Where the sender of the first message is told; once, then it is let go of. */
+  #takeResult(): Resolver<FirstResult> {
+    const result = this.#result;
+    this.#result = nobodyWaits;
+    return result;
   }
 }
 
-/** Nobody waits for the message: its sender has been told, or sent it to a task that was there. */
-export const nobody: Asker = {
-  told() {},
-  failed() {},
+/** For a task that was there before: its sender has the answer already. */
+export const nobodyWaits: Resolver<FirstResult> = {
+  resolve() {},
+  reject() {},
 };
 
 /** Whether results show that the agent works although the state does not say so: the task is new, or was authorized by another way (§7.6.1). */
@@ -338,10 +327,3 @@ function stateChange(context: ContextView): readonly TaskEffect[] {
 }
 
 const none: readonly TaskEffect[] = [];
-
-/** What a turn is given of a message in the log. */
-function inputOf({ seq, json, call: stored }: LogRecord, turn: number): TurnInput {
-  const call = JSON.parse(stored ?? "null") as StoredCall;
-  const message = JSON.parse(json) as Message;
-  return { turn, attempt: 1, input: seq, message, call, principal: call.principal, checkpoint: undefined, ids: 0 };
-}

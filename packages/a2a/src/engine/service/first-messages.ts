@@ -1,6 +1,6 @@
-import { deferred } from "../../base/index.ts";
+import { deferred, type Resolver } from "../../base/index.ts";
 import { sizeOf } from "../bytes.ts";
-import type { Asker } from "../run/phase.ts";
+import type { FirstResult } from "../run/run-init.ts";
 import { inContext, type Accepted, type Admission, type Send, type SendRooms } from "./admission.ts";
 import type { Retries } from "./retries.ts";
 
@@ -37,15 +37,15 @@ export class FirstMessages {
     const task = { agent: owner.agent, owner: owner.owner, taskId: ids.next() };
     const answer = deferred<Accepted>();
     let takeBack: (() => void) | undefined;
-    const asker: Asker = {
-      told: (first) => {
+    const result: Resolver<FirstResult> = {
+      resolve: (first) => {
         takeBack?.();
         this.#retries.end(attempt, first.kind === "message" ? first.message : undefined);
         if (first.kind === "message") answer.resolve(first);
         else if (first.kind === "duplicate") answer.resolve(this.#retries.join(owner, first.once, attempt));
         else answer.resolve({ kind: "task", task, contextId, input: 1, log: first.log, made: true });
       },
-      failed: (error) => {
+      reject: (error) => {
         takeBack?.();
         this.#retries.end(attempt);
         // Whoever asked may be gone; then nobody hears that it failed.
@@ -62,7 +62,7 @@ export class FirstMessages {
       message: message.contextId === undefined ? inContext(message, contextId) : message,
       call,
       principal,
-      asker,
+      result,
       once: attempt?.once,
     });
     if (hosted.agent.mayReplyDirectly === false) run.makeTask();

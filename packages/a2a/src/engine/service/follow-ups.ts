@@ -1,7 +1,7 @@
 import { invalidParams, isInterrupted, isTerminal, type Message, type NewRecord } from "../../model/index.ts";
 import type { AppendOutcome, Run as StoredRun, TaskAppend, TaskHead, TaskKey } from "../../store/index.ts";
 import { sizeOf, taskIsFull } from "../bytes.ts";
-import { hasMovedOn, wantedGeneration } from "../log/generations.ts";
+import { hasMovedOn, wantedGeneration } from "./generation-match.ts";
 import { messageRecord, statusRecord } from "../log/records.ts";
 import { taskIsOver, taskNotFound } from "../refusals.ts";
 import { inContext, joined, originOf, type Accepted, type Send, type SendRooms } from "./admission.ts";

@@ -4,7 +4,7 @@ import type { TaskAppend, TaskHead } from "../../store/index.ts";
 import { ChurnMap } from "../churn-map.ts";
 import { serverIsStopping } from "../refusals.ts";
 import { Pace } from "../run/pace.ts";
-import type { RunInit, RunRooms } from "../run/phase.ts";
+import type { RunInit, RunRooms } from "../run/run-init.ts";
 import { Run, type OwnRooms } from "../run/run.ts";
 
 /** The runs of this process, by task. */

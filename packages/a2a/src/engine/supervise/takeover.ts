@@ -1,7 +1,7 @@
 import { A2AError } from "../../model/index.ts";
 import type { AppendOutcome, Run as StoredRun, TaskHead } from "../../store/index.ts";
 import type { HostedAgent } from "../options.ts";
-import type { TaskRunInit } from "../run/phase.ts";
+import type { TaskRunInit } from "../run/run-init.ts";
 import type { Run } from "../run/run.ts";
 import { safeSentences } from "../run/sentences.ts";
 import { giveUp } from "./give-up.ts";
