@@ -74,8 +74,8 @@ jsonrpc 1.0 at ${server.url}
 
 Not conformant: 1 of 2 MUST checks does not hold; 6 MUST checks that may apply were not made.
 Not made, and why:
-      3  HTTP+JSON 1.0 was not asked for
-      3  GRPC 1.0 was not asked for
+      3  HTTP+JSON 1.0: not asked for
+      3  GRPC 1.0: not asked for
 `);
   });
 
@@ -248,7 +248,7 @@ Not made, and why:
         not_asked: 5,
         not_asked_because: expect.arrayContaining([
           { reason: "left out by the choice of tests (--filter, --tag, --level or --protocol)", checks: 3 },
-          { reason: "GRPC 1.0 was not asked for", checks: 1 },
+          { reason: "GRPC 1.0: not asked for", checks: 1 },
         ]),
       },
     });

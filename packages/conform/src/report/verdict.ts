@@ -24,7 +24,7 @@ export function verdictOf(bindings: readonly BindingReport[], notRun: readonly N
     const { kind = skipped.reason, option } = skipped;
     add({ reason: kind, ...(option === undefined ? {} : { option }), checks: 1 });
   }
-  for (const { binding, reason, musts: checks } of notRun) add({ reason: `${binding} ${reason}`, checks });
+  for (const { binding, reason, musts: checks } of notRun) add({ reason: `${binding}: ${reason}`, checks });
   add({ reason: "left out by the choice of tests", option: "choice", checks: omitted });
   const notAsked = [...reasons.values()].reduce((sum, { checks }) => sum + checks, 0);
   return {

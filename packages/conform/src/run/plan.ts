@@ -113,15 +113,15 @@ function planVersion(
     const spoken = textOf(one, "protocolVersion").split(".", 2).join(".");
     if (spoken !== version) {
       const leftOut = options.omitted.some((test) => test.version === spoken);
-      const reason = leftOut ? "is left out by the choice of tests" : "has no tests";
+      const reason = leftOut ? "left out by the choice of tests" : "there are no tests of it";
       // Tests that the choice left out are counted apart.
       if (!versions.includes(spoken)) leave(`${binding} ${spoken}`, reason, 0);
       continue;
     }
     const name = `${binding} ${version}`;
     const caller = callerFor(binding, version, options.clientBindings);
-    if (options.bindings?.includes(binding) === false) leave(name, "was not asked for", musts);
-    else if (caller === undefined) leave(name, "is not spoken by this runner", musts);
+    if (options.bindings?.includes(binding) === false) leave(name, "not asked for", musts);
+    else if (caller === undefined) leave(name, "this runner does not speak it", musts);
     else if (caller.transport !== "grpc" && !caller.custom && !/^https?:/.test(url)) {
       leave(name, `its address ${JSON.stringify(url)} is no URL`, musts);
     } else if (!runs.has(binding)) {
