@@ -36,6 +36,8 @@ export interface Exported {
   /** The name that it is declared by, there. */
   readonly local: string;
   readonly declarations: readonly Declared[];
+  /** Whether it is exported as a type alone. */
+  readonly typeOnly?: boolean;
 }
 
 /** A declaration, with the statement that it stands in: the comment is before that. */
@@ -66,13 +68,14 @@ export class Declarations {
         if (statement.declaration !== null) {
           for (const name of namesOf(statement.declaration)) found.set(name, this.#local(module, name, name));
         }
-        for (const { local, exported } of statement.specifiers) {
+        for (const { local, exported, exportKind } of statement.specifiers) {
           const [from, to] = [nameOf(local), nameOf(exported)];
           const target =
             statement.source === null
               ? this.#local(module, from, to)
               : this.#named(source(file, statement.source.value), from);
-          found.set(to, { ...target, name: to });
+          const typeOnly = statement.exportKind === "type" || exportKind === "type" || target.typeOnly === true;
+          found.set(to, { ...target, name: to, typeOnly });
         }
       }
     }
@@ -114,10 +117,9 @@ export class Declarations {
 }
 
 /** Whether an exported name can be imported as a value. */
-export function isValue({ declarations }: Exported): boolean {
-  return declarations.some(
-    ({ node }) => node.type !== "TSInterfaceDeclaration" && node.type !== "TSTypeAliasDeclaration",
-  );
+export function isValue({ declarations, typeOnly = false }: Exported): boolean {
+  const types = ["TSInterfaceDeclaration", "TSTypeAliasDeclaration"];
+  return !typeOnly && declarations.some(({ node }) => !types.includes(node.type));
 }
 
 /** The declarations that a relative import of a declaration file means. */

@@ -53,6 +53,7 @@ export {
   type AgentService,
   type CallContext,
   type Interceptor,
+  type Payload,
   type Principal,
   type Reply,
   type StreamItem,

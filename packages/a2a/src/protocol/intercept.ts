@@ -5,9 +5,19 @@ import type { AgentService, CallContext, Reply, StreamItem, StreamReply } from "
 import { TextPayload } from "./text-payload.ts";
 
 /**
- * Wraps a service in another: logging, limits, authorization.
+ * Wraps a service in another one: for logging, limits, authorization. It returns a service that answers every call, most of
+ * them with the answer of `next`.
  *
- * @returns A service that answers every call, as a rule with what `next` answers.
+ * @example
+ * ```ts
+ * const log: Interceptor = (next) => ({
+ *   call(operation, request, context) {
+ *     console.log(operation, context.principal.subject);
+ *     return next.call(operation, request, context);
+ *   },
+ *   stream: (operation, request, context) => next.stream(operation, request, context),
+ * });
+ * ```
  */
 export type Interceptor = (next: AgentService) => AgentService;
 

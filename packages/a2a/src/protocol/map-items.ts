@@ -1,10 +1,10 @@
 import type { StreamItem, StreamReply } from "./service.ts";
 
 /**
- * The batches of a stream with each item changed, for interceptors. A reader that leaves reaches the stream at once, even
- * while it waits for an event; a generator would hold it back until the next one.
+ * The batches of a stream with each item changed, for interceptors. Closing it closes the stream at once, also while a read
+ * waits for an event. A generator would close the stream only after the next event.
  *
- * @param change - Gives the item as it is to go on; `undefined` leaves it out. What it throws ends the stream.
+ * @param change - Returns the changed item, or `undefined` to leave it out. An error that it throws ends the stream.
  *
  * @example
  * ```ts

@@ -1,9 +1,7 @@
 /**
- * A result or an event on its way: made of a value, of its JSON text, or of that text in pieces. It gives each form, made
- * when somebody asks for it, so a stored text goes out without being parsed.
- *
- * It holds one truth. Made of a value, its text is made from that value each time. Made of text
- * (`TextPayload`), its value is frozen: changing it throws a `TypeError`. To say something else make another payload.
+ * A response or an event, as a value and as JSON text. One form is made from the other when it is first read, so text from a
+ * store is sent without being parsed. A payload that is made of a value makes its text from that value at each read. A payload
+ * that is made of text (`TextPayload`) has a frozen value. To change a payload, make another one with `map`.
  *
  * @example
  * ```ts
@@ -14,7 +12,7 @@
 export class Payload<T> {
   readonly #value: T;
 
-  /** @param value - What JSON can hold. Its text is made from it as it is then. */
+  /** @param value - Any JSON value. */
   constructor(value: T) {
     this.#value = value;
   }
@@ -29,20 +27,17 @@ export class Payload<T> {
     return JSON.stringify(this.#value);
   }
 
-  /** The same text in pieces, where it came in pieces: it is large, and a writer need not join it. */
+  /** The JSON text in pieces, where it is large and came in pieces: a writer need not join them. */
   get pieces(): readonly string[] | undefined {
     return undefined;
   }
 
-  /** Another payload, of what `change` makes of the value. */
+  /** A new payload with the value that `change` returns. */
   map<U>(change: (value: T) => U): Payload<U> {
     return new Payload(change(this.value));
   }
 
-  /**
-   * The value for an encoder that reads it once. Where it has to be parsed it is neither frozen nor kept, which takes a
-   * third less time.
-   */
+  /** The value, for an encoder that reads it once. A value that has to be parsed is neither frozen nor kept, which is a third faster. */
   read(): T {
     return this.#value;
   }

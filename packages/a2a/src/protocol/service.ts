@@ -3,95 +3,117 @@ import type { Payload } from "./payload.ts";
 import type { StreamName, StreamOperations, UnaryName, UnaryOperations } from "./operations.ts";
 
 /**
- * The one port (D5): the engine implements it, every client transport implements it, and so does a proxy or a test
- * double. Interceptors wrap it.
+ * The port for calls. The engine of a server implements it, and so do the transports of a client, a proxy and a test double.
+ * Interceptors wrap it.
  */
 
-/** Who calls, as an authenticator found out. Never taken from the request's own fields. */
+/** The caller, as the authenticator found it. It is never taken from the fields of a request. */
 export interface Principal {
-  /** Stable name of the caller; `anonymous` where nobody asked for credentials. */
+  /** Stable name of the caller. `anonymous` where there is no authenticator. */
   readonly subject: string;
+  /** The organization of the caller. Two organizations may have the same subject. */
   readonly organization?: string;
+  /** What the caller may do, as its credentials say. */
   readonly scopes?: readonly string[];
-  /** Verified claims, for authorizers and agents. Stored only as far as an agent declares it (`keepClaims`). */
+  /** Verified claims, for authorizers and agents. Only those that an agent names in `keepClaims` are stored. */
   readonly claims?: Readonly<Record<string, unknown>>;
 }
 
+/** The caller where there is no authenticator. */
 export const anonymous: Principal = { subject: "anonymous" };
 
-/** What goes with a call beside its request. */
+/** What belongs to a call beside its request. */
 export interface CallContext {
+  /** Who calls. */
   readonly principal: Principal;
   /** Protocol version of the call, `Major.Minor`. */
   readonly version: string;
-  /** Extension URIs that the caller asked for (A2A 1.0 §4.6). */
+  /** URIs of the extensions that the caller asked for (A2A 1.0 §4.6). */
   readonly extensions: readonly string[];
-  /** Aborted when the caller is gone. Ask for it only where something waits: making it has a price. */
+  /** Aborted when the caller is gone. It is made when it is first read, so read it only where something waits. */
   readonly signal?: AbortSignal | undefined;
-  /** For streams: the caller has seen everything up to this `seq` (`Last-Event-ID`, D4). */
+  /** For subscriptions: the caller has every event up to this `seq` (the `Last-Event-ID` header). */
   readonly after?: number | undefined;
   /**
-   * At a server: says how many bytes of JSON the answer is going to hold, before anything that large is loaded. Resolves as
-   * soon as the server has room for them, and rejects with `Unavailable` where none comes in time; what is reserved is given
-   * back when the answer is out, or its reader gone. Called again it replaces what was said before; less never waits.
-   * Absent where nobody counts, as for callers within the process.
+   * At a server: reserves memory for an answer of this many bytes of JSON, before it is loaded. Resolves when there is room.
+   * The memory is released when the answer is sent, or when the caller is gone. A second call replaces the first one, and a
+   * smaller size never waits. Absent where answers are not counted, as for callers within the process.
+   *
+   * @throws A2AError `Unavailable` where there is no room in time.
    */
   reserve?(bytes: number): Promise<void>;
-  /** W3C `traceparent`. */
+  /** W3C `traceparent` of the call. */
   readonly trace?: string | undefined;
-  /** At a server: a header of the request, by its lower-case name. */
+  /** At a server: reads a header of the request. */
   readonly headers?: HeaderReader;
-  /** At a client: how the request goes out. */
+  /** At a client: how the request is sent. */
   readonly outgoing?: Outgoing;
 }
 
-/** What a caller wants of one outgoing request; a limit that is absent is the client's own. */
+/** How one request of a client is sent. Where a limit is absent, that of the client applies. */
 export interface Outgoing {
-  /** Service parameters of the caller's own (A2A 1.0 §3.2.6). */
+  /** Further headers of the request, or service parameters of another binding (A2A 1.0 §3.2.6). */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Longest wait for the head of the answer, in milliseconds; `false`: no limit. */
+  /** Longest wait for the headers of the response, in milliseconds. `false`: no limit. */
   readonly connectTimeout?: number | false;
-  /** Longest silence within an answer, in milliseconds; a keep-alive comment breaks it. `false`: no limit. */
+  /** Longest pause within the response, in milliseconds. Keep-alive comments count as data. `false`: no limit. */
   readonly idleTimeout?: number | false;
 }
 
+/** Returns a header of a request by its lower-case name; `undefined` where it is absent. */
 export type HeaderReader = (name: string) => string | undefined;
 
-/** The answer of a unary operation: plain data, so that an interceptor can spread it. */
+/** The answer of an operation with one response. It is plain data, so an interceptor can spread it. */
 export interface Reply<T> {
+  /** The response. */
   readonly payload: Payload<T>;
-  /** Extension URIs that were activated. */
+  /** URIs of the extensions that were activated (A2A 1.0 §4.6). */
   readonly extensions?: readonly string[];
-  /** Where the version of the call has them (1.1 draft, §3.2.7): the generation of each task in the payload, by its id. */
+  /** For calls of the 1.1 draft (§3.2.7): the generation of each task in the payload, by the id of the task. */
   readonly generations?: ReadonlyMap<string, number>;
 }
 
-/** One event of a stream: plain data, so that an interceptor can spread it. */
+/** One event of a stream. It is plain data, so an interceptor can spread it. */
 export interface StreamItem {
+  /** The event. */
   readonly payload: Payload<StreamResponse>;
-  /** The event's place in the log of its task; absent for a direct Message. */
+  /** Number of the event in the log of its task. Absent for a direct message. */
   readonly seq?: number | undefined;
-  /** Where the version of the call has them (1.1 draft, §3.2.7): the task's generation after this event. */
+  /** For calls of the 1.1 draft (§3.2.7): the generation of the task after this event. */
   readonly generation?: number;
 }
 
-/**
- * The answer of a stream operation, given once the request is accepted: what is wrong with it rejects the promise
- * before. Each batch is what had gathered, so that a host writes once a batch; a batch is never empty.
- * Ends when the protocol says that the stream is over; throws an `A2AError` when it broke.
- * `return()` on the iterator lets go of everything.
- */
+/** The answer of an operation with a stream. There is one as soon as the request is accepted. */
 export interface StreamReply {
+  /**
+   * The events, in batches that are never empty: a host writes each batch at once. The iteration ends where the protocol ends
+   * the stream, and throws an `A2AError` where the stream breaks. `return()` of the iterator closes the stream.
+   */
   readonly batches: AsyncIterable<readonly StreamItem[]>;
+  /** URIs of the extensions that were activated (A2A 1.0 §4.6). */
   readonly extensions?: readonly string[];
 }
 
+/**
+ * Answers the operations of the protocol. A server's engine is one, a client's transport is one, and so is what an
+ * interceptor returns.
+ */
 export interface AgentService {
+  /**
+   * Calls an operation with one response.
+   *
+   * @throws A2AError what the operation refuses the request with.
+   */
   call<Name extends UnaryName>(
     operation: Name,
     request: UnaryOperations[Name]["request"],
     context: CallContext,
   ): Promise<Reply<UnaryOperations[Name]["response"]>>;
+  /**
+   * Calls an operation with a stream of responses. Resolves when the request is accepted.
+   *
+   * @throws A2AError what the operation refuses the request with.
+   */
   stream<Name extends StreamName>(
     operation: Name,
     request: StreamOperations[Name]["request"],
