@@ -48,14 +48,17 @@ export function openObjectOf(members: Iterable<readonly [string, string]>): stri
   return `{${texts.join(",")}`;
 }
 
+/** A text, or a large one in pieces that nobody has joined. */
+export type JsonText = string | readonly string[];
+
 /** An object with one member, whose name needs no escapes. */
-export function wrapped(name: string, json: string): string {
-  return `{"${name}":${json}}`;
+export function wrapped(name: string, value: JsonText): JsonText {
+  return typeof value === "string" ? `{"${name}":${value}}` : [`{"${name}":`, ...value, "}"];
 }
 
-/** The same of a value in pieces. */
-export function wrappedPieces(name: string, pieces: readonly string[]): readonly string[] {
-  return [`{"${name}":`, ...pieces, "}"];
+/** An object with a member more, put first. `brace`: where the object begins in the text; it has other members. */
+export function withFirstMember(json: string, brace: number, name: string, value: string): string {
+  return `${json.slice(0, brace + 1)}"${name}":${value},${json.slice(brace + 1)}`;
 }
 
 /** A text as it stands inside of a JSON string. Most texts are the same there. */

@@ -1,11 +1,8 @@
 import type { JsonObject, JsonValue, Message } from "./types.ts";
 
 /**
- * Tells the retry of a message from other content under its id (D8), whatever binding or version it came by: members
- * count in any order, and empty lists of a message, which protobuf does not carry, count as absent.
- *
- * Two lanes of 32 bits, fast and synchronous, not cryptographic: the hash is only ever compared with that of one earlier
- * message of the same owner under the same id, so chance is 1 in 2⁶⁴ and whoever forges one deceives nobody but themselves.
+ * Tells the retry of a message from other content under its id, whatever binding or version it came by: empty lists of a
+ * message, which protobuf does not carry, count as absent.
  */
 export function contentHash(message: Message): string {
   const lanes = new Lanes();
@@ -13,16 +10,27 @@ export function contentHash(message: Message): string {
   return lanes.digest();
 }
 
+/**
+ * A hash of a value, 16 hexadecimal digits; members count in any order. Two lanes of 32 bits, fast and synchronous, and
+ * not cryptographic: it is for what is compared with one earlier value of the same owner, where chance is 1 in 2⁶⁴ and
+ * whoever forges one deceives nobody but themselves.
+ */
+export function jsonHash(value: JsonValue): string {
+  const lanes = new Lanes();
+  lanes.add(value);
+  return lanes.digest();
+}
+
 class Lanes {
   #a = 0x9e3779b1;
   #b = 0x85ebca77;
 
-  #add(value: JsonValue): void {
+  add(value: JsonValue): void {
     if (typeof value === "string") this.#addText(value, 0);
     else if (typeof value !== "object" || value === null) this.#addText(String(value), 1);
     else if (Array.isArray(value)) {
       this.#start(2, value.length);
-      for (const item of value as readonly JsonValue[]) this.#add(item);
+      for (const item of value as readonly JsonValue[]) this.add(item);
     } else this.addObject(value as JsonObject, false);
   }
 
@@ -36,7 +44,7 @@ class Lanes {
       this.#a = a;
       this.#b = b;
       this.#addText(name, 4);
-      this.#add(value);
+      this.add(value);
       this.#mix(5);
       sumA = (sumA + this.#a) | 0;
       sumB = (sumB + this.#b) | 0;

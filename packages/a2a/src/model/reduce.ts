@@ -1,3 +1,4 @@
+import { deepFreeze } from "../base/index.ts";
 import { isHistory } from "./history.ts";
 import { eventOf, type LogEvent, type NewRecord, type RecordKind } from "./log.ts";
 import { isTerminal } from "./states.ts";
@@ -154,7 +155,7 @@ export class TaskFold {
 
   /** Adds the event of a stored record, deeply frozen. */
   applyRecord(record: NewRecord): FoldProblem | undefined {
-    return this.apply(freeze(eventOf(record)), record.keep === undefined ? {} : { keep: record.keep });
+    return this.apply(deepFreeze(eventOf(record)), record.keep === undefined ? {} : { keep: record.keep });
   }
 
   /**
@@ -284,12 +285,4 @@ class Bag {
 
 function newest<T>(list: readonly T[], count: number): readonly T[] {
   return count <= 0 ? [] : list.slice(-count);
-}
-
-function freeze<T>(value: T): T {
-  if (typeof value === "object" && value !== null) {
-    Object.freeze(value);
-    for (const member of Object.values(value)) freeze(member);
-  }
-  return value;
 }

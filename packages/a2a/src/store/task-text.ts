@@ -1,3 +1,5 @@
+import type { JsonText } from "../base/json-text.ts";
+import { deepFreeze } from "../base/index.ts";
 import type { Task } from "../model/index.ts";
 import type { ListedTask, Snapshot, TaskHead } from "./port.ts";
 
@@ -31,6 +33,11 @@ export function snapshotFrom(head: TaskHead, fragments: Fragments): SnapshotText
 
 export function taskFrom(fragments: Fragments): TaskText {
   return isLarge(fragments) ? new PiecedTask(piecesOf(fragments)) : new TextTask(fragments.join(""));
+}
+
+/** The text of a task, in pieces where it is large. The task itself is not read where its text is known: that would parse it. */
+export function taskJson(listed: ListedTask): JsonText {
+  return listed.pieces ?? listed.json ?? JSON.stringify(listed.task);
 }
 
 class TextTask implements TaskText {
@@ -114,13 +121,5 @@ function piecesOf(fragments: Fragments): readonly string[] {
 }
 
 function parse(json: string): Task {
-  return freeze(JSON.parse(json) as Task);
-}
-
-function freeze<T>(value: T): T {
-  if (typeof value === "object" && value !== null) {
-    Object.freeze(value);
-    for (const member of Object.values(value)) freeze(member);
-  }
-  return value;
+  return deepFreeze(JSON.parse(json) as Task);
 }

@@ -1,15 +1,12 @@
+import { wrapped } from "../../base/json-text.ts";
 import type { LogRecord, Message, StreamResponse } from "../../model/index.ts";
 import { Payload, TextPayload, type StreamItem } from "../../protocol/index.ts";
-import type { Snapshot } from "../../store/index.ts";
+import { taskJson, type Snapshot } from "../../store/index.ts";
 
 /** The task as it stood, as the first event of a stream (A2A 1.0 §3.1.6). */
 export function snapshotItem(snapshot: Snapshot): StreamItem {
-  const { head, pieces } = snapshot;
-  const { seq, generation } = head;
-  if (pieces !== undefined) return { payload: new TextPayload(['{"task":', ...pieces, "}"]), seq, generation };
-  // Where its text is known, the task is not read: that would parse it.
-  const json = snapshot.json ?? JSON.stringify(snapshot.task);
-  return { payload: new TextPayload(`{"task":${json}}`), seq, generation };
+  const { seq, generation } = snapshot.head;
+  return { payload: new TextPayload(wrapped("task", taskJson(snapshot))), seq, generation };
 }
 
 /** A direct answer as the only event of a stream (§3.1.2). */
@@ -19,6 +16,6 @@ export function messageItem(message: Message): StreamItem {
 
 /** A stored record as an event. */
 export function recordItem({ kind, seq, json }: LogRecord, generation: number | undefined): StreamItem {
-  const payload = new TextPayload<StreamResponse>(`{"${kind}":${json}}`);
+  const payload = new TextPayload<StreamResponse>(wrapped(kind, json));
   return generation === undefined ? { payload, seq } : { payload, seq, generation };
 }

@@ -1,4 +1,4 @@
-import { invalidParams, type ListTasksRequest } from "../../model/index.ts";
+import { invalidParams, jsonHash, type ListTasksRequest } from "../../model/index.ts";
 import type { ListPosition } from "../../store/index.ts";
 
 /**
@@ -11,7 +11,7 @@ export function encodePageToken(position: ListPosition, scope: string, request: 
 }
 
 export function decodePageToken(token: string, scope: string, request: ListTasksRequest): ListPosition {
-  const match = /^(\d{1,16}\.\d{1,16})\.([0-9a-z]+)$/.exec(token);
+  const match = /^(\d{1,16}\.\d{1,16})\.([0-9a-f]{16})$/.exec(token);
   const place = match?.[1] ?? "";
   if (match?.[2] !== checksum(place, scope, request)) {
     throw invalidParams([{ field: "pageToken", description: "is not one that this list gave out" }]);
@@ -21,13 +21,6 @@ export function decodePageToken(token: string, scope: string, request: ListTasks
 }
 
 function checksum(place: string, scope: string, request: ListTasksRequest): string {
-  const { contextId, status, statusTimestampAfter } = request;
-  const text = JSON.stringify([place, scope, contextId, status, statusTimestampAfter]);
-  let a = 0x811c9dc5;
-  let b = 0x1b873593;
-  for (let i = 0; i < text.length; i += 1) {
-    a = Math.imul(a ^ text.charCodeAt(i), 0x01000193);
-    b = Math.imul(b ^ (a >>> 13), 0x85ebca6b) + i;
-  }
-  return (a >>> 0).toString(36) + (b >>> 0).toString(36);
+  const { contextId = null, status = null, statusTimestampAfter = null } = request;
+  return jsonHash([place, scope, contextId, status, statusTimestampAfter]);
 }

@@ -1,6 +1,7 @@
+import { wrapped } from "../../base/json-text.ts";
 import { hasGenerations, type ListTasksResponse, type Task } from "../../model/index.ts";
-import { Payload, TextPayload, type CallContext, type Reply, type UnaryOperations } from "../../protocol/index.ts";
-import type { ListedTask, Snapshot } from "../../store/index.ts";
+import { TextPayload, type CallContext, type Reply, type UnaryOperations } from "../../protocol/index.ts";
+import { taskJson, type ListedTask, type Snapshot } from "../../store/index.ts";
 
 /* Answers made of text as the store has it: tasks are parsed only where their value is read. */
 
@@ -15,32 +16,26 @@ export function counted<T>(
 
 /** A task, with its generation where the version has them. */
 export function taskOf(snapshot: Snapshot, context: CallContext): Reply<Task> {
-  const { head, pieces, json } = snapshot;
-  const text = pieces ?? json;
-  const payload = text === undefined ? new Payload(snapshot.task) : new TextPayload<Task>(text);
+  const { head } = snapshot;
+  const payload = new TextPayload<Task>(taskJson(snapshot));
   return counted({ payload }, context, () => new Map([[head.task.taskId, head.generation]]));
 }
 
 /** A task as the answer to a send. */
-export function wrapped(listed: ListedTask): Reply<UnaryOperations["SendMessage"]["response"]> {
-  const { pieces, json } = listed;
-  if (pieces !== undefined) return { payload: new TextPayload(['{"task":', ...pieces, "}"]) };
-  return { payload: json === undefined ? new Payload({ task: listed.task }) : new TextPayload(`{"task":${json}}`) };
+export function wrappedTask(task: ListedTask): Reply<UnaryOperations["SendMessage"]["response"]> {
+  return { payload: new TextPayload(wrapped("task", taskJson(task))) };
 }
 
 /** A page of a list, made of the texts of its tasks. */
-export function pageOf(
-  snapshots: readonly ListedTask[],
-  rest: Omit<ListTasksResponse, "tasks">,
-): Reply<ListTasksResponse> {
+export function pageOf(tasks: readonly ListedTask[], rest: Omit<ListTasksResponse, "tasks">): Reply<ListTasksResponse> {
+  const texts = tasks.map(taskJson);
   const end = `],${JSON.stringify(rest).slice(1)}`;
-  if (snapshots.some(({ pieces }) => pieces !== undefined)) {
-    const tasks = snapshots.flatMap((snapshot, index) => [
-      index === 0 ? '{"tasks":[' : ",",
-      ...(snapshot.pieces ?? [snapshot.json ?? JSON.stringify(snapshot.task)]),
-    ]);
-    return { payload: new TextPayload([...tasks, end]) };
+  if (texts.every((text) => typeof text === "string")) {
+    return { payload: new TextPayload(`{"tasks":[${texts.join(",")}${end}`) };
   }
-  const texts = snapshots.map((snapshot) => snapshot.json ?? JSON.stringify(snapshot.task));
-  return { payload: new TextPayload(`{"tasks":[${texts.join(",")}${end}`) };
+  const pieces = texts.flatMap((text, index) => [
+    index === 0 ? '{"tasks":[' : ",",
+    ...(typeof text === "string" ? [text] : text),
+  ]);
+  return { payload: new TextPayload([...pieces, end]) };
 }

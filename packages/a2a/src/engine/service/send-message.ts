@@ -7,7 +7,7 @@ import { waitForAnswer } from "../log/answer.ts";
 import { wholeBut, type AgentTasks } from "./agent-tasks.ts";
 import type { CheckedAgent } from "./checks.ts";
 import type { StreamHandlers, UnaryHandlers } from "./operations.ts";
-import { counted, wrapped } from "./replies.ts";
+import { counted, wrappedTask } from "./replies.ts";
 import type { Sends } from "./sends.ts";
 import { streamFrom } from "./task-stream.ts";
 
@@ -24,7 +24,7 @@ export function sendMessage(hosted: CheckedAgent, tasks: AgentTasks, sends: Send
       // Its texts stay for as long as the answer does.
       const bytes = log.reduce((sum, { json }) => sum + json.length, 0);
       if (bytes > roomless) await context.reserve?.(bytes);
-      const made = wrapped(assembleLog(log, wholeBut(historyLength, context)));
+      const made = wrappedTask(assembleLog(log, wholeBut(historyLength, context)));
       const generation = (): number => log.filter(({ kind }) => countsInGeneration(kind)).length;
       return counted(made, context, () => new Map([[task.taskId, generation()]]));
     }
@@ -32,7 +32,7 @@ export function sendMessage(hosted: CheckedAgent, tasks: AgentTasks, sends: Send
       await waitForAnswer(tasks.position(accepted, input), input, context.signal);
     }
     const snapshot = await tasks.load(task, historyLength, context);
-    return counted(wrapped(snapshot), context, () => new Map([[task.taskId, snapshot.head.generation]]));
+    return counted(wrappedTask(snapshot), context, () => new Map([[task.taskId, snapshot.head.generation]]));
   };
 }
 

@@ -1,3 +1,4 @@
+import { withFirstMember } from "../../base/json-text.ts";
 import {
   invalidParams,
   type FieldViolation,
@@ -156,7 +157,7 @@ function firstOf(generations: ReadonlyMap<string, number>): number | undefined {
 function spliced(text: string, depth: 1 | 2, generation: number | undefined): string {
   if (generation === undefined || text.startsWith('{"message":')) return text;
   const brace = depth === 1 ? 0 : text.indexOf("{", 1);
-  return `${text.slice(0, brace + 1)}"generation":"${generation}",${text.slice(brace + 1)}`;
+  return withFirstMember(text, brace, "generation", `"${generation}"`);
 }
 
 /** The same of a text in pieces, the first two of which hold both braces. */
