@@ -1,12 +1,10 @@
 import type { Task } from "../../model/index.ts";
-import type { AgentEvent, AgentYield, TurnAbortKind, TurnSignal } from "../../protocol/index.ts";
+import type { AgentEvent, AgentOutput, AgentYield, TurnAbortKind, TurnSignal } from "../../protocol/index.ts";
 import type { ContextKey, TaskKey } from "../../store/index.ts";
 import type { AskingTurn, ContextView } from "../conversations.ts";
-import type { Loss } from "../log/loss.ts";
 import { agentMistake, isMistake } from "../mistakes.ts";
 import type { HostedAgent } from "../options.ts";
 import { RunAbort } from "./abort.ts";
-import { drive, type TurnSink } from "./drive.ts";
 import { FirstMessage } from "./first-message.ts";
 import type { Pace } from "./pace.ts";
 import type { NextTurn, Phase, PhaseHost } from "./phase.ts";
@@ -23,11 +21,19 @@ export interface OwnRooms extends RunRooms {
   readonly onOver: (run: Run) => void;
 }
 
+type AgentEvents = Extract<AgentOutput, AsyncGenerator<unknown, unknown, void>>;
+
+/**
+ * Steps of a turn that are not paced. A short answer so goes down in one commit however busy the server is: of a task with
+ * one artifact, one in five took two, and a read of the store for its answer.
+ */
+const freeSteps = 8;
+
 const noEvent =
   "The agent's turn ended without an event: return turn.reply(…), or yield an event; turn.completed() ends a task without a word";
 
 /** Calls the agent, one turn after the other, until its task is over, waits for its user, or is lost (D6, D11). */
-export class Run implements TurnHost, TurnSink, PhaseHost {
+export class Run implements TurnHost, PhaseHost {
   readonly key: TaskKey;
   readonly hosted: HostedAgent;
   /** When the turn began, and when the agent yielded last; on the monotonic clock. */
@@ -71,31 +77,9 @@ export class Run implements TurnHost, TurnSink, PhaseHost {
     });
   }
 
-  /** Fence under which the run writes; `undefined` while there is no task. */
-  get fence(): number | undefined {
-    return this.#phase.fence;
-  }
-
-  /** Bytes of the budget that it holds. */
-  get bytes(): number {
-    return this.#phase.bytes;
-  }
-
-  /** The task waits for somebody outside, so that silence is no sign of trouble. */
-  get isInterrupted(): boolean {
-    return this.#phase.isInterrupted;
-  }
-
-  get stopped(): boolean {
-    return this.#phase.stopped;
-  }
-
-  get silenced(): boolean {
-    return this.#phase.silenced;
-  }
-
-  get storeError(): TurnSink["storeError"] {
-    return this.#phase.storeError;
+  /** What it works on: a message that has no task yet, or a task. */
+  get phase(): Phase {
+    return this.#phase;
   }
 
   /** For the turn: fires when the run is over, in whatever way. */
@@ -103,14 +87,18 @@ export class Run implements TurnHost, TurnSink, PhaseHost {
     return this.#abort.signal;
   }
 
+  /** For the turn: resolves once everything yielded so far is stored; rejects when it cannot be. */
+  flush(): Promise<void> {
+    return this.#phase.flush();
+  }
+
   /** Runs until the task is over, waits for its user, or is lost. Never rejects. */
   async execute(): Promise<void> {
     try {
       for (;;) {
         const context = this.#isNewContext ? this.#beginContext() : await this.#openContext();
-        const turn = this.#turn(context);
-        const finished = await drive(this.hosted.agent.execute(turn), this, context, this.#rooms.pace);
-        if (this.stopped) return;
+        const finished = await this.#drive(this.hosted.agent.execute(this.#turn(context)), context);
+        if (this.#phase.stopped) return;
         if (finished && !this.#phase.hasSpoken) {
           this.#phase.fail(safeSentences.silent, agentMistake(noEvent), "failed");
           return;
@@ -124,49 +112,43 @@ export class Run implements TurnHost, TurnSink, PhaseHost {
     }
   }
 
-  accept(yielded: AgentYield, context: ContextView): Promise<unknown> | undefined {
+  /** Takes everything that the agent says in one turn. Resolves to whether it came to its end; rejects with what it threw. */
+  async #drive(output: AgentOutput, context: ContextView): Promise<boolean> {
+    if (!isGenerator(output)) {
+      const event = await output;
+      if (event !== undefined && !this.#phase.stopped) await this.#accept(event, context);
+      return true;
+    }
+    try {
+      // Waits only where there is something to wait for: every chunk comes through here.
+      for (let steps = 1; ; steps += 1) {
+        const step = await output.next();
+        if (this.#phase.stopped) break;
+        const accepting = step.value === undefined ? undefined : this.#accept(step.value, context);
+        if (accepting !== undefined) await accepting;
+        if (step.done === true) return true;
+        if (this.#phase.silenced) break;
+        const room = this.#phase.room();
+        if (room !== undefined) await room;
+        const rest = steps > freeSteps ? this.#rooms.pace.rest() : undefined;
+        if (rest !== undefined) await rest;
+        if (this.#phase.stopped) break;
+      }
+    } catch (error) {
+      // Its own error has ended the agent already; one of ours has not, and it may have something to clean up.
+      void output.return().catch(() => {});
+      throw error;
+    }
+    // The task or the turn is over, and the agent is not. A failed append is thrown at its `yield` (D3).
+    const { storeError } = this.#phase;
+    if (storeError === undefined) await output.return();
+    else await output.throw(storeError);
+    return false;
+  }
+
+  #accept(yielded: AgentYield, context: ContextView): Promise<unknown> | undefined {
     this.lastEventAt = this.#rooms.settings.clock.elapsed();
     return this.#phase.accept(isArray(yielded) ? yielded : [yielded], context);
-  }
-
-  room(): Promise<void> | undefined {
-    return this.#phase.room();
-  }
-
-  /** Resolves once everything yielded so far is stored; rejects when it cannot be. */
-  flush(): Promise<void> {
-    return this.#phase.flush();
-  }
-
-  /** Makes the task although the agent has said nothing yet (§3.2.2 `returnImmediately`). */
-  makeTask(): void {
-    this.#phase.makeTask();
-  }
-
-  /** Ends the task as failed, whatever the agent is doing. */
-  expire(limit: "idleTimeout" | "turnTimeout", reason: string): void {
-    const sentence = limit === "idleTimeout" ? safeSentences.idle : safeSentences.late;
-    this.#phase.fail(sentence, new Error(reason), limit);
-  }
-
-  /** Another took the task away, or this process gives it up. */
-  lose(loss: Loss): void {
-    this.#phase.lose(loss);
-  }
-
-  /** Stops for good: a resumable task is left for another process, any other fails and says why. */
-  stop(): Promise<void> {
-    return this.#phase.stop();
-  }
-
-  /** Resolves once something new of the run is stored, so that the process has survived it, or the run is over. */
-  proven(): Promise<void> {
-    return this.#phase.proven();
-  }
-
-  /** The process has survived the run for a while: if it crashes later, this run is no more to blame than others. */
-  acquit(): void {
-    this.#phase.acquit();
   }
 
   // For its phases.
@@ -229,7 +211,7 @@ export class Run implements TurnHost, TurnSink, PhaseHost {
   #agentFailed(error: unknown): void {
     const { taskId } = this.key;
     const { logger } = this.#rooms.settings;
-    if (this.stopped) logger.debug("An agent threw after its task was over", { taskId, cause: error });
+    if (this.#phase.stopped) logger.debug("An agent threw after its task was over", { taskId, cause: error });
     else this.#phase.fail(isMistake(error) ? safeSentences.invalid : safeSentences.failed, error, "failed");
   }
 }
@@ -245,6 +227,10 @@ function inputOf(init: RunInit): TurnInput {
   const { turn, attempt, input } = init.start.run;
   const checkpoint = init.checkpoint === undefined ? undefined : (JSON.parse(init.checkpoint) as StoredCheckpoint);
   return { turn, attempt, input, message, call, principal, checkpoint, ids: checkpoint?.ids ?? 0 };
+}
+
+function isGenerator(output: AgentOutput): output is AgentEvents {
+  return typeof output === "object" && output !== null && Symbol.asyncIterator in output;
 }
 
 function isArray(yielded: AgentYield): yielded is readonly AgentEvent[] {

@@ -65,8 +65,9 @@ export class FirstMessages {
       result,
       once: attempt?.once,
     });
-    if (hosted.agent.mayReplyDirectly === false) run.makeTask();
-    else if (configuration?.returnImmediately === true) takeBack = clock.after(directReplyWithin, () => run.makeTask());
+    if (hosted.agent.mayReplyDirectly === false) run.phase.makeTask();
+    else if (configuration?.returnImmediately === true)
+      takeBack = clock.after(directReplyWithin, () => run.phase.makeTask());
     void run.execute();
     return { answer: answer.promise };
   }

@@ -41,13 +41,13 @@ export class Leases {
   }
 
   async #renewOne(run: Run, until: number): Promise<void> {
-    const { fence, key } = run;
+    const { fence } = run.phase;
     if (fence === undefined) return;
     const effects = [{ effect: "lease", op: "renew", until }] as const;
     // A store that fails now may be back before the lease runs out.
     const outcome = await this.#init.committer
-      .append({ task: key, fence, records: [], effects })
+      .append({ task: run.key, fence, records: [], effects })
       .catch(() => undefined);
-    if (outcome?.ok === false) run.lose(lossOf(outcome));
+    if (outcome?.ok === false) run.phase.lose(lossOf(outcome));
   }
 }

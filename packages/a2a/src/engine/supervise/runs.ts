@@ -16,7 +16,7 @@ export class Runs {
   constructor(rooms: RunRooms) {
     const onOver = (over: Run): void => {
       if (this.#running.get(over.key.taskId) === over) this.#running.delete(over.key.taskId);
-      rooms.budget.give(over.key.owner, over.bytes);
+      rooms.budget.give(over.key.owner, over.phase.bytes);
     };
     this.#rooms = { ...rooms, pace: new Pace(rooms.settings.clock), onOver };
   }
@@ -61,7 +61,7 @@ export class Runs {
     const outcome = await committer.append(item, (stored) => {
       if (!stored.ok) return;
       liveLogs.find(task.taskId)?.add(record, stored.seq);
-      this.#running.get(task.taskId)?.lose("canceled");
+      this.#running.get(task.taskId)?.phase.lose("canceled");
     });
     return outcome.ok;
   }
@@ -72,7 +72,7 @@ export class Runs {
     this.#rooms.budget.close(serverIsStopping());
     const running = [...this.#running.values()];
     if (grace > 0 && running.length > 0) await this.#waitFor(running, grace);
-    await Promise.all([...this.#running.values()].map((run) => run.stop()));
+    await Promise.all([...this.#running.values()].map((run) => run.phase.stop()));
     await Promise.all(running.map((run) => run.done));
   }
 

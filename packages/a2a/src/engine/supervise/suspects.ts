@@ -55,10 +55,10 @@ export class Suspects {
   async #watch(run: Run): Promise<void> {
     const timeout = deferred<void>();
     const clearTimer = this.#init.clock.after(trialTime, () => timeout.resolve());
-    await Promise.race([run.proven(), run.done, timeout.promise]);
+    await Promise.race([run.phase.proven(), run.done, timeout.promise]);
     clearTimer();
     // If the process crashes because of the next one, this one is not to blame.
-    run.acquit();
-    await run.flush().catch(() => {});
+    run.phase.acquit();
+    await run.phase.flush().catch(() => {});
   }
 }

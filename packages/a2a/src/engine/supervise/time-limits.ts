@@ -1,4 +1,5 @@
 import type { Run } from "../run/run.ts";
+import { safeSentences } from "../run/sentences.ts";
 
 const defaultIdleTimeout = 5 * 60_000;
 const defaultTurnTimeout = 60 * 60_000;
@@ -8,9 +9,11 @@ export function endOverdueTurns(runs: Iterable<Run>, now: number): void {
   for (const run of runs) {
     const { idleTimeout = defaultIdleTimeout, turnTimeout = defaultTurnTimeout } = run.hosted.agent;
     if (turnTimeout !== false && now - run.startedAt >= turnTimeout) {
-      run.expire("turnTimeout", `The turn went on for more than ${turnTimeout} ms`);
-    } else if (idleTimeout !== false && !run.isInterrupted && now - run.lastEventAt >= idleTimeout) {
-      run.expire("idleTimeout", `The agent yielded nothing for ${idleTimeout} ms`);
+      const cause = new Error(`The turn went on for more than ${turnTimeout} ms`);
+      run.phase.fail(safeSentences.late, cause, "turnTimeout");
+    } else if (idleTimeout !== false && !run.phase.isInterrupted && now - run.lastEventAt >= idleTimeout) {
+      const cause = new Error(`The agent yielded nothing for ${idleTimeout} ms`);
+      run.phase.fail(safeSentences.idle, cause, "idleTimeout");
     }
   }
 }
