@@ -82,6 +82,12 @@ export class Declarations {
     return found;
   }
 
+  /** What a name means inside a module: what is declared there, or imported from another file of the package. */
+  resolve(module: Module, name: string): Exported | undefined {
+    const found = this.#local(module, name, name);
+    return found.declarations.length > 0 ? found : undefined;
+  }
+
   #named(file: string, name: string): Exported {
     const exported = this.exportsOf(file).get(name);
     if (exported === undefined) throw new Error(`${file} does not export ${name}`);
@@ -94,7 +100,8 @@ export class Declarations {
     for (const statement of module.program.body) {
       if (statement.type === "ImportDeclaration") {
         for (const specifier of statement.specifiers) {
-          if (specifier.type === "ImportSpecifier" && specifier.local.name === local)
+          const ours = statement.source.value.startsWith(".");
+          if (ours && specifier.type === "ImportSpecifier" && specifier.local.name === local)
             return { ...this.#named(source(module.file, statement.source.value), nameOf(specifier.imported)), name };
         }
       }

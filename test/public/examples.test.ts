@@ -1,0 +1,115 @@
+import { execFile } from "node:child_process";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { documentedOf } from "./docs.ts";
+import { Declarations, entries, isValue } from "./entries.ts";
+
+/**
+ * The examples in TSDoc compile. Each becomes a generator in a module of its own. Its public names are imported, from the
+ * entry point of the documented name where that has them. What an example takes for granted stands in `given`.
+ */
+const given = `
+import assert from "node:assert/strict";
+import { describe, expect, it } from "vitest";
+import type { Agent, AgentService, CallContext, Store, Turn } from "@parley/a2a";
+import type { Client } from "@parley/a2a/client";
+import type { Report } from "@parley/conform";
+declare const agent: Agent;
+declare const body: string;
+declare const client: Client;
+declare const context: CallContext;
+declare const error: unknown;
+declare const next: AgentService;
+declare const operation: never;
+declare const part: { readonly url: string };
+declare const report: Report;
+declare const request: never;
+declare const taskId: string;
+declare const tokens: AsyncIterable<string>;
+declare const turn: Turn;
+declare function myStore(): Store;
+declare function redact<T>(value: T): T;
+declare function stopJob(): Promise<void>;
+`;
+
+const folder = fileURLToPath(new URL(".", import.meta.url));
+const tsc = fileURLToPath(new URL("../../node_modules/typescript/bin/tsc", import.meta.url));
+
+const declarations = new Declarations();
+const all = entries().map(({ name, file }) => ({ name, exported: declarations.exportsOf(file) }));
+
+interface Example {
+  readonly of: string;
+  readonly code: string;
+}
+
+/** Every example, once: a name may be exported at several places. */
+function examples(): ReadonlyMap<string, Example> {
+  const found = new Map<string, Example>();
+  for (const { name: entry, exported } of all) {
+    for (const one of exported.values()) {
+      for (const { name, doc = "" } of documentedOf(declarations, one)) {
+        for (const code of codeIn(doc)) if (!found.has(code)) found.set(code, { of: `${name} of ${entry}`, code });
+      }
+    }
+  }
+  return found;
+}
+
+function codeIn(doc: string): readonly string[] {
+  const text = doc.replaceAll(/^\s*\* ?/gm, "");
+  return [...text.matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(([, code = ""]) => code);
+}
+
+/** Imports of the public names that stand in a program. What it declares itself shadows them. */
+function importsOf({ of, code }: Example): string {
+  const places = [...all].sort(
+    (one, other) => Number(of.endsWith(` ${other.name}`)) - Number(of.endsWith(` ${one.name}`)),
+  );
+  const here = new Set(given.match(/(?<=const |function |[{,] |import )\w+/g));
+  const used = [...new Set(code.match(/\b[A-Za-z]\w*\b/g))].filter((name) => !here.has(name));
+  return used
+    .flatMap((name) => {
+      const place = places.find(({ exported }) => exported.has(name));
+      const found = place?.exported.get(name);
+      if (place === undefined || found === undefined) return [];
+      return `import ${isValue(found) ? "" : "type "}{ ${name} } from "${place.name}";`;
+    })
+    .join("\n");
+}
+
+let project = "";
+beforeAll(async () => {
+  // Below this folder, so that the packages are found as they are by any program beside a node_modules.
+  project = await mkdtemp(join(folder, ".examples-"));
+});
+afterAll(() => rm(project, { recursive: true, force: true }));
+
+test("the examples in TSDoc compile", async () => {
+  const found = [...examples().values()];
+  expect(found.length).toBeGreaterThan(20);
+  await Promise.all(
+    found.map(async (example, at) => {
+      const program = `async function* example() {\n${example.code}\n}`;
+      const text = `// ${example.of}\n${given}\n${importsOf(example)}\n${program}\nexport { example };\n`;
+      await writeFile(join(project, `example-${at}.ts`), text);
+    }),
+  );
+  const options = {
+    noEmit: true,
+    strict: true,
+    target: "es2022",
+    module: "nodenext",
+    types: ["node"],
+    skipLibCheck: true,
+  };
+  await writeFile(join(project, "tsconfig.json"), JSON.stringify({ compilerOptions: options, include: ["*.ts"] }));
+  await writeFile(join(project, "package.json"), JSON.stringify({ type: "module" }));
+  const said = await new Promise<string>((done) => {
+    execFile(process.execPath, [tsc, "-p", project, "--pretty", "false"], (_error, stdout) => done(stdout));
+  });
+  const named = said.replaceAll(/example-(\d+)\.ts/g, (_, at: string) => found[Number(at)]?.of ?? at);
+  expect(named).toBe("");
+});
