@@ -1,3 +1,4 @@
+import { authorized } from "./auth/index.ts";
 import { silentLogger, systemClock } from "./base/index.ts";
 import { createEngine } from "./engine/index.ts";
 import { A2AError } from "./model/index.ts";
@@ -56,7 +57,14 @@ export type HandlerOptions = Options<ProtocolVersion>;
  * one name.
  */
 export function createHandler(agents: Agent | AgentMount | readonly AgentMount[], options: HandlerOptions): Handler {
-  const { authenticator, interceptors = [], logger = silentLogger, clock = systemClock, cors = false } = options;
+  const {
+    authenticator,
+    authorizer,
+    interceptors = [],
+    logger = silentLogger,
+    clock = systemClock,
+    cors = false,
+  } = options;
   const { bindings = [jsonRpcBinding(), restBinding()] } = options;
   checkLimits(options.limits);
   const {
@@ -79,7 +87,10 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
   const served = mounts.map((mount) => serveAgent(mount, by));
   checkIds(served.map(({ id }) => id));
   const engine = createEngine({ ...options, limits: engineLimits, agents: served.map(engineAgent) });
-  const services = served.map((each) => intercept(engine.service(each.id), interceptors));
+  const services = served.map(({ id }) => {
+    const service = intercept(engine.service(id), interceptors);
+    return authorizer === undefined ? service : authorized(service, authorizer, id);
+  });
 
   const answers = new ByteBudget(answerBytes, clock, "The server is busy with other large answers");
   const admit = options.allowedHosts && admission([publicUrl.host, ...options.allowedHosts], originsOf(cors));
@@ -105,7 +116,7 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
   const handle = beforeRouter(anyPath, router.handle);
   return {
     handle,
-    fetch: toFetch(handle),
+    fetch: toFetch(handle, options.facts),
     find: router.find,
     answers: router.answers,
     host,

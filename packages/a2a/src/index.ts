@@ -47,7 +47,15 @@ export {
 } from "./handler.ts";
 export type { DedupeOptions, EngineLimits, LeaseOptions, RetentionOptions } from "./engine/index.ts";
 export { memoryStore, type Store } from "./store/index.ts";
-export { bearer, type Authenticator, type BearerOptions, type VerifyToken } from "./auth/index.ts";
+export {
+  bearer,
+  type Access,
+  type Authenticator,
+  type Authorizer,
+  type AuthorizerRequest,
+  type BearerOptions,
+  type VerifyToken,
+} from "./auth/index.ts";
 export {
   anonymous,
   type AgentService,

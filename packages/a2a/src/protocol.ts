@@ -32,6 +32,8 @@ export {
 
 // HTTP without a runtime.
 export type {
+  PeerCertificate,
+  RequestFacts,
   UniversalRequest,
   ByteReader,
   ByteFlow,

@@ -10,6 +10,8 @@ export type Head = Pick<UniversalResponse, "status" | "headers" | "trailers">;
 
 /** A request and the way back to who sent it, in one object: an answer needs no other. */
 export interface Exchange extends UniversalRequest {
+  /** Finds the user that a framework knows, for `facts`. */
+  user?: (() => unknown) | undefined;
   /** Sends a whole answer. `last`: the connection ends with it, where that can be said. */
   send(head: Head, body: WholeBody, last: boolean): void;
   /** Begins a streamed answer: its head, and where its body goes. */

@@ -7,6 +7,14 @@ export interface ExpressRequest extends IncomingMessage {
   /** The URL before routers took their prefixes away. */
   readonly originalUrl?: string;
   readonly body?: unknown;
+  /** What authentication middleware before the mount has found. */
+  readonly user?: unknown;
+}
+
+/** How agents are mounted in an Express application. */
+export interface ExpressMountOptions extends HttpOptions {
+  /** The application's own user of a request, which authenticators read as `request.facts.user`. Default: `request.user`. */
+  readonly user?: (request: ExpressRequest) => unknown;
 }
 
 export type ExpressMiddleware = (request: ExpressRequest, response: ServerResponse, next: () => void) => void;
@@ -18,10 +26,12 @@ export type ExpressMiddleware = (request: ExpressRequest, response: ServerRespon
  *
  * To stop, close the handler and then the server.
  */
-export function expressMount(handler: MountedHandler, options: HttpOptions = {}): ExpressMiddleware {
+export function expressMount(handler: MountedHandler, options: ExpressMountOptions = {}): ExpressMiddleware {
+  const { user = (request) => request.user } = options;
   const responder = new Responder(handler.handle, options);
   return (incoming, response, next) => {
     const exchange = exchangeOf(incoming, response, incoming.originalUrl ?? incoming.url);
+    exchange.user = () => user(incoming);
     if (handler.answers(exchange.url)) void responder.answer(withParsedBody(exchange, incoming, incoming.body));
     else next();
   };

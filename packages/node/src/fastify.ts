@@ -3,6 +3,19 @@ import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import { exchangeOf, Responder, type HttpOptions } from "./http.ts";
 import { withParsedBody, type MountedHandler } from "./mount.ts";
 
+/** What of a Fastify request is used here. */
+export interface FastifyRequestLike {
+  readonly raw: IncomingMessage | Http2ServerRequest;
+  /** What authentication hooks before the mount have found. */
+  readonly user?: unknown;
+}
+
+/** How agents are mounted in a Fastify application. */
+export interface FastifyMountOptions extends HttpOptions {
+  /** The application's own user of a request, which authenticators read as `request.facts.user`. Default: `request.user`. */
+  readonly user?: (request: FastifyRequestLike) => unknown;
+}
+
 /** What of a Fastify instance is used here. */
 export interface FastifyInstanceLike {
   removeAllContentTypeParsers(): void;
@@ -13,7 +26,7 @@ export interface FastifyInstanceLike {
   all(
     path: string,
     handler: (
-      request: { readonly raw: IncomingMessage | Http2ServerRequest },
+      request: FastifyRequestLike,
       reply: { readonly raw: ServerResponse | Http2ServerResponse; hijack(): unknown; callNotFound(): unknown },
     ) => void,
   ): unknown;
@@ -28,15 +41,18 @@ export type FastifyPlugin = (instance: FastifyInstanceLike) => Promise<void>;
  *
  * To stop, close the handler and then the application.
  */
-export function fastifyMount(handler: MountedHandler, options: HttpOptions = {}): FastifyPlugin {
+export function fastifyMount(handler: MountedHandler, options: FastifyMountOptions = {}): FastifyPlugin {
+  const { user = (request) => request.user } = options;
   const responder = new Responder(handler.handle, options);
   return async (instance) => {
     // Inside this plugin alone bodies are left unread: the handler reads them under its own limit.
     instance.removeAllContentTypeParsers();
     instance.addContentTypeParser("*", (_request, _payload, done) => done(null));
     for (const path of ["/", "/*"]) {
-      instance.all(path, ({ raw: incoming }, reply) => {
+      instance.all(path, (request, reply) => {
+        const { raw: incoming } = request;
         const exchange = exchangeOf(incoming, reply.raw);
+        exchange.user = () => user(request);
         if (!handler.answers(exchange.url)) {
           reply.callNotFound();
           return;

@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { BodyBudget, ByteFlow, ByteReader, Sink } from "@parley/a2a/protocol";
+import type { BodyBudget, ByteFlow, ByteReader, RequestFacts, Sink } from "@parley/a2a/protocol";
 import { IncomingBody, readText } from "./body.ts";
 import { isBodiless, originForm, type Exchange, type Head, type WholeBody } from "./exchange.ts";
+import { ConnectionFacts } from "./facts.ts";
 import { onGone } from "./gone.ts";
 import { WritableSink } from "./sink.ts";
 
@@ -13,6 +14,8 @@ export class Http1Exchange implements Exchange {
   readonly #response: ServerResponse;
   readonly #asksFirst: boolean;
   #signal: AbortSignal | undefined;
+  #facts: RequestFacts | undefined;
+  user: (() => unknown) | undefined;
 
   /** `url` where a framework has taken a prefix away; `asksFirst` where the client waits to be told to send its body (RFC 9110 §10.1.1). */
   constructor(
@@ -33,8 +36,8 @@ export class Http1Exchange implements Exchange {
     return Array.isArray(value) ? value.join(", ") : value;
   }
 
-  get remoteAddress(): string {
-    return this.#incoming.socket.remoteAddress ?? "";
+  get facts(): RequestFacts {
+    return (this.#facts ??= new ConnectionFacts(this.#incoming.socket, this.user));
   }
 
   get signal(): AbortSignal {

@@ -1,7 +1,8 @@
 import { validateHeaderValue } from "node:http";
 import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerHttp2Stream } from "node:http2";
-import type { BodyBudget, ByteFlow, ByteReader, Sink } from "@parley/a2a/protocol";
+import type { BodyBudget, ByteFlow, ByteReader, RequestFacts, Sink } from "@parley/a2a/protocol";
 import { brokeOff, IncomingBody, readText } from "./body.ts";
+import { ConnectionFacts } from "./facts.ts";
 import { isBodiless, originForm, type Exchange, type Head, type Headers, type WholeBody } from "./exchange.ts";
 import { WritableSink } from "./sink.ts";
 
@@ -21,6 +22,8 @@ export class Http2Exchange implements Exchange {
   readonly #stream: ServerHttp2Stream;
   readonly #headers: IncomingHttpHeaders;
   #signal: AbortSignal | undefined;
+  #facts: RequestFacts | undefined;
+  user: (() => unknown) | undefined;
   /** Somebody reads the body, and may go on with it after the head of the answer. */
   #reading = false;
 
@@ -37,8 +40,8 @@ export class Http2Exchange implements Exchange {
     return Array.isArray(value) ? value.join(", ") : value;
   }
 
-  get remoteAddress(): string {
-    return this.#stream.session?.socket.remoteAddress ?? "";
+  get facts(): RequestFacts {
+    return (this.#facts ??= new ConnectionFacts(this.#stream.session?.socket, this.user));
   }
 
   get connection(): object | undefined {

@@ -29,7 +29,7 @@ import { onStopSignal } from "./signals.ts";
 
 /** What `serve` takes, beside the options of `createHandler`. */
 export interface ServeOptions
-  extends Omit<HandlerOptions, "store" | "publicUrl" | "logger">, Omit<HttpOptions, "logger"> {
+  extends Omit<HandlerOptions, "store" | "publicUrl" | "logger" | "facts">, Omit<HttpOptions, "logger"> {
   /** Default 4000; 0 takes any free port. */
   readonly port?: number;
   /** Name or address to listen on. Default `127.0.0.1`: this machine alone. */

@@ -1,7 +1,7 @@
 import { Agent, request as httpRequest, type IncomingMessage } from "node:http";
 import { describe, expect, it } from "vitest";
 import { A2AError, type Logger } from "@parley/a2a";
-import type { Sink, UniversalHandler, UniversalRequest } from "@parley/a2a/protocol";
+import type { Sink, UniversalHandler } from "@parley/a2a/protocol";
 import { deferred, host, RawClient } from "./support/host.ts";
 
 const json = { "content-type": "application/json" };
@@ -39,9 +39,9 @@ function answerOf(
 
 describe("a request", () => {
   it("reaches the handler as it stands in the request line", async () => {
-    const seen: Pick<UniversalRequest, "method" | "url" | "remoteAddress">[] = [];
+    const seen: object[] = [];
     await using server = await host((request) => {
-      seen.push({ method: request.method, url: request.url, remoteAddress: request.remoteAddress ?? "" });
+      seen.push({ method: request.method, url: request.url, remoteAddress: request.facts?.remoteAddress });
       return { status: 204, headers: {} };
     });
     await fetch(`${server.url}/tasks/a%20b?historyLength=0`, { method: "DELETE" });

@@ -32,7 +32,12 @@ describe("a request over HTTP/2", () => {
     const seen: unknown[] = [];
     await using server = await openPort((request) => {
       const names = ["a2a-extensions", "host", "a2a-version"];
-      seen.push([request.method, request.url, request.remoteAddress, ...names.map((name) => request.header(name))]);
+      seen.push([
+        request.method,
+        request.url,
+        request.facts?.remoteAddress,
+        ...names.map((name) => request.header(name)),
+      ]);
       return { status: 204, headers: {} };
     });
     using client = await Http2Client.to(server.origin);

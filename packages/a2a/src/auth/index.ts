@@ -1,2 +1,3 @@
-export type { Authenticator } from "./port.ts";
+export type { Access, Authenticator, Authorizer, AuthorizerRequest } from "./port.ts";
+export { authorized } from "./authorized.ts";
 export { bearer, type BearerOptions, type VerifyToken } from "./bearer.ts";

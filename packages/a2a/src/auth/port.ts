@@ -1,4 +1,4 @@
-import type { Principal, UniversalRequest } from "../protocol/index.ts";
+import type { CallContext, OperationName, Principal, UniversalRequest } from "../protocol/index.ts";
 import type { SecurityRequirement, SecurityScheme } from "../model/index.ts";
 
 /**
@@ -29,3 +29,36 @@ export interface Authenticator {
   /** Requirements for the card. Their names refer to `securitySchemes`. */
   readonly securityRequirements: readonly SecurityRequirement[];
 }
+
+/** What an authorizer is asked about: one call, before any work is done for it. */
+export interface AuthorizerRequest {
+  readonly operation: OperationName;
+  /** The caller, as the authenticator found out. */
+  readonly principal: Principal;
+  /** The id of the agent (`AgentMount.id`). */
+  readonly agent: string;
+  /** The task that the request names, which need not exist. Absent: it names none. */
+  readonly taskId?: string | undefined;
+  /** The context that the request names, which need not exist. Absent: it names none. */
+  readonly contextId?: string | undefined;
+  /** What goes with the call: its version, its extensions, its headers. */
+  readonly context: CallContext;
+}
+
+/** What an authorizer answers. */
+export type Access = "allow" | "deny";
+
+/**
+ * Decides whether a caller may make a call (A2A 1.0 §7.5). What a caller owns is decided elsewhere: the tasks of others do not
+ * exist for it, whatever is allowed.
+ *
+ * Only `"allow"` lets the call through. On `"deny"`, and on anything else, the caller gets `PermissionDenied`. It may throw
+ * an `A2AError` to say more; any other error is an `InternalError` to the caller.
+ *
+ * @example
+ * ```ts
+ * const readers: Authorizer = ({ operation, principal }) =>
+ *   operation.startsWith("Get") || principal.scopes?.includes("write") ? "allow" : "deny";
+ * ```
+ */
+export type Authorizer = (request: AuthorizerRequest) => Access | Promise<Access>;

@@ -1,4 +1,5 @@
 import type { BodyBudget } from "./body.ts";
+import type { RequestFacts } from "./facts.ts";
 
 /**
  * HTTP as the bindings see it, on every runtime. A host turns the request of its runtime into a `UniversalRequest` and
@@ -28,8 +29,8 @@ export interface UniversalRequest {
   read?(reader: ByteReader): ByteFlow;
   /** Aborted when the client is gone. It is made when it is first read. */
   readonly signal: AbortSignal;
-  /** IP address of the client, where the host knows it. */
-  readonly remoteAddress?: string;
+  /** What the host knows of the client, for authenticators. Absent: the host tells nothing. */
+  readonly facts?: RequestFacts | undefined;
   /** The connection that this request shares with others, as with HTTP/2. */
   readonly connection?: object | undefined;
   /** Whether the response may have `trailers`, as with HTTP/2. Default false. */

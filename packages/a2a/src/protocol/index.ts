@@ -5,6 +5,7 @@ export { TextPayload } from "./text-payload.ts";
 export { intercept, type Interceptor } from "./intercept.ts";
 export { mapItems } from "./map-items.ts";
 export * from "./http.ts";
+export type { PeerCertificate, RequestFacts } from "./facts.ts";
 export { BodyBytes, smallBody, type BodyBudget, type BodyPlace, type BodyReader } from "./body.ts";
 export { ByteBudget } from "./byte-budget.ts";
 export { GrowingBytes } from "./growing-bytes.ts";

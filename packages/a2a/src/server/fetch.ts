@@ -4,6 +4,7 @@ import {
   BodyBytes,
   type BodyBudget,
   type BodyReader,
+  type RequestFacts,
   type Sink,
   type UniversalHandler,
   type UniversalRequest,
@@ -14,10 +15,24 @@ import {
 /** Bytes that may wait for the peer before writers are told to wait. */
 const highWaterMark = 64 * 1024;
 
+/**
+ * Tells what the runtime or the framework knows of the sender of a request. `platform` is what a runtime passes beside the
+ * request, such as the connection in Deno.
+ *
+ * @example
+ * ```ts
+ * const facts: FetchFacts = (_request, info) => ({ remoteAddress: (info as Deno.ServeHandlerInfo).remoteAddr.hostname });
+ * ```
+ */
+export type FetchFacts = (request: Request, ...platform: readonly unknown[]) => RequestFacts;
+
+/** Answers a `Request`. What else a runtime passes goes to `FetchFacts` and nowhere else. */
+export type FetchHandler = (this: void, request: Request, ...platform: readonly unknown[]) => Promise<Response>;
+
 /** Answers `Request`s by a universal handler. */
-export function toFetch(handler: UniversalHandler): (request: Request) => Promise<Response> {
-  return async (request) => {
-    const incoming = new FetchRequest(request);
+export function toFetch(handler: UniversalHandler, facts?: FetchFacts): FetchHandler {
+  return async (request, ...platform) => {
+    const incoming = new FetchRequest(request, facts && (() => facts(request, ...platform)));
     const { status, headers, body } = await handler(incoming);
     if (typeof body !== "function") {
       return new Response(request.method === "HEAD" ? null : ((body as string | Bytes | undefined) ?? null), {
@@ -34,10 +49,13 @@ class FetchRequest implements UniversalRequest {
   readonly method: string;
   readonly url: string;
   readonly #request: Request;
+  readonly #tell: (() => RequestFacts) | undefined;
+  #facts: RequestFacts | undefined;
   #leaving: AbortController | undefined;
 
-  constructor(request: Request) {
+  constructor(request: Request, tell: (() => RequestFacts) | undefined) {
     this.#request = request;
+    this.#tell = tell;
     this.method = request.method;
     const { url } = request;
     const path = url.indexOf("/", url.indexOf("//") + 2);
@@ -50,6 +68,10 @@ class FetchRequest implements UniversalRequest {
     if (value !== null) return value;
     // Over HTTP/2 the host is no header (RFC 9113 §8.3.1): here the URL has it.
     return name === "host" ? new URL(this.#request.url).host : undefined;
+  }
+
+  get facts(): RequestFacts | undefined {
+    return (this.#facts ??= this.#tell?.());
   }
 
   get signal(): AbortSignal {

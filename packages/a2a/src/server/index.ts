@@ -9,6 +9,6 @@ export {
   readPublicUrl,
   unfinishedBodies,
 } from "./check-options.ts";
-export { toFetch } from "./fetch.ts";
+export { toFetch, type FetchFacts, type FetchHandler } from "./fetch.ts";
 export type { AgentMount, Handler, HandlerLimits, HandlerOptions, ServedAgent } from "./options.ts";
 export { engineAgent, serveAgent, serviceMount } from "./serve-agent.ts";

@@ -1,8 +1,9 @@
-import type { Authenticator } from "../auth/index.ts";
+import type { Authenticator, Authorizer } from "../auth/index.ts";
 import type { EngineLimits, EngineOptions } from "../engine/index.ts";
 import type { AgentCard } from "../model/index.ts";
 import type { Agent, Interceptor, Principal, UniversalHandler } from "../protocol/index.ts";
 import type { Found, InterfacePaths } from "../transport/router/index.ts";
+import type { FetchFacts, FetchHandler } from "./fetch.ts";
 import type { CorsOptions, ServerBinding, ServerHost } from "../transport/server/index.ts";
 
 /** An agent and where it is served. */
@@ -61,11 +62,15 @@ export interface HandlerOptions<Version extends string = string> extends Omit<En
   readonly bindings?: readonly ServerBinding[];
   /** Who calls. Absent: everyone is the same anonymous caller. */
   readonly authenticator?: Authenticator;
+  /** What callers may do. It is asked after the authenticator and before the interceptors. Absent: everything. */
+  readonly authorizer?: Authorizer;
   /**
    * Names of hosts that requests may name (`agents.internal`, a port is not compared), beside loopback names and the host of
    * `publicUrl`; others, and pages of others that `cors` does not allow, are refused with 403. `"*"` among them: any. Default: any.
    */
   readonly allowedHosts?: readonly string[];
+  /** For `fetch`: what the runtime or the framework knows of a client, for authenticators. Called when one asks. Default: nothing. */
+  readonly facts?: FetchFacts;
   /** Which pages of other origins may call; `true`: any. Default: none. */
   readonly cors?: CorsOptions | boolean;
   /** Versions of the protocol to speak, the preferred one first. Default: all. */
@@ -95,7 +100,7 @@ export interface Handler {
   /** For hosts: the function that answers. */
   readonly handle: UniversalHandler;
   /** For everything that speaks Fetch: Bun, Deno, Workers, Hono. */
-  fetch(this: void, request: Request): Promise<Response>;
+  readonly fetch: FetchHandler;
   /** Whether a URL, as `UniversalRequest` has it, is one of the addresses here, by whatever method: frameworks go on with the others. */
   answers(this: void, url: string): boolean;
   /**

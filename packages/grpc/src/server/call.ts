@@ -4,6 +4,7 @@ import type {
   BodyReader,
   ByteFlow,
   ByteReader,
+  RequestFacts,
   Sink,
   UniversalRequest,
   UniversalResponse,
@@ -75,8 +76,8 @@ export class Call implements UniversalRequest, ByteReader, BodyReader {
     return this.#request.header(name);
   }
 
-  get remoteAddress(): string {
-    return this.#request.remoteAddress ?? "";
+  get facts(): RequestFacts | undefined {
+    return this.#request.facts;
   }
 
   /** A call has messages in place of a text. */

@@ -211,7 +211,7 @@ class RequestContext implements ServerContext {
   get #owner(): string {
     const { subject, organization = "" } = this.principal;
     return this.principal === anonymous
-      ? `address ${this.#request.remoteAddress ?? ""}`
+      ? `address ${this.#request.facts?.remoteAddress ?? ""}`
       : JSON.stringify([organization, subject]);
   }
 }

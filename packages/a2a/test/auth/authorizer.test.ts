@@ -1,0 +1,147 @@
+import { describe, expect, onTestFinished, test } from "vitest";
+import {
+  A2AError,
+  bearer,
+  createHandler,
+  defineAgent,
+  memoryStore,
+  type Access,
+  type Authorizer,
+  type AuthorizerRequest,
+  type Handler,
+} from "../../src/index.ts";
+import { LinesLogger } from "../transport/support.ts";
+
+const agent = defineAgent({
+  name: "Vault",
+  description: "Keeps things",
+  version: "1.0.0",
+  skills: [],
+  async *onMessage(turn) {
+    yield turn.working("kept");
+  },
+});
+
+const authenticator = bearer({ ada: { subject: "ada", scopes: ["write"] }, bob: { subject: "bob" } });
+
+interface Serving {
+  readonly logger: LinesLogger;
+  ask(caller: string, method: string, path: string, body?: unknown): Promise<readonly [status: number, said: string]>;
+}
+
+function serving(authorizer: Authorizer): Serving {
+  const logger = new LinesLogger();
+  const handler: Handler = createHandler([{ agent, id: "vault" }], {
+    publicUrl: "http://localhost:4000",
+    store: memoryStore(),
+    authenticator,
+    authorizer,
+    logger,
+  });
+  onTestFinished(() => handler.close());
+  return {
+    logger,
+    async ask(caller, method, path, body) {
+      const answer = await handler.fetch(
+        new Request(`http://localhost:4000${path}`, {
+          method,
+          headers: { authorization: `Bearer ${caller}`, "content-type": "application/json", "a2a-version": "1.0" },
+          ...(body !== undefined && { body: JSON.stringify(body) }),
+        }),
+      );
+      return [answer.status, await answer.text()];
+    },
+  };
+}
+
+const send = (more: object = {}): object => ({
+  message: { messageId: crypto.randomUUID(), role: "ROLE_USER", parts: [{ text: "hi" }], ...more },
+});
+
+/** A toy: callers with a scope write, everyone reads. */
+const writers: Authorizer = ({ operation, principal }) =>
+  operation.startsWith("Get") || operation === "ListTasks" || principal.scopes?.includes("write") ? "allow" : "deny";
+
+describe("an authorizer (A2A 1.0 §7.5)", () => {
+  test("lets through what it allows, and denies the rest before any work", async () => {
+    const { ask } = serving(writers);
+    expect((await ask("ada", "POST", "/message:send", send()))[0]).toBe(200);
+    const [status, said] = await ask("bob", "POST", "/message:send", send());
+    expect([status, JSON.parse(said)]).toEqual([
+      403,
+      expect.objectContaining({
+        error: expect.objectContaining({ status: "PERMISSION_DENIED", message: "Not allowed" }),
+      }),
+    ]);
+    const [streamed] = await ask("bob", "POST", "/message:stream", send());
+    expect(streamed).toBe(403);
+    expect(JSON.parse((await ask("bob", "GET", "/tasks"))[1])).toMatchObject({ tasks: [], totalSize: 0 });
+  });
+
+  test("says nothing of whether a task exists: its answer is the same for one that does not", async () => {
+    const { ask } = serving(({ operation }) => (operation === "GetTask" ? "deny" : "allow"));
+    const task = (JSON.parse((await ask("ada", "POST", "/message:send", send()))[1]) as { task: { id: string } }).task;
+    const known = await ask("ada", "GET", `/tasks/${task.id}`);
+    expect(known).toEqual(await ask("ada", "GET", "/tasks/unknown"));
+    expect(known[0]).toBe(403);
+  });
+
+  test("is told the operation, the caller, the agent, and what the request names", async () => {
+    const asked: AuthorizerRequest[] = [];
+    const { ask } = serving((request) => {
+      asked.push(request);
+      return "deny";
+    });
+    const calls: readonly (readonly [string, string, object?])[] = [
+      ["POST", "/message:send", send({ taskId: "t", contextId: "c" })],
+      ["POST", "/message:stream", send()],
+      ["GET", "/tasks/t"],
+      ["GET", "/tasks?contextId=c"],
+      ["POST", "/tasks/t:cancel", {}],
+      ["GET", "/tasks/t:subscribe"],
+      ["GET", "/tasks/t/pushNotificationConfigs"],
+      ["GET", "/extendedAgentCard"],
+    ];
+    for (const [method, path, body] of calls) expect((await ask("ada", method, path, body))[0]).toBe(403);
+    expect(asked.map(({ operation, taskId, contextId }) => [operation, taskId, contextId])).toEqual([
+      ["SendMessage", "t", "c"],
+      ["SendStreamingMessage", undefined, undefined],
+      ["GetTask", "t", undefined],
+      ["ListTasks", undefined, "c"],
+      ["CancelTask", "t", undefined],
+      ["SubscribeToTask", "t", undefined],
+      ["ListTaskPushNotificationConfigs", "t", undefined],
+      ["GetExtendedAgentCard", undefined, undefined],
+    ]);
+    for (const { principal, agent: id, context } of asked) {
+      expect([principal.subject, id, context.version]).toEqual(["ada", "vault", "1.0"]);
+      expect(context.headers?.("authorization")).toBe("Bearer ada");
+    }
+  });
+
+  test.each<[string, () => unknown]>([
+    ["nothing", () => undefined],
+    ["true", () => true],
+    ["a promise of nothing", () => Promise.resolve()],
+    ["another word", () => "Allow"],
+  ])("that answers with %s denies", async (_, answer) => {
+    const { ask } = serving(() => answer() as Access);
+    expect((await ask("ada", "GET", "/tasks"))[0]).toBe(403);
+  });
+
+  test("may say more with an error of the protocol", async () => {
+    const { ask } = serving(() => {
+      throw new A2AError("PermissionDenied", "Ask the owner of the vault");
+    });
+    const [status, said] = await ask("ada", "GET", "/tasks");
+    expect([status, said]).toEqual([403, expect.stringContaining("Ask the owner of the vault")]);
+  });
+
+  test("that fails denies with an internal error, and the operator reads why", async () => {
+    const { ask, logger } = serving(() => Promise.reject(new Error("ldap://10.0.0.7 is down")));
+    const [status, said] = await ask("ada", "GET", "/tasks");
+    expect(status).toBe(500);
+    expect(said).not.toContain("10.0.0.7");
+    expect(String(logger.lines[0]?.fields?.["cause"])).toContain("ldap://10.0.0.7 is down");
+  });
+});
