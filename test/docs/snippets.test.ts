@@ -125,6 +125,7 @@ describe("the README", () => {
       "docs/hosting.md",
       "docs/interceptors.md",
       "docs/agents.md",
+      "docs/stores.md",
       "docs/benchmarks.md",
       "docs/conform.md",
       "docs/kits.md",
@@ -240,5 +241,19 @@ describe("docs/interceptors.md", async () => {
     const { stdout } = await run(process.execPath, [...typescript, file], { cwd: room });
     for (const words of said[at]?.client ?? []) expect(stdout).toContain(words);
     for (const words of said[at]?.server ?? []) await expect.poll(() => server.printed()).toContain(words);
+  });
+});
+
+describe("docs/stores.md", () => {
+  it("its store passes its test, as the page runs it", async () => {
+    const blocks = await blocksOf("docs/stores.md");
+    const codeOf = (wanted: string): string => blocks.find(({ role }) => role === wanted)?.code ?? "";
+    await write("counting-store.mts", codeOf("store"));
+    // Not under the name of the page, by which the runner of another page would find it here.
+    const file = await write("counting-store-suite.mts", codeOf("test"));
+    const args = [...typescript, "--test", "--test-reporter=tap", file];
+    const { stdout } = await run(process.execPath, args, { cwd: room });
+    expect(stdout).toMatch(/^# fail 0$/m);
+    expect(stdout).toMatch(/^# pass [1-9]\d+$/m);
   });
 });

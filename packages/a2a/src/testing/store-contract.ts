@@ -3,21 +3,27 @@ import { appendCases } from "./store/append-cases.ts";
 import { boundsCases } from "./store/bounds-cases.ts";
 import { conversationCases } from "./store/conversation-cases.ts";
 import { contextCases, leaseCases, onceCases } from "./store/effect-cases.ts";
+import { plainExpect } from "./store/equality.ts";
 import type { Case, Cases, Expectation } from "./store/given.ts";
 import { closingLosesNothing, everythingStays, lifeCases } from "./store/life-cases.ts";
 import { listCases } from "./store/list-cases.ts";
 import { ownerCases } from "./store/owner-cases.ts";
+import { likeTheReference } from "./store/random-histories.ts";
 import { readCases } from "./store/read-cases.ts";
 import { sharesTasks, totalsByTime } from "./store/share-cases.ts";
 import { retentionCases } from "./store/sweep-cases.ts";
 
 export type { Expectation } from "./store/given.ts";
 
-/** What a suite needs of a test runner: vitest and jest have it as it is, for `node:test` give an `expect` of your own. */
+/**
+ * What a suite needs of a test runner: the functions of vitest, jest, `node:test` or `bun:test` as they are.
+ * A case may take some seconds, so give the runner a timeout of a minute.
+ */
 export interface Runner {
   describe(name: string, body: () => void): unknown;
   it(name: string, body: () => Promise<void>): unknown;
-  expect(actual: unknown): Expectation;
+  /** Shows differences as the runner does. Default: a comparison of our own, which says where the first one is. */
+  expect?(actual: unknown): Expectation;
 }
 
 export interface StoreContractOptions {
@@ -27,6 +33,13 @@ export interface StoreContractOptions {
   readonly reopen?: (store: Store) => Promise<Store>;
   /** For stores that several processes can have open: opens what one has a second time, beside it. */
   readonly share?: (store: Store) => Promise<Store>;
+  /**
+   * For stores that survive a crash: lets one fall as a killed process would, and opens what it had stored. Default:
+   * `reopen`, or that stores do not crash.
+   */
+  readonly crash?: (store: Store) => Store | Promise<Store>;
+  /** How many random histories are tried; `fast-check` has to be installed for them. Default 100. */
+  readonly histories?: number;
 }
 
 const chapters: Readonly<Record<string, Cases>> = {
@@ -44,18 +57,24 @@ const chapters: Readonly<Record<string, Cases>> = {
 };
 
 /**
- * Every rule of the `Store` port as a test. A store is done when it passes.
+ * Every rule of the `Store` port as a test, and random histories in which the store is compared with a reference. A
+ * store is done when it passes.
  *
  * ```ts
- * storeContract({ describe, it, expect }, { create: () => myStore() });
+ * import { describe, it } from "node:test";
+ * import { storeContract } from "@parley/a2a/testing";
+ *
+ * storeContract({ describe, it }, { create: () => myStore() });
  * ```
  */
-export function storeContract(runner: Runner, { create, reopen, share }: StoreContractOptions): void {
+export function storeContract(runner: Runner, options: StoreContractOptions): void {
+  const { create, reopen, share } = options;
+  const expect = (actual: unknown): Expectation => runner.expect?.(actual) ?? plainExpect(actual);
   const declare = (name: string, body: Case, more: Pick<StoreContractOptions, "reopen" | "share"> = {}): void => {
     runner.it(name, async () => {
       const store = await create();
       try {
-        await body({ store, expect: (actual) => runner.expect(actual), ...more });
+        await body({ store, expect, ...more });
       } finally {
         await store.close();
       }
@@ -78,4 +97,21 @@ export function storeContract(runner: Runner, { create, reopen, share }: StoreCo
       declare("totals by time are exact while another process writes", totalsByTime, { share });
     });
   }
+  runner.describe("random histories", () => {
+    runner.it("cannot be told from those of the reference, whatever is stored, swept, read and lost", () =>
+      storeHistories(options, expect),
+    );
+  });
+}
+
+/**
+ * The random histories of `storeContract` alone, for a run with more of them: rejects with the shortest history in which
+ * the store and the reference differ, and with its seed. Needs the package `fast-check`.
+ */
+export function storeHistories(
+  options: Pick<StoreContractOptions, "create" | "reopen" | "crash" | "histories">,
+  expect: (actual: unknown) => Expectation = plainExpect,
+): Promise<void> {
+  const { create, reopen, crash = reopen ?? ((store: Store) => store), histories = 100 } = options;
+  return likeTheReference({ expect, create, crash }, histories);
 }

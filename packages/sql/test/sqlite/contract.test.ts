@@ -3,36 +3,54 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import type { Store } from "@parley/a2a/store";
-import { storeContract } from "@parley/a2a/testing";
-import { sqliteStore } from "@parley/sql/sqlite";
+import { storeContract, type StoreContractOptions } from "@parley/a2a/testing";
+import { sqliteStore, type DriverName } from "@parley/sql/sqlite";
+import { times } from "../../../../test/counts.ts";
+import { drivers } from "./drivers.ts";
 
 const folder = await mkdtemp(join(tmpdir(), "parley-"));
-afterAll(() => rm(folder, { recursive: true }));
+const fallen: Store[] = [];
+afterAll(async () => {
+  await Promise.all(fallen.map((store) => store.close()));
+  await rm(folder, { recursive: true });
+});
 
-describe.each([
-  ["with a thread that writes", true],
-  ["in one thread", false],
-])("sqliteStore on a file, %s", (_, thread) => {
+let files = 0;
+
+function onFiles(driver: DriverName, thread: boolean, histories: number): StoreContractOptions {
   const paths = new Map<Store, string>();
-  let files = 0;
   const open = async (path: string): Promise<Store> => {
-    const store = await sqliteStore({ path, thread });
+    const store = await sqliteStore({ path, driver, thread });
     paths.set(store, path);
     return store;
   };
-  storeContract(
-    { describe, it, expect },
-    {
-      create: () => open(join(folder, `${thread}-${(files += 1)}.db`)),
-      async reopen(store) {
-        await store.close();
-        return open(paths.get(store) ?? "");
-      },
-      share: (store) => open(paths.get(store) ?? ""),
+  return {
+    create: () => open(join(folder, `${(files += 1)}.db`)),
+    async reopen(store) {
+      await store.close();
+      return open(paths.get(store) ?? "");
     },
-  );
-});
+    share: (store) => open(paths.get(store) ?? ""),
+    // The old connection is left as it is: its file and log are what a process leaves that was killed.
+    crash(store) {
+      fallen.push(store);
+      return open(paths.get(store) ?? "");
+    },
+    histories,
+  };
+}
 
-describe("sqliteStore in memory", () => {
-  storeContract({ describe, it, expect }, { create: () => sqliteStore({ path: ":memory:" }) });
+describe.each(drivers)("sqliteStore on %s", (driver) => {
+  describe("on a file, with a thread that writes", () => {
+    // Few histories: each begins threads, and hundreds would take a minute.
+    storeContract({ describe, it, expect }, onFiles(driver, true, 3));
+  });
+
+  describe("on a file, in one thread", () => {
+    storeContract({ describe, it, expect }, onFiles(driver, false, times(60, 150)));
+  });
+
+  describe("in memory", () => {
+    storeContract({ describe, it, expect }, { create: () => sqliteStore({ path: ":memory:", driver }), histories: 20 });
+  });
 });

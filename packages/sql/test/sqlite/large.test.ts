@@ -1,11 +1,11 @@
-import { describe, it } from "vitest";
-import type { Store, StoreBounds } from "@parley/a2a/store";
+import { describe, expect, it } from "vitest";
+import { defaultStoreBounds, type Store, type StoreBounds } from "@parley/a2a/store";
+import { storeHistories } from "@parley/a2a/testing";
 import { driverWriter } from "../../src/sqlite/writer.ts";
 import { migrate } from "../../src/sqlite/migrations.ts";
 import { driverStore } from "../../src/sqlite/store.ts";
 import { largeTasks } from "../../../a2a/test/store/large.ts";
 import { openDriver } from "./drivers.ts";
-import { likeTheReference } from "../../../a2a/test/store/properties.ts";
 
 async function create(given: StoreBounds, join: number): Promise<Store> {
   const driver = openDriver(":memory:");
@@ -19,7 +19,6 @@ describe("sqliteStore", () => {
   largeTasks((bounds) => create(bounds, 20_000));
 
   it("tells the same of tasks that are read row by row (property)", async () => {
-    const bounds = { text: 1 << 20, compaction: 1 << 20 };
-    await likeTheReference({ create: () => create(bounds, 300), crash: async (store) => store }, 100);
+    await storeHistories({ create: () => create(defaultStoreBounds, 300) }, expect);
   });
 });

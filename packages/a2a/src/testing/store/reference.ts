@@ -1,5 +1,5 @@
-import type { Message, TaskState } from "@parley/a2a";
-import { TaskFold, type LogRecord, type NewRecord } from "@parley/a2a/model";
+import { utf8Length } from "../../base/index.ts";
+import { TaskFold, type LogRecord, type Message, type NewRecord, type TaskState } from "../../model/index.ts";
 import type {
   AppendItem,
   AppendOutcome,
@@ -16,11 +16,11 @@ import type {
   Scope,
   SweepOptions,
   TaskHead,
-} from "@parley/a2a/store";
+} from "../../store/index.ts";
 
 /**
- * What a store is, told as simply as possible and without regard to cost: lists that are searched and sorted at every
- * question. The property tests compare the stores with it.
+ * A store as simple as can be, without regard to cost: lists that are searched and sorted at every question. The random
+ * histories compare a store with it.
  */
 
 interface RefTask {
@@ -304,7 +304,7 @@ function headOf(task: RefTask): TaskHead {
 }
 
 function bytesOf(records: readonly NewRecord[]): number {
-  return records.reduce((sum, { json, call = "" }) => sum + Buffer.byteLength(json) + Buffer.byteLength(call), 0);
+  return records.reduce((sum, { json, call = "" }) => sum + utf8Length(json) + utf8Length(call), 0);
 }
 
 function foldOf(task: RefTask, { history, artifacts }: LoadOptions): Task {
