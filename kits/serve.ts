@@ -1,4 +1,5 @@
-import { A2AError, bearer, memoryStore, type Logger } from "@parley/a2a";
+import { A2AError, bearer, jsonRpcBinding, memoryStore, restBinding, type Logger } from "@parley/a2a";
+import { grpcBinding } from "@parley/grpc";
 import { serve, type ServeOptions, type Server } from "@parley/node";
 import { actsAgent } from "./agents/acts.ts";
 import { tck03 } from "./agents/tck-0.3.ts";
@@ -28,7 +29,8 @@ export async function start(kit: Kit, configuration: string, port: number): Prom
     case "tck-0.3":
       if (configuration !== "all") return undefined;
       // It uses one messageId for many messages as well. It asks for a scheme, which gRPC's addresses have not.
-      return serve(tck03(), { ...options, dedupe: false, grpc: { url: `http://127.0.0.1:${port}` } });
+      const bindings = [jsonRpcBinding(), restBinding(), grpcBinding({ url: `http://127.0.0.1:${port}` })];
+      return serve(tck03(), { ...options, dedupe: false, bindings });
     case "acts":
       if (configuration === "all") return serve(actsAgent(), options);
       if (configuration === "none") return serve(actsAgent({ streaming: false }), options);

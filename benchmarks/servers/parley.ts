@@ -54,8 +54,8 @@ const agent = defineAgent({
   onMessage,
 });
 const store = place === "memory" ? memoryStore() : await sqliteStore({ path: place });
-const { url, grpc } = await serve(agent, { port: 0, store });
+const { url, port } = await serve(agent, { port: 0, store });
 control(
   { jsonRpc: url, rest: url },
-  { grpc: () => grpc?.url, fill: (input: Parameters<typeof fill>[1]) => fill(store, input) },
+  { grpc: () => `127.0.0.1:${port}`, fill: (input: Parameters<typeof fill>[1]) => fill(store, input) },
 );

@@ -24,7 +24,7 @@ import {
 import { withoutSlashes } from "./base/without-slashes.ts";
 import { jsonRpcBinding } from "./transport/jsonrpc/binding.ts";
 import { restBinding } from "./transport/rest/binding.ts";
-import { admission, createRouter, type InterfacePaths } from "./transport/router/index.ts";
+import { admission, createRouter, hostsOf, type InterfacePaths } from "./transport/router/index.ts";
 import {
   beforeRouter,
   isAnyPath,
@@ -93,7 +93,8 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
   });
 
   const answers = new ByteBudget(answerBytes, clock, "The server is busy with other large answers");
-  const admit = options.allowedHosts && admission([publicUrl.host, ...options.allowedHosts], originsOf(cors));
+  const ownHosts = [publicUrl.host, ...served.flatMap(({ card }) => hostsOf(card))];
+  const admit = options.allowedHosts && admission([...ownHosts, ...options.allowedHosts], originsOf(cors));
   const host: ServerHost = {
     codecs: [...codecs, ...draftsOf(codecs)],
     operations,

@@ -1,6 +1,6 @@
 import type { AgentCard } from "@parley/a2a";
 import { connect as connectAnywhere, type Client, type ConnectOptions, type OlderCard } from "@parley/a2a/client";
-import { grpcName } from "./grpc.ts";
+import { grpcName } from "./bindings.ts";
 import { optional } from "./optional.ts";
 
 /**

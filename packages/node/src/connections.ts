@@ -10,6 +10,8 @@ export class Connections {
   readonly #open = new Map<Socket, number>();
   /** Those that speak HTTP/2. */
   readonly #sessions = new Map<ServerHttp2Session, Socket>();
+  /** Those that speak another protocol. */
+  readonly #released = new Set<Socket>();
   readonly #forget: (this: Socket) => void;
   readonly #onAnswered: (this: ServerResponse) => void;
   #draining = false;
@@ -17,10 +19,12 @@ export class Connections {
   constructor() {
     const accepted = this.#accepted;
     const open = this.#open;
+    const released = this.#released;
     // One function for all: a listener of its own is two hundred bytes of each connection, one by `once` four hundred.
     this.#forget = function (this: Socket): void {
       accepted.delete(this);
       open.delete(this);
+      released.delete(this);
     };
     const answered = (socket: Socket): void => this.#answered(socket);
     this.#onAnswered = function (this: ServerResponse): void {
@@ -39,8 +43,12 @@ export class Connections {
     socket.on("close", this.#forget);
   }
 
-  /** The same, or what TLS made of it, when it can be read. */
+  /** The same, or what TLS made of it, when it can be read; or one that was released, and speaks HTTP after all. */
   open(socket: Socket): void {
+    if (this.#released.delete(socket)) {
+      this.#open.set(socket, 0);
+      return;
+    }
     this.#open.set(socket, 0);
     if (!this.#accepted.has(socket)) socket.on("close", this.#forget);
     if (this.#draining) socket.destroy();
@@ -51,6 +59,12 @@ export class Connections {
     this.#open.delete(socket);
     this.#sessions.set(session, socket);
     session.on("close", () => this.#sessions.delete(session));
+  }
+
+  /** The same when it speaks HTTP no more: who took it over ends it. */
+  release(socket: Socket): void {
+    this.#open.delete(socket);
+    this.#released.add(socket);
   }
 
   /** Counts a request over HTTP/1.1 until its answer is out. */
@@ -91,7 +105,8 @@ export class Connections {
     // A session is over before the last of its bytes are out, and then waits for its peer to close as well.
     return (
       [...this.#open.values()].some((owed) => owed > 0) ||
-      [...this.#sessions.values()].some((socket) => !socket.writableFinished)
+      [...this.#sessions.values()].some((socket) => !socket.writableFinished) ||
+      this.#released.size > 0
     );
   }
 }

@@ -1,10 +1,13 @@
+import type { IncomingMessage } from "node:http";
+import type { Socket } from "node:net";
 import type { Responder } from "./http.ts";
 import { Http1Exchange } from "./http1.ts";
 import { Http2Exchange } from "./http2.ts";
 import type { Port, PortHandlers } from "./port.ts";
+import type { Upgrades } from "./upgrade.ts";
 
-/** Has the requests of a port answered, over whichever version of HTTP they come. */
-export function dispatch(port: Port, responder: Responder): PortHandlers {
+/** Has the requests of a port answered, over whichever version of HTTP they come, and its connections upgraded. */
+export function dispatch(port: Port, responder: Responder, upgrades?: Upgrades): PortHandlers {
   return {
     http1(incoming, response, asksFirst) {
       port.connections.owe(response);
@@ -15,6 +18,9 @@ export function dispatch(port: Port, responder: Responder): PortHandlers {
       stream.on("error", ignore);
       void responder.answer(new Http2Exchange(stream, headers));
     },
+    ...(upgrades?.possible === true && {
+      upgrade: (incoming: IncomingMessage, socket: Socket, head: Buffer) => upgrades.offer(incoming, socket, head),
+    }),
   };
 }
 

@@ -19,12 +19,15 @@ import { bind } from "./bind.ts";
 import { Connections } from "./connections.ts";
 import { requestTimeout } from "./http2.ts";
 import { peek } from "./preface.ts";
+import { withoutUpgrade } from "./upgrade.ts";
 
 /** Who answers what comes in. */
 export interface PortHandlers {
   /** `asksFirst`: the client waits to be told to send its body (RFC 9110 §10.1.1). */
   http1(incoming: IncomingMessage, response: ServerResponse, asksFirst: boolean): void;
   http2(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void;
+  /** Takes a connection over from HTTP/1.1, or says that nobody does. Absent: nobody ever does. */
+  upgrade?(incoming: IncomingMessage, socket: Socket, head: Buffer): boolean;
 }
 
 export interface PortOptions {
@@ -92,10 +95,19 @@ export class Port {
   }
 
   /** Says who answers: at once after `bind`, so that no request comes before there is somebody to answer it. */
-  answer({ http1, http2 }: PortHandlers, logger: Logger): void {
+  answer({ http1, http2, upgrade }: PortHandlers, logger: Logger): void {
     this.#http1.on("request", (incoming, response) => http1(incoming, response, false));
     this.#http1.on("checkContinue", (incoming, response) => http1(incoming, response, true));
     this.#http2.on("stream", http2);
+    // Without a listener Node answers as if it had not been asked for an upgrade.
+    if (upgrade !== undefined) {
+      this.#http1.on("upgrade", (incoming, socket: Socket, head: Buffer) => {
+        this.connections.release(socket);
+        if (upgrade(incoming, socket, head)) return;
+        this.connections.open(socket);
+        if (!socket.destroyed) this.#toHttp1(socket, withoutUpgrade(incoming, head));
+      });
+    }
     // Has it look after slow headers; it would begin so when it listens.
     this.#http1.emit("listening");
     this.#front.on("error", (cause) => logger.error("A connection could not be accepted", { cause }));
@@ -137,13 +149,16 @@ export class Port {
     this.connections.open(socket);
     if (socket.destroyed) return;
     peek(socket, this.#headersTimeout, (isHttp2) => {
-      if (isHttp2) {
-        this.#toHttp2(socket);
-      } else {
-        this.#http1.emit("connection", socket);
-        socket.on("resume", stayPaused).resume();
-      }
+      if (isHttp2) this.#toHttp2(socket);
+      else this.#toHttp1(socket);
     });
+  }
+
+  /** `first` is read before all that is still to come. */
+  #toHttp1(socket: Socket, first?: Buffer): void {
+    if (first !== undefined) socket.pause().unshift(first);
+    this.#http1.emit("connection", socket);
+    socket.on("resume", stayPaused).resume();
   }
 
   #toHttp2(socket: Socket): void {

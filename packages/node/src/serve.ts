@@ -4,8 +4,6 @@ import process from "node:process";
 import { getHeapStatistics } from "node:v8";
 import {
   createHandler,
-  jsonRpcBinding,
-  restBinding,
   silentLogger,
   type Agent,
   type AgentMount,
@@ -13,23 +11,25 @@ import {
   type HandlerOptions,
   type Logger,
   type ServedAgent,
+  type ServerBinding,
 } from "@parley/a2a";
 import type { UniversalHandler } from "@parley/a2a/protocol";
 import { beforeRouter, isLoopback } from "@parley/a2a/transport";
 import type { Store } from "@parley/a2a/store";
 import { addressOf, urlOf } from "./bind.ts";
+import { defaultBindings, elsewhere, hasOwnPort, type BindingOnPort } from "./bindings.ts";
 import { defaultStore } from "./default-store.ts";
 import { dispatch } from "./dispatch.ts";
-import { grpcAddress, grpcAt, grpcOf, type GrpcServeOptions } from "./grpc.ts";
 import { Responder, type HttpOptions } from "./http.ts";
 import { standardLogger, type LogLevel } from "./logger.ts";
 import { Port } from "./port.ts";
 import { processLease } from "./process-lease.ts";
 import { onStopSignal } from "./signals.ts";
+import { Upgrades } from "./upgrade.ts";
 
 /** What `serve` takes, beside the options of `createHandler`. */
 export interface ServeOptions
-  extends Omit<HandlerOptions, "store" | "publicUrl" | "logger" | "facts">, Omit<HttpOptions, "logger"> {
+  extends Omit<HandlerOptions, "bindings" | "store" | "publicUrl" | "logger" | "facts">, Omit<HttpOptions, "logger"> {
   /** Default 4000; 0 takes any free port. */
   readonly port?: number;
   /** Name or address to listen on. Default `127.0.0.1`: this machine alone. */
@@ -52,8 +52,12 @@ export interface ServeOptions
   readonly logger?: Logger | false;
   /** How much the default logger says. Default `"info"`. */
   readonly logLevel?: LogLevel;
-  /** Default: gRPC and gRPC-Web on the same port, where `@parley/grpc` is installed; `false`: neither. */
-  readonly grpc?: GrpcServeOptions | false;
+  /**
+   * How agents are called, in the order of their cards. A binding that knows its requests by their headers may have a port of
+   * its own: `{ binding: grpcBinding(), port: 50051 }`. Default: `jsonRpcBinding()`, `restBinding()` and, where `@parley/grpc`
+   * is installed, its `grpcBinding()`.
+   */
+  readonly bindings?: readonly (ServerBinding | BindingOnPort)[];
   /** Certificate and key, as `node:https` takes them: the server then speaks HTTPS, and HTTP/2 with who asks for it. */
   readonly tls?: TlsOptions;
   /**
@@ -80,8 +84,8 @@ export interface Server {
   /** Where it listens: `http://127.0.0.1:4000`. */
   readonly url: string;
   readonly port: number;
-  /** Where gRPC is spoken, if it is: its port, and the address that cards give out. */
-  readonly grpc?: { readonly port: number; readonly url: string };
+  /** The ports of bindings that have one of their own, by their names: `{ GRPC: 50051 }`. */
+  readonly ports: Readonly<Record<string, number>>;
   /** What is served, with the addresses that the cards say. */
   readonly agents: readonly ServedAgent[];
   /**
@@ -105,37 +109,32 @@ export async function serve(agents: Agent | readonly AgentMount[], given: ServeO
   const address = await addressOf(host);
   if (!isLoopback(address)) refuseOpenDoor(host, options);
 
-  const grpcBinding = await grpcOf(options.grpc);
-  const { port: ownPort, url: grpcUrl } = options.grpc === false ? {} : (options.grpc ?? {});
-  const portOptions = { ...(tls !== undefined && { tls }) };
-  const main = new Port(portOptions);
-  const second = grpcBinding !== undefined && ownPort !== undefined ? new Port(portOptions) : undefined;
-  const ports = second === undefined ? [main] : [main, second];
+  const bindings = options.bindings ?? (await defaultBindings());
+  const newPort = (): Port => new Port({ ...(tls !== undefined && { tls }) });
+  const main = newPort();
+  const others = bindings.filter(hasOwnPort).map((each) => ({ ...each, own: newPort() }));
+  const ports = [main, ...others.map(({ own }) => own)];
   const store = options.store ?? (await defaultStore(tellMemory(given, logger), logger));
   const release = async (): Promise<void> => {
     if (options.store === undefined) await store.close();
   };
 
   let port: number;
-  let spoken: Server["grpc"];
+  const bound: Record<string, number> = {};
   let handler: Handler;
   try {
     port = await main.bind(address, wanted);
-    const publicUrl = options.publicUrl ?? urlOf(host, port, tls !== undefined);
-    if (grpcBinding !== undefined) {
-      const bound = await second?.bind(address, ownPort as number);
-      spoken = { port: bound ?? port, url: grpcUrl ?? grpcAddress(publicUrl, bound) };
-    }
-    const lease = { ...processLease(), ...options.lease };
-    const { grpc: _, bindings = [jsonRpcBinding(), restBinding()], ...rest } = options;
+    for (const other of others) bound[other.binding.name] = await other.own.bind(address, other.port);
     handler = createHandler(agents, {
-      ...rest,
+      ...options,
+      bindings: bindings.map((each) =>
+        hasOwnPort(each) ? elsewhere(each.binding, bound[each.binding.name] as number) : each,
+      ),
       limits: { totalBytes: heapShare(), answerBytes: heapShare(), ...options.limits },
-      ...allowedHostsOf(options, isLoopback(address), [host, grpcUrl]),
+      ...allowedHostsOf(options, isLoopback(address), host),
       store,
-      publicUrl,
-      lease,
-      bindings: [...bindings, ...(grpcBinding && spoken ? [grpcAt(grpcBinding, spoken.url, !second)] : [])],
+      publicUrl: options.publicUrl ?? urlOf(host, port, tls !== undefined),
+      lease: { ...processLease(), ...options.lease },
     });
   } catch (error) {
     for (const each of ports) each.drain();
@@ -143,11 +142,14 @@ export async function serve(agents: Agent | readonly AgentMount[], given: ServeO
     throw error;
   }
   // From here on nothing waits, so no request can come before there is someone to answer it.
-  const apart = second && grpcBinding ? [grpcBinding.openAnyPath(handler.host)] : [];
   const isLast = (): boolean => main.connections.draining;
-  const responder = (handle: UniversalHandler): Responder => new Responder(handle, options, isLast);
-  main.answer(dispatch(main, responder(handler.handle)), logger);
-  second?.answer(dispatch(second, responder(beforeRouter(apart, nothingElse))), logger);
+  const upgrades = new Upgrades(handler, bindings, logger);
+  main.answer(dispatch(main, new Responder(handler.handle, options, isLast), upgrades), logger);
+  const apart = others.map(({ binding, own }) => {
+    const endpoint = binding.openAnyPath(handler.host);
+    own.answer(dispatch(own, new Responder(beforeRouter([endpoint], nothingElse), options, isLast)), logger);
+    return endpoint;
+  });
 
   let closing: Promise<void> | undefined;
   const close = (grace: number): Promise<void> => {
@@ -156,6 +158,7 @@ export async function serve(agents: Agent | readonly AgentMount[], given: ServeO
       for (const each of ports) each.drain();
       for (const endpoint of apart) endpoint.close?.();
       await within(grace + closeTimeout, handler.close({ grace }), logger);
+      upgrades.close();
       await Promise.all(ports.map((each) => each.end(closeTimeout)));
       await release();
     })();
@@ -165,7 +168,7 @@ export async function serve(agents: Agent | readonly AgentMount[], given: ServeO
   return {
     url: urlOf(host, port, tls !== undefined),
     port,
-    ...(spoken !== undefined && { grpc: spoken }),
+    ports: bound,
     agents: handler.agents,
     close: ({ grace = options.grace ?? defaultGrace } = {}) => close(grace),
   };
@@ -184,25 +187,21 @@ function tellMemory({ logger: given, logLevel }: ServeOptions, logger: Logger): 
   return (text) => (unheard ? process.emitWarning(text, { code: "PARLEY_MEMORY_STORE" }) : logger.warn(text));
 }
 
-/** What a port for gRPC alone says to everything else. */
+/** What the port of one binding says to requests that are not that binding's. */
 const nothingElse: UniversalHandler = () => ({
   status: 404,
   headers: { "content-type": "application/json" },
-  body: '{"error":{"code":404,"status":"NOT_FOUND","message":"This port speaks gRPC alone"}}',
+  body: '{"error":{"code":404,"status":"NOT_FOUND","message":"Nothing of this kind is answered on this port"}}',
 });
 
-/** The names that requests may have, where that matters: `own` are those that this server gives out itself. */
+/** The names that requests may have beside those that cards give out, where that matters. */
 function allowedHostsOf(
   { allowedHosts, authenticator }: ServeOptions,
   isLocal: boolean,
-  own: readonly (string | undefined)[],
+  host: string,
 ): Pick<HandlerOptions, "allowedHosts"> {
   if (allowedHosts === undefined && (!isLocal || authenticator !== undefined)) return {};
-  const names = own
-    .filter((name) => name !== undefined)
-    // An address of gRPC may have a scheme: `http://host:50051`, `dns:host`, where `host:50051` has none.
-    .map((name) => (isIPv6(name) ? `[${name}]` : name.replace(/^[a-z][\w+.-]*:(?:\/+|(?=\D))/i, "")));
-  return { allowedHosts: [...names, ...(allowedHosts ?? [])] };
+  return { allowedHosts: [isIPv6(host) ? `[${host}]` : host, ...(allowedHosts ?? [])] };
 }
 
 /** Others reach this address: they must be told apart or welcomed on purpose (D14), and need a URL that leads here. */

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { memoryStore, type Agent, type AgentMount } from "@parley/a2a";
+import { jsonRpcBinding, memoryStore, restBinding, type Agent, type AgentMount } from "@parley/a2a";
 import { connect, type Client } from "@parley/a2a/client";
+import { grpcBinding as grpcServerBinding } from "@parley/grpc";
 import { grpcBinding } from "@parley/grpc/client";
 import { connect as connectInNode, serve, type ServeOptions, type Server } from "../src/index.ts";
 import { echoAgent, slowAgent } from "./support/agents.ts";
@@ -22,6 +23,13 @@ const bindings = [grpcBinding()];
 const overGrpc = (server: Server, version?: string): Promise<Client> =>
   connect(server.agents[0]?.card ?? "", { bindings, binding: "GRPC", ...(version !== undefined && { version }) });
 
+/** gRPC on a port of its own, beside the others. */
+const onPort = (port: number): NonNullable<ServeOptions["bindings"]> => [
+  jsonRpcBinding(),
+  restBinding(),
+  { binding: grpcServerBinding(), port },
+];
+
 const faces = (server: Server): unknown[] =>
   server.agents.flatMap(({ card }) =>
     card.supportedInterfaces
@@ -33,7 +41,7 @@ describe("serve with @parley/grpc", () => {
   it("speaks gRPC on its one port, and the card says where, without a scheme", async () => {
     const server = await start(echoAgent());
     const url = `127.0.0.1:${server.port}`;
-    expect(server.grpc).toEqual({ port: server.port, url });
+    expect(server.ports).toEqual({});
     expect(faces(server)).toEqual([
       ["1.0", url],
       ["0.3", url],
@@ -76,19 +84,21 @@ describe("serve with @parley/grpc", () => {
     ["http://agents.example.com/base", "agents.example.com:80"],
     ["https://[2001:db8::1]:8443", "[2001:db8::1]:8443"],
   ])("names the address of %s as %s", async (publicUrl, url) => {
-    expect((await start(echoAgent(), { publicUrl })).grpc?.url).toBe(url);
+    expect(faces(await start(echoAgent(), { publicUrl }))[0]).toEqual(["1.0", url]);
   });
 
   it("names whatever address it is told", async () => {
-    const server = await start(echoAgent(), { grpc: { url: "http://grpc.example.com:50051" } });
+    const server = await start(echoAgent(), {
+      bindings: [grpcServerBinding({ url: "http://grpc.example.com:50051" })],
+    });
     expect(faces(server)[0]).toEqual(["1.0", "http://grpc.example.com:50051"]);
   });
 
   it("may have a second port for it alone", async () => {
-    const server = await start(echoAgent(), { grpc: { port: 0 } });
-    const port = server.grpc?.port ?? 0;
-    expect(port).not.toBe(server.port);
-    expect(server.grpc?.url).toBe(`127.0.0.1:${port}`);
+    const server = await start(echoAgent(), { bindings: onPort(0) });
+    const { GRPC: port = 0 } = server.ports;
+    expect([0, server.port]).not.toContain(port);
+    expect(faces(server)[0]).toEqual(["1.0", `127.0.0.1:${port}`]);
     expect((await (await overGrpc(server)).sendMessage("hi")).task?.status.state).toBe("TASK_STATE_COMPLETED");
     expect((await fetch(`http://127.0.0.1:${port}/.well-known/agent-card.json`)).status).toBe(404);
     using http = await Http2Client.to(server.url);
@@ -100,13 +110,13 @@ describe("serve with @parley/grpc", () => {
 
   it("whose second port is taken lets go of the first", async () => {
     const other = await start(echoAgent());
-    const refused = start(echoAgent(), { grpc: { port: other.port } });
+    const refused = start(echoAgent(), { bindings: onPort(other.port) });
     await expect(refused).rejects.toThrow("another process listens there");
   });
 
   it("does without where it is told so", async () => {
-    const server = await start(echoAgent(), { grpc: false });
-    expect([server.grpc, faces(server)]).toEqual([undefined, []]);
+    const server = await start(echoAgent(), { bindings: [jsonRpcBinding(), restBinding()] });
+    expect(faces(server)).toEqual([]);
     using http = await Http2Client.to(server.url);
     const { status } = await http.post("/lf.a2a.v1.A2AService/GetTask", "", { "content-type": "application/grpc" });
     expect(status).toBe(404);
@@ -161,7 +171,7 @@ describe("connect in Node", () => {
 
   it("goes on to another binding and version where an interface is dead (A2A 1.0 §8.3.2)", async () => {
     const server = await start(echoAgent());
-    const grpc = { url: server.grpc?.url ?? "", protocolBinding: "GRPC" };
+    const grpc = { url: `127.0.0.1:${server.port}`, protocolBinding: "GRPC" };
     const rpc = { url: server.url, protocolBinding: "JSONRPC" };
     const { card } = await connectInNode(server.url);
     // Nobody listens where the server was.

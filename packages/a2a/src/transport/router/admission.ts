@@ -1,5 +1,5 @@
 import { isLoopback } from "../../base/index.ts";
-import { A2AError, invalidParams } from "../../model/index.ts";
+import { A2AError, invalidParams, type AgentCard } from "../../model/index.ts";
 import type { Admission } from "../server/host.ts";
 
 /**
@@ -38,6 +38,17 @@ export function admission(allowed: readonly string[], origins: "*" | readonly st
     if (origin === undefined || origins === "*" || pages.has(origin)) return;
     if (!isOurs(URL.canParse(origin) ? nameOf(new URL(origin)) : undefined)) throw refuse(`pages of ${quote(origin)}`);
   };
+}
+
+/**
+ * The hosts in the addresses of a card: URLs, or `agents.example.com:443` as gRPC has it. What is none is left out, since a
+ * binding may have addresses of another kind.
+ */
+export function hostsOf({ supportedInterfaces }: Pick<AgentCard, "supportedInterfaces">): readonly string[] {
+  const authorities = supportedInterfaces.map(
+    ({ url }) => url.replace(/^[a-z][\w+.-]*:(?:\/\/|(?=\D))/i, "").split(/[/?#]/, 1)[0],
+  );
+  return authorities.filter((authority) => hostOf(authority ?? "") !== undefined) as string[];
 }
 
 /** The name in `name`, `name:port` or `[::1]:port`. */

@@ -1,5 +1,5 @@
 /** Where requests go, and what two bindings cannot share. */
 
-export { admission } from "./admission.ts";
+export { admission, hostsOf } from "./admission.ts";
 export type { InterfacePaths, ServiceMount } from "./mounts.ts";
 export { createRouter, type Found, type Router, type RouterOptions } from "./router.ts";

@@ -1,0 +1,104 @@
+import { ServerResponse, type IncomingMessage } from "node:http";
+import type { Socket } from "node:net";
+import type { Handler, Logger } from "@parley/a2a";
+import type { HttpBinding, HttpEndpoint, ServerBinding, ServerHost } from "@parley/a2a/transport";
+import { Http1Exchange } from "./http1.ts";
+
+/** A binding that can take a connection over from HTTP/1.1 (RFC 9110 §7.8), as WebSocket does. */
+export interface UpgradeBinding extends ServerBinding {
+  /** The protocol that it speaks then, as the header `Upgrade` names it, in lower case: `websocket`. */
+  readonly upgradesTo: string;
+  readonly http: Omit<HttpBinding, "open"> & { open(host: ServerHost): UpgradeEndpoint };
+}
+
+/** A client asks for the upgrade by a GET at a path that the binding claims. One that does not ask is answered by `answer`. */
+export interface UpgradeEndpoint extends HttpEndpoint {
+  /**
+   * Takes the connection over, or refuses and closes it. The request has been admitted; who calls is not known yet. `head` is
+   * what the client has sent of the new protocol already.
+   */
+  upgrade(request: IncomingMessage, socket: Socket, head: Buffer): void;
+  /** The server has stopped, and all calls have ended: the connections close. */
+  close?(): void;
+}
+
+/** Finds out who takes a connection over. */
+export class Upgrades {
+  readonly #handler: Pick<Handler, "find" | "host">;
+  readonly #protocols: ReadonlySet<string>;
+  readonly #logger: Logger;
+  readonly #used = new Set<UpgradeEndpoint>();
+
+  constructor(handler: Pick<Handler, "find" | "host">, bindings: readonly object[], logger: Logger) {
+    this.#handler = handler;
+    this.#protocols = new Set(bindings.filter(isUpgrade).map(({ upgradesTo }) => upgradesTo));
+    this.#logger = logger;
+  }
+
+  /** Whether any binding takes connections over. */
+  get possible(): boolean {
+    return this.#protocols.size > 0;
+  }
+
+  /** Gives a connection to the endpoint that speaks what the client asks for. `false`: nobody does, answer the request as it is. */
+  offer(request: IncomingMessage, socket: Socket, head: Buffer): boolean {
+    const endpoint = this.#endpointOf(request, socket);
+    if (endpoint === undefined) return false;
+    this.#used.add(endpoint);
+    try {
+      endpoint.upgrade(request, socket, head);
+    } catch (cause) {
+      this.#logger.error("A connection could not be upgraded", { url: request.url, cause });
+      socket.destroy();
+    }
+    return true;
+  }
+
+  /** Tells the endpoints that the server has stopped. */
+  close(): void {
+    for (const endpoint of this.#used) endpoint.close?.();
+  }
+
+  #endpointOf(request: IncomingMessage, socket: Socket): UpgradeEndpoint | undefined {
+    const { method, headers } = request;
+    if (method !== "GET" || !this.#protocols.has(headers.upgrade?.toLowerCase() ?? "")) return undefined;
+    const exchange = new Http1Exchange(request, new ServerResponse(request));
+    const endpoint = this.#handler.find(exchange.url)?.endpoint;
+    if (endpoint === undefined || !takesOver(endpoint) || socket.destroyed) return undefined;
+    try {
+      this.#handler.host.admit?.(exchange);
+      return endpoint;
+    } catch {
+      // Whoever answers the request refuses it in the same way, and in words.
+      return undefined;
+    }
+  }
+}
+
+function isUpgrade(binding: object): binding is UpgradeBinding {
+  return "upgradesTo" in binding;
+}
+
+function takesOver(endpoint: HttpEndpoint): endpoint is UpgradeEndpoint {
+  return "upgrade" in endpoint;
+}
+
+/**
+ * The bytes of a request that is not upgraded, without what asked for that: a server may answer as if it had not been asked
+ * (RFC 9110 §7.8).
+ */
+export function withoutUpgrade({ method, url, httpVersion, rawHeaders }: IncomingMessage, head: Buffer): Buffer {
+  const lines = [`${method} ${url} HTTP/${httpVersion}`];
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const [name = "", value = ""] = rawHeaders.slice(at, at + 2);
+    if (!/^(?:upgrade|http2-settings)$/i.test(name)) lines.push(`${name}: ${withoutOption(name, value)}`);
+  }
+  return Buffer.concat([Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1"), head]);
+}
+
+/** `Connection` names the headers that end here, `Upgrade` among them. */
+function withoutOption(name: string, value: string): string {
+  if (name.toLowerCase() !== "connection") return value;
+  const options = value.split(",").map((option) => option.trim());
+  return options.filter((option) => !/^(?:upgrade|http2-settings)$/i.test(option)).join(", ");
+}
