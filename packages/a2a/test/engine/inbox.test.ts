@@ -53,6 +53,30 @@ describe("messages to a task that is being worked on (D11)", () => {
     expect((await second.all()).map(({ payload }) => gist(payload.value)).slice(-2)).toEqual(tail);
   });
 
+  it("begin a turn of their own after one that said more than its question (D11)", async () => {
+    const { opened, open } = gate();
+    const { stream, send } = harness(async function* (turn) {
+      if (turn.number === 1) {
+        yield turn.working();
+        await opened;
+        yield turn.inputRequired("Which one?");
+        yield turn.working("not stored: the question stands");
+      } else {
+        // As plain JavaScript may: it is no event, and ends nothing.
+        yield undefined as never;
+        yield turn.artifact({ parts: [{ text: `answer to ${turn.text}` }] });
+      }
+    });
+    const reading = await stream("one");
+    const id = (await reading.next())?.payload.value.task?.id ?? "";
+    await reading.next();
+    await send("two", { message: { taskId: id }, configuration: { returnImmediately: true } });
+    const waiting = send("three", { message: { taskId: id } });
+    open();
+    const task = await waiting;
+    expect(task.artifacts?.map(({ parts }) => parts[0]?.text)).toEqual(["answer to two", "answer to three"]);
+  });
+
   it("begin the next turn when the one before asks something: the sender is not told of that question as its answer", async () => {
     const { opened, open } = gate();
     const { stream, send } = harness(async function* (turn) {

@@ -2,7 +2,7 @@ import { defer } from "../../base/index.ts";
 import type { AppendItem, AppendOutcome, Store } from "../../store/index.ts";
 
 /**
- * Someone with something to append. `take` is called when the transaction begins, so that whatever gathered until then
+ * Something to append. `take` is called when the transaction begins, so that whatever gathered until then
  * goes down as one item. `settle` and `storeFailed` are called in the order of the items, and must not throw.
  */
 export interface Submission {
@@ -12,11 +12,11 @@ export interface Submission {
 }
 
 /**
- * Transactions that are handed to the store at a time, and items of one. While the store works at one, this thread deals
- * with those of the one before and fills the next: with a thousand tasks in a single transaction each would wait for the
- * other (measured on a thousand streams at once: half the delay).
+ * Transactions that the store has at a time, and items of one. While the store works at one, this thread handles the
+ * outcomes of the one before and fills the next. With a thousand tasks in a single transaction each would wait for the
+ * others: two of 128 halve the delay of a thousand streams at once.
  */
-const mostUnderWay = 2;
+const mostInFlight = 2;
 const mostItems = 128;
 
 /**
@@ -26,7 +26,7 @@ const mostItems = 128;
 export class Committer {
   readonly #store: Store;
   readonly #queue: Submission[] = [];
-  #underWay = 0;
+  #inFlight = 0;
   #due = false;
 
   constructor(store: Store) {
@@ -51,7 +51,7 @@ export class Committer {
 
   /** Not before the others had their turn: a stream that runs at full speed must not keep new requests from being read. */
   #schedule(): void {
-    if (this.#due || this.#queue.length === 0 || this.#underWay === mostUnderWay) return;
+    if (this.#due || this.#queue.length === 0 || this.#inFlight === mostInFlight) return;
     this.#due = true;
     defer(() => {
       this.#due = false;
@@ -61,7 +61,7 @@ export class Committer {
 
   async #commit(): Promise<void> {
     const batch = this.#queue.splice(0, mostItems);
-    this.#underWay += 1;
+    this.#inFlight += 1;
     this.#schedule();
     try {
       const outcomes = await this.#store.append(batch.map((submission) => submission.take()));
@@ -73,7 +73,7 @@ export class Committer {
     } catch (error) {
       for (const submission of batch) submission.storeFailed(error);
     }
-    this.#underWay -= 1;
+    this.#inFlight -= 1;
     this.#schedule();
   }
 }

@@ -1,11 +1,11 @@
 import { defer, type Clock } from "../../base/index.ts";
 
-/** Milliseconds that all agents together take of a turn of the event loop. */
-const share = 1;
+/** Milliseconds that all agents together run in one turn of the event loop. */
+const timeSlice = 1;
 
 /**
- * Gives everybody else a turn. An agent whose steps need nothing from outside goes on from one microtask to the next, and as
- * long as it does no request is read and no answer written: here it stops until the event loop has been around.
+ * Keeps agents from blocking the event loop. An agent whose steps wait for nothing goes on from one microtask to the next,
+ * and meanwhile no request is read and no answer written. Once the time slice is used up, agents wait for the next turn.
  */
 export class Pace {
   readonly #clock: Clock;
@@ -20,7 +20,8 @@ export class Pace {
   /** To be awaited before the agent goes on; `undefined` while there is time left in this turn. */
   rest(): Promise<void> | undefined {
     if (this.#since === undefined) this.#begin();
-    else if (this.#clock.elapsed() - this.#since >= share) return new Promise((resolve) => this.#resting.push(resolve));
+    else if (this.#clock.elapsed() - this.#since >= timeSlice)
+      return new Promise((resolve) => this.#resting.push(resolve));
     return undefined;
   }
 

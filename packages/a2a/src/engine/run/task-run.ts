@@ -249,6 +249,7 @@ export class TaskRun implements Phase, Submission {
     const task = (await settings.store.load(this.#key, this.#key.taskId, { artifacts: true }))?.task;
     this.#input = inputOf(message, this.#input.turn + 1);
     this.#recorder.begin(this.#input);
+    this.#silenced = false;
     if (this.isInterrupted) this.#setWorking();
     const { turn, attempt, input } = this.#input;
     this.#append(

@@ -1,37 +1,36 @@
 import type { Clock } from "../../base/index.ts";
 import type { TaskHead } from "../../store/index.ts";
 
-/** Leases that are watched at a time. Further ones are looked at once some of these are decided. */
+/** Leases that are watched at a time. Others are watched once some of these are decided. */
 const mostWatched = 10_000;
-/** One look in so many is at all leases; the others are at those that have run out by the wall clock. */
-const allEvery = 10;
+/** One scan in so many reads all leases, the others those that have run out by the wall clock. */
+const fullScanEvery = 10;
 
+/** A lease as it was found, and since when it has not changed; on the monotonic clock. */
 interface Seen {
   readonly until: number;
   readonly fence: number;
-  /** Monotonic time since when it has stood like that. */
   readonly since: number;
 }
 
 /**
- * Says whether the holder of a lease is to be taken for dead. `until` is wall time, which is all that two processes have in
- * common; but a wall clock can be set. Where it cannot be trusted, a lease counts as run out once it has not changed for `ttl`
- * on this process's own monotonic clock: a live holder renews it three times in that time.
+ * Says whether a lease has expired, so that its holder is taken for dead. `until` is wall time, since two processes share no
+ * other clock; but a wall clock can be set. Where it cannot be trusted, a lease has expired once it has not changed for
+ * `ttl` on this process's own monotonic clock: a live holder renews it three times in that time.
  *
  * The wall clock is not trusted for `ttl` after it was set, for a lease that ends later than any lease can, and for one that
- * is long over although the previous look did not see it.
+ * has long expired although the previous scan did not find it.
  */
 export class LeaseWatch {
   readonly #clock: Clock;
   readonly #ttl: number;
   readonly #isGone: (holder: string) => boolean;
   #seen = new Map<string, Seen>();
-  /** What this look has found of `#seen`, and what it adds. */
+  /** The same for the scan that is under way. */
   #found = new Map<string, Seen>();
-  #looks = 0;
-  #all = true;
+  #scans = 0;
   #trustedFrom = -Infinity;
-  /** Wall time of this look, and of the one before. */
+  /** Wall time of this scan, and of the one before. */
   #now = Infinity;
   #before = -Infinity;
 
@@ -47,18 +46,18 @@ export class LeaseWatch {
     this.#before = -Infinity;
   }
 
-  /** Begins a look at leases, and says whether it is to be at all of them or at those that have run out by the wall clock. */
+  /** Begins a scan, and says which leases it has to read: all, or those that have expired by the wall clock at `now`. */
   begin(): { readonly all: boolean; readonly now: number } {
     this.#now = this.#clock.now();
     this.#found = new Map();
-    // The first look too: the lease of a holder that is known to be gone need not run out.
-    this.#all = this.#looks % allEvery === 0 || !this.#isTrusted() || this.#seen.size > 0;
-    this.#looks += 1;
-    return { all: this.#all, now: this.#now };
+    // The first scan reads all: the lease of a holder that is known to be gone need not expire.
+    const all = this.#scans % fullScanEvery === 0 || !this.#isTrusted() || this.#seen.size > 0;
+    this.#scans += 1;
+    return { all, now: this.#now };
   }
 
   /** Whether the task has no holder any more. */
-  isOver(head: TaskHead): boolean {
+  isExpired(head: TaskHead): boolean {
     const { holder, leaseUntil: until = -Infinity, fence } = head;
     if (holder === undefined || this.#isGone(holder)) return true;
     const key = `${head.task.agent}\0${head.task.taskId}`;
@@ -68,23 +67,27 @@ export class LeaseWatch {
       this.#found.set(key, known);
       return elapsed - known.since >= this.#ttl;
     }
+    // One that has changed was renewed: its holder lives.
+    const isExpired = known === undefined && this.#isExpiredByWallClock(until);
     const left = until - this.#now;
-    // It moved: its holder lives.
-    const moved = known !== undefined;
-    const isNews = until >= this.#before || this.#seen.size >= mostWatched;
-    const isOver = !moved && left <= 0 && this.#isTrusted() && isNews;
-    const isPlain = left > 0 && left <= this.#ttl;
-    if (!isPlain && this.#found.size < mostWatched) {
+    const isRunning = left > 0 && left <= this.#ttl;
+    if (!isRunning && this.#found.size < mostWatched) {
       // What the wall clock has decided stays decided: it may not be possible to take the task over now.
-      this.#found.set(key, { until, fence, since: isOver ? -Infinity : elapsed });
+      this.#found.set(key, { until, fence, since: isExpired ? -Infinity : elapsed });
     }
-    return isOver;
+    return isExpired;
   }
 
-  /** Ends the look: what it did not find is no longer watched. */
+  /** Ends the scan: what it did not find is no longer watched. */
   end(): void {
     this.#seen = this.#found;
     this.#before = this.#now;
+  }
+
+  #isExpiredByWallClock(until: number): boolean {
+    if (until > this.#now || !this.#isTrusted()) return false;
+    // One that had expired before the previous scan should have been found by it.
+    return until >= this.#before || this.#seen.size >= mostWatched;
   }
 
   #isTrusted(): boolean {

@@ -55,7 +55,7 @@ export class Recovery {
       const page = await settings.store.claimable({ ...query, ...(after && { after }) });
       for (const head of page.heads) {
         if (runs.stopping) return;
-        if (leaseWatch.isOver(head) && this.#isDue(head)) await this.#recover(head);
+        if (leaseWatch.isExpired(head) && this.#isDue(head)) await this.#recover(head);
       }
       after = page.next;
     } while (after !== undefined);
