@@ -49,7 +49,18 @@ export function data(value: JsonValue, options: PartOptions = {}): DataPart {
 }
 
 /** The bytes of a file, as they are or as base64 text, or the address that they are at. */
-export type FileSource = Uint8Array | ArrayBuffer | { readonly base64: string } | { readonly url: string } | URL;
+export type FileSource =
+  | Uint8Array
+  | ArrayBuffer
+  | {
+      /** The bytes as base64 text. */
+      readonly base64: string;
+    }
+  | {
+      /** The address of the file. */
+      readonly url: string;
+    }
+  | URL;
 
 /**
  * Makes a part of a file: its bytes go into the message, or the address that they are at.

@@ -20,12 +20,15 @@ export type { Expectation } from "./store/given.ts";
  * A case may take some seconds, so give the runner a timeout of a minute.
  */
 export interface Runner {
+  /** Groups tests. */
   describe(name: string, body: () => void): unknown;
+  /** Declares a test. */
   it(name: string, body: () => Promise<void>): unknown;
   /** Shows differences as the runner does. Default: a comparison of our own, which says where the first one is. */
   expect?(actual: unknown): Expectation;
 }
 
+/** How the suite makes stores. */
 export interface StoreContractOptions {
   /** A new store with nothing in it. Each case gets its own, and closes it. */
   readonly create: () => Store | Promise<Store>;

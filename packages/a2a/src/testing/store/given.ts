@@ -13,6 +13,7 @@ import {
 
 /** The part of an assertion library that the suites use: vitest's, jest's, or one that you wrote. */
 export interface Expectation {
+  /** Fails unless the values are deeply equal. */
   toEqual(expected: unknown): void;
 }
 
