@@ -11,12 +11,12 @@ interface ArtifactFile {
   readonly content: string | Uint8Array;
 }
 
-/** Names that Windows keeps for devices, whatever their extension. */
+/** Names that Windows reserves for devices, with any extension. */
 const reserved = /^(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)/i;
 
 /**
- * A file name out of what an agent calls something: one path segment of plain characters that no system treats
- * specially. Whatever goes in, the result stays inside of its folder.
+ * A safe file name for a name that an agent chose: one path segment without special characters, and no name that an operating system
+ * reserves. A file of that name is always inside its folder.
  */
 export function safeName(name: string): string {
   const last = basename(name.normalize("NFC").replaceAll("\\", "/"));
@@ -46,7 +46,7 @@ function nameFor(artifact: Artifact, part: Part): string {
   return extname(base) === "" ? `${base}.${extensionFor(part)}` : base;
 }
 
-/** The files of an artifact: text that came in pieces is one file, a part that is a mere link is none. */
+/** The files of an artifact. Consecutive text parts become one file; a part that is only a URL becomes none. */
 export function artifactFiles(artifact: Artifact): readonly ArtifactFile[] {
   const files: { name: string; content: string | Uint8Array; text: boolean }[] = [];
   for (const part of artifact.parts) {
@@ -64,7 +64,7 @@ export function artifactFiles(artifact: Artifact): readonly ArtifactFile[] {
   return files;
 }
 
-/** Makes a file that was not there: no file is overwritten and no link is followed, a number tells names apart. */
+/** Creates a new file. Never overwrites a file or follows a link: a number is added to a name that is taken. */
 async function writeNew(folder: string, name: string, content: string | Uint8Array): Promise<string> {
   const extension = extname(name);
   const stem = name.slice(0, name.length - extension.length);
@@ -84,7 +84,7 @@ async function writeNew(folder: string, name: string, content: string | Uint8Arr
   }
 }
 
-/** Writes an artifact into a folder, which is made; gives the paths. */
+/** Writes the files of an artifact into a folder, creating it if needed. Returns their paths. */
 export async function saveArtifact(folder: string, artifact: Artifact): Promise<readonly string[]> {
   const paths: string[] = [];
   try {

@@ -2,11 +2,11 @@ import { connect, type Client } from "@parley/a2a/client";
 import type { Io } from "./io.ts";
 import { callHeaders, type CallOptions } from "./options.ts";
 
-/** Reads the agent's card and gives the client for it. */
+/** Reads the agent's card and returns a client for it. */
 export async function open(io: Io, url: string, options: CallOptions): Promise<Client> {
-  // Its tables are read by who asks for it alone.
+  // Loaded only on request: the tables of protobuf cost start-up time.
   const bindings = options.binding === "GRPC" ? [(await import("@parley/grpc/client")).grpcBinding()] : [];
-  // What a server stands on as well comes with the logger: it is loaded where somebody looks.
+  // Loaded only on request: the module of the logger loads the server as well.
   const logger = options.verbose === true ? (await import("./log.ts")).logTo(io, "debug", "text") : undefined;
   return connect(url, {
     bindings,

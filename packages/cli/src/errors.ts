@@ -1,9 +1,9 @@
-/** What the caller of a command got wrong: exit code 2. */
+/** A mistake on the command line. Exit code 2. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
 }
 
-/** What went wrong in a command's own work (a file, an agent module), already in words for its user: exit code 1. */
+/** A command failed for a reason of its own: a file, an agent module. The message is for the user. Exit code 1. */
 export class CommandError extends Error {
   override readonly name = "CommandError";
 }

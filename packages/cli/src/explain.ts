@@ -19,7 +19,7 @@ const systemReasons: Readonly<Record<string, string>> = {
   ERR_TLS_CERT_ALTNAME_INVALID: "its certificate is for another host",
 };
 
-/** An error and what caused it, outermost first; of several causes (one an address that was tried) the first. */
+/** An error and its causes, the outermost first. Of an AggregateError (one error for each address) the first. */
 function causes(error: unknown): readonly unknown[] {
   const chain: unknown[] = [];
   let next = error;
@@ -35,15 +35,15 @@ function systemReason(error: unknown): string | undefined {
     const code = cause instanceof Error && "code" in cause ? cause.code : undefined;
     const reason = typeof code === "string" ? systemReasons[code] : undefined;
     if (reason !== undefined) return reason;
-    // In the words of Node's fetch, which has no code for it: ports of old services that a page must not reach.
+    // fetch() refuses ports of some old services, and its error has no code.
     if (cause instanceof Error && cause.message === "bad port")
-      return "browsers and fetch() call no such port, whoever listens there; serve the agent on another";
+      return "browsers and fetch() refuse to call this port; serve the agent on another one";
   }
   return undefined;
 }
 
-/** Who is to blame: an agent's card may lead to another host than the one that its user named. */
-function blamed({ message }: A2AError, url: string | undefined): string {
+/** The address that an error is about: the card may lead to another host than the URL that the user gave. */
+function addressOf({ message }: A2AError, url: string | undefined): string {
   const words = /^(?:No answer from|No connection to|Nothing more from|The answer of) (\S+)/.exec(message);
   const named = words?.[1]?.replace(/:$/, "");
   if (named === undefined || !URL.canParse(named)) return url ?? "the agent";
@@ -51,12 +51,12 @@ function blamed({ message }: A2AError, url: string | undefined): string {
 }
 
 function explainA2A(error: A2AError, url: string | undefined): string {
-  // It says itself what was tried, and where.
+  // The message names the addresses that were tried.
   if (error.metadata["tried"] !== undefined) return error.message;
   const { withheldFrom } = error.metadata;
   if (withheldFrom !== undefined)
-    return `${withheldFrom} refuses the call, and was not told who calls: the agent's card names that origin, and you named ${url ?? "another"}. Pass --credential-origin ${withheldFrom} to send token and headers there`;
-  const at = blamed(error, url);
+    return `${withheldFrom} refuses the call. Your token and headers were not sent there, since only the agent's card names that origin and you named ${url ?? "another"}. Pass --credential-origin ${withheldFrom} to send them`;
+  const at = addressOf(error, url);
   switch (error.code) {
     case "ConnectionFailed":
       return `cannot reach ${at}: ${systemReason(error) ?? error.message}`;
@@ -65,11 +65,11 @@ function explainA2A(error: A2AError, url: string | undefined): string {
     case "Timeout":
       return `${at} did not answer in time: ${error.message}`;
     case "InvalidResponse":
-      // The card is right, and has nothing of what the caller asked for.
+      // The card is valid, but has no interface that fits the options.
       if (/ has no interface to use: .* was not asked for/.test(error.message)) return error.message;
-      return `${at} does not speak A2A as it should: ${error.message}`;
+      return `${at} does not follow the A2A protocol: ${error.message}`;
     case "Unauthenticated":
-      return `${at} wants to know who calls (401): pass --token TOKEN or set PARLEY_TOKEN`;
+      return `${at} requires credentials (401): pass --token TOKEN or set PARLEY_TOKEN`;
     case "PermissionDenied":
       return `${at} does not allow this (403): ${error.message}`;
     case "TooManyRequests":
@@ -84,11 +84,11 @@ function explainA2A(error: A2AError, url: string | undefined): string {
   }
 }
 
-/** An error in words for the person at the terminal; with `verbose`, what caused it as well. */
+/** An error as text for the terminal; with `verbose` also the stacks of its causes. */
 export function explain(error: unknown, options: { readonly url?: string; readonly verbose?: boolean } = {}): string {
   const short =
     error instanceof A2AError ? explainA2A(error, options.url) : error instanceof Error ? error.message : String(error);
-  // What a peer says may hold anything; its line breaks stay ours.
+  // A message of a server may contain anything: each line is made safe by itself.
   const text = short.split("\n").map(line).join("\n");
   if (options.verbose !== true) return text;
   const chain = causes(error).map((cause) => (cause instanceof Error ? (cause.stack ?? cause.message) : String(cause)));

@@ -4,7 +4,7 @@ import type { Part } from "@parley/a2a";
 import { UsageError } from "./errors.ts";
 import { mediaTypeOf } from "./media-types.ts";
 
-/** Says why a file cannot be used, in the words of its user. */
+/** Why a file cannot be used, in words for the user. */
 export function fileReason(error: unknown): string {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   switch (code) {
@@ -36,8 +36,8 @@ function isText(bytes: Uint8Array): boolean {
 }
 
 /**
- * What `--file` names, as a part: a path gives its bytes, a URL of http or https is passed on as a URL. A media type
- * may follow: `table.dat;type=text/csv`; otherwise the extension decides.
+ * The part for a value of `--file`: the bytes of a file, or an http(s) URL as it is. The media type may follow
+ * (`table.dat;type=text/csv`); otherwise it comes from the extension.
  */
 export async function filePart(value: string, cwd: string): Promise<Part> {
   const [, name = value, given] = /^(.*?)(?:;type=([^;]+))?$/s.exec(value) ?? [];

@@ -11,23 +11,23 @@ import { jsonLine } from "@parley/conform/terminal";
 
 export interface FollowOptions {
   readonly json?: boolean;
-  /** Folder for the artifacts. */
+  /** Folder to save artifacts in. */
   readonly out?: string;
 }
 
 export interface Follow {
   readonly hints: Hints;
   readonly options: FollowOptions;
-  /** The first task that comes is one that its caller knows: its artifacts are not news. */
+  /** Whether the caller knows the task already: what the first snapshot contains is then not shown as new. */
   readonly known?: boolean;
-  /** Whether it is fine that the events end before the task does. */
+  /** Whether the events may end before the task does. */
   readonly mayEndEarly?: boolean;
 }
 
-/** Exit code of a process that a signal ended, as shells count. */
+/** Exit codes of shells for processes that a signal ended. */
 const signalCodes: Readonly<Record<Signal, number>> = { SIGINT: 130, SIGTERM: 143 };
 
-/** For programs: each event a line of JSON on standard output, everything else on standard error. */
+/** Output of `--json`: each event as a line of JSON on standard output, everything else on standard error. */
 function jsonProgress(io: Io): Progress {
   return {
     received: (event) => io.stdout.write(`${jsonLine(event)}\n`),
@@ -38,30 +38,30 @@ function jsonProgress(io: Io): Progress {
   };
 }
 
-/** How many parts each artifact has: more of them, or fewer, means that it changed. */
+/** The number of parts of each artifact. A different number means that the artifact has changed. */
 function partCounts(task: Task | undefined): ReadonlyMap<string, number> {
   return new Map((task?.artifacts ?? []).map(({ artifactId, parts }) => [artifactId, parts.length]));
 }
 
-/** The files that came with a plain reply; its text was printed. */
+/** The parts of a direct reply that are not text, as an artifact to be saved. */
 function filesOf(message: Message | undefined): readonly Artifact[] {
   const parts = (message?.parts ?? []).filter((part) => part.text === undefined);
   return message === undefined || parts.length === 0 ? [] : [{ artifactId: message.messageId, name: "reply", parts }];
 }
 
-/** What the caller can do now that the task waits for somebody. */
+/** What the user can do about a task that waits for input or authorization. */
 function waiting(state: TaskState | undefined, id: string, hints: Hints): string | undefined {
   if (state === "TASK_STATE_INPUT_REQUIRED") return `The agent waits for your answer:\n  ${hints.answer(id)}`;
   if (state === "TASK_STATE_AUTH_REQUIRED") {
-    return `The agent waits for an authorization. Give it as the agent says, then:\n  ${hints.watch(id)}`;
+    return `The agent waits for an authorization. Give it as the agent asks, then:\n  ${hints.watch(id)}`;
   }
   return undefined;
 }
 
 /**
- * Shows the events of a call until they end, saves artifacts, says what comes next.
+ * Shows the events of a call until they end, saves artifacts, and prints commands that continue the task.
  *
- * @returns the exit code: 1 for a task that failed, was rejected or canceled; that of the signal that interrupted it.
+ * @returns the exit code: 1 for a task that failed, was rejected or canceled; 130 or 143 after a signal.
  */
 export async function follow(
   io: Io,
@@ -78,7 +78,10 @@ export async function follow(
   });
   let answered = false;
   let old: ReadonlyMap<string, number> | undefined = known ? undefined : new Map();
-  /** The first task, where it may still stand in the interruption that this message ends: the next event tells. */
+  /**
+   * The first snapshot, while it is not shown: a known task may still be in the interrupted state that this message ends. It is shown only
+   * if no other event follows.
+   */
   let held: StreamResponse | undefined;
   let taskId: string | undefined;
   let state: TaskState | undefined;
@@ -113,7 +116,7 @@ export async function follow(
     if (held !== undefined) show(held);
   } catch (error) {
     if (signal === undefined) {
-      if (taskId !== undefined) progress.note(`What is left of the task can be had with:\n  ${hints.watch(taskId)}`);
+      if (taskId !== undefined) progress.note(`To see the rest of the task:\n  ${hints.watch(taskId)}`);
       throw error;
     }
   } finally {
@@ -124,7 +127,7 @@ export async function follow(
   if (signal !== undefined) {
     progress.note(
       taskId === undefined
-        ? `Interrupted before the agent answered; it may be at work all the same:\n  ${hints.list()}`
+        ? `Interrupted before the agent answered; it may still be working:\n  ${hints.list()}`
         : `Interrupted; the task goes on. To watch or cancel it:\n  ${hints.watch(taskId)}\n  ${hints.cancel(taskId)}`,
     );
     return signalCodes[signal];
@@ -137,7 +140,7 @@ export async function follow(
     }
   }
   if (!answered) {
-    progress.note("parley: the agent answered with nothing");
+    progress.note("parley: the agent sent no answer");
     return 1;
   }
   if (taskId === undefined) return 0;

@@ -1,16 +1,16 @@
 import type { CallOptions } from "./options.ts";
 import { commandLine, quote } from "./shell.ts";
 
-/** Commands that go on with what a command began, ready to be copied. */
+/** Command lines that continue a task, ready to be copied. */
 export interface Hints {
-  /** Answers a question of the task. */
+  /** Answers a question of the agent. */
   answer(taskId: string): string;
   watch(taskId: string): string;
   cancel(taskId: string): string;
   list(): string;
 }
 
-/** Secrets stay out: a token that came by `--token` is spelled as the variable that can hold it, a header's value is left open. */
+/** Makes command lines without secrets: a token becomes `$PARLEY_TOKEN`, and values of headers become `…`. */
 export function hintsFor(url: string, options: CallOptions): Hints {
   const flags = [
     ...(options.token === undefined ? [] : ['--token "$PARLEY_TOKEN"']),
@@ -20,7 +20,7 @@ export function hintsFor(url: string, options: CallOptions): Hints {
   ];
   const make = (command: string, ...words: readonly string[]): string =>
     ["parley", command, ...flags, ...words].join(" ");
-  // An id that begins with a dash must not be read as an option.
+  // An id that begins with a dash would be parsed as an option.
   const at = (taskId: string): string => commandLine(taskId.startsWith("-") ? ["--", url, taskId] : [url, taskId]);
   return {
     answer: (taskId) =>

@@ -1,24 +1,24 @@
 import process from "node:process";
 
-/** Where a command writes: standard output, or standard error. */
+/** Standard output or standard error. */
 export interface Out {
   write(text: string): void;
-  /** Whether a person looks at it. */
+  /** Whether it is a terminal. */
   readonly terminal: boolean;
-  /** Width in characters, where that is known. */
+  /** Width in characters, if known. */
   readonly columns: number | undefined;
 }
 
 export type Signal = "SIGINT" | "SIGTERM";
 
-/** Everything that a command has of the process it runs in, so that a test can hand it something else. */
+/** What a command uses of its process. Tests pass another one. */
 export interface Io {
   readonly stdin: AsyncIterable<Uint8Array | string>;
   readonly stdout: Out;
   readonly stderr: Out;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
-  /** Calls `run` instead of ending at the first SIGINT or SIGTERM; the next one ends the process. The returned function takes it back. */
+  /** At the first SIGINT or SIGTERM calls `run`; the second one ends the process. Returns a function that removes the handler. */
   onInterrupt(run: (signal: Signal) => void): () => void;
 }
 

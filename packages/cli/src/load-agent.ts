@@ -24,7 +24,7 @@ function isMount(value: unknown): value is AgentMount {
   return typeof value === "object" && value !== null && "agent" in value && isAgent(value.agent);
 }
 
-/** What a module exports by default; a CommonJS module that was compiled from one says it one level deeper. */
+/** The default export of a module. A CommonJS module that was compiled from an ES module has it one level deeper. */
 function defaultOf(module: object): unknown {
   const value: unknown = "default" in module ? module.default : undefined;
   return typeof value === "object" && value !== null && !isAgent(value) && "default" in value ? value.default : value;
@@ -38,13 +38,13 @@ function describe(value: unknown): string {
 }
 
 /**
- * Loads the agents that a module exports by default: one agent, or a list of mounts. TypeScript runs as it is.
- * The loader is global, so that the module and this process share one copy of every package.
+ * Loads the default export of a module, JavaScript or TypeScript: one agent, or a list of mounts.
+ * The TypeScript loader is registered globally, so that the module and this process share one copy of every package.
  */
 export async function loadAgents(file: string, cwd: string): Promise<Agent | readonly AgentMount[]> {
   const path = resolve(cwd, file);
   if (!extensions.includes(extname(path))) {
-    throw new UsageError(`${file} is no module: its name ends in none of ${extensions.join(", ")}`);
+    throw new UsageError(`${file} is not a module: its name ends in none of ${extensions.join(", ")}`);
   }
   try {
     await readFile(path);

@@ -3,13 +3,13 @@ import process from "node:process";
 import { processIo } from "./io.ts";
 import { run } from "./run.ts";
 
-// `parley watch … | head` closes the pipe: that is the reader's wish, not an error.
+// `parley watch … | head` closes the pipe when it has read enough: that is no error.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => process.exit(error.code === "EPIPE" ? 0 : 1));
-// What is told beside the work is no reason to end it: a server goes on when nobody reads its log.
+// A server goes on when nobody reads its log any more.
 process.stderr.on("error", () => {});
 
 const code = await run(process.argv.slice(2), processIo());
-// Where pipes are written asynchronously they are emptied first; then sockets that are still open are dropped.
+// Pipes may be written asynchronously: wait until they are empty, then end the process with whatever sockets are open.
 await new Promise<void>((resolve) => process.stdout.write("", () => resolve()));
 await new Promise<void>((resolve) => process.stderr.write("", () => resolve()));
 process.exit(code);

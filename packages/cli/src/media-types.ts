@@ -1,7 +1,7 @@
 import { Mime } from "mime/lite";
 import standardTypes from "mime/types/standard.js";
 
-// What the standard table lacks and agents are often given; `ts` there is a video stream.
+// Types that agents often get and the standard table lacks. In that table `ts` is a video stream.
 const types = new Mime(standardTypes, { "application/vnd.apache.parquet": ["parquet"] });
 types.define(
   {

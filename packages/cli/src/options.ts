@@ -4,7 +4,7 @@ import type { Io } from "./io.ts";
 import { parseState, stateNames } from "./output/states.ts";
 import type { TaskState } from "@parley/a2a";
 
-/** What `parley serve` may be told to log. */
+/** Levels of `parley serve --log-level`, the most verbose first. */
 export const logLevels = ["debug", "info", "warn", "error", "off"] as const;
 export const logFormats = ["text", "json"] as const;
 export type LogFormat = (typeof logFormats)[number];
@@ -23,26 +23,26 @@ export function collect(value: string, before: readonly string[] = []): readonly
   return [...before, value];
 }
 
-/** Adds the options that say how an agent is called, and how its answer is shown. */
+/** Adds the options of commands that call an agent: credentials, binding, output. */
 export function callOptions(command: Command): Command {
   command
-    .option("--token <token>", "bearer token of the caller")
+    .option("--token <token>", "bearer token to send")
     .option("--header <name: value>", "a header to send; repeatable", collect)
     .addOption(
       new Option("--binding <name>", "binding to use, if the card has it").choices(["JSONRPC", "HTTP+JSON", "GRPC"]),
     )
-    .option("--json", "for programs: JSON alone on standard output, one document a line")
-    .option("--verbose", "say what caused an error");
-  // A test of a server asks every address that the card names, as its callers would.
+    .option("--json", "print only JSON to standard output, one document a line")
+    .option("--verbose", "show the causes of an error");
+  // The conformance tests send credentials to every address that the card names.
   if (command.name() === "conform") return command;
   return command.option(
     "--credential-origin <origin>",
-    "another origin that gets token and headers, where the card names one: https://api.example.com; repeatable",
+    "another origin to send token and headers to, if the card names it: https://api.example.com; repeatable",
     collect,
   );
 }
 
-/** The headers of a call: those of `--header`, and the token. Throws where one is not a header. */
+/** The headers of `--header`, and the token as `Authorization`. Throws UsageError where one is no valid header. */
 export function callHeaders(options: CallOptions, env: Io["env"]): Readonly<Record<string, string>> {
   const headers: Record<string, string> = {};
   for (const text of options.header ?? []) {
@@ -60,7 +60,7 @@ export function callHeaders(options: CallOptions, env: Io["env"]): Readonly<Reco
   return headers;
 }
 
-/** The URL of an agent, as somebody typed it. */
+/** Parses the URL of an agent. */
 export function agentUrl(text: string): string {
   if (/^https?:\/\//i.test(text) && URL.canParse(text)) return text;
   const guess = `http://${text}`;
@@ -68,7 +68,7 @@ export function agentUrl(text: string): string {
   throw new InvalidArgumentError(`It is not an http or https URL${hint}`);
 }
 
-/** A whole number of at least `least`. */
+/** Parses a whole number from `least` to `most`. */
 export function count(least: number, most: number = Number.MAX_SAFE_INTEGER): (text: string) => number {
   return (text) => {
     const value = Number(text);
@@ -86,7 +86,7 @@ export function stateOption(text: string): TaskState {
 
 const units: Readonly<Record<string, number>> = { s: 1e3, m: 60e3, h: 3600e3, d: 86_400e3, w: 604_800e3 };
 
-/** A time as ISO 8601, or how long ago: `30m`, `2h`, `7d`. Gives ISO 8601 in UTC (A2A 1.0 §5.6.1). */
+/** Parses a time in ISO 8601, or an age: `30m`, `2h`, `7d`. Returns ISO 8601 in UTC (A2A 1.0 §5.6.1). */
 export function timeOption(text: string, now: number = Date.now()): string {
   const [, amount, unit] = /^(\d+)([smhdw])$/.exec(text) ?? [];
   const time = amount === undefined ? Date.parse(text) : now - Number(amount) * (units[unit ?? ""] ?? Number.NaN);

@@ -24,20 +24,20 @@ import {
 import { stateNames } from "./output/states.ts";
 import { version } from "./version.ts";
 
-/** Gives the exit code of a command to who runs the program. */
+/** Receives the exit code of a command. */
 export type Finish = (code: number) => void;
 
 const general = `
 Exit codes:
-  0    success, also of a task that waits for input: its state says so
+  0    success; a task that waits for input is one
   1    a network or protocol error, or a task that failed, was rejected or canceled
   2    bad usage
   130  interrupted; the task goes on
 
 Environment:
-  PARLEY_TOKEN           bearer token of the caller, where --token is absent
-  PARLEY_TOKENS          for serve: bearer tokens, separated by commas
-  NO_COLOR, FORCE_COLOR  no colours, or colours wherever the output goes`;
+  PARLEY_TOKEN           bearer token to send, unless --token is given
+  PARLEY_TOKENS          bearer tokens that serve accepts, separated by commas
+  NO_COLOR, FORCE_COLOR  never colours; colours even where the output is no terminal`;
 
 const url = ["<url>", "the agent's base URL, or that of its card", agentUrl] as const;
 const out = ["--out <folder>", "save artifacts as files in this folder; nothing is overwritten"] as const;
@@ -79,7 +79,7 @@ export function createProgram(io: Io, finish: Finish): Command {
   command("serve", {
     summary: "Serve the agents of a module",
     description:
-      "The module is JavaScript or TypeScript. What it exports by default is an agent, or a list of mounts: { agent, path?, tenant? }.",
+      "The module is JavaScript or TypeScript. Its default export is an agent, or a list of mounts: { agent, path?, tenant? }.",
     examples: [
       "parley serve agent.ts",
       "parley serve agent.ts --port 8080 --store memory",
@@ -89,20 +89,27 @@ export function createProgram(io: Io, finish: Finish): Command {
     .argument("<file>", "the module")
     .option("--port <port>", "port to listen on; 0 takes a free one", count(0, 65_535), 4000)
     .option("--host <host>", "name or address to listen on", "127.0.0.1")
-    .option("--public-url <url>", "how clients reach this server; cards give it out", agentUrl)
+    .option("--public-url <url>", "URL at which clients reach this server; it goes into the card", agentUrl)
     .option("--store <path>", "SQLite file for the tasks, or the word memory", ".parley/parley.db")
-    .option("--token <token>", "a bearer token that callers must show: TOKEN or TOKEN=SUBJECT; repeatable", collect)
-    .option("--cors <origin>", "a web origin whose pages may call, or *; repeatable", collect)
-    .option("--insecure", "serve an address beyond this machine without tokens")
-    .option("--grace <seconds>", "how long running turns may go on when stopped", count(0), 10)
-    .addOption(new Option("--log-level <level>", "what is logged to standard error, default: info").choices(logLevels))
+    .option("--token <token>", "a bearer token that callers must present: TOKEN or TOKEN=SUBJECT; repeatable", collect)
+    .option("--cors <origin>", "a web origin whose pages may call the server, or * for any; repeatable", collect)
+    .option("--insecure", "serve other machines without tokens")
+    .option("--grace <seconds>", "how long turns may run on after a signal to stop", count(0), 10)
     .addOption(
-      new Option("--log-format <format>", "how; default: text on a terminal, JSON lines elsewhere").choices(logFormats),
+      new Option("--log-level <level>", "lowest level that is logged to standard error; default: info").choices(
+        logLevels,
+      ),
     )
-    .option("--json", "for programs: one JSON document with the URLs, once it is ready")
-    .option("--verbose", "the same as --log-level debug, and say what kept it from starting")
+    .addOption(
+      new Option(
+        "--log-format <format>",
+        "format of the log; default: text on a terminal, JSON lines elsewhere",
+      ).choices(logFormats),
+    )
+    .option("--json", "print one JSON document with the URLs once the server is ready")
+    .option("--verbose", "the same as --log-level debug; also shows why the server cannot start")
     .action(async (file: string, options: ServeOptions) => {
-      // The server and its database are loaded for those who serve.
+      // Loaded here, so that other commands start without the server and its database.
       const { serve } = await import("./commands/serve.ts");
       finish(await serve(io, file, options));
     });
@@ -110,16 +117,16 @@ export function createProgram(io: Io, finish: Finish): Command {
   callOptions(
     command("card", {
       summary: "Show an agent's card",
-      description: "What the agent is, what it can do, how it is reached.",
+      description: "What the agent can do, and how to reach it.",
       examples: ["parley card http://localhost:4000", "parley card http://localhost:4000 --json"],
     }).argument(...url),
   ).action(async (at: string, options: CallOptions) => finish(await card(io, at, options)));
 
   callOptions(
     command("send", {
-      summary: "Send a message, and show the work on it",
+      summary: "Send a message and show the answer",
       description:
-        "What the agent says goes to standard output as it grows, how the work goes to standard error. Ends with 1 when the task fails, is rejected or canceled.",
+        "The answer goes to standard output while it grows, progress to standard error. Exits with 1 if the task fails, is rejected or is canceled.",
       examples: [
         'parley send http://localhost:4000 "Hello"',
         'parley send http://localhost:4000 "chart temp_max by month" --file weather.csv --out charts',
@@ -129,19 +136,19 @@ export function createProgram(io: Io, finish: Finish): Command {
       ],
     })
       .argument(...url)
-      .argument("[text]", "the message; - reads it from standard input")
+      .argument("[text]", "text of the message; - reads it from standard input")
       .option(
         "--file <file>",
-        "a file to send, or a URL; its extension tells the media type, or say it: FILE;type=text/csv; repeatable",
+        "a file to send, or a URL; the media type comes from the extension, or from FILE;type=text/csv; repeatable",
         collect,
       )
-      .option("--context <id>", "the conversation that the message belongs to")
-      .option("--task <id>", "the task that the message continues")
-      .option("--accept <modes>", "media types that the answer may have, separated by commas")
+      .option("--context <id>", "id of the conversation that the message belongs to")
+      .option("--task <id>", "id of the task that the message continues")
+      .option("--accept <modes>", "media types to accept in the answer, separated by commas")
       .option(...out)
-      .option("--no-stream", "ask for one answer at the end, not for a stream")
-      .option("--wait", "wait until the task ends or waits for somebody", true)
-      .option("--no-wait", "only start the task"),
+      .option("--no-stream", "wait for one answer, not for a stream")
+      .option("--wait", "wait until the task ends or needs input", true)
+      .option("--no-wait", "return as soon as the task has started"),
   ).action(async (at: string, text: string | undefined, options: SendOptions) =>
     finish(await send(io, at, text, options)),
   );
@@ -149,7 +156,7 @@ export function createProgram(io: Io, finish: Finish): Command {
   callOptions(
     command("watch", {
       summary: "Watch a task until it ends",
-      description: "Ends with 1 when the task fails, is rejected or canceled.",
+      description: "Exits with 1 if the task fails, is rejected or is canceled.",
       examples: ["parley watch http://localhost:4000 TASK", "parley watch http://localhost:4000 TASK --out results"],
     })
       .argument(...url)
@@ -162,7 +169,7 @@ export function createProgram(io: Io, finish: Finish): Command {
   callOptions(
     command("tasks", {
       summary: "List your tasks",
-      description: "Those whose state changed last come first.",
+      description: "The most recently changed come first.",
       examples: [
         "parley tasks http://localhost:4000",
         "parley tasks http://localhost:4000 --state input-required --since 2h",
@@ -170,19 +177,23 @@ export function createProgram(io: Io, finish: Finish): Command {
       ],
     })
       .argument(...url)
-      .option("--context <id>", "of this conversation alone")
-      .addOption(new Option("--state <state>", `in this state alone: ${stateNames.join(", ")}`).argParser(stateOption))
-      .option("--since <time>", "changed since a time, 2026-01-31T12:00Z, or for an age: 30m, 2h, 7d", (text: string) =>
-        timeOption(text),
+      .option("--context <id>", "only tasks of this conversation")
+      .addOption(
+        new Option("--state <state>", `only tasks in this state: ${stateNames.join(", ")}`).argParser(stateOption),
       )
-      .option("--limit <n>", "at most so many", count(1), 50)
-      .option("--page <token>", "go on where a list ended"),
+      .option(
+        "--since <time>",
+        "only tasks that changed since a time (2026-01-31T12:00Z) or within an age (30m, 2h, 7d)",
+        (text: string) => timeOption(text),
+      )
+      .option("--limit <n>", "largest number of tasks", count(1), 50)
+      .option("--page <token>", "token of the page to begin with, as the end of a list shows it"),
   ).action(async (at: string, options: TasksOptions) => finish(await tasks(io, at, options)));
 
   callOptions(
     command("task", {
-      summary: "Show a task as it stands",
-      description: "Its state, its messages, its artifacts.",
+      summary: "Show a task",
+      description: "Its state, messages and artifacts at this moment.",
       examples: [
         "parley task http://localhost:4000 TASK",
         "parley task http://localhost:4000 TASK --history 0 --out results",
@@ -190,7 +201,7 @@ export function createProgram(io: Io, finish: Finish): Command {
     })
       .argument(...url)
       .argument("<id>", "id of the task")
-      .option("--history <n>", "the newest so many messages; absent: all", count(0))
+      .option("--history <n>", "number of messages to show, the newest; default: all", count(0))
       .option(...out),
   ).action(async (at: string, id: string, options: TaskOptions) => finish(await task(io, at, id, options)));
 
@@ -204,7 +215,7 @@ export function createProgram(io: Io, finish: Finish): Command {
     command("conform", {
       summary: "Test whether a server keeps to the protocol",
       description:
-        "Runs declarative tests (ACTS) over each binding that the card names, and tells what does not hold: level, section, expected, got. Agents under test know the behaviours of ACTS §11; say which of them yours has. Ends with 0 if every MUST that was asked holds, with 1 if one does not or none was asked. The verdict counts what was not asked, and says why.",
+        "Runs declarative tests (ACTS) over each binding that the card names, and reports what does not hold: level, section, expected, got. Some tests need an agent with the behaviours of ACTS §11; --behaviors says which ones yours has. Exits with 0 if every MUST that was asked holds, with 1 if one does not or none was asked. The verdict counts what was not asked, with the reasons.",
       examples: [
         "parley conform http://localhost:4000 --behaviors none",
         "parley conform http://localhost:4000 --behaviors none --level must --filter 'CARD-*'",
@@ -213,22 +224,22 @@ export function createProgram(io: Io, finish: Finish): Command {
     })
       .argument(...url)
       .option("--acts <path>", "a file of tests, or a folder with *.acts.yaml; default: those of this package")
-      .option("--protocol <version>", "tests of this version of A2A alone, such as 1.0")
+      .option("--protocol <version>", "only tests of this version of A2A, such as 1.0")
       .addOption(
-        new Option("--level <level>", "tests of this level and those above it").choices(["must", "should", "may"]),
+        new Option("--level <level>", "only tests of this level and higher ones").choices(["must", "should", "may"]),
       )
-      .option("--filter <pattern>", "tests or suites of this id; * stands for anything; repeatable", collect)
-      .option("--tag <tag>", "tests with this tag; repeatable", collect)
+      .option("--filter <pattern>", "only tests or suites with this id; * stands for any text; repeatable", collect)
+      .option("--tag <tag>", "only tests with this tag; repeatable", collect)
       .option("--behaviors <prefixes>", "behaviours that the agent has, separated by commas, or none; default: all")
-      .option("--var <name=value>", "a variable of the tests; repeatable", collect)
-      .option("--other-token <token>", "bearer token of somebody else, to see that tasks are private")
-      .option("--webhook <url>", "how the server reaches this machine; default: a free port of 127.0.0.1")
-      .option("--timeout <seconds>", "how long one step may take", count(1, 3600), 30)
-      .option("--time-limit <minutes>", "how long the whole run may take", count(1, 1440), 30)
-      .option("--concurrency <n>", "tests at a time", count(1, 64), 4)
+      .option("--var <name=value>", "sets a variable of the tests; repeatable", collect)
+      .option("--other-token <token>", "bearer token of a second caller, to test that tasks are private")
+      .option("--webhook <url>", "URL at which the server reaches this machine; default: a free port of 127.0.0.1")
+      .option("--timeout <seconds>", "time limit of one step", count(1, 3600), 30)
+      .option("--time-limit <minutes>", "time limit of the whole run", count(1, 1440), 30)
+      .option("--concurrency <n>", "number of tests that run at a time", count(1, 64), 4)
       .option("--junit <file>", "also write a JUnit report"),
   ).action(async (at: string, options: ConformOptions) => {
-    // The runner and its YAML reader are loaded for those who test.
+    // Loaded here, so that other commands start without the runner and its YAML parser.
     const { conform } = await import("./commands/conform.ts");
     finish(await conform(io, at, options));
   });

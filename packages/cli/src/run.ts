@@ -4,14 +4,14 @@ import { explain } from "./explain.ts";
 import type { Io } from "./io.ts";
 import { createProgram } from "./program.ts";
 
-/** Runs one command line, given without the name of the program; gives its exit code. Never throws. */
+/** Runs one command line, without the name of the program. Returns the exit code; never throws. */
 export async function run(argv: readonly string[], io: Io): Promise<number> {
   let code = 0;
-  /** What the error of a command is told with. */
-  let told: { url?: string; verbose?: boolean } = {};
+  /** Options for `explain`, known once the command line is parsed. */
+  let explained: { url?: string; verbose?: boolean } = {};
   const program = createProgram(io, (value) => (code = value)).hook("preAction", (_, command) => {
     const [target] = command.args;
-    told = {
+    explained = {
       ...(target !== undefined && /^https?:/i.test(target) ? { url: target } : {}),
       verbose: command.getOptionValue("verbose") === true,
     };
@@ -24,9 +24,9 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
     await program.parseAsync(argv, { from: "user" });
     return code;
   } catch (error) {
-    // Commander has said what is wrong; help and the version also come this way, as a success.
+    // Commander has printed the mistake. It also throws after the help and the version, with exit code 0.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-    io.stderr.write(`parley: ${explain(error, told)}\n`);
+    io.stderr.write(`parley: ${explain(error, explained)}\n`);
     return error instanceof UsageError ? 2 : 1;
   }
 }

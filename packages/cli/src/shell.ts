@@ -1,8 +1,8 @@
 import { line } from "@parley/conform/terminal";
 
 /**
- * One word of a command line for a POSIX shell. Ids come from an agent: what is more than a plain word is quoted, so
- * that a command that someone copies runs nothing of the agent's.
+ * Quotes one word of a command line for a POSIX shell. Ids come from the agent: without quotes a copied command could run what the
+ * agent wrote.
  */
 export function quote(word: string): string {
   const shown = line(word);

@@ -333,7 +333,7 @@ describe("what whoever runs the tests may have left out is said on standard erro
     onTestFinished(() => other.close({ grace: 0 }));
     const { io, err } = recordedIo();
     expect(await run(["conform", other.url, "--filter", "CORE-LIST-101"], io)).toBe(1);
-    expect(err()).toBe("The card asks for credentials: give them with --token or --header.\n");
+    expect(err()).toBe("The card requires credentials: give them with --token or --header.\n");
   });
 
   test("an agent that knows no behaviour", async () => {
@@ -341,7 +341,9 @@ describe("what whoever runs the tests may have left out is said on standard erro
     onTestFinished(() => other.close({ grace: 0 }));
     const { io, err } = recordedIo();
     expect(await run(["conform", other.url, "--filter", "CORE-GET-106", "--filter", "CORE-GET-102"], io)).toBe(1);
-    expect(err()).toBe("Most tests of behaviours fail. If this is no agent made for tests, say --behaviors none.\n");
+    expect(err()).toBe(
+      "Most tests of behaviours fail. If the agent was not made for these tests, use --behaviors none.\n",
+    );
   });
 });
 
@@ -402,13 +404,13 @@ describe("a mistake of a test is no failure of the server", () => {
     return JSON.parse(out()).reports[0].suites[0].tests[0];
   };
 
-  test("an error that there is not", async () => {
+  test("an error name that does not exist", async () => {
     const { result, failure } = await one(
       "{ id: a, operation: get_task, params: { id: x }, expect_error: { error_type: BadDayError } }",
     );
     expect({ result, message: failure.message }).toEqual({
       result: "error",
-      message: '"BadDayError" is the name of no error',
+      message: '"BadDayError" is not the name of an error',
     });
   });
 

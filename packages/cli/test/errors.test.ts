@@ -52,7 +52,7 @@ describe("what goes wrong on the way is told in the words of a person", () => {
     const { code, err } = await card("http://127.0.0.1:6000");
     expect(code).toBe(1);
     expect(err).toBe(
-      "parley: cannot reach http://127.0.0.1:6000: browsers and fetch() call no such port, whoever listens there; serve the agent on another\n",
+      "parley: cannot reach http://127.0.0.1:6000: browsers and fetch() refuse to call this port; serve the agent on another one\n",
     );
   });
 
@@ -86,7 +86,7 @@ describe("what goes wrong on the way is told in the words of a person", () => {
     const url = await stranger((_request, response) => response.setHeader("content-type", type).end(body));
     const { code, out, err } = await card(url);
     expect({ code, out }).toEqual({ code: 1, out: "" });
-    expect(err).toMatch(new RegExp(`^parley: ${url} does not speak A2A as it should: `));
+    expect(err).toMatch(new RegExp(`^parley: ${url} does not follow the A2A protocol: `));
   });
 
   test("a page of a stranger cannot drive the terminal", async () => {

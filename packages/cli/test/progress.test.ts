@@ -204,7 +204,7 @@ test("an error in the middle of a stream says how to get back to the task", asyn
     { hints: hintsFor("http://a", {}), options: {} },
   );
   await expect(following).rejects.toThrow(A2AError);
-  expect(recorded.both()).toBe("◆ a\nhalf\nWhat is left of the task can be had with:\n  parley watch http://a t1\n");
+  expect(recorded.both()).toBe("◆ a\nhalf\nTo see the rest of the task:\n  parley watch http://a t1\n");
 });
 
 test("a stream that ends in the middle of a line leaves none behind", async () => {

@@ -42,7 +42,7 @@ describe("bad usage ends with 2, says what is wrong, and writes nothing to stand
     [["serve", "agent.ts", "--host", "0.0.0.0"], /give callers a --token, or say --insecure/],
     [["serve", "agent.ts", "--host", "0.0.0.0", "--insecure"], /--public-url/],
     [["serve", "no-such.ts"], /cannot read no-such.ts: no such file/],
-    [["serve", "agent.json"], /is no module/],
+    [["serve", "agent.json"], /is not a module/],
   ])("%j", async (argv, message) => {
     const { code, out, err } = await result(...argv);
     expect(err).toMatch(message);

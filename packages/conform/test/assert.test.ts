@@ -110,5 +110,5 @@ test("conditions compare a path with words (ACTS §9.1)", () => {
   expect(holds("count != 4", value)).toBe(true);
   expect(holds("tasks[0].state in [y, x]", value)).toBe(true);
   expect(holds("gone in [y, x]", value)).toBe(false);
-  expect(() => holds("name like Ada", value)).toThrow(/is no condition/);
+  expect(() => holds("name like Ada", value)).toThrow(/is not a condition/);
 });

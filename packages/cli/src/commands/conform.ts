@@ -31,15 +31,15 @@ export interface ConformOptions extends CallOptions {
   readonly var?: readonly string[];
   readonly otherToken?: string;
   readonly webhook?: string;
-  /** Of one step, in seconds. */
+  /** Time limit of one step, in seconds. */
   readonly timeout: number;
-  /** Of the whole run, in minutes. */
+  /** Time limit of the whole run, in minutes. */
   readonly timeLimit: number;
   readonly concurrency: number;
   readonly junit?: string;
 }
 
-/** What the options of the runner are called on this command line. */
+/** The names that options of the runner have on the command line. */
 const optionNames: Readonly<Record<MissingOption, string>> = {
   behaviors: "--behaviors",
   headers: "--token or --header",
@@ -49,7 +49,7 @@ const optionNames: Readonly<Record<MissingOption, string>> = {
   timeout: "--time-limit",
 };
 
-/** `parley conform`: runs the tests, writes the reports. Gives the exit code: 0 where no MUST that was asked is broken. */
+/** `parley conform`: runs the tests, writes the reports. Returns the exit code: 0 where every MUST that was asked holds. */
 export async function conform(io: Io, url: string, options: ConformOptions): Promise<number> {
   const run = await runOptions(io, options);
   const report = await runTests(url, run)
@@ -80,7 +80,7 @@ export async function conform(io: Io, url: string, options: ConformOptions): Pro
   return 1;
 }
 
-/** The options of the command line as those of the runner. */
+/** The options of the runner that stand for those of the command line. */
 async function runOptions(io: Io, options: ConformOptions): Promise<RunOptions> {
   const { acts, protocol, binding, level, filter, tag, behaviors, otherToken, webhook } = options;
   const variables = variablesOf(options.var ?? []);
@@ -110,7 +110,7 @@ async function runOptions(io: Io, options: ConformOptions): Promise<RunOptions> 
   };
 }
 
-/** Tests of the files that `--acts` names. */
+/** The tests in the file or folder of `--acts`. */
 async function readTests(path: string): Promise<readonly Suite[]> {
   try {
     return await readSuites(path);
@@ -130,22 +130,22 @@ function variablesOf(given: readonly string[]): Readonly<Record<string, string>>
   );
 }
 
-/** One line that is written over, for somebody who looks on. */
+/** Replaces the line of progress on a terminal; does nothing elsewhere. */
 function showProgress(io: Io, text: string): void {
   if (io.stderr.terminal) io.stderr.write(`\r\u001b[K${text}`);
 }
 
-/** What whoever runs the tests may have left out, rather than the server. */
+/** Sentences about options that may be missing, where failures look as if the command line caused them. */
 function hints(report: Report, hasCredentials: boolean): readonly string[] {
   const behaving = testsOf(report).filter(({ behaviors, result }) => behaviors.length > 0 && result !== "skip");
   const requirements = report.card["securityRequirements"];
-  const asksForCredentials = Array.isArray(requirements) && requirements.length > 0;
+  const requiresCredentials = Array.isArray(requirements) && requirements.length > 0;
   return [
-    ...(asksForCredentials && !hasCredentials
-      ? ["The card asks for credentials: give them with --token or --header."]
+    ...(requiresCredentials && !hasCredentials
+      ? ["The card requires credentials: give them with --token or --header."]
       : []),
     ...(behaving.filter(({ result }) => result !== "pass").length * 2 > behaving.length
-      ? ["Most tests of behaviours fail. If this is no agent made for tests, say --behaviors none."]
+      ? ["Most tests of behaviours fail. If the agent was not made for these tests, use --behaviors none."]
       : []),
   ];
 }

@@ -33,7 +33,7 @@ async function partsOf(io: Io, text: string | undefined, options: SendOptions): 
   return parts;
 }
 
-/** One answer, as a stream of one event. A peer may give its task back early: then it is waited for. */
+/** A send that waits, as a stream of one event. Some servers answer before the task has ended: then the task is polled. */
 async function* answer(
   client: Client,
   request: SendMessageRequest,

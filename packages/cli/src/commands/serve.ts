@@ -30,8 +30,8 @@ export interface ServeOptions {
 }
 
 /**
- * `TOKEN` or `TOKEN=SUBJECT`; a token may end in `=` itself (RFC 6750 §2.1). Without a subject its holder gets a name of
- * its own, out of which the token cannot be read.
+ * Parses `TOKEN` or `TOKEN=SUBJECT`; the token itself may end in `=` (RFC 6750 §2.1). Without a subject the caller is identified by a
+ * hash of the token.
  */
 export function parseToken(text: string): readonly [token: string, subject: string] {
   const [, token, subject] = /^([\w\-.~+/]+=*)(?:=([^=]+))?$/.exec(text) ?? [];
@@ -110,7 +110,7 @@ export async function serve(io: Io, file: string, options: ServeOptions): Promis
     announce(io, server, options.json === true);
     await stopped;
     const stopping = "Stopping; once more to stop at once.";
-    // Programs that read JSON lines get nothing else.
+    // A program that reads JSON lines must find nothing else there.
     if (format === "json" && level !== "off") logger.info(stopping);
     else io.stderr.write(`${stopping}\n`);
     await server.close({ grace: options.grace * 1000 });

@@ -16,7 +16,7 @@ export interface TasksOptions extends CallOptions {
   readonly page?: string;
 }
 
-/** The largest page that a server gives (A2A 1.0 §3.1.4). */
+/** The largest page size of the protocol (A2A 1.0 §3.1.4). */
 const largestPage = 100;
 
 export async function tasks(io: Io, url: string, options: TasksOptions): Promise<number> {
@@ -31,12 +31,12 @@ export async function tasks(io: Io, url: string, options: TasksOptions): Promise
   let pageToken = options.page;
   let page: ListTasksResponse;
   do {
-    // Never more than is still wanted, so that the token of the last page goes on exactly where the list ends.
+    // Never more than is still missing, so that the token of the last page continues exactly where this list ends.
     const pageSize = Math.min(options.limit - found.length, largestPage);
     page = await client.listTasks({ ...filter, pageSize, ...(pageToken === undefined ? {} : { pageToken }) });
     found.push(...page.tasks);
     pageToken = page.nextPageToken;
-    // A page of nothing that promises more would be asked for again without an end.
+    // A server that answers empty pages with a next token would be asked forever.
   } while (pageToken !== "" && page.tasks.length > 0 && found.length < options.limit);
 
   if (options.json === true) {

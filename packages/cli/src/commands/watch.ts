@@ -7,7 +7,7 @@ import { hintsFor } from "../hints.ts";
 import type { Io } from "../io.ts";
 import type { CallOptions } from "../options.ts";
 
-/** The task now, and again once it has ended, of an agent that cannot stream. */
+/** For an agent that does not stream: the task now, and again once it has ended. */
 async function* poll(client: Client, id: string, signal: AbortSignal): AsyncGenerator<StreamResponse> {
   const task = await client.getTask(id, { signal });
   yield { task };

@@ -28,7 +28,7 @@ function security(card: AgentCard): readonly string[] {
   );
 }
 
-/** An agent card for people (A2A 1.0 §4.4.1). */
+/** An agent card as readable text (A2A 1.0 §4.4.1). */
 export function showCard(card: AgentCard, style: Style): string {
   const can = [
     card.capabilities.streaming === true ? "streaming" : undefined,

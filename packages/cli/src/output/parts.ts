@@ -2,7 +2,7 @@ import type { JsonValue, Part } from "@parley/a2a";
 import { line, plain } from "@parley/conform/terminal";
 import { byteSize } from "./text.ts";
 
-/** How many bytes a base64 text stands for. */
+/** Size in bytes of base64 text once decoded. */
 function rawSize(raw: string): number {
   return Math.floor((raw.replace(/(?<!=)=+$/, "").length * 3) / 4);
 }
@@ -14,7 +14,7 @@ function label(what: readonly (string | undefined)[]): string {
     .join(", ");
 }
 
-/** So many lines of a data part fit beside everything else on a screen. */
+/** Lines of a data part that are shown on a terminal. */
 const briefLines = 24;
 
 function showData(data: JsonValue, brief: boolean): string {
@@ -26,15 +26,15 @@ function showData(data: JsonValue, brief: boolean): string {
 }
 
 export interface ShowOptions {
-  /** Cuts long data short: for a person's screen, not for a pipe. */
+  /** Whether long data is cut, for a terminal. */
   readonly brief: boolean;
-  /** What was shown before stands in the middle of a line. */
+  /** Whether the text that was written before ends in the middle of a line. */
   readonly midLine?: boolean;
 }
 
 /**
- * Parts as text. Text stands as it is and runs on, since it may be one piece of many; everything else
- * stands on lines of its own.
+ * Parts as text. A text part continues the current line, since it may be one of many pieces; any other part gets lines of its
+ * own.
  */
 export function showParts(parts: readonly Part[], { brief, midLine = false }: ShowOptions): string {
   let shown = "";
@@ -50,7 +50,7 @@ export function showParts(parts: readonly Part[], { brief, midLine = false }: Sh
   return shown;
 }
 
-/** Whether text, written after what stood in the middle of a line or did not, ends in the middle of one. */
+/** Whether the output ends in the middle of a line after `text`; `midLine`: whether it did so without it. */
 export function endsMidLine(text: string, midLine: boolean): boolean {
   return text === "" ? midLine : !text.endsWith("\n");
 }

@@ -6,39 +6,39 @@ import { endedBadly, stateName } from "./states.ts";
 import { styleFor } from "./style.ts";
 import { line } from "@parley/conform/terminal";
 
-/** Shows what happens to a task while it happens. */
+/** Shows the events of a task as they arrive. */
 export interface Progress {
-  /** An event came, as it is. */
+  /** An event has arrived. */
   received(event: StreamResponse): void;
-  /** An event is to be shown. */
+  /** Shows an event. */
   show(event: StreamResponse): void;
-  /** What this task has made so far counts as shown. */
+  /** Marks all artifacts of a task so far as shown. */
   known(task: Task): void;
-  /** Nothing comes after this. */
+  /** Ends the output. */
   end(): void;
-  /** Writes a line beside the agent's own output. */
+  /** Writes a line to standard error. */
   note(text: string): void;
 }
 
-/** What was written of an artifact. */
+/** How much of an artifact was written. */
 interface Shown {
   text: string;
   midLine: boolean;
 }
 
 /**
- * What the agent says for its caller (replies, questions, artifacts) goes to standard output; how the work goes (states,
- * progress, names of artifacts) goes to standard error, so that a pipe gets the content alone.
+ * Progress for people. Content (replies, questions, artifacts) goes to standard output; states, progress messages and names of
+ * artifacts go to standard error, so that a pipe receives the content alone.
  */
 export function terminalProgress(io: Io): Progress {
   const style = styleFor(io.stderr, io.env);
   const brief = io.stdout.terminal;
-  /** What was shown of each artifact: a snapshot after a reconnect then shows only what is new. */
+  /** How much of each artifact was shown, so that a snapshot after a reconnect shows only what is new. */
   const artifacts = new Map<string, Shown>();
   let taskId: string | undefined;
   let current: string | undefined;
   let lastStatus = "";
-  /** Whether standard output stands in the middle of a line. */
+  /** Whether standard output ends in the middle of a line. */
   let open = false;
 
   function out(text: string): void {
@@ -91,7 +91,7 @@ export function terminalProgress(io: Io): Progress {
       else shown = undefined;
     }
     if (shown === undefined) artifacts.set(id, (shown = { text: "", midLine: false }));
-    // Only ever joined, so that the thousandth chunk costs what the first did.
+    // Only appended to, so that the cost of a chunk does not grow with the artifact.
     shown.text += fresh;
     shown.midLine = endsMidLine(fresh, shown.midLine);
     if (fresh === "") return;

@@ -1,12 +1,12 @@
 import type { TaskState } from "@parley/a2a";
 import { isTerminal, taskStates } from "@parley/a2a/model";
 
-/** `input-required` for `TASK_STATE_INPUT_REQUIRED`: the state as people say it. */
+/** The short name of a state: `input-required` for `TASK_STATE_INPUT_REQUIRED`. */
 export function stateName(state: TaskState): string {
   return state.slice("TASK_STATE_".length).toLowerCase().replaceAll("_", "-");
 }
 
-/** A state as somebody typed it, in either spelling. */
+/** Parses a state in either spelling. */
 export function parseState(text: string): TaskState | undefined {
   const wanted = text.toLowerCase().replaceAll("_", "-");
   return taskStates.find((state) => state === text || stateName(state) === wanted);
@@ -14,7 +14,7 @@ export function parseState(text: string): TaskState | undefined {
 
 export const stateNames: readonly string[] = taskStates.map(stateName);
 
-/** Whether a task came to an end that is not the one its caller wanted. */
+/** Whether the task failed, was rejected or was canceled. */
 export function endedBadly(state: TaskState): boolean {
   return isTerminal(state) && state !== "TASK_STATE_COMPLETED";
 }

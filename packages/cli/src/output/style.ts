@@ -3,10 +3,10 @@ import type { Io, Out } from "../io.ts";
 
 type Format = "bold" | "dim" | "red" | "green" | "yellow" | "cyan";
 
-/** Colours text, or leaves it alone where nobody would see colours. */
+/** Adds colour to text, or returns it unchanged where colours are off. */
 export type Style = (format: Format, text: string) => string;
 
-/** Colours stand on a terminal alone, unless `FORCE_COLOR` or `NO_COLOR` (no-color.org) say otherwise. */
+/** Colours are on for terminals; `FORCE_COLOR` and `NO_COLOR` (no-color.org) change that. */
 export function styleFor(out: Out, env: Io["env"]): Style {
   return hasColours(out, env)
     ? (format, text) => styleText(format, text, { validateStream: false })

@@ -26,7 +26,7 @@ function showMessage(message: Message, style: Style, brief: boolean): string {
   return `${style("dim", `${who}:`)}\n${indented(showParts(message.parts, { brief }))}`;
 }
 
-/** A task as it stands: its state, what was said, what it made. */
+/** A task as text: state, messages, artifacts. */
 export function showTask(task: Task, style: Style, brief: boolean): string {
   const { status } = task;
   const rows: (readonly [string, string])[] = [
@@ -50,7 +50,7 @@ export function showTask(task: Task, style: Style, brief: boolean): string {
   ].join("");
 }
 
-/** Tasks as a table, one a line. */
+/** Tasks as a table with one line each. */
 export function showTasks(tasks: readonly Task[], style: Style): string {
   const rows = tasks.map(({ id, contextId, status }) => [
     line(id),

@@ -1,4 +1,4 @@
-/** `12 B`, `3.4 kB`, `1.2 MB`. */
+/** A number of bytes as `12 B`, `3.4 kB` or `1.2 MB`. */
 export function byteSize(bytes: number): string {
   if (bytes < 1000) return `${bytes} B`;
   if (bytes < 1_000_000) return `${(bytes / 1000).toFixed(1)} kB`;
@@ -7,7 +7,7 @@ export function byteSize(bytes: number): string {
 
 type Paint = (cell: string, row: number, column: number) => string;
 
-/** Rows as aligned columns; the last one is as long as it is. `paint` may colour a cell, which keeps its width. */
+/** Rows as aligned columns; the last column is not padded. `paint` may add colour to a cell, which does not count for its width. */
 export function table(rows: readonly (readonly string[])[], paint: Paint = (cell) => cell): string {
   const widths: number[] = [];
   for (const row of rows) row.forEach((cell, i) => (widths[i] = Math.max(widths[i] ?? 0, cell.length)));

@@ -2,8 +2,8 @@ import type { Json, JsonMap } from "./format.ts";
 import { isMap, member } from "./path.ts";
 
 /**
- * What the runner adds to a request: a message has an id (ACTS §4.3). Files also write the ids of a message beside it, and
- * a webhook's configuration as an object of its own; neither is a field of A2A 1.0, and what they mean is clear.
+ * Completes the parameters of a request: a message gets an id where it has none (ACTS §4.3). Some files write ids beside the
+ * message that they belong to, or the configuration of a webhook in an object of its own, which A2A 1.0 does not have. They are moved.
  */
 export function completeParams(params: JsonMap): JsonMap {
   const { message, taskId, contextId, pushNotificationConfig, ...rest } = params;
@@ -15,7 +15,7 @@ export function completeParams(params: JsonMap): JsonMap {
   return { ...rest, ...(taskId === undefined ? {} : { taskId }), ...pushNotificationConfig };
 }
 
-/** The same for a body that a test wrote itself: the params of a JSON-RPC request, or the body of a REST one. */
+/** The same for a body that a test wrote itself: for the `params` of a JSON-RPC request, or for the body of a REST request. */
 export function completeBody(body: Json): Json {
   if (!isMap(body)) return body;
   const params = member(body, "params");

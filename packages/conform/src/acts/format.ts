@@ -1,6 +1,6 @@
 /**
- * ACTS files as the runner keeps them: the declarative test format of the A2A repository, every spelling of it read into
- * one shape. What ACTS has no words for and a good suite needs is marked "ours"; docs/conform.md tells it.
+ * Tests in the form that the runner keeps them in. The source is ACTS, the declarative test format of the A2A repository, in any of
+ * its spellings. Members that ACTS does not have are marked "Ours"; docs/conform.md describes them.
  */
 
 export const levels = ["must", "should", "may"] as const;
@@ -9,7 +9,7 @@ export type Level = (typeof levels)[number];
 export const transports = ["jsonrpc", "rest", "grpc"] as const;
 export type Transport = (typeof transports)[number];
 
-/** The binding of a card (A2A 1.0 §4.4.6) that a transport of ACTS stands for. */
+/** The binding of a card (A2A 1.0 §4.4.6) for each transport of ACTS. */
 export const bindingOf: Readonly<Record<Transport, string>> = { jsonrpc: "JSONRPC", rest: "HTTP+JSON", grpc: "GRPC" };
 
 export type Json = null | boolean | number | string | readonly Json[] | JsonMap;
@@ -40,14 +40,14 @@ export interface Suite {
 }
 
 export interface Preconditions {
-  /** Members of the card's `capabilities`; false also stands for an absent one. */
+  /** Members of the card's `capabilities`, with their values; false also fits an absent member. */
   readonly capabilities: JsonMap;
   readonly skills: readonly string[];
   readonly transports: readonly Transport[];
   readonly extensions: readonly string[];
-  /** Ours: that the card marks an extension as required. */
+  /** Ours: only where the card requires an extension. */
   readonly requiredExtension: boolean;
-  /** Ours: a media type that none of the card's input modes takes. */
+  /** Ours: only where no input mode of the card includes this media type. */
   readonly refusesInput?: string;
 }
 
@@ -61,7 +61,7 @@ export interface Test {
   /** Empty: for every binding. */
   readonly transports: readonly Transport[];
   readonly preconditions: Preconditions;
-  /** Prefixes of ACTS §11 that the agent under test has to know. */
+  /** Behaviours that the agent under test must have (ACTS §11). */
   readonly behaviors: readonly string[];
   /** What ACTS calls `runner_requirements`: `auth_credentials`, `webhook_endpoint`. */
   readonly needs: readonly string[];
@@ -79,11 +79,11 @@ export interface StepBase {
   readonly id: string;
   readonly assertions: readonly NamedAssertion[];
   readonly capture: Readonly<Record<string, string>>;
-  /** Milliseconds before the step. */
+  /** Pause before the step, in milliseconds. */
   readonly delay: number;
 }
 
-/** Whose credentials a request carries (ours). */
+/** Ours: whose credentials a request carries. */
 export type Credentials = "caller" | "none" | "invalid" | "other";
 
 interface Expecting {
@@ -97,10 +97,10 @@ export interface CallStep extends StepBase, Expecting {
   readonly kind: "call";
   readonly operation: Operation;
   readonly params: JsonMap;
-  /** Ours: headers over those of the runner; null takes one away. */
+  /** Ours: headers that replace those of the runner; null removes one. */
   readonly headers: Readonly<Record<string, string | null>>;
   readonly repeat?: Repeat;
-  /** Ours: the test goes on after so many events, the stream stays open. */
+  /** Ours: the test goes on after that many events, while the stream stays open. */
   readonly read?: number;
 }
 
@@ -111,28 +111,28 @@ export interface RawStep extends StepBase, Expecting {
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: Json;
   readonly bodyRaw?: string;
-  /** Ours: the body goes out as it stands; else a message without an id gets one, as in a call. */
+  /** Ours: the body is sent as it is. Otherwise a message without an id gets one, as in a call. */
   readonly literal: boolean;
 }
 
-/** Ours: goes on with a stream that a call has left open. */
+/** Ours: reads on from a stream that a call has left open. */
 export interface StreamStep extends StepBase {
   readonly kind: "stream";
   readonly stream: string;
-  /** Waits until there are so many events; absent: until the stream ends. */
+  /** Waits until there are that many events; absent: until the stream ends. */
   readonly read?: number;
-  /** Closes the connection after that. */
+  /** Then closes the connection. */
   readonly disconnect: boolean;
   readonly expectStream?: ExpectStream;
 }
 
-/** Ours: what came to the runner's webhook. */
+/** Ours: checks the deliveries to the runner's webhook. */
 export interface DeliveriesStep extends StepBase {
   readonly kind: "deliveries";
-  /** Waits until a delivery matches; every one of `each` is asked of all that came until then. */
+  /** Waits until a delivery matches `until`, then checks every delivery so far against `each`. */
   readonly until?: Json;
   readonly each?: Json;
-  /** Nothing may have come. */
+  /** Expects that there is no delivery. */
   readonly none: boolean;
 }
 
@@ -141,7 +141,7 @@ export interface AssertionStep extends StepBase {
   readonly assertion: NamedAssertion;
 }
 
-/** For the parser of a client: nothing that a server could be asked. */
+/** A step for tests of clients, which servers are not asked. */
 export interface ClientStep extends StepBase {
   readonly kind: "client";
 }
@@ -151,22 +151,22 @@ export type Step = CallStep | RawStep | StreamStep | DeliveriesStep | AssertionS
 export interface Expect {
   readonly status?: Json;
   readonly body?: Json;
-  /** Ours: by their names in small letters. */
+  /** Ours: by their names in lower case. */
   readonly headers?: Json;
-  /** Any error will do. */
+  /** Expects any error. */
   readonly error: boolean;
-  /** Ours: these errors are as good as the answer that is described; none named: any error. */
+  /** Ours: errors that are accepted in place of the answer; an empty list accepts any. */
   readonly orError?: readonly string[];
 }
 
 export interface ExpectError {
-  /** Names of ACTS §6.2, any of them; empty: any error. */
+  /** Names of ACTS §6.2, one of which the error must have; empty: any error. */
   readonly types: readonly string[];
   readonly message?: Json;
   readonly details?: Json;
-  /** Ours: of the HTTP answer. */
+  /** Ours: the HTTP status. */
   readonly status?: Json;
-  /** Ours: by their names in small letters. */
+  /** Ours: by their names in lower case. */
   readonly headers?: Json;
 }
 
@@ -178,11 +178,11 @@ export interface ExpectStream {
   readonly events: readonly EventAssertion[];
   readonly finalEvent?: Json;
   readonly eachEvent?: Json;
-  /** Ours: of the answer that the stream is. */
+  /** Ours: headers of the answer, by their names in lower case. */
   readonly headers?: Json;
-  /** Ours: each `data` as it stands on the wire, with the envelope of its binding. */
+  /** Ours: each event with the envelope of its binding. */
   readonly eachRaw?: Json;
-  /** Ours: another stream whose updates must be the same ones in the same order. */
+  /** Ours: id of the step with another stream that must have the same updates in the same order. */
   readonly sameUpdatesAs?: string;
 }
 

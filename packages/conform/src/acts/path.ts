@@ -6,12 +6,12 @@ export function isMap(value: Json | undefined): value is Readonly<Record<string,
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** A member that is the object's own; names such as `constructor` are absent like any other. */
+/** A member of an object, and nothing that it inherits: `constructor` is absent unless the JSON has it. */
 export function member(value: Json | undefined, name: string): Json | undefined {
   return isMap(value) && Object.hasOwn(value, name) ? value[name] : undefined;
 }
 
-/** Everything that a path finds: `a.b[0].c`, and `[*]` for each element (ACTS §5.2). */
+/** All values at a path such as `a.b[0].c`; `[*]` stands for each element (ACTS §5.2). */
 export function findAll(value: Json | undefined, path: string): readonly Json[] {
   let found = value === undefined ? [] : [value];
   for (const [, name, index] of path.matchAll(steps)) {
@@ -33,7 +33,7 @@ export function find(value: Json | undefined, path: string): Json | undefined {
   return findAll(value, path)[0];
 }
 
-/** Evaluates `path == v`, `path != v` or `path in [v, …]` (ACTS §9.1). Throws where it is none of them. */
+/** Evaluates `path == v`, `path != v` or `path in [v, …]` (ACTS §9.1). Throws where it is no such condition. */
 export function holds(condition: string, value: Json | undefined): boolean {
   const [, path = "", operator, rest = ""] = /^(\S+)\s+(==|!=|in)\s+(\S.*)$/.exec(condition.trim()) ?? [];
   const found = find(value, path);
@@ -54,6 +54,6 @@ export function holds(condition: string, value: Json | undefined): boolean {
           .includes(actual)
       );
     default:
-      throw new Error(`"${condition}" is no condition: path == value, path != value or path in [value, …]`);
+      throw new Error(`"${condition}" is not a condition: path == value, path != value or path in [value, …]`);
   }
 }

@@ -1,10 +1,10 @@
 import type { Json, JsonMap } from "./format.ts";
 import { isMap } from "./path.ts";
 
-/** What a file says that the runner cannot read, and where. */
+/** A file of tests is wrong; the message says where. */
 export class FormatError extends Error {}
 
-/** A map of the file, read strictly: a misspelled key would be a check that nobody makes. */
+/** Reads a map of a file strictly. An unknown key is an error, since a misspelled check would never be made. */
 export class StrictMap {
   readonly #map: JsonMap;
   readonly #read = new Set<string>();
@@ -97,13 +97,13 @@ export class StrictMap {
     return this.list(key).map((one, at) => new StrictMap(one, `${this.where}.${key}[${at}]`));
   }
 
-  /** All keys have been read, or the file says something that nobody understands. */
+  /** Throws where the map has a key that was not read. */
   done(): void {
     const strange = this.keys.find((key) => !this.#read.has(key));
     if (strange !== undefined) this.fail(strange, "is not known");
   }
 
-  /** The members that nobody has read. */
+  /** The members that were not read. */
   rest(): JsonMap {
     return Object.fromEntries(Object.entries(this.#map).filter(([key]) => !this.#read.has(key)));
   }

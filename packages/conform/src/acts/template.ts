@@ -2,16 +2,16 @@ import { randomUUID } from "node:crypto";
 import type { Json } from "./format.ts";
 import { isMap } from "./path.ts";
 
-/** A variable that nobody has set: the step fails with it (ACTS §12.2). */
+/** A variable that has no value. Fails the step that uses it (ACTS §12.2). */
 export class Unresolved extends Error {}
 
-/** What `{{name}}` stands for; undefined where nothing is known of it. */
+/** The value of a variable; undefined where it has none. */
 export type Lookup = (name: string) => Json | undefined;
 
 const template = /\{\{([^{}]+)\}\}/g;
 const whole = /^\{\{([^{}]+)\}\}$/;
 
-/** Puts values in the place of `{{name}}`, in text wherever it stands. A text that is one template takes the value's type. */
+/** Replaces each `{{name}}` by its value, in every text. A text that consists of one template becomes the value, of whatever type. */
 export function resolve(value: Json, lookup: Lookup): Json {
   if (typeof value === "string") {
     const [, name] = whole.exec(value) ?? [];

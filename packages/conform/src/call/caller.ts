@@ -5,23 +5,23 @@ import type { Json, JsonMap, Operation, Transport } from "../acts/format.ts";
 import type { Bounds } from "./http.ts";
 import type { LiveStream } from "./stream.ts";
 
-/** What came of a call: a value, an error, or a stream that is still open. */
+/** The outcome of a call: a value, an error, or a stream that is still open. */
 export interface Outcome {
-  /** Of HTTP; 200 for a call over gRPC that succeeded. */
+  /** The HTTP status; 200 for a call over gRPC that succeeded. */
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   /** The answer without its envelope. */
   readonly value?: Json;
   readonly error?: WireError;
   readonly stream?: OpenStream;
-  /** The body as it stands on the wire. */
+  /** The body with its envelope. */
   readonly body?: Json;
 }
 
 /** A stream, and how its binding wraps each event. */
 export interface OpenStream {
   readonly live: LiveStream;
-  /** The StreamResponse in one event. Throws BrokenWire where there is none. */
+  /** The StreamResponse in one event. Throws InvalidAnswer where there is none. */
   payload(raw: Json): { readonly value: Json } | { readonly error: WireError };
 }
 
@@ -33,32 +33,31 @@ export interface RawRequest {
 }
 
 /**
- * One binding, as a test sees it. Gives what the server wrote and nothing that a lenient decoder made of it. A new binding
- * is one more of these.
+ * Calls a server over one binding, for tests. Returns what the server wrote, and not what a lenient decoder makes of it.
  */
 export interface Caller {
-  /** As ACTS names the binding; the URI of a custom one. */
+  /** The name that ACTS has for the binding, or the URI of a custom one. */
   readonly transport: string;
-  /** The binding in whose words errors are given. */
+  /** The binding whose codes the errors have. */
   readonly errors: Transport;
-  /** Whether the headers of answers are seen. The card's are in any case: it is fetched. */
+  /** Whether tests can see the headers of answers. Those of the card they always can: it comes over HTTP. */
   readonly headers: boolean;
   /** Whether a call can name any version of the protocol, those that the server does not speak among them. */
   readonly sendsAnyVersion: boolean;
-  /** A stream comes back where the server answers with one, whatever was asked for: that is the test's to judge. */
+  /** Calls an operation. The outcome is a stream where the server answers with one, even if none was asked for: the test judges that. */
   call(
     operation: Operation,
     params: JsonMap,
     headers: Readonly<Record<string, string>>,
     timeout: number,
   ): Promise<Outcome>;
-  /** A request in the binding's own terms; absent where there are no words for one. */
+  /** Sends a raw HTTP request. Absent where the binding has none. */
   raw?(request: RawRequest, timeout: number): Promise<Outcome>;
 }
 
-/** Where a binding is, where the card is, and what every request there is bound by. */
+/** An interface of the card, and the bounds of every request to it. */
 export interface Place {
-  /** As the card names the binding. */
+  /** The name that the card has for the binding. */
   readonly binding: string;
   readonly url: string;
   readonly tenant?: string;
@@ -67,7 +66,7 @@ export interface Place {
   readonly bounds: Bounds;
 }
 
-/** As the specification names them (§5.3); the card is not called but fetched. */
+/** The names of the operations in the specification (§5.3). The card is no operation there: it is fetched over HTTP. */
 export const methods: Readonly<Partial<Record<Operation, OperationName>>> = {
   send_message: "SendMessage",
   send_streaming_message: "SendStreamingMessage",

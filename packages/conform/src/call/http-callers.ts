@@ -3,15 +3,15 @@ import { readError, hasError, type WireError } from "../judge/errors.ts";
 import type { Json, JsonMap, Operation } from "../acts/format.ts";
 import { send, type HttpAnswer, type HttpRequest } from "./http.ts";
 import { isMap, member } from "../acts/path.ts";
-import { BrokenWire, LiveStream } from "./stream.ts";
+import { InvalidAnswer, LiveStream } from "./stream.ts";
 
-/** The card is fetched over HTTP, whatever the binding (§8.2). */
+/** Fetches the card, which comes over HTTP whatever the binding is (§8.2). */
 export async function fetchCard(
   place: Place,
   headers: Readonly<Record<string, string>>,
   timeout: number,
 ): Promise<Outcome> {
-  return plain(
+  return plainOutcome(
     await send(
       { method: "GET", url: place.cardUrl, headers: { accept: "application/json", ...headers } },
       timeout,
@@ -20,7 +20,7 @@ export async function fetchCard(
   );
 }
 
-/** JSON-RPC (§9). */
+/** Calls over JSON-RPC (§9). */
 export function jsonRpcCaller(place: Place): Caller {
   let ids = 0;
   return {
@@ -40,20 +40,20 @@ export function jsonRpcCaller(place: Place): Caller {
       const request = {
         method: "POST",
         url: place.url,
-        headers: { "content-type": "application/json", accept: accepted(operation), ...headers },
+        headers: { "content-type": "application/json", accept: acceptHeader(operation), ...headers },
         body: JSON.stringify(body),
       };
       return rpcOutcome(await send(request, timeout, place.bounds));
     },
     async raw({ path, ...request }, timeout) {
-      // The path stands for the interface's address, with or without a slash at its end.
-      const url = path === "/" ? place.url : elsewhere(place, path);
+      // `/` stands for the address of the interface, which may have no slash at its end.
+      const url = path === "/" ? place.url : serverUrl(place, path);
       return rawOutcome(await send({ ...request, url }, timeout, place.bounds));
     },
   };
 }
 
-/** HTTP+JSON (§11). */
+/** Calls over HTTP+JSON (§11). */
 export function restCaller(place: Place): Caller {
   const tenant = place.tenant === undefined ? "" : `/${encodeURIComponent(place.tenant)}`;
   const base = place.url.replace(/(?<!\/)\/+$/, "") + tenant;
@@ -71,7 +71,7 @@ export function restCaller(place: Place): Caller {
           method: verb,
           url: `${base}${path}${verb === "POST" ? "" : query(rest)}`,
           headers: {
-            accept: accepted(operation),
+            accept: acceptHeader(operation),
             ...(body === undefined ? {} : { "content-type": "application/a2a+json" }),
             ...headers,
           },
@@ -79,23 +79,23 @@ export function restCaller(place: Place): Caller {
         };
       };
       const answer = await send(request(method), timeout, place.bounds);
-      // The text says POST (§11.3.2) and the proto GET: a server may have either.
+      // The specification says POST in its text (§11.3.2) and GET in its proto: a server may support either.
       const other = operation === "subscribe_to_task" && answer.status === 405;
       return restOutcome(other ? await send(request("GET"), timeout, place.bounds) : answer, operation);
     },
     async raw({ path, ...request }, timeout) {
-      const url = path.startsWith("/.well-known/") ? elsewhere(place, path) : base + path;
+      const url = path.startsWith("/.well-known/") ? serverUrl(place, path) : base + path;
       return rawOutcome(await send({ ...request, url }, timeout, place.bounds));
     },
   };
 }
 
-/** Another path of the server: the card where it was found, anything else at the origin. */
-function elsewhere(place: Place, path: string): string {
+/** The URL of a path of the server: of the card where it was found, of any other path at the origin. */
+function serverUrl(place: Place, path: string): string {
   return path === "/.well-known/agent-card.json" ? place.cardUrl : new URL(path, place.url).href;
 }
 
-function accepted(operation: Operation): string {
+function acceptHeader(operation: Operation): string {
   return streams(operation) ? "text/event-stream" : "application/a2a+json, application/json";
 }
 
@@ -141,18 +141,18 @@ function query(params: JsonMap): string {
   return search.size === 0 ? "" : `?${search.toString()}`;
 }
 
-/** A raw request is judged by its body alone: nothing is taken off. */
+/** The outcome of a raw request. Its value is the whole body: no envelope is removed. */
 function rawOutcome(answer: HttpAnswer | LiveStream): Outcome {
   if (answer instanceof LiveStream) return streamOutcome(answer, (raw) => ({ value: raw }));
-  const outcome = plain(answer);
+  const outcome = plainOutcome(answer);
   return { ...outcome, ...(outcome.body === undefined ? {} : { value: outcome.body }) };
 }
 
-function plain(answer: HttpAnswer | LiveStream): Outcome {
+function plainOutcome(answer: HttpAnswer | LiveStream): Outcome {
   const { status, headers } = answer;
   if (answer instanceof LiveStream) {
     answer.close();
-    throw new BrokenWire("the answer is a stream where none was asked for");
+    throw new InvalidAnswer("the answer is a stream, and none was asked for");
   }
   const body = answer.json === undefined ? {} : { body: answer.json };
   if (status >= 400) return { status, headers, ...body, error: readError(answer.json, status) };
@@ -163,33 +163,35 @@ function streamOutcome(live: LiveStream, payload: OpenStream["payload"]): Outcom
   return { status: live.status, headers: live.headers, stream: { live, payload } };
 }
 
-/** Takes a JSON-RPC response apart (JSON-RPC 2.0 §5). */
-function rpcPayload(raw: Json | undefined, what: string): { readonly value: Json } | { readonly error: WireError } {
+/** The result or the error of a JSON-RPC response (JSON-RPC 2.0 §5). */
+function rpcContent(raw: Json | undefined, what: string): { readonly value: Json } | { readonly error: WireError } {
   const both = isMap(raw) && Object.hasOwn(raw, "result") && Object.hasOwn(raw, "error");
   if (member(raw, "jsonrpc") !== "2.0" || both) {
-    throw new BrokenWire(`${what} is no JSON-RPC response: ${(JSON.stringify(raw) ?? "it has no JSON").slice(0, 200)}`);
+    throw new InvalidAnswer(
+      `${what} is no JSON-RPC response: ${(JSON.stringify(raw) ?? "it has no JSON").slice(0, 200)}`,
+    );
   }
   if (hasError(raw)) return { error: readError(raw, 200) };
   const value = member(raw, "result");
-  if (value === undefined) throw new BrokenWire(`${what} has neither a result nor an error`);
+  if (value === undefined) throw new InvalidAnswer(`${what} has neither a result nor an error`);
   return { value };
 }
 
 function rpcOutcome(answer: HttpAnswer | LiveStream): Outcome {
-  if (answer instanceof LiveStream) return streamOutcome(answer, (raw) => rpcPayload(raw, "an event"));
+  if (answer instanceof LiveStream) return streamOutcome(answer, (raw) => rpcContent(raw, "an event"));
   const { status, headers, json } = answer;
-  // What was refused before it came to JSON-RPC is HTTP's own: 401, 413, 429.
-  if (status >= 400 && member(json, "jsonrpc") === undefined) return plain(answer);
-  return { status, headers, ...(json === undefined ? {} : { body: json }), ...rpcPayload(json, "the answer") };
+  // A request that is refused before JSON-RPC sees it gets a plain HTTP answer: 401, 413, 429.
+  if (status >= 400 && member(json, "jsonrpc") === undefined) return plainOutcome(answer);
+  return { status, headers, ...(json === undefined ? {} : { body: json }), ...rpcContent(json, "the answer") };
 }
 
 function restOutcome(answer: HttpAnswer | LiveStream, operation: Operation): Outcome {
   if (answer instanceof LiveStream) {
     return streamOutcome(answer, (raw) => (hasError(raw) ? { error: readError(raw, answer.status) } : { value: raw }));
   }
-  const outcome = plain(answer);
+  const outcome = plainOutcome(answer);
   if (outcome.error === undefined && outcome.value === undefined && operation !== "delete_push_config") {
-    throw new BrokenWire(`the answer is no JSON: ${JSON.stringify(answer.text.slice(0, 80))}`);
+    throw new InvalidAnswer(`the answer is not JSON: ${JSON.stringify(answer.text.slice(0, 80))}`);
   }
   return outcome;
 }

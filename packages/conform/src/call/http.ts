@@ -2,7 +2,7 @@ import type { Json } from "../acts/format.ts";
 import { Deadline } from "./deadline.ts";
 import { parseJson } from "./json.ts";
 import { readEvents } from "./sse.ts";
-import { BrokenWire, LiveStream } from "./stream.ts";
+import { InvalidAnswer, LiveStream } from "./stream.ts";
 
 /** What a server answered, as it came. */
 export interface HttpAnswer {
@@ -30,13 +30,13 @@ export interface Bounds {
 }
 
 /** The server could not be reached, or did not answer in time. */
-export class Unreachable extends Error {}
+export class NoAnswer extends Error {}
 
 /**
  * Sends a request. An event stream is returned while it is still open, any other answer once it is whole.
  *
  * @param timeout - For the whole answer, or for the head of a stream, in milliseconds.
- * @throws Unreachable where no answer comes in time, BrokenWire where it is too long.
+ * @throws NoAnswer where no answer comes in time, InvalidAnswer where it is too long.
  */
 export async function send(request: HttpRequest, timeout: number, bounds: Bounds): Promise<HttpAnswer | LiveStream> {
   const deadline = new Deadline(timeout, bounds.signal);
@@ -60,7 +60,7 @@ export async function send(request: HttpRequest, timeout: number, bounds: Bounds
     const text = await readText(response.body, bounds.maxBytes);
     return { ...head, text, ...parsed(text) };
   } catch (error) {
-    if (error instanceof BrokenWire) throw error;
+    if (error instanceof InvalidAnswer) throw error;
     throw unreachable(`${request.method} ${request.url}`, error, deadline.signal);
   } finally {
     if (!streaming) deadline.close();
@@ -68,12 +68,12 @@ export async function send(request: HttpRequest, timeout: number, bounds: Bounds
 }
 
 /** Why no answer came: the time limit, or what the connection failed with. */
-function unreachable(request: string, error: unknown, signal: AbortSignal): Unreachable {
-  if (signal.reason instanceof Error) return new Unreachable(signal.reason.message, { cause: error });
+function unreachable(request: string, error: unknown, signal: AbortSignal): NoAnswer {
+  if (signal.reason instanceof Error) return new NoAnswer(signal.reason.message, { cause: error });
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   // Messages of TLS have line breaks.
   const reason = (cause instanceof Error ? cause.message : String(cause)).trim().replace(/\s+/g, " ");
-  return new Unreachable(`${request} got no answer: ${reason}`, { cause: error });
+  return new NoAnswer(`${request} got no answer: ${reason}`, { cause: error });
 }
 
 /** The body as text; reading stops where it is longer than `maxBytes`, after decompression. */
@@ -84,7 +84,7 @@ async function readText(body: ReadableStream<Uint8Array> | null, maxBytes: numbe
   let bytes = 0;
   for await (const chunk of body as unknown as AsyncIterable<Uint8Array>) {
     bytes += chunk.byteLength;
-    if (bytes > maxBytes) throw new BrokenWire(`the answer is longer than ${maxBytes} bytes`);
+    if (bytes > maxBytes) throw new InvalidAnswer(`the answer is longer than ${maxBytes} bytes`);
     pieces.push(decoder.decode(chunk, { stream: true }));
   }
   return pieces.join("") + decoder.decode();

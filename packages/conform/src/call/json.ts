@@ -1,12 +1,12 @@
 import type { Json } from "../acts/format.ts";
-import { BrokenWire } from "./stream.ts";
+import { InvalidAnswer } from "./stream.ts";
 
 /** Deeper than any answer of the protocol, and shallow enough for functions that call themselves once a level. */
 const maxDepth = 200;
 
-/** The value of a JSON text; undefined where it is none. Throws BrokenWire where it is nested too deeply to be looked at. */
+/** The value of a JSON text; undefined where it is none. Throws InvalidAnswer where it is nested too deeply to be looked at. */
 export function parseJson(text: string): Json | undefined {
-  if (depthOf(text) > maxDepth) throw new BrokenWire(`the JSON has more than ${maxDepth} levels`);
+  if (depthOf(text) > maxDepth) throw new InvalidAnswer(`the JSON has more than ${maxDepth} levels`);
   try {
     return JSON.parse(text) as Json;
   } catch {

@@ -10,23 +10,23 @@ import { wireError, type WireError } from "../judge/errors.ts";
 import type { Json, Transport } from "../acts/format.ts";
 import { Deadline } from "./deadline.ts";
 import { fetchCard, jsonRpcCaller, restCaller } from "./http-callers.ts";
-import { Unreachable } from "./http.ts";
+import { NoAnswer } from "./http.ts";
 import { shapeProblem } from "../judge/schema.ts";
-import { BrokenWire, LiveStream } from "./stream.ts";
+import { InvalidAnswer, LiveStream } from "./stream.ts";
 
 /**
- * Bindings that are called by our own client. It is given a codec that judges: for gRPC one that hands each message on
- * with no reading of ours in between, for 0.3 one that looks at the shape of what came before it is read.
+ * Callers that use Parley's client. So that the client's leniency hides nothing, it gets a codec of the runner: for gRPC one that
+ * passes each message on unchanged, for 0.3 one that checks the shape of an answer before it is translated.
  */
 
-/** The status of a call over gRPC travels in the error that a codec makes of it. */
+/** Keeps the gRPC status of a failed call in the metadata of the error. */
 const decodeStatus: GrpcWire["decodeError"] = (status, body) => {
   const { error } = body as { error: { status: string; message: string; details: readonly unknown[] } };
   const metadata = { grpc: error.status, http: String(status) };
   return new A2AError("InternalError", error.message, { metadata, details: error.details });
 };
 
-function unread(version: string): Codec {
+function passThroughCodec(version: string): Codec {
   const shapes: GrpcWire = {
     ...codecV1.shapes,
     encodeRequest: (_, request) => request,
@@ -38,19 +38,21 @@ function unread(version: string): Codec {
   return { ...codecV1, version, shapes };
 }
 
-/** What an answer of 0.3 is to look like, by operation; others are judged by what is read of them. */
+/** Shapes of the answers of 0.3, by operation. Other answers are judged after their translation. */
 const answers: Readonly<Partial<Record<OperationName, string>>> = {
   SendMessage: "SendMessageResponse",
   GetTask: "Task",
   CancelTask: "Task",
 };
 
-function shapely<T extends Shapes>(shapes: T, prefix: string): T {
+function withShapeChecks<T extends Shapes>(shapes: T, prefix: string): T {
   const demand = (name: string, value: unknown): void => {
     const problem = shapeProblem(`${prefix}${name}`, value as Json);
     if (problem === undefined) return;
     const { path, expected, value: got } = problem;
-    throw new BrokenWire(`what came is no ${name} of 0.3: ${path} should be ${expected}, is ${JSON.stringify(got)}`);
+    throw new InvalidAnswer(
+      `the answer is not a ${name} of 0.3: ${path} should be ${expected}, is ${JSON.stringify(got)}`,
+    );
   };
   const judged: Partial<Shapes> = {
     decodeResponse(operation, value) {
@@ -67,14 +69,14 @@ function shapely<T extends Shapes>(shapes: T, prefix: string): T {
   return { ...shapes, ...judged };
 }
 
-function judged03(): JsonRpcCodec & RestCodec {
+function checkedCodecV03(): JsonRpcCodec & RestCodec {
   const { JSONRPC: jsonRpc, "HTTP+JSON": rest, GRPC: grpc } = codecV03.bindings;
   return {
     ...codecV03,
     bindings: {
-      JSONRPC: shapely(jsonRpc, "0.3/"),
-      "HTTP+JSON": shapely(rest, "0.3/proto/"),
-      GRPC: shapely(grpc, "0.3/proto/"),
+      JSONRPC: withShapeChecks(jsonRpc, "0.3/"),
+      "HTTP+JSON": withShapeChecks(rest, "0.3/proto/"),
+      GRPC: withShapeChecks(grpc, "0.3/proto/"),
     },
   };
 }
@@ -86,14 +88,17 @@ const hostOf = ({ bounds: { maxBytes } }: Place): ClientHost => ({
   limits: { connectTimeout: false, idleTimeout: false, maxResponseBytes: maxBytes, maxEventBytes: maxBytes },
 });
 
-/** gRPC (§10), by our own client. What only HTTP can say, raw bodies and headers of answers, it has not. */
+/** Calls over gRPC (§10). Tests see neither headers of answers nor raw bodies. */
 export function grpcCaller(place: Place): Caller {
-  return { ...serviceCaller("grpc", place, (version) => [grpcBinding([unread(version)]), version]), errors: "grpc" };
+  return {
+    ...serviceCaller("grpc", place, (version) => [grpcBinding([passThroughCodec(version)]), version]),
+    errors: "grpc",
+  };
 }
 
-/** 0.3. What tests say and are told is in the model of 1.0; cards and raw steps are as they stand. */
+/** Calls in version 0.3. Requests and answers of tests are in the model of 1.0; cards and raw steps are not translated. */
 export function v03Caller(transport: Transport, place: Place): Caller {
-  const codec = judged03();
+  const codec = checkedCodecV03();
   const bindings = { jsonrpc: jsonRpcBinding, rest: restBinding, grpc: grpcBinding } as const;
   const caller = serviceCaller(transport, place, () => [bindings[transport]([codec]), codec.version]);
   const http = transport === "grpc" ? undefined : { jsonrpc: jsonRpcCaller, rest: restCaller }[transport](place);
@@ -101,8 +106,8 @@ export function v03Caller(transport: Transport, place: Place): Caller {
 }
 
 /**
- * A custom binding (A2A 1.0 §5.8, §12), by the client that its author handed in. Tests see what that client reads, and errors
- * by their codes over JSON-RPC. Service parameters go to the client as what they are, since only it knows where they travel.
+ * Calls over a custom binding (A2A 1.0 §5.8, §12), by the client that its author handed in. Tests see what that client decodes,
+ * and errors have the codes of JSON-RPC.
  */
 export function customCaller(binding: ClientBinding, version: string, place: Place): Caller {
   const caller = serviceCaller(place.binding, place, () => [binding, version]);
@@ -158,8 +163,8 @@ function serviceCaller(
         const live = new LiveStream({ status: 200, headers: {} }, events, () => deadline.close());
         return { status: 200, headers: {}, stream: { live, payload } };
       } catch (error) {
-        if (signal.aborted) throw new Unreachable(`no answer within ${timeout} ms`, { cause: error });
-        return refused(error, transport);
+        if (signal.aborted) throw new NoAnswer(`no answer within ${timeout} ms`, { cause: error });
+        return errorOutcome(error, transport);
       } finally {
         if (!streaming) deadline.close();
       }
@@ -167,7 +172,7 @@ function serviceCaller(
   };
 }
 
-/** An error that ends a stream stands in it, as it does over HTTP. */
+/** The member of an event that stands for the error that ended a stream. */
 const errorMember = "stream-error";
 
 function payload(raw: Json): { readonly value: Json } | { readonly error: WireError } {
@@ -181,29 +186,29 @@ async function* eventsOf(
   maxBytes: number,
 ): AsyncGenerator<Json, void, void> {
   let any = false;
-  // What arrived as bytes is not known here: each event counts as its JSON text.
+  // The client does not tell how many bytes came: each event counts with the length of its JSON.
   let bytes = 0;
   try {
     for await (const batch of batches) {
       for (const { payload: event } of batch) {
         any = true;
         bytes += event.json.length;
-        if (bytes > maxBytes) throw new BrokenWire(`the stream is longer than ${maxBytes} bytes`);
+        if (bytes > maxBytes) throw new InvalidAnswer(`the stream is longer than ${maxBytes} bytes`);
         yield event.value as unknown as Json;
       }
     }
   } catch (error) {
-    if (error instanceof BrokenWire) throw error;
-    // Our client misses the end of the task; whether there is one is what a test asks.
+    if (error instanceof InvalidAnswer) throw error;
+    // The client complains that the task did not end. Whether it has to is for the test to judge.
     if (any && error instanceof A2AError && error.code === "ConnectionLost" && error.cause === undefined) return;
-    yield { [errorMember]: refused(error, transport).error as unknown as Json };
+    yield { [errorMember]: errorOutcome(error, transport).error as unknown as Json };
   }
 }
 
-/** The error that a call was answered with; what is no answer is thrown. */
-function refused(error: unknown, transport: string): Outcome & { readonly error: WireError } {
+/** The outcome of a call that was answered with an error. Throws where the error is not an answer of the server. */
+function errorOutcome(error: unknown, transport: string): Outcome & { readonly error: WireError } {
   if (!(error instanceof A2AError)) throw error;
-  if (error.cause instanceof BrokenWire) throw error.cause;
+  if (error.cause instanceof InvalidAnswer) throw error.cause;
   const { grpc, http } = error.metadata;
   const details = detailsOf(error);
   if (grpc !== undefined) {
@@ -211,15 +216,15 @@ function refused(error: unknown, transport: string): Outcome & { readonly error:
   }
   if (isWireErrorCode(error.code)) {
     const wire = wireErrors[error.code];
-    // Over JSON-RPC and gRPC an error of the protocol is none of HTTP.
+    // Over JSON-RPC and gRPC the HTTP status says nothing about an error of the protocol.
     const status = transport === "rest" ? wire.http : 200;
     return { status, headers: {}, error: wireError(wire.jsonrpc, error.message, details) };
   }
-  if (error.code === "InvalidResponse") throw new BrokenWire(error.message, { cause: error });
-  throw new Unreachable(error.message, { cause: error });
+  if (error.code === "InvalidResponse") throw new InvalidAnswer(error.message, { cause: error });
+  throw new NoAnswer(error.message, { cause: error });
 }
 
-/** The details as they stood on the wire: the client has made `fields` of those on fields (A2A 1.0 §3.3.2). */
+/** The details as the server sent them. The client moves those about fields to `fields` (A2A 1.0 §3.3.2). */
 function detailsOf({ details, fields }: A2AError): readonly Json[] | undefined {
   const violations = fields.map(({ field, description }) => ({ field, description }));
   const all = [

@@ -1,9 +1,9 @@
 import type { Json } from "../acts/format.ts";
 import { parseJson } from "./json.ts";
-import { BrokenWire } from "./stream.ts";
+import { InvalidAnswer } from "./stream.ts";
 
 /**
- * The `data` of an event stream (HTML Living Standard §9.2), each parsed as JSON. Throws BrokenWire for anything else, and
+ * The `data` of an event stream (HTML Living Standard §9.2), each parsed as JSON. Throws InvalidAnswer for anything else, and
  * for a stream of more than `maxBytes`.
  */
 export async function* readEvents(
@@ -20,7 +20,7 @@ export async function* readEvents(
     }
   }
   // An event that no blank line ends is discarded by the standard, and so by every client.
-  if (data.length > 0) throw new BrokenWire("the stream ends inside an event");
+  if (data.length > 0) throw new InvalidAnswer("the stream ends inside an event");
 }
 
 /** The lines of the stream. What follows the last line end is only an error where it is not blank. */
@@ -33,7 +33,7 @@ async function* readLines(body: AsyncIterable<Uint8Array>, maxBytes: number): As
   let bytes = 0;
   for await (const chunk of body) {
     bytes += chunk.byteLength;
-    if (bytes > maxBytes) throw new BrokenWire(`the stream is longer than ${maxBytes} bytes`);
+    if (bytes > maxBytes) throw new InvalidAnswer(`the stream is longer than ${maxBytes} bytes`);
     const text = held + decoder.decode(chunk, { stream: true });
     held = text.endsWith("\r") ? "\r" : "";
     const [first = "", ...others] = (held === "" ? text : text.slice(0, -1)).split(/\r\n|\n|\r/);
@@ -44,7 +44,7 @@ async function* readLines(body: AsyncIterable<Uint8Array>, maxBytes: number): As
     }
   }
   if (held !== "") yield pieces.join("");
-  else if (pieces.join("").trim() !== "") throw new BrokenWire("the stream ends inside an event");
+  else if (pieces.join("").trim() !== "") throw new InvalidAnswer("the stream ends inside an event");
 }
 
 function dataOf(line: string): readonly string[] {
@@ -52,11 +52,11 @@ function dataOf(line: string): readonly string[] {
   const field = colon === -1 ? line : line.slice(0, colon);
   if (field === "data") return [colon === -1 ? "" : line.slice(line[colon + 1] === " " ? colon + 2 : colon + 1)];
   if (["", "event", "id", "retry"].includes(field)) return [];
-  throw new BrokenWire(`the stream has a line that is no field of an event: ${JSON.stringify(line.slice(0, 80))}`);
+  throw new InvalidAnswer(`the stream has a line that is no field of an event: ${JSON.stringify(line.slice(0, 80))}`);
 }
 
 function parse(data: string, at: number): Json {
   const value = parseJson(data);
   if (value !== undefined) return value;
-  throw new BrokenWire(`event ${at} of the stream is no JSON: ${JSON.stringify(data.slice(0, 80))}`);
+  throw new InvalidAnswer(`event ${at} of the stream is no JSON: ${JSON.stringify(data.slice(0, 80))}`);
 }

@@ -1,19 +1,19 @@
 import type { Json } from "../acts/format.ts";
 
 export interface StreamHead {
-  /** Of HTTP. */
+  /** The HTTP status. */
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** The wire broke a rule that no test has to name: what came is no event stream, or not what its binding sends. */
-export class BrokenWire extends Error {}
+/** The answer broke a rule of its binding or format, which no test has to name. Fails the test. */
+export class InvalidAnswer extends Error {}
 
-/** An open stream: its events are taken in as they come, whoever waits for them. */
+/** An open event stream. Reads its events as they arrive, whether or not a test waits for them. */
 export class LiveStream {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** One value an event, as it stands on the wire. */
+  /** The events so far, with the envelopes of the binding. */
   readonly raw: Json[] = [];
   readonly #stop: () => void;
   readonly #waiting = new Set<() => void>();
@@ -28,12 +28,15 @@ export class LiveStream {
     void this.#read(events);
   }
 
-  /** Whether the server has closed it, or `close` has. */
+  /** Whether it has ended: the server or `close` has closed it, or it broke. */
   get ended(): boolean {
     return this.#ended;
   }
 
-  /** Resolves once there are so many events, or the stream has ended; true where the first came true in time. */
+  /**
+   * Resolves once there are that many events, the stream has ended, or the time is up; with true where there are that many. Throws what
+   * the stream broke with. `timeout`: in milliseconds.
+   */
   async until(count: number, timeout: number): Promise<boolean> {
     const deadline = performance.now() + timeout;
     while (this.raw.length < count && !this.#ended && performance.now() < deadline)
@@ -42,7 +45,7 @@ export class LiveStream {
     return this.raw.length >= count;
   }
 
-  /** Waits for the end; false where it does not come in time. */
+  /** Waits for the end of the stream, at most `timeout` milliseconds. Resolves with false where it does not end in time. */
   async end(timeout: number): Promise<boolean> {
     await this.until(Infinity, timeout);
     return this.#ended;
@@ -86,7 +89,7 @@ export class LiveStream {
       this.#finish();
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
-      this.#finish(error instanceof BrokenWire ? error : new BrokenWire(`the stream broke: ${reason}`));
+      this.#finish(error instanceof InvalidAnswer ? error : new InvalidAnswer(`the stream broke: ${reason}`));
       this.#stop();
     }
   }

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Json } from "../acts/format.ts";
 import { parseJson } from "./json.ts";
-import { BrokenWire } from "./stream.ts";
+import { InvalidAnswer } from "./stream.ts";
 
 /** Where one test gets its push notifications. */
 export interface Inbox {
@@ -31,7 +31,7 @@ export class Webhooks {
   #closed = false;
 
   /**
-   * @param address - How servers elsewhere reach this machine; absent: they are on it.
+   * @param address - How servers serverUrl reach this machine; absent: they are on it.
    * @param maxBytes - Longest delivery, and most that one test is given in all; anything beyond is answered with 413.
    */
   constructor(address: string | undefined, maxBytes: number) {
@@ -124,7 +124,7 @@ function bodyOf(text: string): Json {
   try {
     return parseJson(text) ?? text;
   } catch (error) {
-    if (error instanceof BrokenWire) return text;
+    if (error instanceof InvalidAnswer) return text;
     throw error;
   }
 }

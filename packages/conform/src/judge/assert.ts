@@ -2,15 +2,15 @@ import type { Json } from "../acts/format.ts";
 import { isMap, member } from "../acts/path.ts";
 import { isShapeName, shapeProblem } from "./schema.ts";
 
-/** Where an answer is not what it should be. */
+/** The first place where a value is not what was expected. */
 export interface Mismatch {
-  /** Empty for the value itself. */
+  /** Path of the value, such as `task.status.state`; empty for the value itself. */
   readonly path: string;
   readonly expected: string;
   readonly actual: string;
 }
 
-/** A value as a report shows it: JSON, cut where it is long. */
+/** A value as a report shows it: JSON, cut after 300 characters. */
 export function show(value: Json | undefined): string {
   if (value === undefined) return "nothing";
   const text = JSON.stringify(value);
@@ -29,7 +29,10 @@ const isTrue = (argument: Json): boolean => argument === true;
 const isList = (argument: Json): boolean => Array.isArray(argument);
 const anything = (): boolean => true;
 
-/** Whether an argument makes its name an operator. Where it does not, the name is that of a member: a card may have a `type`. */
+/**
+ * Operators of assertions, each with the arguments that it takes. With any other argument the name is that of a member: a card may
+ * have a member `type`.
+ */
 const operators: Readonly<Record<string, (argument: Json) => boolean>> = {
   type: (argument) => typeof argument === "string" && types.includes(argument),
   exists: isTrue,
@@ -49,12 +52,12 @@ const operators: Readonly<Record<string, (argument: Json) => boolean>> = {
   any_of: isList,
   all_of: isList,
   not: anything,
-  // Beyond ACTS: `items` stands in the official files, for each element or by position; `schema` is ours.
+  // Not in ACTS: the official files use `items`, for each element or by position, and `schema` is an addition of this runner.
   items: (argument) => isList(argument) || isMap(argument),
   schema: isShapeName,
 };
 
-/** Asks an assertion (ACTS §5) of a value; `undefined` is a value that is not there. Gives the first thing that is wrong. */
+/** Checks a value against an assertion (ACTS §5); `undefined` is an absent value. Returns the first mismatch. */
 export function check(assertion: Json, value: Json | undefined, path = ""): Mismatch | undefined {
   if (Array.isArray(assertion)) {
     if (value === undefined || !Array.isArray(value)) return { path, expected: "an array", actual: show(value) };
@@ -119,7 +122,7 @@ function operate(name: string, argument: Json, value: Json | undefined, path: st
           : wrong("an array");
   }
   if (typeof argument === "string") {
-    // `contains` is about text, and about what a list holds.
+    // `contains` looks for a part of a text, or for an element of a list.
     if (name === "contains" && Array.isArray(value)) {
       return unless(value.includes(argument), `a list with ${show(argument)}`);
     }

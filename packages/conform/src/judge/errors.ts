@@ -1,13 +1,13 @@
 import type { Json, Transport } from "../acts/format.ts";
 import { isMap, member } from "../acts/path.ts";
 
-/** An error that a server answered with, in the terms of A2A 1.0 §3.3.2. */
+/** An error that a server answered with (A2A 1.0 §3.3.2). */
 export interface WireError {
-  /** Of JSON-RPC, the HTTP status, or the name of the gRPC status. */
+  /** The code of JSON-RPC, the HTTP status, or the name of the gRPC status. */
   readonly code: Json;
   readonly message: Json | undefined;
   readonly details: Json | undefined;
-  /** That of the ErrorInfo among the details. */
+  /** `reason` of the `ErrorInfo` in the details. */
   readonly reason: string | undefined;
 }
 
@@ -15,7 +15,7 @@ interface Kind {
   readonly code: number;
   readonly http: readonly number[];
   readonly grpc: string;
-  /** Of the errors that are A2A's own. */
+  /** Only errors that A2A defines have one. */
   readonly reason?: string;
 }
 
@@ -28,18 +28,18 @@ const kind = (code: number, http: number | readonly number[], grpc: string, reas
 
 const unsupported = kind(-32004, 400, "FAILED_PRECONDITION", "UNSUPPORTED_OPERATION");
 
-/** A2A 1.0 §5.4; the names are those of ACTS §6.2 and of the specification. */
+/** The errors by name (A2A 1.0 §5.4, ACTS §6.2). */
 const kinds: Readonly<Record<string, readonly Kind[]>> = {
   TaskNotFound: [kind(-32001, 404, "NOT_FOUND", "TASK_NOT_FOUND")],
   TaskNotCancelable: [kind(-32002, 400, "FAILED_PRECONDITION", "TASK_NOT_CANCELABLE")],
   PushNotificationNotSupported: [kind(-32003, 400, "FAILED_PRECONDITION", "PUSH_NOTIFICATION_NOT_SUPPORTED")],
   UnsupportedOperation: [unsupported],
-  // ACTS' own name: §3.3.4 answers with UnsupportedOperation.
+  // Only ACTS has this name: §3.3.4 answers with UnsupportedOperation.
   StreamingNotSupported: [unsupported],
   ContentTypeNotSupported: [kind(-32005, 400, "INVALID_ARGUMENT", "CONTENT_TYPE_NOT_SUPPORTED")],
   InvalidAgentResponse: [kind(-32006, 500, "INTERNAL", "INVALID_AGENT_RESPONSE")],
   ExtendedAgentCardNotConfigured: [kind(-32007, 400, "FAILED_PRECONDITION", "EXTENDED_AGENT_CARD_NOT_CONFIGURED")],
-  // ACTS' own name: §3.3.4 knows two cases.
+  // Only ACTS has this name: §3.3.4 has two cases.
   ExtendedCardNotSupported: [
     unsupported,
     kind(-32007, 400, "FAILED_PRECONDITION", "EXTENDED_AGENT_CARD_NOT_CONFIGURED"),
@@ -57,7 +57,7 @@ const reasons: ReadonlySet<string | undefined> = new Set(
   Object.values(kinds).flatMap((list) => list.flatMap(({ reason }) => (reason === undefined ? [] : [reason]))),
 );
 
-/** The error in a body: that of a JSON-RPC response, or of an HTTP answer (§9.5, §11.6). */
+/** The error in the body of a JSON-RPC response or of a REST answer (§9.5, §11.6). */
 export function readError(body: Json | undefined, status: number): WireError {
   const error = member(body, "error");
   const details = member(error, "data") ?? member(error, "details");
@@ -73,10 +73,10 @@ export function wireError(code: Json, message: Json | undefined, details: Json |
 }
 
 /**
- * Why an error is none of those named, or undefined where it is one. On JSON-RPC the code says which it is; HTTP shares
- * its statuses among many, so the reason of the ErrorInfo has to say it (§11.6).
+ * What was expected, where an error is none of the named ones; undefined where it is one of them. JSON-RPC has a code for each
+ * error. HTTP and gRPC use one status for several, so the reason of the `ErrorInfo` tells them apart (§11.6).
  */
-export function notThis(
+export function errorMismatch(
   types: readonly string[],
   error: WireError,
   transport: Transport,
@@ -85,11 +85,11 @@ export function notThis(
   if (types.length === 0) return undefined;
   const known = types.flatMap((name) => {
     const found = kinds[name.replace(/Error$/, "")];
-    if (found === undefined) throw new Error(`"${name}" is the name of no error`);
+    if (found === undefined) throw new Error(`"${name}" is not the name of an error`);
     return found;
   });
   const fits = known.some((one) => {
-    // An error that is not A2A's own may have a reason of the server's.
+    // An error that A2A does not define may have any reason that A2A does not use.
     const says = one.reason === undefined ? !reasons.has(error.reason) : error.reason === one.reason;
     switch (transport) {
       case "jsonrpc":
@@ -113,13 +113,13 @@ export function showError(error: WireError, status: number): string {
   const reason = error.reason === undefined ? "" : ` ${error.reason}`;
   const code = error.code === status ? "" : ` ${JSON.stringify(error.code)}`;
   const message = typeof error.message === "string" ? `: ${error.message}` : "";
-  // gRPC has statuses of its own.
+  // A gRPC status needs no HTTP status beside it.
   if (typeof error.code === "string") return `${error.code}${reason}${message}`;
   return `HTTP ${status}, error${code}${reason}${message}`;
 }
 
-/** The value that assertions of an error step start from. */
-export function errorRoot(error: WireError): Json {
+/** The value that assertions on an error step see. */
+export function errorValue(error: WireError): Json {
   return {
     code: error.code,
     ...(error.message === undefined ? {} : { message: error.message }),

@@ -5,13 +5,13 @@ import { find, isMap, member } from "../acts/path.ts";
 const members = ["task", "message", "statusUpdate", "artifactUpdate"];
 const terminal = ["COMPLETED", "FAILED", "CANCELED", "REJECTED"].map((name) => `TASK_STATE_${name}`);
 
-/** What is inside a StreamResponse: the value of its only member. */
+/** The content of a StreamResponse: the value of its only member. */
 function inner(event: Json): Json {
   const name = members.find((one) => member(event, one) !== undefined);
   return name === undefined ? event : (member(event, name) as Json);
 }
 
-/** Assertions on an event name its member, or what is inside of it. */
+/** Checks an event. An assertion describes the StreamResponse, or the content of its only member. */
 function checkEvent(assertion: Json, event: Json, path: string): Mismatch | undefined {
   const outer = check(assertion, event, path);
   if (outer === undefined) return undefined;
@@ -20,7 +20,7 @@ function checkEvent(assertion: Json, event: Json, path: string): Mismatch | unde
   return isMap(assertion) && members.some((name) => Object.hasOwn(assertion, name)) ? outer : inside;
 }
 
-/** ACTS §7.1: nothing comes after the end, and nothing goes back to the beginning. */
+/** ACTS §7.1: no event follows a terminal state, and no state goes back to SUBMITTED. */
 function checkOrder(events: readonly Json[]): Mismatch | undefined {
   let last: string | undefined;
   for (const [at, event] of events.entries()) {
@@ -38,7 +38,7 @@ function checkOrder(events: readonly Json[]): Mismatch | undefined {
   return undefined;
 }
 
-/** The updates of a stream, comparable: the snapshots before them depend on when the stream was opened. */
+/** The updates of a stream as comparable texts, without the task at its beginning, which depends on when it was opened. */
 function updatesOf(events: readonly Json[]): readonly string[] {
   return events
     .filter((event) => member(event, "statusUpdate") !== undefined || member(event, "artifactUpdate") !== undefined)
@@ -52,7 +52,7 @@ function sorted(value: Json): Json {
   return Object.fromEntries(keys.map((key) => [key, sorted(value[key] as Json)]));
 }
 
-/** Asks `expect_stream` of the events of a stream, given without and with their envelopes. */
+/** Checks `expect_stream` against the events of a stream. `raw` are the same events with the envelopes of the binding. */
 export function checkStream(
   expected: ExpectStream,
   events: readonly Json[],
@@ -100,8 +100,8 @@ export function checkStream(
 }
 
 /**
- * Two streams of one task: the updates are the same ones. Where one began later, so that its snapshot is another, it has
- * the end of what the other has.
+ * Two streams of one task have the same updates in the same order. A stream that began later, which shows in another first event,
+ * has the last of them.
  */
 function checkSame(events: readonly Json[], other: readonly Json[]): Mismatch | undefined {
   let [here, there] = [updatesOf(events), updatesOf(other)];

@@ -1,6 +1,6 @@
 import type { Mismatch } from "./assert.ts";
 
-/** The server did not do what a step asks of it. */
+/** The server did not do what a step expects. */
 export class Failed extends Error {
   readonly mismatch: Mismatch | undefined;
 
@@ -10,7 +10,7 @@ export class Failed extends Error {
   }
 }
 
-/** Throws where something is wrong, in a sentence unless there is a better one. */
+/** Throws Failed where there is a mismatch. Default of `sentence`: what was expected and what came. */
 export function demand(wrong: Mismatch | undefined, sentence?: string): void {
   if (wrong === undefined) return;
   const { path, expected, actual } = wrong;

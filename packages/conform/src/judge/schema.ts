@@ -10,17 +10,17 @@ export interface ShapeProblem {
   readonly value: Json | undefined;
 }
 
-/** By name: those of 1.0 as the specification names them, those of 0.3 after its number. */
+/** By name. Those of 1.0 have the names of the specification, those of 0.3 have `0.3/` before them. */
 const shapes: Readonly<Record<string, Shape>> = { ...shapesV1, ...shapesV03 };
 
 export function isShapeName(name: Json): boolean {
   return typeof name === "string" && Object.hasOwn(shapes, name);
 }
 
-/** The first place where a value is not what its name says. Fields that nobody knows are let through: a later version may add them. */
+/** The first place where a value does not have the shape of that name. Unknown fields are allowed: a later version may add them. */
 export function shapeProblem(name: string, value: Json | undefined, path = ""): ShapeProblem | undefined {
   const shape = shapes[name];
-  if (shape === undefined) throw new Error(`There is no shape of the name ${name}`);
+  if (shape === undefined) throw new Error(`there is no shape with the name ${name}`);
   if (!isMap(value)) return { path, expected: `a ${name}`, value };
   if (shape.byKind !== undefined) {
     const { kind } = value;
@@ -40,7 +40,7 @@ export function shapeProblem(name: string, value: Json | undefined, path = ""): 
     const problem = fieldProblem(rule, present(value, field), at(field));
     if (problem !== undefined) return problem;
   }
-  // `data` may be null and is there all the same.
+  // Only for `data` null is a value.
   const chosen = shape.oneOf?.filter(
     (field) => Object.hasOwn(value, field) && (value[field] !== null || field === "data"),
   );
@@ -48,7 +48,7 @@ export function shapeProblem(name: string, value: Json | undefined, path = ""): 
   return { path, expected: `exactly one of ${(shape.oneOf ?? []).join(", ")}`, value };
 }
 
-/** In ProtoJSON null stands for a field that is not set. */
+/** The member, or undefined: null is an absent field in ProtoJSON. */
 function present(value: Readonly<Record<string, Json>>, field: string): Json | undefined {
   return Object.hasOwn(value, field) && value[field] !== null ? value[field] : undefined;
 }

@@ -1,7 +1,7 @@
 import type { Json } from "../acts/format.ts";
 import { isMap } from "../acts/path.ts";
 
-/** What a table of shapes is written in. */
+/** The words that tables of shapes are written in. */
 
 export type Kind = (value: Json) => string | undefined;
 
@@ -10,15 +10,15 @@ export interface Field {
   readonly list?: boolean;
   readonly map?: boolean;
   readonly required?: boolean;
-  /** Of a required list: that it may be empty. */
+  /** Whether a required list may be empty. */
   readonly mayBeEmpty?: boolean;
 }
 
 export interface Shape {
   readonly fields: Readonly<Record<string, Field>>;
-  /** Exactly one of these members. */
+  /** Exactly one of these members has to be set. */
   readonly oneOf?: readonly string[];
-  /** The shape that a value has by its member `kind`, in place of this one. */
+  /** Names of shapes by the value of the member `kind`; the one that fits is used in place of this shape. */
   readonly byKind?: Readonly<Record<string, string>>;
 }
 
@@ -26,15 +26,15 @@ const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3
 const time = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z$/;
 
 export const text: Kind = (value) => (typeof value === "string" ? undefined : "text");
-export const filled: Kind = (value) =>
+export const nonEmpty: Kind = (value) =>
   typeof value === "string" && value !== "" ? undefined : "text that is not empty";
 export const flag: Kind = (value) => (typeof value === "boolean" ? undefined : "true or false");
-export const int: Kind = (value) =>
+export const integer: Kind = (value) =>
   typeof value === "number" && Number.isInteger(value) ? undefined : "a whole number";
 export const object: Kind = (value) => (isMap(value) ? undefined : "an object");
 export const any: Kind = () => undefined;
 export const url: Kind = (value) => (typeof value === "string" && URL.canParse(value) ? undefined : "an absolute URL");
-/** Of an interface: gRPC addresses are commonly without a scheme. */
+/** The address of an interface: gRPC addresses commonly have no scheme. */
 export const address: Kind = (value) =>
   typeof value === "string" && /^[^\s/]+(?::\d+$|:\/\/)/.test(value) ? undefined : "an address";
 export const bytes: Kind = (value) =>
@@ -48,8 +48,8 @@ export const oneOf =
   (value) =>
     typeof value === "string" && names.includes(value) ? undefined : `one of ${names.join(", ")}`;
 
-export const must = (kind: Kind | string): Field => ({ kind, required: true });
-export const can = (kind: Kind | string): Field => ({ kind });
-export const some = (kind: Kind | string): Field => ({ kind, list: true, required: true });
-export const list = (kind: Kind | string): Field => ({ kind, list: true });
-export const map = (kind: Kind | string): Field => ({ kind, map: true });
+export const required = (kind: Kind | string): Field => ({ kind, required: true });
+export const optional = (kind: Kind | string): Field => ({ kind });
+export const requiredList = (kind: Kind | string): Field => ({ kind, list: true, required: true });
+export const optionalList = (kind: Kind | string): Field => ({ kind, list: true });
+export const optionalMap = (kind: Kind | string): Field => ({ kind, map: true });

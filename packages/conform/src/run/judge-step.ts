@@ -1,7 +1,7 @@
 import type { CallStep, Expect, ExpectError, ExpectStream, Json, RawStep, Step } from "../acts/format.ts";
 import type { OpenStream, Outcome } from "../call/caller.ts";
 import { check, show } from "../judge/assert.ts";
-import { errorRoot, hasError, notThis, readError, showError, type WireError } from "../judge/errors.ts";
+import { errorValue, hasError, errorMismatch, readError, showError, type WireError } from "../judge/errors.ts";
 import { checkStream } from "../judge/events.ts";
 import { demand, Failed } from "../judge/failed.ts";
 import type { Scope } from "./scope.ts";
@@ -35,7 +35,7 @@ export class StepJudge {
     const allowed = wanted ?? (expect?.orError === undefined ? undefined : { types: expect.orError });
     if (error !== undefined && allowed !== undefined) {
       this.#error(allowed, error, outcome);
-      this.#scope.keep(step, { response: errorRoot(error), headers });
+      this.#scope.keep(step, { response: errorValue(error), headers });
       return;
     }
     // The assertions of a raw step are about its body, error or not.
@@ -96,7 +96,7 @@ export class StepJudge {
   }
 
   #error(expected: ExpectError, error: WireError, { status, headers }: Outcome): void {
-    const wrongKind = notThis(expected.types, error, this.#target.caller.errors, status);
+    const wrongKind = errorMismatch(expected.types, error, this.#target.caller.errors, status);
     if (wrongKind !== undefined) {
       const mismatch = { path: "", expected: wrongKind, actual: showError(error, status) };
       throw new Failed("it is another error", mismatch);

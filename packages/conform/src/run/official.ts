@@ -3,8 +3,8 @@ import type { Skipped } from "../report/report.ts";
 import type { Target } from "./target.ts";
 
 /**
- * The official files leave to the runner what their steps cannot say, and mark it `runner-special`: without more than the
- * steps such a test passes on everything. Here is the check that each of them means, or why it is not made.
+ * Some tests of the official files are marked `runner-special`: their steps alone pass on any server, and the runner has to make the
+ * check that their description asks for. Here is that check for each of them, or the reason why it is not made.
  */
 
 const aboutClients: Skipped = { reason: "is about clients, not servers", applies: false };
@@ -99,7 +99,7 @@ const delivered =
   (test: Test): Test => ({
     ...test,
     needs: ["webhook_endpoint"],
-    // Some of these say create-task where others say create.
+    // Some of these files refer to the step `create` as `create-task`.
     steps: [
       ...test.steps.map((step) => JSON.parse(JSON.stringify(step).replaceAll("create-task", "create")) as Step),
       deliveries({ until: lastDelivery, each }),
@@ -125,7 +125,7 @@ const checks: Readonly<Record<string, (test: Test, target: Target) => Test | Ski
         headers: { "content-type": { matches: "^application/a2a\\+json\\b" } },
       },
     })),
-  // An agent that takes a client's contextId has nothing to refuse; one that makes its own in silence fails (§3.4.1).
+  // A server may accept a client's contextId or refuse it. It may not silently use another one (§3.4.1).
   "CORE-CTX-001": (test) =>
     expecting(test, ({ expectError: _, ...step }) => ({
       ...step,
@@ -190,7 +190,7 @@ const checks: Readonly<Record<string, (test: Test, target: Target) => Test | Ski
   "SEC-PUSH-002": () => aboutClients,
   "SEC-AUTH-001": unauthorized("none"),
   "SEC-AUTH-002": weakCredentials,
-  // Every operation, not one of them.
+  // Its steps call one operation; the requirement is about all of them.
   "SEC-AUTH-004": (test) => ({
     ...test,
     transports: [],
@@ -214,7 +214,7 @@ const checks: Readonly<Record<string, (test: Test, target: Target) => Test | Ski
       ),
     ),
   }),
-  // Its steps ask for the public card, which everybody may have.
+  // Its steps fetch the public card, which needs no credentials.
   "SEC-AUTH-006": (test) => ({
     ...test,
     needs: ["auth_credentials"],
@@ -269,13 +269,13 @@ const readings: Readonly<Record<string, string>> = {
 
 const special = "runner-special";
 
-/** What the runner asks instead of what a test's steps say; undefined where the steps are all. */
+/** What the runner asks in place of a test's steps; undefined where the steps are run as they are. */
 export function readingOf(test: Test): string | undefined {
   if (!test.tags.includes(special) && test.id !== "CARD-SCHEMA-001") return undefined;
   return Object.hasOwn(readings, test.id) ? readings[test.id] : undefined;
 }
 
-/** The test as it is to be run, or why it is not. */
+/** The test that is run in place of the given one, or why none is. */
 export function officialCheck(test: Test, target: Target): Test | Skipped {
   const change = Object.hasOwn(checks, test.id) ? checks[test.id] : undefined;
   if (!test.tags.includes(special) && test.id !== "CARD-SCHEMA-001") return test;

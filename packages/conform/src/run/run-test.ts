@@ -1,7 +1,7 @@
 import type { Test } from "../acts/format.ts";
 import { Unresolved } from "../acts/template.ts";
-import { Unreachable } from "../call/http.ts";
-import { BrokenWire } from "../call/stream.ts";
+import { NoAnswer } from "../call/http.ts";
+import { InvalidAnswer } from "../call/stream.ts";
 import { Failed } from "../judge/failed.ts";
 import type { Failure, Skipped, StepReport, TestReport } from "../report/report.ts";
 import { officialCheck, readingOf } from "./official.ts";
@@ -9,7 +9,7 @@ import { StepRunner } from "./steps.ts";
 import { whySkipped, type Target } from "./target.ts";
 
 /** What makes a test fail; anything else is a mistake of the test or of the runner. */
-const failures = [Failed, BrokenWire, Unreachable, Unresolved] as const;
+const failures = [Failed, InvalidAnswer, NoAnswer, Unresolved] as const;
 
 /** The reason that a run's signal has when its time limit is over. */
 export class TimeIsUp extends Error {}

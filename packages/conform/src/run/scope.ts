@@ -13,17 +13,17 @@ interface Kept {
   readonly stream?: OpenStream;
 }
 
-/** What a step leaves behind for those after it. */
+/** What a step keeps for the steps after it. */
 export interface Leaving {
   readonly response?: Json | undefined;
   readonly headers?: Readonly<Record<string, string>>;
   readonly stream?: OpenStream;
 }
 
-/** Before the name of a header, in a capture. */
+/** In a capture, what stands before the name of a header. */
 const headerPath = "$headers.";
 
-/** What the steps of one test know: variables, and what the steps before them kept. */
+/** What the steps of one test can refer to: variables, and what earlier steps kept. */
 export class Scope {
   readonly #test: Test;
   readonly #target: Target;
@@ -107,7 +107,7 @@ export class Scope {
     const { variables, env, card } = this.#target;
     if (Object.hasOwn(variables, name)) return variables[name];
     if (name === "webhookUrl" && this.#inbox !== undefined) return this.#inbox.url;
-    // To stand before the extensions of a test's own.
+    // With a comma after each: the test appends its own extensions.
     if (name === "requiredExtensions")
       return requiredExtensions(card)
         .map((uri) => `${uri},`)

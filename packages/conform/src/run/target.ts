@@ -9,22 +9,22 @@ import type { Webhooks } from "../call/webhooks.ts";
 export interface Target {
   readonly card: JsonMap;
   readonly caller: Caller;
-  /** Of who runs the tests: credentials, and what else every request carries. */
+  /** Headers of every request, credentials among them. Names are in lower case. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Of somebody else, to see that tasks are private. */
+  /** The credentials of a second caller, for tests that tasks are private. */
   readonly otherHeaders?: Readonly<Record<string, string>>;
   readonly variables: Readonly<Record<string, string>>;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly webhooks: Webhooks;
-  /** Of one step, in milliseconds. */
+  /** Time limit of one step, in milliseconds. */
   readonly timeout: number;
-  /** The prefixes that the agent knows; absent: all. */
+  /** The behaviours that the agent has; absent: all. */
   readonly behaviors?: readonly string[];
-  /** The agent's own words for each of these prefixes. */
+  /** The agent's own words for the prefix of each behaviour. */
   readonly words?: Readonly<Record<string, string>>;
 }
 
-/** The extensions that the card wants of every request (A2A 1.0 §4.6). */
+/** URIs of the extensions that the card requires of every request (A2A 1.0 §4.6). */
 export function requiredExtensions(card: JsonMap): readonly string[] {
   const extensions = find(card, "capabilities.extensions");
   return (Array.isArray(extensions) ? (extensions as readonly Json[]) : [])
@@ -33,8 +33,8 @@ export function requiredExtensions(card: JsonMap): readonly string[] {
     .filter((uri) => typeof uri === "string");
 }
 
-/** Whether the card asks for credentials at all (§4.4.1). */
-function asksForCredentials(card: JsonMap): boolean {
+/** Whether the card requires credentials (§4.4.1). */
+function requiresCredentials(card: JsonMap): boolean {
   const requirements = member(card, "securityRequirements");
   return Array.isArray(requirements) && requirements.length > 0;
 }
@@ -50,7 +50,7 @@ const noBehavior = "the agent is said not to have the behaviour";
 const noVersions = "the client of this binding names no version but its own";
 const noHeaders = "the headers of answers are not seen over this binding";
 
-/** Why a test says nothing about this server (ACTS §12.5), or cannot be asked; undefined where it is to be run. */
+/** Why a test does not apply to this server (ACTS §12.5) or cannot be asked; undefined where it can be run. */
 export function whySkipped(test: Test, target: Target): Skipped | undefined {
   const reason = notApplicable(test, target);
   return reason === undefined ? whyNotAsked(test, target) : { reason, applies: false };
@@ -66,8 +66,8 @@ function notApplicable(test: Test, target: Target): string | undefined {
     return `only for ${preconditions.transports.join(", ")}`;
   }
   for (const [name, wanted] of Object.entries(preconditions.capabilities)) {
-    // The official files ask for a capability that no card has; what they mean is in the card all the same.
-    const has = name === "authentication" ? asksForCredentials(card) : (find(card, `capabilities.${name}`) ?? false);
+    // The official files name a capability `authentication`, which no card has. They mean the security requirements.
+    const has = name === "authentication" ? requiresCredentials(card) : (find(card, `capabilities.${name}`) ?? false);
     if (has !== wanted) return `for agents whose card says ${name}: ${JSON.stringify(wanted)}`;
   }
   const skills = find(card, "skills");
@@ -82,7 +82,7 @@ function notApplicable(test: Test, target: Target): string | undefined {
     return "for agents that require an extension";
   }
   const { refusesInput } = preconditions;
-  if (refusesInput !== undefined && inputModes(card).some((mode) => takes(mode, refusesInput))) {
+  if (refusesInput !== undefined && inputModes(card).some((mode) => acceptsType(mode, refusesInput))) {
     return `for agents that do not take ${refusesInput}`;
   }
   if (steps.some(({ kind }) => kind === "client")) return "is about clients, not servers";
@@ -109,7 +109,7 @@ function expectsError(step: CallStep | RawStep): boolean {
   return step.expectError !== undefined || step.expect?.error === true;
 }
 
-/** What an agent or whoever runs the tests would have to bring, and what this runner cannot see. */
+/** Why a test that applies cannot be asked: the agent or the caller lacks something, or the binding does not show it. */
 function whyNotAsked(test: Test, target: Target): Skipped | undefined {
   const { caller, behaviors, headers, otherHeaders } = target;
   const behavior = behaviors === undefined ? undefined : test.behaviors.find((one) => !behaviors.includes(one));
@@ -138,8 +138,8 @@ function inputModes(card: JsonMap): readonly Json[] {
   return [...findAll(card, "defaultInputModes[*]"), ...findAll(card, "skills[*].inputModes[*]")];
 }
 
-/** Whether a media range takes a media type; `*` alone is written as well. */
-function takes(mode: Json, mediaType: string): boolean {
+/** Whether a media range includes a media type. A bare star, which some cards have, includes all. */
+function acceptsType(mode: Json, mediaType: string): boolean {
   if (typeof mode !== "string") return false;
   return mode === "*" || mode === "*/*" || mode === mediaType || mode === mediaType.replace(/\/.*/, "/*");
 }
