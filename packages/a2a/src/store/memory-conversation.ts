@@ -2,7 +2,7 @@ import { utf8Length } from "../base/index.ts";
 import type { Message } from "../model/index.ts";
 import { messagesOf } from "./history.ts";
 import { inOrder, pickNewest, type ChunkPlace, type Chunks } from "./conversation.ts";
-import type { StoredContext, StoredMessage, StoredTask } from "./memory-tables.ts";
+import type { StoredContext, StoredMessage, StoredTask } from "./memory-rows.ts";
 import { defaultPageBytes, type StoredConversation, type ConversationOptions } from "./port.ts";
 
 /** What was said last in a context; `own`: the task of `before`. */

@@ -1,80 +1,10 @@
-import { utf8Length } from "../base/index.ts";
-import { isTerminal, placed, type LogRecord } from "../model/index.ts";
-import { artifactStarts } from "./artifact-text.ts";
-import type { TaskPieces } from "./assemble.ts";
-import { compact } from "./compact.ts";
-import type { StoredEvent } from "./history.ts";
+import { isTerminal, placed } from "../model/index.ts";
+import type { AgentRoom, Due, OwnerRoom, StoredContext, StoredKey, StoredMessage, StoredTask } from "./memory-rows.ts";
+import { compactTask, joined } from "./memory-task.ts";
 import type { ContextKey, ListPosition, OnceEffect, OnceRecord, Owner, Scope, StrandedRuns, TaskHead } from "./port.ts";
 import { SortedList } from "./sorted-list.ts";
 import { oldestFirst, TaskIndex } from "./task-index.ts";
 import type { ReadItem } from "./transition.ts";
-
-export interface AgentRoom {
-  readonly tasks: Map<string, StoredTask>;
-  readonly index: TaskIndex<StoredTask>;
-  /** Runs by the time at which they may be taken over. */
-  readonly runs: SortedList<Due, StoredTask>;
-  readonly owners: Map<string, OwnerRoom>;
-}
-
-export interface OwnerRoom {
-  readonly name: string;
-  readonly agent: AgentRoom;
-  readonly index: TaskIndex<StoredTask>;
-  readonly contexts: Map<string, StoredContext>;
-  readonly keys: Map<string, StoredKey>;
-}
-
-export interface StoredContext {
-  readonly serial: number;
-  readonly id: string;
-  readonly owner: OwnerRoom;
-  readonly index: TaskIndex<StoredTask>;
-  readonly messages: SortedList<{ readonly place: number }, StoredMessage>;
-  /** Those that live with the context, not with a task of it. */
-  keys: readonly StoredKey[];
-  tasks: number;
-  touched: number;
-  state: string | undefined;
-}
-
-export interface StoredMessage {
-  readonly place: number;
-  /** Of a direct reply, nothing. */
-  readonly task: StoredTask | undefined;
-  readonly seq: number;
-  event: StoredEvent & Pick<LogRecord, "time"> & Partial<Pick<LogRecord, "turn" | "actor">>;
-}
-
-export interface StoredKey {
-  readonly serial: number;
-  readonly record: OnceRecord;
-  readonly until: number;
-  readonly owner: OwnerRoom;
-  /** What it goes with. */
-  readonly holder: Pick<StoredTask, "keys">;
-}
-
-export interface StoredTask extends Pick<TaskHead, "state" | "statusTime"> {
-  readonly number: number;
-  readonly context: StoredContext;
-  keys: readonly StoredKey[];
-  messages: readonly StoredMessage[];
-  head: TaskHead;
-  state: TaskHead["state"];
-  statusTime: number;
-  /** When its run may be taken over; of a task without a run, nothing. */
-  due: number | undefined;
-  checkpoint: string | undefined;
-  /** What `read` gives, without gaps. */
-  records: readonly LogRecord[];
-  base: string;
-  status: string | undefined;
-  metadata: readonly string[];
-  artifacts: readonly string[];
-  /** Of a task that was compacted: where each of its artifacts began. */
-  starts: readonly Pick<LogRecord, "seq" | "time" | "turn">[];
-}
 
 /** Unlike a difference, right for infinite values too. */
 function compare(a = 0, b = 0): number {
@@ -88,7 +18,6 @@ function byPlace(a: Pick<StoredMessage, "place">, b: Pick<StoredMessage, "place"
   return a.place - b.place;
 }
 
-export type Due = Pick<StoredTask, "due" | "number">;
 /** Longest without a holder first. */
 function byDue(a: Due, b: Due): number {
   return compare(a.due, b.due) || a.number - b.number;
@@ -327,27 +256,10 @@ export class MemoryTables {
     if (contexts.size === 0) agent.owners.delete(name);
   }
 
-  /** Once for each task; one that is larger than `most` stays as it is. */
+  /** Once for each task; one that is larger than `most` bytes stays as it is. */
   compact(task: StoredTask, most: number): void {
     this.loose.delete(task);
-    if (task.head.bytes > most) return;
-    const { base, artifacts } = compact(piecesOf(task, undefined));
-    const chunks = task.records.filter(({ kind }) => kind === "artifactUpdate");
-    task.starts = artifactStarts(task.artifacts).map((index) => {
-      const { seq, time, turn } = chunks[index] as LogRecord;
-      return { seq, time, turn };
-    });
-    task.base = base;
-    task.artifacts = [...artifacts];
-    task.metadata = [];
-    task.records = task.records.slice(-1);
-    for (const message of task.messages) {
-      const { kind, json, time } = message.event;
-      message.event = { kind, json, time };
-    }
-    const kept = [base, ...artifacts, ...task.messages.map(({ event }) => event.json), task.records[0]?.json ?? ""];
-    const bytes = kept.reduce((sum, json) => sum + utf8Length(json), 0);
-    task.head = Object.freeze({ ...task.head, firstSeq: task.head.seq, bytes: Math.min(bytes, task.head.bytes) });
+    compactTask(task, most);
   }
 }
 
@@ -356,25 +268,8 @@ function indexesOf(task: StoredTask): readonly TaskIndex<StoredTask>[] {
   return [context.owner.agent.index, context.owner.index, context.index];
 }
 
-/** What of a task `assemble` needs. */
-export function piecesOf(task: StoredTask, history: number | undefined): TaskPieces {
-  const messages = history === undefined ? task.messages : history === 0 ? [] : task.messages.slice(-history);
-  const { head, base, status, metadata, artifacts } = task;
-  return { head, base, status, metadata, artifacts, history: messages.map(({ event }) => event) };
-}
-
 function dueOf({ run, leaseUntil }: TaskHead): number | undefined {
   return run === undefined ? undefined : (leaseUntil ?? -Infinity);
-}
-
-/**
- * The list with one more at its end. Most lists of a task stay as short as they begin, and an array that something is pushed
- * to, or that begins with a spread, makes room for seventeen: a kilobyte a task. `concat` makes it to measure.
- */
-function joined<Item>(list: readonly Item[], item: Item): readonly Item[] {
-  if (list.length < 4) return list.concat([item]);
-  (list as Item[]).push(item);
-  return list;
 }
 
 function getOrMake<V>(map: Map<string, V>, key: string, make: () => V): V {

@@ -1,23 +1,18 @@
-import { utf8Length } from "../base/index.ts";
-import type { LogRecord } from "../model/index.ts";
-import { assemble, type TaskPieces } from "./assemble.ts";
-import { defaultStoreBounds, tooLarge, type StoreBounds } from "./bounds.ts";
-import { MemoryTables, piecesOf, type StoredContext, type StoredTask } from "./memory-tables.ts";
-import { PageBudget } from "./page-budget.ts";
+import { defaultStoreBounds, type StoreBounds } from "./bounds.ts";
+import { appendItems } from "./memory-append.ts";
+import { newestEntries } from "./memory-conversation.ts";
+import { assemblePage, assembleTask, readRecords } from "./memory-read.ts";
+import type { StoredTask } from "./memory-rows.ts";
+import { MemoryTables } from "./memory-tables.ts";
 import {
-  defaultPageBytes,
   roomless,
   type AppendItem,
   type AppendOutcome,
   type ClaimPage,
   type ClaimQuery,
-  type ContextAppend,
-  type ContextEffect,
   type ContextKey,
-  type StoredConversation,
   type ConversationOptions,
   type ListQuery,
-  type ListedTask,
   type LoadOptions,
   type LogPage,
   type OnceRecord,
@@ -26,19 +21,16 @@ import {
   type Scope,
   type Snapshot,
   type Store,
+  type StoredConversation,
   type StrandedRuns,
   type SweepOptions,
   type SweepReport,
-  type TaskEffect,
   type TaskHead,
   type TaskPage,
 } from "./port.ts";
-import { NeedsRoom, PageRoom, withRoom } from "./room.ts";
-import { newestEntries } from "./memory-conversation.ts";
+import { withRoom } from "./room.ts";
 import type { SortedList } from "./sorted-list.ts";
 import { newestFirst } from "./task-index.ts";
-import type { SnapshotText } from "./task-text.ts";
-import { decide, readItem, recordBytes, type ReadItem } from "./transition.ts";
 import { unavailable } from "./unavailable.ts";
 
 /**
@@ -61,9 +53,7 @@ class MemoryStore implements Store {
 
   async append(items: readonly AppendItem[]): Promise<readonly AppendOutcome[]> {
     this.#check();
-    // Whatever cannot be understood is thrown here, before the first item changes anything.
-    const read = items.map((item) => ("task" in item ? readItem(item) : item));
-    return read.map((item) => ("item" in item ? this.#appendTask(item) : this.#appendContext(item)));
+    return appendItems(this.#tables, items);
   }
 
   async head(scope: Scope, taskId: string): Promise<TaskHead | undefined> {
@@ -76,7 +66,7 @@ class MemoryStore implements Store {
     this.#check();
     for (let most = options.room === undefined ? Infinity : roomless; ;) {
       const task = this.#tables.find(scope, taskId);
-      if (task === undefined || task.head.bytes <= most) return task && this.#assemble(task, options);
+      if (task === undefined || task.head.bytes <= most) return task && assembleTask(task, options, this.#bounds);
       most = task.head.bytes;
       await options.room?.reserve(most);
       this.#check();
@@ -84,33 +74,11 @@ class MemoryStore implements Store {
   }
 
   async read(scope: Scope, taskId: string, options: ReadOptions): Promise<LogPage | undefined> {
-    return withRoom(options.room, (most) => this.#log(scope, taskId, options, most));
-  }
-
-  #log(scope: Scope, taskId: string, options: ReadOptions, most: number): LogPage | undefined {
-    this.#check();
-    const task = this.#tables.find(scope, taskId);
-    if (task === undefined) return undefined;
-    const { after, limit, bytes = defaultPageBytes, kinds } = options;
-    const budget = task.head.bytes <= Math.min(bytes, most) ? undefined : new PageBudget(bytes);
-    let sum = 0;
-    const records: LogRecord[] = [];
-    for (
-      let i = Math.max(0, after - task.head.firstSeq + 1);
-      i < task.records.length && records.length < limit;
-      i += 1
-    ) {
-      const record = task.records[i];
-      if (record === undefined || kinds?.includes(record.kind) === false) continue;
-      if (budget !== undefined) {
-        const size = recordBytes(record);
-        if (!budget.take(size)) break;
-        sum += size;
-      }
-      records.push(record);
-    }
-    if (sum > most) throw new NeedsRoom(sum);
-    return { records, head: task.head };
+    return withRoom(options.room, (most) => {
+      this.#check();
+      const task = this.#tables.find(scope, taskId);
+      return task && readRecords(task, options, most);
+    });
   }
 
   async list(scope: Scope, query: ListQuery): Promise<TaskPage> {
@@ -124,7 +92,7 @@ class MemoryStore implements Store {
       .flatMap((index) => index.page(query))
       .sort(newestFirst)
       .slice(0, query.limit + 1);
-    const tasks = this.#texts(found.slice(0, query.limit), query, most);
+    const tasks = assemblePage(found.slice(0, query.limit), query, this.#bounds, most);
     const last = found[tasks.length - 1];
     const total = indexes.reduce((sum, index) => sum + index.count(query), 0);
     if (found.length <= tasks.length || last === undefined) return { tasks, total };
@@ -212,116 +180,6 @@ class MemoryStore implements Store {
   #check(): void {
     if (this.#closed) throw unavailable("The store is closed");
   }
-
-  #assemble(task: StoredTask, options: LoadOptions): SnapshotText {
-    const pieces = piecesOf(task, options.history);
-    if (task.head.bytes > this.#bounds.text) {
-      const length = lengthOf(pieces, options);
-      if (length > this.#bounds.text) throw tooLarge(task.head.task.taskId, length, this.#bounds.text);
-    }
-    return assemble(pieces, options);
-  }
-
-  /** As many of the tasks as fit into the page. */
-  #texts(found: readonly StoredTask[], query: ListQuery, most: number): readonly ListedTask[] {
-    const { bytes = defaultPageBytes } = query;
-    const whole = found.reduce((sum, { head }) => sum + head.bytes, 0) <= bytes;
-    const budget = new PageBudget(bytes);
-    const held = new PageRoom(
-      found.map(({ head }) => head.bytes),
-      query,
-      most,
-    );
-    const tasks: ListedTask[] = [];
-    for (const task of found) {
-      // What is large and cannot fit is not put together first.
-      if (task.head.bytes > bytes && !budget.fits(lengthOf(piecesOf(task, query.history), query))) break;
-      const listed = this.#assemble(task, query);
-      if (!whole && !budget.take(bytesOf(listed))) break;
-      if (held.counts) held.take(bytesOf(listed));
-      tasks.push(listed);
-    }
-    return tasks;
-  }
-
-  #appendTask(read: ReadItem): AppendOutcome {
-    const { item } = read;
-    const known = this.#tables.find({ agent: item.task.agent }, item.task.taskId);
-    const own = known?.head.task.owner === item.task.owner ? known : undefined;
-    const once = this.#duplicate(item.task, item.effects ?? []);
-    if (once !== undefined) return { ok: false, reason: "duplicate", once, ...(own && { head: own.head }) };
-    // A task of somebody else is there only for one who wants to make it again.
-    const head = decide(read, item.create === undefined ? own?.head : known?.head);
-    if (typeof head === "string") return { ok: false, reason: head, ...(own && { head: own.head }) };
-
-    const task = own === undefined ? this.#tables.create(read, head) : this.#tables.change(own, read, head);
-    for (const effect of item.effects ?? []) this.#applyToTask(task, effect);
-    return { ok: true, seq: head.seq, fence: head.fence };
-  }
-
-  #appendContext({ context: key, effects }: ContextAppend): AppendOutcome {
-    const once = this.#duplicate(key, effects);
-    if (once !== undefined) return { ok: false, reason: "duplicate", once };
-    const context = this.#tables.ensureContext(key);
-    for (const effect of effects) this.#applyToContext(context, effect);
-    return { ok: true, seq: 0, fence: 0 };
-  }
-
-  #applyToTask(task: StoredTask, effect: TaskEffect): void {
-    switch (effect.effect) {
-      case "checkpoint":
-        task.checkpoint = effect.value ?? undefined;
-        break;
-      case "once":
-        this.#tables.remember(task.context.owner, task, effect, {
-          taskId: task.head.task.taskId,
-          seq: task.head.seq,
-        });
-        break;
-      case "contextState":
-        task.context.state = effect.value ?? undefined;
-        break;
-      default:
-        // Leases and runs are part of the head.
-        break;
-    }
-  }
-
-  #applyToContext(context: StoredContext, effect: ContextEffect): void {
-    switch (effect.effect) {
-      case "contextState":
-        context.state = effect.value ?? undefined;
-        break;
-      case "contextMessage":
-        this.#tables.say(context, { kind: "message", json: effect.json, time: effect.time });
-        this.#tables.touch(context, effect.time);
-        break;
-      case "once":
-        this.#tables.remember(context.owner, context, effect, { seq: 0 });
-        this.#tables.touch(context, effect.now);
-        break;
-    }
-  }
-
-  #duplicate(owner: Owner, effects: readonly (TaskEffect | ContextEffect)[]): OnceRecord | undefined {
-    for (const effect of effects) {
-      const known = effect.effect === "once" ? this.#tables.key(owner, effect.key, effect.now) : undefined;
-      if (known !== undefined) return known;
-    }
-    return undefined;
-  }
-}
-
-/** At most the characters of what is asked for, and at most as many as the bytes that it takes. */
-function lengthOf({ base, status, metadata, history, artifacts }: TaskPieces, options: LoadOptions): number {
-  const lists = [[base, status ?? ""], metadata, history.map(({ json }) => json), options.artifacts ? artifacts : []];
-  return lists.flat().reduce((sum, json) => sum + json.length, 0);
-}
-
-/** Without joining what is in pieces. */
-function bytesOf(task: SnapshotText): number {
-  const { pieces } = task;
-  return pieces === undefined ? utf8Length(task.json) : pieces.reduce((sum, piece) => sum + utf8Length(piece), 0);
 }
 
 function withCheckpoint({ head, checkpoint }: StoredTask): TaskHead {
