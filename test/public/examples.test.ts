@@ -92,8 +92,11 @@ test("the examples in TSDoc compile", async () => {
   expect(found.length).toBeGreaterThan(20);
   await Promise.all(
     found.map(async (example, at) => {
-      const program = `async function* example() {\n${example.code}\n}`;
-      const text = `// ${example.of}\n${given}\n${importsOf(example)}\n${program}\nexport { example };\n`;
+      const imports = /^import .*;$/gm;
+      const own = example.code.match(imports)?.join("\n");
+      const known = given.split("\n").filter((line) => own === undefined || !line.startsWith("import {"));
+      const program = `export async function* example() {\n${example.code.replaceAll(imports, "")}\n}`;
+      const text = [`// ${example.of}`, ...known, own ?? importsOf(example), program].join("\n");
       await writeFile(join(project, `example-${at}.ts`), text);
     }),
   );
