@@ -1,4 +1,5 @@
 /** Suites and doubles for those who build on the ports. */
+export * from "./binding-contract.ts";
 export * from "./store-contract.ts";
 export { fakeClock, type FakeClock } from "./fake-clock.ts";
 export { callContext, inProcess, type InProcess, type InProcessOptions } from "./in-process.ts";

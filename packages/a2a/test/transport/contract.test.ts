@@ -1,0 +1,47 @@
+import { describe, expect, test } from "vitest";
+import { createHandler, memoryStore, type ServerBinding } from "../../src/index.ts";
+import { bindingContract, type BindingContractOptions } from "../../src/testing/index.ts";
+import { jsonRpcBinding as jsonRpcServer } from "../../src/transport/jsonrpc/binding.ts";
+import { jsonRpcBinding as jsonRpcClient } from "../../src/transport/jsonrpc/client.ts";
+import { restBinding as restServer } from "../../src/transport/rest/binding.ts";
+import { restBinding as restClient } from "../../src/transport/rest/client.ts";
+import { codecV11, wires } from "../../src/wires.ts";
+
+/** Both bindings of HTTP, in every version, without a network: a binding of one's own is tested in the same way. */
+
+const codecs = [wires["1.0"], codecV11, wires["0.3"]];
+
+const serving =
+  (binding: ServerBinding): BindingContractOptions["serve"] =>
+  (agents, options) => {
+    const publicUrl = "http://agents.example";
+    const handler = createHandler(agents, { ...options, store: memoryStore(), publicUrl, bindings: [binding] });
+    return Promise.resolve({
+      cards: handler.agents.map(({ card }) => card),
+      fetch: (url, init) => handler.fetch(new Request(url, init as RequestInit)),
+      close: () => handler.close({ grace: 0 }),
+    });
+  };
+
+const runner = { describe, it: test, expect };
+
+describe.each(["1.0", "1.1"])("JSON-RPC %s", (version) => {
+  bindingContract(runner, { serve: serving(jsonRpcServer()), client: jsonRpcClient(codecs), version });
+});
+
+describe.each(["1.0", "1.1"])("REST %s", (version) => {
+  bindingContract(runner, { serve: serving(restServer()), client: restClient(codecs), version });
+});
+
+describe("JSON-RPC 0.3", () => {
+  bindingContract(runner, {
+    serve: serving(jsonRpcServer()),
+    client: jsonRpcClient(codecs),
+    version: "0.3",
+    without: ["list", "details"],
+  });
+});
+
+describe("REST 0.3", () => {
+  bindingContract(runner, { serve: serving(restServer()), client: restClient(codecs), version: "0.3" });
+});
