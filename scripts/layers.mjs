@@ -76,7 +76,7 @@ export const rooms = {
     shared: ["bytes.ts", "churn-map.ts", "conversations.ts", "mistakes.ts", "options.ts", "refusals.ts"],
   },
   "engine/service": {
-    imports: ["engine", "engine/supervise", "engine/run", "engine/log", "protocol", "store", "model"],
+    imports: ["engine", "engine/supervise", "engine/run", "engine/log", "protocol", "store", "extensions", "model"],
     doors: ["service.ts", "sends.ts", "checks.ts"],
   },
   "engine/supervise": {
@@ -110,6 +110,7 @@ export const rooms = {
       "transport/router",
       "wire",
       "auth",
+      "extensions",
       "engine",
       "model",
     ],

@@ -123,6 +123,7 @@ describe("the README", () => {
       "docs/README.md",
       "docs/client.md",
       "docs/hosting.md",
+      "docs/extensions.md",
       "docs/interceptors.md",
       "docs/agents.md",
       "docs/stores.md",
@@ -215,29 +216,36 @@ describe("docs/conform.md", async () => {
   });
 });
 
-describe("docs/interceptors.md", async () => {
-  const blocks = await blocksOf("docs/interceptors.md");
-  const servers = blocks.filter(({ role }) => role === "server");
-  const clients = blocks.filter(({ role }) => role === "client");
-  /** What each client prints, and what its server prints meanwhile. */
-  const said = [
+/** Pages of pairs: what each client prints, and what its server prints meanwhile. */
+const pairs: Readonly<
+  Record<string, readonly { readonly client: readonly string[]; readonly server: readonly string[] }[]>
+> = {
+  "docs/interceptors.md": [
     { client: ["DE02", "TaskNotFound"], server: ["anonymous SendMessage ok, ", "anonymous GetTask failed with "] },
     { client: ["The account is [account].\nThe account is [account].\n"], server: [] },
     {
       client: ["writer TASK_STATE_COMPLETED", 'reader PermissionDenied: SendMessage needs the scope "send"'],
       server: [],
     },
-  ];
+  ],
+  "docs/extensions.md": [{ client: ["card-1 / Charged to card-1."], server: [] }],
+};
+
+describe.each(Object.entries(pairs))("%s", async (page, said) => {
+  const blocks = await blocksOf(page);
+  const servers = blocks.filter(({ role }) => role === "server");
+  const clients = blocks.filter(({ role }) => role === "client");
 
   it("has a client for each of its servers", () => {
     expect([servers.length, clients.length]).toEqual([said.length, said.length]);
   });
 
-  it.each(servers.map(({ code }, at) => [at, code] as const))("interceptor %i runs", async (at, code) => {
+  it.each(servers.map(({ code }, at) => [at, code] as const))("server %i and its client run", async (at, code) => {
     const port = String(await freePort());
     const here = (program = ""): string => program.replaceAll("4000", port);
-    const server = await start(`interceptor-${at}.mts`, here(code));
-    const file = await write(`intercepted-${at}.mts`, here(clients[at]?.code));
+    const name = page.replaceAll(/\W/g, "-");
+    const server = await start(`${name}-server-${at}.mts`, here(code));
+    const file = await write(`${name}-client-${at}.mts`, here(clients[at]?.code));
     const { stdout } = await run(process.execPath, [...typescript, file], { cwd: room });
     for (const words of said[at]?.client ?? []) expect(stdout).toContain(words);
     for (const words of said[at]?.server ?? []) await expect.poll(() => server.printed()).toContain(words);

@@ -82,6 +82,7 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
     bindings,
     codecs,
     ...(authenticator !== undefined && { authenticator }),
+    extensions: options.extensions ?? [],
     dedupes: options.dedupe !== false,
   };
   const served = mounts.map((mount) => serveAgent(mount, by));

@@ -1,4 +1,5 @@
 import { silentLogger, systemClock, timeOrderedIds, type Clock, type Ids, type Logger } from "../base/index.ts";
+import { ExtensionHooks, type Extension } from "../extensions/index.ts";
 import type { AgentCard } from "../model/index.ts";
 import type { Agent, Principal } from "../protocol/index.ts";
 import type { Store } from "../store/index.ts";
@@ -82,6 +83,8 @@ export interface EngineLimits {
 
 export interface EngineOptions {
   readonly store: Store;
+  /** Extensions with hooks. They run for the agents whose cards declare them. Default: none. */
+  readonly extensions?: readonly Extension[];
   readonly agents: readonly HostedAgent[];
   readonly logger?: Logger;
   readonly clock?: Clock;
@@ -113,6 +116,7 @@ export interface EngineOptions {
 
 /** Options with nothing left open, as the rooms of the engine read them. */
 export interface EngineSettings {
+  readonly extensions: ExtensionHooks;
   readonly store: Store;
   readonly logger: Logger;
   readonly clock: Clock;
@@ -158,6 +162,7 @@ export function settingsOf(options: EngineOptions): EngineSettings {
   const { retention = {}, lease = {}, limits = {} } = options;
   return {
     store: options.store,
+    extensions: new ExtensionHooks(options.extensions),
     logger: options.logger ?? silentLogger,
     clock: options.clock ?? systemClock,
     ids,

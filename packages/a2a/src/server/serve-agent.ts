@@ -1,4 +1,5 @@
 import type { Authenticator } from "../auth/index.ts";
+import type { Extension } from "../extensions/index.ts";
 import type { AgentCapabilities, AgentExtension } from "../model/index.ts";
 import type { EngineOptions } from "../engine/index.ts";
 import { idempotentSendExtension, resumeExtension, type AgentService, type Principal } from "../protocol/index.ts";
@@ -17,6 +18,8 @@ export interface ServedBy {
   /** The versions that cards name. */
   readonly codecs: readonly Codec[];
   readonly authenticator?: Authenticator;
+  /** Extensions with hooks, which every card declares. */
+  readonly extensions: readonly Extension[];
   /** Whether a message that is sent again joins the first one. */
   readonly dedupes: boolean;
 }
@@ -64,7 +67,7 @@ export function serveAgent(mount: AgentMount, by: ServedBy): MountedAgent {
 }
 
 /** What this server does beyond the protocol. */
-function extensionsOf({ agent }: AgentMount, { dedupes }: ServedBy): readonly AgentExtension[] {
+function extensionsOf({ agent }: AgentMount, { dedupes, extensions: hooked }: ServedBy): readonly AgentExtension[] {
   const extensions: AgentExtension[] = [];
   if (agent.capabilities?.streaming ?? true) {
     extensions.push({ uri: resumeExtension, description: "Streams continue after Last-Event-ID" });
@@ -73,6 +76,17 @@ function extensionsOf({ agent }: AgentMount, { dedupes }: ServedBy): readonly Ag
     extensions.push({
       uri: idempotentSendExtension,
       description: "A send repeated with its messageId and content joins the first one",
+    });
+  }
+  const declared = new Set(agent.capabilities?.extensions?.map(({ uri }) => uri));
+  for (const { uri, description, required, params } of hooked) {
+    // What the agent says of it itself counts.
+    if (declared.has(uri)) continue;
+    extensions.push({
+      uri,
+      ...(description !== undefined && { description }),
+      ...(required !== undefined && { required }),
+      ...(params !== undefined && { params }),
     });
   }
   return extensions;

@@ -3,6 +3,7 @@ import type { AgentEvent, TurnAbortKind } from "../../protocol/index.ts";
 import type { ContextView } from "../conversations.ts";
 import type { Loss } from "../log/loss.ts";
 import { agentMessage } from "../log/records.ts";
+import { agentMistake } from "../mistakes.ts";
 import { lossReasons } from "./abort.ts";
 import type { NextTurn, Phase, PhaseHost } from "./phase.ts";
 import { Recorder } from "./recorder.ts";
@@ -110,9 +111,10 @@ export class FirstMessage implements Phase {
 
   acquit(): void {}
 
-  #answer(event: ReplyEvent, context: ContextView): Promise<void> | undefined {
+  #answer(given: ReplyEvent, context: ContextView): Promise<void> | undefined {
     const { conversations, settings } = this.#rooms;
     const { contextId, once } = this.#init;
+    const event = this.#extended(given);
     const message = agentMessage(event.message, { messageId: settings.ids.next(), contextId });
     const stored = conversations.keepReply(context, this.#input.message, message, once);
     if (stored === undefined) {
@@ -124,6 +126,17 @@ export class FirstMessage implements Phase {
       const before = outcome.ok ? undefined : outcome.once;
       this.#answered(before === undefined ? { kind: "message", message } : { kind: "duplicate", once: before });
     });
+  }
+
+  /** What extensions make of a direct answer. */
+  #extended(event: ReplyEvent): ReplyEvent {
+    const { call, message } = this.#input;
+    const { extensions } = call;
+    if (extensions.length === 0) return event;
+    const turn = { contextId: this.#init.contextId, message, extensions };
+    const extended = this.#rooms.settings.extensions.append(event, turn);
+    if (extended?.kind === "reply") return extended;
+    throw agentMistake("an extension turned a direct reply into another event");
   }
 
   #answered(result: FirstResult): void {

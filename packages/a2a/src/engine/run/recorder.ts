@@ -185,11 +185,11 @@ export class Recorder {
     }
   }
 
-  #checked(event: AgentEvent, before: TaskState | undefined): NewRecord {
+  #checked(given: AgentEvent, before: TaskState | undefined): NewRecord {
     if (before !== undefined && isTerminal(before)) {
       throw agentMistake(`the event before it ended the task (${before}), and nothing can follow: yield it earlier`);
     }
-    const record = this.#translate(event);
+    const record = this.#translate(this.#extended(given));
     const { eventBytes } = this.#settings.limits;
     if (exceeds(record.json, eventBytes)) {
       throw agentMistake(
@@ -202,6 +202,15 @@ export class Recorder {
       throw agentMistake(`a task cannot go from ${before} to ${record.state}`);
     }
     return record;
+  }
+
+  /** What extensions make of an event. */
+  #extended(event: AgentEvent): AgentEvent {
+    const { call, message } = this.#turn;
+    const { extensions } = call;
+    if (extensions.length === 0) return event;
+    const turn = { contextId: this.#contextId, taskId: this.#key.taskId, message, extensions };
+    return this.#settings.extensions.append(event, turn);
   }
 
   #translate(event: AgentEvent): NewRecord {

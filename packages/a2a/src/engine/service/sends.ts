@@ -1,4 +1,5 @@
 import type { SendMessageRequest } from "../../model/index.ts";
+import type { AcceptedInput } from "../../extensions/index.ts";
 import type { CallContext } from "../../protocol/index.ts";
 import type { OnceRecord, Owner } from "../../store/index.ts";
 import { storedPrincipal, type StoredCall } from "../log/records.ts";
@@ -77,7 +78,20 @@ export class Sends {
     return this.#retries.join(send.owner, found, send.attempt).then(answered);
   }
 
+  /** A message that comes for the first time. */
   #take(send: Send): Admission | Promise<Admission> {
+    const { request, call } = send;
+    if (call.extensions.length === 0) return this.#admit(send);
+    const { message, metadata } = request;
+    const input: AcceptedInput = metadata === undefined ? { message } : { message, metadata };
+    const { principal } = send;
+    const accepted = this.#settings.extensions.accept(input, { principal, extensions: call.extensions });
+    if (accepted === input) return this.#admit(send);
+    if (accepted instanceof Promise) return accepted.then((later) => this.#admit(withInput(send, later)));
+    return this.#admit(withInput(send, accepted));
+  }
+
+  #admit(send: Send): Admission | Promise<Admission> {
     return send.request.message.taskId === undefined ? this.#firstMessages.take(send) : this.#follow(send);
   }
 
@@ -88,6 +102,12 @@ export class Sends {
     this.#retries.end(send.attempt);
     return answered(accepted);
   }
+}
+
+/** The same send with what extensions have made of its message. */
+function withInput(send: Send, { message, metadata }: AcceptedInput): Send {
+  const { request, call } = send;
+  return { ...send, request: { ...request, message }, call: { ...call, metadata } };
 }
 
 const none: readonly string[] = [];

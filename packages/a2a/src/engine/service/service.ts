@@ -17,6 +17,7 @@ import type { Runs } from "../supervise/runs.ts";
 import { AgentTasks } from "./agent-tasks.ts";
 import { cancelTask } from "./cancel-task.ts";
 import { activate, checkCapability, type CheckedAgent } from "./checks.ts";
+import { Delivery } from "./delivery.ts";
 import { getExtendedAgentCard } from "./extended-card.ts";
 import type { StreamHandlers, UnaryHandlers } from "./operations.ts";
 import { getTask, listTasks } from "./read-tasks.ts";
@@ -36,6 +37,7 @@ export interface ServiceRooms {
 /** The operations of one agent (A2A 1.0 §3.1). */
 export function createService(hosted: CheckedAgent, rooms: ServiceRooms): AgentService {
   const { settings, liveLogs, runs, sends, isClosed } = rooms;
+  const delivery = new Delivery(settings.extensions);
   const tasks = new AgentTasks(hosted.id, settings, liveLogs);
   const unary: UnaryHandlers = {
     SendMessage: sendMessage(hosted, tasks, sends),
@@ -70,7 +72,8 @@ export function createService(hosted: CheckedAgent, rooms: ServiceRooms): AgentS
       try {
         const extensions = check(operation, context);
         const reply = unary[operation](request, context, extensions);
-        return extensions.length === 0 ? reply : reply.then((each) => ({ extensions, ...each }));
+        if (extensions.length === 0) return reply;
+        return reply.then((each) => delivery.reply(operation, { extensions, ...each }, extensions));
       } catch (error) {
         return Promise.reject(toA2AError(error));
       }
@@ -82,7 +85,8 @@ export function createService(hosted: CheckedAgent, rooms: ServiceRooms): AgentS
     ): Promise<StreamReply> {
       const extensions = check(operation, context);
       const batches = await streams[operation](request, context, extensions);
-      return extensions.length === 0 ? { batches } : { batches, extensions };
+      if (extensions.length === 0) return { batches };
+      return { batches: delivery.batches(batches, extensions), extensions };
     },
   };
 }

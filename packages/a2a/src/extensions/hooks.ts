@@ -1,0 +1,113 @@
+import { A2AError, check, invalidParams, messageSchema, type StreamResponse } from "../model/index.ts";
+import type { AgentEvent } from "../protocol/index.ts";
+import type { AcceptedCall, AcceptedInput, AppendedEvent, AppendingTurn, Extension } from "./port.ts";
+
+/** Changes what goes out to the readers of one activation. */
+export type Deliver = (event: StreamResponse) => StreamResponse;
+
+/**
+ * The hooks of the extensions of a server, in the order in which it lists them. Where no active extension has a hook, what comes in
+ * is what goes out, and nothing is made.
+ */
+export class ExtensionHooks {
+  readonly #extensions: readonly Extension[];
+
+  /** @throws A2AError `InvalidParams` for an extension without a URI, and for two with the same. */
+  constructor(extensions: readonly Extension[] = []) {
+    checkUris(extensions.map(({ uri }) => uri));
+    this.#extensions = extensions;
+  }
+
+  /** Applies `onAccept`. No promise where no hook gives one. */
+  accept(input: AcceptedInput, call: AcceptedCall): AcceptedInput | Promise<AcceptedInput> {
+    let accepted: AcceptedInput | Promise<AcceptedInput> = input;
+    for (const extension of this.#active(call.extensions)) {
+      if (extension.onAccept === undefined) continue;
+      accepted =
+        accepted instanceof Promise
+          ? accepted.then((before: AcceptedInput) => acceptedBy(extension, before, call))
+          : acceptedBy(extension, accepted, call);
+    }
+    return accepted;
+  }
+
+  /** Applies `onAppend`. */
+  append(event: AgentEvent, turn: AppendingTurn): AgentEvent {
+    if (event.kind === "checkpoint") return event;
+    let appended: AppendedEvent = event;
+    for (const { uri, onAppend } of this.#active(turn.extensions)) {
+      if (onAppend !== undefined) appended = guarded(uri, "onAppend", () => onAppend(appended, turn));
+    }
+    return appended;
+  }
+
+  /** `onDeliver` of the active extensions, as one; `undefined` where none has it. */
+  deliver(active: readonly string[]): Deliver | undefined {
+    const hooks = this.#active(active).filter(({ onDeliver }) => onDeliver !== undefined);
+    if (hooks.length === 0) return undefined;
+    return (event) =>
+      hooks.reduce((before, { uri, onDeliver }) => {
+        const after = guarded(uri, "onDeliver", () => onDeliver?.(before));
+        if (typeof after === "object") return after;
+        throw failed(uri, "onDeliver", new TypeError(`It returned ${typeof after} in place of an event`));
+      }, event);
+  }
+
+  #active(uris: readonly string[]): readonly Extension[] {
+    if (this.#extensions.length === 0 || uris.length === 0) return none;
+    return this.#extensions.filter(({ uri }) => uris.includes(uri));
+  }
+}
+
+const none: readonly Extension[] = [];
+
+function acceptedBy(
+  extension: Extension,
+  before: AcceptedInput,
+  call: AcceptedCall,
+): AcceptedInput | Promise<AcceptedInput> {
+  const { uri, onAccept } = extension;
+  const after = guarded(uri, "onAccept", () => onAccept?.(before, call));
+  const checkedInput = (input: unknown): AcceptedInput => checked(uri, before, input);
+  if (!(after instanceof Promise)) return checkedInput(after);
+  return after.then(checkedInput, (thrown: unknown) => {
+    throw failed(uri, "onAccept", thrown);
+  });
+}
+
+/** What is stored must be a message, and the same one. */
+function checked(uri: string, { message: before }: AcceptedInput, after: unknown): AcceptedInput {
+  const { message, metadata } = (after ?? {}) as Partial<AcceptedInput>;
+  const result = check(messageSchema, message, "copy");
+  if (!result.ok) {
+    const list = result.violations.map(({ field, description }) => `${field || "message"} ${description}`).join("; ");
+    throw failed(uri, "onAccept", new TypeError(`It returned what is no message: ${list}`));
+  }
+  for (const name of ["messageId", "role", "taskId", "contextId"] as const) {
+    if (result.value[name] === before[name]) continue;
+    throw failed(uri, "onAccept", new TypeError(`It changed ${name} of the message`));
+  }
+  return metadata === undefined ? { message: result.value } : { message: result.value, metadata };
+}
+
+function guarded<T>(uri: string, hook: string, run: () => T): T {
+  try {
+    return run();
+  } catch (thrown) {
+    throw failed(uri, hook, thrown);
+  }
+}
+
+/** An error of the protocol is for the caller; of anything else the operator is told whose it is. */
+function failed(uri: string, hook: string, thrown: unknown): A2AError {
+  if (thrown instanceof A2AError) return thrown;
+  const cause = new Error(`${hook} of the extension ${uri} failed: ${String(thrown)}`, { cause: thrown });
+  return new A2AError("InternalError", undefined, { cause });
+}
+
+function checkUris(uris: readonly unknown[]): void {
+  const wrong = uris.find((uri, at) => typeof uri !== "string" || uri === "" || uris.indexOf(uri) !== at);
+  if (wrong === undefined && !uris.includes(undefined)) return;
+  const description = `must each have a URI of its own, and one has ${JSON.stringify(wrong)}`;
+  throw invalidParams([{ field: "extensions", description }], `This cannot be served: extensions ${description}`);
+}

@@ -1,0 +1,2 @@
+export { ExtensionHooks, type Deliver } from "./hooks.ts";
+export type { AcceptedCall, AcceptedInput, AppendedEvent, AppendingTurn, Extension } from "./port.ts";
