@@ -7,7 +7,7 @@ import { connect, type Client } from "@parley/a2a/client";
 import { parse } from "yaml";
 import type { ActsReport, ActsTest } from "./report.ts";
 
-/** What ACTS §10 writes down of a test of clients: an answer, and what a client is to make of it. */
+/** A step of a test of clients (ACTS §10): an answer, and what a client has to read from it. */
 interface ClientStep {
   readonly client_response: { readonly operation: string; readonly wire_payload: object };
   readonly expect_parsed: unknown;
@@ -19,7 +19,7 @@ interface ClientTest extends Pick<ActsTest, "id" | "level"> {
   readonly steps: readonly ClientStep[];
 }
 
-/** Has our client read the answers in a file of ACTS, over JSON-RPC. */
+/** Runs the tests of clients in an ACTS file: our client reads the answers over JSON-RPC. */
 export async function testClient(file: string): Promise<{ readonly reports: readonly ActsReport[] }> {
   const { suites } = parse(file) as { readonly suites: readonly { readonly tests: readonly ClientTest[] }[] };
   const tests: ActsTest[] = [];
@@ -29,7 +29,7 @@ export async function testClient(file: string): Promise<{ readonly reports: read
 
 async function run({ id, level, tags = [], steps }: ClientTest): Promise<ActsTest> {
   for (const { client_response: response, expect_parsed: expected } of steps) {
-    // Its steps say less than such a test wants, so that passing them would prove nothing.
+    // The steps of such a test say less than its description, so passing them proves nothing.
     const problem = tags.includes("runner-special")
       ? await special[id]?.(response.wire_payload)
       : mismatch(await parsed(response), expected, "");
@@ -40,9 +40,9 @@ async function run({ id, level, tags = [], steps }: ClientTest): Promise<ActsTes
   return { id, level, result: "pass" };
 }
 
-/** What tests want to be seen that leave it to the runner. */
+/** The checks of tests that leave them to the runner, by id. */
 const special: Readonly<Record<string, (payload: object) => Promise<string | undefined>>> = {
-  /** The client looks at the card before it calls what an agent need not have. */
+  /** The client reads the card before it calls an optional operation. */
   "CLIENT-CAP-001": (payload) =>
     against({}, (payload as Pick<AgentCard, "capabilities">).capabilities, async (client, calls) => {
       const refused = [
@@ -63,7 +63,7 @@ async function codeOf(call: Promise<unknown>): Promise<string> {
   }
 }
 
-/** What our client makes of an answer. */
+/** What our client reads from an answer. */
 function parsed({ operation, wire_payload: payload }: ClientStep["client_response"]): Promise<unknown> {
   return against(payload, {}, async (client) => {
     try {
@@ -75,7 +75,7 @@ function parsed({ operation, wire_payload: payload }: ClientStep["client_respons
   });
 }
 
-/** Lets our client talk to a server that gives that answer to every call, and counts them. */
+/** Connects our client to a server that gives the same answer to every call, and counts the calls. */
 async function against<Result>(
   payload: object,
   capabilities: AgentCapabilities,
@@ -119,11 +119,11 @@ function call(client: Client, operation: string): Promise<unknown> {
     case "get_task":
       return client.getTask("task");
     default:
-      throw new Error(`No test of clients was known to call ${operation}`);
+      throw new Error(`the tests of clients call ${operation}, which is not supported here`);
   }
 }
 
-/** Where a value is not what is expected. Only what these tests use is understood; anything else is a member that is missing. */
+/** The first mismatch, as a sentence. Knows only the operators that these tests use, and takes any other for the name of a member. */
 function mismatch(value: unknown, expected: unknown, at: string): string | undefined {
   const wrong = `${at}: ${JSON.stringify(value)} is not ${JSON.stringify(expected)}`;
   if (typeof expected !== "object" || expected === null) return value === expected ? undefined : wrong;

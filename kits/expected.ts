@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Reading } from "./report.ts";
 
-/** This folder, whether this is the source or what was built of it. */
+/** The folder `kits`, also when this runs as `kits/dist/expected.js`. */
 const here = dirname(fileURLToPath(import.meta.url));
 export const folder: string = existsSync(join(here, "expected")) ? here : dirname(here);
 
@@ -13,45 +13,45 @@ export type Figures = readonly [passed: number, failed: number, skipped: number]
 /** A test whose steps leave the check to the runner. */
 export interface ExpectedReading extends Reading {
   readonly level: string;
-  /** What its own steps say, where they do not say nothing. */
+  /** The result of its own steps alone. Default: they pass. */
   readonly words?: string;
 }
 
-/** How one run of a kit ends. */
+/** The expected figures of one run of a kit. */
 export interface Run {
   readonly parley: Figures;
-  /** The same with the default options of a server, where the run has others. */
+  /** Parley with the default options of a server, where the run needs others. */
   readonly defaults?: Figures;
-  /** How many of Parley's verdicts rest on what the runner asked instead of the test's own steps. */
+  /** Number of Parley's verdicts that rest on what the runner asked in place of the test's own steps. */
   readonly readings?: number;
   /** The official SDK for JavaScript in the same run. */
   readonly official?: Figures;
 }
 
-/** A test that fails because it wants something else than the specification, and where that says so. */
+/** Tests that contradict the specification, so that Parley fails them. */
 export interface Contradiction {
-  /** How the names of the tests end. */
+  /** The ends of the names of the tests. */
   readonly tests: readonly string[];
   readonly runs: readonly string[];
   readonly section: string;
   readonly why: string;
 }
 
-/** Tests that are skipped since they ask for something that Parley does not do yet, known by the reason that the kit gives. */
+/** Tests that a kit skips since Parley lacks a feature, found by the reason that the kit gives. */
 export interface Open {
   readonly reason: string;
   readonly runs: readonly string[];
-  /** How many, in each of the runs. */
+  /** Their number, in each of the runs. */
   readonly tests: number;
   readonly waitsFor: string;
 }
 
-/** What a kit is expected to say. */
+/** The expected results of a kit. */
 export interface Expectation {
   readonly kit: string;
-  /** That it was measured with; later ones have other tests. */
+  /** Commit of the kit that was measured. */
   readonly commit: string;
-  /** Whether every run is one with the default options of a server. */
+  /** Whether every run uses the default options of a server. */
   readonly byDefault?: true;
   readonly runs: Readonly<Record<string, Run>>;
   readonly contradictions: readonly Contradiction[];
@@ -60,7 +60,7 @@ export interface Expectation {
   readonly readings?: readonly ExpectedReading[];
 }
 
-/** What is expected of a run of Parley; `defaults` is the run `all` with the default options of a server. */
+/** The expected figures of a run of Parley; `defaults` is the run `all` with the default options of a server. */
 export function expectedOf({ runs }: Expectation, run: string): Figures | undefined {
   return run === "defaults" ? runs["all"]?.defaults : runs[run]?.parley;
 }

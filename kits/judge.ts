@@ -1,10 +1,10 @@
 import { expectedOf, type Expectation, type Figures } from "./expected.ts";
 import type { Outcome } from "./report.ts";
 
-/** Where the outcome of a run is not what was expected, in sentences. */
+/** The differences between the outcome of a run and what was expected, in sentences. */
 export function differences(outcome: Outcome, expected: Expectation, run: string): readonly string[] {
   const figures = expectedOf(expected, run);
-  if (figures === undefined) return [`nothing is written down for a run ${run}`];
+  if (figures === undefined) return [`no result is expected for a run ${run}`];
   const known = expected.contradictions.filter(({ runs }) => runs.includes(run)).flatMap(({ tests }) => tests);
   const open = expected.open.filter(({ runs }) => runs.includes(run));
   const got = figuresOf(outcome);
@@ -12,7 +12,7 @@ export function differences(outcome: Outcome, expected: Expectation, run: string
     ...outcome.failed.filter((test) => !known.some((name) => test.endsWith(name))).map((test) => `failed: ${test}`),
     ...known
       .filter((name) => outcome.passed.some((test) => test.endsWith(name)))
-      .map((name) => `passes now, strike it from the expected failures: ${name}`),
+      .map((name) => `passes now, remove it from the expected failures: ${name}`),
     ...open
       .map((one) => ({ ...one, skipped: skippedFor(outcome, one.reason) }))
       .filter(({ skipped, tests }) => skipped !== tests)
@@ -22,14 +22,14 @@ export function differences(outcome: Outcome, expected: Expectation, run: string
   ];
 }
 
-/** The table of readings says what the runner asked, and how often. */
+/** Differences from the list of readings, and from their expected number. */
 function readingsOf({ readings = [] }: Outcome, expected: Expectation, run: string): readonly string[] {
   const wanted = expected.runs[run]?.readings ?? 0;
   const known = expected.readings ?? [];
   return [
     ...readings
       .filter(({ test, asks }) => !known.some((one) => one.test === test && one.asks === asks))
-      .map(({ test, asks }) => `the runner reads ${test} as: ${asks}; that is not written down`),
+      .map(({ test, asks }) => `the runner reads ${test} as: ${asks}; which is not listed`),
     ...(readings.length === wanted ? [] : [`${readings.length} verdicts are readings, where ${wanted} were expected`]),
   ];
 }

@@ -13,12 +13,12 @@ npm run kits -- clients FILE
 npm run kits -- judge KIT RUN REPORT
 npm run kits -- page
 
-serve   runs the agent that a kit tests, until it is told to stop
-clients has our client read the answers in a file of ACTS, and prints a report
-judge   compares what a kit printed with what is expected of that run; exits with 1 where they differ
-page    writes what is expected into docs/kits.md
+serve   runs the agent that a kit tests, until a signal stops it
+clients runs the tests of clients in an ACTS file, and prints a report
+judge   compares the report of a kit with the expected results of that run; exits with 1 where they differ
+page    writes the expected results into docs/kits.md
 
-KIT is ${kits.join(", ")}. kits/README.md says how the kits are run.
+KIT is ${kits.join(", ")}. kits/README.md describes how to run the kits.
 
   --configuration  of tck-1.0: ${[...Object.keys(configurations), "defaults"].join(", ")}; of acts: all, none, guarded; default all
   --port           default 41241
@@ -65,15 +65,15 @@ async function main(): Promise<number> {
     writePage();
     return 0;
   }
-  if (kit === undefined) throw new UsageError(`Which kit? ${kits.join(", ")}`);
+  if (kit === undefined) throw new UsageError(`name a kit: ${kits.join(", ")}`);
   if (command === "serve") {
     const server = await start(kit, values.configuration, Number(values.port));
-    if (server === undefined) throw new UsageError(`There is no ${kit} ${values.configuration}`);
+    if (server === undefined) throw new UsageError(`${kit} has no configuration ${values.configuration}`);
     process.stdout.write(`${kit} at ${server.url}\n`);
     return 0;
   }
   if (command === "judge" && run !== undefined && report !== undefined) return judge(kit, run, report) ? 0 : 1;
-  throw new UsageError("What is to be done?");
+  throw new UsageError("name a command: serve, clients, judge or page");
 }
 
 try {

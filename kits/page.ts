@@ -5,7 +5,7 @@ import { readRequirements } from "./requirements.ts";
 
 const page = join(folder, "..", "docs", "kits.md");
 
-/** What stands between `<!-- NAME -->` and `<!-- /NAME -->` of the page, by name. */
+/** The tables of the page by name; each is between `<!-- NAME -->` and `<!-- /NAME -->`. */
 function tables(): Readonly<Record<string, string>> {
   const ofKits = kits.flatMap((kit) => {
     const expected = expectationOf(kit);
@@ -19,7 +19,7 @@ function tables(): Readonly<Record<string, string>> {
   return Object.fromEntries([["summary", summary()], ...ofKits, ["requirements", requirements()]]);
 }
 
-/** The page with its tables as they are expected now. */
+/** The text of the page with tables of the current expectations. */
 export function withTables(text: string): string {
   return Object.entries(tables()).reduce(
     (before, [name, table]) =>
@@ -39,7 +39,7 @@ export function writePage(): void {
   writeFileSync(page, withTables(readPage()));
 }
 
-/** Runs that differ by the binding alone side by side, passed / failed. */
+/** One row for each group of runs that differ only in the binding, with passed / failed. */
 function summary(): string {
   const brief = (all: Figures | undefined): string => (all === undefined ? "–" : `${all[0]} / ${all[1]}`);
   const together = (cells: readonly string[], nothing: string): string =>
@@ -93,7 +93,7 @@ function results({ runs }: Expectation): string {
   );
 }
 
-/** A run of ACTS is a level of a binding of a configuration: one line for its three levels. */
+/** Runs of ACTS are named CONFIGURATION-LEVEL-BINDING: one row for each configuration and binding, with its three levels. */
 function resultsByLevel({ runs }: Expectation): string {
   const lines = new Map<string, (string | undefined)[]>();
   const readings = new Map<string, number[]>();
@@ -135,7 +135,7 @@ function open({ open: waiting }: Expectation): string {
   );
 }
 
-/** Tests whose verdict is the runner's reading. */
+/** Tests whose verdict rests on the runner's reading. */
 function readings({ readings: all = [] }: Expectation): string {
   return table(
     ["test", "level", "what the runner asks", "its steps alone, on Parley"],
@@ -156,7 +156,7 @@ function requirements(): string {
   );
 }
 
-/** The names of runs, or of ACTS, whose runs are a level of a binding of a configuration, what sets them apart from the others. */
+/** The names of runs. Of runs of ACTS (CONFIGURATION-LEVEL-BINDING) only the parts in which they differ from all `others`. */
 function those(names: readonly string[], others: readonly string[]): string {
   const parts = (of: readonly string[]): string[][] => of.map((name) => name.split("-"));
   if (!parts(names).every(({ length }) => length === 3)) return names.map((name) => `\`${name}\``).join(", ");

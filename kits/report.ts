@@ -1,9 +1,9 @@
-/** What a kit said of one run. */
+/** The results of one run of a kit. */
 export interface Outcome {
   readonly passed: readonly string[];
   readonly failed: readonly string[];
   readonly skipped: readonly Skipped[];
-  /** Verdicts that rest on what the runner asked instead of the test's own steps; absent where a kit has no such tests. */
+  /** Verdicts that rest on what the runner asked in place of the test's own steps. Absent for kits without such tests. */
   readonly readings?: readonly Reading[];
 }
 
@@ -18,8 +18,8 @@ export interface Skipped {
 }
 
 /**
- * Reads the summary that pytest prints with `-rA`: a line a test, skipped ones counted by their place. What a kit expects to
- * fail (XFAIL, XPASS) counts for nothing.
+ * Reads the summary that pytest prints with `-rA`: one line for each test, and one for each place that skips tests, with their number.
+ * Tests that a kit itself expects to fail (XFAIL, XPASS) do not count.
  */
 export function readPytest(text: string): Outcome {
   const passed: string[] = [];
@@ -36,7 +36,7 @@ export function readPytest(text: string): Outcome {
   return { passed, failed, skipped };
 }
 
-/** A report of `parley conform --json` on one binding (ACTS §13). */
+/** The report on one binding in the output of `parley conform --json` (ACTS §13). */
 export interface ActsReport {
   readonly transport: string;
   readonly suites: readonly { readonly tests: readonly ActsTest[] }[];
@@ -51,7 +51,7 @@ export interface ActsTest {
   readonly failure?: { readonly message: string };
 }
 
-/** Reads what `parley conform --json` prints: an outcome for each level of each binding, `must-jsonrpc`. */
+/** Reads the output of `parley conform --json`: an outcome for each level of each binding, such as `must-jsonrpc`. */
 export function readActs(text: string): ReadonlyMap<string, Outcome> {
   const { reports } = JSON.parse(text) as { readonly reports: readonly ActsReport[] };
   const outcomes = new Map<string, Outcome>();

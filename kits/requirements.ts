@@ -22,7 +22,7 @@ export function readRequirements(): readonly Requirement[] {
   return JSON.parse(readFileSync(join(folder, "requirements.json"), "utf8")) as readonly Requirement[];
 }
 
-/** A test of our own ACTS suites, as far as this is about it. */
+/** The members of a test of our own ACTS suites that are needed here. */
 interface SuiteTest {
   readonly id: string;
   readonly requirements?: readonly string[];
@@ -81,7 +81,7 @@ export function faults(
   ];
 }
 
-/** Titles of `test.each(…)(…)` may stand on a line of their own. */
+/** Whether the text has the title on a line of its own, as prettier breaks `test.each(…)(…)`. */
 function isTableTitle(text: string, title: string): boolean {
   return text.split("\n").some((line) => line.trim() === `"${title}",`);
 }

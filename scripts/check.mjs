@@ -1,4 +1,4 @@
-// npm run check: every static check, a line each, and all that a failing one said.
+// npm run check: runs every static check. Prints a line for each, and the output of those that fail.
 
 import { execFile } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -29,12 +29,12 @@ function exec(file, args, cwd = root) {
   });
 }
 
-/** A tool out of `node_modules/.bin`. @param {string} name @param {readonly string[]} args @param {string} [cwd] */
+/** Runs a tool of `node_modules/.bin`. @param {string} name @param {readonly string[]} args @param {string} [cwd] */
 function tool(name, args, cwd) {
   return exec(join(root, "node_modules", ".bin", name), args, cwd);
 }
 
-/** A script of the root's package.json that is one call of one tool. @param {string} name */
+/** Runs a script of the root's package.json, which has to be one call of one tool. @param {string} name */
 function script(name) {
   const { scripts } = /** @type {{ scripts: Record<string, string> }} */ (
     JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
@@ -44,7 +44,7 @@ function script(name) {
 }
 
 /**
- * Packs a package as it would be published, and looks at that.
+ * Packs a package as it would be published, and checks the tarball.
  * @param {string} name @returns {Promise<Result>}
  */
 async function checkTarball(name) {
@@ -56,7 +56,7 @@ async function checkTarball(name) {
     const [{ filename }] = /** @type {[{ filename: string }]} */ (JSON.parse(packed.output));
     const tarball = join(folder, filename);
     const looks = [await tool("publint", ["run", tarball, "--strict"])];
-    // A package without an entry point, the command line, has no types to look at.
+    // The command line has no entry point, and so no types to check.
     if (name !== "cli") looks.push(await tool("attw", [tarball, "--profile", "esm-only"]));
     looks.push(await exec("tar", ["-xzf", filename], folder));
     const missing = missingSources(join(folder, "package"));
@@ -78,11 +78,11 @@ async function checkChangesets() {
   const remote = await exec("git", ["rev-parse", "--verify", "--quiet", "origin/main"]);
   if (remote.ok) return tool("changeset", ["status", "--since=origin/main"]);
   const local = await exec("git", ["rev-parse", "--verify", "--quiet", "main"]);
-  // A clone of one commit has nothing to compare with: then it is enough that the changesets can be read.
+  // A clone of one commit has nothing to compare with: then only the format of the changesets is checked.
   return tool("changeset", local.ok ? ["status"] : ["status", "--since=HEAD"]);
 }
 
-/** What the others stand on: they look at what is built. @type {Check} */
+/** Runs first, since the others check what it builds. @type {Check} */
 const types = { name: "types", run: () => script("types") };
 
 /** @type {readonly Check[]} */

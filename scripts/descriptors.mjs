@@ -17,7 +17,7 @@ import {
 import protobuf from "protobufjs";
 import { root } from "./ready.mjs";
 
-/** What is written of each: its path below `proto/`, and the name of its constant. @type {Readonly<Record<string, string>>} */
+/** Our files: path below `proto/`, and the name of the constant that is written. @type {Readonly<Record<string, string>>} */
 const files = {
   "lf/a2a/v1/a2a.proto": "a2aV1",
   "a2a/v1/a2a.proto": "a2aV03",
@@ -29,7 +29,7 @@ const files = {
   "google/api/field_behavior.proto": "fieldBehavior",
 };
 
-/** Those of google.protobuf, which every tool brings along. */
+/** Files of google.protobuf, which come with @bufbuild/protobuf. */
 const imported = {
   descriptor: file_google_protobuf_descriptor,
   any: file_google_protobuf_any,
@@ -39,17 +39,17 @@ const imported = {
   timestamp: file_google_protobuf_timestamp,
 };
 
-/** Numbers of google.protobuf.FieldDescriptorProto.Type; a name that is not here is that of a message or an enum. */
+/** Numbers of google.protobuf.FieldDescriptorProto.Type. Any other name is that of a message or an enum. */
 const scalars = { double: 1, float: 2, int64: 3, uint64: 4, int32: 5, bool: 8, string: 9, bytes: 12, uint32: 13 };
 const messageType = 11;
 const enumType = 14;
-/** Of google.protobuf.FieldDescriptorProto.Label. */
+/** Numbers of google.protobuf.FieldDescriptorProto.Label. */
 const label = { optional: 1, repeated: 3 };
 /** google.api.field_behavior = REQUIRED, as an option of a field on the wire. */
 const required = { no: 1052, wireType: 0, data: Uint8Array.of(2) };
 
 /**
- * What `protobufjs` says of a file: plain data, names as they are written.
+ * A file as `protobufjs` parses it: plain data, with names as they are written.
  * @typedef {{ type: string, id: number, rule?: string, keyType?: string, extend?: string, options?: Record<string, unknown> }} ParsedField
  * @typedef {{ requestType: string, responseType: string, requestStream?: boolean, responseStream?: boolean }} ParsedMethod
  * @typedef {{ fields?: Record<string, ParsedField>, oneofs?: Record<string, { oneof: string[] }>, values?: Record<string, number>,
@@ -76,7 +76,7 @@ function describe(path) {
   });
 }
 
-/** Where a name may be found: from the inside to the outside. @typedef {{ scope: string, types: ReadonlyMap<string, "message" | "enum"> }} Context */
+/** For resolving names: the scope that they are used in, and all known types. @typedef {{ scope: string, types: ReadonlyMap<string, "message" | "enum"> }} Context */
 
 /** @param {string} prefix @param {Record<string, Parsed>} space @returns {Context} */
 function contextOf(prefix, space) {
@@ -100,7 +100,7 @@ function resolve(name, { scope, types }) {
     const kind = types.get(`${outer}.${name}`);
     if (kind !== undefined) return { typeName: `.${outer}.${name}`, type: kind === "enum" ? enumType : messageType };
   }
-  // What is imported is named in full.
+  // Imported types are written with their full name.
   return { typeName: `.${name}`, type: messageType };
 }
 
@@ -194,7 +194,7 @@ function entryName(name) {
   return `${camel.charAt(0).toUpperCase()}${camel.slice(1)}Entry`;
 }
 
-/** The text of the file as it should be. @returns {string} */
+/** The text of the generated file. @returns {string} */
 export function generate() {
   const described = [
     ...Object.entries(files).map(([path, name]) => /** @type {const} */ ([name, describe(path)])),

@@ -1,4 +1,4 @@
-// npm run kits: agents for the public conformance kits, and what is expected of them. kits/README.md
+// npm run kits: agents and expected results for the public conformance kits. See kits/README.md.
 
 import { become, ready } from "./ready.mjs";
 

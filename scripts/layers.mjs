@@ -1,5 +1,5 @@
-// Who may import what: the one table of the house, in data. The lint rule `parley/layering` and test/layering.test.ts
-// both ask it, and docs/architecture.md tells it in prose.
+// Who may import what, as data. The lint rule `parley/layering` and test/layering.test.ts enforce it; docs/architecture.md
+// describes it.
 
 import { readFileSync } from "node:fs";
 import { isBuiltin } from "node:module";
@@ -12,12 +12,12 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
  * A room is a folder of a package's `src`.
  * @typedef {object} Room
  * @property {readonly string[]} imports Rooms that it may import.
- * @property {readonly string[]} doors Its files that other rooms may name, `*` for any run of characters but a slash.
+ * @property {readonly string[]} doors Its files that other rooms may import; `*` stands for any characters except a slash.
  * @property {readonly string[]} [shared] The same for rooms inside it; absent: its doors.
  */
 
 /**
- * Rooms of `packages/a2a/src`, the longest path wins. Everybody may import `base`.
+ * Rooms of `packages/a2a/src`. A file belongs to the room with the longest path that fits. Every room may import `base`.
  * @type {Readonly<Record<string, Room>>}
  */
 export const rooms = {
@@ -126,7 +126,7 @@ export const rooms = {
 
 /**
  * Files that put rooms together and do nothing else; `wires.ts` alone names versions of the wire.
- * What they may import comes on top of what their room may.
+ * They may import these rooms in addition to what their own room may import.
  * @type {Readonly<Record<string, readonly string[]>>}
  */
 export const composition = {
@@ -152,7 +152,7 @@ const byNameOnly = [
 ];
 
 /**
- * Packages, each with those that it may import; what else it imports must stand in its own manifest.
+ * Packages, each with the packages that it may import. Every other import must be a dependency in its own manifest.
  * @type {Readonly<Record<string, { readonly imports: readonly string[], readonly node: boolean }>>}
  */
 export const packages = {
@@ -164,7 +164,7 @@ export const packages = {
   cli: { imports: ["a2a", "sql", "grpc", "node", "conform"], node: true },
 };
 
-/** The room of a file, given by its path below `packages/a2a/src`; undefined for the files beside the rooms. @param {string} path */
+/** The room of a file by its path below `packages/a2a/src`; undefined for a file outside of all rooms. @param {string} path */
 function roomOf(path) {
   return Object.keys(rooms)
     .filter((room) => path.startsWith(`${room}/`))
@@ -211,9 +211,9 @@ function betweenRooms(from, to) {
 }
 
 /**
- * Why one import breaks the table, or undefined when it keeps it. Types count as values do.
+ * Why an import breaks the table, or undefined where it does not. Imports of types count like those of values.
  * @param {string} file Absolute path of the importing file.
- * @param {string} specifier As it stands in the source.
+ * @param {string} specifier As it is written in the source.
  * @returns {string | undefined}
  */
 export function violation(file, specifier) {

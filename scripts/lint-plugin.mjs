@@ -2,7 +2,7 @@
 
 import { violation } from "./layers.mjs";
 
-/** Nodes that name another module, those of types included. */
+/** Nodes of the syntax tree that name another module, also only for types. */
 const nodes = [
   "ImportDeclaration",
   "ExportNamedDeclaration",

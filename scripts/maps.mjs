@@ -1,4 +1,4 @@
-// What the files of a package point to: source maps, and the sources that those name.
+// Checks the references of packed files: to source maps, and from these to sources.
 
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
@@ -7,9 +7,9 @@ const mapped = /\.([cm]?js|[cm]?ts)$/;
 const pointer = /^\/\/# sourceMappingURL=(?!data:)(\S+)$/gm;
 
 /**
- * Maps and sources that files below a folder name, and that are not there: an editor or a debugger would ask for them in
- * vain.
- * @param {string} folder @returns {string[]} A line for each: who names it, and what.
+ * Finds source maps and sources that files below a folder refer to and that do not exist, so that an editor or a debugger would not find
+ * them.
+ * @param {string} folder @returns {string[]} A line for each: the file, and what it refers to.
  */
 export function missingSources(folder) {
   /** @type {string[]} */

@@ -44,11 +44,11 @@ function run(file, args, shell = false) {
   });
 }
 
-/** npm writes its hidden lockfile last, so a missing or an older one means that an install never happened or broke off. */
+/** npm writes its hidden lockfile last: if it is missing or older, an install is missing or was interrupted. */
 function isInstalled() {
   const installed = join(root, "node_modules", ".package-lock.json");
   const wanted = join(root, "package-lock.json");
-  // One second of grace: npm itself writes the two files one after the other.
+  // npm writes the two files one after the other: allow a second between them.
   return existsSync(installed) && statSync(installed).mtimeMs >= statSync(wanted).mtimeMs - 1000;
 }
 
@@ -56,12 +56,12 @@ async function install() {
   if (isInstalled()) return;
   process.stderr.write("Installing dependencies (npm ci) …\n");
   const npm = process.env["npm_execpath"];
-  // Development dependencies are what builds and tests, whatever NODE_ENV says.
+  // Development dependencies are needed to build and test, whatever NODE_ENV says.
   const args = ["ci", "--include=dev", "--no-audit", "--no-fund", "--loglevel=error"];
   const code = npm?.endsWith("js")
     ? await run(process.execPath, [npm, ...args])
     : await run("npm", args, process.platform === "win32");
-  if (code !== 0) giveUp(`npm ci failed (exit code ${code}): what it said is above.`);
+  if (code !== 0) giveUp(`npm ci failed (exit code ${code}); its output is above.`);
 }
 
 /** @param {readonly string[]} projects */
@@ -70,12 +70,12 @@ async function build(projects) {
   if (fresh) process.stderr.write("Building the packages (tsc -b) …\n");
   // Incremental: a build with nothing to do takes a fraction of a second.
   const code = await run(process.execPath, [join(root, "node_modules", "typescript", "bin", "tsc"), "-b", ...projects]);
-  if (code !== 0) giveUp(`The build failed (tsc -b, exit code ${code}): what it said is above.`);
+  if (code !== 0) giveUp(`The build failed (tsc -b, exit code ${code}); its output is above.`);
 }
 
 /**
- * npm runs a script through a shell, and most shells die of a signal without passing it on. So a process whose shell is
- * gone takes that for the signal.
+ * npm runs a script in a shell, and most shells end at a signal without passing it on. So this process ends itself when its shell is
+ * gone.
  */
 function endWithNpm() {
   if (process.env["npm_lifecycle_event"] === undefined) return;
@@ -96,7 +96,7 @@ export async function installed() {
 
 /**
  * Installs and builds what is missing.
- * @param {readonly string[]} [projects] What to build, beside all that it stands on.
+ * @param {readonly string[]} [projects] Projects to build, with those that they reference.
  */
 export async function ready(projects = ["packages/cli", "examples/data-analyst"]) {
   await installed();
@@ -104,7 +104,7 @@ export async function ready(projects = ["packages/cli", "examples/data-analyst"]
 }
 
 /**
- * Goes on as another program in this same process, so that its signals and its exit code are ours.
+ * Continues as another program in this process, so that signals and the exit code need no forwarding.
  * @param {string} file Below the root. @param {readonly string[]} args
  */
 export async function become(file, args) {

@@ -1,6 +1,6 @@
-// Counts what the suites of .ci/run did: node scripts/tally.mjs FOLDER SUITE...
+// Adds up the results of the suites of .ci/run: node scripts/tally.mjs FOLDER SUITE...
 // For each suite the folder has its exit code (SUITE.status) and, where it has tests, vitest's report (SUITE.json).
-// What should have run and did not counts as a failure.
+// A suite that did not run counts as failed.
 
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
@@ -46,9 +46,9 @@ for (const suite of new Set([...suites, ...tested])) {
   else if (status !== "0" && !report?.numFailedTests) problems.push(`${suite}: exit code ${status}`);
 }
 
-// A test file that no suite picks up would otherwise pass for ever.
+// Without this, a test file that no suite includes would never run and never fail.
 const everySuiteRan = tested.every((suite) => existsSync(join(folder, `${suite}.json`)));
-// What `parley init` writes into a project of somebody's is tested there.
+// The templates of `parley init` are tested in the projects that it writes.
 const files = execFileSync("git", ["ls-files", "*.test.ts", ":!packages/cli/templates"], {
   cwd: root,
   encoding: "utf8",

@@ -1,6 +1,6 @@
 import { defineAgent, text, type Agent, type Turn } from "@parley/a2a";
 
-/** Resolves after so many milliseconds, or when the turn is over for another reason. */
+/** Resolves after that many milliseconds, or when the turn is aborted. */
 function wait(turn: Turn, milliseconds: number): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
@@ -19,13 +19,13 @@ export interface ActsAgentOptions {
   readonly work?: number;
   /** Default true. */
   readonly streaming?: boolean;
-  /** Extensions that every request must name. */
+  /** URI of an extension that every request must name. */
   readonly requiredExtension?: string;
 }
 
 /**
- * The agent that ACTS files talk to: the first words of a message say how it behaves (ACTS §11). A task goes on as it was
- * begun, so that a later message needs no such words.
+ * The agent under test for ACTS files: the first word of a message selects its behaviour (ACTS §11). The first message of a task decides
+ * for the whole task.
  */
 export function actsAgent({ work = 5000, streaming = true, requiredExtension }: ActsAgentOptions = {}): Agent {
   return defineAgent({
@@ -57,7 +57,7 @@ export function actsAgent({ work = 5000, streaming = true, requiredExtension }: 
           return turn.reply("A direct answer.");
         case "tck-multi-turn":
         case "tck-input-required":
-          // Without words of its own: the history is what the user said, and nothing else.
+          // Without a status message, so that the history holds only the messages of the user.
           yield { kind: "status", state: turn.text === "done" ? "TASK_STATE_COMPLETED" : "TASK_STATE_INPUT_REQUIRED" };
           return;
         case "tck-cancel":

@@ -2,13 +2,13 @@ import { setTimeout as pause } from "node:timers/promises";
 import { defineAgent, type Agent } from "@parley/a2a";
 
 export interface Tck03Options {
-  /** How long the kit has to find a task at work, in milliseconds. */
+  /** How long a task works, in milliseconds, so that the kit finds it working. */
   readonly hold?: number;
-  /** The same for the test that subscribes anew: twice the kit's own timeout for streams. */
+  /** The same for the test that subscribes again: twice the kit's timeout for streams. */
   readonly longHold?: number;
 }
 
-/** The agent that the kit `0.3.0-beta-x` tests: works for some seconds on whatever it is told, and asks for more. */
+/** The agent under test for the kit `0.3.0-beta-x`: works for some seconds on any message, then asks for input. */
 export function tck03({ hold = 3_000, longHold = 4_000 }: Tck03Options = {}): Agent {
   return defineAgent({
     name: "Agent under test",

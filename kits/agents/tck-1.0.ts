@@ -1,6 +1,6 @@
 import { defineAgent, type Agent, type OwnCapabilities, type AgentEvent, type Part, type Turn } from "@parley/a2a";
 
-/** What the kit runs against: everything declared, nothing, or an extension that every caller must ask for. */
+/** Capabilities by configuration: all of them, none, or an extension that every request must name. */
 export const configurations: Readonly<Record<string, OwnCapabilities>> = {
   all: { streaming: true },
   none: { streaming: false },
@@ -10,7 +10,7 @@ export const configurations: Readonly<Record<string, OwnCapabilities>> = {
   },
 };
 
-/** The agent that the kit `1.0-dev` tests: the id of a message says what to do with it. */
+/** The agent under test for the kit `1.0-dev`: the `messageId` selects its behaviour. */
 export function tck10(capabilities: OwnCapabilities): Agent {
   return defineAgent({
     name: "Agent under test",
@@ -30,7 +30,7 @@ export function tck10(capabilities: OwnCapabilities): Agent {
 
 type Answer = (turn: Turn) => readonly AgentEvent[];
 
-/** By what a messageId begins with; where two fit, the longer one stands first. */
+/** By prefix of the `messageId`. Of two prefixes that fit, the longer one comes first. */
 const answers: Readonly<Record<string, Answer>> = {
   "tck-complete-task": (turn) => [turn.completed("Hello from TCK")],
   "tck-input-required": (turn) => [turn.inputRequired("What next?")],

@@ -58,7 +58,7 @@ describe("a run is as expected", () => {
 
   test("and not when an expected failure passes: the list says too much then", () => {
     expect(judged(printed.replace("FAILED", "PASSED"))).toEqual([
-      "passes now, strike it from the expected failures: c.py::test_four",
+      "passes now, remove it from the expected failures: c.py::test_four",
       "3 passed, 0 failed, 4 skipped, where 2 passed, 1 failed, 4 skipped were expected",
     ]);
   });
@@ -76,7 +76,7 @@ describe("a run is as expected", () => {
   });
 
   test("nor when nothing is known of that run", () => {
-    expect(differences(readPytest(printed), expected, "none")).toEqual(["nothing is written down for a run none"]);
+    expect(differences(readPytest(printed), expected, "none")).toEqual(["no result is expected for a run none"]);
   });
 });
 

@@ -373,7 +373,7 @@ test("a verdict that is the runner's own reading says what was asked", async () 
   ]);
   const shown = recordedIo({ cwd: folder });
   expect(await run(args, shown.io)).toBe(1);
-  expect(shown.out()).toContain("       the runner's reading: the answer is a whole SendMessageResponse");
+  expect(shown.out()).toContain("       the runner's reading: the answer is a valid SendMessageResponse");
 });
 
 test("what cannot be seen over a binding is skipped there, with the reason", async () => {

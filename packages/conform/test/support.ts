@@ -9,8 +9,8 @@ export interface Outcome {
   readonly bindings: Readonly<Record<string, readonly TestReport[]>>;
 }
 
-/** Long enough for a test to find the agent at work, on a busy machine too. */
-const work = 6_000;
+/** How long the agent works, in milliseconds: a test has to find it working. */
+const defaultWork = 6_000;
 
 /** Runs tests, many at a time, and sorts the results by binding. */
 export async function conform(url: string, options: ConformOptions = {}): Promise<Outcome> {
@@ -40,7 +40,7 @@ export type Configuration = "plain" | "silent" | "guarded" | "required";
 const requiredExtension = "https://example.com/required/v1";
 
 /** Servers of ours that between them have every capability, and lack every one. */
-export async function startParley(configuration: Configuration): Promise<Server> {
+export async function startParley(configuration: Configuration, work: number = defaultWork): Promise<Server> {
   const agents: Readonly<Record<Configuration, Agent>> = {
     plain: actsAgent({ work }),
     silent: actsAgent({ work, streaming: false }),
