@@ -22,6 +22,7 @@ export const codecV11: JsonRpcCodec & RestCodec = /* @__PURE__ */ draftOf(codecV
 /** Understood wherever the version is that they grow from, and on no card. */
 const drafts: Readonly<Record<string, JsonRpcCodec & RestCodec>> = { "1.0": codecV11 };
 
+/** The drafts that extend these versions. They are spoken wherever their version is, and are on no card. */
 export function draftsOf(codecs: readonly Codec[]): readonly Codec[] {
   return codecs.flatMap(({ version }) => drafts[version] ?? []);
 }

@@ -7,9 +7,12 @@ export type ConformErrorCode = "InvalidOptions" | "InvalidTests" | "NothingToTes
 
 /** Why there is no report. A test that fails is none of these: it stands in the report. */
 export class ConformError extends Error {
+  /** Always `ConformError`. */
   override readonly name = "ConformError";
+  /** What went wrong. */
   readonly code: ConformErrorCode;
 
+  /** `message`: a sentence for people. */
   constructor(code: ConformErrorCode, message: string, options?: ErrorOptions) {
     super(message, options);
     this.code = code;

@@ -7,6 +7,7 @@ import type { BindingReport, TestReport } from "./report/report.ts";
 export interface Progress {
   /** Tests that are over, this one included. A test over two bindings is two. */
   readonly done: number;
+  /** How many tests there are in all. */
   readonly total: number;
   /** The binding that the test ran over. */
   readonly binding: Pick<BindingReport, "binding" | "transport" | "version" | "url">;

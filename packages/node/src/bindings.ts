@@ -4,6 +4,7 @@ import { optional } from "./optional.ts";
 
 /** A binding on a port of its own. It knows its requests by their headers, as gRPC does, since it shares no paths with others. */
 export interface BindingOnPort {
+  /** The binding. */
   readonly binding: AnyPathBinding;
   /** 0 takes any free port. */
   readonly port: number;

@@ -5,6 +5,7 @@ import type { LookupFunction } from "node:net";
 import { Readable } from "node:stream";
 import type { Dialer, DialInit, ResolvedAddress } from "@parley/a2a/net";
 
+/** Options of `nodeDialer()`. */
 export interface DialerOptions {
   /** How names become addresses. Default: the system's resolver, which reads `/etc/hosts` too. */
   readonly resolve?: Dialer["resolve"];

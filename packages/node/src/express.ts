@@ -6,6 +6,7 @@ import { withParsedBody, type MountedHandler } from "./mount.ts";
 export interface ExpressRequest extends IncomingMessage {
   /** The URL before routers took their prefixes away. */
   readonly originalUrl?: string;
+  /** The body, where a parser has read it. */
   readonly body?: unknown;
   /** What authentication middleware before the mount has found. */
   readonly user?: unknown;
@@ -17,6 +18,7 @@ export interface ExpressMountOptions extends HttpOptions {
   readonly user?: (request: ExpressRequest) => unknown;
 }
 
+/** A middleware of Express. */
 export type ExpressMiddleware = (request: ExpressRequest, response: ServerResponse, next: () => void) => void;
 
 /**

@@ -5,6 +5,7 @@ import { withParsedBody, type MountedHandler } from "./mount.ts";
 
 /** What of a Fastify request is used here. */
 export interface FastifyRequestLike {
+  /** The request of Node. */
   readonly raw: IncomingMessage | Http2ServerRequest;
   /** What authentication hooks before the mount have found. */
   readonly user?: unknown;
@@ -18,11 +19,14 @@ export interface FastifyMountOptions extends HttpOptions {
 
 /** What of a Fastify instance is used here. */
 export interface FastifyInstanceLike {
+  /** Removes the parsers of bodies. */
   removeAllContentTypeParsers(): void;
+  /** Adds a parser of bodies. */
   addContentTypeParser(
     contentType: string,
     parser: (request: unknown, payload: unknown, done: (error: Error | null, body?: unknown) => void) => void,
   ): unknown;
+  /** Adds a route for every method. */
   all(
     path: string,
     handler: (
@@ -32,6 +36,7 @@ export interface FastifyInstanceLike {
   ): unknown;
 }
 
+/** A plugin of Fastify. */
 export type FastifyPlugin = (instance: FastifyInstanceLike) => Promise<void>;
 
 /**

@@ -10,15 +10,19 @@ export type LogLevel = (typeof levels)[number];
 
 /** Where log records go: a stream of Node, or anything that takes text. */
 export interface LogStream {
+  /** Writes text. */
   write(text: string): unknown;
   /** Whether a person looks at it. */
   readonly isTTY?: boolean;
   /** Bytes that wait within it. */
   readonly writableLength?: number;
+  /** Adds a listener for errors of the stream. */
   on?(event: "error", listener: () => void): unknown;
+  /** The listeners for errors of the stream. */
   listeners?(event: "error"): readonly unknown[];
 }
 
+/** Options of `standardLogger()`. */
 export interface StandardLoggerOptions {
   /** Default `"info"`. */
   readonly level?: LogLevel;

@@ -66,7 +66,7 @@ export interface ServeOptions
    * resolve to this machine and use the agents (DNS rebinding); any name elsewhere. `["*"]`: any name here too.
    */
   readonly allowedHosts?: readonly string[];
-  /** Serves an address beyond this machine without an authenticator: whoever reaches it may use the agents (D14). */
+  /** Serves an address beyond this machine without an authenticator: whoever reaches it may use the agents. */
   readonly insecure?: boolean;
   /** Whether SIGTERM and SIGINT close the server before the process ends of them (default true). A second one does not wait. */
   readonly signals?: boolean;
@@ -74,6 +74,7 @@ export interface ServeOptions
   readonly grace?: number;
 }
 
+/** How a server closes. */
 export interface CloseOptions {
   /** How long turns that are under way may go on, in milliseconds; what is left then goes to the next server on this store. */
   readonly grace?: number;
@@ -83,6 +84,7 @@ export interface CloseOptions {
 export interface Server {
   /** Where it listens: `http://127.0.0.1:4000`. */
   readonly url: string;
+  /** The port that it listens on. */
   readonly port: number;
   /** The ports of bindings that have one of their own, by their names: `{ GRPC: 50051 }`. */
   readonly ports: Readonly<Record<string, number>>;

@@ -8,6 +8,7 @@ import { Http1Exchange } from "./http1.ts";
 export interface UpgradeBinding extends ServerBinding {
   /** The protocol that it speaks then, as the header `Upgrade` names it, in lower case: `websocket`. */
   readonly upgradesTo: string;
+  /** How it answers HTTP, and takes connections over. */
   readonly http: Omit<HttpBinding, "open"> & { open(host: ServerHost): UpgradeEndpoint };
 }
 

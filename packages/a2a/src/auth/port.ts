@@ -32,6 +32,7 @@ export interface Authenticator {
 
 /** What an authorizer is asked about: one call, before any work is done for it. */
 export interface AuthorizerRequest {
+  /** The operation that is called. */
   readonly operation: OperationName;
   /** The caller, as the authenticator found out. */
   readonly principal: Principal;

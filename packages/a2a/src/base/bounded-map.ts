@@ -22,12 +22,14 @@ export class BoundedMap<Value> {
   /** Of the young ones. */
   #bytes = 0;
 
+  /** An empty map. */
   constructor({ bytes, entries = Infinity, bytesOf }: MapBounds<Value>) {
     this.#halfBytes = bytes / 2;
     this.#mostEntries = entries;
     this.#bytesOf = bytesOf;
   }
 
+  /** The value of a key; `undefined` where there is none, or where it was dropped. */
   get(key: string): Value | undefined {
     return this.#young.get(key) ?? this.#old.get(key);
   }
@@ -49,6 +51,7 @@ export class BoundedMap<Value> {
     if (this.#young.size >= this.#mostEntries) this.#turn();
   }
 
+  /** Drops everything. */
   clear(): void {
     this.#turn();
     this.#turn();

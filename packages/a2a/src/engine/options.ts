@@ -8,6 +8,7 @@ import type { Store } from "../store/index.ts";
 export interface HostedAgent {
   /** Key of everything that is stored for this agent: keep it when the agent moves to another path. */
   readonly id: string;
+  /** The agent. */
   readonly agent: Agent;
   /** The card as it is served: what it declares decides what may be asked (A2A 1.0 §3.3.4). */
   readonly card: AgentCard;
@@ -15,7 +16,7 @@ export interface HostedAgent {
   readonly extendedCard?: (principal: Principal) => AgentCard;
 }
 
-/** D8. */
+/** How repeated messages are recognized: by `messageId` and content (A2A 1.0 §3.3.1). */
 export interface DedupeOptions {
   /** How long a messageId is remembered, in milliseconds. Default: as long as its task; 10 minutes for direct replies. */
   readonly window?: number;
@@ -27,6 +28,7 @@ export interface DedupeOptions {
   readonly replyBytes?: number;
 }
 
+/** How long finished tasks are kept. */
 export interface RetentionOptions {
   /** Terminal tasks are deleted after so many milliseconds; `false`: never. Default 30 days. */
   readonly terminal?: number | false;
@@ -36,6 +38,7 @@ export interface RetentionOptions {
   readonly interval?: number;
 }
 
+/** How processes that share a store divide the tasks. A process holds a lease on each task that it runs. */
 export interface LeaseOptions {
   /** How long a node that fell silent keeps its tasks, in milliseconds; the same for all that share a store. Default 30 s. */
   readonly ttl?: number;
@@ -54,7 +57,7 @@ export interface LeaseOptions {
 
 /** Bounds that keep one task from costing the others. */
 export interface EngineLimits {
-  /** Events of one turn that may wait for their commit (D3). Default 256. */
+  /** How many events of one turn may wait for their commit. Default 256. */
   readonly pendingEvents?: number;
   /** The same in bytes of JSON. Default 4 MiB. */
   readonly pendingBytes?: number;
@@ -81,19 +84,29 @@ export interface EngineLimits {
   readonly pageBytes?: number;
 }
 
+/** Options of an engine. */
 export interface EngineOptions {
+  /** Where tasks and conversations are stored. */
   readonly store: Store;
   /** Extensions with hooks. They run for the agents whose cards declare them. Default: none. */
   readonly extensions?: readonly Extension[];
+  /** The agents. */
   readonly agents: readonly HostedAgent[];
+  /** Where the engine logs. Default: nowhere. */
   readonly logger?: Logger;
+  /** Time. Default: that of the runtime. */
   readonly clock?: Clock;
+  /** Makes the ids of tasks, contexts and messages. Default: time-ordered UUIDs (version 7). */
   readonly ids?: Ids;
-  /** Who owns what a caller makes (D7). Default: organisation and subject together. */
+  /** Returns the owner of what a caller makes. Default: organization and subject together. */
   readonly ownerOf?: (principal: Principal) => string;
+  /** How repeated messages are recognized. `false`: not at all. */
   readonly dedupe?: DedupeOptions | false;
+  /** How long finished tasks are kept. */
   readonly retention?: RetentionOptions;
+  /** How processes that share a store divide the tasks. */
   readonly lease?: LeaseOptions;
+  /** Limits in bytes and counts. */
   readonly limits?: EngineLimits;
   /**
    * How long a send with `returnImmediately` waits for the first event of an agent that may reply directly, before it

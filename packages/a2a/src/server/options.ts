@@ -8,6 +8,7 @@ import type { CorsOptions, ServerBinding, ServerHost } from "../transport/server
 
 /** An agent and where it is served. */
 export interface AgentMount {
+  /** The agent. */
   readonly agent: Agent;
   /** Path of its base below `publicUrl`, such as `/weather`. Default: `publicUrl` itself. */
   readonly path?: string;
@@ -29,6 +30,7 @@ export interface AgentMount {
   readonly extendedCard?: (card: AgentCard, principal: Principal) => AgentCard;
 }
 
+/** Limits of a handler, with those of the engine. A value must be at least 1. */
 export interface HandlerLimits extends EngineLimits {
   /** Largest request body in bytes. Default 10 MiB. */
   readonly bodyBytes?: number;
@@ -79,6 +81,7 @@ export interface HandlerOptions<Version extends string = string> extends Omit<En
   readonly strictVersion?: boolean;
   /** Around every service, the first of them outermost. */
   readonly interceptors?: readonly Interceptor[];
+  /** Limits in bytes and counts. */
   readonly limits?: HandlerLimits;
   /** A comment goes out on every open stream this often, in milliseconds. Default 15 s. */
   readonly keepAlive?: number;
@@ -88,14 +91,19 @@ export interface HandlerOptions<Version extends string = string> extends Omit<En
 
 /** An agent at its address. */
 export interface ServedAgent {
+  /** Key of its tasks in the store. */
   readonly id: string;
   /** Base URL: unless the mount says otherwise, JSON-RPC is posted here, and REST paths follow. */
   readonly url: string;
+  /** Its tenant, where agents share a path. */
   readonly tenant?: string;
+  /** Address of its card. */
   readonly cardUrl: string;
+  /** Its public card. */
   readonly card: AgentCard;
 }
 
+/** Agents that are ready to be served by a host. `createHandler()` makes one. */
 export interface Handler {
   /** For hosts: the function that answers. */
   readonly handle: UniversalHandler;
@@ -108,6 +116,7 @@ export interface Handler {
    * request admits it: see `host.admit`.
    */
   find(this: void, url: string): Found | undefined;
+  /** The agents, with their addresses. */
   readonly agents: readonly ServedAgent[];
   /**
    * For bindings beyond HTTP paths, such as gRPC: the agents by a label in place of a path. It is the tenant, below the

@@ -3,121 +3,139 @@ import type { ContextKey, Run, TaskHead, TaskKey } from "./task-head.ts";
 
 /** What a store is told to keep, and what it answers. */
 
-/** One change: of a task, or of a context where no task is concerned. */
+/** One change: of a task, or of a conversation. */
 export type AppendItem = TaskAppend | ContextAppend;
 
-/** Records for the log of a task, and what is stored with them. All of it is stored, or nothing. */
+/** A change of a task. Its conditions come first: where one does not hold, nothing changes. */
 export interface TaskAppend {
+  /** The task. */
   readonly task: TaskKey;
   /**
-   * The task is new and belongs to this context. Its first record is of kind `task`, without artifacts. Fails as `exists`
-   * where the agent has a task of that id; an item without `create` fails as `missing` where its owner has no such task.
+   * Creates the task, in this conversation. The first record is then of kind `task`, without artifacts. Fails as `exists`
+   * where the agent has a task of this id. An item without `create` fails as `missing` where the owner has no such task.
    */
   readonly create?: { readonly contextId: string };
-  /** `seq` that the last record of the task must have. Fails as `stale`. */
+  /** The `seq` that the last record of the task must have. Else it fails as `stale`. */
   readonly expect?: number;
-  /** Fence that the task must have. Fails as `fenced`. */
+  /** The fence that the task must have. Else it fails as `fenced`. */
   readonly fence?: number;
   /**
-   * May be empty (a heartbeat). The store takes state, status time, counters and generation from them. Records after a
-   * terminal status fail as `terminal`, in whatever item.
+   * Records to add; may be empty. The store takes state, status time, counters and generation from them. Records after a
+   * terminal status fail as `terminal`.
    */
   readonly records: readonly NewRecord[];
-  /** Bytes that the task may have with the records (`TaskHead.bytes`). Fails as `full`; without records never. */
+  /** Largest size of the task with these records, in bytes (`TaskHead.bytes`). Else it fails as `full`. */
   readonly maxBytes?: number;
+  /** What else is stored in the same transaction. */
   readonly effects?: readonly TaskEffect[];
 }
 
-/** What is stored for a context alone: a direct reply, a state. */
+/** A change of a conversation that belongs to no task. */
 export interface ContextAppend {
+  /** The conversation. */
   readonly context: ContextKey;
+  /** What is stored. */
   readonly effects: readonly ContextEffect[];
 }
 
-/** What can be stored with a change of a task. A new feature adds an effect here, and no method to the store. */
+/** What can be stored together with the records of a task. */
 export type TaskEffect = LeaseEffect | RunEffect | CheckpointEffect | OnceEffect | ContextStateEffect;
-/** What can be stored for a context. */
+/** What can be stored with a conversation. */
 export type ContextEffect = ContextStateEffect | ContextMessageEffect | OnceEffect;
 
 /**
- * Who executes a task.
+ * Changes who executes a task.
  *
- * - `acquire` takes a lease that is free or has run out at `now` (`until` ≤ `now`), else fails as `leased`. It raises the
- *   fence by one.
- * - `renew` and `release` go with `fence`. Renewing a lease that was given back fails as `fenced`.
- * - `revoke` takes the lease from its holder and raises the fence.
- *
- * Times are milliseconds since the Unix epoch.
+ * - `acquire` takes a lease that is free or has expired (`until` ≤ `now`), and raises the fence by one. Else it fails as `leased`.
+ * - `renew` extends the lease. It goes with `fence`, and fails as `fenced` where the lease was released.
+ * - `release` gives the lease back. It goes with `fence`.
+ * - `revoke` takes the lease away from its holder, and raises the fence by one.
  */
 export type LeaseEffect =
   | {
+      /** Always `lease`. */
       readonly effect: "lease";
+      /** What to do with the lease. */
       readonly op: "acquire";
+      /** The process that takes it. */
       readonly holder: string;
+      /** The time now, in milliseconds since the Unix epoch. */
       readonly now: number;
+      /** When it expires, in milliseconds since the Unix epoch. */
       readonly until: number;
     }
   | { readonly effect: "lease"; readonly op: "renew"; readonly until: number }
   | { readonly effect: "lease"; readonly op: "release" }
   | { readonly effect: "lease"; readonly op: "revoke" };
 
-/** The turn that is being executed, or `null`: none. A run without a live lease is `claimable`. */
+/** Sets the run of a task: the turn that is being executed. A run whose lease is free or expired is `claimable`. */
 export interface RunEffect {
+  /** Always `run`. */
   readonly effect: "run";
+  /** The run; `null`: none. */
   readonly run: Run | null;
 }
 
-/** Where a resumed run goes on from: JSON text, or `null` to forget it. */
+/** Sets where a resumed run continues. */
 export interface CheckpointEffect {
+  /** Always `checkpoint`. */
   readonly effect: "checkpoint";
+  /** JSON text; `null` deletes the checkpoint. */
   readonly value: string | null;
 }
 
 /**
- * An idempotency key, unique within its owner: the message that it names was taken in. Fails as `duplicate` where the key is
- * stored and has not run out at `now`. It is deleted with its task, or with its context.
+ * Stores an idempotency key, unique for its owner. Fails as `duplicate` where the key exists and has not expired at `now`. The
+ * key is deleted with its task or its conversation.
  */
 export interface OnceEffect {
+  /** Always `once`. */
   readonly effect: "once";
+  /** The key. */
   readonly key: string;
-  /** Of the content under the key, to tell a retry from another use. */
+  /** Hash of the content under the key, to tell a retry from another message. */
   readonly hash: string;
-  /** Milliseconds since the Unix epoch. */
+  /** The time now, in milliseconds since the Unix epoch. */
   readonly now: number;
-  /** When it runs out, in milliseconds since the Unix epoch; absent: with its task, or its context. */
+  /** When it expires, in milliseconds since the Unix epoch. Absent: with its task or its conversation. */
   readonly until?: number;
-  /** Of a direct reply: the answer, as JSON text of a Message. */
+  /** For a direct reply: the answer, as JSON text of a `Message`. */
   readonly answer?: string;
 }
 
-/** The small value that the turns of a context share: JSON text, or `null` to forget it. */
+/** Sets the state of a conversation: the small value that its turns share. */
 export interface ContextStateEffect {
+  /** Always `contextState`. */
   readonly effect: "contextState";
+  /** JSON text; `null` deletes the state. */
   readonly value: string | null;
 }
 
-/** A message of a conversation that belongs to no task: a direct reply, or what it answers. */
+/** Adds a message that belongs to no task to a conversation: a direct reply, or the message that it answers. */
 export interface ContextMessageEffect {
+  /** Always `contextMessage`. */
   readonly effect: "contextMessage";
-  /** JSON text of a Message. */
+  /** JSON text of a `Message`. */
   readonly json: string;
-  /** Milliseconds since the Unix epoch. */
+  /** When it was said, in milliseconds since the Unix epoch. */
   readonly time: number;
 }
 
-/** What became of an item: stored, or why nothing of it is. */
+/** What became of an item. */
 export type AppendOutcome =
   | {
+      /** The item was stored. */
       readonly ok: true;
-      /** `seq` of the task's last record now, 0 for a context. The records of the item are the last ones up to it. */
+      /** The `seq` of the task's last record, or 0 for a conversation. The records of the item are the last ones. */
       readonly seq: number;
-      /** The fence now. */
+      /** The fence of the task. */
       readonly fence: number;
     }
   | {
       readonly ok: false;
+      /** Why nothing was stored: the condition that did not hold. */
       readonly reason: "missing" | "exists" | "stale" | "fenced" | "leased" | "terminal" | "full" | "duplicate";
-      /** The task as it stands, where it exists and belongs to the item's owner. */
+      /** The task, where it exists and belongs to the owner of the item. */
       readonly head?: TaskHead;
       /** For `duplicate`: what is stored under the key. */
       readonly once?: OnceRecord;
@@ -125,13 +143,14 @@ export type AppendOutcome =
 
 /** What is stored under an idempotency key. */
 export interface OnceRecord {
+  /** The key. */
   readonly key: string;
-  /** Of the content under the key. */
+  /** Hash of the content under the key. */
   readonly hash: string;
-  /** The task that the message made or went to. */
+  /** The task that the first message began or continued. Absent for a direct reply. */
   readonly taskId?: string;
-  /** `seq` of the last record that was stored with the key. */
+  /** The `seq` of the last record that was stored with the key. */
   readonly seq: number;
-  /** Of a direct reply: the answer, as JSON text of a Message. */
+  /** For a direct reply: the answer, as JSON text of a `Message`. */
   readonly answer?: string;
 }

@@ -12,6 +12,7 @@ import { snapshotFrom, taskFrom, type Fragments, type SnapshotText, type TaskTex
 
 /** What a task is put together from: as much of its log as the options ask for. */
 export interface TaskPieces {
+  /** What is known about the task. */
   readonly head: TaskHead;
   /** The task as it was made (`baseOf`); a history in it does not count. */
   readonly base: string;

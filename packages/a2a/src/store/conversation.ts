@@ -11,7 +11,9 @@ import type { SaidArtifact } from "./port.ts";
 export interface MessagePlace<TaskRef> {
   /** Its place in the conversation. */
   readonly place: number;
+  /** When it was stored, in milliseconds since the Unix epoch. */
   readonly time: number;
+  /** Its size in bytes of JSON. */
   readonly bytes: number;
   /** Of a direct reply, nothing. */
   readonly task: TaskRef | undefined;
@@ -21,13 +23,17 @@ export interface MessagePlace<TaskRef> {
 
 /** Where a record of an artifact stands, and how large it is. */
 export interface ChunkPlace {
+  /** Number of the record in the log of its task. */
   readonly seq: number;
+  /** When it was stored, in milliseconds since the Unix epoch. */
   readonly time: number;
+  /** Its size in bytes of JSON. */
   readonly bytes: number;
 }
 
 /** The artifact records of one task, newest first. */
 export interface Chunks {
+  /** The next record; `undefined` where there is none. */
   peek(): ChunkPlace | undefined;
   /** JSON text of the one that `peek` gave; further ones of so many bytes in all may be read with it. */
   take(room: number): string;
@@ -37,6 +43,7 @@ export interface Chunks {
 export interface Picked {
   /** Of so many of the newest messages, in their order: when each was picked. */
   readonly messages: readonly number[];
+  /** The artifacts. */
   readonly artifacts: readonly { readonly order: number; readonly entry: SaidArtifact }[];
 }
 

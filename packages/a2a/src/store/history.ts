@@ -2,7 +2,9 @@ import { elementsOf, membersOf } from "../base/json-text.ts";
 
 /** JSON text of a record, and its kind. */
 export interface StoredEvent {
+  /** Which event it is. */
   readonly kind: "task" | "message" | "statusUpdate" | "artifactUpdate";
+  /** The event as JSON text. */
   readonly json: string;
 }
 

@@ -3,6 +3,7 @@ export class PageBudget {
   #left: number;
   #empty = true;
 
+  /** `bytes`: the largest page in bytes. */
   constructor(bytes: number) {
     this.#left = bytes;
   }
@@ -12,6 +13,7 @@ export class PageBudget {
     return this.#left;
   }
 
+  /** Whether an item of this many bytes fits. It is not counted. */
   fits(bytes: number): boolean {
     return this.#empty || bytes <= this.#left;
   }

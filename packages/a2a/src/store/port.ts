@@ -21,79 +21,75 @@ export * from "./queries.ts";
 export type * from "./task-head.ts";
 
 /**
- * What a store is. A task is an append-only log. Everything that changes goes through `append`: a batch in one transaction,
- * with one outcome for each item.
+ * Stores tasks and conversations. A task is an append-only log of records. Every change goes through `append`: a batch in
+ * one transaction, with one outcome for each item. What has to be stored together with an event is an effect of its item.
  *
- * Every method rejects with an `A2AError` of code `Unavailable` when the store cannot do its work now (a full disk, a
- * lost connection). Nothing of that call is then stored.
+ * Every method rejects with an `A2AError` of code `Unavailable` when the store cannot work now, as with a full disk or a
+ * lost connection. Nothing of that call is then stored.
+ *
+ * `storeContract()` of `@parley/a2a/testing` tests a store.
  */
 export interface Store {
-  /** Whether what was stored is still there after the process was restarted. */
+  /** Whether the data survives a restart of the process. */
   readonly durable: boolean;
 
   /**
-   * Applies the items in order, in one transaction. An item whose conditions do not hold changes nothing and fails
-   * alone; where several do not hold, `duplicate` comes first, then the others in the order of `TaskAppend`. Resolves after
-   * the commit: what it stored survives a crash of the process, and every read that begins later sees it. Calls take
-   * effect in the order in which they are made. A malformed item rejects the call with a `TypeError`.
+   * Applies the items in order, in one transaction. An item whose conditions do not hold changes nothing, and only this item
+   * fails. Where several conditions do not hold, the reason is `duplicate` before all others, then the first in the order of
+   * the members of `TaskAppend`. Resolves after the commit: the data then survives a crash of the process, and every read
+   * that begins later sees it. Calls take effect in the order in which they are made.
+   *
+   * @throws TypeError where an item is malformed.
    */
   append(items: readonly AppendItem[]): Promise<readonly AppendOutcome[]>;
 
-  /** How a task stands; `undefined` where the scope has no such task. */
+  /** What has to be known about a task to change it, without its messages and artifacts. `undefined`: the scope has no such task. */
   head(scope: Scope, taskId: string): Promise<TaskHead | undefined>;
 
   /**
-   * The task as a fold of its log; `undefined` where the scope has no such task. The work grows with what is asked for:
-   * without history no message is read. Rejects with an `A2AError` of code `UnsupportedOperation` where that is more than
-   * the store gives at once (`StoreBounds.text`).
+   * The task as the fold of its log. The cost depends on what is asked for: without history no message is read.
+   *
+   * @throws A2AError `UnsupportedOperation` where the answer is larger than the store allows (`StoreBounds.text`).
    */
   load(scope: Scope, taskId: string, options: LoadOptions): Promise<Snapshot | undefined>;
 
-  /** The log after a position, in order; `undefined` where the scope has no such task. */
+  /** Records of the log after a position, in order. */
   read(scope: Scope, taskId: string, options: ReadOptions): Promise<LogPage | undefined>;
 
   /**
-   * Tasks, newest status first; of one time the newest task first. Reading on from `next` never repeats or skips a task that
-   * did not change.
+   * Lists tasks, newest status first. Of tasks with the same status time the newest task comes first. The pages after `next`
+   * never repeat or skip a task that did not change.
    */
   list(scope: Scope, query: ListQuery): Promise<TaskPage>;
 
   /**
-   * What is stored under an idempotency key that has not run out at `now`. It gives no promise where it can answer at once,
-   * since every message asks.
+   * What is stored under an idempotency key that has not expired at `now`. Every message asks for it, so a store that has the
+   * answer in memory returns it without a promise.
    */
   once(owner: Owner, key: string, now: number): Promise<OnceRecord | undefined> | OnceRecord | undefined;
 
   /**
-   * A conversation: its state, and what was said in it last, the oldest of that first. Entries are the messages in the
-   * histories of its tasks, direct replies with what they answer, and artifacts, in order of their time. An artifact is one
-   * entry, at the place of its first chunk. Artifacts are given of tasks that have one of the newest messages. The work grows
-   * with what is given, and not with what else there is.
+   * The state of a conversation and its newest entries, oldest first: the messages of the histories of its tasks, direct replies
+   * with the messages that they answer, and artifacts, by time. An artifact is one entry, at the time of its first chunk. Only
+   * tasks with one of the newest messages contribute artifacts. The cost depends on what is returned alone.
    */
   conversation(context: ContextKey, options: ConversationOptions): Promise<StoredConversation>;
 
-  /**
-   * Tasks with a run that has no holder, oldest lease first: what a process takes over. The work grows with the page, and
-   * not with what other agents have.
-   */
+  /** Tasks with a run that no process holds, oldest lease first. Another process takes them over. The cost depends on the page alone. */
   claimable(query: ClaimQuery): Promise<ClaimPage>;
 
-  /**
-   * Counts the runs without a holder at `now` that belong to other agents than these, so that this process cannot take them
-   * over. At most `limit` agents.
-   */
+  /** Counts the runs that no process holds at `now`, of agents that are not in `agents`: this process cannot take them over. At most `limit` agents. */
   stranded(query: Pick<ClaimQuery, "now" | "agents" | "limit">): Promise<readonly StrandedRuns[]>;
 
-  /** Deletes and compacts what is old, at most `limit` tasks a call. */
+  /** Deletes and compacts old tasks, at most `limit` in one call. */
   sweep(options: SweepOptions): Promise<SweepReport>;
 
   /**
-   * Calls the listener when something was appended elsewhere (by another process on the same file, by another node), where
-   * the store can tell. Without a `taskId` it knows only that something changed. It is a hint: it may come late, twice or
-   * not at all. The returned function ends it.
+   * Calls `listener` when another process has appended, where the store can tell. Without a `taskId` any task may have changed.
+   * It is only a hint, which may be late, missing or repeated. The returned function stops it.
    */
   watch?(listener: (taskId?: string) => void): () => void;
 
-  /** Waits for what is under way and releases everything. Later calls reject. */
+  /** Waits for running calls, and releases everything. Later calls reject. */
   close(): Promise<void>;
 }

@@ -3,32 +3,34 @@ import type { TaskHead } from "./task-head.ts";
 
 /** What a store is asked for, and what it gives. */
 
-/** Memory that a reader reserves before something large is read for it. The context of a call at a server is one (`CallContext`). */
+/** Room in memory for something large. A reader reserves it before it reads. The context of a server's call is one (`CallContext`). */
 export interface Room {
-  /** Resolves when there is room for so many bytes of JSON in all. Where it rejects, reading rejects with the same error. */
+  /** Resolves when there is room for this many bytes of JSON in all. Where it rejects, the read rejects with the same error. */
   reserve(bytes: number): Promise<void>;
 }
 
-/** Up to so many bytes nothing is reserved: 256 KiB. */
+/** Up to this many bytes are read without a reservation. */
 export const roomless: number = 256 << 10;
 
-/** How much of a task is read. */
+/** How much of a task to load. */
 export interface LoadOptions {
-  /** Asked before a task of more bytes (`TaskHead.bytes`) than `roomless` is read. */
+  /** Reserved before a task of more than `roomless` bytes is read. */
   readonly room?: Room;
-  /** How many of the newest messages; absent: all; 0: `history` is absent. */
+  /** How many of the newest messages. 0: no `history`. Default: all. */
   readonly history?: number;
-  /** Whether its artifacts are read. */
+  /** Whether to load the artifacts. */
   readonly artifacts: boolean;
 }
 
-/** A task, with how it stood when it was read. */
+/** A task as the fold of its log. */
 export interface Snapshot extends ListedTask {
+  /** What is known about the task at the same moment. */
   readonly head: TaskHead;
 }
 
-/** A task as text or as a value. */
+/** A task as a value and, where the store has it, as JSON text. */
 export interface ListedTask {
+  /** The task. */
   readonly task: Task;
   /** `task` as JSON text, where the store could make it without parsing; `task` is then parsed only when asked for. */
   readonly json?: string;
@@ -39,84 +41,89 @@ export interface ListedTask {
   readonly pieces?: readonly string[];
 }
 
-/** Which part of a log is read. */
+/** Which records of a log to read. */
 export interface ReadOptions {
-  /** Records with a greater `seq`. */
+  /** Only records with a greater `seq`. */
   readonly after: number;
-  /** At most so many. */
+  /** Most records. */
   readonly limit: number;
-  /** At most so many bytes of JSON (`recordBytes`), and one record where it alone is larger. Default `defaultPageBytes`. */
+  /** Most bytes of JSON (`recordBytes`). A record that is larger is returned alone. Default `defaultPageBytes`. */
   readonly bytes?: number;
-  /** Only of these kinds. */
+  /** Only records of these kinds. Default: all. */
   readonly kinds?: readonly RecordKind[];
-  /** Asked before a page of more bytes than `roomless` is read. */
+  /** Reserved before a page of more than `roomless` bytes is read. */
   readonly room?: Room;
 }
 
-/** What a page holds at most where its reader does not say: 8 MiB. */
+/** Default size of a page in bytes: 8 MiB. */
 export const defaultPageBytes: number = 8 << 20;
 
-/** Records of a log, in order. */
+/** Records of a log. */
 export interface LogPage {
-  /** May be fewer than the limit though there are more. Empty only where there are none. */
+  /** The records. They may be fewer than the limit although there are more; empty only where there are none. */
   readonly records: readonly LogRecord[];
-  /** As it stood when the page was read: a consistent view with `records`. */
+  /** What is known about the task at the moment when `records` were read. */
   readonly head: TaskHead;
 }
 
-/** Which tasks are listed, and how much of each. */
+/** Which tasks to list. What is absent filters nothing. */
 export interface ListQuery {
+  /** Only tasks of this conversation. */
   readonly contextId?: string;
+  /** Only tasks in this state. */
   readonly state?: TaskState;
-  /** Only tasks with a status time at or after it, in milliseconds since the Unix epoch. */
+  /** Only tasks with a status of this time or later, in milliseconds since the Unix epoch. */
   readonly since?: number;
-  /** At most so many tasks. */
+  /** Most tasks on the page. */
   readonly limit: number;
-  /** The page ends before its tasks would take more bytes of JSON, and has one where it alone is larger. Default `defaultPageBytes`. */
+  /** Most bytes of JSON on the page. A task that is larger is returned alone. Default `defaultPageBytes`. */
   readonly bytes?: number;
-  /** Read on after this place. */
+  /** Only tasks after this position: the `next` of the page before. */
   readonly after?: ListPosition;
-  /** As in `LoadOptions`. */
+  /** How many of the newest messages of each task. 0: no `history`. Default: all. */
   readonly history?: number;
-  /** As in `LoadOptions`. */
+  /** Whether the tasks have their artifacts. */
   readonly artifacts: boolean;
-  /** Asked before the tasks of a page are read, where they may have more bytes together than `roomless`. */
+  /** Reserved before a page is read whose tasks may have more than `roomless` bytes together. */
   readonly room?: Room;
 }
 
-/** A place in a list, and not a task: it stays good when the task that was there moves. */
+/** A position in a list. It does not name a task, so it stays valid when the task that was there gets a new status. */
 export interface ListPosition {
+  /** Status time, in milliseconds since the Unix epoch. */
   readonly statusTime: number;
-  /** The store's own number of a task, rising in the order of creation. */
+  /** Number that the store gives to tasks in the order of their creation. */
   readonly number: number;
 }
 
-/** Tasks of a list, newest status first. */
+/** A page of a list. */
 export interface TaskPage {
+  /** The tasks. */
   readonly tasks: readonly ListedTask[];
-  /** Absent on the last page. */
+  /** Where the next page begins. Absent on the last page. */
   readonly next?: ListPosition;
-  /** Exactly how many tasks the query matches in all. It comes from counters: the work does not grow with the number of tasks. */
+  /** How many tasks match on all pages, exactly. It comes from counters: the cost does not grow with the number of tasks. */
   readonly total: number;
 }
 
-/** How much of a conversation is read. */
+/** How much of a conversation to read. */
 export interface ConversationOptions {
-  /** How many of the newest entries; 0: none. */
+  /** Most entries, the newest ones. 0: none. */
   readonly limit: number;
   /**
-   * Of these the newest whose records take no more bytes of JSON together, and one where it alone takes more. An artifact
-   * that goes beyond it is cut down to its newest chunks. Default `defaultPageBytes`.
+   * Most bytes of JSON of these entries. The newest entry is returned also where it alone is larger. An artifact that does not
+   * fit is cut to its newest chunks. Default `defaultPageBytes`.
    */
   readonly bytes?: number;
-  /** Leaves out what belongs to this turn of a task or comes after it: the user's messages from `seq` on, and what was said in turns from `turn` on. */
+  /** Leaves out a turn of a task and everything after it: user messages from `seq` on, and what the agent said from `turn` on. */
   readonly before?: { readonly taskId: string; readonly turn: number; readonly seq: number };
 }
 
-/** What was said in a context, and what its turns keep there. */
+/** A conversation as it is stored. */
 export interface StoredConversation {
-  /** The state that the turns of the context share, as JSON text. */
+  /** The state of the conversation, as JSON text. */
   readonly state?: string;
+  /** The newest entries, oldest first. */
   readonly entries: readonly (SaidMessage | SaidArtifact)[];
 }
 
@@ -124,71 +131,79 @@ export interface StoredConversation {
 export interface SaidMessage {
   /** When it was stored, in milliseconds since the Unix epoch. */
   readonly time: number;
+  /** The message. */
   readonly message: Message;
 }
 
 /** An artifact of a conversation. */
 export interface SaidArtifact {
-  /** When the first chunk that is given was stored, in milliseconds since the Unix epoch. */
+  /** When the first chunk that is returned was stored, in milliseconds since the Unix epoch. */
   readonly time: number;
+  /** The task that it belongs to. */
   readonly taskId: string;
+  /** The artifact. */
   readonly artifact: Artifact;
-  /** There is more of it, before what is given. */
+  /** Set where the beginning of the artifact was cut off. */
   readonly cut?: true;
 }
 
-/** Which tasks a process could take over. */
+/** Which runs to take over. */
 export interface ClaimQuery {
-  /** Leases that ran out by then count as free; milliseconds since the Unix epoch. */
+  /** The time now, in milliseconds since the Unix epoch. A lease that has expired by then does not count. */
   readonly now: number;
-  /** Tasks of these agents alone: those that the process can run. */
+  /** Only tasks of these agents: those that this process can run. */
   readonly agents: readonly string[];
-  /** At most so many tasks. */
+  /** Most tasks on the page. */
   readonly limit: number;
-  /** Read on after this place. */
+  /** Only tasks after this position: the `next` of the page before. */
   readonly after?: ClaimPosition;
 }
 
-/** A place among the runs, and not a task: it stays good when the task that was there is taken over. */
+/** A position among the runs. It does not name a task, so it stays valid when the task that was there is taken over. */
 export interface ClaimPosition {
-  /** Absent: the tasks without a lease, which come first. */
+  /** When the lease expires, in milliseconds since the Unix epoch. Absent for tasks without a lease, which come first. */
   readonly leaseUntil?: number;
-  /** As in `ListPosition`. */
+  /** Number that the store gives to tasks in the order of their creation. */
   readonly number: number;
 }
 
-/** Tasks that can be taken over, those that have waited longest first. */
+/** A page of runs that no process holds. */
 export interface ClaimPage {
+  /** Their tasks. */
   readonly heads: readonly TaskHead[];
-  /** Absent on the last page. */
+  /** Where the next page begins. Absent on the last page. */
   readonly next?: ClaimPosition;
 }
 
-/** Tasks that wait for an agent. */
+/** How many runs of an agent no process holds. */
 export interface StrandedRuns {
+  /** The agent. */
   readonly agent: string;
-  /** How many. */
+  /** How many tasks. */
   readonly tasks: number;
 }
 
-/** What is old enough to go. Times are milliseconds since the Unix epoch. */
+/** What to delete and compact. Times are in milliseconds since the Unix epoch. */
 export interface SweepOptions {
-  /** Terminal tasks with an older status time are deleted with their keys, and so are contexts without a task that nothing has touched since then. Absent: none. */
+  /**
+   * Deletes terminal tasks with an older status, with their keys, and conversations that have no task and were not changed
+   * since. Default: none.
+   */
   readonly deleteBefore?: number;
-  /** Terminal tasks with an older status time are compacted: `load` gives what it gave, `read` begins at `firstSeq`. Absent: none. */
+  /** Compacts the logs of terminal tasks with an older status: `load` returns the same as before, and `read` begins at `firstSeq`. Default: none. */
   readonly compactBefore?: number;
-  /** Keys that ran out by then are deleted. */
+  /** Deletes keys that have expired by then. */
   readonly now: number;
-  /** At most so many tasks are deleted or compacted, and at most so many keys deleted. */
+  /** Most tasks in one call. */
   readonly limit: number;
 }
 
-/** What a sweep has done. */
+/** What a sweep did. */
 export interface SweepReport {
-  /** Tasks. */
+  /** How many tasks it deleted. */
   readonly deleted: number;
-  /** Tasks. */
+  /** How many logs it compacted. */
   readonly compacted: number;
-  /** Whether there is more to do now. */
+  /** Whether there is more to do at once. */
   readonly more: boolean;
 }

@@ -2,8 +2,10 @@ import { defaultPageBytes, roomless, type ListQuery, type Room } from "./port.ts
 
 /** Thrown before something is read that takes more than was allowed. */
 export class NeedsRoom extends Error {
+  /** How many bytes are needed. */
   readonly bytes: number;
 
+  /** `bytes`: how many bytes are needed. */
   constructor(bytes: number) {
     super(`Room for ${bytes} bytes is needed`);
     this.bytes = bytes;
@@ -29,6 +31,11 @@ export class PageRoom {
     return this.#most < Infinity;
   }
 
+  /**
+   * Counts bytes that were read.
+   *
+   * @throws NeedsRoom where the page may need more than `most` bytes.
+   */
   take(bytes: number): void {
     this.#taken += bytes;
     if (this.#taken <= this.#most) return;

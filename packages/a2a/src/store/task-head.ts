@@ -2,67 +2,74 @@ import type { TaskState } from "../model/index.ts";
 
 /** The keys of everything that is stored, and how a task stands. */
 
-/** To whom a thing belongs. To anybody else it does not exist. */
+/** Who owns stored data. It is part of the key of everything that is stored. */
 export interface Owner {
-  /** Id of the agent that is hosted. */
+  /** The agent, by its `id`. */
   readonly agent: string;
-  /** Name of the caller's organisation and subject, as the engine makes it. */
+  /** The caller, by the name that the engine gives it. */
   readonly owner: string;
 }
 
-/** What a reader may see: the things of one owner, or, without `owner`, those of all owners of an agent (for operators). */
+/** What a reader may see. A task outside of the scope does not exist for it. */
 export interface Scope {
+  /** The agent. */
   readonly agent: string;
+  /** The caller. Absent: every owner, for operators. */
   readonly owner?: string;
 }
 
-/** A task. Its id is unique within its agent. */
+/** Key of a task. */
 export interface TaskKey extends Owner {
+  /** The task. Its id is unique for the agent. */
   readonly taskId: string;
 }
 
-/** A context: the conversation that tasks and direct replies belong to. Its id is unique within its owner. */
+/** Key of a conversation. */
 export interface ContextKey extends Owner {
+  /** The conversation. */
   readonly contextId: string;
 }
 
-/** The turn that a process executes, or has to execute. */
+/** The execution of one turn. */
 export interface Run {
   /** Which turn of the task, from 1. */
   readonly turn: number;
-  /** Which try of that turn, from 1: a second one resumes a run that was lost. */
+  /** Which attempt of that turn, from 1. */
   readonly attempt: number;
-  /** `seq` of the user message that the turn answers. User messages after it wait for the next turns. */
+  /** The `seq` of the user message that the turn answers. Later user messages wait for the next turns. */
   readonly input: number;
-  /** How often in a row a process took the run over and ended before anything of it was stored. Absent: never. */
+  /** How often in a row a process took the run over and died before it stored anything of it. Absent: never. */
   readonly deaths?: number;
-  /** Whether it was taken over while nothing else was, to see whether the process ends because of it. */
+  /** Set where the run was taken over alone, to find out whether it crashes the process. */
   readonly alone?: true;
 }
 
-/** How a task stands: what must be known to act on it, without its messages and artifacts. */
+/** What is known about a task without its messages and artifacts. */
 export interface TaskHead {
+  /** The task. */
   readonly task: TaskKey;
+  /** Its conversation. */
   readonly contextId: string;
+  /** Its state. */
   readonly state: TaskState;
-  /** Time of the last status, in milliseconds since the Unix epoch. */
+  /** Time of its last status, in milliseconds since the Unix epoch. */
   readonly statusTime: number;
-  /** `seq` of the last record. */
+  /** The `seq` of its last record. */
   readonly seq: number;
-  /** Lowest `seq` that `read` still gives; more than 1 once the log was compacted. */
+  /** The lowest `seq` that `read` returns. It is more than 1 after the log was compacted. */
   readonly firstSeq: number;
-  /** The counter of the 1.1 draft: how many records made the task, set a status or changed an artifact. */
+  /** The counter of the 1.1 draft: creation, status and artifact records. */
   readonly generation: number;
-  /** UTF-8 bytes of the JSON text of all records, `call` included (`recordBytes`). No snapshot and no page of the log is larger. */
+  /** Size of all records in bytes (`recordBytes`). No snapshot and no page of the log is larger. */
   readonly bytes: number;
-  /** Rises each time that the lease changes hands. An append under an older fence is refused. */
+  /** Number that rises with each new holder. An append with an older one fails as `fenced`. */
   readonly fence: number;
-  /** Who holds the lease, if anyone took it and did not give it back. It may have run out. */
+  /** The process that holds the lease. The lease may have expired. Absent: it was never taken, or released. */
   readonly holder?: string;
-  /** When the lease runs out, in milliseconds since the Unix epoch. */
+  /** When the lease expires, in milliseconds since the Unix epoch. */
   readonly leaseUntil?: number;
-  /** The turn that is under way; absent: the task is over, or waits for its user. */
+  /** The turn that is being executed. */
   readonly run?: Run;
-  /** What the agent saved in order to resume, as JSON text. Given by `head` alone, since it may be large. */
+  /** The checkpoint as JSON text. Only `head` returns it, because it may be large. */
   readonly checkpoint?: string;
 }

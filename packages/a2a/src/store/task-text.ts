@@ -13,10 +13,13 @@ const pieceLength = 1 << 16;
 
 /** A task whose text is at hand. `task` is parsed when it is first read, and frozen. */
 export interface TaskText extends ListedTask {
+  /** The task as JSON text. */
   readonly json: string;
 }
 
+/** A snapshot whose JSON text is known. */
 export interface SnapshotText extends Snapshot {
+  /** The task as JSON text. */
   readonly json: string;
 }
 
@@ -31,6 +34,7 @@ export function snapshotFrom(head: TaskHead, fragments: Fragments): SnapshotText
   return new PiecedSnapshot(head, piecesOf(fragments));
 }
 
+/** A task from fragments of its JSON text, which are joined only where the text is small. */
 export function taskFrom(fragments: Fragments): TaskText {
   return isLarge(fragments) ? new PiecedTask(piecesOf(fragments)) : new TextTask(fragments.join(""));
 }

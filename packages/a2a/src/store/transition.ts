@@ -13,6 +13,7 @@ export type Refusal = Extract<AppendOutcome, { readonly ok: false }>["reason"];
 
 /** A record, and what a store has to know of it without reading it again. */
 export interface ReadRecord {
+  /** The record. */
   readonly record: NewRecord;
   /** Whether it holds messages of the task's history. */
   readonly inHistory: boolean;
@@ -29,7 +30,9 @@ export function recordBytes({ json, call }: Pick<NewRecord, "json" | "call">): n
 
 /** An item whose records were looked at once. */
 export interface ReadItem {
+  /** The item. */
   readonly item: TaskAppend;
+  /** Its records. */
   readonly records: readonly ReadRecord[];
 }
 

@@ -25,7 +25,9 @@ export interface Codec {
   readonly extendedCardPath?: string;
   /** The header that names extensions, in lower case. Default: `a2a-extensions`. */
   readonly extensionsHeader?: string;
+  /** A card as this version writes it. */
   encodeCard(card: AgentCard): unknown;
+  /** Reads a card of this version; throws `InvalidResponse`. */
   decodeCard(value: unknown): AgentCard;
   /** A server's service as callers of this version expect it to behave, where that differs. */
   adapt?(service: AgentService): AgentService;
@@ -55,9 +57,11 @@ export interface Shapes {
   decodeResponse<Name extends OperationName>(operation: Name, value: unknown): Operations[Name]["response"];
   /** An event as a value, and as JSON text. */
   eventOf(item: StreamItem): unknown;
+  /** An event as JSON text. */
   encodeEvent(item: StreamItem): string;
   /** The text of a large event where it need not be joined, as `responsePieces`. */
   eventPieces?(item: StreamItem): readonly string[] | undefined;
+  /** Reads an event of a server; throws `InvalidResponse`. */
   decodeEvent(value: unknown): StreamResponse;
   /** Whether a peer's event says by itself that nothing follows it on its stream. Default: its state tells. */
   endsStream?(value: unknown): boolean;

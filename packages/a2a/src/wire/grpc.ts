@@ -12,6 +12,7 @@ export interface GrpcCodec extends Codec {
   readonly bindings: Codec["bindings"] & { readonly GRPC: GrpcWire };
 }
 
+/** What a version needs for gRPC: what it says itself, or its general shapes. */
 export function grpcWire(codec: Codec | GrpcCodec): GrpcWire {
   const { GRPC = codec.shapes } = codec.bindings as { readonly GRPC?: GrpcWire };
   return GRPC;

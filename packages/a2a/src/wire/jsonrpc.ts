@@ -8,9 +8,11 @@ export interface JsonRpcWire extends Shapes {
   readonly streamsErrors?: boolean;
   /** The operation that a method names, if this version has it. */
   operation(method: string): OperationName | undefined;
+  /** The method that names an operation. */
   method(operation: OperationName): string;
   /** An error as the `error` member of a JSON-RPC response, and back. */
   encodeError(error: A2AError): unknown;
+  /** Reads the `error` member of a response. */
   decodeError(value: unknown): A2AError;
 }
 
@@ -29,6 +31,7 @@ export interface JsonRpcClientCodec extends ClientCodec {
   };
 }
 
+/** Whether a version can be spoken over JSON-RPC. */
 export function speaksJsonRpc(codec: Codec): codec is JsonRpcCodec {
   return codec.bindings["JSONRPC"] !== undefined;
 }

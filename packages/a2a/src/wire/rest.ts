@@ -1,7 +1,9 @@
 import type { OperationName } from "../protocol/index.ts";
 import type { ClientCodec, Codec, OwnShapes } from "./codec.ts";
 
+/** Where an operation is called over REST (A2A 1.0 §11.3). */
 export interface RestRoute {
+  /** The operation. */
   readonly operation: OperationName;
   /** The first is what a client sends. */
   readonly methods: readonly ("GET" | "POST" | "DELETE")[];
@@ -15,6 +17,7 @@ export interface RestRoute {
 
 /** What REST (A2A 1.0 §11) needs of a version, beside its shapes. An error is the whole body of an answer. */
 export interface RestWire extends OwnShapes {
+  /** The routes of the operations. */
   readonly routes: readonly RestRoute[];
   /** Routes that are found beside the base and at the root of the host as well, where no two agents would answer. */
   readonly elsewhere?: readonly RestRoute[];
@@ -37,6 +40,7 @@ export interface RestClientCodec extends ClientCodec {
   };
 }
 
+/** Whether a version can be spoken over REST. */
 export function speaksRest(codec: Codec): codec is RestCodec {
   return codec.bindings["HTTP+JSON"] !== undefined;
 }

@@ -4,6 +4,7 @@
  */
 
 export const levels = ["must", "should", "may"] as const;
+/** How binding a test is, as RFC 2119 has it. */
 export type Level = (typeof levels)[number];
 
 export const transports = ["jsonrpc", "rest", "grpc"] as const;
@@ -12,7 +13,9 @@ export type Transport = (typeof transports)[number];
 /** The binding of a card (A2A 1.0 §4.4.6) for each transport of ACTS. */
 export const bindingOf: Readonly<Record<Transport, string>> = { jsonrpc: "JSONRPC", rest: "HTTP+JSON", grpc: "GRPC" };
 
+/** Any JSON value. */
 export type Json = null | boolean | number | string | readonly Json[] | JsonMap;
+/** A JSON object. */
 export interface JsonMap {
   readonly [key: string]: Json;
 }
@@ -33,9 +36,13 @@ export const operations = [
 ] as const;
 export type Operation = (typeof operations)[number];
 
+/** Tests that belong together. */
 export interface Suite {
+  /** Identifier of the suite. */
   readonly id: string;
+  /** Name for people. */
   readonly name: string;
+  /** Its tests. */
   readonly tests: readonly Test[];
 }
 
@@ -51,15 +58,23 @@ export interface Preconditions {
   readonly refusesInput?: string;
 }
 
+/** One test. */
 export interface Test {
+  /** Identifier of the test. */
   readonly id: string;
+  /** What it checks, for people. */
   readonly name: string;
+  /** More about it, for people. */
   readonly description?: string;
+  /** The section of the specification that it cites. */
   readonly specRef?: string;
+  /** How binding it is. */
   readonly level: Level;
+  /** Keywords. */
   readonly tags: readonly string[];
   /** Empty: for every binding. */
   readonly transports: readonly Transport[];
+  /** Where it applies. */
   readonly preconditions: Preconditions;
   /** Behaviours that the agent under test must have (ACTS §11). */
   readonly behaviors: readonly string[];
@@ -67,10 +82,13 @@ export interface Test {
   readonly needs: readonly string[];
   /** Ours: requirements of the specification that the test proves, such as `3.1.2-first`. */
   readonly requirements: readonly string[];
+  /** What it does, in order. */
   readonly steps: readonly Step[];
+  /** What must hold after its steps. */
   readonly assertions: readonly NamedAssertion[];
   /** `Major.Minor`, sent as `A2A-Version`. */
   readonly version: string;
+  /** Values of `{{name}}` in its steps. */
   readonly variables: Readonly<Record<string, string>>;
 }
 

@@ -13,6 +13,7 @@ export interface Report {
   readonly startedAt: string;
   /** In milliseconds. */
   readonly duration: number;
+  /** Whether the server conforms. */
   readonly verdict: Verdict;
   /** One for each binding and version of the card that was tested. */
   readonly bindings: readonly BindingReport[];
@@ -39,10 +40,13 @@ export interface Verdict {
   readonly reasons: readonly NotAskedReason[];
 }
 
+/** Why some checks were not made. */
 export interface NotAskedReason {
+  /** The reason, for people. */
   readonly reason: string;
   /** The option that would let them be asked, where there is one. */
   readonly option?: MissingOption;
+  /** How many checks. */
   readonly checks: number;
 }
 
@@ -50,6 +54,7 @@ export interface NotAskedReason {
 export interface NotRun {
   /** The binding's name on the card and its version, or the version alone. */
   readonly binding: string;
+  /** Why, for people. */
   readonly reason: string;
   /** MUST checks that may apply there. */
   readonly musts: number;
@@ -67,24 +72,33 @@ export interface BindingReport {
   readonly version: string;
   /** From the start of the first test to the end of the last, in milliseconds. */
   readonly duration: number;
+  /** The results, by suite. */
   readonly suites: readonly SuiteReport[];
 }
 
+/** The results of one suite. */
 export interface SuiteReport {
+  /** Identifier of the suite. */
   readonly id: string;
+  /** Name for people. */
   readonly name: string;
+  /** The results of its tests. */
   readonly tests: readonly TestReport[];
 }
 
 /** One test over one binding. */
 export interface TestReport {
+  /** Identifier of the test. */
   readonly id: string;
+  /** What it checks, for people. */
   readonly name: string;
+  /** How binding it is. */
   readonly level: Level;
   /** The section of the specification that the test cites. */
   readonly section?: string;
   /** Requirements of the specification that the test proves, such as `3.1.2-first`: a section and a word. */
   readonly requirements: readonly string[];
+  /** Keywords. */
   readonly tags: readonly string[];
   /** Prefixes of messages that the agent has to know for this test (ACTS §11). */
   readonly behaviors: readonly string[];
@@ -98,11 +112,13 @@ export interface TestReport {
   readonly failure?: Failure;
   /** What the runner asked instead, where the steps of the test leave the check to the runner. */
   readonly reading?: string;
+  /** The results of its steps. */
   readonly steps: readonly StepReport[];
 }
 
 /** Why a test was not made. */
 export interface Skipped {
+  /** Why, for people. */
   readonly reason: string;
   /** Whether the test applies to this server, or may: then it counts as not asked. */
   readonly applies: boolean;
@@ -114,16 +130,23 @@ export interface Skipped {
 
 /** What went wrong. Texts of the server are cut to a few hundred characters. */
 export interface Failure {
+  /** What went wrong, for people. */
   readonly message: string;
+  /** The step that failed; absent where no single step did. */
   readonly stepId?: string;
   /** Where in the answer, such as `task.status.state` or `event[2]`; absent for the answer as a whole. */
   readonly path?: string;
+  /** What was expected. */
   readonly expected?: string;
+  /** What came. */
   readonly actual?: string;
 }
 
+/** The result of one step. */
 export interface StepReport {
+  /** Identifier of the step. */
   readonly id: string;
+  /** Whether it passed. */
   readonly result: "pass" | "fail" | "error";
   /** In milliseconds. */
   readonly duration: number;

@@ -9,6 +9,7 @@ import { begin } from "./call.ts";
 import { Channel, type ChannelOptions } from "./channel.ts";
 import { GrpcService, GrpcTypes, type Transport } from "./service.ts";
 
+/** Options of gRPC at a client. */
 export interface GrpcBindingOptions extends ChannelOptions {
   /** Packs requests with gzip where they are longer than this many bytes. Default: never, since not every server unpacks them. */
   readonly compressAbove?: number;

@@ -4,6 +4,7 @@ import type { AnyPathBinding, AnyPathEndpoint, ServerHost } from "@parley/a2a/tr
 import type { GrpcHandler } from "./handler.ts";
 import { isPreflight } from "./preflight.ts";
 
+/** Options of gRPC at a server. */
 export interface GrpcOptions {
   /** Where clients reach gRPC, as cards say it: `agents.example.com:443`. Default: host and port of the agent's own address. */
   readonly url?: string;

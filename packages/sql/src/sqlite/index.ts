@@ -14,6 +14,7 @@ import { driverWriter, type Writer } from "./writer.ts";
 
 export { defaultDriver, type DriverName };
 
+/** Options of `sqliteStore()`. */
 export interface SqliteStoreOptions {
   /** The file, made with its folder where there is none; `:memory:` for one that goes with the store. */
   readonly path: string;

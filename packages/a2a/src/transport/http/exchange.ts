@@ -11,20 +11,26 @@ import { Utf8Pieces } from "../text/utf8.ts";
 
 /** What a request may ask of `fetch`: small enough that a guarded fetch or a test double satisfies it too. */
 export interface FetchInit {
+  /** HTTP method. */
   readonly method: string;
+  /** Headers by their lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
   /** Bytes for gRPC-Web alone. */
   readonly body?: string | Bytes;
+  /** Ends the request when it is aborted. */
   readonly signal: AbortSignal;
   /** Never followed: a redirect would carry credentials and messages to an address that nobody chose. */
   readonly redirect: "manual" | "follow";
 }
 
+/** Sends a request, as the `fetch` of the runtime does. */
 export type FetchLike = (url: string, init: FetchInit) => Promise<Response>;
 
 /** What credentials are asked for: the operation, or the card itself. */
 export interface HeadersRequest {
+  /** Address of the request. */
   readonly url: string;
+  /** The operation that is called, or `AgentCard` for the card. */
   readonly operation: OperationName | "AgentCard";
 }
 
@@ -33,6 +39,7 @@ export type HeadersSource =
   | Readonly<Record<string, string>>
   | ((request: HeadersRequest) => Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>>);
 
+/** Limits of a client. */
 export interface ClientLimits {
   /** Longest wait for the head of an answer, in milliseconds. A send that waits for its task has none. */
   readonly connectTimeout: number | false;
@@ -46,12 +53,17 @@ export interface ClientLimits {
 
 /** What the bindings of a client are given. */
 export interface ClientHost {
+  /** Sends the requests. */
   readonly fetch: FetchLike;
+  /** Headers of every request. */
   readonly headers: HeadersSource;
+  /** Measures the limits. */
   readonly clock: Clock;
+  /** The limits. */
   readonly limits: ClientLimits;
 }
 
+/** A request of a client. */
 export interface ExchangeRequest {
   readonly method: string;
   readonly url: string;
@@ -63,8 +75,11 @@ export interface ExchangeRequest {
   readonly waits?: boolean;
 }
 
+/** The response to a request of a client, with its limits. */
 export interface Exchange {
+  /** HTTP status. */
   readonly status: number;
+  /** A header by its lower-case name; `undefined` where it is absent. */
   header(name: string): string | undefined;
   /** Media type in lower case, without parameters; `""` when there is none. */
   readonly mediaType: string;

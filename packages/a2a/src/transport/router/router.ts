@@ -16,7 +16,9 @@ export interface RouterOptions extends Omit<ServerHost, "services">, CardOptions
 
 /** Whose address a URL is. */
 export interface Found {
+  /** What answers at the URL. */
   readonly endpoint: HttpEndpoint;
+  /** The path and query for the endpoint. */
   readonly target: Target;
 }
 

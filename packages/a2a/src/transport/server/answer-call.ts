@@ -25,8 +25,11 @@ export interface ServerCall<Body, Answer> {
   body(): Body | Promise<Body>;
   /** Reads it, and gives the operation's request as `shapes` decode it. From then on the following members are known. */
   read(body: Body): unknown;
+  /** The version of the request. */
   readonly codec: Codec;
+  /** Reads the request and writes the answer. */
   readonly shapes: Shapes;
+  /** The operation that is called. */
   readonly operation: OperationName;
   /** The tenant that the address names, where requests of the version have no field for it. */
   readonly tenant?: string | undefined;

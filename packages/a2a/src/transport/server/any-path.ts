@@ -7,9 +7,11 @@ import type { ServerHost } from "./host.ts";
  * for a server, and `host.services` are all agents there, by the labels that stand in place of a path.
  */
 export interface AnyPathBinding extends ServerBinding {
+  /** Begins to serve. Called once for a server. */
   openAnyPath(host: ServerHost): AnyPathEndpoint;
 }
 
+/** Answers the requests of a binding that has no paths. */
 export interface AnyPathEndpoint {
   /** Whether a request is its own. Asked before a path is looked at. */
   claims(request: UniversalRequest): boolean;
@@ -19,6 +21,7 @@ export interface AnyPathEndpoint {
   close?(): void;
 }
 
+/** Whether a binding knows its requests by their headers, whatever their path. */
 export function isAnyPath(binding: ServerBinding): binding is AnyPathBinding {
   return "openAnyPath" in binding;
 }

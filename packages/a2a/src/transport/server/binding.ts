@@ -84,7 +84,9 @@ export interface HttpClaim {
 
 /** A path; `tenant` where it is the address of that one alone, for versions whose requests cannot name one. */
 export interface ClaimedPath {
+  /** The path below the base. */
   readonly path: string;
+  /** The tenant that this path is the address of. */
   readonly tenant?: string;
 }
 

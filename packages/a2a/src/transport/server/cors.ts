@@ -2,7 +2,7 @@ import { invalidParams } from "../../model/index.ts";
 import type { UniversalHandler, UniversalRequest, UniversalResponse } from "../../protocol/index.ts";
 import type { Headers } from "./response.ts";
 
-/** Which pages of other origins may call (D14). */
+/** Which web pages of other origins may call (CORS). */
 export interface CorsOptions {
   /** Origins such as `https://app.example.com`; `"*"`: any. */
   readonly origins: "*" | readonly string[];
@@ -14,8 +14,11 @@ export interface CorsOptions {
 
 /** What a binding has beside the headers that all of them know. */
 export interface CorsBinding {
+  /** HTTP methods that pages may use, as the header lists them. */
   readonly methods: string;
+  /** Further request headers that pages may send. */
   readonly requestHeaders: readonly string[];
+  /** Further response headers that pages may read. */
   readonly exposedHeaders: readonly string[];
 }
 
@@ -38,6 +41,11 @@ const requestHeaders = [
 ];
 const exposedHeaders = ["a2a-extensions", "x-a2a-extensions", "www-authenticate"];
 
+/**
+ * The headers for pages of other origins, as the options allow them.
+ *
+ * @throws A2AError `InvalidParams` where an origin is not one.
+ */
 export function corsPolicy(options: CorsOptions | true, binding: CorsBinding): CorsPolicy {
   const { origins, headers = [], maxAge = 7200 }: CorsOptions = options === true ? { origins: "*" } : options;
   const any = origins === "*";

@@ -16,6 +16,7 @@ import type { KeepAlive } from "./keep-alive.ts";
 export interface ServerHost {
   /** The versions that are spoken here; the first is the one that answers where none could be told. */
   readonly codecs: readonly [Codec, ...Codec[]];
+  /** The operations that are served, by name. */
   readonly operations: OperationTable;
   /**
    * Checks what host a request names, and what page it comes from, before anything else; throws. Absent: any may, or whoever
@@ -26,6 +27,7 @@ export interface ServerHost {
   authenticate(request: UniversalRequest): Principal | Promise<Principal>;
   /** The services that are told apart by tenant; the one under `undefined` takes requests that name none. */
   readonly services: ReadonlyMap<string | undefined, AgentService>;
+  /** Limits of requests and answers. */
   readonly limits: RequestLimits;
   /** Whether a request that names no version is one of 0.3, as §3.6.2 says, instead of what its method or path says. */
   readonly strictVersion: boolean;
@@ -33,13 +35,16 @@ export interface ServerHost {
   readonly cors?: CorsOptions | true;
   /** Sends comments to quiet event streams. */
   readonly keepAlive: KeepAlive;
+  /** Time. */
   readonly clock: Clock;
+  /** Where errors are logged. */
   readonly logger: Logger;
 }
 
 /** Throws `PermissionDenied` for a request to a host, or from a page, that is not allowed. */
 export type Admission = (request: UniversalRequest) => void;
 
+/** Limits of requests and answers. */
 export interface RequestLimits {
   /** Largest request body in bytes. */
   readonly bodyBytes: number;

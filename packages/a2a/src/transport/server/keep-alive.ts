@@ -20,7 +20,7 @@ const comment = ":\n";
 
 /**
  * Sends a comment to every open stream once an interval, so that proxies and peers do not take a silent one for dead.
- * One timer for all of them (D15): a wheel whose slots come round in turn, so that ten thousand streams are not
+ * One timer for all of them: a wheel whose slots come round in turn, so that ten thousand streams are not
  * written to at once. It stands still while there are none.
  */
 export class KeepAlive {

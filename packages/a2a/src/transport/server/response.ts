@@ -18,7 +18,7 @@ function isWireError(error: A2AError): error is WireError {
 }
 
 /**
- * Anything thrown as what a client may see, and as what the operator should (D12). A failure of a service that stands
+ * Anything thrown as what a client may see, and as what the operator should. A failure of a service that stands
  * before another one, a connection lost there, is an internal error to those who call here.
  *
  * @param isGone - Whether the caller has left: its aborted call is no failure then. Only called for aborted calls.

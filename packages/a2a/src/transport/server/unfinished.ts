@@ -51,14 +51,16 @@ class Pool {
 }
 
 /**
- * The bound on what all unfinished bodies of a server hold together, over all connections (D17).
+ * The bound on what all unfinished bodies of a server hold together, over all connections.
  *
  * A quarter is reserved for small bodies, so that large ones never hold them up. A large body gets the room for all of it
  * before more is read, so that two half-read bodies never wait for each other; until then it is queued, and the smallest
  * is served first. While others wait, slow senders are refused.
  */
 export class Unfinished implements BodyBudget {
+  /** Room for small bodies. */
   readonly small: Pool;
+  /** Room for large bodies. */
   readonly large: Pool;
   /** What queued bodies hold: those of unknown size have been read in part. */
   readonly queue: Pool;
@@ -75,6 +77,7 @@ export class Unfinished implements BodyBudget {
     this.#clock = clock;
   }
 
+  /** Registers a body. */
   enter(reader: BodyReader, connection?: object): BodyPlace {
     const place = new Place(this, reader, connection);
     this.#places.add(place);

@@ -38,7 +38,7 @@ function batchText(batch: readonly StreamItem[], format: EventFormat): string {
 
 /**
  * Writes a stream as server-sent events: a comment at once, so that the headers go out with the acceptance and not with
- * the first event; then one write a batch, none while the peer is behind (D10). When the peer goes, the source is let
+ * the first event; then one write a batch, none while the peer is behind. When the peer goes, the source is let
  * go of at once.
  */
 export function writeEvents(

@@ -1,0 +1,20 @@
+import { describe, expect, test } from "vitest";
+import { documentedOf } from "./docs.ts";
+import { Declarations, entries } from "./entries.ts";
+
+/** What an editor shows at a name is all that most users ever read: each public name, and each member of one, says what it is. */
+const declarations = new Declarations();
+const all = entries().map(({ name, file }) => ({
+  name,
+  documented: [...declarations.exportsOf(file).values()].flatMap((exported) => documentedOf(declarations, exported)),
+}));
+
+describe("TSDoc", () => {
+  test.each(all)("of $name leaves no name and no member without a word", ({ documented }) => {
+    expect(documented.filter(({ doc }) => doc === undefined).map(({ name }) => name)).toEqual([]);
+  });
+
+  test.each(all)("of $name cites nothing that its readers cannot open", ({ documented }) => {
+    expect(documented.filter(({ doc = "" }) => /\bD\d{1,2}\b/.test(doc)).map(({ name }) => name)).toEqual([]);
+  });
+});
