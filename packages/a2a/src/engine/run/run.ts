@@ -95,6 +95,7 @@ export class Run implements TurnHost, PhaseHost {
   /** Runs until the task is over, waits for its user, or is lost. Never rejects. */
   async execute(): Promise<void> {
     try {
+      if (this.hosted.agent.mayReplyDirectly === false) this.#phase.makeTask();
       for (;;) {
         const context = this.#isNewContext ? this.#beginContext() : await this.#openContext();
         const finished = await this.#drive(this.hosted.agent.execute(this.#turn(context)), context);

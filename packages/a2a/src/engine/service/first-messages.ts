@@ -65,10 +65,9 @@ export class FirstMessages {
       result,
       once: attempt?.once,
     });
-    if (hosted.agent.mayReplyDirectly === false) run.phase.makeTask();
-    else if (configuration?.returnImmediately === true)
+    if (configuration?.returnImmediately === true && hosted.agent.mayReplyDirectly !== false) {
       takeBack = clock.after(directReplyWithin, () => run.phase.makeTask());
-    void run.execute();
+    }
     return { answer: answer.promise };
   }
 }

@@ -110,7 +110,7 @@ export class FollowUps {
     const { send, head, message, bytes } = followUp;
     const { settings, runs } = this.#rooms;
     const snapshot = await settings.store.load(head.task, head.task.taskId, { artifacts: true });
-    const started = runs.start({
+    runs.start({
       hosted: send.hosted,
       key: head.task,
       bytes,
@@ -122,7 +122,6 @@ export class FollowUps {
       ...(snapshot !== undefined && { task: snapshot.task }),
     });
     followUp.passedOn = true;
-    void started.execute();
   }
 
   /** The turn that the last record of a task belongs to. */

@@ -26,11 +26,12 @@ export class Runs {
     return this.#stopping;
   }
 
-  /** Throws `Unavailable` when the server stops. */
+  /** Calls the agent. Throws `Unavailable` when the server stops. */
   start(init: RunInit): Run {
     if (this.#stopping) throw serverIsStopping();
     const run = new Run(this.#rooms, init);
     this.#running.set(init.key.taskId, run);
+    void run.execute();
     return run;
   }
 

@@ -53,7 +53,6 @@ export class Takeover {
     const run = runs.start(init);
     const { agent, taskId } = head.task;
     settings.logger.info("A task is resumed", { agent, taskId, turn: next.turn, attempt: next.attempt });
-    void run.execute();
     return run;
   }
 
