@@ -10,14 +10,14 @@ import type { Filling } from "./servers/fill.ts";
 
 export type ServerName = "parley" | "official" | "raw";
 
-/** A server under test, in a process of its own. */
+/** A measured server, in a process of its own. */
 export interface Server extends Address {
   readonly name: ServerName;
   usage(): Promise<Usage>;
   settled(): Promise<Usage>;
-  /** Where it speaks gRPC; the others begin to when they are asked. */
+  /** Its address for gRPC, if it has one from the start; other servers open one on request. */
   grpc(): Promise<string>;
-  /** Parley only. */
+  /** Only Parley has it. */
   fill(filling: Filling): Promise<void>;
   stop(): Promise<void>;
 }
@@ -37,16 +37,16 @@ export interface BenchOptions {
   readonly quick: boolean;
   /** Folder for CPU profiles of Parley's server. */
   readonly profile?: string;
-  /** Told what is being done. */
+  /** Receives progress messages. */
   readonly progress: (text: string) => void;
 }
 
-/** What a case works with. Everything that it starts ends with it. */
+/** What a case works with. Closing it ends every process that it started. */
 export class Bench {
   readonly quick: boolean;
   readonly #options: BenchOptions;
   readonly #children = new Set<Child>();
-  /** Where one process of a case fails to start, those beside it may still be starting when all is to end. */
+  /** Processes that are still starting: if another one fails to start, these have to be ended as well. */
   readonly #starting = new Set<Promise<Child>>();
   readonly #folder = mkdtempSync(join(tmpdir(), "bench-"));
   #files = 0;
@@ -56,7 +56,7 @@ export class Bench {
     this.quick = options.quick;
   }
 
-  /** Picks the size of something by how much time there is. */
+  /** Chooses a size: smaller for a quick run. */
   size(full: number, quick: number): number {
     return this.quick ? quick : full;
   }
@@ -65,7 +65,7 @@ export class Bench {
     this.#options.progress(text);
   }
 
-  /** A file that goes with the run. */
+  /** A temporary file, which is removed after the run. */
   file(suffix: string): string {
     return join(this.#folder, `${++this.#files}${suffix}`);
   }

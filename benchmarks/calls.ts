@@ -1,7 +1,7 @@
 import type { Server } from "./bench.ts";
 import { idMark, type Request } from "./load/http.ts";
 
-// Requests that the cases make. All three servers understand them.
+// The requests of the cases. All three servers support them.
 
 export type Binding = "jsonRpc" | "rest";
 
@@ -23,7 +23,7 @@ export function call(url: string, method: string, params: object): Request {
   return { method: "POST", url, body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }) };
 }
 
-/** Calls a method once, for what must stand before the load begins. */
+/** Calls a method once, to prepare a case. */
 export async function once<T>(server: Server, method: string, params: object): Promise<T> {
   const { url, body = "" } = call(server.jsonRpc, method, params);
   const response = await fetch(url, {
@@ -32,6 +32,6 @@ export async function once<T>(server: Server, method: string, params: object): P
     body: body.replace(idMark, crypto.randomUUID()),
   });
   const answer = (await response.json()) as { result?: T; error?: unknown };
-  if (answer.result === undefined) throw new Error(`${method} was refused: ${JSON.stringify(answer.error)}`);
+  if (answer.result === undefined) throw new Error(`${method} failed: ${JSON.stringify(answer.error)}`);
   return answer.result;
 }

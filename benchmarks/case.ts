@@ -1,15 +1,15 @@
 import type { Bench } from "./bench.ts";
 
-/** What was measured of one server under one load. Absent: it has no meaning there. */
+/** The figures of one server under one load. A figure that has no meaning for the case is absent. */
 export interface Figures {
-  /** Operations a second: of messages, requests, or chunks, as the case says. */
+  /** Operations a second; the case says what an operation is. */
   readonly throughput?: number;
   /** Milliseconds. */
   readonly p50?: number;
   readonly p99?: number;
-  /** Microseconds of CPU in the measured process an operation. */
+  /** CPU time of the measured process for an operation, in microseconds. */
   readonly cpu?: number;
-  /** MiB resident. */
+  /** Resident memory in MiB. */
   readonly memory?: number;
 }
 
@@ -17,11 +17,11 @@ export interface Measured {
   readonly parley: Figures;
   readonly official?: Figures;
   readonly raw?: Figures;
-  /** Further rows of the table, by what they are: another binding, another store. */
+  /** Further rows of the table, by name: another binding, another store. */
   readonly also?: Readonly<Record<string, Figures>>;
-  /** Figures and ratios that only this case has. Those of the table's rows are added to them: `throughputToOfficial` … */
+  /** Figures and ratios that only this case has. Ratios of the table's rows are added: `throughputToOfficial` and others. */
   readonly measures?: Readonly<Record<string, number>>;
-  /** What a reader of the figures must know of how they came about. */
+  /** How the figures were obtained, as far as a reader has to know it. */
   readonly notes?: readonly string[];
 }
 
@@ -30,25 +30,25 @@ export interface Target {
   readonly measure: string;
   readonly atLeast?: number;
   readonly atMost?: number;
-  /** What it says, for the table. */
+  /** Its description, for the table. */
   readonly says: string;
-  /** Of figures that are no ratios: such as `ms`. */
+  /** Unit of a figure that is not a ratio, such as `ms`. */
   readonly unit?: string;
 }
 
 export interface Case {
   readonly name: string;
-  /** In one line. */
+  /** Description in one line. */
   readonly what: string;
   /** What one operation is. */
   readonly operation: string;
   readonly targets: readonly Target[];
-  /** For the page, where a target is not met: what the profile says of it, and what was tried. */
+  /** For the page, where a target is not met: the reason that the profile shows, and what was tried. */
   readonly why?: string;
   run(this: void, bench: Bench): Promise<Measured>;
 }
 
-/** Measures of the kind that every case with such rows has. */
+/** Names of the measures that follow from the rows of a case. */
 export function commonMeasures({ parley, official, raw }: Measured): Record<string, number> {
   return defined({
     throughputToOfficial: ratio(parley.throughput, official?.throughput),
@@ -63,7 +63,7 @@ export function ratio(value: number | undefined, to: number | undefined): number
   return value === undefined || to === undefined || to === 0 ? undefined : value / to;
 }
 
-/** Without what is not there. */
+/** The object without its undefined members. */
 export function defined(values: Readonly<Record<string, number | undefined>>): Record<string, number> {
   return Object.fromEntries(
     Object.entries(values).filter((entry): entry is [string, number] => entry[1] !== undefined),

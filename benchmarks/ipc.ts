@@ -1,7 +1,7 @@
 import { fork, type ChildProcess } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
-// How the command talks to the processes that it starts: questions by name, one answer each.
+// Calls between the command and the processes that it starts: a request has a name, and one answer.
 
 interface Question {
   readonly id: number;
@@ -13,13 +13,13 @@ type Answer = { readonly id: number; readonly value: unknown } | { readonly id: 
 
 export type Answers = Readonly<Record<string, (input: never) => unknown>>;
 
-/** In the child: answers what the parent asks, and ends when the parent is gone. */
+/** In the child: answers requests of the parent, and ends the process when the parent is gone. */
 export function answerParent(answers: Answers): void {
   const send = (message: unknown): void => void process.send?.(message);
   const answer = async ({ id, name, input }: Question): Promise<void> => {
     try {
       const respond = answers[name];
-      if (respond === undefined) throw new Error(`There is no answer to ${name}`);
+      if (respond === undefined) throw new Error(`no answer is defined for ${name}`);
       send({ id, value: await respond(input as never) });
     } catch (error) {
       send({ id, error: error instanceof Error ? (error.stack ?? error.message) : String(error) });
@@ -30,13 +30,13 @@ export function answerParent(answers: Answers): void {
   send({ id: 0, value: null });
 }
 
-/** In the parent: a process that was started. */
+/** In the parent: a child process. */
 export class Child {
   readonly #process: ChildProcess;
   readonly #waiting = new Map<number, { resolve(value: unknown): void; reject(error: Error): void }>();
   #last = 0;
 
-  /** Resolves once the child can be asked. `file` is a module below `benchmarks/`, without its suffix. */
+  /** Resolves once the child accepts requests. `file` is a module below `benchmarks/`, without its suffix. */
   static async start(file: string, args: readonly string[] = [], execArgv: readonly string[] = []): Promise<Child> {
     const child = new Child(file, args, execArgv);
     await new Promise<unknown>((resolve, reject) => child.#waiting.set(0, { resolve, reject }));
@@ -76,7 +76,7 @@ export class Child {
     if (this.#process.exitCode !== null || this.#process.signalCode !== null) return;
     const ended = new Promise<void>((resolve) => this.#process.once("exit", () => resolve()));
     this.#process.disconnect();
-    // A server that is busy with a stream of the official SDK's may not hear for a long time.
+    // A server that is busy with a stream of the official SDK may take long to react.
     const patience = setTimeout(() => this.#process.kill("SIGKILL"), 3_000);
     await ended;
     clearTimeout(patience);

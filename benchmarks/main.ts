@@ -33,7 +33,7 @@ function chosen(): readonly Case[] {
   const unknown = positionals.filter((wanted) => !cases.some(({ name }) => name === wanted));
   if (unknown.length === 0)
     return positionals.length === 0 ? cases : cases.filter(({ name }) => positionals.includes(name));
-  throw new Error(`There is no case ${unknown.join(", ")}. There are ${cases.map(({ name }) => name).join(", ")}.`);
+  throw new Error(`unknown case ${unknown.join(", ")}; the cases are ${cases.map(({ name }) => name).join(", ")}`);
 }
 
 async function measure(one: Case): Promise<Result> {
@@ -79,7 +79,7 @@ async function main(): Promise<void> {
   if (values.help) return void process.stdout.write(usage);
   const wanted = chosen();
   if (values.write && (values.quick || wanted.length < cases.length))
-    throw new Error("The page needs all cases, whole");
+    throw new Error("--write needs all cases, without --quick");
   const results: Result[] = [];
   for (const one of wanted) results.push(await measure(one));
   for (const result of results) process.stdout.write(`${values.json ? jsonOf(result) : textOf(result)}\n`);

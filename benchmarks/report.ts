@@ -4,7 +4,7 @@ import { isMet, type Result } from "./targets.ts";
 
 const columns = ["", "per second", "p50 ms", "p99 ms", "CPU µs", "MiB"] as const;
 
-/** A figure with three digits that say something. */
+/** A figure with three significant digits. */
 export function short(value: number | undefined): string {
   if (value === undefined || !Number.isFinite(value)) return "–";
   const digits = value >= 100 || value === 0 ? 0 : value >= 10 ? 1 : 2;
@@ -46,7 +46,7 @@ function reached({ measure, unit }: Target, { measures }: Result): string {
   return `${short(measures[measure])} ${unit ?? "×"}`;
 }
 
-/** For a terminal. */
+/** The report for a terminal. */
 export function textOf(result: Result): string {
   const rows = [columns, ...rowsOf(result)];
   const widths = columns.map((_, at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)));
@@ -67,12 +67,12 @@ export function textOf(result: Result): string {
   ].join("\n");
 }
 
-/** Four digits are more than one run can say. */
+/** Rounded to four significant digits: one run is not more precise. */
 function rounded(_name: string, value: unknown): unknown {
   return typeof value === "number" ? Number(value.toPrecision(4)) : value;
 }
 
-/** One line for a program. */
+/** The result of a case as one line of JSON. */
 export function jsonOf(result: Result): string {
   const { parley, official, raw, also, notes } = result.measured;
   const { throughputToOfficial, cpuToOfficial, cpuToRaw } = result.measures;
@@ -97,7 +97,7 @@ export function jsonOf(result: Result): string {
   return JSON.stringify(answer, rounded);
 }
 
-/** What the figures were measured on, in words that name nobody's machine. */
+/** What the figures were measured on, without the name of the machine. */
 export interface Setting {
   readonly date: string;
   readonly versions: Readonly<Record<string, string>>;
@@ -138,7 +138,7 @@ export function markdownOf(results: readonly Result[], { date, versions }: Setti
   ].join("\n\n");
 }
 
-/** For the page: the targets that are not met, with the figures reached and the reasons. */
+/** For the page: the targets that are not met, with figures and reasons. */
 export function missedOf(results: readonly Result[]): string {
   const missed = results.flatMap((result) => {
     const { name, targets, why } = result.case;

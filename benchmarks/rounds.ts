@@ -2,7 +2,7 @@ import type { Server } from "./bench.ts";
 import { defined, type Figures } from "./case.ts";
 import { quantile } from "./load/latencies.ts";
 
-/** What one round of load gave. */
+/** The figures of one round of load. */
 export interface Round {
   readonly operations: number;
   readonly seconds: number;
@@ -27,8 +27,8 @@ export async function costing(server: Server, round: () => Promise<Round>): Prom
 }
 
 /**
- * Drives all subjects in turn, A B C A B C …, so that what else the machine does hits all of them, and gives the median
- * of each figure. The first times around warm them up and do not count.
+ * Runs all subjects in turn, A B C A B C …, so that other work of the machine affects all of them, and returns the median of each
+ * figure. The first rounds are for warming up and do not count.
  */
 export async function inTurn<Name extends string>(
   rounds: number,

@@ -1,6 +1,6 @@
 import { commonMeasures, type Case, type Measured, type Target } from "./case.ts";
 
-/** A case with what was measured. */
+/** A case with its figures. */
 export interface Result {
   readonly case: Case;
   readonly measured: Measured;
@@ -11,7 +11,7 @@ export function resultOf(one: Case, measured: Measured): Result {
   return { case: one, measured, measures: { ...commonMeasures(measured), ...measured.measures } };
 }
 
-/** What could not be measured has not been shown. */
+/** A target without a figure counts as not met. */
 export function isMet({ measure, atLeast = -Infinity, atMost = Infinity }: Target, { measures }: Result): boolean {
   const value = measures[measure] ?? Number.NaN;
   return value >= atLeast && value <= atMost;

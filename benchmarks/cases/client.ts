@@ -6,7 +6,7 @@ import type { ClientOutcome } from "../load/client.ts";
 import { chunkText } from "../servers/commands.ts";
 import { inTurn } from "../rounds.ts";
 
-/** Bytes, gzipped, of what a page that imports this has to load. */
+/** Size in bytes, minified and gzipped, of a page that imports this. */
 async function bundled(code: string): Promise<number> {
   const { outputFiles } = await build({
     stdin: { contents: code, resolveDir: fileURLToPath(new URL("..", import.meta.url)) },
@@ -21,7 +21,7 @@ async function bundled(code: string): Promise<number> {
   return gzipSync(outputFiles[0]?.contents ?? "", { level: 9 }).length;
 }
 
-/** Of the texts of a stream. */
+/** Characters of the texts of a stream. */
 function charactersOf(chunks: number): number {
   let characters = 0;
   for (let number = 0; number < chunks; number++) characters += chunkText(number).length;

@@ -5,13 +5,13 @@ import { short } from "../report.ts";
 import { costing, median } from "../rounds.ts";
 
 const tasks = 1_000;
-/** Chunks a second of all tasks together: a little more than the target asks for. */
+/** Chunks a second over all tasks: slightly more than the target asks for. */
 const rate = 26_000;
 
 async function flood(load: Load, server: Server, chunks: number): Promise<Figures> {
   const gap = (tasks * 1000) / rate;
   const request = sendStreaming(server, `pace ${chunks} ${gap.toFixed(3)}`);
-  // The official SDK would take minutes; what came until then counts.
+  // The official SDK would take minutes, so its streams are cut off after this time.
   const seconds = ((chunks * gap) / 1000) * 1.3 + 0.3;
   return costing(server, async () => {
     const begin = send(server, "emit");
@@ -20,7 +20,7 @@ async function flood(load: Load, server: Server, chunks: number): Promise<Figure
   });
 }
 
-/** Milliseconds in which a bare server, all at once, has written an event to as many streams: what a delay is compared to. */
+/** Milliseconds that a bare server takes to write one event to as many streams: the measure for a delay. */
 async function rawWave(load: Load, raw: Server): Promise<number> {
   await load.openCrowd({ request: sendStreaming(raw, "hold"), streams: tasks });
   const waves: number[] = [];
@@ -60,7 +60,7 @@ export const fanInCase: Case = {
     const figures = {
       parley: await flood(load, parley, chunks),
       raw: await flood(load, raw, chunks),
-      // No target looks at it, and it takes seconds.
+      // It takes seconds, and no target depends on it.
       ...(official !== undefined && { official: await flood(load, official, chunks) }),
     };
     const wave = await rawWave(load, raw);

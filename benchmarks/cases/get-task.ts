@@ -12,7 +12,7 @@ interface Task {
 
 const messages = 100;
 
-/** A task that asks back until its history is long. */
+/** Makes a task with a long history: the agent asks for input again and again. */
 async function longTask(server: Server): Promise<Task> {
   const ask = async (more: object): Promise<Task> => {
     const { message: content } = message("ask and wait for what comes") as { message: object };
@@ -25,7 +25,7 @@ async function longTask(server: Server): Promise<Task> {
     if (history.length >= messages) return { id: taskId, contextId, history };
     await ask({ taskId, contextId });
   }
-  throw new Error("The history did not grow");
+  throw new Error("the history did not reach the wanted length");
 }
 
 async function run(bench: Bench): ReturnType<Case["run"]> {

@@ -16,7 +16,7 @@ export const grpcStreamCase: Case = {
       bench.server("raw"),
       bench.child("load/grpc"),
     ]);
-    /** Bytes a chunk. */
+    /** Size of a chunk in bytes. */
     const sizes: Partial<Record<Server["name"], number>> = {};
     const streaming = async (server: Server, chunks: number): Promise<() => Promise<Figures>> => {
       const input: GrpcLoad = { address: await server.grpc(), text: `stream ${chunks} 0` };
@@ -31,7 +31,7 @@ export const grpcStreamCase: Case = {
     const subjects = { parley: await streaming(parley, length), raw: await streaming(raw, length) };
     const figures = await inTurn(bench.size(9, 3), subjects, bench.size(2, 1));
     const size = `A chunk has ${Math.round(sizes.parley ?? 0)} bytes, ${Math.round(sizes.raw ?? 0)} of raw, which is the server of grpc-js with protobufjs.`;
-    // No target looks at the official SDK, and a quick run has no time for it.
+    // No target depends on the official SDK, so a quick run leaves it out.
     if (bench.quick) return { ...figures, notes: [size] };
     const few = 1_000;
     const officially = await streaming(await bench.server("official"), few);

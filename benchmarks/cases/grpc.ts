@@ -5,7 +5,7 @@ import type { RequestOutcome } from "../load/requests.ts";
 import { costing, inTurn } from "../rounds.ts";
 import { question, warmups } from "./message.ts";
 
-/** The client of grpc-js makes a fifth of the calls that messages over HTTP/1.1 come to, and compilers count them. */
+/** More rounds than over HTTP/1.1: the client of grpc-js makes a fifth of the calls, and V8 optimizes after a number of calls. */
 const warmupsOfCalls = 6;
 
 export const grpcCase: Case = {
@@ -31,7 +31,7 @@ export const grpcCase: Case = {
       return () => costing(server, () => load.ask<RequestOutcome>("calls", round));
     };
     const subjects = { parley: await calling(parley), raw: await calling(raw) };
-    // No target looks at the official SDK, and a quick run has no time for it.
+    // No target depends on the official SDK, so a quick run leaves it out.
     const figures = bench.quick
       ? await inTurn(3, subjects, warmups)
       : await inTurn(7, { official: await calling(await bench.server("official")), ...subjects }, warmupsOfCalls);

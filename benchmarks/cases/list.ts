@@ -17,17 +17,17 @@ const pageSize = 50;
 async function filled(bench: Bench, tasks: number): Promise<Server> {
   const server = await bench.server("parley", "sqlite");
   const { task } = await once<{ task: { id: string } }>(server, "SendMessage", message("task"));
-  // As many tasks a context, however many there are.
+  // The number of tasks in a context does not depend on the number of all tasks.
   await server.fill({ template: task.id, count: tasks - 1, contexts: tasks / 100 });
   return server;
 }
 
 const list = (server: Server, params: object) => once<Page>(server, "ListTasks", { pageSize: 100, ...params });
 
-/** What is asked for: the first page, the same with each filter, and pages far behind it. */
+/** The requests: the first page, the same with each filter, and pages far down the list. */
 async function questions(server: Server, tasks: number): Promise<Record<string, object>> {
   const first = await list(server, {});
-  if (first.totalSize !== tasks) throw new Error(`${first.totalSize} tasks are there, not ${tasks}`);
+  if (first.totalSize !== tasks) throw new Error(`the list has ${first.totalSize} tasks, not ${tasks}`);
   const asked: Record<string, object> = {
     first: {},
     byContext: { contextId: first.tasks.at(-1)?.contextId },
@@ -46,7 +46,7 @@ async function questions(server: Server, tasks: number): Promise<Record<string, 
 }
 
 function listing(bench: Bench, load: Load, server: Server, params: object | undefined): () => Promise<Figures> {
-  if (params === undefined) throw new Error("There was no such page");
+  if (params === undefined) throw new Error("the list has no such page");
   const request = call(server.jsonRpc, "ListTasks", { pageSize, ...params });
   const round = { request, expect: '"totalSize"', connections: 32, seconds: bench.size(0.5, 0.1), most: 100_000 };
   return () => costing(server, () => load.requests(round));

@@ -3,7 +3,7 @@ import { send, type Binding } from "../calls.ts";
 import type { Case, Figures } from "../case.ts";
 import { costing, inTurn } from "../rounds.ts";
 
-/** A round of 32 connections that send what a server answers with `expect`. */
+/** A round of load over 32 connections. Every answer has to contain `expect`. */
 export function sending(bench: Bench, load: Load, server: Server, what: Sending): () => Promise<Figures> {
   const request = send(server, what.text, what.binding);
   const round = { request, expect: what.expect, connections: 32, seconds: bench.size(0.8, 0.15), most: 100_000 };
@@ -16,10 +16,10 @@ export interface Sending {
   readonly expect: string;
 }
 
-/** Rounds until the compilers have seen enough of servers that answer a few thousand times a second. */
+/** Warm-up rounds, until V8 has optimized servers that answer a few thousand times a second. */
 export const warmups = 2;
 
-/** As long as a short question to an agent. */
+/** A text of the length of a short question to an agent. */
 export const question = "and this is what somebody wants to know of an agent, in a sentence of the usual length";
 
 async function run(bench: Bench): ReturnType<Case["run"]> {

@@ -10,11 +10,11 @@ const chunks = 20_000;
 
 async function run(bench: Bench): ReturnType<Case["run"]> {
   const [parley, load, streamer] = await Promise.all([bench.server("parley", "sqlite"), bench.load(), bench.load()]);
-  // No target looks at the others, and a quick run has no time for them.
+  // No target depends on the other servers, so a quick run leaves them out.
   const others = bench.quick ? [] : await Promise.all([bench.server("official"), bench.server("raw")]);
   const seconds = bench.size(3, 0.4);
   const rounds = 3;
-  /** Messages answered a second, the least of all rounds. */
+  /** Messages answered a second, the lowest of all rounds. */
   const keptUp: Partial<Record<Server["name"], number>> = {};
   const messages = async (server: Server): Promise<Figures> => {
     const request = send(server, `reply ${question}`);
@@ -34,7 +34,7 @@ async function run(bench: Bench): ReturnType<Case["run"]> {
     keptUp[server.name] = Math.min(keptUp[server.name] ?? Infinity, operations / took);
     return { p50, p99 };
   };
-  /** Chunks a second of the stream beside them, of the last round. */
+  /** Chunks a second of the stream that runs beside them, in the last round. */
   const flow: Partial<Record<Server["name"], number>> = {};
   const busy = async (server: Server): Promise<Figures> => {
     const stop = streamsAlong(streamer, server, seconds);
@@ -75,7 +75,7 @@ function listed(figures: Readonly<Record<string, number>>): string {
     .join(", ");
 }
 
-/** Lets one stream follow the other until the returned function is called, which gives their chunks a second. */
+/** Runs one stream after another until the returned function is called, which returns their chunks a second. */
 function streamsAlong(load: Load, server: Server, seconds: number): () => Promise<number> {
   let on = true;
   const request = sendStreaming(server, `stream ${chunks} 0`);

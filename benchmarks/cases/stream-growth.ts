@@ -4,7 +4,7 @@ import { defined, ratio, type Case } from "../case.ts";
 import { inTurn } from "../rounds.ts";
 import { streaming } from "./stream.ts";
 
-/** MiB in use while a stream of so many chunks stands just before its end. */
+/** Memory in use just before the end of a stream with that many chunks, in MiB. */
 async function held(load: Load, server: Server, chunks: number): Promise<number> {
   await load.stream({ request: sendStreaming(server, `stream ${chunks} 1`), chunks, seconds: 60, ends: false });
   return (await server.settled()).live / 2 ** 20;
@@ -13,7 +13,7 @@ async function held(load: Load, server: Server, chunks: number): Promise<number>
 async function run(bench: Bench): ReturnType<Case["run"]> {
   const [parley, raw, load] = await Promise.all([bench.server("parley", "sqlite"), bench.server("raw"), bench.load()]);
   const [short, middle, long] = [1_000, 10_000, bench.size(100_000, 20_000)];
-  /** So many short ones after each other that all rounds have the same number of chunks. */
+  /** Runs as many short streams one after another as make up the same number of chunks in every round. */
   const streams = (chunks: number) => () => {
     const count = long / chunks;
     return repeated(count, () => streaming(load, parley, chunks));
@@ -42,7 +42,7 @@ async function run(bench: Bench): ReturnType<Case["run"]> {
   };
 }
 
-/** The mean of several runs, weighted alike. */
+/** The mean of several runs. */
 async function repeated(count: number, once: () => ReturnType<typeof streaming>): ReturnType<typeof streaming> {
   let cpu = 0;
   let seconds = 0;

@@ -3,7 +3,7 @@ import { sendStreaming } from "../calls.ts";
 import { ratio, defined, type Case, type Figures } from "../case.ts";
 import { costing, inTurn, median } from "../rounds.ts";
 
-/** One stream of so many chunks to its end, or as far as it comes in the time. */
+/** Reads one stream of that many chunks to its end, or until the time is up. */
 export async function streaming(load: Load, server: Server, chunks: number, seconds = 60): Promise<Figures> {
   return costing(server, async () => {
     const request = sendStreaming(server, `stream ${chunks} 0`);

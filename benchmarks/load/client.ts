@@ -7,12 +7,12 @@ export interface ClientLoad {
 
 export interface ClientOutcome {
   readonly operations: number;
-  /** Of the chunks' texts, all of them. */
+  /** Characters of the texts of all chunks. */
   readonly characters: number;
   readonly seconds: number;
-  /** Microseconds of the client's process, all of the stream. */
+  /** CPU time of the client's process for the whole stream, in microseconds. */
   readonly cpu: number;
-  /** Bytes resident. */
+  /** Resident memory in bytes. */
   readonly rss: number;
 }
 
@@ -29,7 +29,7 @@ export function cardOf(url: string): AgentCard {
   };
 }
 
-/** Reads events to their end, the text of each too, and what that took. */
+/** Reads all events and the text of each, and measures the cost. */
 export async function measured<T>(
   events: AsyncIterable<T>,
   textOf: (event: T) => string | undefined,

@@ -5,17 +5,17 @@ import { idMark, messageIds } from "./http.ts";
 import type { RequestOutcome } from "./requests.ts";
 import { summary } from "./latencies.ts";
 
-// The load program for gRPC, on the client of grpc-js. Requests and answers are bytes to it: it must not cost more than
-// it has to.
+// The load program for gRPC, with the client of grpc-js. It treats requests and answers as bytes, to use as little CPU as
+// possible.
 
 export interface GrpcLoad {
   readonly address: string;
-  /** Of the message that is sent. */
+  /** The message to send. */
   readonly text: string;
 }
 
 export interface GrpcCallsLoad extends GrpcLoad {
-  /** What each right answer has in it. */
+  /** A text that every correct answer contains. */
   readonly expect: string;
   readonly connections: number;
   readonly seconds: number;
@@ -23,7 +23,7 @@ export interface GrpcCallsLoad extends GrpcLoad {
 
 export interface GrpcStreamOutcome {
   readonly chunks: number;
-  /** Of the chunks, as they came. */
+  /** Arrival times of the chunks. */
   readonly bytes: number;
   readonly seconds: number;
 }
@@ -33,7 +33,7 @@ const nextId = messageIds();
 const metadata = new Metadata();
 metadata.set("a2a-version", "1.0");
 
-/** Gives the message as it goes out, each time with an id of its own. */
+/** Returns a function that makes the bytes of the message, each time with a new id. */
 function rendered(text: string): () => Buffer {
   const user = 1;
   const value = { message: { messageId: idMark, role: user, parts: [{ text }] } };
@@ -49,7 +49,7 @@ function rendered(text: string): () => Buffer {
 const same = (bytes: Buffer): Buffer => bytes;
 
 function connect(address: string): Client {
-  // Else all clients of one address share a connection.
+  // Otherwise all clients of one address share a connection.
   return new Client(address, credentials.createInsecure(), { "grpc.use_local_subchannel_pool": 1 });
 }
 
@@ -62,7 +62,7 @@ function ready(client: Client): Promise<void> {
   });
 }
 
-/** Closed loop: every connection sends its next call when it has its answer. */
+/** Closed loop: each connection sends its next call after the answer to the last one. */
 async function calls(load: GrpcCallsLoad): Promise<RequestOutcome> {
   const next = rendered(load.text);
   const clients = Array.from({ length: load.connections }, () => connect(load.address));
@@ -71,7 +71,7 @@ async function calls(load: GrpcCallsLoad): Promise<RequestOutcome> {
     new Promise((resolve, reject) => {
       client.makeUnaryRequest(sendMessagePath, same, same, next(), metadata, (error, answer) => {
         if (answer !== undefined && error === null) resolve(answer);
-        else reject(error ?? new Error("There is no answer"));
+        else reject(error ?? new Error("the call has no answer"));
       });
     });
   const latencies: number[] = [];
@@ -80,7 +80,8 @@ async function calls(load: GrpcCallsLoad): Promise<RequestOutcome> {
   const drive = async (client: Client): Promise<void> => {
     for (let now = performance.now(); now < end;) {
       const answer = await call(client);
-      if (!answer.includes(load.expect)) throw new Error(`An answer without ${load.expect}: ${answer.toString()}`);
+      if (!answer.includes(load.expect))
+        throw new Error(`an answer does not contain ${load.expect}: ${answer.toString()}`);
       const then = now;
       now = performance.now();
       latencies.push(now - then);

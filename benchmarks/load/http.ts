@@ -1,8 +1,8 @@
 import { connect, type Socket } from "node:net";
 
 /**
- * A keep-alive HTTP/1.1 connection with one request at a time, on a bare socket: it must cost less than what it measures.
- * It reads no more of an answer than where it ends.
+ * A keep-alive HTTP/1.1 connection with one request at a time, on a bare socket, so that it costs less than what it measures. Of an
+ * answer it parses only what it needs to find the end.
  */
 export class Connection {
   readonly #socket: Socket;
@@ -46,7 +46,7 @@ export class Connection {
 
 export interface Answer {
   readonly ok: boolean;
-  /** With the marks between its chunks, where there are any. */
+  /** With the framing of chunked encoding, if the answer has it. */
   readonly body: Buffer;
 }
 
@@ -63,10 +63,10 @@ function readAnswer(read: Buffer): Answer | undefined {
   return whole ? { ok: head.startsWith("HTTP/1.1 200"), body } : undefined;
 }
 
-/** Where a fresh message id goes in a body. */
+/** Stands in a body where a new message id is inserted. */
 export const idMark = "@MESSAGE-ID-HERE-IT-IS@";
 
-/** Ids of the mark's length, unlike any other's. */
+/** Returns unique ids of the length of the mark. */
 export function messageIds(): () => string {
   const prefix = Math.random().toString(36).slice(2, 10).padEnd(8, "0");
   let last = 0;
@@ -76,12 +76,12 @@ export function messageIds(): () => string {
 export interface Request {
   readonly method: "GET" | "POST";
   readonly url: string;
-  /** JSON in ASCII, with `idMark` in it or not. */
+  /** JSON in ASCII; may contain `idMark`. */
   readonly body?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Gives the request as it goes out, each time with an id of its own. */
+/** Returns a function that makes the bytes of the request, each time with a new id. */
 export function rendered({ method, url, body = "", headers = {} }: Request): () => string {
   const { host, pathname, search } = new URL(url);
   const head = [

@@ -1,4 +1,4 @@
-/** In milliseconds. */
+/** Latencies in milliseconds. */
 export interface Latencies {
   readonly p50: number;
   readonly p99: number;
@@ -9,7 +9,7 @@ export function summary(latencies: readonly number[]): Latencies {
   return { p50: quantile(sorted, 0.5), p99: quantile(sorted, 0.99) };
 }
 
-/** Of values in order: the smallest that at least this share of them does not exceed. */
+/** A percentile of sorted values: the smallest value that at least this share of them does not exceed. */
 export function quantile(sorted: ArrayLike<number>, share: number): number {
   return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? Number.NaN;
 }

@@ -3,10 +3,10 @@ import { summary, type Latencies } from "./latencies.ts";
 
 export interface RequestLoad {
   readonly request: Request;
-  /** What each right answer has in it. */
+  /** A text that every correct answer contains. */
   readonly expect: string;
   readonly connections: number;
-  /** Whichever comes first. */
+  /** The round ends after that many seconds or requests, whichever comes first. */
   readonly seconds: number;
   readonly most: number;
 }
@@ -16,7 +16,7 @@ export interface RequestOutcome extends Latencies {
   readonly seconds: number;
 }
 
-/** Closed loop: every connection sends its next request when it has its answer. */
+/** Closed loop: each connection sends its next request after the answer to the last one. */
 export async function requests(load: RequestLoad): Promise<RequestOutcome> {
   const next = rendered(load.request);
   const connections = Array.from({ length: load.connections }, () => new Connection(load.request.url));
@@ -43,11 +43,11 @@ export async function requests(load: RequestLoad): Promise<RequestOutcome> {
 }
 
 export interface PacedLoad extends RequestLoad {
-  /** Requests a second, whether answered or not. */
+  /** Requests sent a second, whether or not earlier ones are answered. */
   readonly rate: number;
 }
 
-/** Open loop: requests go out when they are due, and their time counts from then. */
+/** Open loop: each request is sent at its scheduled time, and its latency counts from then. */
 export async function paced(load: PacedLoad): Promise<RequestOutcome> {
   const next = rendered(load.request);
   const all = Array.from({ length: load.connections }, () => new Connection(load.request.url));
@@ -57,7 +57,7 @@ export async function paced(load: PacedLoad): Promise<RequestOutcome> {
   const failures: unknown[] = [];
   const start = performance.now();
   const total = Math.min(load.most, Math.floor(load.seconds * load.rate));
-  // An overloaded server must not hold the run up.
+  // An overloaded server must not stop the run.
   const patience = start + load.seconds * 2000;
 
   const serve = (connection: Connection): void => {
@@ -75,7 +75,7 @@ export async function paced(load: PacedLoad): Promise<RequestOutcome> {
       (error: unknown) => failures.push(error),
     );
   };
-  // Timers are late by up to a millisecond, which would be most of what is measured: so the loop turns without rest.
+  // Timers can be a millisecond late, which is most of a latency here, so this loop polls without pause.
   for (let sent = 0; latencies.length < total && failures.length === 0 && performance.now() < patience;) {
     for (; sent < total && performance.now() >= start + (sent * 1000) / load.rate; sent++) {
       waiting.push(start + (sent * 1000) / load.rate);
@@ -86,10 +86,10 @@ export async function paced(load: PacedLoad): Promise<RequestOutcome> {
   }
   const seconds = (performance.now() - start) / 1000;
   for (const connection of all) connection.close();
-  if (failures.length > 0 && latencies.length < total) throw new Error(`A request failed: ${String(failures[0])}`);
+  if (failures.length > 0 && latencies.length < total) throw new Error(`a request failed: ${String(failures[0])}`);
   return { operations: latencies.length, seconds, ...summary(latencies) };
 }
 
 function check(right: boolean, expected: string, body: Buffer): void {
-  if (!right) throw new Error(`An answer without ${expected}: ${body.subarray(0, 500).toString()}`);
+  if (!right) throw new Error(`an answer does not contain ${expected}: ${body.subarray(0, 500).toString()}`);
 }

@@ -4,7 +4,7 @@ import { summary, type Latencies } from "./latencies.ts";
 
 interface Open {
   readonly call: ClientRequest;
-  /** Once its head is there. */
+  /** Resolves once the head of the answer has arrived. */
   readonly opened: Promise<IncomingMessage>;
 }
 
@@ -27,7 +27,7 @@ function open({ method, url, body, headers }: Request): Open {
     call.on("response", (response) => {
       const { statusCode = 0 } = response;
       if (statusCode === 200) resolve(response);
-      else reject(new Error(`A stream was answered with ${statusCode}`));
+      else reject(new Error(`a stream was answered with status ${statusCode}`));
     });
   });
   call.end(body?.replace(idMark, nextId()));
@@ -36,7 +36,7 @@ function open({ method, url, body, headers }: Request): Open {
 
 const mark = Buffer.from('"artifactUpdate"');
 
-/** Counts chunks in what comes, wherever it is cut. */
+/** Counts the chunks in bytes that may be cut anywhere. */
 class ChunkCounter {
   count = 0;
   #tail: Buffer = Buffer.alloc(0);
@@ -46,18 +46,18 @@ class ChunkCounter {
     for (let at = text.indexOf(mark); at >= 0; at = text.indexOf(mark, at + mark.length)) {
       this.count += 1;
     }
-    // The end of one mark cannot be the beginning of another.
+    // Marks cannot overlap.
     this.#tail = text.subarray(Math.max(0, text.length - mark.length + 1));
   }
 }
 
 export interface StreamLoad {
   readonly request: Request;
-  /** After so many the stream is left. */
+  /** The stream is closed after that many chunks. */
   readonly chunks: number;
-  /** Or after so long. */
+  /** Or after that many milliseconds. */
   readonly seconds: number;
-  /** Whether the server is about to end the stream then, which is waited for. */
+  /** Whether to wait for the server to end the stream after the last chunk. */
   readonly ends: boolean;
 }
 
@@ -93,7 +93,7 @@ export async function stream(load: StreamLoad): Promise<StreamOutcome> {
   return { chunks: counter.count, seconds, first };
 }
 
-/** A server that has said everything is about to end the stream. */
+/** Waits for a server that has sent everything to end the stream. */
 async function ended(response: IncomingMessage, patience: number): Promise<void> {
   if (response.readableEnded || response.destroyed) return;
   let timer: NodeJS.Timeout | undefined;
@@ -106,7 +106,7 @@ async function ended(response: IncomingMessage, patience: number): Promise<void>
 
 export interface FanInLoad {
   readonly request: Request;
-  /** What makes all of them begin. */
+  /** The request that starts all of them. */
   readonly begin: Request;
   readonly streams: number;
   readonly chunks: number;
@@ -120,7 +120,7 @@ export interface FanInOutcome extends Latencies {
 
 const stamp = /@(\d+\.\d+)@/g;
 
-/** Reads many streams at once, whose chunks say when they were made. */
+/** Reads many streams at once. Their chunks contain the time at which they were made. */
 export async function fanIn(load: FanInLoad): Promise<FanInOutcome> {
   const latencies: number[] = [];
   let lastAt = 0;
@@ -155,7 +155,7 @@ export async function fanIn(load: FanInLoad): Promise<FanInOutcome> {
   };
   const gathered = new Promise<void>((resolve) => (allReady = resolve));
   const all = Promise.all(Array.from({ length: load.streams }, read));
-  // One that fails fails the run, even before all are there.
+  // A stream that fails ends the run, even before all streams are open.
   await Promise.race([gathered, all]);
   const start = performance.now();
   const { call, opened } = open(load.begin);
@@ -175,18 +175,18 @@ export interface CrowdLoad {
 }
 
 export interface ServedOutcome {
-  /** Milliseconds from the request that makes the event until the first of the streams, and the last, have it. */
+  /** Milliseconds from the request that makes the event until the first stream, and the last, has received it. */
   readonly first: number;
   readonly last: number;
 }
 
-/** Many streams that stay open. */
+/** Many open streams. */
 export class Crowd {
   readonly #counters: ChunkCounter[] = [];
   readonly #calls: ClientRequest[] = [];
   #served: (() => void) | undefined;
 
-  /** Opens them, a few hundred at a time; resolves when each has its head. */
+  /** Opens them, a few hundred at a time; resolves once each answer has begun. */
   async open({ request, streams }: CrowdLoad): Promise<void> {
     for (let left = streams; left > 0; left -= 250) {
       await Promise.all(Array.from({ length: Math.min(250, left) }, () => this.#join(request)));
@@ -207,13 +207,13 @@ export class Crowd {
     });
   }
 
-  /** Sends what makes one event for all of them, and waits until all have it. */
+  /** Sends a request that makes one event for all of them, and waits until all have received it. */
   async emit({ request }: { readonly request: Request }): Promise<ServedOutcome> {
     const start = performance.now();
     let first = 0;
     let served = 0;
     const all = new Promise<void>((resolve, reject) => {
-      const timer = setTimeout(() => reject(new Error("Some streams never got the event")), 30_000);
+      const timer = setTimeout(() => reject(new Error("some streams did not receive the event")), 30_000);
       this.#served = () => {
         served += 1;
         if (served === 1) first = performance.now() - start;

@@ -1,4 +1,4 @@
-// What the agents of all servers understand: the first words of a message say what is to be done.
+// The commands that the agents of all servers understand: the first word of a message.
 
 export interface Command {
   readonly name: "reply" | "task" | "ask" | "stream" | "pace" | "hold" | "emit";
@@ -22,17 +22,17 @@ export const artifactText = "The report that was asked for: everything is in ord
 
 const filler = "and so the tale goes on, ";
 
-/** A chunk as a language model gives them: a few words. */
+/** A chunk of a few words, as language models produce them. */
 export function chunkText(number: number): string {
   return filler + number;
 }
 
-/** A chunk that says when it was made, in milliseconds on the clock that all processes share. */
+/** A chunk with the time at which it was made, in milliseconds of the clock that all processes share. */
 export function stampedText(number: number): string {
   return `@${(performance.timeOrigin + performance.now()).toFixed(3)}@ ${number}`;
 }
 
-/** Those who wait for the next `emit`. */
+/** Callbacks for the next `emit`. */
 export class Bell {
   #waiting: (() => void)[] = [];
 
@@ -47,9 +47,9 @@ export class Bell {
   }
 }
 
-/** Gives 0 to count - 1, `gap` milliseconds apart, however late a timer is. */
+/** Yields 0 to count - 1, `gap` milliseconds apart; a late timer does not delay the following ones. */
 export async function* paced(count: number, gap: number): AsyncGenerator<number, void, void> {
-  // Streams that begin together do not keep in step.
+  // A random offset, so that streams that begin together do not send at the same moments.
   const start = performance.now() + Math.random() * gap;
   for (let number = 0; number < count; number++) {
     const early = start + number * gap - performance.now();

@@ -2,17 +2,17 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { answerParent, type Answers } from "../ipc.ts";
 
-/** Where a server is reached. */
+/** The address of a server. */
 export interface Address {
   readonly jsonRpc: string;
   readonly rest: string;
 }
 
-/** What a server has used so far, as it reads it off itself. */
+/** What a server has used so far, as it measures itself. */
 export interface Usage {
-  /** Microseconds of CPU, of all its threads. */
+  /** CPU time of all its threads, in microseconds. */
   readonly cpu: number;
-  /** Bytes resident. */
+  /** Resident memory in bytes. */
   readonly rss: number;
   /** Bytes in use on the heap and in buffers. */
   readonly live: number;
@@ -29,12 +29,12 @@ const collectGarbage = runInNewContext("gc") as () => void;
 
 let garbage: readonly unknown[] = [];
 
-/** Lets the command ask this server for its address, its use of the machine, and what else it can do. */
+/** Answers requests of the command for the address of this server, its use of resources, and its own functions. */
 export function control(address: Address, more: Answers = {}): void {
   answerParent({
     address: () => address,
     usage,
-    /** The same, once what nobody holds is gone, and the young generation is touched all over, as after hours of work. */
+    /** The same after a garbage collection, with a young generation that was fully used, as after hours of work. */
     settled: async () => {
       for (let round = 0; round < 1_000_000; round++) garbage = [round, garbage.length, {}];
       for (let round = 0; round < 3; round++) {

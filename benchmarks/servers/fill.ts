@@ -1,19 +1,19 @@
 import type { Store } from "@parley/a2a";
 
 export interface Filling {
-  /** A task that is there already: the others are copies of it. */
+  /** The id of a task in the store; the others are copies of it. */
   readonly template: string;
   readonly count: number;
-  /** Among how many contexts they are shared out. */
+  /** Number of contexts that the copies belong to. */
   readonly contexts: number;
 }
 
 const batch = 500;
 
-/** Fills a store with tasks, a millisecond apart, faster than requests could. */
+/** Fills a store with copies of a task, with timestamps a millisecond apart. Faster than requests. */
 export async function fill(store: Store, { template, count, contexts }: Filling): Promise<void> {
   const page = await store.read({ agent: "/" }, template, { after: 0, limit: 100 });
-  if (page === undefined) throw new Error("There is no such task to copy");
+  if (page === undefined) throw new Error("the task to copy does not exist");
   const { task, contextId } = page.head;
   const first = Date.now() - count;
   for (let from = 0; from < count; from += batch) {
@@ -32,13 +32,13 @@ export async function fill(store: Store, { template, count, contexts }: Filling)
       return { task: { ...task, taskId }, create: { contextId: context }, records };
     });
     const outcomes = await store.append(items);
-    if (!outcomes.every(({ ok }) => ok)) throw new Error("A copy could not be stored");
-    // The server goes on answering meanwhile.
+    if (!outcomes.every(({ ok }) => ok)) throw new Error("a copy could not be stored");
+    // Lets the server answer requests in between.
     await new Promise(setImmediate);
   }
 }
 
-/** An identifier of its own, as long as the one it is made of. */
+/** A new identifier of the same length. */
 function copyOf(id: string, number: number): string {
   return id.slice(0, -8) + number.toString(16).padStart(8, "0");
 }

@@ -91,7 +91,7 @@ const executor: AgentExecutor = {
       case "stream":
         for (let number = 0; number < count; number++) {
           chunk(chunkText(number), number > 0);
-          // Its bus has no back-pressure, so this is where others get their turn.
+          // The event bus has no back-pressure: without a pause here nothing else would run.
           await new Promise(setImmediate);
         }
         if (gap > 0) await bell.wait();
@@ -118,7 +118,7 @@ const executor: AgentExecutor = {
   },
 };
 
-/** Its store for SQLite in WAL mode, with the tables that its own tool writes. */
+/** The store of the SDK for SQLite in WAL mode, with the tables that its own tool creates. */
 function sqliteTasks(path: string): TaskStore {
   const database = new Database(path);
   database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;");
@@ -137,7 +137,7 @@ function sqliteTasks(path: string): TaskStore {
 const app = express();
 const server = app.listen(0, "127.0.0.1", () => {
   const address = server.address();
-  if (address === null || typeof address === "string") throw new Error("There is no port");
+  if (address === null || typeof address === "string") throw new Error("the server has no port");
   const url = `http://127.0.0.1:${address.port}`;
   const card: AgentCard = {
     name: "Benchmark",
@@ -147,7 +147,7 @@ const server = app.listen(0, "127.0.0.1", () => {
     supportedInterfaces: [
       { url: `${url}/rpc`, protocolBinding: "JSONRPC", tenant: "", protocolVersion: "1.0" },
       { url: `${url}/rest`, protocolBinding: "HTTP+JSON", tenant: "", protocolVersion: "1.0" },
-      // It answers no binding that its card does not name; nobody looks for the port there.
+      // The SDK serves only bindings that the card names; the port in the address is not used.
       { url: "127.0.0.1", protocolBinding: "GRPC", tenant: "", protocolVersion: "1.0" },
     ],
     capabilities: { streaming: true, pushNotifications: false, extensions: [], extendedAgentCard: false },

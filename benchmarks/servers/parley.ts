@@ -5,7 +5,7 @@ import { answerText, artifactText, Bell, chunkText, commandOf, paced, questionTe
 import { control } from "./control.ts";
 import { fill } from "./fill.ts";
 
-// Parley as it comes: node parley.js memory|FILE. Nothing is tuned but where the tasks live.
+// Parley with its defaults, except for the store: node parley.js memory|FILE.
 
 const [place = "memory"] = process.argv.slice(2);
 const bell = new Bell();

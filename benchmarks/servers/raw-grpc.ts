@@ -4,8 +4,8 @@ import { grpcTypes, sendMessagePath, sendStreamingMessagePath } from "../grpc-ty
 import { answerText, chunkText, commandOf, type Command } from "./commands.ts";
 import { listening } from "./grpc-address.ts";
 
-// The floor of gRPC: the server of grpc-js with protobufjs takes and gives the same messages, checks nothing and keeps
-// nothing.
+// The floor of gRPC: the server of grpc-js with protobufjs, which decodes and encodes the same messages, without checks and
+// without a store.
 
 interface Send {
   readonly message: { readonly messageId: string; readonly parts: readonly [{ readonly text: string }] };
@@ -45,7 +45,7 @@ export function rawGrpc(): Promise<string> {
     {
       sendMessage(call: ServerUnaryCall<Send, object>, answer: (error: null, value: object) => void) {
         const { name } = commandIn(call.request);
-        if (name !== "reply") throw new Error(`There is no ${name} here`);
+        if (name !== "reply") throw new Error(`the bare server has no ${name}`);
         answer(null, reply);
       },
       sendStreamingMessage: (call: ServerWritableStream<Send, object>) => void stream(call),

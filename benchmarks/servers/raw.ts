@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { answerText, artifactText, Bell, chunkText, commandOf, paced, stampedText } from "./commands.ts";
 import { control } from "./control.ts";
 
-// The floor: a bare `node:http` server that parses the same JSON and answers it, checks nothing and keeps nothing.
+// The floor: a bare `node:http` server that parses the same JSON and answers it, without checks and without a store.
 
 interface Send {
   readonly message: { readonly messageId: string; readonly parts: readonly [{ readonly text: string }] };
@@ -31,7 +31,7 @@ function chunk(text: string, more: object = {}): string {
 
 const end = event({ statusUpdate: { taskId: task.id, contextId: task.contextId, status: task.status } });
 
-/** `together` events go out in one write; where they are unlike, each has metadata of its own. */
+/** Writes a stream: `together` events in one write, each with different metadata if `unlike` is set. */
 async function stream(count: number, together: number, unlike: boolean, response: ServerResponse): Promise<void> {
   for (let number = 0; number < count;) {
     let batch = "";
@@ -39,7 +39,7 @@ async function stream(count: number, together: number, unlike: boolean, response
       batch += chunk(chunkText(number), unlike ? { metadata: { number } } : {});
     }
     if (!response.write(batch)) await new Promise((resolve) => response.once("drain", resolve));
-    // A drain can come without a look at what others sent.
+    // `drain` can be emitted before other sockets are served.
     await new Promise(setImmediate);
   }
   response.end(end);

@@ -6,7 +6,7 @@ import express from "express";
 const app = express();
 const server = app.listen(0, "127.0.0.1", () => {
   const address = server.address();
-  if (address === null || typeof address === "string") throw new Error("There is no port");
+  if (address === null || typeof address === "string") throw new Error("the server has no port");
   const url = `http://127.0.0.1:${address.port}/`;
   const card: AgentCard = {
     name: "Hello",

@@ -11,7 +11,7 @@ const agent = defineAgent({
   skills: [],
   onMessage: (turn) => turn.reply("hello"),
 });
-// Loaded where it is wanted, as `serve` does it.
+// Loaded only if it is used, as `serve` does it.
 const store =
   file === undefined ? memoryStore() : await (await import("@parley/sql/sqlite")).sqliteStore({ path: file });
 const { url } = await serve(agent, { port: 0, store });
