@@ -14,7 +14,8 @@ const given = `
 import assert from "node:assert/strict";
 import { describe, expect, it } from "vitest";
 import type { Agent, AgentService, CallContext, Store, Turn } from "@parley/a2a";
-import type { Client } from "@parley/a2a/client";
+import type { ServerBinding } from "@parley/a2a";
+import type { Client, ClientBinding } from "@parley/a2a/client";
 import type { Report } from "@parley/conform";
 declare const agent: Agent;
 declare const body: string;
@@ -30,6 +31,8 @@ declare const taskId: string;
 declare const tokens: AsyncIterable<string>;
 declare const turn: Turn;
 declare function myStore(): Store;
+declare function webSocketBinding(): ClientBinding;
+declare function webSocketServerBinding(): ServerBinding;
 declare function redact<T>(value: T): T;
 declare function stopJob(): Promise<void>;
 `;
@@ -64,11 +67,11 @@ function codeIn(doc: string): readonly string[] {
 }
 
 /** Imports of the public names that stand in a program. What it declares itself shadows them. */
-function importsOf({ of, code }: Example): string {
+function importsOf({ of, code }: Example, own: string): string {
   const places = [...all].sort(
     (one, other) => Number(of.endsWith(` ${other.name}`)) - Number(of.endsWith(` ${one.name}`)),
   );
-  const here = new Set(given.match(/(?<=const |function |[{,] |import )\w+/g));
+  const here = new Set(`${given}\n${own}`.match(/(?<=const |function |[{,] |import )\w+/g));
   const used = [...new Set(code.match(/\b[A-Za-z]\w*\b/g))].filter((name) => !here.has(name));
   return used
     .flatMap((name) => {
@@ -93,10 +96,11 @@ test("the examples in TSDoc compile", async () => {
   await Promise.all(
     found.map(async (example, at) => {
       const imports = /^import .*;$/gm;
-      const own = example.code.match(imports)?.join("\n");
-      const known = given.split("\n").filter((line) => own === undefined || !line.startsWith("import {"));
+      const own = example.code.match(imports)?.join("\n") ?? "";
       const program = `export async function* example() {\n${example.code.replaceAll(imports, "")}\n}`;
-      const text = [`// ${example.of}`, ...known, own ?? importsOf(example), program].join("\n");
+      // What an example imports itself takes the place of what stands in `given`.
+      const shared = given.split("\n").filter((line) => own === "" || !line.startsWith("import {"));
+      const text = [`// ${example.of}`, ...shared, own, importsOf(example, own), program].join("\n");
       await writeFile(join(project, `example-${at}.ts`), text);
     }),
   );

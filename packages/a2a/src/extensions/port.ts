@@ -43,6 +43,7 @@ export type AcceptedInput = Pick<SendMessageRequest, "message" | "metadata">;
 
 /** The call that a message came with. */
 export interface AcceptedCall {
+  /** Who calls. */
   readonly principal: Principal;
   /** URIs of all extensions that are active in the call. */
   readonly extensions: readonly string[];
@@ -53,6 +54,7 @@ export type AppendedEvent = Exclude<AgentEvent, { readonly kind: "checkpoint" }>
 
 /** The turn in which the agent said it. */
 export interface AppendingTurn {
+  /** The conversation. */
   readonly contextId: string;
   /** Absent for a direct answer, which makes no task. */
   readonly taskId?: string;

@@ -19,6 +19,7 @@ import type { Runner } from "./store-contract.ts";
 
 export type { ContractServer, ContractServerOptions };
 
+/** How the suite serves agents and calls them. */
 export interface BindingContractOptions {
   /**
    * Serves agents with the server's side of the binding, by `createHandler`, `serve` or a host of your own. The options go to it

@@ -27,6 +27,7 @@ export interface ContractServerOptions extends Pick<
   HandlerOptions,
   "authenticator" | "interceptors" | "limits" | "allowedHosts" | "cors"
 > {
+  /** Versions of the protocol to speak. Default: all. */
   readonly versions?: readonly ("1.0" | "0.3")[];
 }
 
@@ -36,6 +37,7 @@ export interface ContractServer {
   readonly cards: readonly AgentCard[];
   /** What reaches it by HTTP. Default: the runtime's own `fetch`. */
   readonly fetch?: FetchLike;
+  /** Stops the server. */
   close(): Promise<void>;
 }
 
