@@ -17,10 +17,10 @@ import {
   type TaskHead,
   type TaskKey,
 } from "@parley/a2a/store";
-import type { Driver, Value } from "./driver.ts";
+import type { Driver } from "./driver.ts";
 import { Keys } from "./keys.ts";
-import { knownTasks, type KnownTask } from "./known-tasks.ts";
-import { insertInto, ManyRows, statementOf } from "./many-rows.ts";
+import type { KnownTask } from "./known-tasks.ts";
+import { insertInto, ManyRows } from "./many-rows.ts";
 import {
   count,
   int,
@@ -29,44 +29,21 @@ import {
   optional,
   recordValueColumns,
   recordValues,
-  stateNumber,
   ownColumns,
   ownTables,
   taskRow,
 } from "./rows.ts";
-import { ScopeChanges, ScopeIds } from "./scopes.ts";
+import { ScopeChanges, type ScopeIds } from "./scopes.ts";
+import { TaskWriter } from "./task-writer.ts";
 import { encodeJson, encodeName } from "./text.ts";
+import type { WriterMemory } from "./writer-memory.ts";
 
-// The columns that an append changes: those that any does, those that no index has, those of the lists, those of the runs.
-const growing = ["seq", "generation", "bytes"];
-const running = ["run_attempt", "run_input", "run_deaths", "run_alone"];
-const plain = [...growing, "fence", "status_seq", "has_metadata", "holder", ...running];
-const placing = ["state", "status_time"];
-const owning = ["lease_until", "run_turn"];
-
-const updates = {
-  plain: updateOf(plain),
-  placing: updateOf([...plain, ...placing]),
-  owning: updateOf([...plain, ...owning]),
-  both: updateOf([...plain, ...placing, ...owning]),
-};
 const selectTask = `SELECT ${ownColumns} FROM ${ownTables} WHERE t.agent = ? AND t.id = ?`;
 /** The context of a new task, and whether anything stands in its way. */
 const selectSite = `SELECT (SELECT id FROM scopes WHERE parent = ? AND name = ?),
   EXISTS (SELECT 1 FROM tasks WHERE agent = ? AND id = ?) OR EXISTS (SELECT 1 FROM keys WHERE owner = ? AND name = ?)`;
-const identity = ["number", "agent", "owner", "context", "id", "first_seq"];
-const insertTasks = insertInto("tasks", [...identity, ...plain, ...placing, ...owning]);
 const insertRecords = insertInto("log", ["key", "context", "place", "base", ...recordValueColumns]);
 const insertReplies = insertInto("replies", ["context", "place", "time", "json"]);
-/** For tasks of which nothing but the log has changed, as it is with each chunk. */
-const growTasks = statementOf(growing.length + 1, (values) => {
-  const set = growing.map((name, at) => `${name} = v.column${at + 2}`).join(", ");
-  return `UPDATE tasks SET ${set} FROM (${values}) v WHERE number = v.column1`;
-});
-
-function updateOf(names: readonly string[]): string {
-  return `UPDATE tasks SET ${names.map((name) => `${name} = ?`).join(", ")} WHERE number = ?`;
-}
 
 type ReadAppend = ReadItem | ContextAppend;
 
@@ -75,38 +52,12 @@ export function readItems(items: readonly AppendItem[]): readonly ReadAppend[] {
   return items.map((item) => ("task" in item ? readItem(item) : item));
 }
 
-/** What a writer remembers from one transaction to the next. After one that was rolled back it is wrong. */
-export class Memory {
-  readonly scopes: ScopeIds;
-  readonly tasks: BoundedMap<KnownTask> = knownTasks();
-  readonly #driver: Driver;
-  #version: number | undefined;
-
-  constructor(driver: Driver) {
-    this.#driver = driver;
-    this.scopes = new ScopeIds(driver);
-  }
-
-  /** In a transaction: forgets what others may have changed since the one before. Agents and owners stay. */
-  check(): void {
-    const version = dataVersion(this.#driver);
-    if (version !== this.#version) this.tasks.clear();
-    this.#version = version;
-  }
-
-  forget(): void {
-    this.scopes.forget();
-    this.tasks.clear();
-  }
-}
-
-/** Another number after each commit of another connection. */
-export function dataVersion(driver: Driver): number {
-  return count(driver.prepare("PRAGMA data_version").get());
-}
-
 /** Applies the items of one transaction. Each task is read once and written once, however many items it has. */
-export function applyItems(driver: Driver, memory: Memory, items: readonly ReadAppend[]): readonly AppendOutcome[] {
+export function applyItems(
+  driver: Driver,
+  memory: WriterMemory,
+  items: readonly ReadAppend[],
+): readonly AppendOutcome[] {
   memory.check();
   const batch = new Batch(driver, memory);
   const outcomes = items.map((item) => ("item" in item ? batch.appendTask(item) : batch.appendContext(item)));
@@ -125,25 +76,23 @@ class Batch {
   readonly #known: BoundedMap<KnownTask>;
   readonly #scopes: ScopeChanges;
   readonly #keys: Keys;
-  readonly #newTasks: ManyRows;
+  readonly #taskRows: TaskWriter;
   readonly #newRecords: ManyRows;
   readonly #newReplies: ManyRows;
-  readonly #grown: ManyRows;
   /** The number of the next task that is made. */
   #next: number | undefined;
   /** Those that were found or made here. */
   readonly #tasks = new Map<string, KnownTask>();
 
-  constructor(driver: Driver, { scopes, tasks }: Memory) {
+  constructor(driver: Driver, { scopes, tasks }: WriterMemory) {
     this.#driver = driver;
     this.#ids = scopes;
     this.#known = tasks;
     this.#scopes = new ScopeChanges(driver);
     this.#keys = new Keys(driver);
-    this.#newTasks = new ManyRows(driver, insertTasks);
+    this.#taskRows = new TaskWriter(driver);
     this.#newRecords = new ManyRows(driver, insertRecords);
     this.#newReplies = new ManyRows(driver, insertReplies);
-    this.#grown = new ManyRows(driver, growTasks);
   }
 
   appendTask(read: ReadItem): AppendOutcome {
@@ -178,34 +127,15 @@ class Batch {
 
   finish(): void {
     for (const [key, task] of this.#tasks) {
-      if (task.stored === undefined) this.#insert(task);
-      else if (hasGrown(task, task.stored))
-        this.#grown.add(task.row.number, task.head.seq, task.head.generation, task.head.bytes);
-      else if (task.head !== task.stored) this.#update(task, task.stored);
-      task.stored = task.head;
-      task.storedStatus = task.statusSeq;
+      this.#taskRows.write(task);
       // Most tasks that are over are never written again.
       if (!isTerminal(task.head.state)) this.#known.set(key, task);
     }
-    for (const rows of [this.#newTasks, this.#newRecords, this.#newReplies, this.#grown]) rows.write();
+    this.#taskRows.end();
+    this.#newRecords.write();
+    this.#newReplies.write();
     this.#keys.write();
     this.#scopes.write();
-  }
-
-  #insert(task: KnownTask): void {
-    const { row, head } = task;
-    const identity = [row.number, row.agent, row.owner, row.context, encodeName(head.task.taskId), head.firstSeq];
-    this.#newTasks.add(...identity, ...plainOf(task), ...placingOf(head), ...owningOf(head));
-  }
-
-  /** An index is written anew wherever one of its columns is named: a chunk names none. */
-  #update(task: KnownTask, stored: TaskHead): void {
-    const { head, row } = task;
-    const moved = head.state !== stored.state || head.statusTime !== stored.statusTime;
-    const turned = head.leaseUntil !== stored.leaseUntil || head.run?.turn !== stored.run?.turn;
-    const sql = moved ? (turned ? updates.both : updates.placing) : turned ? updates.owning : updates.plain;
-    const values = [...plainOf(task), ...(moved ? placingOf(head) : []), ...(turned ? owningOf(head) : [])];
-    this.#driver.prepare(sql).run(...values, row.number);
   }
 
   #find({ agent, owner, taskId }: TaskKey): KnownTask | "foreign" | undefined {
@@ -362,33 +292,4 @@ function statusOf({ records }: ReadItem, { seq }: TaskHead, before: Status): Sta
     statusSeq: last < 0 ? before.statusSeq : seq - records.length + last + 1,
     hasMetadata: before.hasMetadata || records.some((read) => read.hasMetadata),
   };
-}
-
-/** Whether the log of a task is longer and nothing else of its row has changed; metadata comes with a status. */
-function hasGrown({ head, statusSeq, storedStatus }: KnownTask, stored: TaskHead): boolean {
-  if (head.seq === stored.seq || statusSeq !== storedStatus) return false;
-  const sameStatus = head.state === stored.state && head.statusTime === stored.statusTime;
-  const sameLease =
-    head.fence === stored.fence && head.holder === stored.holder && head.leaseUntil === stored.leaseUntil;
-  return sameStatus && sameLease && head.run === stored.run;
-}
-
-function plainOf({
-  head,
-  statusSeq,
-  hasMetadata,
-}: Pick<KnownTask, "head" | "statusSeq" | "hasMetadata">): readonly Value[] {
-  const { seq, generation, bytes, fence, holder, run } = head;
-  const name = holder === undefined ? null : encodeName(holder);
-  const status = [statusSeq, hasMetadata ? 1 : 0];
-  const trial = [run?.deaths ?? null, run?.alone === true ? 1 : null];
-  return [seq, generation, bytes, fence, ...status, name, run?.attempt ?? null, run?.input ?? null, ...trial];
-}
-
-function placingOf({ state, statusTime }: TaskHead): readonly Value[] {
-  return [stateNumber(state), statusTime];
-}
-
-function owningOf({ leaseUntil, run }: TaskHead): readonly Value[] {
-  return [leaseUntil ?? null, run?.turn ?? null];
 }

@@ -1,10 +1,11 @@
 import type { AppendItem, AppendOutcome, SweepOptions, SweepReport } from "@parley/a2a/store";
-import { applyItems, dataVersion, Memory, readItems } from "./append.ts";
+import { applyItems, readItems } from "./append.ts";
 import { defaultBounds, type Bounds } from "./bounds.ts";
 import { retryWhileBusy } from "./busy.ts";
 import type { Driver } from "./driver.ts";
 import { checkFiles, type Identity } from "./files.ts";
 import { sweep } from "./sweep.ts";
+import { dataVersion, WriterMemory } from "./writer-memory.ts";
 
 /**
  * What changes a database, in this thread or in one of its own. Calls take effect in the order in which they are made, and
@@ -33,7 +34,7 @@ export interface WriterOptions {
 /** Writes where it is called. */
 export function driverWriter(driver: Driver, options: WriterOptions): Writer {
   const { busyTimeout, guard = (body) => body(), bounds = defaultBounds, identity } = options;
-  const memory = new Memory(driver);
+  const memory = new WriterMemory(driver);
   let last: Promise<unknown> | undefined;
   let version: number | undefined;
 
