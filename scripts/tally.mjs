@@ -5,6 +5,7 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
+import { others } from "./nodes.mjs";
 import { root } from "./ready.mjs";
 
 /**
@@ -19,7 +20,8 @@ import { root } from "./ready.mjs";
 
 const [folder = "", ...suites] = process.argv.slice(2);
 /** Suites that have tests, and so must leave a report. */
-const tested = ["test", "long", "attack", "browser", "runtimes", "interop"];
+const nodes = others.map((version) => `node-${version}`);
+const tested = ["test", "long", "attack", "browser", "runtimes", "interop", ...nodes];
 
 let passed = 0;
 let failed = 0;

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { others } from "../scripts/nodes.mjs";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -12,6 +13,11 @@ const files = execFileSync("git", ["ls-files", "*.test.ts", ":!packages/cli/temp
 })
   .trim()
   .split("\n");
+
+/** On every version of Node that is supported but this one. */
+const nodes = others.map((version) => `node-${version}`);
+/** What passes where nothing is wrong. */
+const all = 30 + nodes.length;
 
 describe("the totals of .ci/run", () => {
   let folder: string;
@@ -25,6 +31,7 @@ describe("the totals of .ci/run", () => {
     leave("browser", { passed: 2 });
     leave("runtimes", { passed: 3 });
     leave("interop", { passed: 5 });
+    for (const suite of nodes) leave(suite, { passed: 1 });
   });
 
   afterEach(() => rmSync(folder, { recursive: true, force: true }));
@@ -64,6 +71,7 @@ describe("the totals of .ci/run", () => {
       "chromium",
       "browser",
       "runtimes",
+      ...nodes,
       "languages",
       "interop",
     ];
@@ -72,37 +80,45 @@ describe("the totals of .ci/run", () => {
   }
 
   test("are the sum over all suites", () => {
-    expect(tally()).toEqual({ status: 0, lines: ["30 passed, 0 failed"] });
+    expect(tally()).toEqual({ status: 0, lines: [`${all} passed, 0 failed`] });
   });
 
   test("fail with a failed test", () => {
     leave("browser", { passed: 1, failed: 1, status: 1 });
-    expect(tally()).toEqual({ status: 1, lines: ["29 passed, 1 failed"] });
+    expect(tally()).toEqual({ status: 1, lines: [`${all - 1} passed, 1 failed`] });
   });
 
   test("fail when a suite left no report", () => {
     rmSync(join(folder, "runtimes.json"));
-    expect(tally()).toEqual({ status: 1, lines: ["runtimes: did not run", "27 passed, 1 failed"] });
+    expect(tally()).toEqual({ status: 1, lines: ["runtimes: did not run", `${all - 3} passed, 1 failed`] });
+  });
+
+  test.each(nodes)("fail when the tests did not run on %s", (suite) => {
+    rmSync(join(folder, `${suite}.json`));
+    expect(tally()).toEqual({ status: 1, lines: [`${suite}: did not run`, `${all - 1} passed, 1 failed`] });
   });
 
   test("fail when a suite had no tests", () => {
     leave("runtimes", { passed: 0 });
-    expect(tally()).toEqual({ status: 1, lines: ["runtimes: no test ran", "27 passed, 1 failed"] });
+    expect(tally()).toEqual({ status: 1, lines: ["runtimes: no test ran", `${all - 3} passed, 1 failed`] });
   });
 
   test("fail when tests were skipped or are yet to be written", () => {
     leave("browser", { passed: 2, pending: 1, todo: 1 });
-    expect(tally()).toEqual({ status: 1, lines: ["browser: 2 tests were skipped", "30 passed, 1 failed"] });
+    expect(tally()).toEqual({ status: 1, lines: ["browser: 2 tests were skipped", `${all} passed, 1 failed`] });
   });
 
   test("fail when a suite failed outside of its tests", () => {
     leave("check", { status: 1 });
     leave("test", { passed: 10, files, status: 124 });
-    expect(tally()).toEqual({ status: 1, lines: ["check: exit code 1", "test: exit code 124", "30 passed, 2 failed"] });
+    expect(tally()).toEqual({
+      status: 1,
+      lines: ["check: exit code 1", "test: exit code 124", `${all} passed, 2 failed`],
+    });
   });
 
   test("fail when a test file belongs to no suite", () => {
     leave("test", { passed: 10, files: files.slice(1) });
-    expect(tally()).toEqual({ status: 1, lines: [`${files[0]}: did not run`, "30 passed, 1 failed"] });
+    expect(tally()).toEqual({ status: 1, lines: [`${files[0]}: did not run`, `${all} passed, 1 failed`] });
   });
 });

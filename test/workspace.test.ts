@@ -69,14 +69,17 @@ describe("the workspace", () => {
   });
 
   // npm leaves out what the registry at hand does not have, and then refuses its own lockfile everywhere.
-  test.each(["package-lock.json", "test/runtimes/package-lock.json"])("%s names each platform's packages", (file) => {
-    const { packages } = JSON.parse(readFileSync(join(root, file), "utf8")) as Lockfile;
-    const named = new Set(Object.keys(packages).map((path) => path.slice(path.lastIndexOf("node_modules/"))));
-    const optional = Object.values(packages).flatMap(({ optionalDependencies = {} }) =>
-      Object.keys(optionalDependencies),
-    );
-    expect(optional.filter((name) => !named.has(`node_modules/${name}`))).toEqual([]);
-  });
+  test.each(["package-lock.json", "test/runtimes/package-lock.json", "test/nodes/package-lock.json"])(
+    "%s names each platform's packages",
+    (file) => {
+      const { packages } = JSON.parse(readFileSync(join(root, file), "utf8")) as Lockfile;
+      const named = new Set(Object.keys(packages).map((path) => path.slice(path.lastIndexOf("node_modules/"))));
+      const optional = Object.values(packages).flatMap(({ optionalDependencies = {} }) =>
+        Object.keys(optionalDependencies),
+      );
+      expect(optional.filter((name) => !named.has(`node_modules/${name}`))).toEqual([]);
+    },
+  );
 
   test("runs at length, too, what takes its counts from test/counts.ts", () => {
     const counting = execFileSync("git", ["grep", "-lF", "counts.ts", "--", "*.test.ts"], {

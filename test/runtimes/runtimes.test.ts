@@ -117,6 +117,17 @@ describe.each([
   });
 });
 
+describe("on Bun's own SQLite", () => {
+  it("the driver and the store keep their contracts, random histories among them", async () => {
+    const { file } = await findProgram("@oven", "bin", "bun");
+    const args = ["test", "--timeout", "120000", "--conditions=@parley/source", "./bun-store.ts"];
+    // Its report goes to stderr. It ends with an error where a case fails.
+    const { stderr } = await promisify(execFile)(file, args, { cwd: here, env: { ...env, TMPDIR: tmpdir() } });
+    expect(stderr).toMatch(/^ 0 fail$/m);
+    expect(Number(/^ (\d+) pass$/m.exec(stderr)?.[1])).toBeGreaterThan(150);
+  });
+});
+
 describe("in Hono", () => {
   it("an agent is served beside the routes of the application", async () => {
     const app = new Hono();

@@ -26,6 +26,9 @@ const echo =
 
 /** How a GOAWAY frame begins: eight bytes of payload, type 7. */
 const goaway = "\u0000\u0000\u0008\u0007";
+/** With a reason or without one: newer versions of Node give one. */
+// eslint-disable-next-line no-control-regex -- bytes of a frame
+const anyGoaway = /\0[^]{2}\u0007\0{5}/u;
 
 describe("a request over HTTP/2", () => {
   it("reaches the handler with its path, headers and peer", async () => {
@@ -476,7 +479,7 @@ describe("a flood over HTTP/2", () => {
     const streams = Array.from({ length: 1200 }, (_, at) => getFrame(2 * at + 1, "/"));
     raw.socket.write(Buffer.concat([preface, frame(4, 1, 0), ...streams]));
     // RST_STREAM with REFUSED_STREAM, or the end of the connection when there are too many of them.
-    await raw.until((text) => text.includes("\u0000\u0000\u0004\u0003") || text.includes(goaway));
+    await raw.until((text) => text.includes("\u0000\u0000\u0004\u0003") || anyGoaway.test(text));
   });
 
   it.each([

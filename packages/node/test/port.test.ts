@@ -234,7 +234,9 @@ describe("a port that closes", () => {
     const goaway = new Promise((resolve) => client.session.once("goaway", resolve));
     server.main.drain();
     expect(await goaway).toBe(constants.NGHTTP2_NO_ERROR);
-    expect(() => client.begin("/again")).toThrow("GOAWAY");
+    // Node 20 and 22 throw, later ones fail the stream.
+    const again = async (): Promise<unknown> => answerOf(client.begin("/again"));
+    await expect(again()).rejects.toMatchObject({ code: "ERR_HTTP2_GOAWAY_SESSION" });
     go.resolve();
     expect((await answer).body).toBe("whole");
     await server.main.end(60_000);

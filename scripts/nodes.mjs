@@ -1,0 +1,65 @@
+// npm run test:nodes: what depends on the version of Node, on every one that is supported beside the one that runs this.
+// npm run test:nodes -- 24 PATH…: on one of them, and there the tests below a path. Options go to vitest.
+// node scripts/nodes.mjs --list: which ones those are.
+
+import { execFileSync, spawnSync } from "node:child_process";
+import { existsSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { ready, root } from "./ready.mjs";
+
+/** Major versions; test/nodes/package.json has them exactly. */
+const supported = ["20", "22", "24", "26"];
+
+/** The core, the stores and the host. The rest stands on them and asks nothing of Node that they do not. */
+const wanted = ["packages/a2a/test", "packages/sql/test", "packages/node/test"];
+
+/** All that are supported but this one, which runs every test anyway. */
+export const others = supported.filter((version) => version !== process.versions.node.split(".")[0]);
+
+const folder = join(root, "test", "nodes");
+
+/** Installs what the lockfile there names for this machine, unless it is there. */
+function install() {
+  const done = join(folder, "node_modules", ".package-lock.json");
+  if (existsSync(done) && statSync(done).mtimeMs >= statSync(join(folder, "package-lock.json")).mtimeMs) return;
+  const npm = process.env["npm_execpath"];
+  const args = ["ci", "--prefix", folder, "--ignore-scripts", "--no-audit", "--no-fund"];
+  /** @type {import("node:child_process").ExecFileSyncOptions} */
+  const options = { cwd: folder, stdio: ["ignore", 2, 2], shell: process.platform === "win32" };
+  if (npm?.endsWith("js")) execFileSync(process.execPath, [npm, ...args], { ...options, shell: false });
+  else execFileSync("npm", args, options);
+}
+
+/** @param {string} version @returns {string} */
+function programOf(version) {
+  const file = join(folder, "node_modules", `node-${version}-${process.platform}-${process.arch}`, "bin", "node");
+  if (existsSync(file)) return file;
+  throw new Error(`npm has no Node ${version} for ${process.platform} on ${process.arch} that this project names`);
+}
+
+async function main() {
+  const [first = "", ...rest] = process.argv.slice(2);
+  if (first === "--list") {
+    process.stdout.write(`${others.join(" ")}\n`);
+    return;
+  }
+  const versions = supported.includes(first) ? [first] : others;
+  const args = supported.includes(first) ? rest : process.argv.slice(2);
+  const paths = args.some((arg) => !arg.startsWith("-")) ? [] : wanted;
+  await ready();
+  install();
+  for (const version of versions) {
+    const program = programOf(version);
+    process.stdout.write(`\nNode ${version}: ${execFileSync(program, ["--version"], { encoding: "utf8" })}`);
+    const vitest = join(root, "node_modules", "vitest", "vitest.mjs");
+    const projects = ["--project=unit", "--project=long"];
+    const { status } = spawnSync(program, [vitest, "run", ...projects, ...paths, ...args], {
+      cwd: root,
+      stdio: "inherit",
+    });
+    if (status !== 0) process.exitCode = status ?? 1;
+  }
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) await main();
