@@ -40,7 +40,7 @@ export const rooms = {
   },
   "transport/http": {
     imports: ["transport/sse", "transport/text", "protocol", "wire", "model"],
-    doors: ["index.ts", "answer.ts", "binding.ts", "exchange.ts"],
+    doors: ["index.ts", "answer.ts", "binding.ts", "request.ts"],
   },
   "transport/jsonrpc": {
     imports: ["transport/server", "transport/sse", "transport/http", "protocol", "wire", "model"],

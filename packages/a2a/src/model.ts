@@ -76,7 +76,7 @@ export {
   type WireErrorCode,
   wireErrors,
   wireErrorCodes,
-  outsideCode,
+  codeOfStatus,
   wireStatuses,
   type ClientErrorCode,
   type A2AErrorCode,

@@ -14,7 +14,7 @@ export {
   type ContextEffect,
   type LeaseEffect,
   type RunEffect,
-  type Run,
+  type StoredRun,
   type CheckpointEffect,
   type OnceEffect,
   type ContextStateEffect,

@@ -11,7 +11,7 @@ import {
 import {
   type ClientBinding,
   type ClientHost,
-  exchange,
+  sendRequest,
   parseJson,
   refusal,
   requestHeaders,
@@ -72,7 +72,7 @@ async function cardElsewhere(
   for (const url of new Set(urls)) {
     const headers = await requestHeaders(host, { url, operation: "GetExtendedAgentCard" }, context, codec);
     headers["accept"] = "application/json";
-    const answer = await exchange(host, { method: "GET", url, headers }, context);
+    const answer = await sendRequest(host, { method: "GET", url, headers }, context);
     const text = await answer.text();
     const value = parseJson(answer, text);
     if (answer.status === 200 && value !== undefined) return codec.decodeCard(value);

@@ -2,8 +2,8 @@ import { withoutSlashes } from "../base/without-slashes.ts";
 import { A2AError, type AgentCard } from "../model/index.ts";
 import {
   type ClientHost,
-  exchange,
-  type Exchange,
+  sendRequest,
+  type ClientResponse,
   parseJson,
   refusal,
   requestHeaders,
@@ -95,7 +95,7 @@ async function fetchCard(url: string, source: CardSource, signal: AbortSignal | 
   else if (known?.lastModified !== undefined) headers["if-modified-since"] = known.lastModified;
   // A redirect is followed only without headers of the caller: credentials belong to the origin that the caller named.
   const redirect = host.headers === noHeaders ? "follow" : "manual";
-  const answer = await exchange(host, { method: "GET", url, headers, redirect }, { signal });
+  const answer = await sendRequest(host, { method: "GET", url, headers, redirect }, { signal });
   const text = await answer.text(source.maxBytes);
   if (answer.status === 304 && known !== undefined) {
     return keep(source, url, known, answer);
@@ -111,7 +111,12 @@ async function fetchCard(url: string, source: CardSource, signal: AbortSignal | 
 export const noHeaders: Readonly<Record<string, string>> = Object.freeze({});
 
 /** Keeps a card in the cache for as long as its response allows. */
-function keep(source: CardSource, url: string, entry: Omit<CachedCard, "freshUntil">, answer: Exchange): AgentCard {
+function keep(
+  source: CardSource,
+  url: string,
+  entry: Omit<CachedCard, "freshUntil">,
+  answer: ClientResponse,
+): AgentCard {
   const control = answer.header("cache-control") ?? "";
   const age = /\bmax-age="?(\d+)/i.exec(control)?.[1];
   const fresh =

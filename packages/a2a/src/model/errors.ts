@@ -79,7 +79,7 @@ export const wireErrors: Readonly<Record<WireErrorCode, ErrorRow>> = {
 export const wireErrorCodes: readonly WireErrorCode[] = Object.keys(wireErrors) as WireErrorCode[];
 
 /** The code of an error that is answered with an HTTP status outside of JSON-RPC, such as 401. */
-export function outsideCode(status: number): WireErrorCode | undefined {
+export function codeOfStatus(status: number): WireErrorCode | undefined {
   return wireErrorCodes.find((code) => wireErrors[code].outside === true && wireErrors[code].http === status);
 }
 

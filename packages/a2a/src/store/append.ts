@@ -1,5 +1,5 @@
 import type { NewRecord } from "../model/index.ts";
-import type { ContextKey, Run, TaskHead, TaskKey } from "./task-head.ts";
+import type { ContextKey, StoredRun, TaskHead, TaskKey } from "./task-head.ts";
 
 /** What a store is told to keep, and what it answers. */
 
@@ -73,7 +73,7 @@ export interface RunEffect {
   /** Always `run`. */
   readonly effect: "run";
   /** The run; `null`: none. */
-  readonly run: Run | null;
+  readonly run: StoredRun | null;
 }
 
 /** Sets where a resumed run continues. */

@@ -31,7 +31,7 @@ export interface ContextKey extends Owner {
 }
 
 /** The execution of one turn. */
-export interface Run {
+export interface StoredRun {
   /** Which turn of the task, from 1. */
   readonly turn: number;
   /** Which attempt of that turn, from 1. */
@@ -69,7 +69,7 @@ export interface TaskHead {
   /** When the lease expires, in milliseconds since the Unix epoch. */
   readonly leaseUntil?: number;
   /** The turn that is being executed. */
-  readonly run?: Run;
+  readonly run?: StoredRun;
   /** The checkpoint as JSON text. Only `head` returns it, because it may be large. */
   readonly checkpoint?: string;
 }

@@ -2,7 +2,7 @@ import { countsInGeneration, isHistory, isTerminal, type NewRecord } from "../mo
 import { utf8Length } from "../base/index.ts";
 import { membersOf, objectOf } from "../base/json-text.ts";
 import { messagesOfStatus, messagesOfTask } from "./history.ts";
-import type { AppendOutcome, LeaseEffect, Run, TaskAppend, TaskHead } from "./port.ts";
+import type { AppendOutcome, LeaseEffect, StoredRun, TaskAppend, TaskHead } from "./port.ts";
 
 /**
  * The rules of the port that are the same in every store, without the storing: what an item says, and what it does to
@@ -167,7 +167,7 @@ function headOf(draft: Draft): TaskHead {
   });
 }
 
-function runOf({ turn, attempt, input, deaths = 0, alone }: Run): Run {
+function runOf({ turn, attempt, input, deaths = 0, alone }: StoredRun): StoredRun {
   return Object.freeze({
     turn,
     attempt,

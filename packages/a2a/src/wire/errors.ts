@@ -1,7 +1,7 @@
 import {
   A2AError,
   isWireErrorCode,
-  outsideCode,
+  codeOfStatus,
   reasonOf,
   wireErrorCodes,
   wireErrors,
@@ -203,7 +203,7 @@ function codeOfHttp(status: number, name: string, understood: boolean): WireErro
   if (name === "UNIMPLEMENTED" && status !== 404 && status !== 405) return "UnsupportedOperation";
   return (
     (understood ? spoken[status] : undefined) ??
-    outsideCode(status) ??
+    codeOfStatus(status) ??
     statuses[status] ??
     (status >= 400 && status < 500 ? "InvalidRequest" : "InternalError")
   );

@@ -4,8 +4,8 @@ import {
   type ClientBinding,
   type ClientHost,
   type Codec,
-  exchange,
-  type Exchange,
+  sendRequest,
+  type ClientResponse,
 } from "@parley/a2a/transport";
 import { codecV11, wires } from "@parley/a2a/wires";
 import { compressed, FrameReader, frameOf, trailers as trailersFlag, type Frame } from "../frames.ts";
@@ -46,7 +46,7 @@ function overFetch(origin: string, host: ClientHost): Transport {
     headers["x-grpc-web"] = "1";
     if (headTimeout !== false) headers["grpc-timeout"] = formatTimeout(headTimeout);
     const { outgoing, ...rest } = context;
-    const answer = await exchange(
+    const answer = await sendRequest(
       host,
       { method: "POST", url: origin + path, headers, body: frameOf(message) },
       { ...rest, outgoing: { ...outgoing, connectTimeout: headTimeout } },
@@ -71,7 +71,7 @@ class WebAnswer implements Incoming {
   readonly headers: AnswerHeaders;
   trailers: AnswerHeaders | undefined;
   failure: A2AError | undefined;
-  readonly #exchange: Exchange;
+  readonly #response: ClientResponse;
   readonly #url: string;
   readonly #chunks: AsyncGenerator<Uint8Array, void, void>;
   readonly #reader: FrameReader;
@@ -79,14 +79,14 @@ class WebAnswer implements Incoming {
   #messages: Uint8Array[] = [];
   #over = false;
 
-  constructor(answer: Exchange, url: string, limit: number) {
+  constructor(answer: ClientResponse, url: string, limit: number) {
     const headers: Record<string, string> = { ":status": String(answer.status) };
     for (const name of known) {
       const value = answer.header(name);
       if (value !== undefined) headers[name] = value;
     }
     this.headers = headers;
-    this.#exchange = answer;
+    this.#response = answer;
     this.#url = url;
     this.#chunks = answer.bytes();
     this.#reader = new FrameReader(limit);
@@ -108,7 +108,7 @@ class WebAnswer implements Incoming {
 
   cancel(): void {
     this.#over = true;
-    this.#exchange.close();
+    this.#response.close();
   }
 
   async #more(): Promise<void> {

@@ -3,7 +3,7 @@ import {
   corsPolicy,
   failureOf,
   type Codec,
-  type CorsBinding,
+  type CorsHeaders,
   type RequestLimits,
   type ServerHost,
 } from "@parley/a2a/transport";
@@ -201,7 +201,7 @@ function refusal(kind: Kind, { method, takesTrailers, read }: UniversalRequest):
 }
 
 /** What gRPC-Web has beside the other bindings of HTTP. */
-const web: CorsBinding = {
+const web: CorsHeaders = {
   methods: "POST",
   requestHeaders: ["x-grpc-web", "x-user-agent", "grpc-timeout"],
   exposedHeaders: ["grpc-status", "grpc-message", "grpc-status-details-bin"],

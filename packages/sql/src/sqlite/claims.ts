@@ -7,14 +7,14 @@ import { decodeName } from "./text.ts";
 /** Earlier than every lease: what a task without one is sorted as. */
 const free = Number.NEGATIVE_INFINITY;
 
-interface Run {
+interface ClaimableRun {
   readonly number: number;
   readonly until: number;
 }
 
 /** In a transaction: the runs of each agent along its index, merged, and then the tasks of one page. */
 export function readClaimable(driver: Driver, scopes: ScopeIds, query: ClaimQuery): ClaimPage {
-  const found: Run[] = [];
+  const found: ClaimableRun[] = [];
   for (const name of new Set(query.agents)) {
     const agent = scopes.find(name);
     if (agent !== undefined) found.push(...runsOf(driver, agent, query));
@@ -57,8 +57,8 @@ function compare(a: number, b: number): number {
 }
 
 /** One more than the limit, where there is one. Three stretches of the index: no lease, the tie at the place, what ran out later. */
-function runsOf(driver: Driver, agent: number, { now, limit, after }: ClaimQuery): readonly Run[] {
-  const found: Run[] = [];
+function runsOf(driver: Driver, agent: number, { now, limit, after }: ClaimQuery): readonly ClaimableRun[] {
+  const found: ClaimableRun[] = [];
   const read = (condition: string, ...values: readonly Value[]): void => {
     if (found.length > limit) return;
     const sql = `SELECT number, lease_until FROM tasks INDEXED BY tasks_runs

@@ -1,6 +1,6 @@
 import type { TaskState } from "@parley/a2a";
 import type { Actor, LogRecord, NewRecord, RecordKind } from "@parley/a2a/model";
-import type { Owner, ReadRecord, Run, Scope, TaskHead } from "@parley/a2a/store";
+import type { Owner, ReadRecord, StoredRun, Scope, TaskHead } from "@parley/a2a/store";
 import type { Driver, Row, Value } from "./driver.ts";
 import { decodeName, encodeJson, encodeName } from "./text.ts";
 
@@ -116,7 +116,7 @@ function ownerOf(row: Row): Owner {
   return { agent: decodeName(text(row, 22)), owner: decodeName(text(row, 23)) };
 }
 
-function runOf(row: Row): Run {
+function runOf(row: Row): StoredRun {
   const deaths = optional(row, 19);
   return Object.freeze({
     turn: int(row, 15),

@@ -1,6 +1,6 @@
 import { utf8Length } from "../../base/index.ts";
 import type { NewRecord, TaskState } from "../../model/index.ts";
-import { recordBytes, type Run, type TaskEffect } from "../../store/index.ts";
+import { recordBytes, type StoredRun, type TaskEffect } from "../../store/index.ts";
 
 /** Effects of which only the last one of a batch counts: what they set is set anew. A checkpoint can be large. */
 const replaceable: ReadonlySet<TaskEffect["effect"]> = new Set(["checkpoint", "contextState"]);
@@ -14,10 +14,10 @@ export class Batch {
   effects: TaskEffect[] = [];
   state: TaskState;
   /** `null`: the task has no run after it. */
-  run: Run | null;
+  run: StoredRun | null;
 
   /** Empty: the task stands as it did before. */
-  constructor(state: TaskState, run: Run | null) {
+  constructor(state: TaskState, run: StoredRun | null) {
     this.state = state;
     this.run = run;
   }

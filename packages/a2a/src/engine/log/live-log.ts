@@ -1,12 +1,12 @@
 import { utf8Length } from "../../base/index.ts";
 import { placed, type LogRecord, type NewRecord, type TaskState } from "../../model/index.ts";
-import type { Run, TaskKey } from "../../store/index.ts";
+import type { StoredRun, TaskKey } from "../../store/index.ts";
 
 /** What is known of a task without asking the store. */
 export interface LiveHead {
   readonly seq: number;
   readonly state: TaskState;
-  readonly run: Run | undefined;
+  readonly run: StoredRun | undefined;
 }
 
 /** How much a task keeps at hand for its readers. */

@@ -1,5 +1,13 @@
 import { A2AError, isTerminal, type NewRecord, type TaskState } from "../../model/index.ts";
-import type { AppendOutcome, OnceRecord, Run, TaskAppend, TaskEffect, TaskHead, TaskKey } from "../../store/index.ts";
+import type {
+  AppendOutcome,
+  OnceRecord,
+  StoredRun,
+  TaskAppend,
+  TaskEffect,
+  TaskHead,
+  TaskKey,
+} from "../../store/index.ts";
 import type { EngineSettings } from "../options.ts";
 import { Batch, cutToFit } from "./batch.ts";
 import type { LiveLog } from "./live-log.ts";
@@ -11,7 +19,7 @@ export interface WriterStart {
   readonly seq: number;
   readonly state: TaskState;
   readonly fence: number;
-  readonly run: Run;
+  readonly run: StoredRun;
   /** Whether messages may wait in the log for the turns after this one, as for a run that another process had. */
   readonly mayHaveMessages: boolean;
 }
@@ -79,7 +87,7 @@ export class LogWriter {
   /** As of the last commit. */
   #seq: number;
   #fence: number;
-  #storedRun: Run | null;
+  #storedRun: StoredRun | null;
   #isCreated: boolean;
   /** Messages may stand in the log that the run has not read. */
   #unreadMessages: boolean;
@@ -108,12 +116,12 @@ export class LogWriter {
   }
 
   /** The run after everything that was written, stored or not. */
-  get run(): Run | null {
+  get run(): StoredRun | null {
     return this.#pending.run;
   }
 
   /** The run as it is stored. */
-  get storedRun(): Run | null {
+  get storedRun(): StoredRun | null {
     return this.#storedRun;
   }
 

@@ -1,5 +1,5 @@
 import { invalidParams, isInterrupted, isTerminal, type Message, type NewRecord } from "../../model/index.ts";
-import type { AppendOutcome, Run as StoredRun, TaskAppend, TaskHead, TaskKey } from "../../store/index.ts";
+import type { AppendOutcome, StoredRun, TaskAppend, TaskHead, TaskKey } from "../../store/index.ts";
 import { sizeOf, taskIsFull } from "../bytes.ts";
 import { hasMovedOn, wantedGeneration } from "./generation-match.ts";
 import { messageRecord, statusRecord } from "../log/records.ts";

@@ -1,5 +1,5 @@
 import type { Message } from "../../model/index.ts";
-import type { AppendOutcome, Run as StoredRun, Store, TaskHead } from "../../store/index.ts";
+import type { AppendOutcome, StoredRun, Store, TaskHead } from "../../store/index.ts";
 import type { StoredCall } from "../log/records.ts";
 import type { HostedAgent } from "../options.ts";
 import type { TaskRunInit } from "../run/run-init.ts";

@@ -1,5 +1,5 @@
 import { A2AError } from "../../model/index.ts";
-import type { AppendOutcome, Run as StoredRun, TaskHead } from "../../store/index.ts";
+import type { AppendOutcome, StoredRun, TaskHead } from "../../store/index.ts";
 import type { HostedAgent } from "../options.ts";
 import type { TaskRunInit } from "../run/run-init.ts";
 import type { Run } from "../run/run.ts";

@@ -12,7 +12,7 @@ import type {
   OnceRecord,
   Owner,
   ReadOptions,
-  Run,
+  StoredRun,
   Scope,
   SweepOptions,
   TaskHead,
@@ -33,7 +33,7 @@ interface RefTask {
   firstSeq: number;
   fence: number;
   lease?: { holder: string; until: number };
-  run?: Run;
+  run?: StoredRun;
   checkpoint?: string;
 }
 

@@ -1,11 +1,11 @@
-import { A2AError, type A2AErrorOptions, hasCode, outsideCode, type WireErrorCode } from "../../model/index.ts";
+import { A2AError, type A2AErrorOptions, hasCode, codeOfStatus, type WireErrorCode } from "../../model/index.ts";
 import { isObject } from "../../model/schema.ts";
 import { Payload, type StreamItem, type StreamName } from "../../protocol/index.ts";
 import type { Clock } from "../../base/index.ts";
 import { nestsDeeper } from "../text/nesting.ts";
 import { chunkDecoder } from "./chunks.ts";
 import type { Shapes } from "../../wire/codec.ts";
-import type { Exchange } from "./exchange.ts";
+import type { ClientResponse } from "./request.ts";
 import { finishing } from "./finishing.ts";
 import { untilOver } from "./until-over.ts";
 
@@ -14,8 +14,8 @@ import { untilOver } from "./until-over.ts";
 export { isObject };
 
 /** Header `A2A-Extensions`, before 1.0 with an `X-`: the URIs that the server activated (A2A 1.0 §4.6.1). */
-export function activatedExtensions(exchange: Exchange): { extensions?: readonly string[] } {
-  const uris = exchange.header("a2a-extensions") ?? exchange.header("x-a2a-extensions");
+export function activatedExtensions(response: ClientResponse): { extensions?: readonly string[] } {
+  const uris = response.header("a2a-extensions") ?? response.header("x-a2a-extensions");
   return uris === undefined ? {} : { extensions: uris.match(/[^\s,]+/g) ?? [] };
 }
 
@@ -45,15 +45,15 @@ function excerpt(text: string): string {
 }
 
 /** An answer that is none of the protocol's. `metadata.httpStatus` says what HTTP called it. */
-export function strangeAnswer(exchange: Exchange, url: string, text: string): A2AError {
-  const { status } = exchange;
+export function strangeAnswer(response: ClientResponse, url: string, text: string): A2AError {
+  const { status } = response;
   const shown = excerpt(text);
-  const location = exchange.header("location");
+  const location = response.header("location");
   const what =
     // A browser hides the answer behind status 0.
     status === 0 || (status >= 300 && status < 400)
       ? `a redirect${location === undefined ? "" : ` to ${location}`}, which is not followed`
-      : `HTTP ${status}, ${exchange.mediaType || "no media type"}${shown === "" ? "" : `: ${shown}`}`;
+      : `HTTP ${status}, ${response.mediaType || "no media type"}${shown === "" ? "" : `: ${shown}`}`;
   return new A2AError("InvalidResponse", `${url} does not answer in the protocol: ${what}`, {
     metadata: { httpStatus: String(status) },
   });
@@ -63,8 +63,8 @@ export function strangeAnswer(exchange: Exchange, url: string, text: string): A2
  * The body as JSON; `undefined` when it says that it is something else, or is no JSON. Servers in Go that name no media
  * type are said to send plain text.
  */
-export function parseJson(exchange: Exchange, text: string): unknown {
-  return /^$|[/+]json$|^text\/plain$/.test(exchange.mediaType) ? readJson(text) : undefined;
+export function parseJson(response: ClientResponse, text: string): unknown {
+  return /^$|[/+]json$|^text\/plain$/.test(response.mediaType) ? readJson(text) : undefined;
 }
 
 /** `retry-after` in seconds: a number, or a date. */
@@ -79,16 +79,16 @@ function seconds(value: string | undefined, now: number): number | undefined {
  * reached the protocol, `WWW-Authenticate` and `Retry-After`.
  */
 export function refusal(
-  exchange: Exchange,
+  response: ClientResponse,
   clock: Clock,
   url: string,
   text: string,
   decoded: A2AError | undefined,
 ): A2AError {
-  const outside = outsideCode(exchange.status);
-  const retryAfter = seconds(exchange.header("retry-after"), clock.now()) ?? decoded?.retryAfter;
-  const challenge = exchange.header("www-authenticate") ?? decoded?.challenge;
-  if (decoded === undefined && outside === undefined) return strangeAnswer(exchange, url, text);
+  const outside = codeOfStatus(response.status);
+  const retryAfter = seconds(response.header("retry-after"), clock.now()) ?? decoded?.retryAfter;
+  const challenge = response.header("www-authenticate") ?? decoded?.challenge;
+  if (decoded === undefined && outside === undefined) return strangeAnswer(response, url, text);
   // These codes say less than an HTTP status does.
   const vague = hasCode(decoded, "InternalError", "InvalidRequest", "MethodNotFound", "ParseError");
   const own = vague ? undefined : decoded?.code;
@@ -107,7 +107,7 @@ function seqOf(id: string | undefined): number | undefined {
  * sooner, with the wait that the server asked for. `parse` gives what the shapes read; throws the error that a peer sent.
  */
 export function streamItems(
-  exchange: Exchange,
+  response: ClientResponse,
   operation: StreamName,
   shapes: Pick<Shapes, "decodeEvent" | "endsStream">,
   parse: (data: string) => unknown,
@@ -120,14 +120,14 @@ export function streamItems(
       return shapes.decodeEvent(value);
     });
     return untilOver(
-      exchange.events(),
+      response.events(),
       operation,
       ({ id, data }) => ({ seq: seqOf(id), payload: new Payload(read(data)) }),
       () => ends,
-      () => exchange.retryAfter(),
+      () => response.retryAfter(),
     );
   };
-  return finishing({ [Symbol.asyncIterator]: batches }, () => exchange.close());
+  return finishing({ [Symbol.asyncIterator]: batches }, () => response.close());
 }
 
 /** Text of an event as JSON. Throws `InvalidResponse`. */

@@ -1,6 +1,6 @@
 import type { AgentCard, AgentInterface } from "../../model/index.ts";
 import type { AgentService } from "../../protocol/index.ts";
-import type { ClientHost } from "./exchange.ts";
+import type { ClientHost } from "./request.ts";
 
 /** A binding as a client sees it: what it is called on a card, and how an interface of it is talked to. */
 export interface ClientBinding {

@@ -6,14 +6,14 @@ export { aborted, abortError, onAbort } from "./abort.ts";
 export {
   type ClientHost,
   type ClientLimits,
-  exchange,
-  type Exchange,
+  sendRequest,
+  type ClientResponse,
   type FetchInit,
   type FetchLike,
   type HeadersRequest,
   type HeadersSource,
   requestHeaders,
   waits,
-} from "./exchange.ts";
+} from "./request.ts";
 export { finishing } from "./finishing.ts";
 export { untilOver } from "./until-over.ts";

@@ -15,7 +15,7 @@ import { byVersion } from "../../wire/codec.ts";
 import type { JsonRpcClientCodec } from "../../wire/jsonrpc.ts";
 import { activatedExtensions, eventJson, isObject, parseJson, refusal, streamItems } from "../http/answer.ts";
 import type { ClientBinding } from "../http/binding.ts";
-import { type ClientHost, exchange, type Exchange, requestHeaders, waits } from "../http/exchange.ts";
+import { type ClientHost, sendRequest, type ClientResponse, requestHeaders, waits } from "../http/request.ts";
 
 /** JSON-RPC as a client speaks it (A2A 1.0 §9). */
 export function jsonRpcBinding(codecs: readonly JsonRpcClientCodec[]): ClientBinding {
@@ -38,7 +38,7 @@ function jsonRpcService(codec: JsonRpcClientCodec, { url }: AgentInterface, host
     request: Operations[Name]["request"],
     context: CallContext,
     accept: string,
-  ): Promise<{ id: number; answer: Exchange }> {
+  ): Promise<{ id: number; answer: ClientResponse }> {
     const id = ++last;
     const headers = await requestHeaders(host, { url, operation }, context, codec);
     const params = wire.encodeRequest(operation, request);
@@ -46,7 +46,7 @@ function jsonRpcService(codec: JsonRpcClientCodec, { url }: AgentInterface, host
     headers["content-type"] = "application/json";
     headers["accept"] = accept;
     const sent = { method: "POST", url, headers, body, waits: waits(operation, request) };
-    return { id, answer: await exchange(host, sent, context) };
+    return { id, answer: await sendRequest(host, sent, context) };
   }
 
   /** The result of a JSON-RPC response; throws its error. */
@@ -59,7 +59,7 @@ function jsonRpcService(codec: JsonRpcClientCodec, { url }: AgentInterface, host
     throw new A2AError("InvalidResponse", what);
   }
 
-  async function wholeResult(answer: Exchange, id: number): Promise<unknown> {
+  async function wholeResult(answer: ClientResponse, id: number): Promise<unknown> {
     const text = await answer.text();
     const value = parseJson(answer, text);
     // Whoever else is at that address has errors in JSON too.

@@ -23,7 +23,7 @@ import {
 } from "../http/answer.ts";
 import { withoutSlashes } from "../../base/without-slashes.ts";
 import type { ClientBinding } from "../http/binding.ts";
-import { type ClientHost, exchange, type Exchange, requestHeaders, waits } from "../http/exchange.ts";
+import { type ClientHost, sendRequest, type ClientResponse, requestHeaders, waits } from "../http/request.ts";
 
 /** HTTP+JSON as a client speaks it (A2A 1.0 §11). */
 export function restBinding(codecs: readonly RestClientCodec[]): ClientBinding {
@@ -80,7 +80,7 @@ function restService(codec: RestClientCodec, target: AgentInterface, host: Clien
     request: Operations[Name]["request"],
     context: CallContext,
     accept: string,
-  ): Promise<{ url: string; answer: Exchange }> {
+  ): Promise<{ url: string; answer: ClientResponse }> {
     const route = wire.routes.find((one) => one.operation === operation) as RestRoute;
     const { path, rest } = fill(route, wire.encodeRequest(operation, request) as Record<string, unknown>);
     const url = route.body ? base + path : base + path + query(rest);
@@ -90,11 +90,11 @@ function restService(codec: RestClientCodec, target: AgentInterface, host: Clien
     if (route.body) headers["content-type"] = wire.mediaType;
     const body = route.body ? { body: JSON.stringify(rest) } : {};
     const sent = { method, url, headers, waits: waits(operation, request), ...body };
-    const answer = await exchange(host, sent, context);
+    const answer = await sendRequest(host, sent, context);
     return { url, answer };
   }
 
-  async function refused(answer: Exchange, url: string, text: string): Promise<Error> {
+  async function refused(answer: ClientResponse, url: string, text: string): Promise<Error> {
     const value = parseJson(answer, text);
     // Whoever else is at that address may have errors in JSON too; older peers send theirs without the wrapper.
     const known = isObject(value) && (isObject(value["error"]) || "message" in value || "title" in value);

@@ -13,7 +13,7 @@ export interface CorsOptions {
 }
 
 /** What a binding has beside the headers that all of them know. */
-export interface CorsBinding {
+export interface CorsHeaders {
   /** HTTP methods that pages may use, as the header lists them. */
   readonly methods: string;
   /** Further request headers that pages may send. */
@@ -46,17 +46,17 @@ const exposedHeaders = ["a2a-extensions", "x-a2a-extensions", "www-authenticate"
  *
  * @throws A2AError `InvalidParams` where an origin is not one.
  */
-export function corsPolicy(options: CorsOptions | true, binding: CorsBinding): CorsPolicy {
+export function corsPolicy(options: CorsOptions | true, own: CorsHeaders): CorsPolicy {
   const { origins, headers = [], maxAge = 7200 }: CorsOptions = options === true ? { origins: "*" } : options;
   const any = origins === "*";
   if (!any) checkOrigins(origins);
   const allowed = new Set(any ? [] : origins);
   // With a list the answer differs by who asks, whether or not this one may.
   const vary: Headers = any ? {} : { vary: "Origin" };
-  const exposed = [...exposedHeaders, ...binding.exposedHeaders].join(", ");
+  const exposed = [...exposedHeaders, ...own.exposedHeaders].join(", ");
   const permission: Headers = {
-    "access-control-allow-methods": binding.methods,
-    "access-control-allow-headers": [...requestHeaders, ...binding.requestHeaders, ...headers].join(", "),
+    "access-control-allow-methods": own.methods,
+    "access-control-allow-headers": [...requestHeaders, ...own.requestHeaders, ...headers].join(", "),
     "access-control-max-age": String(maxAge),
   };
   const may = (origin: string | undefined): origin is string => origin !== undefined && (any || allowed.has(origin));
@@ -81,7 +81,7 @@ function checkOrigins(origins: readonly string[]): void {
   }
 }
 
-const http: CorsBinding = {
+const http: CorsHeaders = {
   methods: "GET, HEAD, POST, DELETE",
   requestHeaders: ["if-none-match"],
   exposedHeaders: ["retry-after", "etag"],

@@ -14,7 +14,7 @@ export type {
   Target,
 } from "./binding.ts";
 export { type RequestLimits, type ServerHost, serviceOf } from "./host.ts";
-export { corsPolicy, type CorsBinding, type CorsOptions, type CorsPolicy } from "./cors.ts";
+export { corsPolicy, type CorsHeaders, type CorsOptions, type CorsPolicy } from "./cors.ts";
 export { KeepAlive } from "./keep-alive.ts";
 export { interfaceAt, pathBelow, tenantPath } from "./paths.ts";
 export { cannotServe } from "./refuse.ts";

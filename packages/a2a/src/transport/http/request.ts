@@ -7,7 +7,7 @@ import { aborted, abortError, onAbort } from "./abort.ts";
 import { Pieces } from "../text/pieces.ts";
 import { Utf8Pieces } from "../text/utf8.ts";
 
-/** One HTTP exchange of a client: its limits, its abort, and what went wrong in words of ours. */
+/** One HTTP request of a client and its response: limits, abort, and errors as `A2AError`. */
 
 /** What a request may ask of `fetch`: small enough that a guarded fetch or a test double satisfies it too. */
 export interface FetchInit {
@@ -64,7 +64,7 @@ export interface ClientHost {
 }
 
 /** A request of a client. */
-export interface ExchangeRequest {
+export interface ClientRequest {
   readonly method: string;
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -76,7 +76,7 @@ export interface ExchangeRequest {
 }
 
 /** The response to a request of a client, with its limits. */
-export interface Exchange {
+export interface ClientResponse {
   /** HTTP status. */
   readonly status: number;
   /** A header by its lower-case name; `undefined` where it is absent. */
@@ -122,11 +122,11 @@ export function waits(operation: OperationName, request: object): boolean {
 }
 
 /** Sends a request and waits for the head of its answer. Throws `ConnectionFailed`, `Timeout` or `Aborted`. */
-export async function exchange(
+export async function sendRequest(
   host: ClientHost,
-  request: ExchangeRequest,
+  request: ClientRequest,
   context: Pick<CallContext, "signal" | "outgoing">,
-): Promise<Exchange> {
+): Promise<ClientResponse> {
   const { clock, limits } = host;
   const outer = context.signal;
   if (outer?.aborted) throw abortError(outer);
