@@ -1,7 +1,7 @@
 import type { Sink, UniversalRequest, UniversalResponse } from "@parley/a2a/protocol";
 
 export type Headers = UniversalResponse["headers"];
-export type Trailers = NonNullable<UniversalResponse["trailers"]>;
+
 /** The body of an answer that is there as a whole. */
 export type WholeBody = Exclude<UniversalResponse["body"], (...args: never) => unknown>;
 

@@ -1,6 +1,7 @@
 import { ServerResponse, type IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import type { Handler, Logger } from "@parley/a2a";
+import type { UniversalRequest } from "@parley/a2a/protocol";
 import type { HttpBinding, HttpEndpoint, ServerBinding, ServerHost } from "@parley/a2a/transport";
 import { Http1Exchange } from "./http1.ts";
 
@@ -14,13 +15,21 @@ export interface UpgradeBinding extends ServerBinding {
 
 /** A client asks for the upgrade by a GET at a path that the binding claims. One that does not ask is answered by `answer`. */
 export interface UpgradeEndpoint extends HttpEndpoint {
-  /**
-   * Takes the connection over, or refuses and closes it. The request has been admitted; who calls is not known yet. `head` is
-   * what the client has sent of the new protocol already.
-   */
-  upgrade(request: IncomingMessage, socket: Socket, head: Buffer): void;
+  /** Takes the connection over, or refuses and closes it. Who calls is not known yet. */
+  upgrade(connection: UpgradedConnection): void;
   /** The server has stopped, and all calls have ended: the connections close. */
   close?(): void;
+}
+
+/** A connection that a client wants to leave HTTP with. */
+export interface UpgradedConnection {
+  /** The request that asks for it, as bindings see requests. It has been admitted. */
+  readonly request: UniversalRequest;
+  /** The same as Node has it. */
+  readonly incoming: IncomingMessage;
+  readonly socket: Socket;
+  /** What the client has sent of the new protocol already. */
+  readonly head: Buffer;
 }
 
 /** Finds out who takes a connection over. */
@@ -42,14 +51,17 @@ export class Upgrades {
   }
 
   /** Gives a connection to the endpoint that speaks what the client asks for. `false`: nobody does, answer the request as it is. */
-  offer(request: IncomingMessage, socket: Socket, head: Buffer): boolean {
-    const endpoint = this.#endpointOf(request, socket);
-    if (endpoint === undefined) return false;
+  offer(incoming: IncomingMessage, socket: Socket, head: Buffer): boolean {
+    const { method, headers, url } = incoming;
+    if (method !== "GET" || !this.#protocols.has(headers.upgrade?.toLowerCase() ?? "")) return false;
+    const request = new Http1Exchange(incoming, new ServerResponse(incoming));
+    const endpoint = this.#endpointOf(request);
+    if (endpoint === undefined || socket.destroyed) return false;
     this.#used.add(endpoint);
     try {
-      endpoint.upgrade(request, socket, head);
+      endpoint.upgrade({ request, incoming, socket, head });
     } catch (cause) {
-      this.#logger.error("A connection could not be upgraded", { url: request.url, cause });
+      this.#logger.error("A connection could not be upgraded", { url, cause });
       socket.destroy();
     }
     return true;
@@ -60,14 +72,11 @@ export class Upgrades {
     for (const endpoint of this.#used) endpoint.close?.();
   }
 
-  #endpointOf(request: IncomingMessage, socket: Socket): UpgradeEndpoint | undefined {
-    const { method, headers } = request;
-    if (method !== "GET" || !this.#protocols.has(headers.upgrade?.toLowerCase() ?? "")) return undefined;
-    const exchange = new Http1Exchange(request, new ServerResponse(request));
-    const endpoint = this.#handler.find(exchange.url)?.endpoint;
-    if (endpoint === undefined || !takesOver(endpoint) || socket.destroyed) return undefined;
+  #endpointOf(request: UniversalRequest): UpgradeEndpoint | undefined {
+    const endpoint = this.#handler.find(request.url)?.endpoint;
+    if (endpoint === undefined || !takesOver(endpoint)) return undefined;
     try {
-      this.#handler.host.admit?.(exchange);
+      this.#handler.host.admit?.(request);
       return endpoint;
     } catch {
       // Whoever answers the request refuses it in the same way, and in words.

@@ -1,0 +1,51 @@
+import type { OperationName } from "@parley/a2a/protocol";
+
+/** What both sides of the binding agree on. A frame is one text message of WebSocket, and one JSON object. */
+
+/** The name on cards. A custom binding is named by a URI (A2A 1.0 §5.8). */
+export const bindingName = "https://parley.example/bindings/websocket/v1";
+
+/** The WebSocket subprotocol (RFC 6455 §1.9). */
+export const subprotocol = "a2a.v1";
+
+/** Most bytes of events that are on their way to a reader who has not taken them. An event that is larger goes alone. */
+export const window: number = 256 * 1024;
+
+/** Service parameters: what would be headers over HTTP, by lower-case names (A2A 1.0 §3.2.6). */
+export type Headers = Readonly<Record<string, string>>;
+
+/** From the client: a call. `id` is its number, used once on a connection, and comes first in the frame. */
+export interface CallFrame {
+  readonly id: number;
+  readonly method: OperationName;
+  readonly params: unknown;
+  readonly headers?: Headers;
+}
+
+/** From the client. */
+export type ClientFrame =
+  | CallFrame
+  /** The reader of a stream has taken so many events more. */
+  | { readonly id: number; readonly taken: number }
+  /** Nobody waits for the answer any more. */
+  | { readonly id: number; readonly leave: true };
+
+/** From the server, for one call. A frame without an `id` only shows that the server is there. */
+export interface ServerFrame {
+  readonly id?: number;
+  /** The answer of an operation that has no stream. */
+  readonly result?: unknown;
+  /** A stream begins. */
+  readonly stream?: true;
+  /** One event of it. */
+  readonly event?: unknown;
+  /** The event's place in its task: the cursor to continue after, which a client sends as the header `last-event-id`. */
+  readonly seq?: number;
+  /** The stream is over. */
+  readonly end?: true;
+  /** The call has failed, or its stream has: the body that the version gives an error over HTTP. */
+  readonly error?: unknown;
+  /** The HTTP status that goes with an error. */
+  readonly status?: number;
+  readonly headers?: Headers;
+}

@@ -1,0 +1,26 @@
+import { memoryStore } from "@parley/a2a";
+import { bindingContract, type BindingContractOptions } from "@parley/a2a/testing";
+import { serve } from "@parley/node";
+import { describe, expect, it } from "vitest";
+import { webSocketBinding as webSocketClient } from "../src/client.ts";
+import { webSocketBinding } from "../src/server.ts";
+
+/** Everything that a binding has to do, over both sides of this one. */
+
+const serving: BindingContractOptions["serve"] = async (agents, options) => {
+  const server = await serve(agents as Parameters<typeof serve>[0], {
+    ...options,
+    port: 0,
+    signals: false,
+    logger: false,
+    store: memoryStore(),
+    bindings: [webSocketBinding()],
+  });
+  return { cards: server.agents.map(({ card }) => card), close: () => server.close({ grace: 0 }) };
+};
+
+describe.each(["1.0", "1.1", "0.3"])("WebSocket, A2A %s", (version) => {
+  // A call is a frame and no request of HTTP. Versions before 1.0 have no list of tasks, and errors without details.
+  const without = version === "0.3" ? (["http", "list", "details"] as const) : (["http"] as const);
+  bindingContract({ describe, it, expect }, { serve: serving, client: webSocketClient(), version, without });
+});
