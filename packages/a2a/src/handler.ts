@@ -2,7 +2,16 @@ import { authorized } from "./auth/index.ts";
 import { silentLogger, systemClock } from "./base/index.ts";
 import { createEngine } from "./engine/index.ts";
 import { A2AError } from "./model/index.ts";
-import { anonymous, ByteBudget, intercept, operations, type Agent, type AgentService } from "./protocol/index.ts";
+import {
+  anonymous,
+  ByteBudget,
+  intercept,
+  observeCalls,
+  operations,
+  safeObserver,
+  type Agent,
+  type AgentService,
+} from "./protocol/index.ts";
 import {
   checkIds,
   checkLimits,
@@ -88,9 +97,11 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
   const served = mounts.map((mount) => serveAgent(mount, by));
   checkIds(served.map(({ id }) => id));
   const engine = createEngine({ ...options, limits: engineLimits, agents: served.map(engineAgent) });
+  const observer = options.observer && safeObserver(options.observer, logger);
   const services = served.map(({ id }) => {
     const service = intercept(engine.service(id), interceptors);
-    return authorizer === undefined ? service : authorized(service, authorizer, id);
+    const allowed = authorizer === undefined ? service : authorized(service, authorizer, id);
+    return observer?.call === undefined ? allowed : observeCalls(observer, id)(allowed);
   });
 
   const answers = new ByteBudget(answerBytes, clock, "The server is busy with other large answers");

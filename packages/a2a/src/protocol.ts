@@ -28,6 +28,7 @@ export {
   Payload,
   TextPayload,
   mapItems,
+  observeRequests,
 } from "./protocol/index.ts";
 
 // HTTP without a runtime.

@@ -23,7 +23,7 @@ export interface Engine {
 export function createEngine(options: EngineOptions): Engine {
   const settings = settingsOf(options);
   const agents = new Map(options.agents.map((hosted) => [hosted.id, checkedAgent(hosted)]));
-  const committer = new Committer(settings.store);
+  const committer = new Committer(settings.store, settings.observer);
   const liveLogs = new LiveLogs(settings.limits);
   const conversations = new Conversations(settings, committer);
   const budget = new ByteBudget(settings.limits.totalBytes, settings.clock);

@@ -1,7 +1,7 @@
 import { silentLogger, systemClock, timeOrderedIds, type Clock, type Ids, type Logger } from "../base/index.ts";
 import { ExtensionHooks, type Extension } from "../extensions/index.ts";
 import type { AgentCard } from "../model/index.ts";
-import type { Agent, Principal } from "../protocol/index.ts";
+import { safeObserver, type Agent, type Observer, type Principal } from "../protocol/index.ts";
 import type { Store } from "../store/index.ts";
 
 /** An agent under the name that its tasks are stored by. */
@@ -92,6 +92,8 @@ export interface EngineOptions {
   readonly extensions?: readonly Extension[];
   /** The agents. */
   readonly agents: readonly HostedAgent[];
+  /** Sees what happens, for metrics and traces. Default: nobody does, and nothing is reported. */
+  readonly observer?: Observer;
   /** Where the engine logs. Default: nowhere. */
   readonly logger?: Logger;
   /** Time. Default: that of the runtime. */
@@ -130,6 +132,8 @@ export interface EngineOptions {
 /** Options with nothing left open, as the rooms of the engine read them. */
 export interface EngineSettings {
   readonly extensions: ExtensionHooks;
+  /** What it throws goes to the log. */
+  readonly observer: Observer | undefined;
   readonly store: Store;
   readonly logger: Logger;
   readonly clock: Clock;
@@ -170,13 +174,15 @@ export function replyWindow({ dedupe }: EngineSettings): number {
 const day = 24 * 60 * 60 * 1000;
 
 export function settingsOf(options: EngineOptions): EngineSettings {
+  const { logger = silentLogger } = options;
   const ids = options.ids ?? timeOrderedIds();
   const dedupe = options.dedupe === false ? undefined : (options.dedupe ?? {});
   const { retention = {}, lease = {}, limits = {} } = options;
   return {
     store: options.store,
     extensions: new ExtensionHooks(options.extensions),
-    logger: options.logger ?? silentLogger,
+    observer: options.observer && safeObserver(options.observer, logger),
+    logger,
     clock: options.clock ?? systemClock,
     ids,
     ownerOf: options.ownerOf ?? ownerOfPrincipal(),

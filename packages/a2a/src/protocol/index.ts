@@ -4,6 +4,18 @@ export { Payload } from "./payload.ts";
 export { TextPayload } from "./text-payload.ts";
 export { intercept, type Interceptor } from "./intercept.ts";
 export { mapItems } from "./map-items.ts";
+export {
+  endedBy,
+  safeObserver,
+  type Ended,
+  type ObservedAppend,
+  type ObservedCall,
+  type ObservedCommit,
+  type ObservedRequest,
+  type ObservedTurn,
+  type Observer,
+} from "./observer.ts";
+export { observeCalls, observeRequests } from "./observing.ts";
 export * from "./http.ts";
 export type { PeerCertificate, RequestFacts } from "./facts.ts";
 export { BodyBytes, smallBody, type BodyBudget, type BodyPlace, type BodyReader } from "./body.ts";

@@ -1,4 +1,5 @@
 import { defer } from "../../base/index.ts";
+import { endedBy, type Observer } from "../../protocol/index.ts";
 import type { AppendItem, AppendOutcome, Store } from "../../store/index.ts";
 
 /**
@@ -19,6 +20,20 @@ export interface Submission {
 const mostInFlight = 2;
 const mostItems = 128;
 
+/** Reports what was stored of tasks. */
+function report(
+  append: NonNullable<Observer["append"]>,
+  items: readonly AppendItem[],
+  outcomes: readonly AppendOutcome[],
+): void {
+  for (const [at, item] of items.entries()) {
+    const outcome = outcomes[at];
+    if (outcome?.ok !== true || !("records" in item) || item.records.length === 0) continue;
+    const { agent, taskId } = item.task;
+    append({ agent, taskId, records: item.records.length, seq: outcome.seq });
+  }
+}
+
 /**
  * Group commit (D3): what comes in one turn of the event loop, or while the store is busy, goes down in one transaction.
  * Under load a thousand tasks share a commit; a lone event waits for the end of the turn, and no longer.
@@ -29,8 +44,11 @@ export class Committer {
   #inFlight = 0;
   #due = false;
 
-  constructor(store: Store) {
+  readonly #observer: Observer | undefined;
+
+  constructor(store: Store, observer?: Observer) {
     this.#store = store;
+    this.#observer = observer;
   }
 
   submit(submission: Submission): void {
@@ -64,7 +82,13 @@ export class Committer {
     this.#inFlight += 1;
     this.#schedule();
     try {
-      const outcomes = await this.#store.append(batch.map((submission) => submission.take()));
+      const items = batch.map((submission) => submission.take());
+      const stored = this.#store.append(items);
+      const observer = this.#observer;
+      const outcomes = await (observer?.commit === undefined
+        ? stored
+        : endedBy(observer.commit({ items: items.length }), Promise.resolve(stored)));
+      if (observer?.append !== undefined) report(observer.append, items, outcomes);
       batch.forEach((submission, index) => {
         const outcome = outcomes[index];
         if (outcome === undefined) submission.storeFailed(new Error("The store gave no outcome for an item"));

@@ -1,5 +1,13 @@
 import type { Task } from "../../model/index.ts";
-import type { AgentEvent, AgentOutput, AgentYield, TurnAbortKind, TurnSignal } from "../../protocol/index.ts";
+import {
+  endedBy,
+  type AgentEvent,
+  type AgentOutput,
+  type AgentYield,
+  type ObservedTurn,
+  type TurnAbortKind,
+  type TurnSignal,
+} from "../../protocol/index.ts";
 import type { ContextKey, TaskKey } from "../../store/index.ts";
 import type { AskingTurn, ContextView } from "../conversations.ts";
 import { agentMistake, isMistake } from "../mistakes.ts";
@@ -98,7 +106,13 @@ export class Run implements TurnHost, PhaseHost {
       if (this.hosted.agent.mayReplyDirectly === false) this.#phase.makeTask();
       for (;;) {
         const context = this.#isNewContext ? this.#beginContext() : await this.#openContext();
-        const finished = await this.#drive(this.hosted.agent.execute(this.#turn(context)), context);
+        const { observer } = this.#rooms.settings;
+        const finished = await (observer?.turn === undefined
+          ? this.#runTurn(context)
+          : endedBy(
+              observer.turn(this.#observed()),
+              Promise.resolve().then(() => this.#runTurn(context)),
+            ));
         if (this.#phase.stopped) return;
         if (finished && !this.#phase.hasSpoken) {
           this.#phase.fail(safeSentences.silent, agentMistake(noEvent), "failed");
@@ -111,6 +125,16 @@ export class Run implements TurnHost, PhaseHost {
     } catch (error) {
       this.#agentFailed(error);
     }
+  }
+
+  #runTurn(context: ContextView): Promise<boolean> {
+    return this.#drive(this.hosted.agent.execute(this.#turn(context)), context);
+  }
+
+  #observed(): ObservedTurn {
+    const { turn, attempt, call } = this.#input;
+    const { agent, taskId } = this.key;
+    return { agent, taskId, contextId: this.#contextId, turn, attempt, trace: call.trace };
   }
 
   /** Takes everything that the agent says in one turn. Resolves to whether it came to its end; rejects with what it threw. */
