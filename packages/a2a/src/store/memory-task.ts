@@ -38,7 +38,7 @@ export function compactTask(task: StoredTask, most: number): void {
 
 /**
  * The list with one more at its end. Most lists of a task stay as short as they begin, and an array that something is pushed
- * to, or that begins with a spread, makes room for seventeen: a kilobyte a task. `concat` makes it to measure.
+ * to, or that begins with a spread, makes room for seventeen: a kilobyte a task. `concat` makes it to measure. Row `task-memory`.
  */
 export function joined<Item>(list: readonly Item[], item: Item): readonly Item[] {
   if (list.length < 4) return list.concat([item]);

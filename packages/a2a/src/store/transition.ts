@@ -181,7 +181,7 @@ function runOf({ turn, attempt, input, deaths = 0, alone }: StoredRun): StoredRu
 function newHead(item: TaskAppend): TaskHead {
   const { agent, owner, taskId } = item.task;
   return {
-    // Written out: each copy by spread that is frozen gets a hidden class of its own, 180 bytes.
+    // Written out: on Node 20 each copy by spread that is frozen gets a hidden class of its own, 180 bytes. Row `task-memory`.
     task: Object.freeze({ agent, owner, taskId }),
     contextId: item.create?.contextId ?? "",
     state: "TASK_STATE_SUBMITTED",
