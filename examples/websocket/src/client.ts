@@ -1,5 +1,4 @@
-import { A2AError, type A2AErrorOptions } from "@parley/a2a";
-import { outsideCode } from "@parley/a2a/model";
+import { A2AError, type A2AErrorCode, type A2AErrorOptions } from "@parley/a2a";
 import {
   Payload,
   type AgentService,
@@ -34,6 +33,13 @@ import {
   type Headers,
   type ServerFrame,
 } from "./frames.ts";
+
+/** What the status of a refused handshake means. */
+const refusals: ReadonlyMap<number, A2AErrorCode> = new Map([
+  [401, "Unauthenticated"],
+  [403, "PermissionDenied"],
+  [503, "Unavailable"],
+]);
 
 /** How long a connection without calls is kept, in milliseconds. */
 const idleTime = 1_000;
@@ -278,7 +284,7 @@ class Connection {
     ws.on("error", (error) => (cause ??= error));
     ws.on("unexpected-response", (request, { statusCode = 0 }) => {
       request.destroy();
-      const code = outsideCode(statusCode) ?? "ConnectionFailed";
+      const code = refusals.get(statusCode) ?? "ConnectionFailed";
       this.#drop(ws, new A2AError(code, `${this.#url} refused the connection with HTTP ${statusCode}`));
     });
     ws.on("close", (code, reason) => {

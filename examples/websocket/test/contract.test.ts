@@ -8,7 +8,7 @@ import { webSocketBinding } from "../src/server.ts";
 /** Everything that a binding has to do, over both sides of this one. */
 
 const serving: BindingContractOptions["serve"] = async (agents, options) => {
-  const server = await serve(agents as Parameters<typeof serve>[0], {
+  const server = await serve(agents, {
     ...options,
     port: 0,
     signals: false,
