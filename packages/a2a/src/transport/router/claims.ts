@@ -68,7 +68,7 @@ function sharedAddress(field: string, path: string, one: string, other: string):
 
 /** Who else finds something at a path. */
 function ownerOf(claims: readonly Claim[], at: string, by: string): string | undefined {
-  return claims.find((claim) => claim.by !== by && owns(claim, at))?.by;
+  return claims.find((claim) => claim.by !== by && claim.owns !== undefined && owns(claim, at))?.by;
 }
 
 export function owns({ below, owns: found }: Pick<HttpClaim, "below" | "owns">, at: string): boolean {

@@ -69,8 +69,8 @@ export interface HttpClaim {
   /** Everything at and below this path is its own that nobody claims by `paths`. */
   readonly below?: string;
   /**
-   * Whether something is found at a path at or below `below`, by whatever method; a path of another binding cannot be there,
-   * and a framework goes on with those where nothing is. Default: everywhere.
+   * Whether something is found at a path at or below `below`, by whatever method: no card and no other binding can be at
+   * those, and a framework goes on with the others. Default: everything is answered, and others may be anywhere there.
    */
   owns?(path: string): boolean;
   /** Whether `owns` is true of any path at or below this one, where another base begins. Default: of some path below `below`. */

@@ -1,0 +1,148 @@
+import { describe, expect, test } from "vitest";
+import { A2AError } from "../../src/model/index.ts";
+import type { ServerBinding } from "../../src/transport/index.ts";
+import { jsonRpcBinding } from "../../src/transport/jsonrpc/binding.ts";
+import { restBinding } from "../../src/transport/rest/binding.ts";
+import { createRouter, type ServiceMount } from "../../src/transport/router/index.ts";
+import { codecV03 } from "../../src/wire/v03/index.ts";
+import { codecV1 } from "../../src/wire/v1/index.ts";
+import { ask, card, request, routerOptions, rpc, ScriptedService, serveAlone } from "./support.ts";
+
+/** Bindings that a server is given (A2A 1.0 §5.8, §12): what they claim, and what two of them cannot. */
+
+const mount = (more: Partial<ServiceMount> = {}): ServiceMount => ({
+  path: "",
+  service: new ScriptedService(),
+  card: card(),
+  ...more,
+});
+
+/** A binding that answers with its name, at what a test says. */
+function named(name: string, claim: ReturnType<NonNullable<ServerBinding["http"]>["claim"]>): ServerBinding {
+  return {
+    name,
+    interfaces: () => [],
+    http: {
+      claim: () => claim,
+      open: ({ services }) => ({
+        answer: (_, { path, query }) => ({
+          status: 200,
+          headers: {},
+          body: JSON.stringify({ name, path, query, tenants: [...services.keys()] }),
+        }),
+        refuse: (error) => ({ status: 403, headers: {}, body: JSON.stringify({ name, refused: error.code }) }),
+      }),
+    },
+  };
+}
+
+const router = (
+  bindings: readonly ServerBinding[],
+  mounts = [mount()],
+  more: Parameters<typeof routerOptions>[0] = {},
+) => createRouter(mounts, routerOptions({ ...more, bindings }));
+
+describe("a binding of one's own", () => {
+  const own = named("urn:own", { paths: [{ path: "/own" }, { path: "/own/acme", tenant: "acme" }] });
+
+  test("answers at the paths that it claims, beside ours", async () => {
+    const { handle } = router([jsonRpcBinding(), restBinding(), own]);
+    const answer = await ask(handle, request("GET", "/own?a=1"));
+    expect(answer.json).toEqual({ name: "urn:own", path: "/own", query: "a=1", tenants: [null] });
+    expect((await ask(handle, request("POST", "/own/"))).json).toMatchObject({ path: "/own/" });
+    expect((await ask(handle, request("GET", "/tasks/t1"))).status).toBe(200);
+    const body = rpc("GetTask", { id: "t1" });
+    expect((await ask(handle, request("POST", "/", { body }))).json).toMatchObject({ id: 1 });
+  });
+
+  test("is handed one tenant at the path of that tenant, and all of them elsewhere", async () => {
+    const { handle } = router([own], [mount({ tenant: "acme" }), mount({ tenant: "bolt" })]);
+    expect((await ask(handle, request("GET", "/own"))).json.tenants).toEqual(["acme", "bolt"]);
+    expect((await ask(handle, request("GET", "/own/acme"))).json.tenants).toEqual([null, "acme"]);
+  });
+
+  test("may have all below a path, the longest one first", async () => {
+    const { handle, answers } = router([
+      named("urn:all", { below: "", reserves: () => false }),
+      named("urn:deep", { below: "/deep", owns: (path) => path === "/deep/here" }),
+    ]);
+    expect((await ask(handle, request("GET", "/x/y"))).json).toMatchObject({ name: "urn:all", path: "/x/y" });
+    expect((await ask(handle, request("GET", "/deep/er"))).json).toMatchObject({ name: "urn:deep", path: "/er" });
+    expect(answers("/deep/here")).toBe(true);
+  });
+
+  test("is found by the URL of a connection that it may take over", () => {
+    const { find } = router([own, restBinding()]);
+    expect(find("/own?x")?.target).toEqual({ path: "/own", query: "x" });
+    expect(find("/.well-known/agent-card.json")?.target.path).toBe("/.well-known/agent-card.json");
+    expect(router([own]).find("/elsewhere")).toBeUndefined();
+  });
+
+  test("gets no request that is not admitted, and says so in its own words", async () => {
+    const admit = () => {
+      throw new A2AError("PermissionDenied");
+    };
+    const { handle } = router([own, jsonRpcBinding()], [mount()], { admit });
+    expect((await ask(handle, request("GET", "/own"))).json).toEqual({ name: "urn:own", refused: "PermissionDenied" });
+    expect((await ask(handle, request("POST", "/"))).json).toMatchObject({ jsonrpc: "2.0", id: null });
+    expect((await ask(handle, request("GET", "/nowhere"))).json).toMatchObject({ error: { code: 403 } });
+  });
+
+  test("needs no other: what it has no answer for is a 404 in the words of the version", async () => {
+    const { handle } = router([own]);
+    for (const url of ["/", "/tasks/t1"]) {
+      expect(await ask(handle, request("GET", url))).toMatchObject({ status: 404, json: { error: { code: 404 } } });
+    }
+  });
+});
+
+test("a version that says nothing of a binding is not spoken by it, and its own shapes are there for every other", async () => {
+  const silent = { ...codecV1, bindings: {} };
+  expect(() => serveAlone(new ScriptedService(), { codecs: [silent] })).toThrow(
+    "bindings has JSONRPC, which speaks none of the versions 1.0",
+  );
+  expect(silent.shapes.decodeRequest("GetTask", { id: "t" })).toEqual({ id: "t" });
+  const handle = serveAlone(new ScriptedService(), { codecs: [silent, codecV03] });
+  const headers = { "a2a-version": "1.0" };
+  const refused = await ask(handle, request("POST", "/", { body: rpc("tasks/get", { id: "t1" }), headers }));
+  expect(refused.json.error).toMatchObject({ code: -32009 });
+});
+
+describe("what cannot be told apart is refused when a server is put together:", () => {
+  const exact = (name: string, path: string) => named(name, { paths: [{ path }] });
+  const cases: readonly [string, readonly ServerBinding[], ServiceMount[]?][] = [
+    ["bindings must name one at least", []],
+    ['bindings has two of the name "JSONRPC"', [jsonRpcBinding(), jsonRpcBinding()]],
+    [
+      'bindings has one of the name "WEBSOCKET": a binding is JSONRPC, HTTP+JSON, GRPC or goes by a URI',
+      [exact("WEBSOCKET", "/ws")],
+    ],
+    ["bindings has what is no binding", [{} as ServerBinding]],
+    ["bindings has what is no binding", [undefined as unknown as ServerBinding]],
+    ["/ws would be the address of urn:b and of urn:a", [exact("urn:a", "/ws"), exact("urn:b", "/ws")]],
+    ["/ would be the address of urn:a and of JSONRPC", [jsonRpcBinding(), exact("urn:a", "")]],
+    ["/tasks would be the address of urn:a and of HTTP+JSON", [restBinding(), exact("urn:a", "/tasks")]],
+    ["/tasks/x would be the address of urn:a and of HTTP+JSON", [exact("urn:a", "/tasks/x"), restBinding()]],
+    [
+      "/.well-known/agent-card.json would be the address of a card and of urn:a",
+      [exact("urn:a", "/.well-known/agent-card.json")],
+    ],
+    ["/ would be the address of HTTP+JSON and of urn:a", [restBinding(), named("urn:a", { below: "" })]],
+    ["/tasks would be the address of urn:a and of HTTP+JSON", [restBinding(), named("urn:a", { below: "/tasks" })]],
+    [
+      "/own is an address of the agent at /",
+      [exact("urn:a", "/own/x"), restBinding()],
+      [mount(), mount({ path: "/own" })],
+    ],
+    [
+      'interfaces has "REST", and the bindings here are JSONRPC, HTTP+JSON',
+      [jsonRpcBinding(), restBinding()],
+      [mount({ interfaces: { REST: "/rest" } })],
+    ],
+  ];
+
+  test.each(cases)("%s", (says, bindings, mounts = [mount()]) => {
+    expect(() => router(bindings, [...mounts])).toThrow(A2AError);
+    expect(() => router(bindings, [...mounts])).toThrow(`This cannot be served: ${says}`);
+  });
+});
