@@ -1,5 +1,5 @@
 // npm test: the tests, from a fresh clone. Arguments go to vitest: npm test -- packages/a2a/test/model
-// With --full the long tests run at full length and on the disk: npm run test:long. CONTRIBUTING.md lists all commands.
+// With --full the long tests run at full length, those about crashes on the disk: npm run test:long. CONTRIBUTING.md lists all commands.
 
 import { become, ready } from "./ready.mjs";
 

@@ -1,5 +1,4 @@
 import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { A2AError } from "@parley/a2a";
 import { connect } from "@parley/a2a/client";
@@ -7,6 +6,7 @@ import { sqliteStore } from "@parley/sql/sqlite";
 import { afterAll, describe, expect, it } from "vitest";
 import { integrityOf } from "../../packages/sql/test/sqlite/integrity.ts";
 import { times } from "../counts.ts";
+import { diskFolder } from "../temporary.ts";
 import { Load, type AgentName } from "./load.ts";
 import { comparable, expectBeginning, expectComplete, expectWhole, outcomesOf, undisturbed } from "./outcome.ts";
 import { random } from "./plan.ts";
@@ -20,7 +20,7 @@ import { reservePort, Supervisor } from "./supervisor.ts";
 const kills = times(8, 200);
 const seed = Number(process.env["PARLEY_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
 
-const folder = await mkdtemp(join(tmpdir(), "parley-crash-"));
+const folder = await mkdtemp(join(diskFolder(), "parley-crash-"));
 const path = join(folder, "tasks.db");
 const supervisor = new Supervisor(path, await reservePort());
 afterAll(async () => {

@@ -1,7 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
@@ -9,8 +8,9 @@ import { afterAll, describe, expect, it } from "vitest";
 import type { ListPosition, Store } from "@parley/a2a/store";
 import { sqliteStore } from "@parley/sql/sqlite";
 import { typescript } from "../../../../test/programs.ts";
+import { diskFolder } from "../../../../test/temporary.ts";
 
-const folder = await mkdtemp(join(tmpdir(), "parley-"));
+const folder = await mkdtemp(join(diskFolder(), "parley-"));
 afterAll(() => rm(folder, { recursive: true }));
 
 const alice = { agent: "agent", owner: "alice" };

@@ -1,14 +1,14 @@
 import { execFile } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, expect, it } from "vitest";
 import { times } from "../../../../test/counts.ts";
+import { diskFolder } from "../../../../test/temporary.ts";
 
-const folder = await mkdtemp(join(tmpdir(), "parley-"));
+const folder = await mkdtemp(join(diskFolder(), "parley-"));
 afterAll(() => rm(folder, { recursive: true }));
 
 const program = fileURLToPath(new URL("huge.ts", import.meta.url));

@@ -2,16 +2,16 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { build } from "esbuild";
 import { afterAll, describe, expect, it } from "vitest";
 import { sqliteStore } from "@parley/sql/sqlite";
 import { typescript } from "../../../../test/programs.ts";
+import { diskFolder } from "../../../../test/temporary.ts";
 import { threadFile, threadWriter } from "../../src/sqlite/thread-writer.ts";
 
-const folder = await mkdtemp(join(tmpdir(), "parley-"));
+const folder = await mkdtemp(join(diskFolder(), "parley-"));
 afterAll(() => rm(folder, { recursive: true }));
 
 const alice = { agent: "agent", owner: "alice" };
