@@ -15,7 +15,7 @@ type Batch = readonly StreamItem[];
 
 /**
  * The stream that an operation answers with, as its caller iterates it. Thousands of them stand idle, so they keep little:
- * what was needed to open one is let go of, and a reader that waits is one suspended function, at half a kilobyte each.
+ * what was needed to open one is released, and a reader that waits is one suspended function, at half a kilobyte each.
  */
 export class EventStream implements AsyncIterableIterator<Batch, void, void> {
   readonly #operation: StreamName;
@@ -23,7 +23,7 @@ export class EventStream implements AsyncIterableIterator<Batch, void, void> {
   /** Absent while it is opened, and for a stream of one message. */
   #events: TaskEvents | undefined;
   #over = false;
-  /** While it is opened: lets a caller go who does not wait for that. */
+  /** While it is opened: ends the wait of a caller who leaves. */
   #leave: () => void = nothing;
 
   constructor(operation: StreamName, open: OpenStream) {
@@ -77,7 +77,7 @@ export class EventStream implements AsyncIterableIterator<Batch, void, void> {
 
   /** `undefined` when there is nothing to stream, or the caller has left. */
   async #opened(): Promise<StreamFrom | StreamItem | undefined> {
-    // A caller who leaves before the agent has said a word need not wait for it.
+    // A caller who leaves before the agent has yielded anything need not wait for it.
     const left = new Promise<undefined>((resolve) => (this.#leave = () => resolve(undefined)));
     const opened = await Promise.race([this.#open(), left]);
     this.#open = nothingToOpen;

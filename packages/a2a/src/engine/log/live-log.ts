@@ -9,7 +9,7 @@ export interface LiveHead {
   readonly run: StoredRun | undefined;
 }
 
-/** How much a task keeps at hand for its readers. */
+/** How much of a task is kept in memory for its readers. */
 export interface LiveLimits {
   readonly liveRecords: number;
   /** UTF-8 bytes of JSON. */
@@ -48,7 +48,7 @@ export class LiveLog {
     this.#limits = limits;
   }
 
-  /** The task as it stands, while this process runs it and so hears of everything that happens to it; else `undefined`. */
+  /** The task as it stands, while this process runs it and so makes or sees all of its changes; else `undefined`. */
   get head(): LiveHead | undefined {
     return this.#head;
   }

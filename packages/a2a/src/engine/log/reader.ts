@@ -73,7 +73,7 @@ export class LogReader {
     });
   }
 
-  /** Lets go of everything; a `read` that waits gives `undefined`. */
+  /** Releases everything; a `read` that waits gives `undefined`. */
   close(): void {
     if (this.#closed) return;
     this.#closed = true;

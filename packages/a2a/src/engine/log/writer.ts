@@ -61,7 +61,7 @@ interface Ending {
 /** Bytes that a task keeps free for its end. */
 const endBytes = 8 << 10;
 
-/** With these a task that is over, or waits for its user, lets go of its run. */
+/** End the run of a task that is over, or waits for its user. */
 const endOfRun: readonly TaskEffect[] = [
   { effect: "run", run: null },
   { effect: "checkpoint", value: null },

@@ -37,7 +37,7 @@ export interface FirstMessageInit extends AnyRunInit {
   readonly isNewContext: boolean;
   /** Remembered with the task, or with a direct reply where those are durable. */
   readonly once: OnceEffect | undefined;
-  /** Where the sender of the message is told what came of it. */
+  /** Where the sender of the message gets the result. */
   readonly result: Resolver<FirstResult>;
 }
 

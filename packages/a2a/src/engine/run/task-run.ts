@@ -303,7 +303,7 @@ export class TaskRun implements Phase, Submission {
     this.#host.end();
   }
 
-  /** Where the sender of the first message is told; once, then it is let go of. */
+  /** Where the sender of the first message gets its result; used once, and released with that. */
   #takeResult(): Resolver<FirstResult> {
     const result = this.#result;
     this.#result = nobodyWaits;

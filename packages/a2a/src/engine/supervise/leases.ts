@@ -33,7 +33,7 @@ export class Leases {
     return true;
   }
 
-  /** Renews all leases. A run that has lost its own hears of it now, if it has not noticed before. */
+  /** Renews all leases. A run that has lost its own ends now, if it has not noticed before. */
   async renew(): Promise<void> {
     const { clock, lease } = this.#init.settings;
     const until = clock.now() + lease.ttl;
