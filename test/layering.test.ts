@@ -1,5 +1,15 @@
 import { spawnSync } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -170,6 +180,18 @@ test("docs/architecture.md tells the table as it is", () => {
   });
   const table = Object.entries(rooms).map(([room, { imports }]) => [room, imports]);
   expect(Object.fromEntries(told)).toEqual(Object.fromEntries(table));
+});
+
+test("docs/architecture.md names files that are there", () => {
+  const page = readFileSync(join(root, "docs/architecture.md"), "utf8");
+  const named = [...page.matchAll(/(?<![\w@/.-])((?:[a-z][\w-]*\/)+)(?:[\w-]+\.ts)?(?![\w/])/g)].map(([path]) => path);
+  const known = named.filter((path) => Object.hasOwn(rooms, path.split("/")[0] as string) || path.startsWith("node/"));
+  expect(known.length).toBeGreaterThan(20);
+  const missing = known.filter((path) => {
+    const place = path.startsWith("node/") ? path.replace("node/", "packages/node/src/") : `packages/a2a/src/${path}`;
+    return !existsSync(join(root, place));
+  });
+  expect(missing).toEqual([]);
 });
 
 describe("the lint rule", () => {
