@@ -1,13 +1,6 @@
-import { readFile } from "node:fs/promises";
-import { extname, resolve } from "node:path";
-import { pathToFileURL } from "node:url";
-import { register as registerCommonJs } from "tsx/cjs/api";
-import { register as registerModules } from "tsx/esm/api";
 import type { Agent, AgentMount } from "@parley/a2a";
-import { CommandError, UsageError } from "./errors.ts";
-import { fileReason } from "./files.ts";
-
-const extensions = [".ts", ".mts", ".cts", ".tsx", ".js", ".mjs", ".cjs"];
+import { CommandError } from "./errors.ts";
+import { loadDefault } from "./load-module.ts";
 
 function isAgent(value: unknown): value is Agent {
   return (
@@ -24,12 +17,6 @@ function isMount(value: unknown): value is AgentMount {
   return typeof value === "object" && value !== null && "agent" in value && isAgent(value.agent);
 }
 
-/** The default export of a module. A CommonJS module that was compiled from an ES module has it one level deeper. */
-function defaultOf(module: object): unknown {
-  const value: unknown = "default" in module ? module.default : undefined;
-  return typeof value === "object" && value !== null && !isAgent(value) && "default" in value ? value.default : value;
-}
-
 function describe(value: unknown): string {
   if (value === undefined) return "it has no default export";
   if (Array.isArray(value))
@@ -37,31 +24,9 @@ function describe(value: unknown): string {
   return `its default export is of type ${value === null ? "null" : typeof value}`;
 }
 
-/**
- * Loads the default export of a module, JavaScript or TypeScript: one agent, or a list of mounts.
- * The TypeScript loader is registered globally, so that the module and this process share one copy of every package.
- */
+/** Loads the agents of a module: its default export is one agent, or a list of mounts. */
 export async function loadAgents(file: string, cwd: string): Promise<Agent | readonly AgentMount[]> {
-  const path = resolve(cwd, file);
-  if (!extensions.includes(extname(path))) {
-    throw new UsageError(`${file} is not a module: its name ends in none of ${extensions.join(", ")}`);
-  }
-  try {
-    await readFile(path);
-  } catch (error) {
-    throw new UsageError(`cannot read ${file}: ${fileReason(error)}`, { cause: error });
-  }
-  registerModules();
-  registerCommonJs();
-  let module: object;
-  try {
-    module = (await import(pathToFileURL(path).href)) as object;
-  } catch (error) {
-    throw new CommandError(`cannot load ${file}: ${error instanceof Error ? error.message : String(error)}`, {
-      cause: error,
-    });
-  }
-  const value = defaultOf(module);
+  const value = await loadDefault(file, cwd, isAgent);
   if (isAgent(value)) return value;
   if (Array.isArray(value) && value.length > 0 && value.every(isMount)) return value;
   throw new CommandError(

@@ -234,6 +234,7 @@ export function createProgram(io: Io, finish: Finish): Command {
       .option("--var <name=value>", "sets a variable of the tests; repeatable", collect)
       .option("--other-token <token>", "bearer token of a second caller, to test that tasks are private")
       .option("--webhook <url>", "URL at which the server reaches this machine; default: a free port of 127.0.0.1")
+      .option("--client <file>", "a module whose default export is the client of a custom binding; repeatable", collect)
       .option("--timeout <seconds>", "time limit of one step", count(1, 3600), 30)
       .option("--time-limit <minutes>", "time limit of the whole run", count(1, 1440), 30)
       .option("--concurrency <n>", "number of tests that run at a time", count(1, 64), 4)

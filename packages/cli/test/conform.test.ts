@@ -1,12 +1,14 @@
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import type { Server } from "@parley/node";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { run } from "../src/run.ts";
 import scripted from "./fixtures/agent.ts";
 import { recordedIo } from "./support/io.ts";
 import { startServer } from "./support/server.ts";
+import { startDamaged } from "../../conform/test/damage.ts";
 import { startParley } from "../../conform/test/support.ts";
 
 let server: Server;
@@ -258,6 +260,35 @@ Not made, and why:
     const { code, out } = await asked("--other-token", "somebody");
     expect(code).toBe(0);
     expect(out).toMatch(/\nConformant: every MUST that applies was asked and holds \(9 MUST checks\)\.\n$/);
+  });
+});
+
+describe("a custom binding (A2A 1.0 §5.8)", () => {
+  const name = "https://example.com/bindings/letters";
+  const client = fileURLToPath(new URL("./fixtures/letters.ts", import.meta.url));
+
+  test("is tested with the client of a module", async () => {
+    const damaged = await startDamaged(server.url, {
+      answer({ body }, { operation }) {
+        const interfaces = operation === "AgentCard" ? body.supportedInterfaces : undefined;
+        interfaces?.push({ url: interfaces[0].url, protocolBinding: name, protocolVersion: "1.0" });
+      },
+    });
+    onTestFinished(() => damaged.close());
+    const { io, out } = recordedIo();
+    const args = ["conform", damaged.url, "--client", client, "--binding", name, "--filter", "CORE-GET-102", "--json"];
+    expect(await run(args, io)).toBe(0);
+    expect(JSON.parse(out())).toMatchObject({
+      musts: { asked: 1, held: 1 },
+      reports: [{ transport: name, suites: [{ tests: [{ id: "CORE-GET-102", result: "pass" }] }] }],
+    });
+  });
+
+  test("needs a module that has a client", async () => {
+    const { io, err } = recordedIo();
+    const none = fileURLToPath(new URL("./fixtures/no-agent.ts", import.meta.url));
+    expect(await run(["conform", server.url, "--client", none], io)).toBe(1);
+    expect(err()).toMatch(/has no client of a binding: its default export is not a ClientBinding/);
   });
 });
 

@@ -1,5 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
+import type { ClientBinding } from "@parley/a2a/client";
 import {
   conform as runTests,
   ConformError,
@@ -21,7 +22,9 @@ import type { Io } from "../io.ts";
 import { callHeaders, type CallOptions } from "../options.ts";
 import { hasColours, styleFor } from "../output/style.ts";
 
-export interface ConformOptions extends CallOptions {
+export interface ConformOptions extends Omit<CallOptions, "binding"> {
+  readonly binding?: string;
+  readonly client?: readonly string[];
   readonly acts?: string;
   readonly protocol?: string;
   readonly level?: Level;
@@ -98,6 +101,7 @@ async function runOptions(io: Io, options: ConformOptions): Promise<RunOptions> 
       : { behaviors: behaviors === "none" ? [] : behaviors.split(",").map((one) => one.trim()) }),
     headers,
     ...(otherToken === undefined ? {} : { otherHeaders: callHeaders({ token: otherToken }, {}) }),
+    ...(options.client === undefined ? {} : { clientBindings: await loadClients(options.client, io.cwd) }),
     variables,
     env: io.env,
     ...(webhook === undefined ? {} : { webhook }),
@@ -108,6 +112,31 @@ async function runOptions(io: Io, options: ConformOptions): Promise<RunOptions> 
       showProgress(io, style("dim", `${done}/${total} ${line(transport)} ${version} ${id}`));
     },
   };
+}
+
+function isClientBinding(value: unknown): value is ClientBinding {
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    "name" in value &&
+    typeof value.name === "string" &&
+    "open" in value &&
+    typeof value.open === "function"
+  );
+}
+
+/** The clients of custom bindings in the modules of `--client`: each default export is one. */
+async function loadClients(files: readonly string[], cwd: string): Promise<readonly ClientBinding[]> {
+  const { loadDefault } = await import("../load-module.ts");
+  const clients: ClientBinding[] = [];
+  for (const file of files) {
+    const client = await loadDefault(file, cwd, isClientBinding);
+    if (!isClientBinding(client)) {
+      throw new CommandError(`${file} has no client of a binding: its default export is not a ClientBinding`);
+    }
+    clients.push(client);
+  }
+  return clients;
 }
 
 /** The tests in the file or folder of `--acts`. */
