@@ -62,7 +62,15 @@ export const rooms = {
   engine: {
     imports: ["engine/service", "engine/supervise", "engine/log", "protocol", "store", "auth", "extensions", "model"],
     doors: ["index.ts"],
-    shared: ["bytes.ts", "churn-map.ts", "conversations.ts", "mistakes.ts", "options.ts", "refusals.ts"],
+    shared: [
+      "bytes.ts",
+      "churn-map.ts",
+      "context-view.ts",
+      "conversations.ts",
+      "mistakes.ts",
+      "options.ts",
+      "refusals.ts",
+    ],
   },
   "engine/service": {
     imports: ["engine", "engine/supervise", "engine/run", "engine/log", "protocol", "store", "extensions", "model"],

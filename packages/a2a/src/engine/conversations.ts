@@ -1,109 +1,28 @@
-import { BoundedMap } from "../base/bounded-map.ts";
 import { utf8Length } from "../base/index.ts";
-import { textOf, type JsonValue, type Message } from "../model/index.ts";
-import type { HistoryEntry, HistoryOptions, TurnContext } from "../protocol/index.ts";
-import {
-  fitting,
-  type AppendOutcome,
-  type ContextEffect,
-  type ContextKey,
-  type OnceEffect,
-  type SaidArtifact,
-  type SaidMessage,
+import { textOf, type Message } from "../model/index.ts";
+import type { HistoryEntry, HistoryOptions } from "../protocol/index.ts";
+import type {
+  AppendOutcome,
+  ContextEffect,
+  ContextKey,
+  OnceEffect,
+  SaidArtifact,
+  SaidMessage,
 } from "../store/index.ts";
+import { ContextView, type AskingTurn } from "./context-view.ts";
 import type { Committer } from "./log/committer.ts";
-import { exceeds, sizeOf } from "./bytes.ts";
-import { agentMistake, jsonOf } from "./mistakes.ts";
 import { replyWindow, type EngineSettings } from "./options.ts";
+import { newestOf, RememberedReplies } from "./remembered-replies.ts";
 
-/** How much of a conversation a turn gets to see, where it does not say. */
+/** How much of a conversation a turn gets to see by default: messages, and bytes. */
 const defaultLimit = 100;
 const defaultBytes = 256 << 10;
-/** Direct replies kept in memory: so many conversations, so many messages each, and so many bytes of all of them. */
-const rememberedContexts = 1_000;
-const rememberedMessages = 100;
-const rememberedBytes = 32 << 20;
-/** A message of a conversation that is kept in memory. */
-interface RememberedMessage extends SaidMessage {
-  /** About: counting them exactly for each reply costs more than the rest of keeping it. */
-  readonly bytes: number;
-}
 
-interface RememberedConversation {
-  readonly messages: readonly RememberedMessage[];
-  readonly bytes: number;
-}
-
-/** The turn that asks for the conversation. */
-export interface AskingTurn {
-  readonly taskId: string;
-  readonly turn: number;
-  /** `seq` of its message. */
-  readonly seq: number;
-  readonly message: Message;
-}
-
-type ReadHistory = (options: HistoryOptions) => Promise<readonly HistoryEntry[]>;
-
-/** A context as one turn sees it, and what the turn has changed. */
-export class ContextView implements TurnContext {
-  readonly key: ContextKey;
-  /** Whether the context begins with this turn's message. */
-  readonly begins: boolean;
-  readonly #history: ReadHistory;
-  readonly #stateBytes: number;
-  #state: JsonValue | undefined;
-  #change: string | null | undefined;
-
-  constructor(key: ContextKey, begins: boolean, history: ReadHistory, stored: string | undefined, stateBytes: number) {
-    this.key = key;
-    this.#stateBytes = stateBytes;
-    this.begins = begins;
-    this.#history = history;
-    this.#state = stored === undefined ? undefined : (JSON.parse(stored) as JsonValue);
-  }
-
-  get id(): string {
-    return this.key.contextId;
-  }
-
-  history(options: HistoryOptions = {}): Promise<readonly HistoryEntry[]> {
-    return this.#history(options);
-  }
-
-  state<T extends JsonValue>(): T | undefined {
-    return this.#state as T | undefined;
-  }
-
-  setState(value: JsonValue | undefined): void {
-    // Through text and back: the agent may go on changing its object.
-    const json = value === undefined ? null : jsonOf(value, "context.setState()");
-    if (json !== null && exceeds(json, this.#stateBytes)) {
-      throw agentMistake(
-        `context.setState(): the value takes ${utf8Length(json)} bytes, and limits.stateBytes is ${this.#stateBytes}`,
-      );
-    }
-    this.#change = json;
-    this.#state = this.#change === null ? undefined : (JSON.parse(this.#change) as JsonValue);
-  }
-
-  /** The changed state as JSON text, once; `undefined` when nothing changed since it was last asked for. */
-  takeChange(): string | null | undefined {
-    const taken = this.#change;
-    this.#change = undefined;
-    return taken;
-  }
-}
-
-/** What belongs to conversations and to none of their tasks (D11). */
+/** What belongs to conversations and to none of their tasks. */
 export class Conversations {
   readonly #settings: EngineSettings;
   readonly #committer: Committer;
-  readonly #remembered = new BoundedMap<RememberedConversation>({
-    bytes: rememberedBytes,
-    entries: rememberedContexts,
-    bytesOf: (_name, { bytes }) => bytes,
-  });
+  readonly #remembered = new RememberedReplies();
 
   constructor(settings: EngineSettings, committer: Committer) {
     this.#settings = settings;
@@ -137,11 +56,7 @@ export class Conversations {
     const change = view.takeChange();
     const time = this.#settings.clock.now();
     if (this.#settings.conversations === "memory") {
-      const name = nameOf(key);
-      const known = begins ? undefined : this.#remembered.get(name);
-      const added = [asked, answer].map((message) => ({ time, message, bytes: sizeOf(message) }));
-      const messages = newestOf([...(known?.messages ?? []), ...added], rememberedMessages, rememberedBytes / 2);
-      this.#remembered.set(name, { messages, bytes: messages.reduce((sum, { bytes }) => sum + bytes, 0) });
+      this.#remembered.add(key, begins, time, [asked, answer]);
       if (change === undefined) return undefined;
       return this.#committer.append({ context: key, effects: [{ effect: "contextState", value: change }] });
     }
@@ -161,7 +76,7 @@ export class Conversations {
   ): Promise<readonly HistoryEntry[]> {
     const before = { taskId, turn, seq };
     const { entries } = await this.#settings.store.conversation(key, { limit: Math.max(0, limit - 1), bytes, before });
-    const remembered = this.#remembered.get(nameOf(key))?.messages ?? [];
+    const remembered = this.#remembered.messagesOf(key);
     // What is remembered stands between what is stored; the bounds are those of both together.
     const all =
       remembered.length === 0
@@ -176,16 +91,6 @@ export class Conversations {
           );
     return [...all, { time: this.#settings.clock.now(), message }].map(entryOf);
   }
-}
-
-/** The last ones that are within both bounds. */
-function newestOf<Item extends { readonly bytes: number }>(
-  items: readonly Item[],
-  limit: number,
-  bytes: number,
-): readonly Item[] {
-  if (limit <= 0) return [];
-  return fitting(items.slice(-limit).reverse(), bytes, (item) => item.bytes).reverse();
 }
 
 function entryOf(said: SaidMessage | SaidArtifact): HistoryEntry {
@@ -215,9 +120,4 @@ function entryOf(said: SaidMessage | SaidArtifact): HistoryEntry {
     ...(metadata !== undefined && { metadata }),
     ...(said.cut === true && { cut: true as const }),
   };
-}
-
-function nameOf({ agent, owner, contextId }: ContextKey): string {
-  // No id holds NUL.
-  return `${agent}\0${owner}\0${contextId}`;
 }

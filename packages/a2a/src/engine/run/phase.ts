@@ -1,6 +1,6 @@
 import type { A2AError, Task } from "../../model/index.ts";
 import type { AgentEvent, TurnAbortKind } from "../../protocol/index.ts";
-import type { ContextView } from "../conversations.ts";
+import type { ContextView } from "../context-view.ts";
 import type { Loss } from "../log/loss.ts";
 import type { TurnInput } from "./turn.ts";
 

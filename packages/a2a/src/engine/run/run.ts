@@ -9,7 +9,7 @@ import {
   type TurnSignal,
 } from "../../protocol/index.ts";
 import type { ContextKey, TaskKey } from "../../store/index.ts";
-import type { AskingTurn, ContextView } from "../conversations.ts";
+import type { AskingTurn, ContextView } from "../context-view.ts";
 import { agentMistake, isMistake } from "../mistakes.ts";
 import type { HostedAgent } from "../options.ts";
 import { RunAbort } from "./abort.ts";

@@ -3,7 +3,7 @@ import { A2AError, isInterrupted, isTerminal, type NewRecord, type TaskState } f
 import type { AgentEvent, TurnAbortKind } from "../../protocol/index.ts";
 import type { AppendOutcome, OnceEffect, TaskAppend, TaskEffect, TaskKey } from "../../store/index.ts";
 import { taskIsFull } from "../bytes.ts";
-import type { ContextView } from "../conversations.ts";
+import type { ContextView } from "../context-view.ts";
 import type { Submission } from "../log/committer.ts";
 import type { Loss } from "../log/loss.ts";
 import { LogWriter, type TurnEnd, type WriterStart } from "../log/writer.ts";
