@@ -7,6 +7,8 @@ const smallShare = 1.5;
 /** How long a request waits for room, in milliseconds, and how many may wait at the same time. */
 const waitTimeout = 10_000;
 const mostWaiting = 100;
+/** Beyond this time a reader is slow, in milliseconds: it has not taken the piece of an answer that waits for it. */
+const slowAfter = 10_000;
 
 interface Waiting {
   readonly owner: string;
@@ -14,6 +16,12 @@ interface Waiting {
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
   takeBack: () => void;
+}
+
+/** A reader who is waited for, while room is held for it. */
+interface Reader {
+  readonly since: number;
+  readonly giveUp: () => void;
 }
 
 /**
@@ -27,6 +35,7 @@ export class ByteBudget {
   #used = 0;
   readonly #owners = new Map<string, number>();
   #waiting: Waiting[] = [];
+  readonly #readers = new Set<Reader>();
 
   /** `total`: the limit in bytes. `refusal`: message of the error when there is no room. */
   constructor(total: number, clock: Clock, refusal = "The server is busy with other large tasks") {
@@ -79,6 +88,7 @@ export class ByteBudget {
         leaving?.removeEventListener("abort", gone);
       };
       this.#waiting.push(waiting);
+      this.#giveUpSlowReaders();
       if (leaving?.aborted === true) gone();
       else leaving?.addEventListener("abort", gone, { once: true });
     });
@@ -99,6 +109,36 @@ export class ByteBudget {
       else this.#owners.delete(owner);
     }
     if (this.#waiting.length > 0) this.#serve();
+  }
+
+  /**
+   * Waits until a reader has taken a piece of what is held for it. Where others wait for room meanwhile, a reader that takes
+   * longer than 10 seconds is given up.
+   *
+   * @throws A2AError `Unavailable` for a reader that is given up.
+   */
+  awaitReader(taken: Promise<void>): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const reader: Reader = {
+        since: this.#clock.elapsed(),
+        giveUp: () => {
+          this.#readers.delete(reader);
+          reject(
+            new A2AError("Unavailable", "The answer is read too slowly for a server this busy", { retryAfter: 5 }),
+          );
+        },
+      };
+      this.#readers.add(reader);
+      taken.then(() => {
+        this.#readers.delete(reader);
+        resolve();
+      }, reject);
+    });
+  }
+
+  #giveUpSlowReaders(): void {
+    const latest = this.#clock.elapsed() - slowAfter;
+    for (const reader of this.#readers) if (reader.since <= latest) reader.giveUp();
   }
 
   /** Rejects all waiting requests, because the server stops. */

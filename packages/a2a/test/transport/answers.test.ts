@@ -100,6 +100,36 @@ describe("large answers", () => {
     expect(answers.used).toBe(0);
   });
 
+  test("are broken off where their reader takes no piece for ten seconds and others wait for room", async () => {
+    const { handler, service, answers, clock } = serving();
+    const slow = await open(handler, get("slow"), true);
+    const failure = slow.done.catch((thrown: unknown) => thrown);
+    // However long it takes, nobody minds while there is room.
+    clock.advance(60_000);
+    await settled();
+    expect(answers.used).toBe(2 * bytes);
+    const next = await open(handler, get("next"));
+    expect(await failure).toMatchObject({ code: "Unavailable" });
+    await next.done;
+    expect([service.loaded, next.sink.text, answers.used]).toEqual([2, json, 0]);
+  });
+
+  test("go on where their reader takes a piece in time, though others wait", async () => {
+    const { handler, answers, clock } = serving();
+    const slow = await open(handler, get("slow"), true);
+    await settled();
+    clock.advance(9_999);
+    const next = open(handler, get("next"));
+    await settled();
+    expect(answers.waiting).toBe(1);
+    slow.sink.drain();
+    await slow.done;
+    expect(slow.sink.text).toBe(json);
+    await (
+      await next
+    ).done;
+  });
+
   test("are refused with Retry-After after ten seconds without room, and nothing stays of them", async () => {
     const { handler, service, answers, clock } = serving();
     const first = await handler(get());

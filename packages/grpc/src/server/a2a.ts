@@ -115,7 +115,7 @@ class GrpcServerCall implements ServerCall<Uint8Array, UniversalResponse> {
         if (next.done === true) break;
         const values = next.value.map((item) => this.shapes.eventOf(item));
         const written = sink.write(this.#frames.write(this.#method.output, values));
-        if (written !== undefined) await written;
+        if (written !== undefined) await context.awaitReader(written);
         context.release();
       }
     } finally {

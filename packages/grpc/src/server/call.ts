@@ -328,7 +328,7 @@ async function writeLarge(sink: CallSink, bytes: Uint8Array, room: ServerContext
   try {
     for (let at = 0; at < bytes.length && !sink.closed; at += pieceLength) {
       const written = sink.write(bytes.subarray(at, at + pieceLength));
-      if (written !== undefined) await written;
+      if (written !== undefined) await room.awaitReader(written);
     }
   } finally {
     room.end();

@@ -20,7 +20,7 @@ function writePieces(pieces: readonly string[], context: ServerContext): BodyWri
   return async (sink) => {
     try {
       for (const piece of pieces) {
-        const written = writeText(sink, piece);
+        const written = writeText(sink, piece, context);
         if (written !== undefined) await written;
       }
     } finally {
@@ -30,17 +30,17 @@ function writePieces(pieces: readonly string[], context: ServerContext): BodyWri
 }
 
 /** Writes a text; a promise where the peer has to catch up. */
-export function writeText(sink: Sink, text: string): Promise<void> | undefined {
-  if (text.length > pieceLength) return writeLong(sink, text);
-  return sink.closed || sink.write(text) ? undefined : sink.ready();
+export function writeText(sink: Sink, text: string, context: ServerContext): Promise<void> | undefined {
+  if (text.length > pieceLength) return writeLong(sink, text, context);
+  return sink.closed || sink.write(text) ? undefined : context.awaitReader(sink.ready());
 }
 
-async function writeLong(sink: Sink, text: string): Promise<void> {
+async function writeLong(sink: Sink, text: string, context: ServerContext): Promise<void> {
   for (let at = 0; at < text.length && !sink.closed;) {
     let end = at + pieceLength;
     // The halves of a character stay together.
     if (isHighSurrogate(text.charCodeAt(end - 1))) end += 1;
-    if (!sink.write(text.slice(at, end))) await sink.ready();
+    if (!sink.write(text.slice(at, end))) await context.awaitReader(sink.ready());
     at = end;
   }
 }

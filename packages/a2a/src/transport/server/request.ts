@@ -114,6 +114,8 @@ export interface ServerContext extends CallContext {
   readonly reserved: number;
   /** The answer turned out to take less: so many bytes of memory. */
   shrink(bytes: number): void;
+  /** Waits for the reader of the answer; rejects where it is slow, and others wait for the room that is reserved for it. */
+  awaitReader(taken: Promise<void>): Promise<void>;
   /** What was reserved is out: there may be more to come. */
   release(): void;
   /** The answer is over: nothing is reserved for it any more. */
@@ -190,6 +192,10 @@ class RequestContext implements ServerContext {
 
   shrink(bytes: number): void {
     if (bytes < this.reserved) this.#change(bytes);
+  }
+
+  awaitReader(taken: Promise<void>): Promise<void> {
+    return this.reserved === 0 || this.#answers === undefined ? taken : this.#answers.awaitReader(taken);
   }
 
   release(): void {

@@ -62,7 +62,7 @@ export function writeEvents(
         next = await source.next();
         if (next.done === true) break;
         const large = context.reserved > 0 || next.value[0]?.payload.pieces !== undefined;
-        if (large) await writeLarge(sink, beat, next.value, format);
+        if (large) await writeLarge(sink, beat, next.value, format, context);
         const taken = large || sink.write(batchText(next.value, format));
         // A writer that waits holds on to what its variables hold: the last events, once for each idle stream.
         next = undefined;
@@ -80,13 +80,19 @@ export function writeEvents(
 }
 
 /** A batch with a large event, such as the task as it stood: in pieces, and no comment within one. */
-async function writeLarge(sink: Sink, beat: Beat, batch: readonly StreamItem[], format: EventFormat): Promise<void> {
+async function writeLarge(
+  sink: Sink,
+  beat: Beat,
+  batch: readonly StreamItem[],
+  format: EventFormat,
+  context: ServerContext,
+): Promise<void> {
   beat.behind = true;
   for (const item of batch) {
     const pieces = format.pieces(item);
     const id = item.seq === undefined ? "" : `id: ${item.seq}\n`;
     const texts = pieces === undefined ? [eventText(item, format)] : [`${id}data: `, ...pieces, "\n\n"];
-    for (const text of texts) await writeText(sink, text);
+    for (const text of texts) await writeText(sink, text, context);
   }
   beat.behind = false;
 }
