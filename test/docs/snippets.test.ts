@@ -125,6 +125,7 @@ describe("the README", () => {
       "docs/hosting.md",
       "docs/extensions.md",
       "docs/interceptors.md",
+      "docs/bindings.md",
       "docs/agents.md",
       "docs/stores.md",
       "docs/benchmarks.md",
@@ -160,6 +161,20 @@ describe.each(["docs/agents.md", "docs/hosting.md"])("%s", async (page) => {
     // An address of this machine that a card names is one where the program listens, or its clients find nobody.
     const local = supportedInterfaces.flatMap(({ url: at }) => /(?:localhost|127\.0\.0\.1):(\d+)/.exec(at)?.[1] ?? []);
     for (const port of local) expect([...ports, new URL(url).port]).toContain(port);
+  });
+});
+
+describe("docs/bindings.md", async () => {
+  const blocks = await blocksOf("docs/bindings.md");
+  const program = (wanted: string): string => blocks.find(({ role }) => role === wanted)?.code ?? "";
+  it("serves a binding of one's own, and calls it", async () => {
+    const port = String(await freePort());
+    const here = (code: string): string => code.replaceAll("4000", port);
+    await start("bindings-server.mts", here(program("server")));
+    const file = await write("bindings-client.mts", here(program("client")));
+    const { stdout } = await run(process.execPath, [...typescript, file], { cwd: room });
+    expect(stdout).toContain(`https://example.com/bindings/plain http://127.0.0.1:${port}/plain`);
+    expect(stdout).toContain("TASK_STATE_COMPLETED");
   });
 });
 

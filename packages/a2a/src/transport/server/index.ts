@@ -17,6 +17,7 @@ export { type RequestLimits, type ServerHost, serviceOf } from "./host.ts";
 export { corsPolicy, type CorsHeaders, type CorsOptions, type CorsPolicy } from "./cors.ts";
 export { KeepAlive } from "./keep-alive.ts";
 export { interfaceAt, pathBelow, tenantPath } from "./paths.ts";
+export { bodyOf } from "./pieces.ts";
 export { cannotServe } from "./refuse.ts";
 export { bodyText, codecOf, parseJson, requestContext, requestedVersion, type ServerContext } from "./request.ts";
 export { errorResponse, failureOf, type WireError, withExtensions } from "./response.ts";
