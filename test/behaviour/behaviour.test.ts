@@ -49,7 +49,7 @@ describe.each(services)("on %s", (store) => {
       expect(stream.seq).toBe(binding === "GRPC" ? undefined : 53);
     });
 
-    it("goes on after any event that was seen, although the task has ended (D4)", async () => {
+    it("goes on after any event that was seen, although the task has ended", async () => {
       const all = await events(at.client.sendStreamingMessage("stream 20"));
       const id = all[0]?.task?.id ?? "";
       const rest = await events(at.client.subscribeToTask(id, { after: 10 }));
@@ -90,7 +90,7 @@ describe.each(services)("on %s", (store) => {
       leaving.abort();
       expect(await gaveUp).toBe("gave up");
       expect((await at.client.getTask(taskId)).status.state).toBe("TASK_STATE_WORKING");
-      // To come back is to wait for the same answer (D8).
+      // To come back is to wait for the same answer.
       const back = at.client.sendMessage(asked);
       expect((await at.client.cancelTask(taskId)).status.state).toBe("TASK_STATE_CANCELED");
       expect((await back).task?.status.state).toBe("TASK_STATE_CANCELED");
@@ -107,7 +107,7 @@ describe.each(services)("on %s", (store) => {
       expect(new Set(canceled.map(({ status }) => status.state))).toEqual(new Set(["TASK_STATE_CANCELED"]));
     });
 
-    it("joins a repeated send to the first (D8)", async () => {
+    it("joins a repeated send to the first", async () => {
       const request = { message: message("stream 2") };
       const [first, second] = await Promise.all([at.client.sendMessage(request), at.client.sendMessage(request)]);
       expect(second).toEqual(first);
@@ -116,7 +116,7 @@ describe.each(services)("on %s", (store) => {
       expect((await at.client.sendMessage(other)).message?.parts).toEqual([{ text: "Hello" }]);
     });
 
-    it("hides everything of one caller from another (D7, §13.1)", async () => {
+    it("hides everything of one caller from another (§13.1)", async () => {
       const bob = await open(as("bob"));
       const { task } = await at.client.sendMessage("stream 1");
       const id = task?.id ?? "";

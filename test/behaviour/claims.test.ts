@@ -8,7 +8,7 @@ import { sqliteStore } from "@parley/sql/sqlite";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { stores } from "./served.ts";
 
-/** What a token said of its owner stays out of the store, but for what an agent declares (D7). */
+/** What a token said of its owner stays out of the store, but for what an agent declares. */
 
 const principal: Principal = {
   subject: "ada",

@@ -18,7 +18,7 @@ import { sqliteStore } from "@parley/sql/sqlite";
 import { afterEach, describe, expect, it, onTestFinished } from "vitest";
 import { stores } from "./served.ts";
 
-/** What a conversation remembers (D11): of a restart, and as a model needs it. */
+/** What a conversation remembers: of a restart, and as a model needs it. */
 
 describe("a conversation of direct replies", () => {
   it("outlives its server with the defaults of serve(), state and all", async () => {

@@ -5,7 +5,7 @@ import { sqliteStore } from "@parley/sql/sqlite";
 import { afterEach, describe, expect, it } from "vitest";
 import { stores } from "./served.ts";
 
-/** What an agent says after it has asked its user (A2A 1.0 §4.1.3, §7.6.1, D11): a question never disappears silently. */
+/** What an agent says after it has asked its user (A2A 1.0 §4.1.3, §7.6.1): a question never disappears silently. */
 
 describe.each(stores)("a question, on %s", (kind) => {
   const closing: (() => Promise<void>)[] = [];

@@ -13,7 +13,7 @@ import { random } from "./plan.ts";
 import { reservePort, Supervisor } from "./supervisor.ts";
 
 /**
- * SIGKILL at random points of streaming turns: D3, D4, D6 and D8 at once. A third of the deaths come from inside, just
+ * SIGKILL at random points of streaming turns. A third of the deaths come from inside, just
  * before or after a commit; the others from outside, after so many events were seen. PARLEY_SEED repeats a run, as far
  * as two races can be alike.
  */

@@ -34,7 +34,7 @@ export async function outcomesOf(store: Store, agent: AgentName): Promise<Readon
   return found;
 }
 
-/** The log has no gaps, and the task that the store gives is its fold (D2). */
+/** The log has no gaps, and the task that the store gives is its fold. */
 export function expectWhole({ task, log }: Outcome): void {
   expect(log.map(({ seq }) => seq)).toEqual(log.map((_, at) => at + 1));
   expect(task).toEqual(foldOf(log));
@@ -46,7 +46,7 @@ function foldOf(log: readonly LogRecord[]): Task {
   return fold.snapshot();
 }
 
-/** A stream showed the task as it stood, then all that came after, once and in order, to its end (D4). */
+/** A stream showed the task as it stood, then all that came after, once and in order, to its end. */
 export function expectComplete({ events }: Seen, { task, log }: Outcome): void {
   const [first, ...rest] = events;
   if (first?.event.task === undefined) throw new Error(`A stream of ${task.id} did not begin with the task`);

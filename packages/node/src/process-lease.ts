@@ -5,7 +5,7 @@ import { isMainThread } from "node:worker_threads";
 import type { LeaseOptions } from "@parley/a2a";
 
 /**
- * A name for the leases of this process that its successor on the same machine can judge (D6): tasks of a process that
+ * A name for the leases of this process that its successor on the same machine can judge: tasks of a process that
  * is known to be dead need not wait for their leases to run out. Where nothing is known, they wait.
  */
 export function processLease(): Required<Pick<LeaseOptions, "holder" | "isGone">> {

@@ -206,7 +206,7 @@ function allowedHostsOf(
   return { allowedHosts: [isIPv6(host) ? `[${host}]` : host, ...(allowedHosts ?? [])] };
 }
 
-/** Others reach this address: they must be told apart or welcomed on purpose (D14), and need a URL that leads here. */
+/** Others reach this address: they must be told apart or welcomed on purpose, and need a URL that leads here. */
 function refuseOpenDoor(host: string, { authenticator, insecure = false, publicUrl }: ServeOptions): void {
   if (authenticator === undefined && !insecure) {
     throw new Error(

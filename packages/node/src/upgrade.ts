@@ -27,6 +27,7 @@ export interface UpgradedConnection {
   readonly request: UniversalRequest;
   /** The same as Node has it. */
   readonly incoming: IncomingMessage;
+  /** The socket of the connection. */
   readonly socket: Socket;
   /** What the client has sent of the new protocol already. */
   readonly head: Buffer;

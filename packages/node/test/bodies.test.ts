@@ -10,7 +10,7 @@ import { deferred, RawClient } from "./support/host.ts";
 import { answerOf, Http2Client } from "./support/http2.ts";
 import { openPort } from "./support/port.ts";
 
-/** What request bodies hold in memory before they are whole, and before anyone has said who sends them (D17). */
+/** What request bodies hold in memory before they are whole, and before anyone has said who sends them. */
 
 const mib = 1024 * 1024;
 

@@ -356,7 +356,7 @@ describe("a stream", () => {
     expect(again).toBe(true);
   });
 
-  it("waits for a slow reader and holds little for it, then closes one that takes nothing (D10)", async () => {
+  it("waits for a slow reader and holds little for it, then closes one that takes nothing", async () => {
     const chunk = "x".repeat(1024);
     let written = 0;
     let fullest = 0;

@@ -341,7 +341,7 @@ describe("a stream over HTTP/2", () => {
     await sink.ready();
   });
 
-  it("waits for a slow reader and holds little for it, then gives up one that takes nothing (D10)", async () => {
+  it("waits for a slow reader and holds little for it, then gives up one that takes nothing", async () => {
     const chunk = "x".repeat(1024);
     let written = 0;
     const over = deferred();

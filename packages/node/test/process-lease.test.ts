@@ -10,7 +10,7 @@ function deadPid(): number {
   return spawnSync(process.execPath, ["--version"]).pid;
 }
 
-describe("the holder of a lease (D6)", () => {
+describe("the holder of a lease", () => {
   it("has a name of its own in each server, and is here", () => {
     expect(processLease().holder).not.toBe(holder);
     expect(isGone(holder)).toBe(false);

@@ -9,7 +9,7 @@ import { serviceV1 } from "../../grpc/src/services.ts";
 import { expect, it, vi } from "vitest";
 import { serve } from "../src/index.ts";
 
-/** Readers of a long log who take nothing hold one page each, whatever its records weigh (D10, D17). */
+/** Readers of a long log who take nothing hold one page each, whatever its records weigh. */
 
 setFlagsFromString("--expose-gc");
 const collect = runInNewContext("gc") as () => void;

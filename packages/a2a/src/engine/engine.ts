@@ -41,7 +41,7 @@ export function createEngine(options: EngineOptions): Engine {
 
   async function close(grace: number): Promise<void> {
     await supervisor.stop(grace);
-    // Streams break off without a last event: their clients come back, to whoever runs the task then (D4).
+    // Streams break off without a last event: their clients come back, to whoever runs the task then.
     liveLogs.close(serverIsStopping());
   }
 

@@ -1,7 +1,7 @@
 import { A2AError, type NewRecord, type TaskArtifactUpdateEvent, type TaskState } from "../model/index.ts";
 import type { AgentEvent } from "../protocol/index.ts";
 
-/** What an agent did wrong. The text is for the operator's log; the client reads a sentence that says nothing of the inside (D12). */
+/** What an agent did wrong. The text is for the operator's log; the client reads a sentence that says nothing of the inside. */
 export function agentMistake(text: string): A2AError {
   return new A2AError("InvalidAgentResponse", text);
 }

@@ -313,7 +313,7 @@ describe("what the card does not declare (A2A 1.0 §3.3.4)", () => {
   });
 });
 
-describe("repeating calls (D8)", () => {
+describe("repeating calls", () => {
   const failures: readonly [string, (call: RpcCall) => void][] = [
     ["a dropped connection", (call) => call.drop()],
     [

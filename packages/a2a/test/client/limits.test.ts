@@ -17,7 +17,7 @@ import {
   until,
 } from "./support.ts";
 
-/** What a peer sends is bounded in bytes and depth, and what a call takes in time (D13, D17). */
+/** What a peer sends is bounded in bytes and depth, and what a call takes in time. */
 
 const json = { "content-type": "application/json" };
 

@@ -122,7 +122,7 @@ describe("the end of a stream (A2A 1.0 §3.1.2)", () => {
   });
 });
 
-describe("a stream that breaks, where the card promises replay (D4)", () => {
+describe("a stream that breaks, where the card promises replay", () => {
   const log: StreamResponse[] = [
     taskEvent(),
     chunkEvent("a", false),
@@ -313,7 +313,7 @@ describe("a stream that breaks, where nothing is promised", () => {
   });
 });
 
-describe("a send whose stream breaks before its first event (D8)", () => {
+describe("a send whose stream breaks before its first event", () => {
   test("is not sent again: nobody knows whether it arrived", async () => {
     for (const how of ["drop", "end"] as const) {
       const { client, server } = await agent(({ events }) => {

@@ -6,7 +6,7 @@ import { eventually, gate, gist, harness, type OnMessage, type Reading } from ".
 const kib = 1 << 10;
 const full = "The task has become larger than a task may be.";
 
-describe("a task is bounded in bytes (D17)", () => {
+describe("a task is bounded in bytes", () => {
   const limits = { taskBytes: 64 * kib };
   const long = "x".repeat(20 * kib);
 
@@ -116,7 +116,7 @@ describe("a task is bounded in bytes (D17)", () => {
   });
 });
 
-describe("what an agent keeps is bounded in bytes (D17)", () => {
+describe("what an agent keeps is bounded in bytes", () => {
   it("a checkpoint that is too large is the agent's mistake, and named", async () => {
     const { send, log } = harness(
       async function* (turn) {

@@ -6,7 +6,7 @@ import { bound, eventually, gate, gist, harness } from "./support.ts";
 
 const kib = 1 << 10;
 
-describe("the budget of the tasks at work (D17)", () => {
+describe("the budget of the tasks at work", () => {
   it("gets all of it back of a task that is canceled while its next message is looked up", async () => {
     const store = memoryStore();
     const [working, looking] = [gate(), gate()];
@@ -101,7 +101,7 @@ describe("the budget of the tasks at work (D17)", () => {
   });
 });
 
-describe("what is remembered in memory (D17)", () => {
+describe("what is remembered in memory", () => {
   it("a conversation that grows is counted once, and drives out no other", async () => {
     const texts: string[][] = [];
     const { ask } = harness(

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { memoryStore } from "../../src/store/index.ts";
 import { eventually, gate, gist, harness } from "./support.ts";
 
-describe("CancelTask (A2A 1.0 §3.1.5, D6)", () => {
+describe("CancelTask (A2A 1.0 §3.1.5)", () => {
   it("cancels at once an agent that ignores it, and accepts nothing of it afterwards", async () => {
     const { opened, open } = gate();
     let aborted = false;

@@ -23,7 +23,7 @@ describe("the fake clock", () => {
   });
 });
 
-describe("whoever sets the wall clock changes no interval (D18)", () => {
+describe("whoever sets the wall clock changes no interval", () => {
   it("a task that was silent for three seconds is not taken for silent when ten minutes go by on the wall", async () => {
     const clock = fakeClock();
     const { opened, open } = gate();
@@ -141,7 +141,7 @@ async function tick(clock: ReturnType<typeof fakeClock>): Promise<void> {
   for (let turns = 0; turns < 5; turns += 1) await new Promise((resolve) => setTimeout(resolve, 0));
 }
 
-describe("leases are wall time, which can be set (D6, D18)", () => {
+describe("leases are wall time, which can be set", () => {
   it.each([
     ["by an hour, and the survivor saw it", true],
     ["by an hour, before the survivor began", false],

@@ -26,7 +26,7 @@ function counting() {
   return { store, work };
 }
 
-describe(`a stream of ${chunks} small chunks (D2, D10)`, () => {
+describe(`a stream of ${chunks} small chunks`, () => {
   it("is stored chunk by chunk, read from memory alone, and leaves other callers their turns", async () => {
     const { store, work } = counting();
     let running = true;

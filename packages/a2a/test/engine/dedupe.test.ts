@@ -30,7 +30,7 @@ describe("retry is safe (D8, A2A 1.0 §3.3.1)", () => {
     expect(turns()).toBe(1);
   });
 
-  it("a repeated streaming send goes on after what its reader had seen (D4)", async () => {
+  it("a repeated streaming send goes on after what its reader had seen", async () => {
     const { stream, turns } = counting();
     const message = { messageId: "m1" };
     const all = await (await stream("Go", { message })).all();

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { gate, gist, harness } from "./support.ts";
 
-describe("messages to a task that is being worked on (D11)", () => {
+describe("messages to a task that is being worked on", () => {
   it("wait for the turn after this one: one run, in order, nothing lost, one COMPLETED", async () => {
     const { opened, open } = gate();
     const running: string[] = [];
@@ -53,7 +53,7 @@ describe("messages to a task that is being worked on (D11)", () => {
     expect((await second.all()).map(({ payload }) => gist(payload.value)).slice(-2)).toEqual(tail);
   });
 
-  it("begin a turn of their own after one that said more than its question (D11)", async () => {
+  it("begin a turn of their own after one that said more than its question", async () => {
     const { opened, open } = gate();
     const { stream, send } = harness(async function* (turn) {
       if (turn.number === 1) {

@@ -29,7 +29,7 @@ describe("the life of a task (A2A 1.0 §3.1.1, §4.1.3)", () => {
     expect(value.totalSize).toBe(0);
   });
 
-  it("completes the task with a reply that comes after it was made (D11)", async () => {
+  it("completes the task with a reply that comes after it was made", async () => {
     const { send } = harness(async function* (turn) {
       yield turn.working();
       return turn.reply("Done after all");
@@ -174,7 +174,7 @@ describe("an agent that does wrong", () => {
     return { state: short(task.status.state), said: task.status.message?.parts[0]?.text, cause, task };
   }
 
-  it("that throws ends FAILED with a safe sentence; the log has the cause (D12)", async () => {
+  it("that throws ends FAILED with a safe sentence; the log has the cause", async () => {
     const { state, said, cause, task } = await failure(async function* (turn) {
       yield turn.working("step", { keep: true });
       yield turn.artifact({ parts: [{ text: "half" }] });
@@ -230,7 +230,7 @@ describe("an agent that does wrong", () => {
     expect(cause).toMatchObject({ code: "InvalidAgentResponse" });
   });
 
-  it("that appends to an artifact it had closed (D2)", async () => {
+  it("that appends to an artifact it had closed", async () => {
     const { state } = await failure(async function* (turn) {
       const whole = turn.artifact({ parts: [{ text: "all of it" }] });
       yield whole;
@@ -321,7 +321,7 @@ describe("an agent that does wrong", () => {
     ["nothing at all", "return turn.reply(…), or yield an event", async function* () {}],
   ];
   it.each(mistakes)(
-    "that yields %s: the log names the event and how it is written right (D12)",
+    "that yields %s: the log names the event and how it is written right",
     async (_name, text, agent) => {
       const { state, said, cause } = await failure(agent);
       expect(state).toBe("failed");
@@ -330,7 +330,7 @@ describe("an agent that does wrong", () => {
     },
   );
 
-  it("opens an artifact, appends to it in later turns, and closes it (D2)", async () => {
+  it("opens an artifact, appends to it in later turns, and closes it", async () => {
     const { send } = harness(async function* (turn) {
       if (turn.number === 1) {
         const table = turn.artifact({ name: "table", parts: [{ text: "a" }], open: true });

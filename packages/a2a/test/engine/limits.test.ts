@@ -79,7 +79,7 @@ describe("a turn has limits", () => {
   });
 });
 
-describe("a slow store makes a fast agent wait, and nobody else (D3)", () => {
+describe("a slow store makes a fast agent wait, and nobody else", () => {
   it("bounds what waits for its commit; flush is the barrier", async () => {
     const { opened, open } = gate();
     const inner = memoryStore();

@@ -103,7 +103,7 @@ describe("GetTask (§3.1.3, §3.2.4)", () => {
   });
 });
 
-describe("conversations (D11)", () => {
+describe("conversations", () => {
   it("hold the messages of tasks and direct replies, and a small state, across turns and processes", async () => {
     const { ask, store, engine } = harness(
       async (turn) => {

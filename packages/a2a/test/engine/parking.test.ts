@@ -61,7 +61,7 @@ function processes(onMessage: (turn: Parameters<OnMessage>[0], die: () => void) 
 
 const never = new Promise<void>(() => {});
 
-describe("a task of which the process dies when it is started again (D17)", () => {
+describe("a task of which the process dies when it is started again", () => {
   it("is given up after two starts, named in the log, and its neighbours are not blamed", async () => {
     const { log, start } = processes(async function* (turn, die) {
       yield turn.working();
@@ -261,7 +261,7 @@ describe("recovery asks for what it can run", () => {
   });
 });
 
-describe("what a process holds of tasks at one time is bounded in bytes (D17)", () => {
+describe("what a process holds of tasks at one time is bounded in bytes", () => {
   const large = 256 << 10;
 
   it("recovery begins no more than fits, and comes to all of them", async () => {

@@ -8,7 +8,7 @@ import { bound, eventually, gate, harness, messageOf } from "./support.ts";
 const owner = { agent: "agent", owner: JSON.stringify([null, "anonymous"]) };
 
 describe("what another process does between a look and an append", () => {
-  it("a task that ended its turn after all is not failed by who thought its run lost (D6)", async () => {
+  it("a task that ended its turn after all is not failed by who thought its run lost", async () => {
     const store = memoryStore();
     const clock = fakeClock();
     let stale: TaskHead | undefined;
@@ -40,7 +40,7 @@ describe("what another process does between a look and an append", () => {
     expect((await get(id)).status.state).toBe("TASK_STATE_INPUT_REQUIRED");
   });
 
-  it("other content under a messageId that both send at once is refused to one of them, where conflicts are (D8)", async () => {
+  it("other content under a messageId that both send at once is refused to one of them, where conflicts are", async () => {
     const store = memoryStore();
     const dedupe = { onConflict: "refuse" } as const;
     const agent = defineAgent({
@@ -64,7 +64,7 @@ describe("what another process does between a look and an append", () => {
     expect(refused?.reason).toMatchObject({ code: "InvalidParams", fields: [{ field: "message.messageId" }] });
   });
 
-  it("a direct reply that both keep in the store is one reply (D8)", async () => {
+  it("a direct reply that both keep in the store is one reply", async () => {
     const store = memoryStore();
     let turns = 0;
     const agent = defineAgent({

@@ -46,7 +46,7 @@ async function begin({ first }: { first: ReturnType<typeof inProcess> }, text = 
   return { id, reading };
 }
 
-describe("a run that is lost (D6)", () => {
+describe("a run that is lost", () => {
   it("fails, and says why, when its agent cannot resume: nothing stays WORKING for ever", async () => {
     const { opened } = gate();
     const nodes = twoNodes(async function* (turn) {
@@ -291,7 +291,7 @@ describe("a run that is lost (D6)", () => {
     expect(turns).toEqual(["one 1", "one 2", "two 1"]);
   });
 
-  it("is followed by readers on any node, before and after it moves (D4)", async () => {
+  it("is followed by readers on any node, before and after it moves", async () => {
     const { opened } = gate();
     const nodes = twoNodes(
       async function* (turn) {

@@ -20,7 +20,7 @@ function isOf(kind: TurnAbortKind) {
   return expect.objectContaining({ code: "Aborted", kind }) as unknown;
 }
 
-describe("turn.signal says why nothing more counts (D6, D11)", () => {
+describe("turn.signal says why nothing more counts", () => {
   it("`canceled`: somebody canceled the task (A2A 1.0 §3.1.5)", async () => {
     const { told, onMessage } = worker();
     const { stream, cancel } = harness(onMessage);
@@ -74,7 +74,7 @@ describe("turn.signal says why nothing more counts (D6, D11)", () => {
     }
   });
 
-  it("`leaseLost`: another process runs the task now (D6)", async () => {
+  it("`leaseLost`: another process runs the task now", async () => {
     const clock = fakeClock();
     const { told, onMessage } = worker();
     const store = memoryStore();

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { gate, gist, harness } from "./support.ts";
 
-describe("streams are cursors over the log (D4)", () => {
+describe("streams are cursors over the log", () => {
   it("begin with the Task, then show every event in order under its place in the log (§3.1.2, §3.1.6)", async () => {
     const { stream } = harness(async function* (turn) {
       yield turn.working("a");
@@ -100,7 +100,7 @@ describe("streams are cursors over the log (D4)", () => {
       .filter(({ payload }) => gist(payload.value) !== "artifact 0")
       .map(({ payload }) => payload.json);
     expect(expected).toHaveLength(600);
-    // One after the other: the last ones are far behind what is kept at hand, and page through the log (D10).
+    // One after the other: the last ones are far behind what is kept at hand, and page through the log.
     for (const reader of readers) {
       const got = (await reader.all()).filter(({ payload }) => gist(payload.value) !== "artifact 0");
       expect(got.map(({ payload }) => payload.json)).toEqual(expected);

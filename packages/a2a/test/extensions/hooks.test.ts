@@ -97,7 +97,7 @@ describe("a toy extension with all three hooks", () => {
 });
 
 describe("onAccept", () => {
-  test("runs for the first of repeated sends alone, which join it by what they said themselves (D8)", async () => {
+  test("runs for the first of repeated sends alone, which join it by what they said themselves", async () => {
     const vault = new Map<string, string>();
     const { send } = extended(echo, [toy(vault)]);
     const message = { messageId: "once" };

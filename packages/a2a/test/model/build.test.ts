@@ -110,7 +110,7 @@ function reversed(value: unknown): unknown {
   );
 }
 
-test("the content hash of a message does not depend on the order of members, nor on how absence is written (D8)", () => {
+test("the content hash of a message does not depend on the order of members, nor on how absence is written", () => {
   fc.assert(
     fc.property(messageOf("Message"), (original) => {
       const hash = contentHash(original);

@@ -57,7 +57,7 @@ function foldOf(...events: readonly LogEvent[]): TaskFold {
 }
 
 describe("artifacts", () => {
-  test("grow by parts; text is never merged (D2)", () => {
+  test("grow by parts; text is never merged", () => {
     const fold = foldOf(
       chunk({ parts: [{ text: "one" }] }),
       chunk({ parts: [{ text: "two" }, { data: 3 }], append: true }),
@@ -362,7 +362,7 @@ describe("any sequence of events", () => {
     );
   });
 
-  test("an artifact that was appended to in pieces is the one that came whole (D2)", () => {
+  test("an artifact that was appended to in pieces is the one that came whole", () => {
     const parts = fc.array(
       fc.string().map((text) => ({ text })),
       { minLength: 1, maxLength: 20 },

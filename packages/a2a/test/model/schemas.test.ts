@@ -238,7 +238,7 @@ describe("modes", () => {
   });
   const clean = { message: { messageId: "m", role: "ROLE_USER", parts: [{ raw: "/+8=" }] } };
 
-  test("a request is put right in place: nothing is copied on the hot path (D1)", () => {
+  test("a request is put right in place: nothing is copied on the hot path", () => {
     const value = request();
     const result = check(sendMessageRequestSchema, value, "request");
     expect(result).toEqual({ ok: true, value: clean });

@@ -192,7 +192,7 @@ describe("a stream that interceptors hand on", () => {
 });
 
 /** What an interceptor does with an answer reaches nobody but the caller. */
-test("a direct answer is frozen: an interceptor that changes it fails, and a repeated send gets it whole (D8)", async () => {
+test("a direct answer is frozen: an interceptor that changes it fails, and a repeated send gets it whole", async () => {
   const { service } = harness((turn) => turn.reply("Hello"));
   const vandal: Interceptor = (next) => ({
     stream: (...asked) => next.stream(...asked),

@@ -45,7 +45,7 @@ function folded(id: string, records: readonly NewRecord[]): unknown {
   return JSON.parse(JSON.stringify(fold.snapshot())) as unknown;
 }
 
-/** What becomes of tasks that are larger than what a store gives at once, here a small one so that it is quick (D17). */
+/** What becomes of tasks that are larger than what a store gives at once, here a small one so that it is quick. */
 export function largeTasks(create: (bounds: StoreBounds) => Promise<Store>): void {
   const text = "x".repeat(10_000);
 

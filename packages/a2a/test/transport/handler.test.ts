@@ -75,44 +75,41 @@ describe("createHandler", () => {
     expect(text).toContain("TASK_STATE_COMPLETED");
   });
 
-  test.each(["rest", "jsonrpc"])(
-    "goes on after Last-Event-ID, also when the task has ended (D4): %s",
-    async (binding) => {
-      const handler = serve(
-        agent({
-          async *onMessage(turn) {
-            yield turn.working("on it");
-            yield turn.artifact({ name: "a", parts: [{ text: "done" }] });
-          },
-        }),
+  test.each(["rest", "jsonrpc"])("goes on after Last-Event-ID, also when the task has ended: %s", async (binding) => {
+    const handler = serve(
+      agent({
+        async *onMessage(turn) {
+          yield turn.working("on it");
+          yield turn.artifact({ name: "a", parts: [{ text: "done" }] });
+        },
+      }),
+    );
+    const events = (text: string) =>
+      text
+        .replaceAll(/^:.*\n\n?/gm, "")
+        .split("\n\n")
+        .filter((event) => event.startsWith("id: "));
+    const whole = events(await (await send(handler, "https://agents.example/message:stream")).text());
+    const id = /"id":"([^"]+)"/.exec(whole[0] ?? "")?.[1] ?? "";
+    const subscribe = (headers: Record<string, string>) =>
+      handler.fetch(
+        binding === "rest"
+          ? new Request(`https://agents.example/tasks/${id}:subscribe`, { headers })
+          : new Request("https://agents.example/", {
+              method: "POST",
+              headers: { ...json, ...headers },
+              body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "SubscribeToTask", params: { id } }),
+            }),
       );
-      const events = (text: string) =>
-        text
-          .replaceAll(/^:.*\n\n?/gm, "")
-          .split("\n\n")
-          .filter((event) => event.startsWith("id: "));
-      const whole = events(await (await send(handler, "https://agents.example/message:stream")).text());
-      const id = /"id":"([^"]+)"/.exec(whole[0] ?? "")?.[1] ?? "";
-      const subscribe = (headers: Record<string, string>) =>
-        handler.fetch(
-          binding === "rest"
-            ? new Request(`https://agents.example/tasks/${id}:subscribe`, { headers })
-            : new Request("https://agents.example/", {
-                method: "POST",
-                headers: { ...json, ...headers },
-                body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "SubscribeToTask", params: { id } }),
-              }),
-        );
-      const seen = Number(/^id: (\d+)/.exec(whole[1] ?? "")?.[1]);
-      const rest = events(await (await subscribe({ "last-event-id": String(seen) })).text());
-      const idsOf = (list: readonly string[]) => list.map((event) => event.split("\n")[0]);
-      expect(idsOf(rest)).toEqual(idsOf(whole.slice(2)));
-      expect(rest.length).toBeGreaterThan(0);
-      // Without a place to go on from, a finished task has nothing to stream (§3.1.6).
-      const refused = await subscribe({});
-      expect(await refused.text()).toContain("UNSUPPORTED_OPERATION");
-    },
-  );
+    const seen = Number(/^id: (\d+)/.exec(whole[1] ?? "")?.[1]);
+    const rest = events(await (await subscribe({ "last-event-id": String(seen) })).text());
+    const idsOf = (list: readonly string[]) => list.map((event) => event.split("\n")[0]);
+    expect(idsOf(rest)).toEqual(idsOf(whole.slice(2)));
+    expect(rest.length).toBeGreaterThan(0);
+    // Without a place to go on from, a finished task has nothing to stream (§3.1.6).
+    const refused = await subscribe({});
+    expect(await refused.text()).toContain("UNSUPPORTED_OPERATION");
+  });
 
   test.each([
     undefined,
@@ -170,7 +167,7 @@ describe("createHandler", () => {
     expect((await send(stripped, "http://inside/a2a/message:send")).status).not.toBe(200);
   });
 
-  test("declares what this server does beyond the protocol, where it does so (D4, D8)", () => {
+  test("declares what this server does beyond the protocol, where it does so", () => {
     const urisOf = (handler: Handler) => handler.agents[0]?.card.capabilities.extensions?.map(({ uri }) => uri);
     expect(urisOf(serve(agent()))).toEqual([resumeExtension, idempotentSendExtension]);
     expect(urisOf(serve(agent(), { dedupe: false }))).toEqual([resumeExtension]);

@@ -254,7 +254,7 @@ describe("JSON-RPC over HTTP", () => {
     }
   });
 
-  test("keeps what went wrong inside from the client, and tells the operator (D12)", async () => {
+  test("keeps what went wrong inside from the client, and tells the operator", async () => {
     const logger = new LinesLogger();
     const { handler, service } = withService({ logger });
     const cause = new Error("connect postgres://admin:hunter2@db.internal failed");

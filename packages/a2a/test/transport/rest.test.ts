@@ -310,7 +310,7 @@ describe("REST errors (A2A 1.0 §5.4, §11.6)", () => {
     expect(await ask(handler, request("GET", "/tasks/t1"))).toMatchObject({ status, headers });
   });
 
-  test("what nobody foresaw is 500, a safe sentence outside and the cause in the log (D12)", async () => {
+  test("what nobody foresaw is 500, a safe sentence outside and the cause in the log", async () => {
     const logger = new LinesLogger();
     const { handler, service } = withService({ logger });
     const cause = new TypeError("secret is not a function at /srv/app/agent.ts");

@@ -177,7 +177,7 @@ describe.each(streams)("a stream on %s", (binding, subscribe, broken) => {
     expect(logger.lines).toMatchObject([{ level: "warn", fields: { operation: "SubscribeToTask" } }]);
   });
 
-  test("keeps the cause of an error in mid-stream inside (D12)", async () => {
+  test("keeps the cause of an error in mid-stream inside", async () => {
     const logger = new LinesLogger();
     const { service, handler } = withService({ logger });
     const { sink, done } = await open(handler, subscribe());
@@ -217,7 +217,7 @@ describe.each(streams)("a stream on %s", (binding, subscribe, broken) => {
     });
   });
 
-  test("is kept alive by comments while nothing happens, from one timer for all (D15)", async () => {
+  test("is kept alive by comments while nothing happens, from one timer for all", async () => {
     const clock = new StillClock();
     const { service, handler } = withService({ clock, keepAlive: 15_000 });
     const opened = await Promise.all(Array.from({ length: 40 }, () => open(handler, subscribe())));

@@ -66,7 +66,7 @@ describe.each(names)("%s", (name) => {
     );
   });
 
-  test("an answer that is at hand as text is not written anew (D5)", () => {
+  test("an answer that is at hand as text is not written anew", () => {
     expect(rest.encodeResponse(name, { payload: new TextPayload('{"at":"hand"}') })).toBe('{"at":"hand"}');
   });
 
@@ -210,7 +210,7 @@ describe("answers of a peer", () => {
   });
 });
 
-test("events go out as the text that was stored, or are written (D5)", () => {
+test("events go out as the text that was stored, or are written", () => {
   const event = { message: { messageId: "m", role: "ROLE_AGENT" as const, parts: [{ text: "hi" }] } };
   expect(rest.encodeEvent({ payload: new TextPayload('{"stored":1}') })).toBe('{"stored":1}');
   expect(rest.decodeEvent(JSON.parse(rest.encodeEvent({ payload: new Payload(event) })))).toEqual(event);

@@ -46,7 +46,7 @@ describe("errors go over both bindings whole", () => {
     }
   });
 
-  test("the text of a cause is on neither (D12)", () => {
+  test("the text of a cause is on neither", () => {
     const error = new A2AError("InternalError", undefined, { cause: new Error("secret") });
     expect(JSON.stringify(jsonrpc.encodeError(error))).not.toContain("secret");
     expect(rest.encodeError(error)).not.toContain("secret");

@@ -4,7 +4,7 @@ import { insertInto, ManyRows } from "./many-rows.ts";
 import { int, optional, text, type TaskRow } from "./rows.ts";
 import { decodeName, encodeJson, encodeName } from "./text.ts";
 
-/** Idempotency keys (D8). */
+/** Idempotency keys. */
 
 /** What stands under a key and has not run out. */
 export function findKey(driver: Driver, owner: number, key: string, now: number): OnceRecord | undefined {

@@ -9,7 +9,7 @@ import type { Driver, Row, Value } from "../../src/sqlite/driver.ts";
 import { ScopeIds } from "../../src/sqlite/scopes.ts";
 import { openDriver } from "./drivers.ts";
 
-/** What a turn pays for the conversation that it is told of: what it asked for, however much there is (D11, D17). */
+/** What a turn pays for the conversation that it is told of: what it asked for, however much there is. */
 
 const owner = { agent: "agent", owner: "alice" };
 const conversation = { ...owner, contextId: "c" };

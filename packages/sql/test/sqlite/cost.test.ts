@@ -18,7 +18,7 @@ function chunk(n: number): NewRecord {
   return { ...record, kind: "artifactUpdate", json };
 }
 
-describe("the cost of a chunk (D2)", () => {
+describe("the cost of a chunk", () => {
   it("in bytes that are written is for the last of 16,000 what it was for the first", async () => {
     const path = join(folder, "cost.db");
     const store = await sqliteStore({ path });

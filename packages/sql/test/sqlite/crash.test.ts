@@ -46,7 +46,7 @@ async function everything(store: Store): Promise<Map<string, unknown>> {
 }
 
 describe("a process that is killed while it appends", () => {
-  it("has lost nothing that was acknowledged, and left nothing by half (D3)", async () => {
+  it("has lost nothing that was acknowledged, and left nothing by half", async () => {
     const path = join(folder, "crash.db");
     const acknowledged: string[] = [];
     for (let life = 1; life <= 5; life += 1) {

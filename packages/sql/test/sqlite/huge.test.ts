@@ -17,7 +17,7 @@ const tsx = pathToFileURL(createRequire(import.meta.url).resolve("tsx")).href;
 /** More of 10 MB each than the store gives as one text; at length more than the 536,870,888 characters over which `libsql` ends the process. */
 const many = times(27, 60);
 
-it("outlives pages and tasks of more text than a string can hold, each with an answer or a refusal (D17)", async () => {
+it("outlives pages and tasks of more text than a string can hold, each with an answer or a refusal", async () => {
   const args = ["--conditions=@parley/source", "--import", tsx, program, join(folder, "huge.db"), String(many)];
   const { stdout } = await promisify(execFile)(process.execPath, args);
   expect(JSON.parse(stdout)).toEqual({

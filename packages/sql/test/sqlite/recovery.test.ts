@@ -7,7 +7,7 @@ import { callContext, inProcess, type InProcessOptions } from "@parley/a2a/testi
 import { expect, it, onTestFinished } from "vitest";
 import { sqliteStore } from "../../src/sqlite/index.ts";
 
-/** What processes do with a file that another one left behind (D6, D17). */
+/** What processes do with a file that another one left behind. */
 
 const mebi = 1 << 20;
 

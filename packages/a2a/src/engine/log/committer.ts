@@ -35,7 +35,7 @@ function report(
 }
 
 /**
- * Group commit (D3): what comes in one turn of the event loop, or while the store is busy, goes down in one transaction.
+ * Group commit: what comes in one turn of the event loop, or while the store is busy, goes down in one transaction.
  * Under load a thousand tasks share a commit; a lone event waits for the end of the turn, and no longer.
  */
 export class Committer {

@@ -23,7 +23,7 @@ export interface Waiter {
 }
 
 /**
- * The newest records of one task in memory, shared by all its readers, and the notification that there are more (D4). It
+ * The newest records of one task in memory, shared by all its readers, and the notification that there are more. It
  * is a cache: a reader that does not find here what comes next reads the store.
  */
 export class LiveLog {

@@ -22,7 +22,7 @@ export interface Position {
 }
 
 /**
- * Reads the log of a task from a position on: first what is stored, then what comes (D4). Everything that waits for a task,
+ * Reads the log of a task from a position on: first what is stored, then what comes. Everything that waits for a task,
  * a stream or a send, has one of these. A class and not a generator, since a generator that waits cannot be closed.
  */
 export class LogReader {

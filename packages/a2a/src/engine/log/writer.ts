@@ -69,7 +69,7 @@ const endOfRun: readonly TaskEffect[] = [
 ];
 
 /**
- * Writes the log of one task under a fence (D3, D6). What it is given gathers in a batch, which goes down with the next
+ * Writes the log of one task under a fence. What it is given gathers in a batch, which goes down with the next
  * commit. One batch is in flight at a time, so that order is kept without waiting, and both together are bounded, so that
  * a fast agent waits for a slow store.
  *

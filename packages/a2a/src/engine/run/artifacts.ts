@@ -4,7 +4,7 @@ import type { Store, TaskKey } from "../../store/index.ts";
 import { agentMistake } from "../mistakes.ts";
 
 /**
- * Which artifacts a task has, so that an append to an unknown or closed one is found to be the agent's mistake (D2). What
+ * Which artifacts a task has, so that an append to an unknown or closed one is found to be the agent's mistake. What
  * earlier turns and lost runs made is read from the log when an append first needs it.
  */
 export class TaskArtifacts {

@@ -13,7 +13,7 @@ import type { TurnInput } from "./turn.ts";
 
 type ReplyEvent = Extract<AgentEvent, { kind: "reply" }>;
 
-/** A message that has no task yet: the agent answers it directly, or its first event makes the task (D11). */
+/** A message that has no task yet: the agent answers it directly, or its first event makes the task. */
 export class FirstMessage implements Phase {
   readonly #rooms: RunRooms;
   readonly #host: PhaseHost;

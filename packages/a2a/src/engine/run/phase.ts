@@ -35,7 +35,7 @@ export interface Phase {
   flush(): Promise<void>;
   /** Makes the task although the agent has said nothing yet (§3.2.2 `returnImmediately`). */
   makeTask(): void;
-  /** Ends the turn. Resolves to the next one where a message waits for it (D11). */
+  /** Ends the turn. Resolves to the next one where a message waits for it. */
   endTurn(context: ContextView): Promise<NextTurn | undefined>;
   /** Ends the task as failed. `sentence` is for its user, `cause` for the operator. */
   fail(sentence: string, cause: unknown, kind: TurnAbortKind): void;

@@ -223,7 +223,7 @@ export class Recorder {
       case "status":
         return this.#status(event);
       case "reply":
-        // The task was made before the answer was known: the answer completes it (D11).
+        // The task was made before the answer was known: the answer completes it.
         return this.#status({ state: "TASK_STATE_COMPLETED", message: event.message });
       default:
         throw agentMistake(

@@ -22,7 +22,7 @@ interface LostEvents {
 }
 
 /**
- * Compares a resumed run with what the lost run had stored after its last checkpoint (D6). As long as the agent says the
+ * Compares a resumed run with what the lost run had stored after its last checkpoint. As long as the agent says the
  * same again, nothing is stored twice. From the first difference on everything is new, and what the lost run had stored
  * beyond that point is its `tail`.
  */

@@ -40,7 +40,7 @@ const freeSteps = 8;
 const noEvent =
   "The agent's turn ended without an event: return turn.reply(…), or yield an event; turn.completed() ends a task without a word";
 
-/** Calls the agent, one turn after the other, until its task is over, waits for its user, or is lost (D6, D11). */
+/** Calls the agent, one turn after the other, until its task is over, waits for its user, or is lost. */
 export class Run implements TurnHost, PhaseHost {
   readonly key: TaskKey;
   readonly hosted: HostedAgent;
@@ -164,7 +164,7 @@ export class Run implements TurnHost, PhaseHost {
       void output.return().catch(() => {});
       throw error;
     }
-    // The task or the turn is over, and the agent is not. A failed append is thrown at its `yield` (D3).
+    // The task or the turn is over, and the agent is not. A failed append is thrown at its `yield`.
     const { storeError } = this.#phase;
     if (storeError === undefined) await output.return();
     else await output.throw(storeError);

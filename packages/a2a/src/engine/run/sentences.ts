@@ -1,4 +1,4 @@
-/** Sentences that a client reads (D12). The cause is in the operator's log. */
+/** Sentences that a client reads. The cause is in the operator's log. */
 export const safeSentences = {
   failed: "The agent failed and could not complete this task.",
   silent: "The agent gave no answer.",

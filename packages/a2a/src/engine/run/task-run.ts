@@ -32,7 +32,7 @@ interface TaskRunParts {
   readonly start?: WriterStart;
 }
 
-/** Writes what an agent says in the turns of one task, under one lease (D6, D11). */
+/** Writes what an agent says in the turns of one task, under one lease. */
 export class TaskRun implements Phase, Submission {
   readonly #rooms: RunRooms;
   readonly #host: PhaseHost;

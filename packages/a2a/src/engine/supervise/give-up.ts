@@ -4,7 +4,7 @@ import type { EngineSettings } from "../options.ts";
 import { safeSentences } from "../run/sentences.ts";
 import type { Runs } from "./runs.ts";
 
-/** Fails a lost task that cannot go on, with a sentence that its user reads: nothing stays WORKING for ever (D6). */
+/** Fails a lost task that cannot go on, with a sentence that its user reads: nothing stays WORKING for ever. */
 export async function giveUp(
   settings: Pick<EngineSettings, "clock" | "logger">,
   runs: Pick<Runs, "endTask">,

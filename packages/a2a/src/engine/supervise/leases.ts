@@ -13,7 +13,7 @@ interface LeasesInit {
   readonly watch: LeaseWatch;
 }
 
-/** The leases of the runs of this process (D6). */
+/** The leases of the runs of this process. */
 export class Leases {
   readonly #init: LeasesInit;
   readonly #wallClock: WallClockWatch;

@@ -24,10 +24,10 @@ export interface RecoveryInit {
 }
 
 /**
- * Takes over tasks whose process is gone (D6). A process may have crashed because of one of its tasks. So taking a task over
+ * Takes over tasks whose process is gone. A process may have crashed because of one of its tasks. So taking a task over
  * counts a crash for it (`Run.deaths` in the store) until something new of it is stored. Tasks with a crash on record are
  * started one at a time, so that only the one to blame is counted another; a task that made the process crash twice is
- * given up (D17).
+ * given up.
  */
 export class Recovery {
   readonly #init: RecoveryInit;

@@ -44,7 +44,7 @@ export class Runs {
   }
 
   /**
-   * Ends a task from outside its run, whatever its agent does (D6). `fence`: only if the task still has it. `false`: the
+   * Ends a task from outside its run, whatever its agent does. `fence`: only if the task still has it. `false`: the
    * task has ended, or was taken over, before.
    */
   async endTask({ task }: TaskHead, record: NewRecord, fence?: number): Promise<boolean> {

@@ -15,7 +15,7 @@ import type { Cases } from "./given.ts";
 import type { ConversationOptions, SaidArtifact, SaidMessage, Store } from "../../store/index.ts";
 import type { NewRecord } from "../../model/index.ts";
 
-/** What was said in a conversation, the way a turn is told of it (D11). */
+/** What was said in a conversation, the way a turn is told of it. */
 
 const here = { ...alice, contextId: context };
 

@@ -101,7 +101,7 @@ export function extensionsHeader(request: UniversalRequest): string {
     : extensionsName;
 }
 
-/** The `seq` that a reader saw last. What cannot be one is ignored: the stream then begins with the task (D4). */
+/** The `seq` that a reader saw last. What cannot be one is ignored: the stream then begins with the task. */
 function lastEventId(request: UniversalRequest): number | undefined {
   const value = request.header("last-event-id");
   return value !== undefined && /^\d{1,15}$/.test(value) ? Number(value) : undefined;

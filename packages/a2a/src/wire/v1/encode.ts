@@ -13,7 +13,7 @@ export function encodeRequest<Name extends OperationName>(
   return decodeRequest(operation, request, "copy");
 }
 
-/** The model is the 1.0 JSON (D1). */
+/** The model is the 1.0 JSON. */
 export function responseOf<Name extends OperationName>(
   _operation: Name,
   reply: Reply<Operations[Name]["response"]>,
