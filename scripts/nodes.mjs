@@ -3,7 +3,7 @@
 // node scripts/nodes.mjs --list: which ones those are.
 
 import { execFileSync, spawnSync } from "node:child_process";
-import { existsSync, statSync } from "node:fs";
+import { existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { ready, root } from "./ready.mjs";
@@ -11,8 +11,14 @@ import { ready, root } from "./ready.mjs";
 /** Major versions; test/nodes/package.json has them exactly. */
 const supported = ["20", "22", "24", "26"];
 
-/** The core, the stores and the host. The rest stands on them and asks nothing of Node that they do not. */
-const wanted = ["packages/a2a/test", "packages/sql/test", "packages/node/test"];
+/** Rooms of the core that only compute: their tests would say the same on every Node. */
+const computing = ["model", "wire"];
+
+/** The core, the stores and the host. The rest is built on them and uses nothing of Node that they do not. */
+function wanted() {
+  const rooms = readdirSync(join(root, "packages", "a2a", "test")).filter((room) => !computing.includes(room));
+  return [...rooms.map((room) => `packages/a2a/test/${room}/`), "packages/sql/test", "packages/node/test"];
+}
 
 /** All that are supported but this one, which runs every test anyway. */
 export const others = supported.filter((version) => version !== process.versions.node.split(".")[0]);
@@ -46,7 +52,7 @@ async function main() {
   }
   const versions = supported.includes(first) ? [first] : others;
   const args = supported.includes(first) ? rest : process.argv.slice(2);
-  const paths = args.some((arg) => !arg.startsWith("-")) ? [] : wanted;
+  const paths = args.some((arg) => !arg.startsWith("-")) ? [] : wanted();
   await ready();
   install();
   for (const version of versions) {
