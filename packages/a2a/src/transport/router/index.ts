@@ -2,4 +2,4 @@
 
 export { admission, hostsOf } from "./admission.ts";
 export type { InterfacePaths, ServiceMount } from "./mounts.ts";
-export { createRouter, type Found, type Router, type RouterOptions } from "./router.ts";
+export { createRouter, type Found, type RouterOptions } from "./router.ts";

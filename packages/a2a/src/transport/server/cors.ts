@@ -1,6 +1,7 @@
 import { invalidParams } from "../../model/index.ts";
 import type { UniversalHandler, UniversalRequest, UniversalResponse } from "../../protocol/index.ts";
-import type { Headers } from "./response.ts";
+
+type Headers = UniversalResponse["headers"];
 
 /** Which web pages of other origins may call (CORS). */
 export interface CorsOptions {
