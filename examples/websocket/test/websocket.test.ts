@@ -190,6 +190,11 @@ describe("a stream", () => {
   });
 });
 
+it("is taken by the command line as a module (`parley conform --client`)", async () => {
+  const { default: client } = await import("../src/parley-client.ts");
+  expect(client.name).toBe(bindingName);
+});
+
 it("is shown by the program of the example", async () => {
   await import("../src/main.ts");
 });
