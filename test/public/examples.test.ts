@@ -17,6 +17,11 @@ import type { Agent, AgentService, CallContext, Store, Turn } from "@parley/a2a"
 import type { ServerBinding } from "@parley/a2a";
 import type { Client, ClientBinding } from "@parley/a2a/client";
 import type { Report } from "@parley/conform";
+declare namespace Deno {
+  interface ServeHandlerInfo {
+    readonly remoteAddr: { readonly hostname: string };
+  }
+}
 declare const agent: Agent;
 declare const body: string;
 declare const client: Client;

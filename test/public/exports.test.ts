@@ -9,7 +9,7 @@ const most: Readonly<Record<string, number>> = {
   "@parley/a2a": 100,
   "@parley/a2a/model": 180,
   "@parley/a2a/client": 40,
-  "@parley/a2a/protocol": 45,
+  "@parley/a2a/protocol": 55,
   "@parley/a2a/transport": 75,
   "@parley/a2a/wires": 10,
   "@parley/a2a/store": 85,

@@ -1,4 +1,5 @@
-import { A2AError, type A2AErrorCode, type A2AErrorOptions } from "@parley/a2a";
+import { A2AError, type A2AErrorCode } from "@parley/a2a";
+import type { A2AErrorOptions } from "@parley/a2a/model";
 import {
   Payload,
   type AgentService,

@@ -31,6 +31,7 @@ export {
 export { data, file, text, type Content, type FileSource, type PartOptions } from "./model/index.ts";
 
 // Serving them.
+export type { FetchFacts, FetchHandler } from "./server/index.ts";
 export {
   createHandler,
   jsonRpcBinding,
@@ -69,11 +70,10 @@ export {
   type Reply,
   type StreamItem,
   type StreamReply,
-  type UniversalHandler,
 } from "./protocol/index.ts";
 
 // What both are given.
-export { A2AError, hasCode, type A2AErrorCode, type A2AErrorOptions, type FieldViolation } from "./model/index.ts";
+export { A2AError, hasCode, type A2AErrorCode } from "./model/index.ts";
 export {
   randomIds,
   silentLogger,

@@ -57,3 +57,13 @@ export type { Executor, TurnBase } from "./protocol/index.ts";
 
 // Extension URIs of this project.
 export { resumeExtension, idempotentSendExtension } from "./protocol/index.ts";
+
+// What an observer is told.
+export type {
+  ObservedAppend,
+  ObservedCall,
+  ObservedCommit,
+  ObservedRequest,
+  ObservedTurn,
+  Observer,
+} from "./protocol/index.ts";

@@ -37,9 +37,11 @@ export interface Observer {
 
 /** A call of an agent's service. */
 export interface ObservedCall {
+  /** The operation that is called. */
   readonly operation: OperationName;
   /** The id of the agent (`AgentMount.id`). */
   readonly agent: string;
+  /** Who calls. */
   readonly principal: Principal;
   /** Protocol version, `Major.Minor`. */
   readonly version: string;
@@ -49,9 +51,11 @@ export interface ObservedCall {
 
 /** A turn of an agent. */
 export interface ObservedTurn {
+  /** The id of the agent. */
   readonly agent: string;
   /** The id that the task has, or that it gets if the agent makes one. */
   readonly taskId: string;
+  /** The conversation. */
   readonly contextId: string;
   /** Number of the turn in its task, from 1. */
   readonly turn: number;
@@ -69,7 +73,9 @@ export interface ObservedCommit {
 
 /** Records that were stored. */
 export interface ObservedAppend {
+  /** The id of the agent. */
   readonly agent: string;
+  /** The task. */
   readonly taskId: string;
   /** How many records there were. */
   readonly records: number;
@@ -79,6 +85,7 @@ export interface ObservedAppend {
 
 /** A request to an agent. */
 export interface ObservedRequest {
+  /** The operation that is called. */
   readonly operation: OperationName;
   /** Protocol version, `Major.Minor`. */
   readonly version: string;

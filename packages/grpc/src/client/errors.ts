@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http2";
-import { A2AError, type A2AErrorOptions } from "@parley/a2a";
-import { isWireErrorCode, type WireErrorCode } from "@parley/a2a/model";
+import { A2AError } from "@parley/a2a";
+import { type A2AErrorOptions, isWireErrorCode, type WireErrorCode } from "@parley/a2a/model";
 import type { Codec } from "@parley/a2a/transport";
 import { decodeMessage } from "../metadata.ts";
 import { statusCode, type Statuses } from "../status.ts";
