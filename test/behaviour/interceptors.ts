@@ -25,13 +25,13 @@ export function changing({ before, reply = (each) => each, stream = (each) => ea
 }
 
 /** The same answer, copied member by member. */
-export const spreading: Interceptor = changing({
+const spreading: Interceptor = changing({
   reply: (reply) => ({ ...reply }),
   stream: (reply) => ({ ...reply, batches: mapItems(reply.batches, (item) => ({ ...item })) }),
 });
 
 /** Another payload of another value that says the same. */
-export const replacing: Interceptor = changing({
+const replacing: Interceptor = changing({
   reply: (reply) => ({ ...reply, payload: new Payload(structuredClone(reply.payload.value)) }),
   stream: (reply) => ({
     ...reply,
@@ -40,7 +40,7 @@ export const replacing: Interceptor = changing({
 });
 
 /** A turn of the event loop before the call, and one before each batch. */
-export const delaying: Interceptor = changing({
+const delaying: Interceptor = changing({
   before: () => turnOfTheLoop(),
   stream: (reply) => ({
     ...reply,

@@ -57,17 +57,20 @@ describe.concurrent("the client", () => {
     }
   });
 
-  it.for(unending)("ends %s within its limits, for a card and over each binding", async ([name, misbehave], context) => {
-    const { expect } = context;
-    const server = await serve(misbehave, context);
-    expect(await outcome(connect(server.url, short))).toMatch(/^(Timeout|InvalidResponse|ConnectionLost)$/);
-    for (const binding of ["JSONRPC", "HTTP+JSON"]) {
-      const client = await connect(cardFor(server.url, binding), short);
-      const ends = await Promise.all(each.map(([, run]) => outcome(run(client))));
-      for (const end of ends) expect(end).toMatch(/^(Timeout|InvalidResponse|ConnectionLost)$/);
-    }
-    // Since Node 26 the answer has no body that could be cancelled, and its fetch keeps the connection for itself.
-    const isKept = name === "a body to a status that has none" && Number.parseInt(process.versions.node) >= 26;
-    if (!isKept) await closed(server);
-  });
+  it.for(unending)(
+    "ends %s within its limits, for a card and over each binding",
+    async ([name, misbehave], context) => {
+      const { expect } = context;
+      const server = await serve(misbehave, context);
+      expect(await outcome(connect(server.url, short))).toMatch(/^(Timeout|InvalidResponse|ConnectionLost)$/);
+      for (const binding of ["JSONRPC", "HTTP+JSON"]) {
+        const client = await connect(cardFor(server.url, binding), short);
+        const ends = await Promise.all(each.map(([, run]) => outcome(run(client))));
+        for (const end of ends) expect(end).toMatch(/^(Timeout|InvalidResponse|ConnectionLost)$/);
+      }
+      // Since Node 26 the answer has no body that could be cancelled, and its fetch keeps the connection for itself.
+      const isKept = name === "a body to a status that has none" && Number.parseInt(process.versions.node) >= 26;
+      if (!isKept) await closed(server);
+    },
+  );
 });
