@@ -47,7 +47,7 @@ function isTls(socket: Socket): socket is TLSSocket {
 
 /** Node writes them as `DNS:a, URI:"b, c"`: a name with a comma or a quote in it stands in quotes, as JSON text. */
 function namesIn(list = ""): readonly string[] {
-  return [...list.matchAll(/([^:,\s][^:,]*:)("(?:[^"\\]|\\.)*"|[^,]*)/g)].map(([, kind = "", name = ""]) =>
+  return [...list.matchAll(/(?:, )?([^:,]+:)("(?:[^"\\]|\\.)*"|[^,]*)/gy)].map(([, kind = "", name = ""]) =>
     name.startsWith('"') ? kind + (JSON.parse(name) as string) : kind + name,
   );
 }

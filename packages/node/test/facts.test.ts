@@ -94,6 +94,19 @@ describe("the facts of a request", () => {
     expect(seen.map(({ certificate }) => certificate)).toEqual([ours, theirs, undefined, ours]);
   });
 
+  it("read a name of a certificate that has the text of another name within it as one name", async () => {
+    const { handle, seen } = noting();
+    const server = await certificateFor("127.0.0.1");
+    const known = await certificateFor("agent-7.example", 'urn:x", DNS:admin.example', "urn:a, DNS:admin.example");
+    const port = await listen(createTlsServer(mutual(server, known), nodeListener(handle)));
+    expect(await get(port, server, known)).toBe(204);
+    expect(seen[0]?.certificate?.names).toEqual([
+      "DNS:agent-7.example",
+      'URI:urn:x", DNS:admin.example',
+      "URI:urn:a, DNS:admin.example",
+    ]);
+  });
+
   it("have the user of Express and of Fastify, found when somebody asks", async () => {
     const { handle, seen } = noting();
     const handler = { handle, answers: () => true };

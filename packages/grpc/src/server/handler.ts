@@ -65,8 +65,10 @@ export function grpcHandler(host: ServerHost, options: GrpcOptions = {}): GrpcHa
       const refused = refusal(kind, request);
       if (refused !== undefined) return refused;
       const granted = policy?.granted(request.header("origin")) ?? {};
-      const framing = kind === "grpc" ? grpcFraming : new WebFraming(contentType, granted);
-      return server.answer(request as ReadableRequest, framing);
+      const call = request as ReadableRequest;
+      if (kind === "grpc") return server.answer(call, request.url, grpcFraming);
+      // Proxies in front of browsers add a query: gRPC itself has none.
+      return server.answer(call, withoutQuery(request.url), new WebFraming(contentType, granted));
     },
     close: () => health.stop(),
   };
@@ -127,8 +129,9 @@ class Server {
     this.#unknown = { method: admitted(host, none), codecFor: () => host.codecs[0] };
   }
 
-  answer(request: ReadableRequest, framing: Framing): Promise<UniversalResponse> {
-    const route = this.#routes.get(pathOf(request.url)) ?? this.#unknown;
+  /** `path`: names the method. */
+  answer(request: ReadableRequest, path: string, framing: Framing): Promise<UniversalResponse> {
+    const route = this.#routes.get(path) ?? this.#unknown;
     const call = new Call(request, {
       framing,
       limits: route.limits ?? this.#host.limits,
@@ -172,7 +175,7 @@ function statusTrailers(code: number, message: string): Metadata {
   return { "grpc-status": String(code), ...(message !== "" && { "grpc-message": encodeMessage(message) }) };
 }
 
-function pathOf(url: string): string {
+function withoutQuery(url: string): string {
   const mark = url.indexOf("?");
   return mark < 0 ? url : url.slice(0, mark);
 }

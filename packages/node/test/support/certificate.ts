@@ -7,9 +7,10 @@ export interface Certificate {
 
 /** A certificate that nobody but this test trusts, for the given names and addresses. */
 export async function certificateFor(...names: readonly string[]): Promise<Certificate> {
-  const altNames = names.map((name) =>
-    /^[\d.]+$/.test(name) ? { type: 7 as const, ip: name } : { type: 2 as const, value: name },
-  );
+  const altNames = names.map((name) => {
+    if (/^[\d.]+$/.test(name)) return { type: 7 as const, ip: name };
+    return name.includes(":") ? { type: 6 as const, value: name } : { type: 2 as const, value: name };
+  });
   const made = await generate([{ name: "commonName", value: names[0] ?? "" }], {
     algorithm: "sha256",
     keyType: "ec",
