@@ -1,5 +1,3 @@
-import type { IncomingMessage } from "node:http";
-import type { Socket } from "node:net";
 import type { Responder } from "./http.ts";
 import { Http1Exchange } from "./http1.ts";
 import { Http2Exchange } from "./http2.ts";
@@ -18,9 +16,7 @@ export function dispatch(port: Port, responder: Responder, upgrades?: Upgrades):
       stream.on("error", ignore);
       void responder.answer(new Http2Exchange(stream, headers));
     },
-    ...(upgrades?.possible === true && {
-      upgrade: (incoming: IncomingMessage, socket: Socket, head: Buffer) => upgrades.offer(incoming, socket, head),
-    }),
+    ...(upgrades?.possible === true && { upgrades }),
   };
 }
 

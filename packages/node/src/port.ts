@@ -3,6 +3,7 @@ import {
   type Server as Http1Server,
   type ServerResponse,
   type IncomingMessage,
+  type ServerOptions as Http1Options,
 } from "node:http";
 import {
   createServer as createHttp2,
@@ -26,8 +27,11 @@ export interface PortHandlers {
   /** `asksFirst`: the client waits to be told to send its body (RFC 9110 §10.1.1). */
   http1(incoming: IncomingMessage, response: ServerResponse, asksFirst: boolean): void;
   http2(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void;
-  /** Takes a connection over from HTTP/1.1, or says that nobody does. Absent: nobody ever does. */
-  upgrade?(incoming: IncomingMessage, socket: Socket, head: Buffer): boolean;
+  /** Who takes connections over from HTTP/1.1. Absent: nobody ever does. */
+  readonly upgrades?: {
+    claims(incoming: IncomingMessage): boolean;
+    take(incoming: IncomingMessage, socket: Socket, head: Buffer): void;
+  };
 }
 
 export interface PortOptions {
@@ -59,6 +63,11 @@ const http2Options = {
 /** The same for a connection as a whole, in bytes. */
 const connectionWindow = 1024 * 1024;
 
+/** What the types of Node 20 do not have: which requests for an upgrade become one. Node 22.21 and newer ask it. */
+interface UpgradeOptions {
+  shouldUpgradeCallback(incoming: IncomingMessage): boolean;
+}
+
 /**
  * A port for HTTP/1.1 and HTTP/2 at once, in clear text or over TLS. It accepts the connections, and hands each to one of
  * two servers that do not listen themselves: clear-text HTTP/2 is known by its first bytes, over TLS the handshake says.
@@ -70,18 +79,21 @@ export class Port {
   readonly #http2: Http2Server = createHttp2(http2Options);
   readonly #keepAliveTimeout: number;
   readonly #headersTimeout: number;
+  #upgrades: PortHandlers["upgrades"];
 
   constructor({ tls, keepAliveTimeout = 65_000, headersTimeout = 30_000, checkInterval = 30_000 }: PortOptions = {}) {
     this.#keepAliveTimeout = keepAliveTimeout;
     this.#headersTimeout = headersTimeout;
-    this.#http1 = createHttp1({
+    const http1Options: Http1Options & UpgradeOptions = {
       ...tls,
       keepAliveTimeout,
       headersTimeout,
       // For sending the whole request; an answer may take as long as it will.
       requestTimeout,
       connectionsCheckingInterval: checkInterval,
-    });
+      shouldUpgradeCallback: (incoming) => this.#upgrades?.claims(incoming) === true,
+    };
+    this.#http1 = createHttp1(http1Options);
     this.#front =
       tls === undefined
         ? // As `node:http` has its own sockets: who has sent all that it will may still want the answer.
@@ -95,15 +107,17 @@ export class Port {
   }
 
   /** Says who answers: at once after `bind`, so that no request comes before there is somebody to answer it. */
-  answer({ http1, http2, upgrade }: PortHandlers, logger: Logger): void {
+  answer({ http1, http2, upgrades }: PortHandlers, logger: Logger): void {
     this.#http1.on("request", (incoming, response) => http1(incoming, response, false));
     this.#http1.on("checkContinue", (incoming, response) => http1(incoming, response, true));
     this.#http2.on("stream", http2);
+    this.#upgrades = upgrades;
     // Without a listener Node answers as if it had not been asked for an upgrade.
-    if (upgrade !== undefined) {
+    if (upgrades !== undefined) {
       this.#http1.on("upgrade", (incoming, socket: Socket, head: Buffer) => {
         this.connections.release(socket);
-        if (upgrade(incoming, socket, head)) return;
+        if (upgrades.claims(incoming)) return upgrades.take(incoming, socket, head);
+        // A Node that does not know `shouldUpgradeCallback` asks nobody before: what nobody takes goes back to be answered.
         this.connections.open(socket);
         if (!socket.destroyed) this.#toHttp1(socket, withoutUpgrade(incoming, head));
       });

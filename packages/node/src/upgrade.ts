@@ -51,21 +51,23 @@ export class Upgrades {
     return this.#protocols.size > 0;
   }
 
-  /** Gives a connection to the endpoint that speaks what the client asks for. `false`: nobody does, answer the request as it is. */
-  offer(incoming: IncomingMessage, socket: Socket, head: Buffer): boolean {
-    const { method, headers, url } = incoming;
-    if (method !== "GET" || !this.#protocols.has(headers.upgrade?.toLowerCase() ?? "")) return false;
-    const request = new Http1Exchange(incoming, new ServerResponse(incoming));
-    const endpoint = this.#endpointOf(request);
-    if (endpoint === undefined || socket.destroyed) return false;
+  /** Whether an endpoint speaks what the client asks for, so that it takes the connection over. `false`: answer the request as it is. */
+  claims(incoming: IncomingMessage): boolean {
+    return this.#claimOf(incoming) !== undefined;
+  }
+
+  /** Gives a connection to the endpoint that claims it. */
+  take(incoming: IncomingMessage, socket: Socket, head: Buffer): void {
+    const claim = this.#claimOf(incoming);
+    if (claim === undefined) return;
+    const { endpoint, request } = claim;
     this.#used.add(endpoint);
     try {
       endpoint.upgrade({ request, incoming, socket, head });
     } catch (cause) {
-      this.#logger.error("A connection could not be upgraded", { url, cause });
+      this.#logger.error("A connection could not be upgraded", { url: incoming.url, cause });
       socket.destroy();
     }
-    return true;
   }
 
   /** Tells the endpoints that the server has stopped. */
@@ -73,17 +75,25 @@ export class Upgrades {
     for (const endpoint of this.#used) endpoint.close?.();
   }
 
-  #endpointOf(request: UniversalRequest): UpgradeEndpoint | undefined {
+  #claimOf(incoming: IncomingMessage): Claim | undefined {
+    const { method, headers } = incoming;
+    if (method !== "GET" || !this.#protocols.has(headers.upgrade?.toLowerCase() ?? "")) return undefined;
+    const request = new Http1Exchange(incoming, new ServerResponse(incoming));
     const endpoint = this.#handler.find(request.url)?.endpoint;
     if (endpoint === undefined || !takesOver(endpoint)) return undefined;
     try {
       this.#handler.host.admit?.(request);
-      return endpoint;
+      return { endpoint, request };
     } catch {
       // Whoever answers the request refuses it in the same way, and in words.
       return undefined;
     }
   }
+}
+
+interface Claim {
+  readonly endpoint: UpgradeEndpoint;
+  readonly request: UniversalRequest;
 }
 
 function isUpgrade(binding: object): binding is UpgradeBinding {
