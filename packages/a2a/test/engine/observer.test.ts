@@ -14,6 +14,11 @@ const agentOf = (onMessage: OnMessage) =>
 async function* counting(turn: Parameters<OnMessage>[0]) {
   if (turn.text === "hello") return turn.reply("Hello");
   if (turn.text === "throw") throw new Error("the agent is broken");
+  if (turn.text === "wait") {
+    yield turn.working("Waits until it is canceled");
+    await new Promise((resolve) => turn.signal.addEventListener("abort", resolve));
+    return undefined;
+  }
   yield turn.artifact({ artifactId: "a", parts: [{ text: "0" }], open: true });
   for (let n = 1; n < 100; n += 1) yield turn.append("a", [{ text: String(n) }]);
   return undefined;
@@ -87,12 +92,14 @@ describe("an observer", () => {
     const { observer, lines } = noting();
     const { client } = await connected(observer);
     const told = () => lines.filter((line) => line.includes("SendStreamingMessage"));
-    for await (const event of client.sendStreamingMessage("work")) {
-      if (event.task !== undefined) expect(told()).toEqual(["toy SendStreamingMessage anonymous 1.0 begins"]);
+    for await (const { task } of client.sendStreamingMessage("wait")) {
+      if (task === undefined) continue;
+      expect(told()).toEqual(["toy SendStreamingMessage anonymous 1.0 begins"]);
+      await client.cancelTask(task.id);
     }
     await vi.waitFor(() => expect(told()).toHaveLength(2));
     expect(told()[1]).toBe("toy SendStreamingMessage anonymous 1.0 ends");
-    const leaving = client.sendStreamingMessage("work");
+    const leaving = client.sendStreamingMessage("wait");
     await leaving.next();
     await leaving.return();
     await vi.waitFor(() => expect(told()).toHaveLength(4));
