@@ -1,3 +1,4 @@
+import type { CorsOptions } from "@parley/a2a";
 import type { UniversalHandler, UniversalRequest, UniversalResponse } from "@parley/a2a/protocol";
 import {
   corsPolicy,
@@ -11,7 +12,6 @@ import { encodeMessage } from "../metadata.ts";
 import { serviceV03, serviceV1, type A2AServiceType } from "../services.ts";
 import { statusCode, Statuses } from "../status.ts";
 import { a2aMethod, requestedCodec } from "./a2a.ts";
-import type { GrpcOptions } from "./binding.ts";
 import { Call, type ReadableRequest } from "./call.ts";
 import { grpcFraming, WebFraming, type Framing, type Metadata } from "./framing.ts";
 import { Health } from "./health.ts";
@@ -38,11 +38,17 @@ interface Route {
 /** Largest message to health checks and reflection, which anyone may send: they carry a name. */
 const nameBytes = 4096;
 
+interface GrpcHandlerOptions {
+  readonly cors?: CorsOptions | boolean;
+  /** In milliseconds. */
+  readonly requestTimeout?: number;
+}
+
 /**
  * Serves agents by gRPC and gRPC-Web (A2A 1.0 §10): the services of 1.0 and 0.3 as far as the host speaks these versions,
  * beside them health and reflection.
  */
-export function grpcHandler(host: ServerHost, options: GrpcOptions = {}): GrpcHandler {
+export function grpcHandler(host: ServerHost, options: GrpcHandlerOptions = {}): GrpcHandler {
   const { cors = false, requestTimeout = 300_000 } = options;
   const frames = new FrameWriter();
   const { routes, services } = routesOf(host, frames);

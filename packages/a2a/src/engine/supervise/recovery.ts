@@ -1,25 +1,16 @@
-import type { ByteBudget } from "../../protocol/index.ts";
 import type { ClaimPosition, TaskHead } from "../../store/index.ts";
-import type { Committer } from "../log/committer.ts";
-import type { EngineSettings, HostedAgent } from "../options.ts";
 import { safeSentences } from "../run/sentences.ts";
 import { Backoff } from "./backoff.ts";
 import { giveUp } from "./give-up.ts";
 import type { LeaseWatch } from "./lease-watch.ts";
-import type { Runs } from "./runs.ts";
 import { StrandedAgents } from "./stranded-agents.ts";
 import { Suspects } from "./suspects.ts";
-import { crashesOf, Takeover } from "./takeover.ts";
+import { crashesOf, Takeover, type TakeoverInit } from "./takeover.ts";
 
 /** How many lost tasks are read at a time. */
 const pageSize = 100;
 
-export interface RecoveryInit {
-  readonly settings: EngineSettings;
-  readonly committer: Committer;
-  readonly agents: ReadonlyMap<string, HostedAgent>;
-  readonly runs: Pick<Runs, "start" | "has" | "stopping" | "endTask">;
-  readonly budget: ByteBudget;
+interface RecoveryInit extends TakeoverInit {
   readonly leaseWatch: LeaseWatch;
 }
 

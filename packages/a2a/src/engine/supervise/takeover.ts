@@ -1,12 +1,22 @@
 import { A2AError } from "../../model/index.ts";
 import type { AppendOutcome, StoredRun, TaskHead } from "../../store/index.ts";
-import type { HostedAgent } from "../options.ts";
+import type { ByteBudget } from "../../protocol/index.ts";
+import type { Committer } from "../log/committer.ts";
+import type { EngineSettings, HostedAgent } from "../options.ts";
 import type { TaskRunInit } from "../run/run-init.ts";
 import type { Run } from "../run/run.ts";
 import { safeSentences } from "../run/sentences.ts";
 import { giveUp } from "./give-up.ts";
 import { readLostRun } from "./lost-run.ts";
-import type { RecoveryInit } from "./recovery.ts";
+import type { Runs } from "./runs.ts";
+
+export interface TakeoverInit {
+  readonly settings: EngineSettings;
+  readonly committer: Committer;
+  readonly agents: ReadonlyMap<string, HostedAgent>;
+  readonly runs: Pick<Runs, "start" | "has" | "stopping" | "endTask">;
+  readonly budget: ByteBudget;
+}
 
 type Claimed = Extract<AppendOutcome, { readonly ok: true }>;
 
@@ -22,9 +32,9 @@ export function crashesOf(
 
 /** Takes over one lost task: takes its lease, reads what its run needs, and starts it. */
 export class Takeover {
-  readonly #init: Omit<RecoveryInit, "leaseWatch">;
+  readonly #init: TakeoverInit;
 
-  constructor(init: Omit<RecoveryInit, "leaseWatch">) {
+  constructor(init: TakeoverInit) {
     this.#init = init;
   }
 
