@@ -24,7 +24,7 @@ export const rooms = {
   base: { imports: [], doors: ["*.ts"] },
   model: { imports: [], doors: ["index.ts", "schema.ts"] },
   protocol: { imports: ["model"], doors: ["index.ts"] },
-  wire: { imports: ["protocol", "model"], doors: ["codec.ts", "errors.ts", "jsonrpc.ts", "rest.ts", "grpc.ts"] },
+  wire: { imports: ["protocol", "model"], doors: ["bindings.ts", "codec.ts", "errors.ts"] },
   "wire/v1": { imports: ["wire", "protocol", "model"], doors: ["index.ts"] },
   "wire/v11": { imports: ["wire", "protocol", "model"], doors: ["index.ts"] },
   "wire/v03": { imports: ["wire", "protocol", "model"], doors: ["index.ts"] },
@@ -32,14 +32,13 @@ export const rooms = {
     imports: ["transport/server", "transport/sse", "transport/http", "transport/router", "protocol", "wire", "model"],
     doors: ["index.ts"],
   },
-  "transport/text": { imports: [], doors: ["*.ts"] },
-  "transport/server": { imports: ["transport/text", "protocol", "wire", "model"], doors: ["*.ts"] },
+  "transport/server": { imports: ["protocol", "wire", "model"], doors: ["*.ts"] },
   "transport/sse": {
-    imports: ["transport/server", "transport/text", "protocol", "model"],
+    imports: ["transport/server", "protocol", "model"],
     doors: ["read.ts", "write.ts"],
   },
   "transport/http": {
-    imports: ["transport/sse", "transport/text", "protocol", "wire", "model"],
+    imports: ["transport/sse", "protocol", "wire", "model"],
     doors: ["index.ts", "answer.ts", "binding.ts", "request.ts"],
   },
   "transport/jsonrpc": {

@@ -4,8 +4,7 @@ import { codecV03 } from "./wire/v03/index.ts";
 import { codecV1 } from "./wire/v1/index.ts";
 import { draftOf } from "./wire/v11/index.ts";
 import type { Codec } from "./wire/codec.ts";
-import type { JsonRpcCodec } from "./wire/jsonrpc.ts";
-import type { RestCodec } from "./wire/rest.ts";
+import type { JsonRpcCodec, RestCodec } from "./wire/bindings.ts";
 
 export { codecV1, jsonRpcClientV1 } from "./wire/v1/index.ts";
 export { codecV03 } from "./wire/v03/index.ts";

@@ -81,6 +81,23 @@ export function wellFormed(json: string): string {
 const special = /[\u0000-\u001f"\\\p{Surrogate}]/u;
 const loneSurrogate = /\p{Surrogate}/u;
 
+/**
+ * Whether JSON text has more than `limit` levels of arrays and objects. It is called before the text is parsed: a megabyte
+ * of brackets costs a parser hundreds of megabytes, and costs whatever walks the value its stack.
+ */
+export function nestsDeeper(text: string, limit: number): boolean {
+  if (text.length <= limit) return false;
+  let depth = 0;
+  for (let at = 0; at < text.length;) {
+    const code = text.charCodeAt(at++);
+    if (code === 0x22) at = afterString(text, at);
+    // In ASCII a bracket and a brace differ in one bit.
+    else if ((code | 0x20) === 0x7d) depth--;
+    else if ((code | 0x20) === 0x7b && ++depth > limit) return true;
+  }
+  return false;
+}
+
 /** From behind the quote that opens a string to behind the one that closes it. */
 export function afterString(json: string, start: number): number {
   for (let at = start; (at = json.indexOf('"', at) + 1) > 0;) {

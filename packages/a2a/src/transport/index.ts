@@ -2,9 +2,16 @@
 
 export { isLoopback } from "../base/index.ts";
 export { byVersion, type Codec, type OwnShapes, type Shapes, versionOfSilence } from "../wire/codec.ts";
-export { type GrpcCodec, type GrpcWire, grpcWire } from "../wire/grpc.ts";
-export type { JsonRpcCodec, JsonRpcWire } from "../wire/jsonrpc.ts";
-export type { RestCodec, RestRoute, RestWire } from "../wire/rest.ts";
+export {
+  type GrpcCodec,
+  type GrpcWire,
+  grpcWire,
+  type JsonRpcCodec,
+  type JsonRpcWire,
+  type RestCodec,
+  type RestRoute,
+  type RestWire,
+} from "../wire/bindings.ts";
 export * from "./server/index.ts";
 export { type EventFormat, streamHeaders, writeEvents } from "./sse/write.ts";
 export type { Found } from "./router/index.ts";

@@ -2,7 +2,7 @@ import { A2AError, type A2AErrorOptions, hasCode, codeOfStatus, type WireErrorCo
 import { isObject } from "../../model/schema.ts";
 import { Payload, type StreamItem, type StreamName } from "../../protocol/index.ts";
 import type { Clock } from "../../base/index.ts";
-import { nestsDeeper } from "../text/nesting.ts";
+import { nestsDeeper } from "../../base/json-text.ts";
 import { chunkDecoder } from "./chunks.ts";
 import type { Shapes } from "../../wire/codec.ts";
 import type { ClientResponse } from "./request.ts";

@@ -4,8 +4,7 @@ import type { CallContext, OperationName, Operations } from "../../protocol/inde
 import type { ClientCodec } from "../../wire/codec.ts";
 import { SseParser, type ServerSentEvent } from "../sse/read.ts";
 import { aborted, abortError, onAbort } from "./abort.ts";
-import { Pieces } from "../text/pieces.ts";
-import { Utf8Pieces } from "../text/utf8.ts";
+import { Pieces, Utf8Pieces } from "../../base/text-pieces.ts";
 
 /** One HTTP request of a client and its response: limits, abort, and errors as `A2AError`. */
 

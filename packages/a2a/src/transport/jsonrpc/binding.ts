@@ -1,4 +1,4 @@
-import { speaksJsonRpc } from "../../wire/jsonrpc.ts";
+import { speaksJsonRpc } from "../../wire/bindings.ts";
 import type { ClaimedPath, ServerBinding } from "../server/binding.ts";
 import { interfaceAt, tenantPath } from "../server/paths.ts";
 import { speakers } from "../server/speakers.ts";

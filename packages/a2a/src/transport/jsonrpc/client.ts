@@ -12,7 +12,7 @@ import {
   type UnaryOperations,
 } from "../../protocol/index.ts";
 import { byVersion } from "../../wire/codec.ts";
-import type { JsonRpcClientCodec } from "../../wire/jsonrpc.ts";
+import type { JsonRpcClientCodec } from "../../wire/bindings.ts";
 import { activatedExtensions, eventJson, isObject, parseJson, refusal, streamItems } from "../http/answer.ts";
 import type { ClientBinding } from "../http/binding.ts";
 import { type ClientHost, sendRequest, type ClientResponse, requestHeaders, waits } from "../http/request.ts";

@@ -1,6 +1,6 @@
 import { wireErrors } from "../../model/index.ts";
 import type { UniversalResponse } from "../../protocol/index.ts";
-import type { JsonRpcWire } from "../../wire/jsonrpc.ts";
+import type { JsonRpcWire } from "../../wire/bindings.ts";
 import { errorHeaders, type Headers, type WireError } from "../server/response.ts";
 import type { JsonRpcId } from "./envelope.ts";
 

@@ -8,7 +8,7 @@ import type {
   UniversalResponse,
 } from "../../protocol/index.ts";
 import { versionOfSilence } from "../../wire/codec.ts";
-import type { JsonRpcCodec, JsonRpcWire } from "../../wire/jsonrpc.ts";
+import type { JsonRpcCodec, JsonRpcWire } from "../../wire/bindings.ts";
 import { answerCall, type AnyReply, type ServerCall } from "../server/answer-call.ts";
 import type { HttpEndpoint } from "../server/binding.ts";
 import type { ServerHost } from "../server/host.ts";

@@ -1,4 +1,4 @@
-import { speaksRest, type RestCodec } from "../../wire/rest.ts";
+import { speaksRest, type RestCodec } from "../../wire/bindings.ts";
 import type { BaseAddress, HttpClaim, ServerBinding } from "../server/binding.ts";
 import { interfaceAt, pathBelow } from "../server/paths.ts";
 import { cannotServe } from "../server/refuse.ts";

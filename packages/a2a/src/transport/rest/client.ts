@@ -11,7 +11,7 @@ import {
   type UnaryOperations,
 } from "../../protocol/index.ts";
 import { byVersion } from "../../wire/codec.ts";
-import type { RestClientCodec, RestRoute } from "../../wire/rest.ts";
+import type { RestClientCodec, RestRoute } from "../../wire/bindings.ts";
 import {
   activatedExtensions,
   eventJson,

@@ -7,7 +7,7 @@ import type {
   UniversalResponse,
 } from "../../protocol/index.ts";
 import { versionOfSilence } from "../../wire/codec.ts";
-import type { RestCodec, RestRoute, RestWire } from "../../wire/rest.ts";
+import type { RestCodec, RestRoute, RestWire } from "../../wire/bindings.ts";
 import { answerCall, type AnyReply, type ServerCall } from "../server/answer-call.ts";
 import type { HttpEndpoint, Target } from "../server/binding.ts";
 import type { ServerHost } from "../server/host.ts";

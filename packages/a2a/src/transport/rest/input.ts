@@ -1,6 +1,6 @@
 import { A2AError, invalidParams, jsonName } from "../../model/index.ts";
 import type { UniversalRequest } from "../../protocol/index.ts";
-import type { RestRoute } from "../../wire/rest.ts";
+import type { RestRoute } from "../../wire/bindings.ts";
 import type { RequestLimits } from "../server/host.ts";
 import { parseJson } from "../server/request.ts";
 import { decodeSegment, type RouteMatch } from "./routes.ts";

@@ -1,5 +1,5 @@
 import { invalidParams } from "../../model/index.ts";
-import type { RestRoute, RestWire } from "../../wire/rest.ts";
+import type { RestRoute, RestWire } from "../../wire/bindings.ts";
 
 /** Finds the route of a path (A2A 1.0 §11.3). */
 

@@ -9,7 +9,7 @@ import {
 } from "../../protocol/index.ts";
 import type { Codec } from "../../wire/codec.ts";
 import type { RequestLimits } from "./host.ts";
-import { nestsDeeper } from "../text/nesting.ts";
+import { nestsDeeper } from "../../base/json-text.ts";
 
 /** What the bindings read from a request in the same way. */
 

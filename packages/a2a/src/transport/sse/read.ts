@@ -1,5 +1,5 @@
 import { A2AError } from "../../model/index.ts";
-import { Pieces } from "../text/pieces.ts";
+import { Pieces } from "../../base/text-pieces.ts";
 
 /** One event of an event stream (HTML Living Standard §9.2). */
 export interface ServerSentEvent {

@@ -1,7 +1,5 @@
 import type { OwnShapes } from "../codec.ts";
-import type { GrpcCodec } from "../grpc.ts";
-import type { JsonRpcCodec } from "../jsonrpc.ts";
-import type { RestCodec } from "../rest.ts";
+import type { GrpcCodec, JsonRpcCodec, RestCodec } from "../bindings.ts";
 import { adaptClient } from "./adapt-client.ts";
 import { adapt } from "./adapt.ts";
 import { decodeCard, encodeCard } from "./card.ts";

@@ -1,4 +1,4 @@
-import type { RestRoute } from "../rest.ts";
+import type { RestRoute } from "../bindings.ts";
 
 /**
  * Paths of REST (0.3 §3.5.6, the annotations of its proto). The text has a list of tasks that the proto has not; the

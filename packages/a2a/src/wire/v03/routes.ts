@@ -1,4 +1,4 @@
-import type { JsonRpcWire } from "../jsonrpc.ts";
+import type { JsonRpcWire } from "../bindings.ts";
 import type { OperationName } from "../../protocol/index.ts";
 
 /** Methods of JSON-RPC (0.3 §3.5.6). `tasks/list` is not among them: it is a matter of the other bindings. */

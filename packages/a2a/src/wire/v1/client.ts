@@ -1,5 +1,5 @@
 import type { AgentCard } from "../../model/index.ts";
-import type { JsonRpcClientCodec } from "../jsonrpc.ts";
+import type { JsonRpcClientCodec } from "../bindings.ts";
 import { decodeCard, decodeEvent, decodeResponse } from "./decode.ts";
 import { encodeRequest } from "./encode.ts";
 import { decodeJsonRpcError } from "../errors.ts";

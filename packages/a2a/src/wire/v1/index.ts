@@ -1,6 +1,5 @@
 import type { OwnShapes } from "../codec.ts";
-import type { JsonRpcCodec } from "../jsonrpc.ts";
-import type { RestCodec } from "../rest.ts";
+import type { JsonRpcCodec, RestCodec } from "../bindings.ts";
 import { decodeCard, decodeEvent, decodeRequest, decodeResponse } from "./decode.ts";
 import {
   encodeCard,

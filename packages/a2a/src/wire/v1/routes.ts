@@ -1,5 +1,4 @@
-import type { JsonRpcWire } from "../jsonrpc.ts";
-import type { RestRoute } from "../rest.ts";
+import type { JsonRpcWire, RestRoute } from "../bindings.ts";
 import { operations, type OperationName } from "../../protocol/index.ts";
 
 /** Methods of JSON-RPC have the names of the operations (A2A 1.0 §5.3). */

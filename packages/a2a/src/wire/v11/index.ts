@@ -8,8 +8,7 @@ import {
 } from "../../model/index.ts";
 import type { OperationName, Operations, Reply, StreamItem } from "../../protocol/index.ts";
 import type { Shapes } from "../codec.ts";
-import type { JsonRpcCodec } from "../jsonrpc.ts";
-import type { RestCodec, RestRoute } from "../rest.ts";
+import type { JsonRpcCodec, RestCodec, RestRoute } from "../bindings.ts";
 
 /**
  * The draft of A2A 1.1: the wire of 1.0, which comes in from outside, and generations (§3.2.7 of the draft). Nobody gets it

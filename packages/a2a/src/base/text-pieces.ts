@@ -1,0 +1,62 @@
+/** Text that arrives in pieces. */
+
+/**
+ * Joins pieces of text. `+=` keeps 32 bytes for each piece until the text is read, which is much where pieces are single
+ * characters, so a thousand pieces are joined at a time.
+ */
+export class Pieces {
+  #text = "";
+  #pieces: string[] = [];
+
+  push(piece: string): void {
+    if (this.#pieces.push(piece) > 999) this.#text = this.take();
+  }
+
+  /** Returns all of the text. The next piece begins another text. */
+  take(): string {
+    const text = this.#text + this.#pieces.join("");
+    this.#text = "";
+    this.#pieces = [];
+    return text;
+  }
+}
+
+/**
+ * Decodes UTF-8 that arrives in pieces, which may be cut inside a character. A byte order mark at the beginning is left
+ * out, and invalid bytes become U+FFFD. `TextDecoder` with `stream: true` would do the same, but in Node it takes seven
+ * times as long and its strings take twice the memory. So an incomplete character is kept here until the next piece.
+ */
+export class Utf8Pieces {
+  readonly #decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+  #rest: Uint8Array = new Uint8Array(0);
+  #begun = false;
+
+  /** The characters that this piece completes. */
+  push(piece: Uint8Array): string {
+    const bytes = this.#rest.length === 0 ? piece : joined(this.#rest, piece);
+    const end = bytes.length - incompleteBytes(bytes);
+    this.#rest = bytes.slice(end);
+    const text = this.#decoder.decode(end === bytes.length ? bytes : bytes.subarray(0, end));
+    if (this.#begun) return text;
+    this.#begun = text !== "";
+    return text.replace(/^\uFEFF/, "");
+  }
+}
+
+/** How many bytes at the end belong to a character that is not complete. */
+function incompleteBytes(bytes: Uint8Array): number {
+  for (let back = 1; back <= 3; back++) {
+    const byte = bytes.at(-back) ?? 0;
+    if (byte < 0x80) return 0;
+    // The first byte of a character says how many bytes the character has.
+    if (byte >= 0xc0) return back < (byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2) ? back : 0;
+  }
+  return 0;
+}
+
+function joined(first: Uint8Array, second: Uint8Array): Uint8Array {
+  const bytes = new Uint8Array(first.length + second.length);
+  bytes.set(first);
+  bytes.set(second, first.length);
+  return bytes;
+}
