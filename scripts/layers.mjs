@@ -81,22 +81,11 @@ export const rooms = {
   },
   "engine/run": {
     imports: ["engine", "engine/log", "protocol", "store", "model"],
-    doors: ["run.ts", "run-init.ts", "pace.ts", "sentences.ts"],
+    doors: ["index.ts"],
   },
   "engine/log": {
     imports: ["engine", "protocol", "store", "model"],
-    doors: [
-      "answer.ts",
-      "committer.ts",
-      "event-stream.ts",
-      "generations.ts",
-      "live-logs.ts",
-      "loss.ts",
-      "reader.ts",
-      "records.ts",
-      "stream-items.ts",
-      "writer.ts",
-    ],
+    doors: ["index.ts"],
   },
   server: {
     imports: [

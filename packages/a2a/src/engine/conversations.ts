@@ -10,7 +10,7 @@ import type {
   SaidMessage,
 } from "../store/index.ts";
 import { ContextView, type AskingTurn } from "./context-view.ts";
-import type { Committer } from "./log/committer.ts";
+import type { Committer } from "./log/index.ts";
 import { replyWindow, type EngineSettings } from "./options.ts";
 import { newestOf, RememberedReplies } from "./remembered-replies.ts";
 

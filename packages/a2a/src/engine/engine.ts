@@ -1,8 +1,7 @@
 import { ByteBudget, type AgentService } from "../protocol/index.ts";
 import { checkedAgent } from "./service/checks.ts";
-import { Committer } from "./log/committer.ts";
+import { Committer, LiveLogs } from "./log/index.ts";
 import { Conversations } from "./conversations.ts";
-import { LiveLogs } from "./log/live-logs.ts";
 import { settingsOf, type EngineOptions } from "./options.ts";
 import { serverIsStopping } from "./refusals.ts";
 import { startSupervisor } from "./supervise/supervisor.ts";

@@ -9,10 +9,8 @@ import type {
   TaskKey,
 } from "../../store/index.ts";
 import type { EngineSettings } from "../options.ts";
-import { Batch, cutToFit } from "./batch.ts";
-import type { LiveLog } from "./live-log.ts";
-import type { LiveLogs } from "./live-logs.ts";
-import { lossOf, type Loss } from "./loss.ts";
+import { Batch, cutToFit, lossOf, type Loss } from "./append.ts";
+import type { LiveLog, LiveLogs } from "./live-log.ts";
 
 /** Where a task stands whose log is to be continued. */
 export interface WriterStart {

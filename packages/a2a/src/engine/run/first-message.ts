@@ -1,15 +1,20 @@
 import { A2AError } from "../../model/index.ts";
 import type { AgentEvent, TurnAbortKind } from "../../protocol/index.ts";
 import type { ContextView } from "../context-view.ts";
-import type { Loss } from "../log/loss.ts";
-import { agentMessage } from "../log/records.ts";
+import { agentMessage, type Loss } from "../log/index.ts";
 import { agentMistake } from "../mistakes.ts";
-import { lossReasons } from "./abort.ts";
-import type { NextTurn, Phase, PhaseHost } from "./phase.ts";
-import { Recorder } from "./recorder.ts";
-import type { FirstMessageInit, FirstResult, RunRooms } from "./run-init.ts";
-import { TaskRun } from "./task-run.ts";
+import {
+  lossReasons,
+  type FirstMessageInit,
+  type FirstResult,
+  type NextTurn,
+  type Phase,
+  type PhaseHost,
+  type RunRooms,
+} from "./phase.ts";
 import type { TurnInput } from "./turn.ts";
+import { Recorder } from "./recorder.ts";
+import { TaskRun } from "./task-run.ts";
 
 type ReplyEvent = Extract<AgentEvent, { kind: "reply" }>;
 

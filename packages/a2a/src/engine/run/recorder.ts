@@ -2,12 +2,11 @@ import { utf8Length } from "../../base/index.ts";
 import { isTerminal, mayMove, type NewRecord, type TaskState } from "../../model/index.ts";
 import type { AgentEvent } from "../../protocol/index.ts";
 import type { TaskEffect, TaskKey } from "../../store/index.ts";
-import { TaskArtifacts } from "./artifacts.ts";
+import { Question, TaskArtifacts } from "./checks.ts";
 import { exceeds } from "../bytes.ts";
 import type { EngineSettings } from "../options.ts";
 import { agentMistake, jsonOf, mistakeOf } from "../mistakes.ts";
-import { artifactRecord, statusRecord, taskRecord, type Origin, type StatusInit } from "../log/records.ts";
-import { Question } from "./question.ts";
+import { artifactRecord, type Origin, type StatusInit, statusRecord, taskRecord } from "../log/index.ts";
 import { Replay, type LostTail } from "./replay.ts";
 import type { StoredCheckpoint, TurnInput } from "./turn.ts";
 

@@ -12,15 +12,20 @@ import type { ContextKey, TaskKey } from "../../store/index.ts";
 import type { AskingTurn, ContextView } from "../context-view.ts";
 import { agentMistake, isMistake } from "../mistakes.ts";
 import type { HostedAgent } from "../options.ts";
-import { RunAbort } from "./abort.ts";
+import { EngineTurn, RunAbort, type StoredCheckpoint, type TurnHost, type TurnInput } from "./turn.ts";
 import { FirstMessage } from "./first-message.ts";
 import type { Pace } from "./pace.ts";
-import type { NextTurn, Phase, PhaseHost } from "./phase.ts";
+import {
+  type NextTurn,
+  type Phase,
+  type PhaseHost,
+  type RunInit,
+  type RunRooms,
+  safeSentences,
+  type TaskRunInit,
+} from "./phase.ts";
 import { Recorder } from "./recorder.ts";
-import type { RunInit, RunRooms, TaskRunInit } from "./run-init.ts";
-import { safeSentences } from "./sentences.ts";
 import { nobodyWaits, TaskRun } from "./task-run.ts";
-import { EngineTurn, type StoredCheckpoint, type TurnHost, type TurnInput } from "./turn.ts";
 
 /** What a run needs beside the rooms that its phases need. */
 export interface OwnRooms extends RunRooms {
@@ -66,7 +71,7 @@ export class Run implements TurnHost, PhaseHost {
     this.hosted = init.hosted;
     this.#contextId = init.contextId;
     this.startedAt = this.lastEventAt = rooms.settings.clock.elapsed();
-    this.#input = inputOf(init);
+    this.#input = firstTurnInput(init);
     if (init.start === undefined) {
       this.#isNewContext = init.isNewContext;
       this.#phase = new FirstMessage(rooms, this, init, this.#input);
@@ -244,7 +249,7 @@ export class Run implements TurnHost, PhaseHost {
 const none: readonly (() => void)[] = [];
 
 /** The first turn of a run: of a message that makes its task, or of the one that the task stands at. */
-function inputOf(init: RunInit): TurnInput {
+function firstTurnInput(init: RunInit): TurnInput {
   const { message, call, principal = call.principal } = init;
   if (init.start === undefined) {
     return { turn: 1, attempt: 1, input: 1, message, call, principal, checkpoint: undefined, ids: 0 };

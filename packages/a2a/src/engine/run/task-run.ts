@@ -4,19 +4,28 @@ import type { AgentEvent, TurnAbortKind } from "../../protocol/index.ts";
 import type { AppendOutcome, OnceEffect, TaskAppend, TaskEffect, TaskKey } from "../../store/index.ts";
 import { taskIsFull } from "../bytes.ts";
 import type { ContextView } from "../context-view.ts";
-import type { Submission } from "../log/committer.ts";
-import type { Loss } from "../log/loss.ts";
-import { LogWriter, type TurnEnd, type WriterStart } from "../log/writer.ts";
+import {
+  LogWriter,
+  type Loss,
+  type Submission,
+  type TurnEnd,
+  type WriterStart,
+  readNextMessage,
+} from "../log/index.ts";
 import { agentMistake, nameOfRecord } from "../mistakes.ts";
 import type { HostedAgent } from "../options.ts";
-import { lossReasons } from "./abort.ts";
+import { nextTurnInput, type TurnInput } from "./turn.ts";
 import { cleared, handedBack, isOnTrial, isProgress, survived } from "./crashes.ts";
-import { inputOf, readNextMessage } from "./next-message.ts";
-import type { NextTurn, Phase, PhaseHost } from "./phase.ts";
+import {
+  lossReasons,
+  type FirstResult,
+  type NextTurn,
+  type Phase,
+  type PhaseHost,
+  type RunRooms,
+  safeSentences,
+} from "./phase.ts";
 import type { Recorded, Recorder } from "./recorder.ts";
-import type { FirstResult, RunRooms } from "./run-init.ts";
-import { safeSentences } from "./sentences.ts";
-import type { TurnInput } from "./turn.ts";
 
 interface TaskRunParts {
   readonly hosted: HostedAgent;
@@ -247,7 +256,7 @@ export class TaskRun implements Phase, Submission {
     budget.change(this.#key.owner, this.#bytes, head.bytes);
     this.#bytes = head.bytes;
     const task = (await settings.store.load(this.#key, this.#key.taskId, { artifacts: true }))?.task;
-    this.#input = inputOf(message, this.#input.turn + 1);
+    this.#input = nextTurnInput(message, this.#input.turn + 1);
     this.#recorder.begin(this.#input);
     this.#silenced = false;
     if (this.isInterrupted) this.#setWorking();

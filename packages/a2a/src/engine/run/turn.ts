@@ -1,7 +1,14 @@
 import type { Clock, Logger } from "../../base/index.ts";
-import { textOf, type JsonObject, type JsonValue, type Message, type Task } from "../../model/index.ts";
-import type { Principal, TurnBase, TurnContext, TurnSignal } from "../../protocol/index.ts";
-import type { StoredCall } from "../log/records.ts";
+import { textOf, type JsonObject, type JsonValue, type LogRecord, type Message, type Task } from "../../model/index.ts";
+import {
+  TurnAborted,
+  type Principal,
+  type TurnAbortKind,
+  type TurnBase,
+  type TurnContext,
+  type TurnSignal,
+} from "../../protocol/index.ts";
+import type { StoredCall } from "../log/index.ts";
 
 /** A checkpoint as it is stored: the agent's value, and how far its events and ids had come. */
 export interface StoredCheckpoint {
@@ -118,4 +125,48 @@ export class EngineTurn implements TurnBase {
   flush(): Promise<void> {
     return this.#host.flush();
   }
+}
+
+interface Reason {
+  readonly kind: TurnAbortKind;
+  readonly text: string;
+  readonly cause: unknown;
+}
+
+/** The signal of a run, which most agents never ask for: the controller is made for those that do. */
+export class RunAbort {
+  #reason: Reason | undefined;
+  #controller: AbortController | undefined;
+
+  get signal(): TurnSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.#reason !== undefined) this.#controller.abort(errorOf(this.#reason));
+    }
+    return this.#controller.signal;
+  }
+
+  /** Fires the signal; only the first reason counts. */
+  abort(kind: TurnAbortKind, text: string, cause?: unknown): void {
+    this.#reason ??= { kind, text, cause };
+    this.#controller?.abort(errorOf(this.#reason));
+  }
+
+  /** The run is over: a signal that is asked for from now on has fired. One that an agent has already does not fire for it. */
+  end(): void {
+    this.#reason ??= over;
+  }
+}
+
+const over: Reason = { kind: "over", text: "The turn is over", cause: undefined };
+
+function errorOf({ kind, text, cause }: Reason): TurnAborted {
+  return new TurnAborted(kind, text, { cause });
+}
+
+/** The turn of a message that waited in the log. */
+export function nextTurnInput({ seq, json, call: stored }: LogRecord, turn: number): TurnInput {
+  const call = JSON.parse(stored ?? "null") as StoredCall;
+  const message = JSON.parse(json) as Message;
+  return { turn, attempt: 1, input: seq, message, call, principal: call.principal, checkpoint: undefined, ids: 0 };
 }

@@ -1,9 +1,7 @@
 import type { Message, NewRecord, SendMessageRequest } from "../../model/index.ts";
 import type { ByteBudget, Principal } from "../../protocol/index.ts";
 import type { OnceEffect, Owner, TaskHead, TaskKey } from "../../store/index.ts";
-import type { Committer } from "../log/committer.ts";
-import type { LiveLogs } from "../log/live-logs.ts";
-import type { Origin, StoredCall } from "../log/records.ts";
+import type { Committer, LiveLogs, Origin, StoredCall } from "../log/index.ts";
 import type { EngineSettings } from "../options.ts";
 import type { Runs } from "../supervise/runs.ts";
 import type { CheckedAgent } from "./checks.ts";

@@ -1,7 +1,6 @@
 import type { CallContext } from "../../protocol/index.ts";
 import type { LoadOptions, Owner, Room, Snapshot, TaskHead, TaskKey } from "../../store/index.ts";
-import type { LiveLogs } from "../log/live-logs.ts";
-import type { Position } from "../log/reader.ts";
+import type { LiveLogs, Position } from "../log/index.ts";
 import type { EngineSettings } from "../options.ts";
 import { taskNotFound } from "../refusals.ts";
 

@@ -1,5 +1,5 @@
 import { A2AError, isTerminal } from "../../model/index.ts";
-import { statusRecord } from "../log/records.ts";
+import { statusRecord } from "../log/index.ts";
 import type { Runs } from "../supervise/runs.ts";
 import type { AgentTasks } from "./agent-tasks.ts";
 import type { UnaryHandlers } from "./operations.ts";

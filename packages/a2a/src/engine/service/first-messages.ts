@@ -1,6 +1,6 @@
 import { deferred, type Resolver } from "../../base/index.ts";
 import { sizeOf } from "../bytes.ts";
-import type { FirstResult } from "../run/run-init.ts";
+import type { FirstResult } from "../run/index.ts";
 import { inContext, type Accepted, type Admission, type Send, type SendRooms } from "./admission.ts";
 import type { Retries } from "./retries.ts";
 

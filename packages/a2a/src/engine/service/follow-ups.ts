@@ -2,7 +2,7 @@ import { invalidParams, isInterrupted, isTerminal, type Message, type NewRecord 
 import type { AppendOutcome, StoredRun, TaskAppend, TaskHead, TaskKey } from "../../store/index.ts";
 import { sizeOf, taskIsFull } from "../bytes.ts";
 import { hasMovedOn, wantedGeneration } from "./generation-match.ts";
-import { messageRecord, statusRecord } from "../log/records.ts";
+import { messageRecord, statusRecord } from "../log/index.ts";
 import { taskIsOver, taskNotFound } from "../refusals.ts";
 import { inContext, joined, originOf, type Accepted, type Send, type SendRooms } from "./admission.ts";
 import type { Retries } from "./retries.ts";

@@ -6,7 +6,7 @@ import type {
   UnaryName,
   UnaryOperations,
 } from "../../protocol/index.ts";
-import type { EventStream } from "../log/event-stream.ts";
+import type { EventStream } from "../log/index.ts";
 
 /** What an operation is given: the request, its call, and the URIs of the extensions that are active in it. */
 type Operation<Request, Answer> = (request: Request, context: CallContext, extensions: readonly string[]) => Answer;

@@ -1,7 +1,7 @@
 import { hasGenerations, invalidParams, type GetTaskRequestDraft, type ListTasksRequest } from "../../model/index.ts";
 import type { CallContext } from "../../protocol/index.ts";
 import type { ListQuery } from "../../store/index.ts";
-import { waitForGeneration } from "../log/generations.ts";
+import { waitForGeneration } from "../log/index.ts";
 import { hasRoom, type AgentTasks } from "./agent-tasks.ts";
 import type { UnaryHandlers } from "./operations.ts";
 import { decodePageToken, encodePageToken } from "./page-token.ts";

@@ -1,9 +1,7 @@
 import { countsInGeneration, hasGenerations } from "../../model/index.ts";
 import { Payload } from "../../protocol/index.ts";
 import { assembleLog, roomless } from "../../store/index.ts";
-import { EventStream } from "../log/event-stream.ts";
-import { messageItem } from "../log/stream-items.ts";
-import { waitForAnswer } from "../log/answer.ts";
+import { EventStream, messageItem, waitForAnswer } from "../log/index.ts";
 import { wholeBut, type AgentTasks } from "./agent-tasks.ts";
 import type { CheckedAgent } from "./checks.ts";
 import type { StreamHandlers, UnaryHandlers } from "./operations.ts";

@@ -2,7 +2,7 @@ import type { SendMessageRequest } from "../../model/index.ts";
 import type { AcceptedInput } from "../../extensions/index.ts";
 import type { CallContext } from "../../protocol/index.ts";
 import type { OnceRecord, Owner } from "../../store/index.ts";
-import { storedPrincipal, type StoredCall } from "../log/records.ts";
+import { type StoredCall, storedPrincipal } from "../log/index.ts";
 import type { EngineSettings } from "../options.ts";
 import { answered, type Admission, type Attempt, type Send, type SendRooms } from "./admission.ts";
 import { checkSend, type CheckedAgent } from "./checks.ts";

@@ -10,7 +10,7 @@ import type {
   UnaryName,
   UnaryOperations,
 } from "../../protocol/index.ts";
-import type { LiveLogs } from "../log/live-logs.ts";
+import type { LiveLogs } from "../log/index.ts";
 import type { EngineSettings } from "../options.ts";
 import { serverIsStopping } from "../refusals.ts";
 import type { Runs } from "../supervise/runs.ts";

@@ -1,9 +1,7 @@
 import { A2AError, hasGenerations, isTerminal } from "../../model/index.ts";
 import type { CallContext } from "../../protocol/index.ts";
 import type { TaskHead } from "../../store/index.ts";
-import { EventStream, type StreamFrom } from "../log/event-stream.ts";
-import { snapshotItem } from "../log/stream-items.ts";
-import { generationAt } from "../log/generations.ts";
+import { EventStream, generationAt, snapshotItem, type StreamFrom } from "../log/index.ts";
 import type { AgentTasks } from "./agent-tasks.ts";
 import type { StreamHandlers } from "./operations.ts";
 

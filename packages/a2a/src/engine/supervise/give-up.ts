@@ -1,7 +1,7 @@
 import type { TaskHead } from "../../store/index.ts";
-import { statusRecord } from "../log/records.ts";
+import { statusRecord } from "../log/index.ts";
 import type { EngineSettings } from "../options.ts";
-import { safeSentences } from "../run/sentences.ts";
+import { safeSentences } from "../run/index.ts";
 import type { Runs } from "./runs.ts";
 
 /** Fails a lost task that cannot go on, with a sentence that its user reads: nothing stays WORKING for ever. */

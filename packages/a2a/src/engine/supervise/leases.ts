@@ -1,7 +1,6 @@
-import type { Committer } from "../log/committer.ts";
-import { lossOf } from "../log/loss.ts";
+import { type Committer, lossOf } from "../log/index.ts";
 import type { EngineSettings } from "../options.ts";
-import type { Run } from "../run/run.ts";
+import type { Run } from "../run/index.ts";
 import type { LeaseWatch } from "./lease-watch.ts";
 import type { Runs } from "./runs.ts";
 import { WallClockWatch } from "./wall-clock.ts";

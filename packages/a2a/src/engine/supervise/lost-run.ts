@@ -1,8 +1,8 @@
 import type { Message } from "../../model/index.ts";
 import type { AppendOutcome, StoredRun, Store, TaskHead } from "../../store/index.ts";
-import type { StoredCall } from "../log/records.ts";
+import type { StoredCall } from "../log/index.ts";
 import type { HostedAgent } from "../options.ts";
-import type { TaskRunInit } from "../run/run-init.ts";
+import type { TaskRunInit } from "../run/index.ts";
 
 /** What a lost run needs of its task to be started again, once this process holds its lease. Rejects when the log does not have it. */
 export async function readLostRun(

@@ -1,5 +1,5 @@
 import { defer } from "../../base/index.ts";
-import type { LiveLogs } from "../log/live-logs.ts";
+import type { LiveLogs } from "../log/index.ts";
 import type { EngineSettings } from "../options.ts";
 import type { Leases } from "./leases.ts";
 import type { Recovery } from "./recovery.ts";

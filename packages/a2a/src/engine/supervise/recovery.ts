@@ -1,5 +1,5 @@
 import type { ClaimPosition, TaskHead } from "../../store/index.ts";
-import { safeSentences } from "../run/sentences.ts";
+import { safeSentences } from "../run/index.ts";
 import { Backoff } from "./backoff.ts";
 import { giveUp } from "./give-up.ts";
 import type { LeaseWatch } from "./lease-watch.ts";

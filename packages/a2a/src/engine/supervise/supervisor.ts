@@ -1,7 +1,6 @@
 import type { ByteBudget } from "../../protocol/index.ts";
 import type { Conversations } from "../conversations.ts";
-import type { Committer } from "../log/committer.ts";
-import type { LiveLogs } from "../log/live-logs.ts";
+import type { Committer, LiveLogs } from "../log/index.ts";
 import type { EngineSettings, HostedAgent } from "../options.ts";
 import { LeaseWatch } from "./lease-watch.ts";
 import { Leases } from "./leases.ts";

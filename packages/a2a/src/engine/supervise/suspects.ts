@@ -1,6 +1,6 @@
 import { deferred, type Clock } from "../../base/index.ts";
 import type { TaskHead } from "../../store/index.ts";
-import type { Run } from "../run/run.ts";
+import type { Run } from "../run/index.ts";
 import type { Runs } from "./runs.ts";
 
 /** How long a task that was started alone runs before the next one is started, in milliseconds. */

@@ -1,11 +1,9 @@
 import { A2AError } from "../../model/index.ts";
 import type { AppendOutcome, StoredRun, TaskHead } from "../../store/index.ts";
 import type { ByteBudget } from "../../protocol/index.ts";
-import type { Committer } from "../log/committer.ts";
+import type { Committer } from "../log/index.ts";
 import type { EngineSettings, HostedAgent } from "../options.ts";
-import type { TaskRunInit } from "../run/run-init.ts";
-import type { Run } from "../run/run.ts";
-import { safeSentences } from "../run/sentences.ts";
+import { type Run, safeSentences, type TaskRunInit } from "../run/index.ts";
 import { giveUp } from "./give-up.ts";
 import { readLostRun } from "./lost-run.ts";
 import type { Runs } from "./runs.ts";

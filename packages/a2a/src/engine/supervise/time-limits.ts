@@ -1,5 +1,4 @@
-import type { Run } from "../run/run.ts";
-import { safeSentences } from "../run/sentences.ts";
+import { type Run, safeSentences } from "../run/index.ts";
 
 const defaultIdleTimeout = 5 * 60_000;
 const defaultTurnTimeout = 60 * 60_000;

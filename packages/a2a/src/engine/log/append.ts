@@ -1,6 +1,6 @@
 import { utf8Length } from "../../base/index.ts";
 import type { NewRecord, TaskState } from "../../model/index.ts";
-import { recordBytes, type StoredRun, type TaskEffect } from "../../store/index.ts";
+import { recordBytes, type AppendOutcome, type StoredRun, type TaskEffect } from "../../store/index.ts";
 
 /** Effects of which only the last one of a batch counts: what they set is set anew. A checkpoint can be large. */
 const replaceable: ReadonlySet<TaskEffect["effect"]> = new Set(["checkpoint", "contextState"]);
@@ -71,4 +71,13 @@ export function cutToFit(
 
 function isRevoke(effect: TaskEffect): boolean {
   return effect.effect === "lease" && effect.op === "revoke";
+}
+
+/** Why a run may write no more, without having come to an end itself. */
+export type Loss = "canceled" | "fenced" | "store" | "shutdown";
+
+/** A cancel from another process raises the fence too: how the task stands tells it from a lease that was lost. */
+export function lossOf({ reason, head }: Extract<AppendOutcome, { readonly ok: false }>): Loss {
+  const canceled = head === undefined ? reason === "terminal" : head.state === "TASK_STATE_CANCELED";
+  return canceled ? "canceled" : "fenced";
 }

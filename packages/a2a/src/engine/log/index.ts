@@ -1,0 +1,17 @@
+export { lossOf, type Loss } from "./append.ts";
+export { Committer, type Submission } from "./committer.ts";
+export { EventStream, messageItem, snapshotItem, type StreamFrom } from "./event-stream.ts";
+export { LiveLogs } from "./live-log.ts";
+export { generationAt, readNextMessage, waitForAnswer, waitForGeneration, type Position } from "./reader.ts";
+export {
+  agentMessage,
+  artifactRecord,
+  messageRecord,
+  statusRecord,
+  storedPrincipal,
+  taskRecord,
+  type Origin,
+  type StatusInit,
+  type StoredCall,
+} from "./records.ts";
+export { LogWriter, type TurnEnd, type WriterStart } from "./writer.ts";

@@ -1,0 +1,3 @@
+export { Pace } from "./pace.ts";
+export { safeSentences, type FirstResult, type RunInit, type RunRooms, type TaskRunInit } from "./phase.ts";
+export { Run, type OwnRooms } from "./run.ts";
