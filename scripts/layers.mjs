@@ -73,11 +73,11 @@ export const rooms = {
   },
   "engine/service": {
     imports: ["engine", "engine/supervise", "engine/run", "engine/log", "protocol", "store", "extensions", "model"],
-    doors: ["service.ts", "sends.ts", "checks.ts"],
+    doors: ["index.ts"],
   },
   "engine/supervise": {
     imports: ["engine", "engine/run", "engine/log", "protocol", "store", "model"],
-    doors: ["supervisor.ts", "runs.ts"],
+    doors: ["index.ts"],
   },
   "engine/run": {
     imports: ["engine", "engine/log", "protocol", "store", "model"],

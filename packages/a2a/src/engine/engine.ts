@@ -1,12 +1,10 @@
 import { ByteBudget, type AgentService } from "../protocol/index.ts";
-import { checkedAgent } from "./service/checks.ts";
 import { Committer, LiveLogs } from "./log/index.ts";
 import { Conversations } from "./conversations.ts";
 import { settingsOf, type EngineOptions } from "./options.ts";
 import { serverIsStopping } from "./refusals.ts";
-import { startSupervisor } from "./supervise/supervisor.ts";
-import { Sends } from "./service/sends.ts";
-import { createService } from "./service/service.ts";
+import { checkedAgent, createService, Sends } from "./service/index.ts";
+import { startSupervisor } from "./supervise/index.ts";
 
 /** The server's heart: what executes agents, keeps their tasks, and answers for them. */
 export interface Engine {

@@ -1,12 +1,12 @@
 import type { Message, NewRecord, SendMessageRequest } from "../../model/index.ts";
 import type { ByteBudget, Principal } from "../../protocol/index.ts";
-import type { OnceEffect, Owner, TaskHead, TaskKey } from "../../store/index.ts";
-import type { Committer, LiveLogs, Origin, StoredCall } from "../log/index.ts";
+import type { OnceEffect, OnceRecord, Owner, TaskHead, TaskKey } from "../../store/index.ts";
+import type { Committer, LiveLogs, StoredCall } from "../log/index.ts";
 import type { EngineSettings } from "../options.ts";
-import type { Runs } from "../supervise/runs.ts";
+import type { Runs } from "../supervise/index.ts";
 import type { CheckedAgent } from "./checks.ts";
 
-/** The rooms of the engine that taking a message in needs. */
+/** What of the engine is needed to accept a message. */
 export interface SendRooms {
   readonly settings: EngineSettings;
   readonly committer: Committer;
@@ -16,28 +16,30 @@ export interface SendRooms {
   readonly runs: Pick<Runs, "start">;
 }
 
-/** A message under the key that tells it from others, until it is known what became of it. */
+/** A message under its idempotency key, until it is answered or stored. */
 export interface Attempt {
-  /** What is stored with its task or its answer, so that a later retry is recognized. */
+  /** What is stored with the task or the answer, so that a later retry is recognized. */
   readonly once: OnceEffect;
   /** The key with its owner. */
   readonly name: string;
-  /** What a retry that comes meanwhile joins. Absent until the message is taken in. */
+  /** What the store knows of the same message. */
+  readonly found: OnceRecord | undefined | Promise<OnceRecord | undefined>;
+  /** What a retry that comes meanwhile joins. `undefined` until the message is accepted. */
   admission: Admission | Promise<Admission> | undefined;
 }
 
-/** A message on its way in, checked. */
+/** A checked message on its way to the agent. */
 export interface Send {
   readonly hosted: CheckedAgent;
   readonly owner: Owner;
   readonly request: SendMessageRequest;
   readonly call: StoredCall;
   readonly principal: Principal;
-  /** Tells a retry of it from another message; absent where deduplication is off. */
+  /** `undefined` where deduplication is off. */
   readonly attempt: Attempt | undefined;
 }
 
-/** What became of a message: it was answered, or it stands in the log of a task. */
+/** The result of a message: the agent answered it directly, or it is in the log of a task. */
 export type Accepted =
   | { readonly kind: "message"; readonly message: Message }
   | {
@@ -46,33 +48,28 @@ export type Accepted =
       readonly contextId: string;
       /** `seq` of the message. */
       readonly input: number;
-      /** All records of a task that was made and ended in one commit: its answer, without reading the store. */
+      /** All records of a task that was created and ended in one commit. The answer is made of them without reading the store. */
       readonly log: readonly NewRecord[] | undefined;
-      /** Whether this message made the task, just now: its log from the first record on is news to the caller. */
+      /** Whether this message created the task, so that its whole log is new to the caller. */
       readonly made: boolean;
     };
 
 /**
- * A message that nothing refuses any more. `answer` resolves when the message is safe: answered, or stored. It is boxed, so
- * that waiting for the admission is not waiting for the answer.
+ * A message that was accepted. `answer` resolves once the message is answered or stored. It is a member, because a promise
+ * that resolved to another promise would wait for that one as well.
  */
 export interface Admission {
   readonly answer: Promise<Accepted>;
 }
 
-/** The admission of a message whose answer is known. */
+/** The admission of a message whose result is known. */
 export function answered(accepted: Accepted): Admission {
   return { answer: Promise.resolve(accepted) };
 }
 
-/** A message that stands at `input` in the log of a task which was there before it. */
+/** A message that has the number `input` in the log of an existing task. */
 export function joined({ task, contextId }: TaskHead, input: number): Accepted {
   return { kind: "task", task, contextId, input, log: undefined, made: false };
-}
-
-/** Where the records of a message for a task belong. */
-export function originOf({ task, contextId }: TaskHead, turn: number, call: StoredCall): Origin {
-  return { taskId: task.taskId, contextId, turn, attempt: 1, extensions: call.extensions, trace: call.trace };
 }
 
 /**

@@ -1,10 +1,51 @@
 import { A2AError, type Part, type SendMessageRequest } from "../../model/index.ts";
-import type { CallContext, OperationName } from "../../protocol/index.ts";
+import type { CallContext, OperationName, Operations } from "../../protocol/index.ts";
 import type { HostedAgent } from "../options.ts";
 
-/** What is refused before any work (A2A 1.0 §3.3.4), the same on every binding. */
+/* Checks of a call before any work (A2A 1.0 §3.3.4), the same on every binding. */
 
-/** What the card of an agent has to declare for an operation. */
+/** A hosted agent with the rules of its card that each call is checked against. */
+export interface CheckedAgent extends HostedAgent {
+  /** URIs of the extensions that it declares (A2A 1.0 §4.6). */
+  readonly declared: readonly string[];
+  /** URIs of those that a caller must ask for. */
+  readonly required: readonly string[];
+  /** Media types that it reads, without parameters. `text/*` and `*` are patterns. */
+  readonly inputModes: readonly string[];
+}
+
+export function checkedAgent(hosted: HostedAgent): CheckedAgent {
+  const { capabilities, defaultInputModes, skills } = hosted.card;
+  const extensions = (capabilities.extensions ?? []).filter(({ uri }) => uri !== undefined);
+  const modes = [...defaultInputModes, ...skills.flatMap((skill) => skill.inputModes ?? [])];
+  return {
+    ...hosted,
+    declared: extensions.map(({ uri = "" }) => uri),
+    required: extensions.filter(({ required }) => required === true).map(({ uri = "" }) => uri),
+    inputModes: [...new Set(modes.map(bare))],
+  };
+}
+
+/**
+ * Throws where a call must be refused before any work. Returns the URIs of the extensions that are active in it.
+ *
+ * @param request - A request of this operation.
+ */
+export function checkCall(
+  hosted: CheckedAgent,
+  operation: OperationName,
+  request: Operations[OperationName]["request"],
+  context: CallContext,
+): readonly string[] {
+  checkCapability(hosted, operation);
+  const extensions = activate(hosted, context);
+  if (operation === "SendMessage" || operation === "SendStreamingMessage") {
+    checkMessage(hosted, request as SendMessageRequest);
+  }
+  return extensions;
+}
+
+/** What a card must declare for an operation. */
 const needs: { readonly [Name in OperationName]?: "streaming" | "push" | "extendedCard" } = {
   SendStreamingMessage: "streaming",
   SubscribeToTask: "streaming",
@@ -16,7 +57,7 @@ const needs: { readonly [Name in OperationName]?: "streaming" | "push" | "extend
 };
 
 /** Refuses an operation that the card does not declare. */
-export function checkCapability({ card }: HostedAgent, operation: OperationName): void {
+function checkCapability({ card }: HostedAgent, operation: OperationName): void {
   const { capabilities } = card;
   switch (needs[operation]) {
     case "streaming":
@@ -34,31 +75,10 @@ export function checkCapability({ card }: HostedAgent, operation: OperationName)
   }
 }
 
-/** A hosted agent, with what every call is held to worked out from its card, once. */
-export interface CheckedAgent extends HostedAgent {
-  /** URIs of the extensions that it declares, and of those that a caller must ask for (A2A 1.0 §4.6). */
-  readonly declared: readonly string[];
-  readonly required: readonly string[];
-  /** Media types that it reads, without parameters; `text/*` and `*` are understood. */
-  readonly inputModes: readonly string[];
-}
-
-export function checkedAgent(hosted: HostedAgent): CheckedAgent {
-  const { capabilities, defaultInputModes, skills } = hosted.card;
-  const extensions = (capabilities.extensions ?? []).filter(({ uri }) => uri !== undefined);
-  const modes = [...defaultInputModes, ...skills.flatMap((skill) => skill.inputModes ?? [])];
-  return {
-    ...hosted,
-    declared: extensions.map(({ uri = "" }) => uri),
-    required: extensions.filter(({ required }) => required === true).map(({ uri = "" }) => uri),
-    inputModes: [...new Set(modes.map(bare))],
-  };
-}
-
 const none: readonly string[] = [];
 
 /** Extensions that the caller asked for and the card declares (§4.6); refuses a caller who lacks a required one. */
-export function activate(
+function activate(
   { declared, required }: CheckedAgent,
   { extensions }: Pick<CallContext, "extensions">,
 ): readonly string[] {
@@ -71,8 +91,8 @@ export function activate(
   return extensions.length === 0 ? none : declared.filter((uri) => extensions.includes(uri));
 }
 
-/** Refuses what an agent cannot read, and a webhook where there are none. */
-export function checkSend({ card, inputModes }: CheckedAgent, request: SendMessageRequest): void {
+/** Refuses a message that the agent cannot read, and a webhook where the agent has none. */
+function checkMessage({ card, inputModes }: CheckedAgent, request: SendMessageRequest): void {
   if (request.configuration?.taskPushNotificationConfig !== undefined && card.capabilities.pushNotifications !== true) {
     throw new A2AError("PushNotificationNotSupported");
   }
@@ -91,7 +111,7 @@ export function checkSend({ card, inputModes }: CheckedAgent, request: SendMessa
   });
 }
 
-/** The media type of a part, without parameters; a file that does not say is the agent's to find out. */
+/** The media type of a part, without parameters. A file without one is passed to the agent. */
 function mediaTypeOf(part: Part): string | undefined {
   const implied = part.text !== undefined ? "text/plain" : part.data !== undefined ? "application/json" : undefined;
   return part.mediaType === undefined ? implied : bare(part.mediaType);

@@ -11,13 +11,13 @@ import {
 } from "../../protocol/index.ts";
 import type { Deliver, ExtensionHooks } from "../../extensions/index.ts";
 
-/** What is kept of delivered events for other readers, in bytes. */
+/** How many bytes of delivered events are kept for other readers. */
 const keptBytes = 4 << 20;
 
-/** Applies `onDeliver` of the active extensions to what goes out. Answers to callers without one are left as they are. */
+/** Applies `onDeliver` of the active extensions to answers and events. */
 export class Delivery {
   readonly #hooks: ExtensionHooks;
-  /** Delivered events as JSON, by activation, task and place in its log. */
+  /** Delivered events as JSON, by task, `seq` and active extensions. */
   readonly #kept = new BoundedMap<string>({ bytes: keptBytes, bytesOf: memoryOf });
 
   constructor(hooks: ExtensionHooks) {
@@ -40,7 +40,7 @@ export class Delivery {
   #payload({ payload, seq }: StreamItem, deliver: Deliver, activation: string): Payload<StreamResponse> {
     const event = payload.value;
     const taskId = event.statusUpdate?.taskId ?? event.artifactUpdate?.taskId;
-    // A task as it stands has the number of its last event, and another text.
+    // A snapshot of a task has the `seq` of its last event, so that number does not identify it.
     if (seq === undefined || taskId === undefined) return new Payload(deliver(event));
     const key = `${taskId}\0${seq}\0${activation}`;
     const kept = this.#kept.get(key);

@@ -1,26 +1,35 @@
-import { invalidParams, isInterrupted, isTerminal, type Message, type NewRecord } from "../../model/index.ts";
+import {
+  A2AError,
+  hasGenerations,
+  invalidParams,
+  isInterrupted,
+  isTerminal,
+  type Message,
+  type NewRecord,
+  type SendMessageConfigurationDraft,
+} from "../../model/index.ts";
 import type { AppendOutcome, StoredRun, TaskAppend, TaskHead, TaskKey } from "../../store/index.ts";
 import { sizeOf, taskIsFull } from "../bytes.ts";
-import { hasMovedOn, wantedGeneration } from "./generation-match.ts";
-import { messageRecord, statusRecord } from "../log/index.ts";
+import { messageRecord, statusRecord, type Origin } from "../log/index.ts";
 import { taskIsOver, taskNotFound } from "../refusals.ts";
-import { inContext, joined, originOf, type Accepted, type Send, type SendRooms } from "./admission.ts";
+import { inContext, joined, type Accepted, type Send, type SendRooms } from "./admission.ts";
 import type { Retries } from "./retries.ts";
 
-/** A message, and the task that it is for as it was found. */
+/** A message and its task, as the task was when it was read. */
 interface FollowUp {
   readonly send: Send;
   readonly head: TaskHead;
   /** The message, in the context of its task. */
   readonly message: Message;
-  /** It may be stored only if nothing has happened to the task since (`ifGenerationMatch` of the 1.1 draft). */
+  /** Whether it may be stored only if the task has not changed since (`ifGenerationMatch` of the 1.1 draft). */
   readonly unchanged: boolean;
-  /** What of the budget is taken for it: until it is stored, or, once a run has it (`passedOn`), until that is over. */
+  /** What of the budget is taken for it. */
   readonly bytes: number;
+  /** Whether a run has it, and gives these bytes back when it is over. */
   passedOn: boolean;
 }
 
-/** Takes in messages for tasks that are there (A2A 1.0 §3.4.3). */
+/** Accepts messages for existing tasks (A2A 1.0 §3.4.3). */
 export class FollowUps {
   readonly #rooms: SendRooms;
   readonly #retries: Retries;
@@ -30,17 +39,17 @@ export class FollowUps {
     this.#retries = retries;
   }
 
-  /** Tries again when the task moves between being read and the append. */
+  /** Tries again when the task changes between the read and the append. */
   async take(send: Send, task: TaskKey): Promise<Accepted> {
     const { store } = this.#rooms.settings;
     const { budget } = this.#rooms;
     const { message } = send.request;
-    const wanted = wantedGeneration(send.request, send.call.version);
+    const wanted = wantedGeneration(send);
     for (;;) {
       const head = await store.head(task, task.taskId);
       if (head === undefined) throw taskNotFound(task.taskId);
       checkContext(message, head);
-      if (wanted !== undefined && wanted !== head.generation) throw hasMovedOn(head, wanted);
+      if (wanted !== undefined && wanted !== head.generation) throw generationMismatch(head, wanted);
       if (isTerminal(head.state)) throw taskIsOver(head);
       const bytes = sizeOf(message) + (head.run === undefined ? head.bytes : 0);
       const whole = inContext(message, head.contextId);
@@ -55,15 +64,15 @@ export class FollowUps {
     }
   }
 
-  /** The task is being worked on: the message waits in its log for the next turn. */
+  /** A run works on the task: the message waits in the log for the next turn. */
   async #queue(followUp: FollowUp): Promise<Accepted | undefined> {
     const { send, head, message, unchanged } = followUp;
     const { committer, liveLogs, settings } = this.#rooms;
     const { call, attempt } = send;
-    const record = messageRecord(originOf(head, head.run?.turn ?? 1, call), message, call, settings.clock.now());
+    const record = messageRecord(originOf(head, head.run?.turn ?? 1, send), message, call, settings.clock.now());
     const item: TaskAppend = {
       task: head.task,
-      // Under the fence of the run that is to take it up: were that run to end before, the message would be lost.
+      // Only while that run has the task. If the run ended before this append, nobody would read the message.
       fence: head.fence,
       ...(unchanged && { expect: head.seq }),
       records: [record],
@@ -76,7 +85,7 @@ export class FollowUps {
     return outcome.ok ? joined(head, outcome.seq) : this.#refused(followUp, outcome);
   }
 
-  /** The task waits for its user: the message takes it out of that state, and its turn begins. */
+  /** No run works on the task: the message begins a turn, and ends an interrupted state. */
   async #wake(followUp: FollowUp): Promise<Accepted | undefined> {
     const { send, head } = followUp;
     const { committer, settings } = this.#rooms;
@@ -130,7 +139,7 @@ export class FollowUps {
     return page?.records[0]?.turn ?? 0;
   }
 
-  /** Throws what the caller has to hear; `undefined`: the task has moved, try again. */
+  /** Throws the error for the caller. `undefined`: the task has changed, try again. */
   async #refused(
     { send, head }: FollowUp,
     { reason, once }: Extract<AppendOutcome, { readonly ok: false }>,
@@ -143,13 +152,30 @@ export class FollowUps {
   }
 }
 
-/** What a message that begins a turn adds to the log. */
+/** The records of a message that begins a turn. */
 function recordsOf({ send, head, message }: FollowUp, turn: number, now: number): readonly NewRecord[] {
   const { call } = send;
-  const origin = originOf(head, turn, call);
+  const origin = originOf(head, turn, send);
   const record = messageRecord(origin, message, call, now);
   if (!isInterrupted(head.state)) return [record];
   return [statusRecord(origin, { state: "TASK_STATE_WORKING" }, "system", "", now), record];
+}
+
+/** Where the records of a message for a task belong. */
+function originOf({ task, contextId }: TaskHead, turn: number, { call }: Send): Origin {
+  return { taskId: task.taskId, contextId, turn, attempt: 1, extensions: call.extensions, trace: call.trace };
+}
+
+/** The generation that the task of a message must have (§3.2.2 of the 1.1 draft). */
+function wantedGeneration({ request, call }: Send): number | undefined {
+  const configuration: SendMessageConfigurationDraft | undefined = request.configuration;
+  return hasGenerations(call.version) ? configuration?.ifGenerationMatch : undefined;
+}
+
+function generationMismatch({ task: { taskId }, generation }: TaskHead, wanted: number): A2AError {
+  return new A2AError("TaskGenerationMismatch", `The task is at generation ${generation}, not at ${wanted}`, {
+    metadata: { taskId, expectedGeneration: String(wanted), currentGeneration: String(generation) },
+  });
 }
 
 /** §3.4.3: a task keeps its context. */

@@ -9,16 +9,16 @@ import { answered, joined, type Accepted, type Admission, type Attempt } from ".
 
 interface RememberedReply {
   readonly hash: string;
-  /** Monotonic time. */
+  /** On the monotonic clock. */
   readonly until: number;
   readonly message: Message;
-  /** About what it takes in memory, with its key. */
+  /** What it takes in memory with its key, estimated. */
   readonly bytes: number;
 }
 
 /**
- * Recognizes a message that was sent before, so that its retry gets the same answer and not a second one. What is under way
- * is known here, and so are direct replies that are kept in memory; the store knows everything else.
+ * Recognizes a message that was sent before, so that a retry gets the answer of the first attempt. Attempts that are under
+ * way are known here, and direct replies that are kept in memory. Everything else is known to the store.
  */
 export class Retries {
   readonly #settings: EngineSettings;
@@ -31,24 +31,33 @@ export class Retries {
     this.#replies = new BoundedMap({ bytes: replyBytes, entries: replies, bytesOf: (_name, { bytes }) => bytes });
   }
 
-  /** A message that comes in; `undefined` where deduplication is off. */
-  attempt({ agent, owner }: Owner, message: Message): Attempt | undefined {
-    const { dedupe, clock } = this.#settings;
+  /**
+   * Begins an attempt to send a message, which later retries join. Where this process knows the answer, or will know it,
+   * the attempt has the `admission` of the earlier one. `undefined` where deduplication is off. Throws for other content
+   * under the same key.
+   */
+  begin(owner: Owner, message: Message): Attempt | undefined {
+    const { dedupe, clock, store } = this.#settings;
     if (!dedupe.on) return undefined;
+    const { window } = dedupe;
     const hash = contentHash(message);
     const key = keyOf(message, dedupe.onConflict === "accept" ? hash : "");
     const now = clock.now();
-    const { window } = dedupe;
     const once: OnceEffect =
       window === undefined
         ? { effect: "once", key, hash, now }
         : { effect: "once", key, hash, now, until: now + window };
-    // No id holds NUL.
-    return { once, name: `${agent}\0${owner}\0${key}`, admission: undefined };
+    // No id contains NUL.
+    const name = `${owner.agent}\0${owner.owner}\0${key}`;
+    const known = this.#find(name, once);
+    if (known !== undefined) return { once, name, found: undefined, admission: known };
+    const attempt: Attempt = { once, name, found: store.once(owner, key, now), admission: undefined };
+    this.#underWay.set(name, attempt);
+    return attempt;
   }
 
-  /** What the same message got, or is about to get, as far as this process knows. Throws for other content under its key. */
-  find({ name, once }: Attempt): Admission | Promise<Admission> | undefined {
+  /** The result of the same message, as far as this process knows it. */
+  #find(name: string, once: OnceEffect): Admission | Promise<Admission> | undefined {
     const before = this.#underWay.get(name);
     if (before?.admission !== undefined) {
       checkContent(before.once, once);
@@ -60,23 +69,18 @@ export class Retries {
     return answered({ kind: "message", message: reply.message });
   }
 
-  /** From now on retries join this one. */
-  begin(attempt: Attempt): void {
-    this.#underWay.set(attempt.name, attempt);
-  }
-
-  /** It is known what became of the message: from now on the store tells, or the memory of direct replies. */
+  /** Ends an attempt. From now on a retry finds the result in the store, or a direct reply in memory. */
   end(attempt: Attempt | undefined, reply?: Message): void {
     if (attempt === undefined) return;
     const { name, once } = attempt;
     if (this.#underWay.get(name) === attempt) this.#underWay.delete(name);
-    // What is in the store is found there, by its key.
+    // A reply that is in the store is found there, by its key.
     if (reply === undefined || this.#settings.conversations === "store") return;
     const until = this.#settings.clock.elapsed() + replyWindow(this.#settings);
     this.#replies.set(name, { hash: once.hash, until, message: reply, bytes: sizeOf(reply) + name.length });
   }
 
-  /** The answer that the store knows of the same message. Rejects for other content under its key. */
+  /** The result that the store has of the same message. Rejects for other content under the same key. */
   async join(owner: Owner, found: OnceRecord, attempt: Attempt | undefined): Promise<Accepted> {
     if (attempt !== undefined) checkContent(found, attempt.once);
     if (found.answer !== undefined) return { kind: "message", message: JSON.parse(found.answer) as Message };
@@ -88,19 +92,19 @@ export class Retries {
 }
 
 /**
- * Names a message among those of its owner: by its id, and the task that it is for. Where other content under a used id is a
- * new message, by its content as well (`hash`), so that each of them joins its own first send.
+ * The key of a message among those of its owner: its id and its task. Where other content under a used id is a new message,
+ * `hash` is part of the key, so that a retry of each of them finds its own first attempt.
  */
 function keyOf({ taskId = "", messageId }: Message, hash: string): string {
   return `${taskId.length}:${taskId}${messageId}${hash}`;
 }
 
-/** Whether the message of a key was for no task, and so made one. */
+/** Whether the message of a key had no task, and so created one. */
 function beganTask({ key }: OnceRecord): boolean {
   return key.startsWith("0:");
 }
 
-/** Refuses other content under a used id: only `onConflict: "refuse"` finds such a key. */
+/** Refuses other content under a used id. With `onConflict: "accept"` such messages have different keys. */
 function checkContent(known: { readonly hash: string }, { hash }: OnceEffect): void {
   if (known.hash === hash) return;
   const description = "was used before, for a message with other content";

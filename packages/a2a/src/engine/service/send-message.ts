@@ -1,58 +1,235 @@
-import { countsInGeneration, hasGenerations } from "../../model/index.ts";
-import { Payload } from "../../protocol/index.ts";
-import { assembleLog, roomless } from "../../store/index.ts";
-import { EventStream, messageItem, waitForAnswer } from "../log/index.ts";
-import { wholeBut, type AgentTasks } from "./agent-tasks.ts";
+import { deferred, type Resolver } from "../../base/index.ts";
+import type { AcceptedInput } from "../../extensions/index.ts";
+import {
+  countsInGeneration,
+  hasGenerations,
+  type SendMessageRequest,
+  type SendMessageResponse,
+} from "../../model/index.ts";
+import { Payload, type CallContext, type Reply } from "../../protocol/index.ts";
+import { assembleLog, roomless, type OnceRecord, type Owner } from "../../store/index.ts";
+import { sizeOf } from "../bytes.ts";
+import { EventStream, messageItem, storedPrincipal, waitForAnswer, type StoredCall } from "../log/index.ts";
+import type { FirstResult } from "../run/index.ts";
+import { answered, inContext, type Accepted, type Admission, type Send, type SendRooms } from "./admission.ts";
+import { counted, wholeBut, wrappedTask, type AgentTasks } from "./agent-tasks.ts";
 import type { CheckedAgent } from "./checks.ts";
-import type { StreamHandlers, UnaryHandlers } from "./operations.ts";
-import { counted, wrappedTask } from "./replies.ts";
-import type { Sends } from "./sends.ts";
-import { streamFrom } from "./task-stream.ts";
+import { FollowUps } from "./follow-ups.ts";
+import { Retries } from "./retries.ts";
 
-/** SendMessage (A2A 1.0 §3.1.1): answers with the agent's message, or with the task once it stands still. */
-export function sendMessage(hosted: CheckedAgent, tasks: AgentTasks, sends: Sends): UnaryHandlers["SendMessage"] {
-  return async (request, context, extensions) => {
-    const admission = sends.accept(hosted, tasks.ownerOf(context), request, context, extensions);
-    const { answer } = admission instanceof Promise ? await admission : admission;
-    const accepted = await answer;
-    if (accepted.kind === "message") return { payload: new Payload({ message: accepted.message }) };
-    const { task, input, log } = accepted;
-    const historyLength = request.configuration?.historyLength;
-    if (log !== undefined) {
-      // Its texts stay for as long as the answer does.
-      const bytes = log.reduce((sum, { json }) => sum + json.length, 0);
-      if (bytes > roomless) await context.reserve?.(bytes);
-      const made = wrappedTask(assembleLog(log, wholeBut(historyLength, context)));
-      const generation = (): number => log.filter(({ kind }) => countsInGeneration(kind)).length;
-      return counted(made, context, () => new Map([[task.taskId, generation()]]));
-    }
-    if (request.configuration?.returnImmediately !== true) {
-      await waitForAnswer(tasks.position(accepted, input), input, context.signal);
-    }
-    const snapshot = await tasks.load(task, historyLength, context);
-    return counted(wrappedTask(snapshot), context, () => new Map([[task.taskId, snapshot.head.generation]]));
-  };
-}
-
-/** SendStreamingMessage (§3.1.2). Resolves when the message is taken in; what becomes of it is the stream's to tell. */
-export function sendStreamingMessage(
-  hosted: CheckedAgent,
+/** SendMessage (A2A 1.0 §3.1.1): answers with the agent's message, or with the task once it is interrupted or over. */
+export async function sendMessage(
   tasks: AgentTasks,
   sends: Sends,
-): StreamHandlers["SendStreamingMessage"] {
-  return async (request, context, extensions) => {
-    const { answer } = await sends.accept(hosted, tasks.ownerOf(context), request, context, extensions);
-    return new EventStream("SendStreamingMessage", async () => {
-      const accepted = await answer;
-      if (accepted.kind === "message") return messageItem(accepted.message);
-      const { input, made } = accepted;
-      const historyLength = request.configuration?.historyLength;
-      if (made && historyLength === undefined) {
-        // Its own first record is the task as it was made; any other stream begins with the task as it stands.
-        const counts = hasGenerations(context.version);
-        return { ...tasks.position(accepted, 0, context), input, ...(counts && { generation: 0 }) };
-      }
-      return streamFrom(tasks, accepted, { after: made ? undefined : context.after, input, historyLength }, context);
+  request: SendMessageRequest,
+  context: CallContext,
+  extensions: readonly string[],
+): Promise<Reply<SendMessageResponse>> {
+  const admission = sends.accept(tasks.hosted, tasks.ownerOf(context), request, context, extensions);
+  const { answer } = admission instanceof Promise ? await admission : admission;
+  const accepted = await answer;
+  if (accepted.kind === "message") return { payload: new Payload({ message: accepted.message }) };
+  const { task, input, log } = accepted;
+  const historyLength = request.configuration?.historyLength;
+  if (log !== undefined) {
+    // The texts stay in memory for as long as the answer does.
+    const bytes = log.reduce((sum, { json }) => sum + json.length, 0);
+    if (bytes > roomless) await context.reserve?.(bytes);
+    const made = wrappedTask(assembleLog(log, wholeBut(historyLength, context)));
+    const generation = (): number => log.filter(({ kind }) => countsInGeneration(kind)).length;
+    return counted(made, context, () => new Map([[task.taskId, generation()]]));
+  }
+  if (request.configuration?.returnImmediately !== true) {
+    await waitForAnswer(tasks.position(accepted, input), input, context.signal);
+  }
+  const snapshot = await tasks.load(task, historyLength, context);
+  return counted(wrappedTask(snapshot), context, () => new Map([[task.taskId, snapshot.head.generation]]));
+}
+
+/** SendStreamingMessage (§3.1.2). Resolves when the message is accepted. What the agent does with it goes to the stream. */
+export async function sendStreamingMessage(
+  tasks: AgentTasks,
+  sends: Sends,
+  request: SendMessageRequest,
+  context: CallContext,
+  extensions: readonly string[],
+): Promise<EventStream> {
+  const { answer } = await sends.accept(tasks.hosted, tasks.ownerOf(context), request, context, extensions);
+  return new EventStream("SendStreamingMessage", async () => {
+    const accepted = await answer;
+    if (accepted.kind === "message") return messageItem(accepted.message);
+    const { input, made } = accepted;
+    const historyLength = request.configuration?.historyLength;
+    if (made && historyLength === undefined) {
+      // The first record of the log is the task as it was created. Any other stream begins with the task as it is now.
+      const counts = hasGenerations(context.version);
+      return { ...tasks.position(accepted, 0, context), input, ...(counts && { generation: 0 }) };
+    }
+    return tasks.stream(accepted, { after: made ? undefined : context.after, input, historyLength }, context);
+  });
+}
+
+/** Accepts messages, each once: as the first message of a task or as the next one. */
+export class Sends {
+  readonly #rooms: SendRooms;
+  readonly #retries: Retries;
+  readonly #followUps: FollowUps;
+
+  constructor(rooms: SendRooms) {
+    this.#rooms = rooms;
+    this.#retries = new Retries(rooms.settings);
+    this.#followUps = new FollowUps(rooms, this.#retries);
+  }
+
+  /**
+   * Throws or rejects when the message is refused. `extensions`: the URIs of those that are active in this call. Returns
+   * a promise only where something has to be waited for, because each promise is a notable part of the cost of a message.
+   */
+  accept(
+    hosted: CheckedAgent,
+    owner: Owner,
+    request: SendMessageRequest,
+    context: CallContext,
+    extensions: readonly string[],
+  ): Admission | Promise<Admission> {
+    const call = storedCall(hosted, request, context, extensions);
+    const attempt = this.#retries.begin(owner, request.message);
+    if (attempt?.admission !== undefined) return attempt.admission;
+    const send: Send = { hosted, owner, request, call, principal: context.principal, attempt };
+    if (attempt === undefined) return this.#prepare(send);
+    try {
+      const { found } = attempt;
+      const admission = found instanceof Promise ? this.#takeLater(send, found) : this.#takeUnless(send, found);
+      attempt.admission = admission instanceof Promise ? this.#orEnd(send, admission) : admission;
+      return attempt.admission;
+    } catch (error) {
+      this.#retries.end(attempt);
+      throw error;
+    }
+  }
+
+  /** Forgets the attempt where the message is refused. */
+  async #orEnd({ attempt }: Send, admission: Promise<Admission>): Promise<Admission> {
+    try {
+      return await admission;
+    } catch (error) {
+      this.#retries.end(attempt);
+      throw error;
+    }
+  }
+
+  async #takeLater(send: Send, found: Promise<OnceRecord | undefined>): Promise<Admission> {
+    return this.#takeUnless(send, await found);
+  }
+
+  /** `found`: what the store knows of the same message. */
+  #takeUnless(send: Send, found: OnceRecord | undefined): Admission | Promise<Admission> {
+    if (found === undefined) return this.#prepare(send);
+    this.#retries.end(send.attempt);
+    return this.#retries.join(send.owner, found, send.attempt).then(answered);
+  }
+
+  /** Lets the active extensions change a message that came for the first time. */
+  #prepare(send: Send): Admission | Promise<Admission> {
+    const { request, call, principal } = send;
+    if (call.extensions.length === 0) return this.#admit(send);
+    const { message, metadata } = request;
+    const input: AcceptedInput = metadata === undefined ? { message } : { message, metadata };
+    const accepted = this.#rooms.settings.extensions.accept(input, { principal, extensions: call.extensions });
+    if (accepted === input) return this.#admit(send);
+    if (accepted instanceof Promise) return accepted.then((later) => this.#admit(withInput(send, later)));
+    return this.#admit(withInput(send, accepted));
+  }
+
+  #admit(send: Send): Admission | Promise<Admission> {
+    const { message } = send.request;
+    if (message.taskId !== undefined) return this.#follow(send, message.taskId);
+    const bytes = sizeOf(message);
+    return this.#rooms.budget.tryTake(send.owner.owner, bytes)
+      ? this.#startRun(send, bytes)
+      : this.#startRunLater(send, bytes);
+  }
+
+  async #follow(send: Send, taskId: string): Promise<Admission> {
+    const { agent, owner } = send.owner;
+    const accepted = await this.#followUps.take(send, { agent, owner, taskId });
+    this.#retries.end(send.attempt);
+    return answered(accepted);
+  }
+
+  async #startRunLater(send: Send, bytes: number): Promise<Admission> {
+    await this.#rooms.budget.take(send.owner.owner, bytes);
+    return this.#startRun(send, bytes);
+  }
+
+  /**
+   * Starts a run for a message without a task (A2A 1.0 §3.4.1). The agent answers it, or makes a task. `bytes`: what of
+   * the budget is taken for the message.
+   */
+  #startRun(send: Send, bytes: number): Admission {
+    const { hosted, owner, call, principal, attempt } = send;
+    const { message, configuration } = send.request;
+    const { settings, runs } = this.#rooms;
+    const { ids, clock, directReplyWithin } = settings;
+    const contextId = message.contextId ?? ids.next();
+    const task = { agent: owner.agent, owner: owner.owner, taskId: ids.next() };
+    const answer = deferred<Accepted>();
+    let clearTimer: (() => void) | undefined;
+    const result: Resolver<FirstResult> = {
+      resolve: (first) => {
+        clearTimer?.();
+        this.#retries.end(attempt, first.kind === "message" ? first.message : undefined);
+        if (first.kind === "message") answer.resolve(first);
+        else if (first.kind === "duplicate") answer.resolve(this.#retries.join(owner, first.once, attempt));
+        else answer.resolve({ kind: "task", task, contextId, input: 1, log: first.log, made: true });
+      },
+      reject: (error) => {
+        clearTimer?.();
+        this.#retries.end(attempt);
+        // The caller may have left. Without a handler the rejection would end the process.
+        answer.promise.catch(() => {});
+        answer.reject(error);
+      },
+    };
+    const run = runs.start({
+      hosted,
+      key: task,
+      bytes,
+      contextId,
+      isNewContext: message.contextId === undefined,
+      message: message.contextId === undefined ? inContext(message, contextId) : message,
+      call,
+      principal,
+      result,
+      once: attempt?.once,
     });
+    if (configuration?.returnImmediately === true && hosted.agent.mayReplyDirectly !== false) {
+      clearTimer = clock.after(directReplyWithin, () => run.phase.makeTask());
+    }
+    return { answer: answer.promise };
+  }
+}
+
+/** The same send with what extensions have made of its message. */
+function withInput(send: Send, { message, metadata }: AcceptedInput): Send {
+  const { request, call } = send;
+  return { ...send, request: { ...request, message }, call: { ...call, metadata } };
+}
+
+const none: readonly string[] = [];
+
+function storedCall(
+  { agent }: CheckedAgent,
+  { configuration, metadata }: SendMessageRequest,
+  { principal, version, trace }: CallContext,
+  extensions: readonly string[],
+): StoredCall {
+  const call: StoredCall = {
+    principal: storedPrincipal(principal, agent.keepClaims ?? none),
+    version,
+    extensions,
+    acceptedOutputModes: configuration?.acceptedOutputModes ?? none,
+    metadata,
   };
+  return trace === undefined ? call : { ...call, trace };
 }

@@ -1,31 +1,28 @@
-import { A2AError, toA2AError } from "../../model/index.ts";
-import type {
-  AgentService,
-  CallContext,
-  OperationName,
-  Reply,
-  StreamName,
-  StreamOperations,
-  StreamReply,
-  UnaryName,
-  UnaryOperations,
+import { A2AError, toA2AError, type AgentCard } from "../../model/index.ts";
+import {
+  Payload,
+  type AgentService,
+  type CallContext,
+  type OperationName,
+  type Operations,
+  type Reply,
+  type StreamName,
+  type StreamOperations,
+  type StreamReply,
+  type UnaryName,
+  type UnaryOperations,
 } from "../../protocol/index.ts";
-import type { LiveLogs } from "../log/index.ts";
-import type { EngineSettings } from "../options.ts";
+import type { EventStream, LiveLogs } from "../log/index.ts";
+import type { EngineSettings, HostedAgent } from "../options.ts";
 import { serverIsStopping } from "../refusals.ts";
-import type { Runs } from "../supervise/runs.ts";
+import type { Runs } from "../supervise/index.ts";
 import { AgentTasks } from "./agent-tasks.ts";
-import { cancelTask } from "./cancel-task.ts";
-import { activate, checkCapability, type CheckedAgent } from "./checks.ts";
+import { checkCall, type CheckedAgent } from "./checks.ts";
 import { Delivery } from "./delivery.ts";
-import { getExtendedAgentCard } from "./extended-card.ts";
-import type { StreamHandlers, UnaryHandlers } from "./operations.ts";
-import { getTask, listTasks } from "./read-tasks.ts";
-import { sendMessage, sendStreamingMessage } from "./send-message.ts";
-import type { Sends } from "./sends.ts";
-import { subscribeToTask } from "./task-stream.ts";
+import { sendMessage, sendStreamingMessage, type Sends } from "./send-message.ts";
+import { cancelTask, getTask, listTasks, subscribeToTask } from "./task-operations.ts";
 
-/** What the operations of an agent stand on. */
+/** What the operations of an agent need of the engine. */
 export interface ServiceRooms {
   readonly settings: EngineSettings;
   readonly liveLogs: LiveLogs;
@@ -34,43 +31,63 @@ export interface ServiceRooms {
   readonly isClosed: () => boolean;
 }
 
+/** What an operation is given: the request, its call, and the URIs of the extensions that are active in it. */
+type Operation<Request, Answer> = (request: Request, context: CallContext, extensions: readonly string[]) => Answer;
+
+/** The operations that answer once, by name. */
+type UnaryHandlers = {
+  readonly [Name in UnaryName]: Operation<
+    UnaryOperations[Name]["request"],
+    Promise<Reply<UnaryOperations[Name]["response"]>>
+  >;
+};
+
+/** The operations that answer with a stream, by name. */
+type StreamHandlers = {
+  readonly [Name in StreamName]: Operation<StreamOperations[Name]["request"], Promise<EventStream>>;
+};
+
 /** The operations of one agent (A2A 1.0 §3.1). */
 export function createService(hosted: CheckedAgent, rooms: ServiceRooms): AgentService {
   const { settings, liveLogs, runs, sends, isClosed } = rooms;
   const delivery = new Delivery(settings.extensions);
-  const tasks = new AgentTasks(hosted.id, settings, liveLogs);
+  const tasks = new AgentTasks(hosted, settings, liveLogs);
   const unary: UnaryHandlers = {
-    SendMessage: sendMessage(hosted, tasks, sends),
-    GetTask: getTask(tasks),
-    ListTasks: listTasks(tasks),
-    CancelTask: cancelTask(tasks, runs),
-    GetExtendedAgentCard: getExtendedAgentCard(hosted),
+    SendMessage: (request, context, extensions) => sendMessage(tasks, sends, request, context, extensions),
+    GetTask: (request, context) => getTask(tasks, request, context),
+    ListTasks: (request, context) => listTasks(tasks, request, context),
+    CancelTask: (request, context, extensions) => cancelTask(tasks, runs, request, context, extensions),
+    GetExtendedAgentCard: (_request, context) => getExtendedAgentCard(hosted, context),
     CreateTaskPushNotificationConfig: refusePush,
     GetTaskPushNotificationConfig: refusePush,
     ListTaskPushNotificationConfigs: refusePush,
     DeleteTaskPushNotificationConfig: refusePush,
   };
   const streams: StreamHandlers = {
-    SendStreamingMessage: sendStreamingMessage(hosted, tasks, sends),
-    SubscribeToTask: subscribeToTask(tasks),
+    SendStreamingMessage: (request, context, extensions) =>
+      sendStreamingMessage(tasks, sends, request, context, extensions),
+    SubscribeToTask: (request, context) => subscribeToTask(tasks, request, context),
   };
 
-  /** What every call is held to, before any work. Gives the extensions that are active in it. */
-  function check(operation: OperationName, context: CallContext): readonly string[] {
+  /** Returns the URIs of the extensions that are active in the call. */
+  function check(
+    operation: OperationName,
+    request: Operations[OperationName]["request"],
+    context: CallContext,
+  ): readonly string[] {
     if (isClosed()) throw serverIsStopping();
-    checkCapability(hosted, operation);
-    return activate(hosted, context);
+    return checkCall(hosted, operation, request, context);
   }
 
   return {
-    // Not an async function of its own: every message comes through here.
+    // Not an async function, because that would be one promise more for each message.
     call<Name extends UnaryName>(
       operation: Name,
       request: UnaryOperations[Name]["request"],
       context: CallContext,
     ): Promise<Reply<UnaryOperations[Name]["response"]>> {
       try {
-        const extensions = check(operation, context);
+        const extensions = check(operation, request, context);
         const reply = unary[operation](request, context, extensions);
         if (extensions.length === 0) return reply;
         return reply.then((each) => delivery.reply(operation, { extensions, ...each }, extensions));
@@ -83,7 +100,7 @@ export function createService(hosted: CheckedAgent, rooms: ServiceRooms): AgentS
       request: StreamOperations[Name]["request"],
       context: CallContext,
     ): Promise<StreamReply> {
-      const extensions = check(operation, context);
+      const extensions = check(operation, request, context);
       const batches = await streams[operation](request, context, extensions);
       if (extensions.length === 0) return { batches };
       return { batches: delivery.batches(batches, extensions), extensions };
@@ -91,7 +108,16 @@ export function createService(hosted: CheckedAgent, rooms: ServiceRooms): AgentS
   };
 }
 
-/** Webhooks come with a later version; until then no card declares them, and `checkCapability` answers before this. */
+/** GetExtendedAgentCard (A2A 1.0 §3.1.11). */
+async function getExtendedAgentCard(
+  { extendedCard }: HostedAgent,
+  { principal }: CallContext,
+): Promise<Reply<AgentCard>> {
+  if (extendedCard === undefined) throw new A2AError("ExtendedAgentCardNotConfigured");
+  return { payload: new Payload(extendedCard(principal)) };
+}
+
+/** Webhooks are not supported yet. No card declares them, so `checkCall` refuses these operations before. */
 function refusePush(): Promise<never> {
   return Promise.reject(new A2AError("PushNotificationNotSupported"));
 }

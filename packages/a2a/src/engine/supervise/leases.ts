@@ -1,4 +1,4 @@
-import { type Committer, lossOf } from "../log/index.ts";
+import { lossOf, type Committer } from "../log/index.ts";
 import type { EngineSettings } from "../options.ts";
 import type { Run } from "../run/index.ts";
 import type { LeaseWatch } from "./lease-watch.ts";

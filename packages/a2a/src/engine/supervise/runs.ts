@@ -3,7 +3,7 @@ import type { NewRecord } from "../../model/index.ts";
 import type { TaskAppend, TaskHead } from "../../store/index.ts";
 import { ChurnMap } from "../churn-map.ts";
 import { serverIsStopping } from "../refusals.ts";
-import { type OwnRooms, Pace, Run, type RunInit, type RunRooms } from "../run/index.ts";
+import { Pace, Run, type OwnRooms, type RunInit, type RunRooms } from "../run/index.ts";
 
 /** The runs of this process, by task. */
 export class Runs {

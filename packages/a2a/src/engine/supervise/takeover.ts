@@ -3,7 +3,7 @@ import type { AppendOutcome, StoredRun, TaskHead } from "../../store/index.ts";
 import type { ByteBudget } from "../../protocol/index.ts";
 import type { Committer } from "../log/index.ts";
 import type { EngineSettings, HostedAgent } from "../options.ts";
-import { type Run, safeSentences, type TaskRunInit } from "../run/index.ts";
+import { safeSentences, type Run, type TaskRunInit } from "../run/index.ts";
 import { giveUp } from "./give-up.ts";
 import { readLostRun } from "./lost-run.ts";
 import type { Runs } from "./runs.ts";

@@ -1,4 +1,4 @@
-import { type Run, safeSentences } from "../run/index.ts";
+import { safeSentences, type Run } from "../run/index.ts";
 
 const defaultIdleTimeout = 5 * 60_000;
 const defaultTurnTimeout = 60 * 60_000;

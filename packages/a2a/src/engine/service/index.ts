@@ -1,0 +1,3 @@
+export { checkedAgent } from "./checks.ts";
+export { Sends } from "./send-message.ts";
+export { createService } from "./service.ts";

@@ -1,0 +1,140 @@
+import {
+  A2AError,
+  hasGenerations,
+  invalidParams,
+  isTerminal,
+  jsonHash,
+  type CancelTaskRequest,
+  type GetTaskRequest,
+  type GetTaskRequestDraft,
+  type ListTasksRequest,
+  type ListTasksResponse,
+  type SubscribeToTaskRequest,
+  type Task,
+} from "../../model/index.ts";
+import type { CallContext, Reply } from "../../protocol/index.ts";
+import type { ListPosition, ListQuery } from "../../store/index.ts";
+import { EventStream, statusRecord, waitForGeneration } from "../log/index.ts";
+import type { Runs } from "../supervise/index.ts";
+import { counted, hasRoom, pageOf, taskReply, type AgentTasks, type WantedStream } from "./agent-tasks.ts";
+
+/** GetTask (A2A 1.0 §3.1.3). In the 1.1 draft it may wait for a generation beyond the one that the caller knows. */
+export async function getTask(tasks: AgentTasks, request: GetTaskRequest, context: CallContext): Promise<Reply<Task>> {
+  const { id, historyLength, currentGeneration }: GetTaskRequestDraft = request;
+  if (currentGeneration !== undefined && hasGenerations(context.version)) {
+    const head = await tasks.head(id, context);
+    const { longPoll, clock } = tasks.settings;
+    const position = tasks.position(head, head.seq);
+    await waitForGeneration(position, head, currentGeneration, longPoll, clock, context.signal);
+  }
+  return taskReply(await tasks.load({ taskId: id, ...tasks.ownerOf(context) }, historyLength, context), context);
+}
+
+/** CancelTask (§3.1.5). The task is canceled in its log before the answer, whatever its agent does. */
+export async function cancelTask(
+  tasks: AgentTasks,
+  runs: Pick<Runs, "endTask">,
+  { id }: CancelTaskRequest,
+  context: CallContext,
+  extensions: readonly string[],
+): Promise<Reply<Task>> {
+  const head = await tasks.head(id, context);
+  const { turn = 1, attempt = 1 } = head.run ?? {};
+  const origin = { taskId: id, contextId: head.contextId, turn, attempt, extensions, trace: context.trace };
+  const time = Math.max(tasks.settings.clock.now(), head.statusTime);
+  const record = statusRecord(origin, { state: "TASK_STATE_CANCELED" }, "system", "", time);
+  if (isTerminal(head.state) || !(await runs.endTask(head, record))) {
+    throw new A2AError("TaskNotCancelable", undefined, { metadata: { taskId: id } });
+  }
+  return taskReply(await tasks.load(head.task, undefined, context), context);
+}
+
+/** SubscribeToTask (§3.1.6). */
+export async function subscribeToTask(
+  tasks: AgentTasks,
+  { id }: SubscribeToTaskRequest,
+  context: CallContext,
+): Promise<EventStream> {
+  const { task, contextId, state } = await tasks.head(id, context);
+  const { after } = context;
+  if (isTerminal(state) && after === undefined) {
+    throw new A2AError("UnsupportedOperation", "This task is over: read it with GetTask", {
+      metadata: { taskId: id, state },
+    });
+  }
+  const wanted: WantedStream = { after, input: 0, historyLength: undefined };
+  return new EventStream("SubscribeToTask", () => tasks.stream({ task, contextId }, wanted, context));
+}
+
+/** ListTasks (§3.1.4). */
+export async function listTasks(
+  tasks: AgentTasks,
+  request: ListTasksRequest,
+  context: CallContext,
+): Promise<Reply<ListTasksResponse>> {
+  const { store, limits } = tasks.settings;
+  const owner = tasks.ownerOf(context);
+  const { pageSize = 50 } = request;
+  if (!Number.isInteger(pageSize) || pageSize < 1 || pageSize > 100) {
+    throw invalidParams([{ field: "pageSize", description: `must be between 1 and 100, got ${pageSize}` }]);
+  }
+  const scope = JSON.stringify([owner.agent, owner.owner]);
+  const found = await store.list(owner, queryOf(request, pageSize, limits.pageBytes, scope, context));
+  const page = pageOf(found.tasks, {
+    nextPageToken: found.next === undefined ? "" : encodePageToken(found.next, scope, request),
+    pageSize,
+    totalSize: found.total,
+  });
+  if (!hasGenerations(context.version)) return page;
+  const { tasks: listed } = page.payload.value;
+  const heads = await Promise.all(listed.map(({ id }) => store.head(owner, id)));
+  return counted(page, context, () => new Map(listed.map(({ id }, at) => [id, heads[at]?.generation ?? 0])));
+}
+
+/** The query for the store. `scope`: whose page tokens are accepted. */
+function queryOf(
+  request: ListTasksRequest,
+  limit: number,
+  bytes: number,
+  scope: string,
+  context: CallContext,
+): ListQuery {
+  const { contextId, status, pageToken, historyLength, statusTimestampAfter, includeArtifacts } = request;
+  return {
+    limit,
+    bytes,
+    artifacts: includeArtifacts === true,
+    ...(hasRoom(context) && { room: context }),
+    ...(contextId !== undefined && { contextId }),
+    ...(status !== undefined && { state: status }),
+    ...(statusTimestampAfter !== undefined && { since: Date.parse(statusTimestampAfter) }),
+    ...(historyLength !== undefined && { history: historyLength }),
+    ...(pageToken !== undefined && { after: decodePageToken(pageToken, scope, request) }),
+  };
+}
+
+/*
+ * A page token is a position in a list (A2A 1.0 §3.1.4). It is accepted from one caller for one set of filters: its checksum
+ * tells it from a token that this list did not give out. The checksum is no secret. Access is limited by the scope of the
+ * query and not by the token.
+ */
+
+function encodePageToken(position: ListPosition, scope: string, request: ListTasksRequest): string {
+  const place = `${position.statusTime}.${position.number}`;
+  return `${place}.${checksum(place, scope, request)}`;
+}
+
+function decodePageToken(token: string, scope: string, request: ListTasksRequest): ListPosition {
+  const match = /^(\d{1,16}\.\d{1,16})\.([0-9a-f]{16})$/.exec(token);
+  const place = match?.[1] ?? "";
+  if (match?.[2] !== checksum(place, scope, request)) {
+    throw invalidParams([{ field: "pageToken", description: "is not one that this list gave out" }]);
+  }
+  const [statusTime = "", number = ""] = place.split(".");
+  return { statusTime: Number(statusTime), number: Number(number) };
+}
+
+function checksum(place: string, scope: string, request: ListTasksRequest): string {
+  const { contextId = null, status = null, statusTimestampAfter = null } = request;
+  return jsonHash([place, scope, contextId, status, statusTimestampAfter]);
+}
