@@ -2,8 +2,7 @@ import { mkdir, open } from "node:fs/promises";
 import { basename, extname, join } from "node:path";
 import type { Artifact, Part } from "@parley/a2a";
 import { CommandError } from "./errors.ts";
-import { fileReason } from "./files.ts";
-import { extensionOf } from "./media-types.ts";
+import { extensionOf, fileReason } from "./files.ts";
 import { plain } from "@parley/conform/terminal";
 
 interface ArtifactFile {

@@ -1,3 +1,6 @@
+import { A2AError } from "@parley/a2a";
+import { line } from "@parley/conform/terminal";
+
 /** A mistake on the command line. Exit code 2. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
@@ -6,4 +9,98 @@ export class UsageError extends Error {
 /** A command failed for a reason of its own: a file, an agent module. The message is for the user. Exit code 1. */
 export class CommandError extends Error {
   override readonly name = "CommandError";
+}
+
+const systemReasons: Readonly<Record<string, string>> = {
+  ECONNREFUSED: "connection refused",
+  ECONNRESET: "the connection was reset",
+  ENOTFOUND: "unknown host",
+  EAI_AGAIN: "the host name could not be looked up",
+  ETIMEDOUT: "no answer in time",
+  EHOSTUNREACH: "no route to the host",
+  ENETUNREACH: "no network",
+  UND_ERR_CONNECT_TIMEOUT: "no answer in time",
+  UND_ERR_SOCKET: "the other side closed the connection",
+  DEPTH_ZERO_SELF_SIGNED_CERT: "its certificate is self-signed",
+  SELF_SIGNED_CERT_IN_CHAIN: "its certificate is self-signed",
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: "its certificate cannot be verified",
+  ERR_SSL_WRONG_VERSION_NUMBER: "it does not speak TLS there; is its URL http, not https?",
+  CERT_HAS_EXPIRED: "its certificate has expired",
+  ERR_TLS_CERT_ALTNAME_INVALID: "its certificate is for another host",
+};
+
+/** An error and its causes, the outermost first. Of an AggregateError (one error for each address) the first. */
+function causes(error: unknown): readonly unknown[] {
+  const chain: unknown[] = [];
+  let next = error;
+  while (next !== undefined && next !== null && chain.length < 10) {
+    chain.push(next);
+    next = next instanceof AggregateError ? next.errors[0] : next instanceof Error ? next.cause : undefined;
+  }
+  return chain;
+}
+
+function systemReason(error: unknown): string | undefined {
+  for (const cause of causes(error)) {
+    const code = cause instanceof Error && "code" in cause ? cause.code : undefined;
+    const reason = typeof code === "string" ? systemReasons[code] : undefined;
+    if (reason !== undefined) return reason;
+    // fetch() refuses ports of some old services, and its error has no code.
+    if (cause instanceof Error && cause.message === "bad port")
+      return "browsers and fetch() refuse to call this port; serve the agent on another one";
+  }
+  return undefined;
+}
+
+/** The address that an error is about: the card may lead to another host than the URL that the user gave. */
+function addressOf({ message }: A2AError, url: string | undefined): string {
+  const words = /^(?:No answer from|No connection to|Nothing more from|The answer of) (\S+)/.exec(message);
+  const named = words?.[1]?.replace(/:$/, "");
+  if (named === undefined || !URL.canParse(named)) return url ?? "the agent";
+  return url !== undefined && new URL(named).host === new URL(url).host ? url : named;
+}
+
+function explainA2A(error: A2AError, url: string | undefined): string {
+  // The message names the addresses that were tried.
+  if (error.metadata["tried"] !== undefined) return error.message;
+  const { withheldFrom } = error.metadata;
+  if (withheldFrom !== undefined)
+    return `${withheldFrom} refuses the call. Your token and headers were not sent there, since only the agent's card names that origin and you named ${url ?? "another"}. Pass --credential-origin ${withheldFrom} to send them`;
+  const at = addressOf(error, url);
+  switch (error.code) {
+    case "ConnectionFailed":
+      return `cannot reach ${at}: ${systemReason(error) ?? error.message}`;
+    case "ConnectionLost":
+      return `the connection to ${at} broke off: ${systemReason(error) ?? error.message}`;
+    case "Timeout":
+      return `${at} did not answer in time: ${error.message}`;
+    case "InvalidResponse":
+      // The card is valid, but has no interface that fits the options.
+      if (/ has no interface to use: .* was not asked for/.test(error.message)) return error.message;
+      return `${at} does not follow the A2A protocol: ${error.message}`;
+    case "Unauthenticated":
+      return `${at} requires credentials (401): pass --token TOKEN or set PARLEY_TOKEN`;
+    case "PermissionDenied":
+      return `${at} does not allow this (403): ${error.message}`;
+    case "TooManyRequests":
+    case "Unavailable": {
+      const later = error.retryAfter === undefined ? "" : `; try again in ${error.retryAfter} s`;
+      return `${at} cannot answer now: ${error.message}${later}`;
+    }
+    default: {
+      const fields = error.fields.map((bad) => `\n  ${bad.field}: ${bad.description}`).join("");
+      return `${error.message} (${error.code})${fields}`;
+    }
+  }
+}
+
+/** An error as text for the terminal; with `verbose` also the stacks of its causes. */
+export function explain(error: unknown, options: { readonly url?: string; readonly verbose?: boolean } = {}): string {
+  const short =
+    error instanceof A2AError ? explainA2A(error, options.url) : error instanceof Error ? error.message : String(error);
+  // A message of a server may contain anything: each line is made safe by itself.
+  const text = short.split("\n").map(line).join("\n");
+  if (options.verbose !== true) return text;
+  const chain = causes(error).map((cause) => (cause instanceof Error ? (cause.stack ?? cause.message) : String(cause)));
+  return [text, ...chain.map((stack) => stack.split("\n").map(line).join("\n"))].join("\ncaused by: ");
 }

@@ -1,8 +1,30 @@
 import { readFile } from "node:fs/promises";
 import { basename, resolve } from "node:path";
 import type { Part } from "@parley/a2a";
+import { Mime } from "mime/lite";
+import standardTypes from "mime/types/standard.js";
 import { UsageError } from "./errors.ts";
-import { mediaTypeOf } from "./media-types.ts";
+
+// Types that agents often get and the standard table lacks. In that table `ts` is a video stream.
+const types = new Mime(standardTypes, { "application/vnd.apache.parquet": ["parquet"] });
+types.define(
+  {
+    "application/x-ndjson": ["ndjson", "jsonl"],
+    "text/x-python": ["py"],
+    "text/x-typescript": ["ts", "tsx", "mts"],
+  },
+  true,
+);
+
+/** Media type by the extension of a file name. */
+function mediaTypeOf(name: string): string | undefined {
+  return types.getType(name) ?? undefined;
+}
+
+/** A file extension for a media type, without its dot. */
+export function extensionOf(mediaType: string): string | undefined {
+  return types.getExtension(mediaType) ?? undefined;
+}
 
 /** Why a file cannot be used, in words for the user. */
 export function fileReason(error: unknown): string {

@@ -1,5 +1,18 @@
-import type { CallOptions } from "./options.ts";
-import { commandLine, quote } from "./shell.ts";
+import { line } from "@parley/conform/terminal";
+import type { CallOptions } from "./connection.ts";
+
+/**
+ * Quotes one word of a command line for a POSIX shell. Ids come from the agent: without quotes a copied command could run what the
+ * agent wrote.
+ */
+export function quote(word: string): string {
+  const shown = line(word);
+  return /^[\w@%+=:,./-]+$/.test(shown) ? shown : `'${shown.replaceAll("'", `'\\''`)}'`;
+}
+
+export function commandLine(words: readonly string[]): string {
+  return words.map(quote).join(" ");
+}
 
 /** Command lines that continue a task, ready to be copied. */
 export interface Hints {

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import process from "node:process";
 import { processIo } from "./io.ts";
-import { run } from "./run.ts";
+import { run } from "./program.ts";
 
 // `parley watch … | head` closes the pipe when it has read enough: that is no error.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => process.exit(error.code === "EPIPE" ? 0 : 1));

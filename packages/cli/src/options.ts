@@ -1,24 +1,37 @@
 import { InvalidArgumentError, Option, type Command } from "commander";
-import { UsageError } from "./errors.ts";
+import type { TaskState } from "@parley/a2a";
 import type { Io } from "./io.ts";
 import { parseState, stateNames } from "./output/states.ts";
-import type { TaskState } from "@parley/a2a";
 
 /** Levels of `parley serve --log-level`, the most verbose first. */
 export const logLevels = ["debug", "info", "warn", "error", "off"] as const;
 export const logFormats = ["text", "json"] as const;
 export type LogFormat = (typeof logFormats)[number];
 
-/** Options of every command that calls an agent. */
-export interface CallOptions {
-  readonly token?: string;
-  readonly header?: readonly string[];
-  readonly credentialOrigin?: readonly string[];
-  readonly binding?: "JSONRPC" | "HTTP+JSON" | "GRPC";
-  readonly json?: boolean;
-  readonly verbose?: boolean;
+/** What the file of a command adds it with. */
+export interface Program {
+  readonly io: Io;
+  /** Adds a command and its help; the caller adds arguments, options and the action. */
+  command(name: string, help: Help): Command;
+  /** Receives the exit code of the command. */
+  finish(code: number): void;
 }
 
+export interface Help {
+  readonly summary: string;
+  readonly description?: string;
+  readonly examples: readonly string[];
+}
+
+/** Arguments of `Command.argument` and `Command.option` that several commands share. */
+export const url: readonly [string, string, (text: string) => string] = [
+  "<url>",
+  "the agent's base URL, or that of its card",
+  agentUrl,
+];
+export const out = ["--out <folder>", "save artifacts as files in this folder; nothing is overwritten"] as const;
+
+/** For an option that may be given several times: all its values. */
 export function collect(value: string, before: readonly string[] = []): readonly string[] {
   return [...before, value];
 }
@@ -45,27 +58,6 @@ function bindingOption(conform: boolean): Option {
   return conform
     ? new Option("--binding <name>", "only over this binding: JSONRPC, HTTP+JSON, GRPC or the URI of a custom one")
     : new Option("--binding <name>", "binding to use, if the card has it").choices(["JSONRPC", "HTTP+JSON", "GRPC"]);
-}
-
-/** The headers of `--header`, and the token as `Authorization`. Throws UsageError where one is no valid header. */
-export function callHeaders(
-  options: Pick<CallOptions, "header" | "token">,
-  env: Io["env"],
-): Readonly<Record<string, string>> {
-  const headers: Record<string, string> = {};
-  for (const text of options.header ?? []) {
-    const [, name, value] = /^([!#$%&'*+.^`|~\w-]+):\s*((?:[!-~\xa1-\xff][\t -~\xa0-\xff]*)?)$/.exec(text) ?? [];
-    if (name === undefined || value === undefined) {
-      throw new UsageError(`--header "${text}" is not "Name: value", in characters that a header may have (Latin-1)`);
-    }
-    headers[name.toLowerCase()] = value;
-  }
-  const token = options.token ?? env["PARLEY_TOKEN"];
-  if (token !== undefined && token !== "" && headers["authorization"] === undefined) {
-    if (!/^[\x21-\x7e]+$/.test(token)) throw new UsageError("the token holds characters that no header can carry");
-    headers["authorization"] = `Bearer ${token}`;
-  }
-  return headers;
 }
 
 /** Parses the URL of an agent. */

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Server } from "@parley/node";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { run } from "../src/run.ts";
+import { run } from "../src/program.ts";
 import scripted from "./fixtures/agent.ts";
 import { recordedIo } from "./support/io.ts";
 import { startServer } from "./support/server.ts";

@@ -3,8 +3,8 @@ import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
 import { A2AError } from "@parley/a2a";
-import { explain } from "../src/explain.ts";
-import { run } from "../src/run.ts";
+import { explain } from "../src/errors.ts";
+import { run } from "../src/program.ts";
 import { recordedIo } from "./support/io.ts";
 
 let server: Server | undefined;

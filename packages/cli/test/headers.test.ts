@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { callHeaders } from "../src/options.ts";
+import { callHeaders } from "../src/connection.ts";
 
 test("a token becomes a bearer credential; the option wins over the environment", () => {
   expect(callHeaders({ token: "a", header: [] }, { PARLEY_TOKEN: "b" })).toEqual({ authorization: "Bearer a" });

@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { libsqlVersion, packageName, toolVersions } from "../src/commands/init.ts";
-import { run } from "../src/run.ts";
+import { run } from "../src/program.ts";
 import { recordedIo } from "./support/io.ts";
 
 const root = fileURLToPath(new URL("../../..", import.meta.url));

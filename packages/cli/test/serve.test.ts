@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { UsageError } from "../src/errors.ts";
-import { parseToken } from "../src/commands/serve.ts";
+import { parseToken } from "../src/serve.ts";
 import { parley, start, type Running } from "./support/parley.ts";
 
 const fixture = (name: string): string => fileURLToPath(new URL(`./fixtures/${name}`, import.meta.url));

@@ -1,9 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { jsonLine, line, plain } from "@parley/conform/terminal";
-import { byteSize, table } from "../src/output/text.ts";
-import { styleFor } from "../src/output/style.ts";
-import { commandLine, quote } from "../src/shell.ts";
+import { byteSize, styleFor, table } from "../src/output/text.ts";
+import { commandLine, quote } from "../src/hints.ts";
 import { execFileSync } from "node:child_process";
 
 /** What a terminal acts on rather than shows. */

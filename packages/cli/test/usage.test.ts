@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { run } from "../src/run.ts";
+import { run } from "../src/program.ts";
 import { timeOption } from "../src/options.ts";
 import { recordedIo } from "./support/io.ts";
 

@@ -1,180 +1,39 @@
-import { writeFile } from "node:fs/promises";
-import { resolve } from "node:path";
-import type { ClientBinding } from "@parley/a2a/client";
-import {
-  conform as runTests,
-  ConformError,
-  jsonReport,
-  junitReport,
-  readSuites,
-  testsOf,
-  textReport,
-  type ConformOptions as RunOptions,
-  type Level,
-  type MissingOption,
-  type Report,
-  type Suite,
-} from "@parley/conform";
-import { line } from "@parley/conform/terminal";
-import { CommandError, UsageError } from "../errors.ts";
-import { fileReason } from "../files.ts";
-import type { Io } from "../io.ts";
-import { callHeaders, type CallOptions } from "../options.ts";
-import { hasColours, styleFor } from "../output/style.ts";
+import { Option } from "commander";
+import type { ConformOptions } from "../conform.ts";
+import { callOptions, collect, count, url, type Program } from "../options.ts";
 
-export interface ConformOptions extends Omit<CallOptions, "binding"> {
-  readonly binding?: string;
-  readonly client?: readonly string[];
-  readonly acts?: string;
-  readonly protocol?: string;
-  readonly level?: Level;
-  readonly filter?: readonly string[];
-  readonly tag?: readonly string[];
-  readonly behaviors?: string;
-  readonly var?: readonly string[];
-  readonly otherToken?: string;
-  readonly webhook?: string;
-  /** Time limit of one step, in seconds. */
-  readonly timeout: number;
-  /** Time limit of the whole run, in minutes. */
-  readonly timeLimit: number;
-  readonly concurrency: number;
-  readonly junit?: string;
-}
-
-/** The names that options of the runner have on the command line. */
-const optionNames: Readonly<Record<MissingOption, string>> = {
-  behaviors: "--behaviors",
-  headers: "--token or --header",
-  otherHeaders: "--other-token",
-  insufficientAuthToken: "--var insufficientAuthToken=TOKEN",
-  choice: "--filter, --tag, --level or --protocol",
-  timeout: "--time-limit",
-};
-
-/** `parley conform`: runs the tests, writes the reports. Returns the exit code: 0 where every MUST that was asked holds. */
-export async function conform(io: Io, url: string, options: ConformOptions): Promise<number> {
-  const run = await runOptions(io, options);
-  const report = await runTests(url, run)
-    .catch((error: unknown) => {
-      if (error instanceof ConformError && error.code !== "NothingToTest") {
-        throw new UsageError(error.message, { cause: error });
-      }
-      throw error;
+export function addConform({ io, command, finish }: Program): void {
+  callOptions(
+    command("conform", {
+      summary: "Test whether a server keeps to the protocol",
+      description:
+        "Runs declarative tests (ACTS) over each binding that the card names, and reports what does not hold: level, section, expected, got. Some tests need an agent with the behaviours of ACTS §11; --behaviors says which ones yours has. Exits with 0 if every MUST that was asked holds, with 1 if one does not or none was asked. The verdict counts what was not asked, with the reasons.",
+      examples: [
+        "parley conform http://localhost:4000 --behaviors none",
+        "parley conform http://localhost:4000 --behaviors none --level must --filter 'CARD-*'",
+        "parley conform http://localhost:4000 --behaviors none --json --junit conform.xml",
+      ],
     })
-    .finally(() => showProgress(io, ""));
-  if (options.junit !== undefined) {
-    try {
-      await writeFile(resolve(io.cwd, options.junit), junitReport(report, { optionNames }));
-    } catch (error) {
-      throw new CommandError(`cannot write ${options.junit}: ${fileReason(error)}`, { cause: error });
-    }
-  }
-  io.stdout.write(
-    options.json === true
-      ? `${jsonReport(report, { optionNames })}\n`
-      : textReport(report, { optionNames, color: hasColours(io.stdout, io.env) }),
-  );
-  const { result } = report.verdict;
-  if (result === "conformant" || result === "partial") return 0;
-  if (options.json !== true) {
-    for (const hint of hints(report, Object.keys(run.headers ?? {}).length > 0)) io.stderr.write(`${hint}\n`);
-  }
-  return 1;
-}
-
-/** The options of the runner that stand for those of the command line. */
-async function runOptions(io: Io, options: ConformOptions): Promise<RunOptions> {
-  const { acts, protocol, binding, level, filter, tag, behaviors, otherToken, webhook } = options;
-  const variables = variablesOf(options.var ?? []);
-  const headers = callHeaders(options, io.env);
-  const style = styleFor(io.stderr, io.env);
-  return {
-    ...(acts === undefined ? {} : { suites: await readTests(resolve(io.cwd, acts)) }),
-    ...(protocol === undefined ? {} : { versions: [protocol] }),
-    ...(binding === undefined ? {} : { bindings: [binding] }),
-    ...(level === undefined ? {} : { level }),
-    ...(filter === undefined ? {} : { filter }),
-    ...(tag === undefined ? {} : { tags: tag }),
-    ...(behaviors === undefined
-      ? {}
-      : { behaviors: behaviors === "none" ? [] : behaviors.split(",").map((one) => one.trim()) }),
-    headers,
-    ...(otherToken === undefined ? {} : { otherHeaders: callHeaders({ token: otherToken }, {}) }),
-    ...(options.client === undefined ? {} : { clientBindings: await loadClients(options.client, io.cwd) }),
-    variables,
-    env: io.env,
-    ...(webhook === undefined ? {} : { webhook }),
-    stepTimeout: options.timeout * 1000,
-    timeout: options.timeLimit * 60_000,
-    concurrency: options.concurrency,
-    onTest({ id }, { done, total, binding: { transport, version } }) {
-      showProgress(io, style("dim", `${done}/${total} ${line(transport)} ${version} ${id}`));
-    },
-  };
-}
-
-function isClientBinding(value: unknown): value is ClientBinding {
-  return (
-    typeof value === "object" &&
-    value !== null &&
-    "name" in value &&
-    typeof value.name === "string" &&
-    "open" in value &&
-    typeof value.open === "function"
-  );
-}
-
-/** The clients of custom bindings in the modules of `--client`: each default export is one. */
-async function loadClients(files: readonly string[], cwd: string): Promise<readonly ClientBinding[]> {
-  const { loadDefault } = await import("../load-module.ts");
-  const clients: ClientBinding[] = [];
-  for (const file of files) {
-    const client = await loadDefault(file, cwd, isClientBinding);
-    if (!isClientBinding(client)) {
-      throw new CommandError(`${file} has no client of a binding: its default export is not a ClientBinding`);
-    }
-    clients.push(client);
-  }
-  return clients;
-}
-
-/** The tests in the file or folder of `--acts`. */
-async function readTests(path: string): Promise<readonly Suite[]> {
-  try {
-    return await readSuites(path);
-  } catch (error) {
-    if (error instanceof ConformError) throw new UsageError(error.message, { cause: error });
-    throw error;
-  }
-}
-
-function variablesOf(given: readonly string[]): Readonly<Record<string, string>> {
-  return Object.fromEntries(
-    given.map((text) => {
-      const [, name, value] = /^([\w-]+)=([^]*)$/.exec(text) ?? [];
-      if (name === undefined || value === undefined) throw new UsageError(`--var "${text}" is not NAME=VALUE`);
-      return [name, value];
-    }),
-  );
-}
-
-/** Replaces the line of progress on a terminal; does nothing elsewhere. */
-function showProgress(io: Io, text: string): void {
-  if (io.stderr.terminal) io.stderr.write(`\r\u001b[K${text}`);
-}
-
-/** Sentences about options that may be missing, where failures look as if the command line caused them. */
-function hints(report: Report, hasCredentials: boolean): readonly string[] {
-  const behaving = testsOf(report).filter(({ behaviors, result }) => behaviors.length > 0 && result !== "skip");
-  const requirements = report.card["securityRequirements"];
-  const requiresCredentials = Array.isArray(requirements) && requirements.length > 0;
-  return [
-    ...(requiresCredentials && !hasCredentials
-      ? ["The card requires credentials: give them with --token or --header."]
-      : []),
-    ...(behaving.filter(({ result }) => result !== "pass").length * 2 > behaving.length
-      ? ["Most tests of behaviours fail. If the agent was not made for these tests, use --behaviors none."]
-      : []),
-  ];
+      .argument(...url)
+      .option("--acts <path>", "a file of tests, or a folder with *.acts.yaml; default: those of this package")
+      .option("--protocol <version>", "only tests of this version of A2A, such as 1.0")
+      .addOption(
+        new Option("--level <level>", "only tests of this level and higher ones").choices(["must", "should", "may"]),
+      )
+      .option("--filter <pattern>", "only tests or suites with this id; * stands for any text; repeatable", collect)
+      .option("--tag <tag>", "only tests with this tag; repeatable", collect)
+      .option("--behaviors <prefixes>", "behaviours that the agent has, separated by commas, or none; default: all")
+      .option("--var <name=value>", "sets a variable of the tests; repeatable", collect)
+      .option("--other-token <token>", "bearer token of a second caller, to test that tasks are private")
+      .option("--webhook <url>", "URL at which the server reaches this machine; default: a free port of 127.0.0.1")
+      .option("--client <file>", "a module whose default export is the client of a custom binding; repeatable", collect)
+      .option("--timeout <seconds>", "time limit of one step", count(1, 3600), 30)
+      .option("--time-limit <minutes>", "time limit of the whole run", count(1, 1440), 30)
+      .option("--concurrency <n>", "number of tests that run at a time", count(1, 64), 4)
+      .option("--junit <file>", "also write a JUnit report"),
+  ).action(async (at: string, options: ConformOptions) => {
+    // Loaded here, so that other commands start without the runner and its YAML parser.
+    const { conform } = await import("../conform.ts");
+    finish(await conform(io, at, options));
+  });
 }

@@ -3,11 +3,19 @@ import { basename, join, relative, resolve } from "node:path";
 import { defaultDriver } from "@parley/sql/sqlite";
 import { CommandError, UsageError } from "../errors.ts";
 import { fileReason } from "../files.ts";
+import { quote } from "../hints.ts";
 import type { Io } from "../io.ts";
-import { quote } from "../shell.ts";
+import type { Program } from "../options.ts";
 import { version } from "../version.ts";
 
-export interface InitOptions {
+export function addInit({ io, command, finish }: Program): void {
+  command("init", { summary: "Write a small agent project that runs", examples: ["parley init my-agent"] })
+    .argument("[folder]", "a new or empty folder", ".")
+    .option("--link <folder>", "take Parley's packages from this checkout, not from the registry")
+    .action(async (folder: string, options: InitOptions) => finish(await init(io, folder, options)));
+}
+
+interface InitOptions {
   readonly link?: string;
 }
 
@@ -73,7 +81,7 @@ async function prepare(folder: string, shown: string): Promise<void> {
   if (there.length > 0) throw new UsageError(`${shown} is not empty: parley init writes into a new or an empty folder`);
 }
 
-export async function init(io: Io, where: string, options: InitOptions): Promise<number> {
+async function init(io: Io, where: string, options: InitOptions): Promise<number> {
   const folder = resolve(io.cwd, where);
   const link = options.link === undefined ? undefined : resolve(io.cwd, options.link);
   try {

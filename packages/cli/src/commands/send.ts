@@ -1,15 +1,48 @@
 import type { Part, StreamResponse } from "@parley/a2a";
 import { isInterrupted, isTerminal, type SendMessageRequest } from "@parley/a2a/model";
 import type { Client } from "@parley/a2a/client";
-import { open } from "../connection.ts";
+import { open, type CallOptions } from "../connection.ts";
 import { UsageError } from "../errors.ts";
 import { filePart } from "../files.ts";
 import { follow, type FollowOptions } from "../follow.ts";
 import { hintsFor } from "../hints.ts";
 import type { Io } from "../io.ts";
-import type { CallOptions } from "../options.ts";
+import { callOptions, collect, out, url, type Program } from "../options.ts";
 
-export interface SendOptions extends CallOptions, FollowOptions {
+export function addSend({ io, command, finish }: Program): void {
+  callOptions(
+    command("send", {
+      summary: "Send a message and show the answer",
+      description:
+        "The answer goes to standard output while it grows, progress to standard error. Exits with 1 if the task fails, is rejected or is canceled.",
+      examples: [
+        'parley send http://localhost:4000 "Hello"',
+        'parley send http://localhost:4000 "chart temp_max by month" --file weather.csv --out charts',
+        'echo "Hello" | parley send http://localhost:4000 -',
+        'parley send http://localhost:4000 "Hello" --json',
+        'parley send http://localhost:4000 "Hello" --no-wait',
+      ],
+    })
+      .argument(...url)
+      .argument("[text]", "text of the message; - reads it from standard input")
+      .option(
+        "--file <file>",
+        "a file to send, or a URL; the media type comes from the extension, or from FILE;type=text/csv; repeatable",
+        collect,
+      )
+      .option("--context <id>", "id of the conversation that the message belongs to")
+      .option("--task <id>", "id of the task that the message continues")
+      .option("--accept <modes>", "media types to accept in the answer, separated by commas")
+      .option(...out)
+      .option("--no-stream", "wait for one answer, not for a stream")
+      .option("--wait", "wait until the task ends or needs input", true)
+      .option("--no-wait", "return as soon as the task has started"),
+  ).action(async (at: string, text: string | undefined, options: SendOptions) =>
+    finish(await send(io, at, text, options)),
+  );
+}
+
+interface SendOptions extends CallOptions, FollowOptions {
   readonly file?: readonly string[];
   readonly context?: string;
   readonly task?: string;
@@ -46,9 +79,9 @@ async function* answer(
   yield works && wait ? { task: await client.waitFor(task, { signal }) } : response;
 }
 
-export async function send(io: Io, url: string, text: string | undefined, options: SendOptions): Promise<number> {
+async function send(io: Io, at: string, text: string | undefined, options: SendOptions): Promise<number> {
   const parts = await partsOf(io, text, options);
-  const client = await open(io, url, options);
+  const client = await open(io, at, options);
   const accept = options.accept?.split(",").map((mode) => mode.trim());
   const request: SendMessageRequest = {
     message: {
@@ -69,7 +102,7 @@ export async function send(io: Io, url: string, text: string | undefined, option
     (signal) =>
       streams ? client.sendStreamingMessage(request, { signal }) : answer(client, request, options.wait, signal),
     {
-      hints: hintsFor(url, options),
+      hints: hintsFor(at, options),
       options,
       known: streams && options.task !== undefined,
       mayEndEarly: !options.wait,

@@ -1,121 +1,43 @@
-import { createHash } from "node:crypto";
-import { mkdir } from "node:fs/promises";
-import { dirname, resolve } from "node:path";
-import { bearer, memoryStore, silentLogger, type Logger, type Principal } from "@parley/a2a";
-import type { Store } from "@parley/a2a/store";
-import { isLoopback } from "@parley/a2a/transport";
-import { serve as serveAgents, type Server } from "@parley/node";
-import { CommandError, UsageError } from "../errors.ts";
-import { fileReason } from "../files.ts";
-import type { Io } from "../io.ts";
-import { loadAgents } from "../load-agent.ts";
-import { logTo } from "../log.ts";
-import type { LogFormat, logLevels } from "../options.ts";
-import { styleFor } from "../output/style.ts";
-import { jsonLine, line } from "@parley/conform/terminal";
+import { Option } from "commander";
+import { agentUrl, collect, count, logFormats, logLevels, type Program } from "../options.ts";
+import type { ServeOptions } from "../serve.ts";
 
-export interface ServeOptions {
-  readonly port: number;
-  readonly host: string;
-  readonly publicUrl?: string;
-  readonly store: string;
-  readonly token?: readonly string[];
-  readonly cors?: readonly string[];
-  readonly insecure?: boolean;
-  readonly grace: number;
-  readonly logLevel?: (typeof logLevels)[number];
-  readonly logFormat?: LogFormat;
-  readonly json?: boolean;
-  readonly verbose?: boolean;
-}
-
-/**
- * Parses `TOKEN` or `TOKEN=SUBJECT`; the token itself may end in `=` (RFC 6750 §2.1). Without a subject the caller is identified by a
- * hash of the token.
- */
-export function parseToken(text: string): readonly [token: string, subject: string] {
-  const [, token, subject] = /^([\w\-.~+/]+=*)(?:=([^=]+))?$/.exec(text) ?? [];
-  if (token === undefined)
-    throw new UsageError("a --token is TOKEN or TOKEN=SUBJECT, the token of letters, digits and -._~+/");
-  return [token, subject ?? `token-${createHash("sha256").update(token).digest("hex").slice(0, 12)}`];
-}
-
-function principalsOf(io: Io, options: ServeOptions): Readonly<Record<string, Principal>> {
-  const listed = (io.env["PARLEY_TOKENS"] ?? "").split(",").map((text) => text.trim());
-  const tokens = [...listed, ...(options.token ?? [])].filter((text) => text !== "").map(parseToken);
-  return Object.fromEntries(tokens.map(([token, subject]) => [token, { subject }]));
-}
-
-async function openStore(io: Io, where: string, logger: Logger): Promise<Store> {
-  if (where === "memory") return memoryStore();
-  const path = resolve(io.cwd, where);
-  try {
-    await mkdir(dirname(path), { recursive: true });
-    const { sqliteStore } = await import("@parley/sql/sqlite");
-    return await sqliteStore({ path, logger });
-  } catch (error) {
-    throw new CommandError(`cannot open the store ${where}: ${fileReason(error)}`, { cause: error });
-  }
-}
-
-function announce(io: Io, server: Server, json: boolean): void {
-  const agents = server.agents.map(({ card, url, tenant }) => ({
-    name: card.name,
-    url,
-    ...(tenant === undefined ? {} : { tenant }),
-  }));
-  if (json) {
-    io.stdout.write(`${jsonLine({ url: server.url, port: server.port, agents })}\n`);
-    return;
-  }
-  const style = styleFor(io.stdout, io.env);
-  const lines = agents.map(({ name, url, tenant }) => {
-    const where = tenant === undefined ? "" : ` (tenant ${line(tenant)})`;
-    return `${style("bold", line(name))} is ready at ${style("cyan", url)}${where}\n`;
-  });
-  io.stdout.write(lines.join(""));
-}
-
-export async function serve(io: Io, file: string, options: ServeOptions): Promise<number> {
-  const principals = principalsOf(io, options);
-  const open = Object.keys(principals).length === 0;
-  if (!isLoopback(options.host)) {
-    if (open && options.insecure !== true) {
-      throw new UsageError(
-        `${options.host} can be reached from outside: give callers a --token, or say --insecure to serve everyone`,
-      );
-    }
-    if (options.publicUrl === undefined) {
-      throw new UsageError(`say with --public-url how clients reach ${options.host}: the card gives that URL out`);
-    }
-  }
-  const format = options.logFormat ?? (io.stderr.terminal ? "text" : "json");
-  const level = options.logLevel ?? (options.verbose === true ? "debug" : "info");
-  const logger = level === "off" ? silentLogger : logTo(io, level, format);
-  const agents = await loadAgents(file, io.cwd);
-  const store = await openStore(io, options.store, logger);
-  try {
-    const server = await serveAgents(agents, {
-      port: options.port,
-      host: options.host,
-      store,
-      logger,
-      signals: false,
-      ...(options.publicUrl === undefined ? {} : { publicUrl: options.publicUrl }),
-      ...(open ? {} : { authenticator: bearer(principals) }),
-      ...(options.cors === undefined ? {} : { cors: { origins: options.cors.includes("*") ? "*" : options.cors } }),
-      ...(options.insecure === true ? { insecure: true } : {}),
+export function addServe({ io, command, finish }: Program): void {
+  command("serve", {
+    summary: "Serve the agents of a module",
+    description:
+      "The module is JavaScript or TypeScript. Its default export is an agent, or a list of mounts: { agent, path?, tenant? }.",
+    examples: [
+      "parley serve agent.ts",
+      "parley serve agent.ts --port 8080 --store memory",
+      "parley serve agent.ts --host 0.0.0.0 --public-url https://agent.example --token s3cret=alice",
+    ],
+  })
+    .argument("<file>", "the module")
+    .option("--port <port>", "port to listen on; 0 takes a free one", count(0, 65_535), 4000)
+    .option("--host <host>", "name or address to listen on", "127.0.0.1")
+    .option("--public-url <url>", "URL at which clients reach this server; it goes into the card", agentUrl)
+    .option("--store <path>", "SQLite file for the tasks, or the word memory", ".parley/parley.db")
+    .option("--token <token>", "a bearer token that callers must present: TOKEN or TOKEN=SUBJECT; repeatable", collect)
+    .option("--cors <origin>", "a web origin whose pages may call the server, or * for any; repeatable", collect)
+    .option("--insecure", "serve other machines without tokens")
+    .option("--grace <seconds>", "how long turns may run on after a signal to stop", count(0), 10)
+    .addOption(
+      new Option("--log-level <level>", "lowest level that is logged to standard error; default: info").choices(
+        logLevels,
+      ),
+    )
+    .addOption(
+      new Option(
+        "--log-format <format>",
+        "format of the log; default: text on a terminal, JSON lines elsewhere",
+      ).choices(logFormats),
+    )
+    .option("--json", "print one JSON document with the URLs once the server is ready")
+    .option("--verbose", "the same as --log-level debug; also shows why the server cannot start")
+    .action(async (file: string, options: ServeOptions) => {
+      // Loaded here, so that other commands start without the server and its database.
+      const { serve } = await import("../serve.ts");
+      finish(await serve(io, file, options));
     });
-    const stopped = new Promise<void>((done) => io.onInterrupt(() => done()));
-    announce(io, server, options.json === true);
-    await stopped;
-    const stopping = "Stopping; once more to stop at once.";
-    // A program that reads JSON lines must find nothing else there.
-    if (format === "json" && level !== "off") logger.info(stopping);
-    else io.stderr.write(`${stopping}\n`);
-    await server.close({ grace: options.grace * 1000 });
-  } finally {
-    await store.close();
-  }
-  return 0;
 }

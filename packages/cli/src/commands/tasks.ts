@@ -1,14 +1,44 @@
+import { resolve } from "node:path";
 import type { Task, TaskState } from "@parley/a2a";
 import type { ListTasksRequest, ListTasksResponse } from "@parley/a2a/model";
-import { open } from "../connection.ts";
-import type { Io } from "../io.ts";
-import type { CallOptions } from "../options.ts";
-import { styleFor } from "../output/style.ts";
-import { showTasks } from "../output/task.ts";
 import { jsonLine } from "@parley/conform/terminal";
-import { commandLine } from "../shell.ts";
+import { Option } from "commander";
+import { saveArtifact } from "../artifacts.ts";
+import { open, type CallOptions } from "../connection.ts";
+import { commandLine } from "../hints.ts";
+import type { Io } from "../io.ts";
+import { callOptions, count, out, stateOption, timeOption, url, type Program } from "../options.ts";
+import { stateNames } from "../output/states.ts";
+import { showTask, showTasks } from "../output/task.ts";
+import { styleFor } from "../output/text.ts";
 
-export interface TasksOptions extends CallOptions {
+export function addTasks({ io, command, finish }: Program): void {
+  callOptions(
+    command("tasks", {
+      summary: "List your tasks",
+      description: "The most recently changed come first.",
+      examples: [
+        "parley tasks http://localhost:4000",
+        "parley tasks http://localhost:4000 --state input-required --since 2h",
+        "parley tasks http://localhost:4000 --limit 500 --json",
+      ],
+    })
+      .argument(...url)
+      .option("--context <id>", "only tasks of this conversation")
+      .addOption(
+        new Option("--state <state>", `only tasks in this state: ${stateNames.join(", ")}`).argParser(stateOption),
+      )
+      .option(
+        "--since <time>",
+        "only tasks that changed since a time (2026-01-31T12:00Z) or within an age (30m, 2h, 7d)",
+        (text: string) => timeOption(text),
+      )
+      .option("--limit <n>", "largest number of tasks", count(1), 50)
+      .option("--page <token>", "token of the page to begin with, as the end of a list shows it"),
+  ).action(async (at: string, options: TasksOptions) => finish(await tasks(io, at, options)));
+}
+
+interface TasksOptions extends CallOptions {
   readonly context?: string;
   readonly state?: TaskState;
   readonly since?: string;
@@ -19,8 +49,8 @@ export interface TasksOptions extends CallOptions {
 /** The largest page size of the protocol (A2A 1.0 §3.1.4). */
 const largestPage = 100;
 
-export async function tasks(io: Io, url: string, options: TasksOptions): Promise<number> {
-  const client = await open(io, url, options);
+async function tasks(io: Io, at: string, options: TasksOptions): Promise<number> {
+  const client = await open(io, at, options);
   const filter: ListTasksRequest = {
     historyLength: 0,
     ...(options.context === undefined ? {} : { contextId: options.context }),
@@ -51,5 +81,59 @@ export async function tasks(io: Io, url: string, options: TasksOptions): Promise
   if (pageToken !== "") {
     io.stderr.write(`${found.length} of ${page.totalSize}; more with ${commandLine(["--page", pageToken])}\n`);
   }
+  return 0;
+}
+
+export function addTask({ io, command, finish }: Program): void {
+  callOptions(
+    command("task", {
+      summary: "Show a task",
+      description: "Its state, messages and artifacts at this moment.",
+      examples: [
+        "parley task http://localhost:4000 TASK",
+        "parley task http://localhost:4000 TASK --history 0 --out results",
+      ],
+    })
+      .argument(...url)
+      .argument("<id>", "id of the task")
+      .option("--history <n>", "number of messages to show, the newest; default: all", count(0))
+      .option(...out),
+  ).action(async (at: string, id: string, options: TaskOptions) => finish(await task(io, at, id, options)));
+}
+
+interface TaskOptions extends CallOptions {
+  readonly history: number;
+  readonly out?: string;
+}
+
+async function task(io: Io, at: string, id: string, options: TaskOptions): Promise<number> {
+  const client = await open(io, at, options);
+  const found = await client.getTask({ id, historyLength: options.history });
+  io.stdout.write(
+    options.json === true ? `${jsonLine(found)}\n` : showTask(found, styleFor(io.stdout, io.env), io.stdout.terminal),
+  );
+  if (options.out !== undefined) {
+    for (const artifact of found.artifacts ?? []) {
+      const paths = await saveArtifact(resolve(io.cwd, options.out), artifact);
+      for (const path of paths) io.stderr.write(`saved ${path}\n`);
+    }
+  }
+  return 0;
+}
+
+export function addCancel({ io, command, finish }: Program): void {
+  callOptions(
+    command("cancel", { summary: "Cancel a task", examples: ["parley cancel http://localhost:4000 TASK"] })
+      .argument(...url)
+      .argument("<id>", "id of the task"),
+  ).action(async (at: string, id: string, options: CallOptions) => finish(await cancel(io, at, id, options)));
+}
+
+async function cancel(io: Io, at: string, id: string, options: CallOptions): Promise<number> {
+  const client = await open(io, at, options);
+  const task = await client.cancelTask(id);
+  io.stdout.write(
+    options.json === true ? `${jsonLine(task)}\n` : showTask(task, styleFor(io.stdout, io.env), io.stdout.terminal),
+  );
   return 0;
 }

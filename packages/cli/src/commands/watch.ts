@@ -1,11 +1,26 @@
 import type { StreamResponse } from "@parley/a2a";
 import { isInterrupted, isTerminal } from "@parley/a2a/model";
 import type { Client } from "@parley/a2a/client";
-import { open } from "../connection.ts";
+import { open, type CallOptions } from "../connection.ts";
 import { follow, type FollowOptions } from "../follow.ts";
 import { hintsFor } from "../hints.ts";
 import type { Io } from "../io.ts";
-import type { CallOptions } from "../options.ts";
+import { callOptions, out, url, type Program } from "../options.ts";
+
+export function addWatch({ io, command, finish }: Program): void {
+  callOptions(
+    command("watch", {
+      summary: "Watch a task until it ends",
+      description: "Exits with 1 if the task fails, is rejected or is canceled.",
+      examples: ["parley watch http://localhost:4000 TASK", "parley watch http://localhost:4000 TASK --out results"],
+    })
+      .argument(...url)
+      .argument("<task>", "id of the task")
+      .option(...out),
+  ).action(async (at: string, id: string, options: CallOptions & FollowOptions) =>
+    finish(await watch(io, at, id, options)),
+  );
+}
 
 /** For an agent that does not stream: the task now, and again once it has ended. */
 async function* poll(client: Client, id: string, signal: AbortSignal): AsyncGenerator<StreamResponse> {
@@ -15,11 +30,11 @@ async function* poll(client: Client, id: string, signal: AbortSignal): AsyncGene
   yield { task: await client.waitFor(id, { signal }) };
 }
 
-export async function watch(io: Io, url: string, id: string, options: CallOptions & FollowOptions): Promise<number> {
-  const client = await open(io, url, options);
+async function watch(io: Io, at: string, id: string, options: CallOptions & FollowOptions): Promise<number> {
+  const client = await open(io, at, options);
   const streams = client.card.capabilities.streaming === true;
   return follow(io, (signal) => (streams ? client.subscribeToTask(id, { signal }) : poll(client, id, signal)), {
-    hints: hintsFor(url, options),
+    hints: hintsFor(at, options),
     options,
   });
 }

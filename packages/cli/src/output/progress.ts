@@ -3,7 +3,7 @@ import { isInterrupted, isTerminal, type TaskStatus } from "@parley/a2a/model";
 import type { Io } from "../io.ts";
 import { endsMidLine, showParts } from "./parts.ts";
 import { endedBadly, stateName } from "./states.ts";
-import { styleFor } from "./style.ts";
+import { styleFor } from "./text.ts";
 import { line } from "@parley/conform/terminal";
 
 /** Shows the events of a task as they arrive. */

@@ -2,7 +2,7 @@ import type { Message, Task, TaskState } from "@parley/a2a";
 import { isInterrupted, isTerminal } from "@parley/a2a/model";
 import { showParts } from "./parts.ts";
 import { endedBadly, stateName } from "./states.ts";
-import type { Style } from "./style.ts";
+import type { Style } from "./text.ts";
 import { line } from "@parley/conform/terminal";
 import { table } from "./text.ts";
 

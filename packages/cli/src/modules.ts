@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { extname, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
+import type { Agent, AgentMount } from "@parley/a2a";
 import { register as registerCommonJs } from "tsx/cjs/api";
 import { register as registerModules } from "tsx/esm/api";
 import { CommandError, UsageError } from "./errors.ts";
@@ -36,4 +37,37 @@ export async function loadDefault(file: string, cwd: string, isWanted: (value: u
   }
   const value: unknown = "default" in module ? module.default : undefined;
   return typeof value === "object" && value !== null && !isWanted(value) && "default" in value ? value.default : value;
+}
+
+function isAgent(value: unknown): value is Agent {
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    "name" in value &&
+    typeof value.name === "string" &&
+    "execute" in value &&
+    typeof value.execute === "function"
+  );
+}
+
+function isMount(value: unknown): value is AgentMount {
+  return typeof value === "object" && value !== null && "agent" in value && isAgent(value.agent);
+}
+
+function describe(value: unknown): string {
+  if (value === undefined) return "it has no default export";
+  if (Array.isArray(value))
+    return value.length === 0 ? "its default export is an empty list" : "its list holds something else";
+  return `its default export is of type ${value === null ? "null" : typeof value}`;
+}
+
+/** Loads the agents of a module: its default export is one agent, or a list of mounts. */
+export async function loadAgents(file: string, cwd: string): Promise<Agent | readonly AgentMount[]> {
+  const value = await loadDefault(file, cwd, isAgent);
+  if (isAgent(value)) return value;
+  if (Array.isArray(value) && value.length > 0 && value.every(isMount)) return value;
+  throw new CommandError(
+    `${file} has no agent: ${describe(value)}. Write "export default defineAgent({ … })", ` +
+      `or export a list of mounts: [{ agent, path: "/weather" }]`,
+  );
 }
