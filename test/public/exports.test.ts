@@ -12,7 +12,7 @@ const most: Readonly<Record<string, number>> = {
   "@parley/a2a/protocol": 55,
   "@parley/a2a/transport": 75,
   "@parley/a2a/wires": 10,
-  "@parley/a2a/store": 85,
+  "@parley/a2a/store": 93,
   "@parley/a2a/net": 12,
   "@parley/a2a/testing": 25,
   "@parley/conform": 40,

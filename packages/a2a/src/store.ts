@@ -18,6 +18,8 @@ export {
   type CheckpointEffect,
   type OnceEffect,
   type ContextStateEffect,
+  type FeatureEffect,
+  type FeatureState,
   type ContextMessageEffect,
   type AppendOutcome,
   type TaskHead,
@@ -41,6 +43,9 @@ export {
   type ClaimPosition,
   type ClaimPage,
   type StrandedRuns,
+  type FeatureRow,
+  type FeatureQuery,
+  type DueFeature,
   type SweepOptions,
   type SweepReport,
 } from "./store/index.ts";
@@ -72,6 +77,7 @@ export { NeedsRoom, PageRoom, withRoom } from "./store/index.ts";
 
 // Appending: the rules.
 export { type Refusal, type ReadRecord, recordBytes, type ReadItem, readItem, baseOf, decide } from "./store/index.ts";
+export { type FeatureBounds, featureBounds, type FeatureLookup, refuseFeatures } from "./store/index.ts";
 export { unavailable } from "./store/index.ts";
 export { BoundedMap, memoryOf, type MapBounds } from "./base/bounded-map.ts";
 export { escaped, unescaped, wellFormed } from "./base/json-text.ts";

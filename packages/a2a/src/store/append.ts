@@ -39,7 +39,7 @@ export interface ContextAppend {
 }
 
 /** What can be stored together with the records of a task. */
-export type TaskEffect = LeaseEffect | RunEffect | CheckpointEffect | OnceEffect | ContextStateEffect;
+export type TaskEffect = LeaseEffect | RunEffect | CheckpointEffect | OnceEffect | ContextStateEffect | FeatureEffect;
 /** What can be stored with a conversation. */
 export type ContextEffect = ContextStateEffect | ContextMessageEffect | OnceEffect;
 
@@ -111,6 +111,52 @@ export interface ContextStateEffect {
   readonly value: string | null;
 }
 
+/**
+ * Changes rows that a feature of the server keeps with a task: webhooks, an extension. A row has a key that is unique in its
+ * task and feature, and is deleted with its task. A row with `due` is returned by `dueFeatures` from then on.
+ *
+ * - `set` stores a row. Without `due` it has none afterwards.
+ * - `delete` deletes a row. Where there is none, nothing happens.
+ * - `wake` makes every row of the feature in this task that has no `due` due at this time. It costs nothing where the task has
+ *   no rows.
+ *
+ * `if` is the row as it was read, `null` that there is none. Where the row is another one before the item, the item fails as
+ * `changed`. An item that adds rows beyond `featureBounds.rows` fails as `full`.
+ */
+export type FeatureEffect =
+  | {
+      /** Always `feature`. */
+      readonly effect: "feature";
+      /** What to do. */
+      readonly op: "set";
+      /** The name of the feature. An extension takes its URI. At most `featureBounds.name` bytes. */
+      readonly feature: string;
+      /** At most `featureBounds.key` bytes. */
+      readonly key: string;
+      /** JSON text. At most `featureBounds.value` bytes. */
+      readonly value: string;
+      /** When somebody has to look at the row, in whole milliseconds since the Unix epoch. */
+      readonly due?: number;
+      /** What the row has to be before. */
+      readonly if?: FeatureState | null;
+    }
+  | {
+      readonly effect: "feature";
+      readonly op: "delete";
+      readonly feature: string;
+      readonly key: string;
+      readonly if?: FeatureState | null;
+    }
+  | { readonly effect: "feature"; readonly op: "wake"; readonly feature: string; readonly due: number };
+
+/** What can change of a row of a feature. */
+export interface FeatureState {
+  /** The JSON text that was set. */
+  readonly value: string;
+  /** When somebody has to look at the row, in whole milliseconds since the Unix epoch. Absent: nobody has to. */
+  readonly due?: number;
+}
+
 /** Adds a message that belongs to no task to a conversation: a direct reply, or the message that it answers. */
 export interface ContextMessageEffect {
   /** Always `contextMessage`. */
@@ -134,7 +180,8 @@ export type AppendOutcome =
   | {
       readonly ok: false;
       /** Why nothing was stored: the condition that did not hold. */
-      readonly reason: "missing" | "exists" | "stale" | "fenced" | "leased" | "terminal" | "full" | "duplicate";
+      readonly reason:
+        "missing" | "exists" | "stale" | "fenced" | "leased" | "terminal" | "full" | "duplicate" | "changed";
       /** The task, where it exists and belongs to the owner of the item. */
       readonly head?: TaskHead;
       /** For `duplicate`: what is stored under the key. */

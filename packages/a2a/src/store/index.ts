@@ -7,6 +7,7 @@ export * from "./compact.ts";
 export { messagesOf, type StoredEvent } from "./history.ts";
 export * from "./bounds.ts";
 export * from "./conversation.ts";
+export * from "./features.ts";
 export * from "./task-text.ts";
 export * from "./page-budget.ts";
 export * from "./room.ts";

@@ -1,3 +1,4 @@
+import { refuseFeatures } from "./features.ts";
 import type { MemoryTables } from "./memory-tables.ts";
 import type { StoredContext, StoredTask } from "./memory-rows.ts";
 import type { AppendItem, AppendOutcome, ContextAppend, ContextEffect, OnceRecord, Owner, TaskEffect } from "./port.ts";
@@ -18,6 +19,8 @@ function appendTask(tables: MemoryTables, read: ReadItem): AppendOutcome {
   // A task of somebody else is there only for one who wants to make it again.
   const head = decide(read, item.create === undefined ? own?.head : known?.head);
   if (typeof head === "string") return { ok: false, reason: head, ...(own && { head: own.head }) };
+  const reason = read.features.length > 0 ? refuseFeatures(read.features, tables.features.lookup(own)) : undefined;
+  if (reason !== undefined) return { ok: false, reason, ...(own && { head: own.head }) };
 
   const task = own === undefined ? tables.create(read, head) : tables.change(own, read, head);
   for (const effect of item.effects ?? []) applyToTask(tables, task, effect);
@@ -45,6 +48,9 @@ function applyToTask(tables: MemoryTables, task: StoredTask, effect: TaskEffect)
       break;
     case "contextState":
       task.context.state = effect.value ?? undefined;
+      break;
+    case "feature":
+      tables.features.apply(task, effect);
       break;
     default:
       // Leases and runs are part of the head.

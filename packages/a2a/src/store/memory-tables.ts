@@ -1,4 +1,5 @@
 import { isTerminal, placed } from "../model/index.ts";
+import { MemoryFeatures } from "./memory-features.ts";
 import type { AgentRoom, Due, OwnerRoom, StoredContext, StoredKey, StoredMessage, StoredTask } from "./memory-rows.ts";
 import { compactTask, joined } from "./memory-task.ts";
 import type { ContextKey, ListPosition, OnceEffect, OnceRecord, Owner, Scope, StrandedRuns, TaskHead } from "./port.ts";
@@ -41,6 +42,7 @@ export class MemoryTables {
   readonly ending: SortedList<Ending, StoredKey> = new SortedList(
     (a, b) => compare(a.until, b.until) || a.serial - b.serial,
   );
+  readonly features: MemoryFeatures = new MemoryFeatures();
   #serial = 0;
 
   owner({ agent, owner }: Owner): OwnerRoom | undefined {
@@ -243,6 +245,7 @@ export class MemoryTables {
     this.#displace(task);
     task.context.owner.agent.tasks.delete(task.head.task.taskId);
     for (const key of task.keys) this.#release(key);
+    this.features.drop(task);
     for (const message of task.messages) task.context.messages.delete(message);
     task.context.tasks -= 1;
     if (task.context.tasks === 0) this.idle.add(task.context);

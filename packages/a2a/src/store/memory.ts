@@ -12,6 +12,9 @@ import {
   type ClaimQuery,
   type ContextKey,
   type ConversationOptions,
+  type DueFeature,
+  type FeatureQuery,
+  type FeatureRow,
   type ListQuery,
   type LoadOptions,
   type LogPage,
@@ -137,6 +140,17 @@ class MemoryStore implements Store {
   }: Pick<ClaimQuery, "now" | "agents" | "limit">): Promise<readonly StrandedRuns[]> {
     this.#check();
     return this.#tables.strandedRuns(agents, now).slice(0, limit);
+  }
+
+  async features(scope: Scope, taskId: string, feature: string): Promise<readonly FeatureRow[]> {
+    this.#check();
+    const task = this.#tables.find(scope, taskId);
+    return task === undefined ? [] : this.#tables.features.of(task, feature);
+  }
+
+  async dueFeatures(query: FeatureQuery): Promise<readonly DueFeature[]> {
+    this.#check();
+    return this.#tables.features.due(query);
   }
 
   async sweep({ deleteBefore = -Infinity, compactBefore = -Infinity, now, limit }: SweepOptions): Promise<SweepReport> {

@@ -3,6 +3,9 @@ import type {
   ClaimPage,
   ClaimQuery,
   ConversationOptions,
+  DueFeature,
+  FeatureQuery,
+  FeatureRow,
   ListQuery,
   LoadOptions,
   LogPage,
@@ -36,10 +39,10 @@ export interface Store {
   /**
    * Applies the items in order, in one transaction. An item whose conditions do not hold changes nothing, and only this item
    * fails. Where several conditions do not hold, the reason is `duplicate` before all others, then the first in the order of
-   * the members of `TaskAppend`. Resolves after the commit: the data then survives a crash of the process, and every read
+   * the members of `TaskAppend`, and those of features last. Resolves after the commit: the data then survives a crash of the process, and every read
    * that begins later sees it. Calls take effect in the order in which they are made.
    *
-   * @throws TypeError where an item is malformed.
+   * @throws TypeError where an item is malformed, or has an effect that the store does not know.
    */
   append(items: readonly AppendItem[]): Promise<readonly AppendOutcome[]>;
 
@@ -80,6 +83,16 @@ export interface Store {
 
   /** Counts the runs that no process holds at `now`, of agents that are not in `agents`: this process cannot take them over. At most `limit` agents. */
   stranded(query: Pick<ClaimQuery, "now" | "agents" | "limit">): Promise<readonly StrandedRuns[]>;
+
+  /** The rows that a feature keeps with a task, in the order in which their keys were stored. Empty where the scope has no such task. */
+  features(scope: Scope, taskId: string, feature: string): Promise<readonly FeatureRow[]>;
+
+  /**
+   * Rows of a feature that are due, the longest due first; of those due at the same time the one whose key was stored first.
+   * Several processes may get the same row. Who wants to act on it claims it: sets it with a later `due`, `if` it is what was
+   * read. One of them succeeds. The others get `changed`. The cost depends on the page alone.
+   */
+  dueFeatures(query: FeatureQuery): Promise<readonly DueFeature[]>;
 
   /** Deletes and compacts old tasks, at most `limit` in one call. */
   sweep(options: SweepOptions): Promise<SweepReport>;

@@ -1,5 +1,6 @@
 import type { Artifact, LogRecord, Message, RecordKind, Task, TaskState } from "../model/index.ts";
-import type { TaskHead } from "./task-head.ts";
+import type { FeatureState } from "./append.ts";
+import type { TaskHead, TaskKey } from "./task-head.ts";
 
 /** What a store is asked for, and what it gives. */
 
@@ -181,6 +182,32 @@ export interface StrandedRuns {
   readonly agent: string;
   /** How many tasks. */
   readonly tasks: number;
+}
+
+/** A row that a feature keeps with a task. */
+export interface FeatureRow extends FeatureState {
+  /** Its key, unique in its task and feature. */
+  readonly key: string;
+}
+
+/** Which rows of a feature to look at. */
+export interface FeatureQuery {
+  /** The feature. */
+  readonly feature: string;
+  /** Only rows with tasks of these agents: those that this process hosts. */
+  readonly agents: readonly string[];
+  /** Only rows with a `due` of this time or earlier, in milliseconds since the Unix epoch. */
+  readonly now: number;
+  /** Most rows. */
+  readonly limit: number;
+}
+
+/** A row that is due. */
+export interface DueFeature extends FeatureRow {
+  /** The task that it belongs to. */
+  readonly task: TaskKey;
+  /** When it was due. */
+  readonly due: number;
 }
 
 /** What to delete and compact. Times are in milliseconds since the Unix epoch. */

@@ -2,7 +2,8 @@ import { countsInGeneration, isHistory, isTerminal, type NewRecord } from "../mo
 import { utf8Length } from "../base/index.ts";
 import { membersOf, objectOf } from "../base/json-text.ts";
 import { messagesOfStatus, messagesOfTask } from "./history.ts";
-import type { AppendOutcome, LeaseEffect, StoredRun, TaskAppend, TaskHead } from "./port.ts";
+import { checkFeature } from "./features.ts";
+import type { AppendOutcome, FeatureEffect, LeaseEffect, StoredRun, TaskAppend, TaskEffect, TaskHead } from "./port.ts";
 
 /**
  * The rules of the port that are the same in every store, without the storing: what an item says, and what it does to
@@ -34,7 +35,11 @@ export interface ReadItem {
   readonly item: TaskAppend;
   /** Its records. */
   readonly records: readonly ReadRecord[];
+  /** Its effects on rows of features. */
+  readonly features: readonly FeatureEffect[];
 }
+
+const noFeatures: readonly FeatureEffect[] = [];
 
 /**
  * Looks at an item before anything is stored. Throws a `TypeError` for what no caller may hand in: a store is not asked
@@ -45,10 +50,10 @@ export function readItem(item: TaskAppend): ReadItem {
   if (item.create !== undefined && first?.kind !== "task") {
     throw new TypeError("The first record of a new task is of kind task");
   }
+  let features = noFeatures;
   for (const effect of item.effects ?? []) {
-    if (effect.effect === "lease" && (effect.op === "renew" || effect.op === "release") && item.fence === undefined) {
-      throw new TypeError("A lease is renewed and released with a fence");
-    }
+    checkEffect(effect, item);
+    if (effect.effect === "feature") features = [...features, effect];
   }
   const records = item.records.map((record, index) => {
     if (record.kind === "task" && (index > 0 || item.create === undefined)) {
@@ -56,7 +61,28 @@ export function readItem(item: TaskAppend): ReadItem {
     }
     return readRecord(record);
   });
-  return { item, records };
+  return { item, records, features };
+}
+
+function checkEffect(effect: TaskEffect, { fence }: TaskAppend): void {
+  switch (effect.effect) {
+    case "lease":
+      if ((effect.op === "renew" || effect.op === "release") && fence === undefined) {
+        throw new TypeError("A lease is renewed and released with a fence");
+      }
+      break;
+    case "feature":
+      checkFeature(effect);
+      break;
+    case "run":
+    case "checkpoint":
+    case "once":
+    case "contextState":
+      break;
+    default:
+      // What has to be stored with an event must not be left out unnoticed.
+      throw new TypeError(`This store knows no effect ${JSON.stringify((effect as { effect: unknown }).effect)}`);
+  }
 }
 
 function readRecord(record: NewRecord): ReadRecord {

@@ -4,6 +4,7 @@ import { boundsCases } from "./store/bounds-cases.ts";
 import { conversationCases } from "./store/conversation-cases.ts";
 import { contextCases, leaseCases, onceCases } from "./store/effect-cases.ts";
 import { plainExpect } from "./store/equality.ts";
+import { featureCases, sharesFeatures } from "./store/feature-cases.ts";
 import type { Case, Cases, Expectation } from "./store/given.ts";
 import { closingLosesNothing, everythingStays, lifeCases } from "./store/life-cases.ts";
 import { listCases } from "./store/list-cases.ts";
@@ -51,6 +52,7 @@ const chapters: Readonly<Record<string, Cases>> = {
   owners: ownerCases,
   "leases and runs": leaseCases,
   "idempotency keys": onceCases,
+  features: featureCases,
   contexts: contextCases,
   conversations: conversationCases,
   list: listCases,
@@ -97,6 +99,7 @@ export function storeContract(runner: Runner, options: StoreContractOptions): vo
   if (share !== undefined) {
     runner.describe("sharing", () => {
       declare("a task is told as another process left it, though it was read before", sharesTasks, { share });
+      declare("rows of features are seen by every process, and claimed by one", sharesFeatures, { share });
       declare("totals by time are exact while another process writes", totalsByTime, { share });
     });
   }

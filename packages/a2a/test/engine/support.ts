@@ -167,6 +167,8 @@ export function bound(store: Store): Store {
     conversation: (context, options) => store.conversation(context, options),
     claimable: (query) => store.claimable(query),
     stranded: (query) => store.stranded(query),
+    features: (scope, taskId, feature) => store.features(scope, taskId, feature),
+    dueFeatures: (query) => store.dueFeatures(query),
     sweep: (options) => store.sweep(options),
     close: () => store.close(),
   };

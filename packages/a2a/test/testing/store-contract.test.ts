@@ -71,6 +71,23 @@ const wrong: Readonly<Record<string, (store: Store) => Partial<Store>>> = {
       return { ...page, total: page.total + 1 };
     },
   }),
+  "returns rows of features before they are due": (store) => ({
+    dueFeatures: (query) => store.dueFeatures({ ...query, now: Number.MAX_SAFE_INTEGER }),
+  }),
+  "changes rows of features whatever they are": (store) => ({
+    append: (items) =>
+      store.append(
+        items.map((item) => {
+          if ("context" in item || item.effects === undefined) return item;
+          const effects = item.effects.map((effect) => {
+            if (effect.effect !== "feature" || effect.op === "wake") return effect;
+            const { if: _, ...rest } = effect;
+            return rest;
+          });
+          return { ...item, effects };
+        }),
+      ),
+  }),
   "deletes nothing": () => ({ sweep: async () => ({ deleted: 0, compacted: 0, more: false }) }),
 };
 

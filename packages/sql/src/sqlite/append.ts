@@ -18,6 +18,7 @@ import {
   type TaskKey,
 } from "@parley/a2a/store";
 import type { Driver } from "./driver.ts";
+import { applyFeature, refusalOf } from "./features.ts";
 import { Keys } from "./keys.ts";
 import type { KnownTask } from "./known-tasks.ts";
 import { insertInto, ManyRows } from "./many-rows.ts";
@@ -31,6 +32,7 @@ import {
   recordValues,
   ownColumns,
   ownTables,
+  ownWidth,
   taskRow,
 } from "./rows.ts";
 import { ScopeChanges, type ScopeIds } from "./scopes.ts";
@@ -38,7 +40,8 @@ import { TaskWriter } from "./task-writer.ts";
 import { encodeJson, encodeName } from "./text.ts";
 import type { WriterMemory } from "./writer-memory.ts";
 
-const selectTask = `SELECT ${ownColumns} FROM ${ownTables} WHERE t.agent = ? AND t.id = ?`;
+const selectTask = `SELECT ${ownColumns}, EXISTS (SELECT 1 FROM features WHERE task = t.number)
+  FROM ${ownTables} WHERE t.agent = ? AND t.id = ?`;
 /** The context of a new task, and whether anything stands in its way. */
 const selectSite = `SELECT (SELECT id FROM scopes WHERE parent = ? AND name = ?),
   EXISTS (SELECT 1 FROM tasks WHERE agent = ? AND id = ?) OR EXISTS (SELECT 1 FROM keys WHERE owner = ? AND name = ?)`;
@@ -106,6 +109,8 @@ class Batch {
     if (found === "foreign" && item.create !== undefined) return { ok: false, reason: "exists" };
     const head = decide(read, own?.head);
     if (typeof head === "string") return { ok: false, reason: head, ...(own && { head: own.head }) };
+    const reason = refusalOf(this.#driver, own, read.features);
+    if (reason !== undefined) return { ok: false, reason, ...(own && { head: own.head }) };
     if (head.seq > maxSeq) throw new RangeError(`A task has at most ${maxSeq} records`);
 
     const before = own?.head;
@@ -154,7 +159,8 @@ class Batch {
     const found = this.#driver.prepare(selectTask).get(agentId, encodeName(taskId));
     if (found === undefined) return undefined;
     const { head, statusSeq, hasMetadata, ...row } = taskRow(found, { agent, owner });
-    return { row, stored: head, storedStatus: statusSeq, head, statusSeq, hasMetadata };
+    const hasFeatures = int(found, ownWidth) === 1;
+    return { row, stored: head, storedStatus: statusSeq, head, statusSeq, hasMetadata, hasFeatures };
   }
 
   #advance(task: KnownTask, read: ReadItem, head: TaskHead): KnownTask {
@@ -192,7 +198,7 @@ class Batch {
     const row = { number: this.#next, agent, owner, context };
     this.#next += 1;
     const status = statusOf(read, head, { statusSeq: 0, hasMetadata: false });
-    const task = { row, stored: undefined, storedStatus: 0, head, ...status };
+    const task = { row, stored: undefined, storedStatus: 0, head, ...status, hasFeatures: false };
     this.#tasks.set(`${agent}/${taskId}`, task);
     return task;
   }
@@ -227,13 +233,16 @@ class Batch {
     this.#set("checkpoints", "task", row.number, last.value);
   }
 
-  #applyToTask({ row, head }: KnownTask, effect: TaskEffect): void {
+  #applyToTask(task: KnownTask, effect: TaskEffect): void {
     switch (effect.effect) {
       case "contextState":
-        this.#set("context_states", "context", row.context, effect.value);
+        this.#set("context_states", "context", task.row.context, effect.value);
         break;
       case "once":
-        this.#keys.addToTask(effect, row, head);
+        this.#keys.addToTask(effect, task.row, task.head);
+        break;
+      case "feature":
+        applyFeature(this.#driver, task, effect);
         break;
       default:
         // Leases and runs are part of the head, and a checkpoint is set once.

@@ -10,6 +10,8 @@ export interface KnownTask {
   head: TaskHead;
   statusSeq: number;
   hasMetadata: boolean;
+  /** Whether features may keep rows with it. */
+  hasFeatures: boolean;
 }
 
 /** What the objects of one take. */

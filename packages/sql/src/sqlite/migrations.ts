@@ -125,6 +125,20 @@ const versions: readonly string[] = [
   ALTER TABLE tasks ADD COLUMN run_deaths INTEGER;
   ALTER TABLE tasks ADD COLUMN run_alone INTEGER;
   `,
+  // What features of the server keep with tasks. The id is the order in which keys were stored.
+  `
+  CREATE TABLE features (
+    id INTEGER PRIMARY KEY,
+    agent INTEGER NOT NULL,
+    task INTEGER NOT NULL,
+    feature TEXT NOT NULL,
+    key TEXT NOT NULL,
+    value TEXT NOT NULL,
+    due INTEGER,
+    UNIQUE (task, feature, key)
+  ) STRICT;
+  CREATE INDEX features_due ON features (feature, agent, due) WHERE due IS NOT NULL;
+  `,
 ];
 
 /** A newer release made the file: what it holds cannot be guessed at. */

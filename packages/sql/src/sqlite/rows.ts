@@ -76,6 +76,9 @@ export const ownColumns: string = `t.number, t.agent, t.owner, t.context, t.stat
   t.seq, t.first_seq, t.generation, t.fence, t.holder, t.lease_until, t.run_turn, t.run_attempt, t.run_input,
   t.bytes, t.run_deaths, t.run_alone, c.name`;
 
+/** How many columns `ownColumns` are, for those who ask for more. */
+export const ownWidth = 22;
+
 /** With the names of its agent and its owner, for those who do not know them. */
 export const taskColumns: string = `${ownColumns}, a.name, o.name`;
 

@@ -5,6 +5,7 @@ import { readClaimable, readStranded } from "./claims.ts";
 import { readConversation } from "./conversation.ts";
 import { Counts } from "./counts.ts";
 import type { Driver } from "./driver.ts";
+import { readDue, readFeatures } from "./features.ts";
 import { movedCode, type FileWatch } from "./files.ts";
 import { KeptTasks } from "./kept-tasks.ts";
 import { readHead, readList, readLog, readOnce } from "./read.ts";
@@ -97,6 +98,8 @@ export function driverStore(reader: Driver, writer: Writer, options: DriverStore
     head: (scope, taskId) => read(() => readHead(reader, scope, taskId)),
     claimable: (query) => readTogether(() => readClaimable(reader, scopes, query)),
     stranded: (query) => readTogether(() => readStranded(reader, scopes, query)),
+    features: (scope, taskId, feature) => read(() => readFeatures(reader, scope, taskId, feature)),
+    dueFeatures: (query) => readTogether(() => readDue(reader, scopes, query)),
     load: (scope, taskId, loading) =>
       read((most) => readTask(reader, kept, bounds, scope, taskId, loading, most), loading.room),
     read: (scope, taskId, reading) =>

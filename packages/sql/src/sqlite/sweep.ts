@@ -74,6 +74,7 @@ function deleteTask(driver: Driver, number: number): number {
     "DELETE FROM tasks WHERE number = ?",
     "DELETE FROM checkpoints WHERE task = ?",
     "DELETE FROM keys WHERE task = ?",
+    "DELETE FROM features WHERE task = ?",
   ]) {
     driver.prepare(sql).run(number);
   }

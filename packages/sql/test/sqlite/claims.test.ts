@@ -88,3 +88,38 @@ describe("claimable", () => {
     await store.close();
   });
 });
+
+/** Rows that wait for later, and those of features and agents that nobody here serves, cost nothing. */
+describe("dueFeatures", () => {
+  it("goes along the index of what is due, past 5,000 rows that are not", async () => {
+    const driver = openDriver(":memory:");
+    migrate(driver);
+    const { store, asked } = watched(driver);
+    const set = (feature: string, key: string, due: number) =>
+      ({ effect: "feature", op: "set", feature, key, value: "1", due }) as const;
+    for (const agent of ["here", "gone"]) {
+      await fill(store, agent, 50);
+      for (let n = 0; n < 50; n += 1) {
+        const task = { agent, owner: "alice", taskId: `${agent}-${n}` };
+        const later = Array.from({ length: 49 }, (_, at) => set("f", `later-${at}`, 100 + at));
+        await store.append([{ task, records: [], effects: [set("f", "now", n), set("g", "now", n), ...later] }]);
+      }
+    }
+    asked.length = 0;
+    const rows = await store.dueFeatures({ feature: "f", agents: ["here"], now: 50, limit: 3 });
+    expect(rows.map(({ task, due }) => [task.taskId, due])).toEqual([
+      ["here-0", 0],
+      ["here-1", 1],
+      ["here-2", 2],
+    ]);
+    const [query] = asked.filter(({ sql }) => sql.includes("features_due"));
+    expect(query?.rows).toBe(3);
+    const plan = driver.prepare(`EXPLAIN QUERY PLAN ${query?.sql}`).all(...((query?.values ?? []) as number[]));
+    expect(plan.map((row) => String(row[3]))).toEqual([
+      expect.stringMatching(/^SEARCH f USING INDEX features_due \(feature=\? AND agent=\? AND due<\?\)/),
+      expect.stringMatching(/^SEARCH t USING INTEGER PRIMARY KEY/),
+      expect.stringMatching(/^SEARCH o USING INTEGER PRIMARY KEY/),
+    ]);
+    await store.close();
+  });
+});

@@ -191,7 +191,7 @@ describe("a file that cannot be opened", () => {
     });
   });
 
-  it("is brought up when an older release made it: sizes of tasks are counted, and runs found by agent", async () => {
+  it("is brought up when an older release made it: sizes of tasks are counted, runs found by agent, and rows of features kept", async () => {
     const path = newPath();
     const first = await sqliteStore({ path });
     const lost = { effect: "run", run: { turn: 1, attempt: 1, input: 1 } } as const;
@@ -200,13 +200,16 @@ describe("a file that cannot be opened", () => {
     await first.close();
     const database = openDriver(path);
     database.exec(`DELETE FROM migrations WHERE version > 1; ALTER TABLE tasks DROP COLUMN bytes; ALTER TABLE tasks DROP COLUMN run_deaths;
-      ALTER TABLE tasks DROP COLUMN run_alone; DROP INDEX tasks_runs;
+      ALTER TABLE tasks DROP COLUMN run_alone; DROP TABLE features; DROP INDEX tasks_runs;
       CREATE INDEX tasks_runs ON tasks (lease_until) WHERE run_turn IS NOT NULL`);
     database.close();
     const store = await sqliteStore({ path });
     expect(await store.head(alice, "t")).toEqual(head);
     expect(head?.bytes).toBeGreaterThan(50);
     expect((await store.claimable({ now: 1, agents: ["agent"], limit: 9 })).heads).toEqual([head]);
+    const row = { effect: "feature", op: "set", feature: "f", key: "k", value: "1" } as const;
+    await store.append([{ task: { ...alice, taskId: "t" }, records: [], effects: [row] }]);
+    expect(await store.features(alice, "t", "f")).toEqual([{ key: "k", value: "1" }]);
     await store.close();
   });
 

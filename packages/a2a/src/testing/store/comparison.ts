@@ -13,7 +13,7 @@ import {
 } from "../../store/index.ts";
 import type { Expectation } from "./given.ts";
 import type { Reference } from "./reference.ts";
-import { contextIds, keys, owners, scopes, taskIds } from "./steps.ts";
+import { contextIds, features, keys, owners, scopes, taskIds } from "./steps.ts";
 
 /** Asks a store and the reference the same questions. */
 export class Comparison {
@@ -38,7 +38,13 @@ export class Comparison {
       for (const contextId of contextIds) await this.#conversation({ ...owner, contextId });
     }
     for (const now of [0, 6, 12]) {
-      for (const agents of [["a"], ["b", "none", "a"]]) await this.#claimable(now, agents);
+      for (const agents of [["a"], ["b", "none", "a"]]) {
+        await this.#claimable(now, agents);
+        for (const feature of features) {
+          const query = { feature, agents, now, limit: 3 };
+          this.#expect(await this.#store.dueFeatures(query)).toEqual(this.#reference.dueFeatures(query));
+        }
+      }
     }
   }
 
@@ -75,6 +81,10 @@ export class Comparison {
       { after: 1, limit: 2, kinds: ["message", "artifactUpdate"] as const },
     ]) {
       this.#same(await this.#store.read(scope, id, options), this.#reference.read(scope, id, options));
+    }
+    for (const feature of features) {
+      const rows = await this.#store.features(scope, id, feature);
+      this.#expect(rows).toEqual(this.#reference.features(scope, id, feature));
     }
     await this.#log(scope, id);
   }

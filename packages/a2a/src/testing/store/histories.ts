@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { taskStates, type NewRecord } from "../../model/index.ts";
 import type { AppendItem, ContextEffect, TaskEffect } from "../../store/index.ts";
-import { contextIds, keys, owners, scopes, taskIds, type Step } from "./steps.ts";
+import { contextIds, featureKeys, features, keys, owners, scopes, taskIds, type Step } from "./steps.ts";
 
 /**
  * Random histories of a store: few names and short times, so that items meet each other, and texts that encodings are
@@ -94,7 +94,24 @@ const contextState = fc.option(json).map((value) => ({ effect: "contextState", v
 const once = fc
   .tuple(fc.constantFrom(...keys), words, time, fc.record({ until: time, answer: json }, { requiredKeys: [] }))
   .map(([key, hash, now, more]) => ({ effect: "once", key, hash, now, ...more }) as const);
+const featureKey = fc.record({ feature: fc.constantFrom(...features), key: fc.constantFrom(...featureKeys) });
+/** Few values and times, so that some conditions hold. */
+const featureState = fc.record(
+  { value: fc.constantFrom("1", '"\\u0000"'), due: fc.constantFrom(3, 7) },
+  { requiredKeys: ["value"] },
+);
+const condition = fc.record({ if: fc.option(featureState) }, { requiredKeys: [] });
+const featureEffect: fc.Arbitrary<TaskEffect> = fc.oneof(
+  fc
+    .tuple(featureKey, featureState, condition)
+    .map(([key, state, more]) => ({ effect: "feature", op: "set", ...key, ...state, ...more }) as const),
+  fc.tuple(featureKey, condition).map(([key, more]) => ({ effect: "feature", op: "delete", ...key, ...more }) as const),
+  fc
+    .tuple(fc.constantFrom(...features), time)
+    .map(([feature, due]) => ({ effect: "feature", op: "wake", feature, due }) as const),
+);
 const taskEffect: fc.Arbitrary<TaskEffect> = fc.oneof(
+  featureEffect,
   leases,
   fc
     .option(

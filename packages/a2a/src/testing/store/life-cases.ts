@@ -76,6 +76,8 @@ export const lifeCases: Cases = {
       () => store.conversation({ ...alice, contextId: context }, { limit: 1 }),
       () => store.claimable({ now: 0, agents: ["agent"], limit: 1 }),
       () => store.stranded({ now: 0, agents: [], limit: 1 }),
+      () => store.features(alice, "t", "f"),
+      () => store.dueFeatures({ feature: "f", agents: ["agent"], now: 0, limit: 1 }),
       () => store.sweep({ now: 0, limit: 1 }),
     ]) {
       expect(await codeOf(call)).toEqual("Unavailable");
@@ -107,6 +109,7 @@ export const everythingStays: Case = async ({ store, expect, reopen }) => {
         { effect: "run", run: { turn: 1, attempt: 1, input: 1 } },
         { effect: "checkpoint", value: '{"step":3}' },
         { effect: "contextState", value: '{"n":1}' },
+        { effect: "feature", op: "set", feature: "f", key: "a", value: '{"n":2}', due: 50 },
       ],
     },
     { task: key("t"), records: [working("t", { text: "kept", keep: true }), chunk("t", "a", "x")] },
@@ -120,6 +123,8 @@ export const everythingStays: Case = async ({ store, expect, reopen }) => {
     once: await from.once(alice, "k", 1),
     conversation: await from.conversation({ ...alice, contextId: context }, { limit: 9 }),
     claimable: await from.claimable({ now: 50, agents: ["agent"], limit: 9 }),
+    features: await from.features(alice, "t", "f"),
+    due: await from.dueFeatures({ feature: "f", agents: ["agent"], now: 50, limit: 9 }),
     list: plain(await from.list(alice, { limit: 1, artifacts: true })),
   });
   const before = await look(store);

@@ -1,10 +1,12 @@
-import { utf8Length } from "../../base/index.ts";
-import { TaskFold, type LogRecord, type Message, type NewRecord, type TaskState } from "../../model/index.ts";
+import type { Message } from "../../model/index.ts";
 import type {
   AppendItem,
   AppendOutcome,
   ClaimQuery,
   ContextKey,
+  DueFeature,
+  FeatureQuery,
+  FeatureRow,
   ListQuery,
   LogPage,
   LoadOptions,
@@ -12,30 +14,17 @@ import type {
   OnceRecord,
   Owner,
   ReadOptions,
-  StoredRun,
   Scope,
   SweepOptions,
   TaskHead,
 } from "../../store/index.ts";
+import { afterFeatures, dueOf, featuresOf } from "./reference-features.ts";
+import { bytesOf, foldOf, headOf, isOver, messagesOf, terminal, type RefTask, type Task } from "./reference-task.ts";
 
 /**
  * A store as simple as can be, without regard to cost: lists that are searched and sorted at every question. The random
  * histories compare a store with it.
  */
-
-interface RefTask {
-  readonly agent: string;
-  readonly owner: string;
-  readonly id: string;
-  readonly contextId: string;
-  readonly log: LogRecord[];
-  readonly number: number;
-  firstSeq: number;
-  fence: number;
-  lease?: { holder: string; until: number };
-  run?: StoredRun;
-  checkpoint?: string;
-}
 
 interface RefKey extends Owner {
   readonly record: OnceRecord;
@@ -54,15 +43,6 @@ interface RefContext extends ContextKey {
   touched: number;
   state?: string;
 }
-
-type Task = ReturnType<TaskFold["snapshot"]>;
-
-const terminal: readonly TaskState[] = [
-  "TASK_STATE_COMPLETED",
-  "TASK_STATE_FAILED",
-  "TASK_STATE_CANCELED",
-  "TASK_STATE_REJECTED",
-];
 
 export class Reference {
   #tasks: RefTask[] = [];
@@ -137,6 +117,15 @@ export class Reference {
       .map(headOf);
   }
 
+  features(scope: Scope, taskId: string, feature: string): readonly FeatureRow[] {
+    const task = this.#find(scope, taskId);
+    return task === undefined ? [] : featuresOf(task, feature);
+  }
+
+  dueFeatures(query: FeatureQuery): readonly DueFeature[] {
+    return dueOf(this.#tasks, query);
+  }
+
   /** Without a limit. */
   sweep({ deleteBefore = -Infinity, compactBefore = -Infinity, now }: SweepOptions): void {
     this.#keys = this.#keys.filter((key) => key.until > now);
@@ -198,12 +187,17 @@ export class Reference {
       }
     }
 
+    const features = afterFeatures(task?.features ?? [], effects, () => (this.#number += 1));
+    if (typeof features === "string") return fail(features);
+
     if (task === undefined) {
       const contextId = item.create?.contextId ?? "";
-      task = { agent, owner, id: taskId, contextId, log: [], number: (this.#number += 1), firstSeq: 1, fence };
+      const number = (this.#number += 1);
+      task = { agent, owner, id: taskId, contextId, log: [], number, firstSeq: 1, fence, features };
       this.#tasks.push(task);
     }
     task.fence = fence;
+    task.features = features;
     delete task.lease;
     if (lease !== undefined) task.lease = lease;
     const key = { agent, owner, contextId: task.contextId };
@@ -280,44 +274,4 @@ export class Reference {
 
 function same(a: Owner, b: Owner): boolean {
   return a.agent === b.agent && a.owner === b.owner;
-}
-
-function isOver(task: RefTask): boolean {
-  return terminal.includes(headOf(task).state);
-}
-
-function headOf(task: RefTask): TaskHead {
-  const last = task.log.findLast((record) => record.state !== undefined);
-  return {
-    task: { agent: task.agent, owner: task.owner, taskId: task.id },
-    contextId: task.contextId,
-    state: last?.state ?? "TASK_STATE_SUBMITTED",
-    statusTime: last?.time ?? 0,
-    seq: task.log.length,
-    firstSeq: task.firstSeq,
-    generation: task.log.filter((record) => record.kind !== "message").length,
-    bytes: bytesOf(task.log),
-    fence: task.fence,
-    ...(task.lease && { holder: task.lease.holder, leaseUntil: task.lease.until }),
-    ...(task.run && { run: task.run }),
-  };
-}
-
-function bytesOf(records: readonly NewRecord[]): number {
-  return records.reduce((sum, { json, call = "" }) => sum + utf8Length(json) + utf8Length(call), 0);
-}
-
-function foldOf(task: RefTask, { history, artifacts }: LoadOptions): Task {
-  const fold = new TaskFold();
-  for (const record of task.log) fold.applyRecord(record);
-  return JSON.parse(JSON.stringify(fold.snapshot({ artifacts, ...(history !== undefined && { history }) }))) as Task;
-}
-
-/** What one record alone adds to the history. */
-function messagesOf(record: NewRecord): readonly Message[] {
-  if (record.kind === "message") return [JSON.parse(record.json) as Message];
-  const fold = new TaskFold({ id: "t", status: { state: "TASK_STATE_WORKING" } });
-  if (record.kind === "task") return (JSON.parse(record.json) as Task).history ?? [];
-  fold.applyRecord({ ...record, json: JSON.stringify({ ...(JSON.parse(record.json) as object), taskId: "t" }) });
-  return fold.snapshot().history ?? [];
 }

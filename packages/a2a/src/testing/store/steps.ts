@@ -9,6 +9,8 @@ export const owners = [
 export const scopes: readonly Scope[] = [...owners, { agent: "a" }, { agent: "b" }];
 export const taskIds = ["t1", "t2", "t3", "t\u0000\ud800"] as const;
 export const contextIds = ["c1", "c2"] as const;
+export const features = ["f", "g"] as const;
+export const featureKeys = ["k1", "k\u0000\ud800"] as const;
 export const keys = ["k1", "k2", "k\u0000"] as const;
 
 /** One thing that is done to a store. */

@@ -1,0 +1,67 @@
+import { utf8Length } from "../base/index.ts";
+import type { FeatureEffect, FeatureState } from "./append.ts";
+
+/** The rules for the rows that features keep with a task. They are the same in every store. */
+
+/** How large the rows of features may be. All rows of a task together fit into one page (`defaultPageBytes`). */
+export interface FeatureBounds {
+  /** Most bytes of a feature's name. */
+  readonly name: number;
+  /** Most bytes of a key. */
+  readonly key: number;
+  /** Most bytes of a value. */
+  readonly value: number;
+  /** Most rows of a task, of all features together. */
+  readonly rows: number;
+}
+
+/** What stores accept: names of 256 bytes, keys of 512, values of 32 KiB, 256 rows. */
+export const featureBounds: FeatureBounds = { name: 256, key: 512, value: 32 << 10, rows: 256 };
+
+/** What a store has of the features of a task, before an item. */
+export interface FeatureLookup {
+  /** The row under a key. */
+  find(feature: string, key: string): FeatureState | undefined;
+  /** How many rows the task has, of all features. */
+  count(): number;
+}
+
+/** Looks at an effect before anything is stored. Throws a `TypeError` for what no caller may pass. */
+export function checkFeature(effect: FeatureEffect): void {
+  checkText("The name of a feature", effect.feature, featureBounds.name);
+  if (effect.op !== "wake") checkText("The key of a feature", effect.key, featureBounds.key);
+  if (effect.op === "set" && utf8Length(effect.value) > featureBounds.value) {
+    throw new TypeError(`The value of a feature takes more than ${featureBounds.value} bytes`);
+  }
+  if (effect.op !== "delete" && effect.due !== undefined && !Number.isSafeInteger(effect.due)) {
+    throw new TypeError("The due of a feature is in whole milliseconds");
+  }
+}
+
+function checkText(what: string, text: string, most: number): void {
+  const bytes = utf8Length(text);
+  if (bytes === 0 || bytes > most) throw new TypeError(`${what} takes 1 to ${most} bytes, and this one ${bytes}`);
+}
+
+/** Why the features of an item may not be stored. `undefined`: they may. */
+export function refuseFeatures(effects: readonly FeatureEffect[], rows: FeatureLookup): "changed" | "full" | undefined {
+  /** Whether the row of a key is there after the effects so far. */
+  const present = new Map<string, boolean>();
+  let added = 0;
+  for (const effect of effects) {
+    if (effect.op === "wake") continue;
+    const { feature, key } = effect;
+    const before = rows.find(feature, key);
+    if (effect.if !== undefined && !isSame(before, effect.if)) return "changed";
+    const name = JSON.stringify([feature, key]);
+    const was = present.get(name) ?? before !== undefined;
+    const is = effect.op === "set";
+    present.set(name, is);
+    added += Number(is) - Number(was);
+  }
+  return added > 0 && rows.count() + added > featureBounds.rows ? "full" : undefined;
+}
+
+function isSame(row: FeatureState | undefined, wanted: FeatureState | null): boolean {
+  return wanted === null ? row === undefined : row?.value === wanted.value && row.due === wanted.due;
+}

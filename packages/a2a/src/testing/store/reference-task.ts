@@ -1,0 +1,73 @@
+import { utf8Length } from "../../base/index.ts";
+import { TaskFold, type LogRecord, type Message, type NewRecord, type TaskState } from "../../model/index.ts";
+import type { LoadOptions, StoredRun, TaskHead } from "../../store/index.ts";
+import type { RefFeature } from "./reference-features.ts";
+
+/** A task of the reference, and what follows from its log alone. */
+
+/** A task as it is returned. */
+export type Task = ReturnType<TaskFold["snapshot"]>;
+
+export interface RefTask {
+  readonly agent: string;
+  readonly owner: string;
+  readonly id: string;
+  readonly contextId: string;
+  readonly log: LogRecord[];
+  readonly number: number;
+  firstSeq: number;
+  fence: number;
+  lease?: { holder: string; until: number };
+  run?: StoredRun;
+  checkpoint?: string;
+  /** In the order in which their keys were stored. */
+  features: readonly RefFeature[];
+}
+
+/** The states that end a task. */
+export const terminal: readonly TaskState[] = [
+  "TASK_STATE_COMPLETED",
+  "TASK_STATE_FAILED",
+  "TASK_STATE_CANCELED",
+  "TASK_STATE_REJECTED",
+];
+
+export function isOver(task: RefTask): boolean {
+  return terminal.includes(headOf(task).state);
+}
+
+export function headOf(task: RefTask): TaskHead {
+  const last = task.log.findLast((record) => record.state !== undefined);
+  return {
+    task: { agent: task.agent, owner: task.owner, taskId: task.id },
+    contextId: task.contextId,
+    state: last?.state ?? "TASK_STATE_SUBMITTED",
+    statusTime: last?.time ?? 0,
+    seq: task.log.length,
+    firstSeq: task.firstSeq,
+    generation: task.log.filter((record) => record.kind !== "message").length,
+    bytes: bytesOf(task.log),
+    fence: task.fence,
+    ...(task.lease && { holder: task.lease.holder, leaseUntil: task.lease.until }),
+    ...(task.run && { run: task.run }),
+  };
+}
+
+export function bytesOf(records: readonly NewRecord[]): number {
+  return records.reduce((sum, { json, call = "" }) => sum + utf8Length(json) + utf8Length(call), 0);
+}
+
+export function foldOf(task: RefTask, { history, artifacts }: LoadOptions): Task {
+  const fold = new TaskFold();
+  for (const record of task.log) fold.applyRecord(record);
+  return JSON.parse(JSON.stringify(fold.snapshot({ artifacts, ...(history !== undefined && { history }) }))) as Task;
+}
+
+/** What one record alone adds to the history. */
+export function messagesOf(record: NewRecord): readonly Message[] {
+  if (record.kind === "message") return [JSON.parse(record.json) as Message];
+  const fold = new TaskFold({ id: "t", status: { state: "TASK_STATE_WORKING" } });
+  if (record.kind === "task") return (JSON.parse(record.json) as Task).history ?? [];
+  fold.applyRecord({ ...record, json: JSON.stringify({ ...(JSON.parse(record.json) as object), taskId: "t" }) });
+  return fold.snapshot().history ?? [];
+}

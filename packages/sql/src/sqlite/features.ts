@@ -1,0 +1,107 @@
+import {
+  refuseFeatures,
+  type DueFeature,
+  type FeatureEffect,
+  type FeatureQuery,
+  type FeatureRow,
+  type FeatureState,
+  type Scope,
+} from "@parley/a2a/store";
+import type { Driver, Row } from "./driver.ts";
+import type { KnownTask } from "./known-tasks.ts";
+import { count, int, optional, text } from "./rows.ts";
+import type { ScopeIds } from "./scopes.ts";
+import { decodeName, encodeJson, encodeName } from "./text.ts";
+
+/** The rows that features keep with tasks. */
+
+const selectRow = "SELECT key, value, due FROM features WHERE task = ? AND feature = ? AND key = ?";
+const setRow = `INSERT INTO features (agent, task, feature, key, value, due) VALUES (?, ?, ?, ?, ?, ?)
+  ON CONFLICT (task, feature, key) DO UPDATE SET value = excluded.value, due = excluded.due`;
+const deleteRow = "DELETE FROM features WHERE task = ? AND feature = ? AND key = ?";
+const wakeRows = "UPDATE features SET due = ? WHERE task = ? AND feature = ? AND due IS NULL";
+
+/** Why the effects of an item may not be stored. `task`: absent where the item makes it. */
+export function refusalOf(
+  driver: Driver,
+  task: KnownTask | undefined,
+  effects: readonly FeatureEffect[],
+): "changed" | "full" | undefined {
+  if (effects.length === 0) return undefined;
+  const number = task?.hasFeatures === true ? task.row.number : undefined;
+  return refuseFeatures(effects, {
+    find(feature, key): FeatureState | undefined {
+      if (number === undefined) return undefined;
+      const row = driver.prepare(selectRow).get(number, encodeName(feature), encodeName(key));
+      return row && featureRow(row);
+    },
+    count() {
+      if (number === undefined) return 0;
+      return count(driver.prepare("SELECT count(*) FROM features WHERE task = ?").get(number));
+    },
+  });
+}
+
+/** A task that never had rows costs no statement. */
+export function applyFeature(driver: Driver, task: KnownTask, effect: FeatureEffect): void {
+  task.hasFeatures ||= effect.op === "set";
+  if (!task.hasFeatures) return;
+  const { number, agent } = task.row;
+  const feature = encodeName(effect.feature);
+  switch (effect.op) {
+    case "set": {
+      const { key, value, due } = effect;
+      driver.prepare(setRow).run(agent, number, feature, encodeName(key), encodeJson(value), due ?? null);
+      break;
+    }
+    case "delete":
+      driver.prepare(deleteRow).run(number, feature, encodeName(effect.key));
+      break;
+    case "wake":
+      driver.prepare(wakeRows).run(effect.due, number, feature);
+      break;
+  }
+}
+
+export function readFeatures(driver: Driver, scope: Scope, taskId: string, feature: string): readonly FeatureRow[] {
+  const names = [scope.agent, taskId, feature, ...(scope.owner === undefined ? [] : [scope.owner])];
+  return driver
+    .prepare(
+      `SELECT f.key, f.value, f.due
+       FROM scopes a JOIN tasks t ON t.agent = a.id JOIN scopes o ON o.id = t.owner JOIN features f ON f.task = t.number
+       WHERE a.parent = 0 AND a.name = ? AND t.id = ? AND f.feature = ? ${scope.owner === undefined ? "" : "AND o.name = ?"}
+       ORDER BY f.id`,
+    )
+    .all(...names.map(encodeName))
+    .map(featureRow);
+}
+
+/** In a transaction: each agent along the index of what is due, merged. */
+export function readDue(driver: Driver, scopes: ScopeIds, query: FeatureQuery): readonly DueFeature[] {
+  const { feature, now, limit } = query;
+  const select = driver.prepare(
+    `SELECT f.key, f.value, f.due, f.id, t.id, o.name
+     FROM features f INDEXED BY features_due JOIN tasks t ON t.number = f.task JOIN scopes o ON o.id = t.owner
+     WHERE f.feature = ? AND f.agent = ? AND f.due <= ? ORDER BY f.due, f.id LIMIT ?`,
+  );
+  const found = [...new Set(query.agents)].flatMap((agent) => {
+    const id = scopes.find(agent);
+    if (id === undefined) return [];
+    return select.all(encodeName(feature), id, now, limit).map((row) => ({
+      id: int(row, 3),
+      row: {
+        ...featureRow(row),
+        due: int(row, 2),
+        task: { agent, owner: decodeName(text(row, 5)), taskId: decodeName(text(row, 4)) },
+      },
+    }));
+  });
+  found.sort((a, b) => a.row.due - b.row.due || a.id - b.id);
+  return found.slice(0, limit).map(({ row }) => row);
+}
+
+function featureRow(row: Row): FeatureRow {
+  const due = optional(row, 2);
+  const value = { key: decodeName(text(row, 0)), value: text(row, 1) };
+  return typeof due === "number" ? { ...value, due } : value;
+}
