@@ -279,4 +279,23 @@ describe("docs/stores.md", () => {
     expect(stdout).toMatch(/^# fail 0$/m);
     expect(stdout).toMatch(/^# pass [1-9]\d+$/m);
   });
+
+  it("a row that is due is claimed by one of two", async () => {
+    const claim = (await blocksOf("docs/stores.md")).find(({ role }) => role === "claim")?.code ?? "";
+    await write("claim.mts", claim);
+    const code = `
+      import { memoryStore } from "@parley/a2a";
+      import { claim } from "./claim.mts";
+      const store = memoryStore();
+      const task = { agent: "a", owner: "o", taskId: "t" };
+      const json = JSON.stringify({ id: "t", contextId: "c", status: { state: "TASK_STATE_SUBMITTED" } });
+      const first = { kind: "task", state: "TASK_STATE_SUBMITTED", json, time: 1, actor: "user", turn: 1, attempt: 1 };
+      const row = { effect: "feature", op: "set", feature: "deliveries", key: "k", value: "1", due: 5 };
+      await store.append([{ task, create: { contextId: "c" }, records: [first], effects: [row] }]);
+      const [due] = await store.dueFeatures({ feature: "deliveries", agents: ["a"], now: 5, limit: 1 });
+      console.log((await claim(store, due, 5))?.due, await claim(store, due, 6));`;
+    const file = await write("claims.mts", code);
+    const { stdout } = await run(process.execPath, [...typescript, file], { cwd: room });
+    expect(stdout).toBe("30005 undefined\n");
+  });
 });
