@@ -14,7 +14,7 @@ import {
 } from "../../model/index.ts";
 import type { CallContext, Reply } from "../../protocol/index.ts";
 import type { ListPosition, ListQuery } from "../../store/index.ts";
-import { EventStream, statusRecord, waitForGeneration } from "../log/index.ts";
+import { EventStream, waitForGeneration } from "../log/index.ts";
 import type { Runs } from "../supervise/index.ts";
 import { counted, hasRoom, pageOf, taskReply, type AgentTasks, type WantedStream } from "./agent-tasks.ts";
 
@@ -39,11 +39,8 @@ export async function cancelTask(
   extensions: readonly string[],
 ): Promise<Reply<Task>> {
   const head = await tasks.head(id, context);
-  const { turn = 1, attempt = 1 } = head.run ?? {};
-  const origin = { taskId: id, contextId: head.contextId, turn, attempt, extensions, trace: context.trace };
-  const time = Math.max(tasks.settings.clock.now(), head.statusTime);
-  const record = statusRecord(origin, { state: "TASK_STATE_CANCELED" }, "system", "", time);
-  if (isTerminal(head.state) || !(await runs.endTask(head, record))) {
+  const cause = { extensions, trace: context.trace };
+  if (isTerminal(head.state) || !(await runs.endTask(head, { state: "TASK_STATE_CANCELED" }, cause))) {
     throw new A2AError("TaskNotCancelable", undefined, { metadata: { taskId: id } });
   }
   return taskReply(await tasks.load(head.task, undefined, context), context);

@@ -1,14 +1,14 @@
 import type { ClaimPosition, TaskHead } from "../../store/index.ts";
+import type { EngineSettings } from "../options.ts";
 import { safeSentences } from "../run/index.ts";
-import { Backoff } from "./backoff.ts";
-import { giveUp } from "./give-up.ts";
-import type { LeaseWatch } from "./lease-watch.ts";
-import { StrandedAgents } from "./stranded-agents.ts";
+import type { LeaseWatch } from "./leases.ts";
 import { Suspects } from "./suspects.ts";
-import { crashesOf, Takeover, type TakeoverInit } from "./takeover.ts";
+import { crashesOf, giveUp, Takeover, type TakeoverInit } from "./takeover.ts";
 
 /** How many lost tasks are read at a time. */
 const pageSize = 100;
+/** How many agents that are not hosted here are named in the log. */
+const mostNamed = 20;
 
 interface RecoveryInit extends TakeoverInit {
   readonly leaseWatch: LeaseWatch;
@@ -16,8 +16,8 @@ interface RecoveryInit extends TakeoverInit {
 
 /**
  * Takes over tasks whose process is gone. A process may have crashed because of one of its tasks. So taking a task over
- * counts a crash for it (`Run.deaths` in the store) until something new of it is stored. Tasks with a crash on record are
- * started one at a time, so that only the one to blame is counted another; a task that made the process crash twice is
+ * counts a crash for it (`StoredRun.deaths`) until something new of it is stored. Tasks with a crash on record are started
+ * one at a time, so that only the task that causes the next crash gets another one. A task with `maxDeaths` crashes is
  * given up.
  */
 export class Recovery {
@@ -25,15 +25,15 @@ export class Recovery {
   readonly #takeover: Takeover;
   readonly #backoff: Backoff;
   readonly #suspects: Suspects;
-  readonly #stranded: StrandedAgents;
+  /** Agents with lost tasks that are not hosted here and were named in the log. */
+  readonly #named = new Set<string>();
 
   constructor(init: RecoveryInit) {
-    const { settings, agents, runs } = init;
+    const { settings, runs } = init;
     this.#init = init;
     this.#takeover = new Takeover(init);
     this.#backoff = new Backoff(settings);
     this.#suspects = new Suspects({ clock: settings.clock, runs, resume: (head) => this.#resume(head) });
-    this.#stranded = new StrandedAgents(settings, agents);
   }
 
   /** Reads all tasks that may be taken over, page by page. */
@@ -51,7 +51,7 @@ export class Recovery {
       after = page.next;
     } while (after !== undefined);
     leaseWatch.end();
-    if (all) await this.#stranded.report(now);
+    if (all) await this.#reportStranded(now);
     this.#suspects.startNext();
   }
 
@@ -65,20 +65,16 @@ export class Recovery {
     const { settings, runs } = this.#init;
     const sentence = this.#reasonToGiveUp(head);
     if (sentence !== undefined) await this.#backoff.guard(head, () => giveUp(settings, runs, head, sentence));
-    else if (this.#crashes(head).count === 0) await this.#resume(head);
+    else if (crashesOf(head, settings.lease.holder).count === 0) await this.#resume(head);
     else this.#suspects.add(head);
   }
 
   #reasonToGiveUp(head: TaskHead): string | undefined {
-    const { maxDeaths, maxAttempts } = this.#init.settings.lease;
-    const { count, alone } = this.#crashes(head);
+    const { maxDeaths, maxAttempts, holder } = this.#init.settings.lease;
+    const { count, alone } = crashesOf(head, holder);
     if (this.#init.agents.get(head.task.agent)?.agent.resumable !== true) return safeSentences.lost;
     if (alone && count >= maxDeaths) return safeSentences.fatal;
     return count >= maxAttempts ? safeSentences.gaveUp : undefined;
-  }
-
-  #crashes(head: TaskHead): ReturnType<typeof crashesOf> {
-    return crashesOf(head, this.#init.settings.lease.holder);
   }
 
   /** `undefined` when it cannot be taken over now. */
@@ -86,5 +82,69 @@ export class Recovery {
     const hosted = this.#init.agents.get(head.task.agent);
     if (hosted === undefined) return Promise.resolve(undefined);
     return this.#backoff.guard(head, () => this.#takeover.resume(hosted, head));
+  }
+
+  /** Logs each agent once that is not hosted here and has lost tasks. `now`: wall time by which their leases have expired. */
+  async #reportStranded(now: number): Promise<void> {
+    if (this.#named.size >= mostNamed) return;
+    const { agents, settings } = this.#init;
+    const known = [...agents.keys(), ...this.#named];
+    for (const { agent, tasks } of await settings.store.stranded({ now, agents: known, limit: mostNamed })) {
+      this.#named.add(agent);
+      settings.logger.warn("Lost tasks wait for an agent that is not hosted here", { agent, tasks });
+    }
+  }
+}
+
+/** The longest pause before a task is tried again, in milliseconds. */
+const longestPause = 60 * 60_000;
+/** How many failed tasks are remembered. */
+const mostFailures = 10_000;
+
+interface Failure {
+  readonly tries: number;
+  /** When it is tried again, on the monotonic clock. */
+  readonly due: number;
+}
+
+/**
+ * Tries a task that could not be taken over again, after longer and longer pauses, so that other tasks need not wait for it.
+ * The first failure is logged.
+ */
+class Backoff {
+  readonly #settings: Pick<EngineSettings, "clock" | "lease" | "logger">;
+  readonly #failures = new Map<string, Failure>();
+
+  constructor(settings: Pick<EngineSettings, "clock" | "lease" | "logger">) {
+    this.#settings = settings;
+  }
+
+  isDue(taskId: string): boolean {
+    return (this.#failures.get(taskId)?.due ?? -Infinity) <= this.#settings.clock.elapsed();
+  }
+
+  /** The result of `work`, or `undefined` when it fails. */
+  async guard<Result>({ task: { agent, taskId } }: TaskHead, work: () => Promise<Result>): Promise<Result | undefined> {
+    try {
+      const result = await work();
+      this.#failures.delete(taskId);
+      return result;
+    } catch (cause) {
+      const { logger } = this.#settings;
+      const first = this.#note(taskId) === 1;
+      const text = "A lost task could not be taken over, and will be tried again later";
+      if (first) logger.error(text, { agent, taskId, cause });
+      return undefined;
+    }
+  }
+
+  /** Returns how often the task has failed by now. */
+  #note(taskId: string): number {
+    const { clock, lease } = this.#settings;
+    const tries = (this.#failures.get(taskId)?.tries ?? 0) + 1;
+    const pause = Math.min(longestPause, lease.ttl * 2 ** (tries - 1));
+    if (this.#failures.size >= mostFailures) this.#failures.clear();
+    this.#failures.set(taskId, { tries, due: clock.elapsed() + pause });
+    return tries;
   }
 }

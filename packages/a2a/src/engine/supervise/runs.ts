@@ -1,7 +1,7 @@
 import { deferred } from "../../base/index.ts";
-import type { NewRecord } from "../../model/index.ts";
 import type { TaskAppend, TaskHead } from "../../store/index.ts";
 import { ChurnMap } from "../churn-map.ts";
+import { statusRecord, type StatusInit } from "../log/index.ts";
 import { serverIsStopping } from "../refusals.ts";
 import { Pace, Run, type OwnRooms, type RunInit, type RunRooms } from "../run/index.ts";
 
@@ -19,7 +19,7 @@ export class Runs {
     this.#rooms = { ...rooms, pace: new Pace(rooms.settings.clock), onOver };
   }
 
-  /** The server stops: no run is started any more. */
+  /** Whether the server stops, so that no run is started any more. */
   get stopping(): boolean {
     return this.#stopping;
   }
@@ -42,11 +42,21 @@ export class Runs {
   }
 
   /**
-   * Ends a task from outside its run, whatever its agent does. `fence`: only if the task still has it. `false`: the
-   * task has ended, or was taken over, before.
+   * Ends a task from outside its run, whatever its agent does. `false`: the task had ended before, or was taken over.
+   *
+   * @param cause - The call that ends it. `fence`: only if the task still has this fence.
    */
-  async endTask({ task }: TaskHead, record: NewRecord, fence?: number): Promise<boolean> {
-    const { committer, liveLogs } = this.#rooms;
+  async endTask(
+    head: TaskHead,
+    status: StatusInit,
+    { extensions = [], trace, fence }: { extensions?: readonly string[]; trace?: string | undefined; fence?: number },
+  ): Promise<boolean> {
+    const { committer, liveLogs, settings } = this.#rooms;
+    const { task, contextId, statusTime } = head;
+    const { turn = 1, attempt = 1 } = head.run ?? {};
+    const origin = { taskId: task.taskId, contextId, turn, attempt, extensions, trace };
+    const messageId = `${task.taskId}-${turn}-system`;
+    const record = statusRecord(origin, status, "system", messageId, Math.max(settings.clock.now(), statusTime));
     const item: TaskAppend = {
       task,
       ...(fence !== undefined && { fence }),

@@ -1,10 +1,10 @@
+import { defer } from "../../base/index.ts";
 import type { ByteBudget } from "../../protocol/index.ts";
 import type { Conversations } from "../conversations.ts";
 import type { Committer, LiveLogs } from "../log/index.ts";
 import type { EngineSettings, HostedAgent } from "../options.ts";
-import { LeaseWatch } from "./lease-watch.ts";
-import { Leases } from "./leases.ts";
-import { Maintenance } from "./maintenance.ts";
+import { safeSentences, type Run } from "../run/index.ts";
+import { Leases, LeaseWatch } from "./leases.ts";
 import { Recovery } from "./recovery.ts";
 import { Runs } from "./runs.ts";
 
@@ -17,14 +17,14 @@ interface SupervisorInit {
   readonly agents: ReadonlyMap<string, HostedAgent>;
 }
 
-/** What this process executes, and what keeps it going. */
+/** The runs of this process, with the periodic work for them. */
 export interface Supervisor {
   readonly runs: Runs;
   /** Lets turns go on for `grace` milliseconds, stops those that have not ended, and ends all periodic work. */
   stop(grace: number): Promise<void>;
 }
 
-/** Starts the periodic work of an engine; the first round begins at once. */
+/** Starts the periodic work of an engine. The first round begins at once. */
 export function startSupervisor({ agents, ...rooms }: SupervisorInit): Supervisor {
   const { settings, committer, liveLogs, budget } = rooms;
   const leaseWatch = new LeaseWatch(settings.clock, settings.lease);
@@ -40,4 +40,128 @@ export function startSupervisor({ agents, ...rooms }: SupervisorInit): Superviso
       maintenance.stop();
     },
   };
+}
+
+interface MaintenanceInit {
+  readonly settings: EngineSettings;
+  readonly liveLogs: LiveLogs;
+  readonly runs: Pick<Runs, "all">;
+  readonly leases: Leases;
+  readonly recovery: Recovery;
+}
+
+/** The most tasks that one call of the store deletes or compacts. */
+const sweepLimit = 100;
+
+/**
+ * The periodic work of an engine, on one timer: timeouts, leases, lost runs, changes by other processes, retention. Work that
+ * fails is logged and tried again later. The other work goes on.
+ */
+class Maintenance {
+  readonly #init: MaintenanceInit;
+  readonly #heartbeat: number;
+  /** Milliseconds between two rounds. */
+  readonly #pause: number;
+  /** When each kind of work is due next, on the monotonic clock. */
+  #leasesDue = -Infinity;
+  #pollDue = -Infinity;
+  #sweepDue: number;
+  readonly #unwatch: (() => void) | undefined;
+  #stopped = false;
+  #clearTimer: () => void = () => {};
+
+  constructor(init: MaintenanceInit) {
+    this.#init = init;
+    const { store, clock, lease, pollInterval, retention } = init.settings;
+    this.#heartbeat = lease.ttl / 3;
+    this.#pause = Math.max(1, Math.min(1_000, this.#heartbeat, pollInterval, retention.interval));
+    this.#sweepDue = clock.elapsed() + retention.interval;
+    this.#unwatch = store.watch?.((taskId) => init.liveLogs.notifyRemote(taskId));
+  }
+
+  start(): void {
+    void this.#round();
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#clearTimer();
+    this.#unwatch?.();
+  }
+
+  async #round(): Promise<void> {
+    const { settings, runs, leases } = this.#init;
+    const { clock, pollInterval, retention } = settings;
+    const now = clock.elapsed();
+    endOverdueTurns(runs.all(), now);
+    if (leases.clockWasSet()) this.#leasesDue = now;
+    if (now >= this.#leasesDue) {
+      this.#leasesDue = now + this.#heartbeat;
+      await this.#guard("Renewing leases", () => leases.renew());
+      await this.#guard("Taking over lost tasks", () => this.#recover());
+    }
+    if (now >= this.#pollDue) {
+      this.#pollDue = now + pollInterval;
+      this.#poll();
+    }
+    if (now >= this.#sweepDue) {
+      this.#sweepDue = now + retention.interval;
+      await this.#guard("Sweeping", () => this.#sweep());
+    }
+    if (!this.#stopped) this.#clearTimer = clock.after(this.#pause, () => void this.#round());
+  }
+
+  async #guard(what: string, work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (cause) {
+      if (!this.#stopped) this.#init.settings.logger.error(`${what} failed and will be tried again`, { cause });
+    }
+  }
+
+  async #recover(): Promise<void> {
+    const { leases, recovery } = this.#init;
+    // The clock may have been set while the leases were renewed.
+    if (leases.clockWasSet()) await leases.renew();
+    await recovery.scan();
+  }
+
+  #poll(): void {
+    // A store that can be watched reports changes by other processes.
+    if (this.#unwatch === undefined) this.#init.liveLogs.notifyRemote();
+  }
+
+  async #sweep(): Promise<void> {
+    const { store, clock, retention } = this.#init.settings;
+    const { terminal, replay } = retention;
+    const now = clock.now();
+    const options = {
+      now,
+      limit: sweepLimit,
+      ...(terminal !== false && { deleteBefore: now - terminal }),
+      ...(replay !== false && { compactBefore: now - replay }),
+    };
+    for (let more = true; more && !this.#stopped;) {
+      ({ more } = await store.sweep(options));
+      // Requests are read between two calls.
+      if (more) await new Promise<void>((resolve) => defer(resolve));
+    }
+  }
+}
+
+const defaultIdleTimeout = 5 * 60_000;
+const defaultTurnTimeout = 60 * 60_000;
+
+/** Ends the turns whose `turnTimeout` or `idleTimeout` has passed. `now`: on the monotonic clock. */
+function endOverdueTurns(runs: Iterable<Run>, now: number): void {
+  for (const run of runs) {
+    const { idleTimeout = defaultIdleTimeout, turnTimeout = defaultTurnTimeout } = run.hosted.agent;
+    if (turnTimeout !== false && now - run.startedAt >= turnTimeout) {
+      const cause = new Error(`The turn went on for more than ${turnTimeout} ms`);
+      run.phase.fail(safeSentences.late, cause, "turnTimeout");
+    } else if (idleTimeout !== false && !run.phase.isInterrupted && now - run.lastEventAt >= idleTimeout) {
+      const cause = new Error(`The agent yielded nothing for ${idleTimeout} ms`);
+      run.phase.fail(safeSentences.idle, cause, "idleTimeout");
+    }
+  }
 }

@@ -3,7 +3,7 @@ import type { TaskHead } from "../../store/index.ts";
 import type { Run } from "../run/index.ts";
 import type { Runs } from "./runs.ts";
 
-/** How long a task that was started alone runs before the next one is started, in milliseconds. */
+/** How long a task runs alone before the next one is started, in milliseconds. */
 const trialTime = 5_000;
 /** How many tasks are queued; later scans find the others. */
 const mostSuspects = 1_000;
@@ -16,8 +16,8 @@ interface SuspectsInit {
 }
 
 /**
- * The tasks of which one may have made its process crash. They are started one after the other: if the process crashes
- * again, the task that was started last is to blame.
+ * Tasks of which one may have caused a crash. They are started one after the other, so that a second crash is counted for the
+ * task that was started last.
  */
 export class Suspects {
   readonly #init: SuspectsInit;
@@ -36,7 +36,7 @@ export class Suspects {
     if (this.#queue.size < mostSuspects) this.#queue.set(head.task.taskId, head);
   }
 
-  /** Begins with the first of the queue, unless one is being tried. */
+  /** Starts the first task of the queue, unless a task of it is already under way. */
   startNext(): void {
     if (!this.#busy) void this.#startAll();
   }
@@ -45,19 +45,19 @@ export class Suspects {
     this.#busy = true;
     for (const [taskId, head] of this.#queue) {
       const run = this.#init.runs.stopping ? undefined : await this.#init.resume(head);
-      if (run !== undefined) await this.#watch(run);
+      if (run !== undefined) await this.#proveHarmless(run);
       this.#queue.delete(taskId);
     }
     this.#busy = false;
   }
 
-  /** Until something new of the run is stored, it is over, or the process has survived it for a while. */
-  async #watch(run: Run): Promise<void> {
+  /** Waits until something new of the run is stored, the run is over, or `trialTime` has passed. */
+  async #proveHarmless(run: Run): Promise<void> {
     const timeout = deferred<void>();
     const clearTimer = this.#init.clock.after(trialTime, () => timeout.resolve());
     await Promise.race([run.phase.proven(), run.done, timeout.promise]);
     clearTimer();
-    // If the process crashes because of the next one, this one is not to blame.
+    // A crash from now on is counted for the next task, not for this one.
     run.phase.acquit();
     await run.phase.flush().catch(() => {});
   }

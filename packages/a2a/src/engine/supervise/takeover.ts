@@ -1,11 +1,9 @@
-import { A2AError } from "../../model/index.ts";
-import type { AppendOutcome, StoredRun, TaskHead } from "../../store/index.ts";
+import { A2AError, type Message } from "../../model/index.ts";
+import type { AppendOutcome, Store, StoredRun, TaskHead } from "../../store/index.ts";
 import type { ByteBudget } from "../../protocol/index.ts";
-import type { Committer } from "../log/index.ts";
+import type { Committer, StoredCall } from "../log/index.ts";
 import type { EngineSettings, HostedAgent } from "../options.ts";
 import { safeSentences, type Run, type TaskRunInit } from "../run/index.ts";
-import { giveUp } from "./give-up.ts";
-import { readLostRun } from "./lost-run.ts";
 import type { Runs } from "./runs.ts";
 
 export interface TakeoverInit {
@@ -18,16 +16,6 @@ export interface TakeoverInit {
 
 type Claimed = Extract<AppendOutcome, { readonly ok: true }>;
 
-/** How often in a row processes crashed with a run, and whether the last time it had been started alone. */
-export function crashesOf(
-  { run, holder }: TaskHead,
-  self: string,
-): { readonly count: number; readonly alone: boolean } {
-  const { deaths = 0, alone = false } = run ?? {};
-  // A run that this very process had and lost is no crash.
-  return holder === self ? { count: Math.max(0, deaths - 1), alone: false } : { count: deaths, alone };
-}
-
 /** Takes over one lost task: takes its lease, reads what its run needs, and starts it. */
 export class Takeover {
   readonly #init: TakeoverInit;
@@ -36,7 +24,7 @@ export class Takeover {
     this.#init = init;
   }
 
-  /** `undefined` where there is no room for it now, or another process was quicker. */
+  /** `undefined` where there is no room for it now, or another process has taken it over. */
   async resume(hosted: HostedAgent, head: TaskHead): Promise<Run | undefined> {
     const { budget } = this.#init;
     const { owner } = head.task;
@@ -46,7 +34,7 @@ export class Takeover {
       run = await this.#start(hosted, head, head.run);
       return run;
     } finally {
-      // A run gives it back when it is over.
+      // A run gives these bytes back when it is over.
       if (run === undefined) budget.give(owner, head.bytes);
     }
   }
@@ -80,7 +68,7 @@ export class Takeover {
     });
   }
 
-  /** A task whose log cannot be read is given up; where the store fails it is handed back, and that error is thrown. */
+  /** Gives up a task whose log cannot be read. Where the store fails, releases the task and throws the error. */
   async #read(hosted: HostedAgent, head: TaskHead, run: StoredRun, claimed: Claimed): Promise<TaskRunInit | undefined> {
     const { settings, runs } = this.#init;
     try {
@@ -88,7 +76,7 @@ export class Takeover {
     } catch (cause) {
       const now = { ...head, fence: claimed.fence };
       if (cause instanceof A2AError && cause.code === "Unavailable") {
-        await this.#handBack(now, head.run ?? run);
+        await this.#release(now, head.run ?? run);
         throw cause;
       }
       await giveUp(settings, runs, now, safeSentences.unreadable, cause);
@@ -96,7 +84,7 @@ export class Takeover {
     }
   }
 
-  async #handBack({ task, fence }: TaskHead, run: StoredRun): Promise<void> {
+  async #release({ task, fence }: TaskHead, run: StoredRun): Promise<void> {
     const effects = [
       { effect: "run", run },
       { effect: "lease", op: "release" },
@@ -105,8 +93,77 @@ export class Takeover {
   }
 }
 
-/** The run as it is stored while it is tried again: if the process crashes now, that is one crash more. */
+/** The run as it is stored while it is tried again. Until it makes progress it counts one crash more. */
 function nextAttempt({ turn, input, attempt }: StoredRun, crashes: number): StoredRun {
   const next = { turn, input, attempt: attempt + 1, deaths: crashes + 1 };
   return crashes > 0 ? { ...next, alone: true } : next;
+}
+
+/** Reads what a lost run needs, once this process holds the lease. Rejects when the log does not have it. */
+async function readLostRun(
+  store: Store,
+  hosted: HostedAgent,
+  { task, contextId, bytes }: TaskHead,
+  run: StoredRun,
+  { seq, fence }: Extract<AppendOutcome, { readonly ok: true }>,
+): Promise<TaskRunInit> {
+  const { taskId } = task;
+  const input = (await store.read(task, taskId, { after: run.input - 1, limit: 1 }))?.records[0];
+  if (input?.call === undefined) throw new Error("The message of the turn is not in the log");
+  const head = await store.head(task, taskId);
+  if (head === undefined) throw new Error("The task is gone");
+  const { state, checkpoint } = head;
+  // In the first turn the agent gets no task, also when it is tried again.
+  const before = run.turn === 1 ? undefined : await store.load(task, taskId, { artifacts: true });
+  return {
+    hosted,
+    key: task,
+    bytes,
+    contextId,
+    message: messageOf(input.kind, input.json),
+    call: JSON.parse(input.call) as StoredCall,
+    start: { seq, state, fence, run, mayHaveMessages: true },
+    ...(before !== undefined && { task: before.task }),
+    ...(checkpoint !== undefined && { checkpoint }),
+  };
+}
+
+/** The user's message in a record: of kind `message`, or `task`, whose history begins with it. */
+function messageOf(kind: string, json: string): Message {
+  const event = JSON.parse(json) as { history?: readonly Message[] } | Message;
+  return kind === "task" ? ((event as { history: readonly Message[] }).history[0] as Message) : (event as Message);
+}
+
+/** How often in a row a process crashed with a run, and whether the run had been started alone the last time. */
+export function crashesOf(
+  { run, holder }: TaskHead,
+  self: string,
+): { readonly count: number; readonly alone: boolean } {
+  const { deaths = 0, alone = false } = run ?? {};
+  // This process has not crashed: what its own takeover counted is taken back.
+  return holder === self ? { count: Math.max(0, deaths - 1), alone: false } : { count: deaths, alone };
+}
+
+/**
+ * Fails a lost task that cannot go on, so that it does not stay WORKING for ever. `sentence` is for its user, `cause` for the
+ * log.
+ */
+export async function giveUp(
+  { logger }: Pick<EngineSettings, "logger">,
+  runs: Pick<Runs, "endTask">,
+  head: TaskHead,
+  sentence: string,
+  cause?: unknown,
+): Promise<void> {
+  const { task, run, holder, fence } = head;
+  const { agent, taskId } = task;
+  if (sentence === safeSentences.fatal) {
+    const { deaths = 0 } = run ?? {};
+    logger.error("A task was given up: the process ended each time it was started", { agent, taskId, deaths });
+  } else if (cause !== undefined) {
+    logger.error("A lost task was given up: it cannot be read", { agent, taskId, cause });
+  } else logger.warn("A task was lost", { agent, taskId, holder, sentence });
+  const status = { state: "TASK_STATE_FAILED", message: { parts: [{ text: sentence }] } } as const;
+  // With another fence the run has ended its turn since, or another process has taken it over.
+  await runs.endTask(head, status, { fence });
 }
