@@ -43,29 +43,27 @@ export class Conversations {
   }
 
   /**
-   * Keeps a message and its direct answer, a state that the turn left, and the idempotency key of a durable answer.
+   * Keeps a message and the JSON text of its direct answer, a state that the turn left, and the idempotency key of a durable answer.
    * `undefined` where memory is the place for all of it.
    */
   keepReply(
     view: ContextView,
     asked: Message,
-    answer: Message,
+    answer: string,
     once: OnceEffect | undefined,
   ): Promise<AppendOutcome> | undefined {
     const { key, begins } = view;
     const change = view.takeChange();
     const time = this.#settings.clock.now();
     if (this.#settings.conversations === "memory") {
-      this.#remembered.add(key, begins, time, [asked, answer]);
+      this.#remembered.add(key, begins, { time, asked, answer });
       if (change === undefined) return undefined;
       return this.#committer.append({ context: key, effects: [{ effect: "contextState", value: change }] });
     }
     const effects: ContextEffect[] = [];
     if (change !== undefined) effects.push({ effect: "contextState", value: change });
-    for (const message of [asked, answer])
-      effects.push({ effect: "contextMessage", json: JSON.stringify(message), time });
-    if (once !== undefined)
-      effects.push({ until: time + replyWindow(this.#settings), ...once, answer: JSON.stringify(answer) });
+    for (const json of [JSON.stringify(asked), answer]) effects.push({ effect: "contextMessage", json, time });
+    if (once !== undefined) effects.push({ until: time + replyWindow(this.#settings), ...once, answer });
     return this.#committer.append({ context: key, effects });
   }
 
@@ -88,6 +86,7 @@ export class Conversations {
             ].sort((a, b) => a.time - b.time),
             limit - 1,
             bytes,
+            (each) => each.bytes,
           );
     return [...all, { time: this.#settings.clock.now(), message }].map(entryOf);
   }

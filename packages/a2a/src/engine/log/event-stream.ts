@@ -1,6 +1,6 @@
 import { wrapped } from "../../base/json-text.ts";
-import { isTerminal, type LogRecord, type Message, type StreamResponse, type TaskState } from "../../model/index.ts";
-import { Payload, TextPayload, type StreamItem, type StreamName } from "../../protocol/index.ts";
+import { isTerminal, type LogRecord, type StreamResponse, type TaskState } from "../../model/index.ts";
+import { TextPayload, type StreamItem, type StreamName } from "../../protocol/index.ts";
 import { taskJson, type Snapshot } from "../../store/index.ts";
 import { answers, LogReader, pageSize, type Position } from "./reader.ts";
 
@@ -207,11 +207,6 @@ export class TaskEvents {
 export function snapshotItem(snapshot: Snapshot): StreamItem {
   const { seq, generation } = snapshot.head;
   return { payload: new TextPayload(wrapped("task", taskJson(snapshot))), seq, generation };
-}
-
-/** A direct answer as the only event of a stream (§3.1.2). */
-export function messageItem(message: Message): StreamItem {
-  return { payload: new Payload({ message }) };
 }
 
 /** A stored record as an event. */

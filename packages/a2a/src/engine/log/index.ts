@@ -1,6 +1,6 @@
 export { lossOf, type Loss } from "./append.ts";
 export { Committer, type Submission } from "./committer.ts";
-export { EventStream, messageItem, snapshotItem, type StreamFrom } from "./event-stream.ts";
+export { EventStream, snapshotItem, type StreamFrom } from "./event-stream.ts";
 export { LiveLogs } from "./live-log.ts";
 export { generationAt, readNextMessage, waitForAnswer, waitForGeneration, type Position } from "./reader.ts";
 export {

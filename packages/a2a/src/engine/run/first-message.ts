@@ -3,6 +3,7 @@ import type { AgentEvent, TurnAbortKind } from "../../protocol/index.ts";
 import type { ContextView } from "../context-view.ts";
 import { agentMessage, type Loss } from "../log/index.ts";
 import { agentMistake } from "../mistakes.ts";
+import { DirectReply } from "../remembered-replies.ts";
 import {
   lossReasons,
   type FirstMessageInit,
@@ -121,15 +122,16 @@ export class FirstMessage implements Phase {
     const { contextId, once } = this.#init;
     const event = this.#extended(given);
     const message = agentMessage(event.message, { messageId: settings.ids.next(), contextId });
-    const stored = conversations.keepReply(context, this.#input.message, message, once);
+    const reply = new DirectReply(message);
+    const stored = conversations.keepReply(context, this.#input.message, reply.text, once);
     if (stored === undefined) {
-      this.#answered({ kind: "message", message });
+      this.#answered({ kind: "message", reply });
       return undefined;
     }
     this.#answering = true;
     return stored.then((outcome) => {
       const before = outcome.ok ? undefined : outcome.once;
-      this.#answered(before === undefined ? { kind: "message", message } : { kind: "duplicate", once: before });
+      this.#answered(before === undefined ? { kind: "message", reply } : { kind: "duplicate", once: before });
     });
   }
 

@@ -6,6 +6,7 @@ import type { ContextView } from "../context-view.ts";
 import type { Conversations } from "../conversations.ts";
 import type { Committer, LiveLogs, Loss, StoredCall, WriterStart } from "../log/index.ts";
 import type { EngineSettings, HostedAgent } from "../options.ts";
+import type { DirectReply } from "../remembered-replies.ts";
 import type { TurnInput } from "./turn.ts";
 
 /** What runs need of the engine. */
@@ -54,7 +55,7 @@ export type RunInit = FirstMessageInit | TaskRunInit;
 
 /** What came of a message first: a direct answer, a task (`log`: all its records, where its turn has ended), or that the same message came before. */
 export type FirstResult =
-  | { readonly kind: "message"; readonly message: Message }
+  | { readonly kind: "message"; readonly reply: DirectReply }
   | { readonly kind: "task"; readonly log: readonly NewRecord[] | undefined }
   | { readonly kind: "duplicate"; readonly once: OnceRecord };
 

@@ -1,5 +1,5 @@
 import type { Message, NewRecord, SendMessageRequest } from "../../model/index.ts";
-import type { ByteBudget, Principal } from "../../protocol/index.ts";
+import type { ByteBudget, Payload, Principal } from "../../protocol/index.ts";
 import type { OnceEffect, OnceRecord, Owner, TaskHead, TaskKey } from "../../store/index.ts";
 import type { Committer, LiveLogs, StoredCall } from "../log/index.ts";
 import type { EngineSettings } from "../options.ts";
@@ -41,7 +41,7 @@ export interface Send {
 
 /** The result of a message: the agent answered it directly, or it is in the log of a task. */
 export type Accepted =
-  | { readonly kind: "message"; readonly message: Message }
+  | { readonly kind: "message"; readonly reply: Payload<{ readonly message: Message }> }
   | {
       readonly kind: "task";
       readonly task: TaskKey;

@@ -1,7 +1,8 @@
-import { BoundedMap } from "../../base/bounded-map.ts";
+import { BoundedMap, memoryOf } from "../../base/bounded-map.ts";
+import { wrapped } from "../../base/json-text.ts";
 import { contentHash, invalidParams, type Message } from "../../model/index.ts";
 import type { OnceEffect, OnceRecord, Owner } from "../../store/index.ts";
-import { sizeOf } from "../bytes.ts";
+import { TextPayload } from "../../protocol/index.ts";
 import { ChurnMap } from "../churn-map.ts";
 import { replyWindow, type EngineSettings } from "../options.ts";
 import { taskNotFound } from "../refusals.ts";
@@ -11,9 +12,8 @@ interface RememberedReply {
   readonly hash: string;
   /** On the monotonic clock. */
   readonly until: number;
-  readonly message: Message;
-  /** What it takes in memory with its key, estimated. */
-  readonly bytes: number;
+  /** JSON of the message: one object for the garbage collector, where the message is ten (docs/decisions/hot-path.md). */
+  readonly json: string;
 }
 
 /**
@@ -28,7 +28,11 @@ export class Retries {
   constructor(settings: EngineSettings) {
     this.#settings = settings;
     const { replies, replyBytes } = settings.dedupe;
-    this.#replies = new BoundedMap({ bytes: replyBytes, entries: replies, bytesOf: (_name, { bytes }) => bytes });
+    this.#replies = new BoundedMap({
+      bytes: replyBytes,
+      entries: replies,
+      bytesOf: (name, { json }) => memoryOf(name, json),
+    });
   }
 
   /**
@@ -66,29 +70,35 @@ export class Retries {
     const reply = this.#replies.get(name);
     if (reply === undefined || reply.until <= this.#settings.clock.elapsed()) return undefined;
     checkContent(reply, once);
-    return answered({ kind: "message", message: reply.message });
+    return answered(repeated(reply.json));
   }
 
   /** Ends an attempt. From now on a retry finds the result in the store, or a direct reply in memory. */
-  end(attempt: Attempt | undefined, reply?: Message): void {
+  end(attempt: Attempt | undefined, reply?: string): void {
     if (attempt === undefined) return;
     const { name, once } = attempt;
     if (this.#underWay.get(name) === attempt) this.#underWay.delete(name);
     // A reply that is in the store is found there, by its key.
     if (reply === undefined || this.#settings.conversations === "store") return;
-    const until = this.#settings.clock.elapsed() + replyWindow(this.#settings);
-    this.#replies.set(name, { hash: once.hash, until, message: reply, bytes: sizeOf(reply) + name.length });
+    // A whole number needs no object of its own.
+    const until = Math.ceil(this.#settings.clock.elapsed() + replyWindow(this.#settings));
+    this.#replies.set(name, { hash: once.hash, until, json: reply });
   }
 
   /** The result that the store has of the same message. Rejects for other content under the same key. */
   async join(owner: Owner, found: OnceRecord, attempt: Attempt | undefined): Promise<Accepted> {
     if (attempt !== undefined) checkContent(found, attempt.once);
-    if (found.answer !== undefined) return { kind: "message", message: JSON.parse(found.answer) as Message };
+    if (found.answer !== undefined) return repeated(found.answer);
     const taskId = found.taskId ?? "";
     const head = await this.#settings.store.head(owner, taskId);
     if (head === undefined) throw taskNotFound(taskId);
     return joined(head, beganTask(found) ? 1 : found.seq);
   }
+}
+
+/** A direct reply that was given before. */
+function repeated(json: string): Accepted {
+  return { kind: "message", reply: new TextPayload(wrapped("message", json)) };
 }
 
 /**

@@ -6,10 +6,10 @@ import {
   type SendMessageRequest,
   type SendMessageResponse,
 } from "../../model/index.ts";
-import { Payload, type CallContext, type Reply } from "../../protocol/index.ts";
+import type { CallContext, Reply } from "../../protocol/index.ts";
 import { assembleLog, roomless, type OnceRecord, type Owner } from "../../store/index.ts";
 import { sizeOf } from "../bytes.ts";
-import { EventStream, messageItem, storedPrincipal, waitForAnswer, type StoredCall } from "../log/index.ts";
+import { EventStream, storedPrincipal, waitForAnswer, type StoredCall } from "../log/index.ts";
 import type { FirstResult } from "../run/index.ts";
 import { answered, inContext, type Accepted, type Admission, type Send, type SendRooms } from "./admission.ts";
 import { counted, wholeBut, wrappedTask, type AgentTasks } from "./agent-tasks.ts";
@@ -28,7 +28,7 @@ export async function sendMessage(
   const admission = sends.accept(tasks.hosted, tasks.ownerOf(context), request, context, extensions);
   const { answer } = admission instanceof Promise ? await admission : admission;
   const accepted = await answer;
-  if (accepted.kind === "message") return { payload: new Payload({ message: accepted.message }) };
+  if (accepted.kind === "message") return { payload: accepted.reply };
   const { task, input, log } = accepted;
   const historyLength = request.configuration?.historyLength;
   if (log !== undefined) {
@@ -57,7 +57,7 @@ export async function sendStreamingMessage(
   const { answer } = await sends.accept(tasks.hosted, tasks.ownerOf(context), request, context, extensions);
   return new EventStream("SendStreamingMessage", async () => {
     const accepted = await answer;
-    if (accepted.kind === "message") return messageItem(accepted.message);
+    if (accepted.kind === "message") return { payload: accepted.reply };
     const { input, made } = accepted;
     const historyLength = request.configuration?.historyLength;
     if (made && historyLength === undefined) {
@@ -178,7 +178,7 @@ export class Sends {
     const result: Resolver<FirstResult> = {
       resolve: (first) => {
         clearTimer?.();
-        this.#retries.end(attempt, first.kind === "message" ? first.message : undefined);
+        this.#retries.end(attempt, first.kind === "message" ? first.reply.text : undefined);
         if (first.kind === "message") answer.resolve(first);
         else if (first.kind === "duplicate") answer.resolve(this.#retries.join(owner, first.once, attempt));
         else answer.resolve({ kind: "task", task, contextId, input: 1, log: first.log, made: true });
