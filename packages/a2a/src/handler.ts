@@ -1,5 +1,5 @@
 import { authorized } from "./auth/index.ts";
-import { silentLogger, systemClock } from "./base/index.ts";
+import { silentLogger, systemClock, withoutSlashes } from "./base/index.ts";
 import { createEngine } from "./engine/index.ts";
 import { A2AError } from "./model/index.ts";
 import {
@@ -30,7 +30,6 @@ import {
   type HandlerOptions as Options,
   type ServedAgent,
 } from "./server/index.ts";
-import { withoutSlashes } from "./base/without-slashes.ts";
 import { jsonRpcBinding } from "./transport/jsonrpc/binding.ts";
 import { restBinding } from "./transport/rest/binding.ts";
 import { admission, createRouter, hostsOf, type InterfacePaths } from "./transport/router/index.ts";

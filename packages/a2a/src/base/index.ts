@@ -62,10 +62,8 @@ export const systemClock: Clock = {
   },
 };
 
+export { defer, deferred, once, type Resolver } from "./async.ts";
 export { deepFreeze } from "./deep-freeze.ts";
-export { defer } from "./defer.ts";
-export { deferred, type Resolver } from "./deferred.ts";
-export { once } from "./once.ts";
-export { isLoopback } from "./loopback.ts";
 export { randomIds, timeOrderedIds, type Ids } from "./ids.ts";
+export { isLoopback, withoutSlashes } from "./url.ts";
 export { utf8Length } from "./utf8-length.ts";

@@ -1,4 +1,4 @@
-import { withoutSlashes } from "../base/without-slashes.ts";
+import { withoutSlashes } from "../base/index.ts";
 import { A2AError, type AgentCard } from "../model/index.ts";
 import {
   type ClientHost,

@@ -1,8 +1,125 @@
-import type { Bytes } from "../base/index.ts";
-import { fromBase64 } from "./build.ts";
-import type { Artifact, DataPart, Message, Part, RawPart, TextPart, UrlPart } from "./types.ts";
+import { randomIds, type Bytes } from "../base/index.ts";
+import type {
+  Artifact,
+  DataPart,
+  JsonObject,
+  JsonValue,
+  Message,
+  Part,
+  RawPart,
+  Role,
+  TextPart,
+  UrlPart,
+} from "./types.ts";
 
-/** What a part holds. Its one content member tells (A2A 1.0 §4.1.6). */
+/**
+ * The content of messages and artifacts: builders and readers. Builders return plain data, which can also be written by hand.
+ */
+
+/** What any part may say beside its content. */
+export interface PartOptions {
+  /** Media type of the content, such as `text/markdown`. */
+  readonly mediaType?: string;
+  /** Name of the file. */
+  readonly filename?: string;
+  /** Anything else about the part. */
+  readonly metadata?: JsonObject;
+}
+
+/**
+ * Makes a text part.
+ *
+ * @example
+ * ```ts
+ * text("# Report", { mediaType: "text/markdown" });
+ * ```
+ */
+export function text(value: string, options: PartOptions = {}): TextPart {
+  return { text: value, ...options };
+}
+
+/**
+ * Makes a part of any JSON value, `null` included.
+ *
+ * @example
+ * ```ts
+ * data({ city: "Basel", degrees: 21 });
+ * ```
+ */
+export function data(value: JsonValue, options: PartOptions = {}): DataPart {
+  return { data: value, ...options };
+}
+
+/** The bytes of a file, as they are or as base64 text, or the address that they are at. */
+export type FileSource =
+  | Uint8Array
+  | ArrayBuffer
+  | {
+      /** The bytes as base64 text. */
+      readonly base64: string;
+    }
+  | {
+      /** The address of the file. */
+      readonly url: string;
+    }
+  | URL;
+
+/**
+ * Makes a part of a file: its bytes go into the message, or the address that they are at.
+ *
+ * @example
+ * ```ts
+ * const bytes = new TextEncoder().encode("day,degrees\n1,21\n");
+ * file(bytes, { filename: "weather.csv", mediaType: "text/csv" });
+ * file(new URL("https://example.com/weather.csv"));
+ * ```
+ */
+export function file(source: URL | { readonly url: string }, options?: PartOptions): UrlPart;
+export function file(source: Uint8Array | ArrayBuffer | { readonly base64: string }, options?: PartOptions): RawPart;
+export function file(source: FileSource, options?: PartOptions): RawPart | UrlPart;
+export function file(source: FileSource, options: PartOptions = {}): RawPart | UrlPart {
+  if (source instanceof URL) return { url: source.href, ...options };
+  if ("url" in source) return { url: source.url, ...options };
+  return { raw: "base64" in source ? source.base64 : toBase64(source), ...options };
+}
+
+/** The content of a message: a text, one part, or several parts. */
+export type Content = string | Part | readonly Part[];
+
+/** The parts of a content: a text becomes one text part. */
+export function partsOf(content: Content): readonly Part[] {
+  if (typeof content === "string") return [text(content)];
+  return Array.isArray(content) ? (content as readonly Part[]) : [content as Part];
+}
+
+/** What a message may say beside its content. */
+export interface MessageOptions extends Partial<Omit<Message, "parts">> {
+  /** Who sends it. Default `ROLE_USER`. */
+  readonly role?: Role;
+  /** Identifier of the message. Default: a random one. Use the same one to send the message again: the server then knows a retry. */
+  readonly messageId?: string;
+}
+
+/**
+ * Makes a message.
+ *
+ * @example
+ * ```ts
+ * message("What is the weather?", { contextId: "conversation-1" });
+ * ```
+ */
+export function message(content: Content, options: MessageOptions = {}): Message {
+  const { messageId = randomIds.next(), role = "ROLE_USER", ...rest } = options;
+  return { messageId, role, parts: partsOf(content), ...rest };
+}
+
+/** Makes an artifact. Its `artifactId` is random unless the options have one. */
+export function artifact(content: Content, options: Partial<Omit<Artifact, "parts">> = {}): Artifact {
+  const { artifactId = randomIds.next(), ...rest } = options;
+  return { artifactId, ...rest, parts: partsOf(content) };
+}
+
+/* The one content member of a part tells what it holds (A2A 1.0 §4.1.6). */
 
 /** Whether a part is text. */
 export function isTextPart(part: Part): part is TextPart {
@@ -52,4 +169,25 @@ export function textOf(from: Pick<Message, "parts" | "messageId"> | Artifact): s
  */
 export function bytesOf(part: RawPart): Bytes {
   return fromBase64(part.raw);
+}
+
+/** Encodes bytes as standard base64 with padding. */
+export function toBase64(bytes: Uint8Array | ArrayBuffer): string {
+  const view = bytes instanceof Uint8Array ? bytes : new Uint8Array(bytes);
+  let binary = "";
+  // In pieces, because each byte is an argument of the call, and engines limit their number.
+  for (let i = 0; i < view.length; i += 8192) binary += String.fromCharCode(...view.subarray(i, i + 8192));
+  return btoa(binary);
+}
+
+/**
+ * Decodes standard base64.
+ *
+ * @throws `DOMException` `InvalidCharacterError` where the text is not base64.
+ */
+export function fromBase64(base64: string): Bytes {
+  const binary = atob(base64);
+  const bytes = new Uint8Array(binary.length);
+  for (let i = 0; i < binary.length; i += 1) bytes[i] = binary.charCodeAt(i);
+  return bytes;
 }

@@ -1,3 +1,4 @@
+import type { RecordKind } from "./log.ts";
 import type { GetTaskRequest, SendMessageConfiguration, StreamResponse, Task } from "./types.ts";
 
 /**
@@ -28,6 +29,11 @@ export function hasGenerations(version: string): boolean {
   if (version === "1.0") return false;
   const [major = 0, minor = 0] = version.split(".").map(Number);
   return major === 1 && minor >= 1;
+}
+
+/** Whether records of a kind count in the `generation` of the 1.1 draft. All do, except the messages of the user. */
+export function countsInGeneration(kind: RecordKind): boolean {
+  return kind !== "message";
 }
 
 /** The generation of a task or an event. `undefined` where the server sends none, or 0. */

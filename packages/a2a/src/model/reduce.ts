@@ -1,6 +1,5 @@
 import { deepFreeze } from "../base/index.ts";
-import { isHistory } from "./history.ts";
-import { eventOf, type LogEvent, type NewRecord, type RecordKind } from "./log.ts";
+import { eventOf, isHistory, type LogEvent, type NewRecord } from "./log.ts";
 import { isTerminal } from "./states.ts";
 import type {
   Artifact,
@@ -47,11 +46,6 @@ export interface SnapshotOptions {
   readonly history?: number;
   /** Whether it holds the artifacts. Default true. */
   readonly artifacts?: boolean;
-}
-
-/** Whether records of a kind count in the `generation` of the 1.1 draft. All do, except the messages of the user. */
-export function countsInGeneration(kind: RecordKind): boolean {
-  return kind !== "message";
 }
 
 /** What the ledger has to know of an update. */

@@ -4,7 +4,7 @@ import type { AgentCapabilities, AgentExtension } from "../model/index.ts";
 import type { EngineOptions } from "../engine/index.ts";
 import { idempotentSendExtension, resumeExtension, type AgentService, type Principal } from "../protocol/index.ts";
 import { buildCard, cardPath, interfacesOf } from "../transport/discovery/handler.ts";
-import { withoutSlashes } from "../base/without-slashes.ts";
+import { withoutSlashes } from "../base/index.ts";
 import type { InterfacePaths, ServiceMount } from "../transport/router/index.ts";
 import { cannotServe, type ServerBinding } from "../transport/server/index.ts";
 import type { Codec } from "../wire/codec.ts";

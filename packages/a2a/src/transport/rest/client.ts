@@ -21,7 +21,7 @@ import {
   strangeAnswer,
   streamItems,
 } from "../http/answer.ts";
-import { withoutSlashes } from "../../base/without-slashes.ts";
+import { withoutSlashes } from "../../base/index.ts";
 import type { ClientBinding } from "../http/binding.ts";
 import { type ClientHost, sendRequest, type ClientResponse, requestHeaders, waits } from "../http/request.ts";
 

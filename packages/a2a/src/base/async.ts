@@ -1,4 +1,14 @@
-/** Where a result is given that somebody waits for. The first call counts. */
+/**
+ * Runs something after the current turn of the event loop, so that the work of one turn can be done together. Runtimes
+ * without `setImmediate`, such as Workers, use a timer.
+ */
+export function defer(run: () => void): void {
+  const immediate = (globalThis as { setImmediate?: (run: () => void) => unknown }).setImmediate;
+  if (immediate === undefined) setTimeout(run, 0);
+  else immediate(run);
+}
+
+/** Settles a promise. Only the first call counts. */
 export interface Resolver<T> {
   readonly resolve: (value: T) => void;
   readonly reject: (error: unknown) => void;
@@ -17,4 +27,9 @@ export function deferred<T>(): Deferred<T> {
     reject = no;
   });
   return { promise, resolve, reject };
+}
+
+/** A stream of one value. */
+export async function* once<T>(value: T): AsyncGenerator<T, void, void> {
+  yield value;
 }

@@ -8,3 +8,10 @@ const loopback = /^(?:(?:.+\.)?localhost|(?:::ffff:)?127(?:\.\d{1,3}){3}|::1|(?:
 export function isLoopback(host: string): boolean {
   return loopback.test(host);
 }
+
+/** A URL without the slashes at its end. No pattern, because `/\/+$/` is quadratic in a long run of slashes. */
+export function withoutSlashes(url: string): string {
+  let end = url.length;
+  while (url[end - 1] === "/") end--;
+  return url.slice(0, end);
+}

@@ -1,4 +1,0 @@
-/** A stream of one value. */
-export async function* once<T>(value: T): AsyncGenerator<T, void, void> {
-  yield value;
-}
