@@ -66,6 +66,7 @@ export const rooms = {
       "churn-map.ts",
       "context-view.ts",
       "conversations.ts",
+      "direct-replies.ts",
       "mistakes.ts",
       "options.ts",
       "refusals.ts",

@@ -12,7 +12,7 @@ import type {
 import { ContextView, type AskingTurn } from "./context-view.ts";
 import type { Committer } from "./log/index.ts";
 import { replyWindow, type EngineSettings } from "./options.ts";
-import { newestOf, RememberedReplies } from "./remembered-replies.ts";
+import { newestOf, RememberedReplies } from "./direct-replies.ts";
 
 /** How much of a conversation a turn gets to see by default: messages, and bytes. */
 const defaultLimit = 100;

@@ -3,7 +3,7 @@ import type { AgentEvent, TurnAbortKind } from "../../protocol/index.ts";
 import type { ContextView } from "../context-view.ts";
 import { agentMessage, type Loss } from "../log/index.ts";
 import { agentMistake } from "../mistakes.ts";
-import { DirectReply } from "../remembered-replies.ts";
+import { DirectReply } from "../direct-replies.ts";
 import {
   lossReasons,
   type FirstMessageInit,

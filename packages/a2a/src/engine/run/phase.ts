@@ -6,7 +6,7 @@ import type { ContextView } from "../context-view.ts";
 import type { Conversations } from "../conversations.ts";
 import type { Committer, LiveLogs, Loss, StoredCall, WriterStart } from "../log/index.ts";
 import type { EngineSettings, HostedAgent } from "../options.ts";
-import type { DirectReply } from "../remembered-replies.ts";
+import type { DirectReply } from "../direct-replies.ts";
 import type { TurnInput } from "./turn.ts";
 
 /** What runs need of the engine. */

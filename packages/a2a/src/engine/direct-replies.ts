@@ -4,7 +4,7 @@ import { Payload } from "../protocol/index.ts";
 import { fitting, type ContextKey, type SaidMessage } from "../store/index.ts";
 import { sizeOf } from "./bytes.ts";
 
-/** A direct reply of an agent. Its text is made once: for the answer, and for what is kept of it. */
+/** A direct reply of an agent. The answer and what is kept of the reply share its text. */
 export class DirectReply extends Payload<{ readonly message: Message }> {
   /** JSON of the message. */
   readonly text: string;
@@ -33,7 +33,7 @@ export interface Exchange {
   readonly answer: string;
 }
 
-/** Direct replies, and what they answer, where they are kept in memory and not in the store. */
+/** Keeps direct replies in memory with the messages that they answer, where the store does not keep them. */
 export class RememberedReplies {
   readonly #conversations = new BoundedMap<readonly Exchange[]>({
     bytes: mostBytes,
@@ -41,7 +41,7 @@ export class RememberedReplies {
     bytesOf: (_name, exchanges) => exchanges.reduce((sum, exchange) => sum + bytesOf(exchange), 0),
   });
 
-  /** Of one conversation, the oldest first. */
+  /** The messages of one conversation, the oldest first. */
   messagesOf(key: ContextKey): readonly SaidMessage[] {
     return (this.#conversations.get(nameOf(key)) ?? []).flatMap(({ time, asked, answer }) => [
       { time, message: asked },
@@ -59,12 +59,12 @@ export class RememberedReplies {
   }
 }
 
-/** About: counting them exactly for each reply costs more than the rest of keeping it. */
+/** An estimate, because an exact count costs more than everything else that is done to keep a reply. */
 function bytesOf({ asked, answer }: Exchange): number {
   return sizeOf(asked) + memoryOf(answer);
 }
 
-/** The last ones that are within both bounds. */
+/** The last items that are within both bounds. */
 export function newestOf<Item>(
   items: readonly Item[],
   limit: number,
@@ -76,6 +76,6 @@ export function newestOf<Item>(
 }
 
 function nameOf({ agent, owner, contextId }: ContextKey): string {
-  // No id holds NUL.
+  // No id contains NUL.
   return `${agent}\0${owner}\0${contextId}`;
 }
