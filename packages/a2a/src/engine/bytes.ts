@@ -1,17 +1,18 @@
 import { utf8Length } from "../base/index.ts";
-import { invalidParams, type A2AError, type JsonValue, type Message } from "../model/index.ts";
+import { invalidParams, type A2AError, type JsonValue, type Message, type NewRecord } from "../model/index.ts";
+import { agentMistake, nameOfRecord } from "./mistakes.ts";
 
-/** Whether a text takes more bytes than that. Not counted where its length tells. */
+/** Whether a text takes more than so many bytes. They are counted only where its length cannot tell. */
 export function exceeds(text: string, bytes: number): boolean {
   return text.length * 3 > bytes && utf8Length(text) > bytes;
 }
 
-/** What objects take beside their texts, in bytes: a message, one of its parts, a value within them. */
+/** Bytes of memory that objects take without their texts: a message, one of its parts, a value within them. */
 const perMessage = 512;
 const perPart = 64;
 const perValue = 16;
 
-/** About how many bytes a message takes in memory: its characters, and what its objects take beside them. Cheaper than counting its bytes. */
+/** About how many bytes of memory a message takes: its characters and its objects. Faster than counting its UTF-8 bytes. */
 export function sizeOf(message: Message): number {
   const { parts, metadata, extensions, referenceTaskIds } = message;
   let size = perMessage;
@@ -36,8 +37,14 @@ function sizeOfValue(value: JsonValue | undefined): number {
   return size;
 }
 
-/** A message that does not fit into its task. */
+/** Refuses a message that does not fit into its task. */
 export function taskIsFull(taskBytes: number): A2AError {
   const description = `does not fit: a task takes ${taskBytes} bytes, all of its messages and results together`;
   return invalidParams([{ field: "message.parts", description }], "This task is full");
+}
+
+/** An agent's event does not fit into its task, which fails. */
+export function eventDoesNotFit(record: NewRecord, taskBytes: number): A2AError {
+  const event = `${nameOfRecord(record)} of ${utf8Length(record.json)} bytes`;
+  return agentMistake(`${event} does not fit: limits.taskBytes is ${taskBytes}`);
 }

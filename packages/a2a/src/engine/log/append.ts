@@ -1,22 +1,28 @@
 import { utf8Length } from "../../base/index.ts";
 import type { NewRecord, TaskState } from "../../model/index.ts";
-import { recordBytes, type AppendOutcome, type StoredRun, type TaskEffect } from "../../store/index.ts";
+import {
+  recordBytes,
+  type AppendOutcome,
+  type OnceRecord,
+  type StoredRun,
+  type TaskEffect,
+} from "../../store/index.ts";
 
-/** Effects of which only the last one of a batch counts: what they set is set anew. A checkpoint can be large. */
+/** Effects of which a batch keeps the last one only: each replaces the one before, and a checkpoint can be large. */
 const replaceable: ReadonlySet<TaskEffect["effect"]> = new Set(["checkpoint", "contextState"]);
 
-/** What one append stores of a task: records in their order, effects, and how the task stands after them. */
+/** What one append stores: records in their order, effects, and the state and the run of the task after them. */
 export class Batch {
   records: NewRecord[] = [];
-  /** UTF-8 bytes of each record, and of all. */
+  /** UTF-8 bytes of each record, and of all together. */
   sizes: number[] = [];
   bytes = 0;
   effects: TaskEffect[] = [];
   state: TaskState;
-  /** `null`: the task has no run after it. */
+  /** `null`: the task has no run any more. */
   run: StoredRun | null;
 
-  /** Empty: the task stands as it did before. */
+  /** An empty batch, for a task in this state and with this run. */
   constructor(state: TaskState, run: StoredRun | null) {
     this.state = state;
     this.run = run;
@@ -40,7 +46,7 @@ export class Batch {
     this.effects.push(effect);
   }
 
-  /** Puts the first `count` records and all effects of a batch that was not stored before those of this one. */
+  /** Puts the first `count` records and all effects of `refused`, a batch that was not stored, before its own. */
   prepend(refused: Batch, count: number): void {
     const sizes = refused.sizes.slice(0, count);
     this.records = [...refused.records.slice(0, count), ...this.records];
@@ -51,9 +57,9 @@ export class Batch {
 }
 
 /**
- * The beginning of a batch that is too large for its task: the records that fit into `room` bytes, and the first that
- * does not, which is lost with all that comes after it. A checkpoint would tell of what is lost, and the end of the lease
- * belongs to a status that is.
+ * Cuts a batch that is too large for its task. `kept` has the records that fit into `room` bytes, `lost` is the first that
+ * does not. Two effects are dropped as well: a checkpoint, which would cover lost records, and the end of the lease, which
+ * belongs to a lost terminal status.
  */
 export function cutToFit(
   batch: Batch,
@@ -73,10 +79,35 @@ function isRevoke(effect: TaskEffect): boolean {
   return effect.effect === "lease" && effect.op === "revoke";
 }
 
-/** Why a run may write no more, without having come to an end itself. */
+/** Effects that end the run of a task: it has reached a terminal state, or waits for its user. */
+export const endOfRun: readonly TaskEffect[] = [
+  { effect: "run", run: null },
+  { effect: "checkpoint", value: null },
+  { effect: "lease", op: "revoke" },
+];
+
+/** The result of an append. */
+export type AppendResult =
+  /** It is stored, and the turn goes on. Or a message came before the end of the turn: the batch is appended again without that end. */
+  | { readonly kind: "open" }
+  /** The task was created. `log`: all of its records, where its turn has ended too. */
+  | { readonly kind: "created"; readonly log: readonly NewRecord[] | undefined }
+  /** The turn has ended: the task is over, or waits for its user. */
+  | { readonly kind: "ended" }
+  /**
+   * The task has no room for `lost`, which is dropped with everything after it. The records before it are appended next,
+   * and leave the task in `state`.
+   */
+  | { readonly kind: "full"; readonly lost: NewRecord | undefined; readonly state: TaskState }
+  /** Nothing more can be stored. `once`: the same message has made a task before. */
+  | { readonly kind: "refused"; readonly loss: Loss; readonly once: OnceRecord | undefined }
+  /** The store failed. */
+  | { readonly kind: "failed"; readonly error: unknown };
+
+/** Why a run may write no more, although its turn has not ended. */
 export type Loss = "canceled" | "fenced" | "store" | "shutdown";
 
-/** A cancel from another process raises the fence too: how the task stands tells it from a lease that was lost. */
+/** The loss that a refused append shows. A cancel in another process raises the fence too: only the state of the task tells. */
 export function lossOf({ reason, head }: Extract<AppendOutcome, { readonly ok: false }>): Loss {
   const canceled = head === undefined ? reason === "terminal" : head.state === "TASK_STATE_CANCELED";
   return canceled ? "canceled" : "fenced";

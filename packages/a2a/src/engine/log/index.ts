@@ -1,5 +1,5 @@
-export { lossOf, type Loss } from "./append.ts";
-export { Committer, type Submission } from "./committer.ts";
+export { lossOf, type AppendResult, type Loss } from "./append.ts";
+export { Committer } from "./committer.ts";
 export { EventStream, snapshotItem, type StreamFrom } from "./event-stream.ts";
 export { LiveLogs } from "./live-log.ts";
 export { generationAt, readNextMessage, waitForAnswer, waitForGeneration, type Position } from "./reader.ts";

@@ -1,53 +1,33 @@
 import { A2AError, isTerminal, type NewRecord, type TaskState } from "../../model/index.ts";
-import type {
-  AppendOutcome,
-  OnceRecord,
-  StoredRun,
-  TaskAppend,
-  TaskEffect,
-  TaskHead,
-  TaskKey,
-} from "../../store/index.ts";
+import type { AppendOutcome, StoredRun, TaskAppend, TaskEffect, TaskHead, TaskKey } from "../../store/index.ts";
 import type { EngineSettings } from "../options.ts";
-import { Batch, cutToFit, lossOf, type Loss } from "./append.ts";
+import { Batch, cutToFit, endOfRun, lossOf, type AppendResult } from "./append.ts";
+import type { Committer, Submission } from "./committer.ts";
 import type { LiveLog, LiveLogs } from "./live-log.ts";
 
-/** Where a task stands whose log is to be continued. */
+/** A task as it is stored when a run begins to continue its log. */
 export interface WriterStart {
   readonly seq: number;
   readonly state: TaskState;
   readonly fence: number;
   readonly run: StoredRun;
-  /** Whether messages may wait in the log for the turns after this one, as for a run that another process had. */
+  /** Whether the log may hold messages for later turns, as after a run in another process. */
   readonly mayHaveMessages: boolean;
 }
 
 export interface WriterInit {
+  readonly committer: Committer;
   readonly liveLogs: LiveLogs;
   readonly settings: Pick<EngineSettings, "clock" | "lease" | "limits">;
   readonly task: TaskKey;
   readonly contextId: string;
-  /** Absent: the first records make the task. */
+  /** Absent: the first records create the task. */
   readonly start?: WriterStart;
+  /** Called after each append, in their order. */
+  readonly onResult: (result: AppendResult) => void;
 }
 
-/** What came of an append. */
-export type AppendResult =
-  /** It is stored, or, where a message came before the end of the turn, put back; the task goes on. */
-  | { readonly kind: "open" }
-  /** The task stands. `log`: its turn has ended with it, and these are all its records. */
-  | { readonly kind: "created"; readonly log: readonly NewRecord[] | undefined }
-  /** The turn has ended: the task is over, or waits for its user. */
-  | { readonly kind: "ended" }
-  /** `lost` did not fit into the task. What came before it goes down with the next append; a terminal status then fits. */
-  | { readonly kind: "full"; readonly lost: NewRecord | undefined }
-  /** Nothing more can be stored. `once`: the same message has made a task before. */
-  | { readonly kind: "refused"; readonly loss: Loss; readonly once: OnceRecord | undefined };
-
-const open: AppendResult = { kind: "open" };
-const ended: AppendResult = { kind: "ended" };
-
-/** How a request to end the turn went: it has ended, or a message came in that wants the next one. */
+/** The outcome of `endTurn`: the turn has ended, or a message is in the log that needs another turn. */
 export type TurnEnd = "ended" | "messageWaits";
 
 interface Ending {
@@ -56,42 +36,37 @@ interface Ending {
   readonly resolve: (end: TurnEnd) => void;
 }
 
-/** Bytes that a task keeps free for its end. */
+/** A terminal status may exceed the limit of a task by this many bytes. */
 const endBytes = 8 << 10;
 
-/** End the run of a task that is over, or waits for its user. */
-const endOfRun: readonly TaskEffect[] = [
-  { effect: "run", run: null },
-  { effect: "checkpoint", value: null },
-  { effect: "lease", op: "revoke" },
-];
-
 /**
- * Writes the log of one task under a fence. What it is given gathers in a batch, which goes down with the next
- * commit. One batch is in flight at a time, so that order is kept without waiting, and both together are bounded, so that
- * a fast agent waits for a slow store.
+ * Writes the log of one task under a fence. Records and effects gather in a batch, which the next commit stores. One batch
+ * is in flight at a time, so that records stay in order. Both batches together are limited, so that a fast agent waits for a
+ * slow store.
  *
- * It submits nothing itself: whoever holds it does, passes `take` and `settle` on, and acts on what `settle` gives.
- *
- * The invariant that messages depend on: a task without a run has no message that waits. So a turn ends only if the last
- * record is still the one that the writer knows (`expect`), and ending raises the fence, under which messages are accepted.
+ * Messages depend on this invariant: a task without a run has no unread message. So a turn ends only if the log has no record
+ * that the writer does not know (`expect`). The end of a turn raises the fence, and a message is accepted only under the fence
+ * that its sender saw.
  */
-export class LogWriter {
+export class LogWriter implements Submission {
   readonly #init: WriterInit;
   readonly #live: LiveLog;
   #pending: Batch;
   #inFlight: Batch | undefined;
   #ending: Ending | undefined;
-  /** As of the last commit. */
+  /** The committer has it in its queue, or in a commit. */
+  #submitted = false;
+  // As of the last commit.
   #seq: number;
   #fence: number;
   #storedRun: StoredRun | null;
   #isCreated: boolean;
-  /** Messages may stand in the log that the run has not read. */
+  /** The log may hold messages that the run has not read. */
   #unreadMessages: boolean;
-  /** Something did not fit into the task: it is ending. */
+  /** A record did not fit into the task, which is about to fail. */
   #isFull = false;
   #closed = false;
+  /** It was closed before everything was stored. */
   #isLost = false;
   #waiters: (() => void)[] = [];
 
@@ -108,22 +83,12 @@ export class LogWriter {
     if (start !== undefined) this.#live.attach({ seq: start.seq, state: start.state, run: start.run });
   }
 
-  /** The state after everything that was written, stored or not. */
-  get state(): TaskState {
-    return this.#pending.state;
-  }
-
-  /** The run after everything that was written, stored or not. */
-  get run(): StoredRun | null {
-    return this.#pending.run;
-  }
-
-  /** The run as it is stored. */
+  /** The run as of the last commit. */
   get storedRun(): StoredRun | null {
     return this.#storedRun;
   }
 
-  /** The fence of the last commit; `undefined` before the task stands. */
+  /** The fence of the last commit; `undefined` before the task is stored. */
   get fence(): number | undefined {
     return this.#isCreated ? this.#fence : undefined;
   }
@@ -133,56 +98,58 @@ export class LogWriter {
     return this.#closed;
   }
 
-  /** Whether there is something to be stored that is not in flight. */
-  get hasPending(): boolean {
-    return !this.#closed && (!this.#pending.isEmpty || this.#ending !== undefined);
-  }
-
-  /** Takes records and effects; all of one call are stored together or not at all. A terminal state ends the run with them. */
-  write(records: readonly NewRecord[], effects: readonly TaskEffect[]): void {
-    if (this.#closed) return;
+  /**
+   * Adds records and effects to the batch. Those of one call are stored together or not at all. A terminal state also ends
+   * the run. Returns the state of the task after everything written so far.
+   */
+  write(records: readonly NewRecord[], effects: readonly TaskEffect[]): TaskState {
     const pending = this.#pending;
+    if (this.#closed) return pending.state;
     for (const record of records) pending.addRecord(record);
     for (const effect of effects) pending.addEffect(effect);
-    if (!isTerminal(pending.state)) return;
-    pending.run = null;
-    pending.effects.push(...endOfRun);
+    if (isTerminal(pending.state)) {
+      pending.run = null;
+      pending.effects.push(...endOfRun);
+    }
+    this.#submit();
+    return pending.state;
   }
 
-  /** Ends the turn: with `finish` as its last record, or as it stands when the task is interrupted. */
+  /** Ends the turn. `finish` is its last record; an interrupted task needs none. */
   endTurn(finish: NewRecord | undefined): Promise<TurnEnd> {
     if (this.#closed) return Promise.resolve("ended");
     return new Promise((resolve) => {
       this.#ending = { finish, resolve };
+      this.#submit();
     });
   }
 
-  /** The log was read up to `seq` while nothing was in flight. `unreadMessages`: there are messages that were not read. */
+  /** The log was read up to `seq` while nothing was in flight. `unreadMessages`: it holds messages that were not read. */
   sawLog(seq: number, unreadMessages: boolean): void {
     this.#seq = seq;
     this.#unreadMessages = unreadMessages;
   }
 
-  /** Resolves once there is room for more; `undefined` where there is. */
+  /** Resolves once the batches are below their limits; `undefined` while they are. */
   room(): Promise<void> | undefined {
     return this.#isWindowFull ? this.#untilRoom() : undefined;
   }
 
   /** Resolves once everything written so far is stored; rejects when it cannot be. */
   async flush(): Promise<void> {
-    while (this.hasPending || (this.#inFlight !== undefined && !this.#closed)) await this.settled();
+    while (this.#hasPending || (this.#inFlight !== undefined && !this.#closed)) await this.settled();
     if (this.#isLost) throw new A2AError("Unavailable", "What was yielded last is not stored");
   }
 
-  /** Resolves at the end of the append that is in flight or comes next, or once the writer is closed. */
+  /** Resolves after the append that is in flight, or else after the next one, or once the writer is closed. */
   settled(): Promise<void> {
     return new Promise((resolve) => this.#waiters.push(resolve));
   }
 
-  /** The item that stores what has gathered. */
+  /** For the committer: the item that stores the batch. */
   take(): TaskAppend {
     const { task, contextId } = this.#init;
-    // Closed while it waited for the store: an item that changes nothing.
+    // It was closed while it waited in the queue: this item changes nothing.
     if (this.#closed) return { task, records: [] };
     const ending = this.#endingNow();
     const batch = this.#pending;
@@ -202,26 +169,43 @@ export class LogWriter {
     return { task, fence: this.#fence, ...expect, records, ...bound, effects };
   }
 
-  /** Takes the outcome of the item that was taken last, and says what came of it. */
-  settle(outcome: AppendOutcome): AppendResult {
+  /** For the committer: the outcome of the item that it took last. */
+  settle(outcome: AppendOutcome): void {
+    this.#submitted = false;
     const batch = this.#inFlight;
     this.#inFlight = undefined;
-    if (batch === undefined || this.#closed) return open;
+    if (batch === undefined || this.#closed) return;
     const result = this.#resultOf(batch, outcome);
     this.#wake();
-    return result;
+    this.#init.onResult(result);
+    if (this.#hasPending) this.#submit();
   }
 
-  /** Nothing more is written. `lost`: what is not stored by now never will be; `error`: because the store failed. */
+  /** For the committer. */
+  storeFailed(error: unknown): void {
+    if (!this.#closed) this.#init.onResult({ kind: "failed", error });
+  }
+
+  /** Ends all writing. `lost`: whatever is not stored by now never will be. `error`: the store failed. */
   close(lost: boolean, error?: A2AError): void {
     this.#closed = true;
     this.#isLost = lost;
     this.#endingIs("ended");
     if (error !== undefined) this.#live.fail(error);
-    // A terminal task does not change: its readers may go on with what is in memory.
+    // A terminal task does not change any more: its readers may go on reading from memory.
     if (this.#live.head === undefined || !isTerminal(this.#live.head.state)) this.#live.detach();
     this.#init.liveLogs.release(this.#live);
     this.#wake();
+  }
+
+  get #hasPending(): boolean {
+    return !this.#closed && (!this.#pending.isEmpty || this.#ending !== undefined);
+  }
+
+  #submit(): void {
+    if (this.#submitted) return;
+    this.#submitted = true;
+    this.#init.committer.submit(this);
   }
 
   #resultOf(batch: Batch, outcome: AppendOutcome): AppendResult {
@@ -244,29 +228,29 @@ export class LogWriter {
     this.#live.push(records, sizes, head);
     if (run === null) this.#pending.state = state;
     if (isNew) return { kind: "created", log: run === null ? records : undefined };
-    return run === null ? ended : open;
+    return { kind: run === null ? "ended" : "open" };
   }
 
-  /** Messages stand in the log that the run has not read: the turn has not ended after all. */
+  /** The log holds messages that the run has not read: the turn does not end. */
   #putBack(batch: Batch, { finish }: Ending): AppendResult {
     this.#unreadMessages = true;
     this.#pending.prepend(batch, batch.records.length - (finish === undefined ? 0 : 1));
     this.#endingIs("messageWaits");
-    return open;
+    return { kind: "open" };
   }
 
-  /** The task is full: what still fits waits for the next append, everything after it is dropped. */
+  /** The task is full: the records that still fit are appended next, the others are dropped. */
   #cut(batch: Batch, head: TaskHead | undefined): AppendResult {
     const room = this.#init.settings.limits.taskBytes - (head?.bytes ?? 0);
-    const { kept, lost } = cutToFit(batch, room, head?.state ?? this.state);
-    kept.run = this.run;
+    const { kept, lost } = cutToFit(batch, room, head?.state ?? this.#pending.state);
+    kept.run = this.#pending.run;
     this.#pending = kept;
     this.#isFull = true;
     this.#endingIs("ended");
-    return { kind: "full", lost };
+    return { kind: "full", lost, state: kept.state };
   }
 
-  /** The ending that goes down with what is pending. A message that is known to wait calls it off. */
+  /** The end of the turn that is part of the next append; none while a message is known to wait. */
   #endingNow(): Ending | undefined {
     if (this.#unreadMessages) this.#endingIs("messageWaits");
     return this.#ending;
@@ -278,7 +262,7 @@ export class LogWriter {
     ending?.resolve(end);
   }
 
-  /** How large the task may get by a batch. What the engine itself says at its end is short, and always fits. */
+  /** The size limit of the task for an append. A status of the engine itself is short, and has none. */
   #bound({ records, state }: Batch): { readonly maxBytes?: number } {
     if (this.#isFull || !records.some(({ actor }) => actor !== "system")) return {};
     const { taskBytes } = this.#init.settings.limits;

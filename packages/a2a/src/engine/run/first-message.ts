@@ -6,30 +6,31 @@ import { agentMistake } from "../mistakes.ts";
 import { DirectReply } from "../direct-replies.ts";
 import {
   lossReasons,
+  noEvent,
+  safeSentences,
   type FirstMessageInit,
   type FirstResult,
-  type NextTurn,
   type Phase,
   type PhaseHost,
   type RunRooms,
 } from "./phase.ts";
-import type { TurnInput } from "./turn.ts";
 import { Recorder } from "./recorder.ts";
 import { TaskRun } from "./task-run.ts";
+import type { TurnInput } from "./turn.ts";
 
 type ReplyEvent = Extract<AgentEvent, { kind: "reply" }>;
 
 /** A message that has no task yet: the agent answers it directly, or its first event makes the task. */
 export class FirstMessage implements Phase {
+  stopped = false;
   readonly #rooms: RunRooms;
   readonly #host: PhaseHost;
   readonly #init: FirstMessageInit;
   readonly #input: TurnInput;
-  /** When the message came, on the wall: the time of the task's first record. */
+  /** Wall time at which the message came: the time of the task's first record. */
   readonly #arrived: number;
   /** A direct answer is being stored. */
   #answering = false;
-  #over = false;
 
   constructor(rooms: RunRooms, host: PhaseHost, init: FirstMessageInit, input: TurnInput) {
     this.#rooms = rooms;
@@ -39,15 +40,6 @@ export class FirstMessage implements Phase {
     this.#arrived = rooms.settings.clock.now();
   }
 
-  get bytes(): number {
-    return this.#init.bytes;
-  }
-
-  get stopped(): boolean {
-    return this.#over;
-  }
-
-  // Without a task there is no fence, no question and nothing in the log.
   get fence(): undefined {
     return undefined;
   }
@@ -56,39 +48,27 @@ export class FirstMessage implements Phase {
     return false;
   }
 
-  get silenced(): boolean {
-    return false;
-  }
-
-  get hasSpoken(): boolean {
-    return false;
-  }
-
-  get storeError(): undefined {
-    return undefined;
-  }
-
-  accept(events: readonly AgentEvent[], context: ContextView): Promise<unknown> | undefined {
+  accept(events: readonly AgentEvent[], context: ContextView): boolean | Promise<boolean> {
+    if (this.stopped) return false;
     const [first] = events;
     if (events.length === 1 && first?.kind === "reply") return this.#answer(first, context);
     const recorder = this.#recorder();
     const recorded = recorder.takeFirst(events);
     const task = this.#become(first?.kind === "status" ? "TASK_STATE_SUBMITTED" : "TASK_STATE_WORKING", recorder);
-    task.store(recorded, context);
-    return undefined;
+    return task.store(recorded, context);
   }
 
   makeTask(): void {
-    if (!this.#over && !this.#answering) this.#become("TASK_STATE_SUBMITTED", this.#recorder());
+    if (!this.stopped && !this.#answering) this.#become("TASK_STATE_SUBMITTED", this.#recorder());
   }
 
   fail(sentence: string, cause: unknown, kind: TurnAbortKind): void {
-    if (!this.#over) this.#become("TASK_STATE_WORKING", this.#recorder()).fail(sentence, cause, kind);
+    if (!this.stopped) this.#become("TASK_STATE_WORKING", this.#recorder()).fail(sentence, cause, kind);
   }
 
   lose(loss: Loss): void {
-    if (this.#over) return;
-    this.#over = true;
+    if (this.stopped) return;
+    this.stopped = true;
     this.#init.result.reject(new A2AError("Unavailable"));
     this.#host.abort(...lossReasons[loss]);
     this.#host.end();
@@ -99,39 +79,36 @@ export class FirstMessage implements Phase {
     return Promise.resolve();
   }
 
-  room(): undefined {}
-
   flush(): Promise<void> {
     return Promise.resolve();
   }
 
-  /** There is none without a task. */
-  endTurn(): Promise<NextTurn | undefined> {
+  /** A turn that made no task and gave no answer has failed. */
+  endTurn(): Promise<undefined> {
+    this.fail(safeSentences.silent, agentMistake(noEvent), "failed");
     return Promise.resolve(undefined);
   }
 
-  /** What has no task has never crashed a process. */
+  /** Only a task that is stored can be taken over after a crash. */
   proven(): Promise<void> {
     return Promise.resolve();
   }
 
   acquit(): void {}
 
-  #answer(given: ReplyEvent, context: ContextView): Promise<void> | undefined {
+  /** Answers directly, which ends the turn. */
+  #answer(given: ReplyEvent, context: ContextView): false | Promise<false> {
     const { conversations, settings } = this.#rooms;
     const { contextId, once } = this.#init;
     const event = this.#extended(given);
     const message = agentMessage(event.message, { messageId: settings.ids.next(), contextId });
     const reply = new DirectReply(message);
     const stored = conversations.keepReply(context, this.#input.message, reply.text, once);
-    if (stored === undefined) {
-      this.#answered({ kind: "message", reply });
-      return undefined;
-    }
+    if (stored === undefined) return this.#answered({ kind: "message", reply });
     this.#answering = true;
     return stored.then((outcome) => {
       const before = outcome.ok ? undefined : outcome.once;
-      this.#answered(before === undefined ? { kind: "message", reply } : { kind: "duplicate", once: before });
+      return this.#answered(before === undefined ? { kind: "message", reply } : { kind: "duplicate", once: before });
     });
   }
 
@@ -146,22 +123,19 @@ export class FirstMessage implements Phase {
     throw agentMistake("an extension turned a direct reply into another event");
   }
 
-  #answered(result: FirstResult): void {
-    if (this.#over) return;
-    this.#over = true;
+  #answered(result: FirstResult): false {
+    if (this.stopped) return false;
+    this.stopped = true;
     this.#init.result.resolve(result);
     this.#host.end();
+    return false;
   }
 
   #become(state: "TASK_STATE_SUBMITTED" | "TASK_STATE_WORKING", recorder: Recorder): TaskRun {
-    const { hosted, key, contextId, once, result, bytes } = this.#init;
-    this.#over = true;
-    const task = TaskRun.create(
-      this.#rooms,
-      this.#host,
-      { hosted, key, contextId, bytes, input: this.#input, recorder, result },
-      { state, once },
-    );
+    const { hosted, key, contextId, once, result } = this.#init;
+    this.stopped = true;
+    const start = { run: null, state, once, result };
+    const task = new TaskRun(this.#rooms, this.#host, { hosted, key, contextId, input: this.#input, recorder, start });
     this.#host.becomes(task);
     return task;
   }

@@ -24,42 +24,43 @@ interface AnyRunInit {
   readonly contextId: string;
   readonly message: Message;
   readonly call: StoredCall;
-  /** The caller as it came; absent: as it was stored. */
+  /** The caller with all of its claims; absent where only the stored part is known. */
   readonly principal?: Principal;
-  /** What of the budget is taken for it. */
+  /** Bytes of the budget that the run holds from its start. */
   readonly bytes: number;
 }
 
-/** A message that makes its task, if the agent does not answer it directly. */
+/** A message without a task: the agent answers it directly, or its first event creates the task. */
 export interface FirstMessageInit extends AnyRunInit {
   readonly start?: undefined;
   /** Whether the context begins with this message. */
   readonly isNewContext: boolean;
-  /** Remembered with the task, or with a direct reply where those are durable. */
+  /** The idempotency key, stored with the task, or with a direct reply where those are durable. */
   readonly once: OnceEffect | undefined;
-  /** Where the sender of the message gets the result. */
+  /** For the sender of the message. */
   readonly result: Resolver<FirstResult>;
 }
 
-/** A task that is there: its next message, or a run of it that was lost. */
+/** A task that exists: its next message, or a run of it that was lost. */
 export interface TaskRunInit extends AnyRunInit {
-  /** Where the task stands. */
+  /** The task as it is stored. */
   readonly start: WriterStart;
-  /** As the agent gets it; absent in the turn that made it. */
+  /** As the agent gets it; absent in the turn that created it. */
   readonly task?: Task;
-  /** JSON text of what the lost run had saved. */
+  /** JSON text of the checkpoint that the lost run saved last. */
   readonly checkpoint?: string;
 }
 
 export type RunInit = FirstMessageInit | TaskRunInit;
 
-/** What came of a message first: a direct answer, a task (`log`: all its records, where its turn has ended), or that the same message came before. */
+/** The first result of a message: a direct answer, a task, or the answer of an earlier send of the same message. */
 export type FirstResult =
   | { readonly kind: "message"; readonly reply: DirectReply }
+  /** `log`: all records of the task, where its turn has ended with the commit that created it. */
   | { readonly kind: "task"; readonly log: readonly NewRecord[] | undefined }
   | { readonly kind: "duplicate"; readonly once: OnceRecord };
 
-/** The turn that follows another one, and the task as it stands at its beginning. */
+/** The turn that follows another one, and the task as it is when that turn begins. */
 export interface NextTurn {
   readonly input: TurnInput;
   readonly task: Task | undefined;
@@ -67,40 +68,30 @@ export interface NextTurn {
 
 /** What a run works on: a message that has no task yet (`FirstMessage`), or a task (`TaskRun`). */
 export interface Phase {
-  /** Fence under which it writes; `undefined` while there is no task. */
+  /** The fence of its lease; `undefined` before the task is stored. */
   readonly fence: number | undefined;
-  /** Bytes of the budget that it holds. */
-  readonly bytes: number;
-  /** It waits for somebody outside, so that its silence is no sign of trouble. */
+  /** The task waits for its user or for an authorization: an agent that yields nothing is no sign of trouble. */
   readonly isInterrupted: boolean;
-  /** Nothing that the agent says counts any more. */
+  /** Nothing that the agent yields from now on is stored. */
   readonly stopped: boolean;
-  /** The turn has asked its question: nothing more of it is stored. */
-  readonly silenced: boolean;
-  /** The agent has said something in this turn. */
-  readonly hasSpoken: boolean;
-  /** Why the store took no more of it. */
-  readonly storeError: A2AError | undefined;
 
-  /** Takes what the agent yielded together. A promise only where there is something to wait for. */
-  accept(events: readonly AgentEvent[], context: ContextView): Promise<unknown> | undefined;
-  /** While too much waits for the store. */
-  room(): Promise<void> | undefined;
+  /** Takes events that the agent yielded together. Whether the turn goes on; a promise only where there is something to wait for. */
+  accept(events: readonly AgentEvent[], context: ContextView): boolean | Promise<boolean>;
   /** Resolves once everything accepted so far is stored; rejects when it cannot be. */
   flush(): Promise<void>;
-  /** Makes the task although the agent has said nothing yet (§3.2.2 `returnImmediately`). */
+  /** Makes the task although the agent has yielded nothing yet (A2A 1.0 §3.2.2 `returnImmediately`). */
   makeTask(): void;
-  /** Ends the turn. Resolves to the next one where a message waits for it. */
+  /** Ends the turn. Resolves to the next turn, if a message waits for one. A turn without any event fails the task. */
   endTurn(context: ContextView): Promise<NextTurn | undefined>;
-  /** Ends the task as failed. `sentence` is for its user, `cause` for the operator. */
+  /** Fails the task. `sentence` is for its user, `cause` for the operator. */
   fail(sentence: string, cause: unknown, kind: TurnAbortKind): void;
-  /** Another took the task away, or this process gives it up. */
+  /** Ends the run without writing: the task was canceled, or taken over, or its message is given up. */
   lose(loss: Loss): void;
   /** The server stops: a resumable task is left for another process, any other fails and says why. */
   stop(): Promise<void>;
-  /** Resolves once something new of the run is stored, so that the process has survived it, or the run is over. */
+  /** Resolves once the run has stored something new, which proves that the process survives it, or once the run is over. */
   proven(): Promise<void>;
-  /** The process has survived the run for a while: if it crashes later, this run is no more to blame than others. */
+  /** The process has survived the run for a while: a later crash is not counted as caused by this run alone. */
   acquit(): void;
 }
 
@@ -108,13 +99,15 @@ export interface Phase {
 export interface PhaseHost {
   /** Tells the agent that nothing more of its turn counts. */
   abort(kind: TurnAbortKind, text: string, cause?: unknown): void;
-  /** The message has made a task. */
+  /** The message has created a task. */
   becomes(task: Phase): void;
-  /** Nothing more will be written. */
-  end(): void;
+  /** Changes the bytes of the budget that the run holds. */
+  hold(bytes: number): void;
+  /** Nothing more will be written. `storeError`: the store failed, which the agent gets thrown at its `yield`. */
+  end(storeError?: A2AError): void;
 }
 
-/** Sentences that a client reads. The cause is in the operator's log. */
+/** What a client reads when its task fails. The cause is in the operator's log. */
 export const safeSentences = {
   failed: "The agent failed and could not complete this task.",
   silent: "The agent gave no answer.",
@@ -128,6 +121,10 @@ export const safeSentences = {
   full: "The task has become larger than a task may be.",
   stopped: "The server was stopped while it worked on this task.",
 } as const;
+
+/** The operator's log about a turn without any event. */
+export const noEvent =
+  "The agent's turn ended without an event: return turn.reply(…), or yield an event; turn.completed() ends a task without a word";
 
 /** What `turn.signal` says of a run that was lost. */
 export const lossReasons: { readonly [Name in Loss]: readonly [TurnAbortKind, string] } = {

@@ -1,4 +1,4 @@
-import type { Task } from "../../model/index.ts";
+import type { A2AError, Task } from "../../model/index.ts";
 import {
   endedBy,
   type AgentEvent,
@@ -10,22 +10,22 @@ import {
 } from "../../protocol/index.ts";
 import type { ContextKey, TaskKey } from "../../store/index.ts";
 import type { AskingTurn, ContextView } from "../context-view.ts";
-import { agentMistake, isMistake } from "../mistakes.ts";
+import { isMistake } from "../mistakes.ts";
 import type { HostedAgent } from "../options.ts";
-import { EngineTurn, RunAbort, type StoredCheckpoint, type TurnHost, type TurnInput } from "./turn.ts";
 import { FirstMessage } from "./first-message.ts";
 import type { Pace } from "./pace.ts";
 import {
+  safeSentences,
   type NextTurn,
   type Phase,
   type PhaseHost,
   type RunInit,
   type RunRooms,
-  safeSentences,
   type TaskRunInit,
 } from "./phase.ts";
 import { Recorder } from "./recorder.ts";
-import { nobodyWaits, TaskRun } from "./task-run.ts";
+import { TaskRun } from "./task-run.ts";
+import { EngineTurn, RunAbort, type StoredCheckpoint, type TurnHost, type TurnInput } from "./turn.ts";
 
 /** What a run needs beside the rooms that its phases need. */
 export interface OwnRooms extends RunRooms {
@@ -42,15 +42,13 @@ type AgentEvents = Extract<AgentOutput, AsyncGenerator<unknown, unknown, void>>;
  */
 const freeSteps = 8;
 
-const noEvent =
-  "The agent's turn ended without an event: return turn.reply(…), or yield an event; turn.completed() ends a task without a word";
-
 /** Calls the agent, one turn after the other, until its task is over, waits for its user, or is lost. */
 export class Run implements TurnHost, PhaseHost {
   readonly key: TaskKey;
   readonly hosted: HostedAgent;
-  /** When the turn began, and when the agent yielded last; on the monotonic clock. */
+  /** When the turn began; monotonic time. */
   startedAt: number;
+  /** When the agent yielded last, or the turn began; monotonic time. */
   lastEventAt: number;
 
   readonly #rooms: OwnRooms;
@@ -58,11 +56,14 @@ export class Run implements TurnHost, PhaseHost {
   readonly #abort = new RunAbort();
   #phase: Phase;
   #input: TurnInput;
-  /** As it stood at the beginning of the turn; absent in the turn that makes it. */
+  /** Bytes of the budget that it holds. */
+  #bytes: number;
+  /** As it was at the beginning of the turn; absent in the turn that makes it. */
   #task: Task | undefined;
   /** The context begins with the message of this turn. */
   #isNewContext: boolean;
   #ended = false;
+  #storeError: A2AError | undefined;
   #waiters: readonly (() => void)[] = none;
 
   constructor(rooms: OwnRooms, init: RunInit) {
@@ -70,6 +71,7 @@ export class Run implements TurnHost, PhaseHost {
     this.key = init.key;
     this.hosted = init.hosted;
     this.#contextId = init.contextId;
+    this.#bytes = init.bytes;
     this.startedAt = this.lastEventAt = rooms.settings.clock.elapsed();
     this.#input = firstTurnInput(init);
     if (init.start === undefined) {
@@ -112,17 +114,12 @@ export class Run implements TurnHost, PhaseHost {
       for (;;) {
         const context = this.#isNewContext ? this.#beginContext() : await this.#openContext();
         const { observer } = this.#rooms.settings;
-        const finished = await (observer?.turn === undefined
+        await (observer?.turn === undefined
           ? this.#runTurn(context)
           : endedBy(
               observer.turn(this.#observed()),
               Promise.resolve().then(() => this.#runTurn(context)),
             ));
-        if (this.#phase.stopped) return;
-        if (finished && !this.#phase.hasSpoken) {
-          this.#phase.fail(safeSentences.silent, agentMistake(noEvent), "failed");
-          return;
-        }
         const next = await this.#phase.endTurn(context);
         if (next === undefined) return;
         this.#begin(next);
@@ -132,7 +129,7 @@ export class Run implements TurnHost, PhaseHost {
     }
   }
 
-  #runTurn(context: ContextView): Promise<boolean> {
+  #runTurn(context: ContextView): Promise<void> {
     return this.#drive(this.hosted.agent.execute(this.#turn(context)), context);
   }
 
@@ -142,41 +139,37 @@ export class Run implements TurnHost, PhaseHost {
     return { agent, taskId, contextId: this.#contextId, turn, attempt, trace: call.trace };
   }
 
-  /** Takes everything that the agent says in one turn. Resolves to whether it came to its end; rejects with what it threw. */
-  async #drive(output: AgentOutput, context: ContextView): Promise<boolean> {
+  /** Takes what the agent yields in one turn, until it returns or the turn is over. Rejects with what it threw. */
+  async #drive(output: AgentOutput, context: ContextView): Promise<void> {
     if (!isGenerator(output)) {
       const event = await output;
-      if (event !== undefined && !this.#phase.stopped) await this.#accept(event, context);
-      return true;
+      if (event !== undefined) await this.#accept(event, context);
+      return;
     }
     try {
-      // Waits only where there is something to wait for: every chunk comes through here.
+      // It waits only where there is something to wait for: every chunk passes here.
       for (let steps = 1; ; steps += 1) {
         const step = await output.next();
-        if (this.#phase.stopped) break;
-        const accepting = step.value === undefined ? undefined : this.#accept(step.value, context);
-        if (accepting !== undefined) await accepting;
-        if (step.done === true) return true;
-        if (this.#phase.silenced) break;
-        const room = this.#phase.room();
-        if (room !== undefined) await room;
+        const accepted = step.value === undefined ? !this.#phase.stopped : this.#accept(step.value, context);
+        const goesOn = typeof accepted === "boolean" ? accepted : await accepted;
+        if (step.done === true) return;
+        if (!goesOn) break;
         const rest = steps > freeSteps ? this.#rooms.pace.rest() : undefined;
-        if (rest !== undefined) await rest;
+        if (rest === undefined) continue;
+        await rest;
         if (this.#phase.stopped) break;
       }
     } catch (error) {
-      // Its own error has ended the agent already; one of ours has not, and it may have something to clean up.
+      // An error of the agent has ended its generator. One of the engine has not, and the agent may have to clean up.
       void output.return().catch(() => {});
       throw error;
     }
-    // The task or the turn is over, and the agent is not. A failed append is thrown at its `yield`.
-    const { storeError } = this.#phase;
-    if (storeError === undefined) await output.return();
-    else await output.throw(storeError);
-    return false;
+    // The task or the turn is over before the agent has returned. A failed append is thrown at its `yield`.
+    if (this.#storeError === undefined) await output.return();
+    else await output.throw(this.#storeError);
   }
 
-  #accept(yielded: AgentYield, context: ContextView): Promise<unknown> | undefined {
+  #accept(yielded: AgentYield, context: ContextView): boolean | Promise<boolean> {
     this.lastEventAt = this.#rooms.settings.clock.elapsed();
     return this.#phase.accept(isArray(yielded) ? yielded : [yielded], context);
   }
@@ -191,19 +184,25 @@ export class Run implements TurnHost, PhaseHost {
     this.#abort.abort(kind, text, cause);
   }
 
-  end(): void {
+  hold(bytes: number): void {
+    this.#rooms.budget.change(this.key.owner, this.#bytes, bytes);
+    this.#bytes = bytes;
+  }
+
+  end(storeError?: A2AError): void {
     this.#ended = true;
+    this.#storeError = storeError;
     this.#abort.end();
+    this.#rooms.budget.give(this.key.owner, this.#bytes);
     this.#rooms.onOver(this);
     for (const resolve of this.#waiters) resolve();
   }
 
-  #taskRun({ hosted, key, contextId, bytes, start }: TaskRunInit): TaskRun {
+  #taskRun({ hosted, key, contextId, start }: TaskRunInit): TaskRun {
     const { settings } = this.#rooms;
     const task = { key, contextId, isNew: false, arrived: settings.clock.now() };
     const recorder = new Recorder(settings, task, this.#input);
-    const parts = { hosted, key, contextId, bytes, input: this.#input, recorder, result: nobodyWaits, start };
-    return new TaskRun(this.#rooms, this, parts);
+    return new TaskRun(this.#rooms, this, { hosted, key, contextId, input: this.#input, recorder, start });
   }
 
   #turn(context: ContextView): EngineTurn {

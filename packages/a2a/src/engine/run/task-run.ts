@@ -1,48 +1,47 @@
-import { utf8Length, type Resolver } from "../../base/index.ts";
+import type { Resolver } from "../../base/index.ts";
 import { A2AError, isInterrupted, isTerminal, type NewRecord, type TaskState } from "../../model/index.ts";
 import type { AgentEvent, TurnAbortKind } from "../../protocol/index.ts";
-import type { AppendOutcome, OnceEffect, TaskAppend, TaskEffect, TaskKey } from "../../store/index.ts";
-import { taskIsFull } from "../bytes.ts";
+import type { OnceEffect, StoredRun, TaskEffect, TaskKey } from "../../store/index.ts";
+import { eventDoesNotFit, taskIsFull } from "../bytes.ts";
 import type { ContextView } from "../context-view.ts";
-import {
-  LogWriter,
-  type Loss,
-  type Submission,
-  type TurnEnd,
-  type WriterStart,
-  readNextMessage,
-} from "../log/index.ts";
-import { agentMistake, nameOfRecord } from "../mistakes.ts";
+import { LogWriter, readNextMessage, type AppendResult, type Loss, type WriterStart } from "../log/index.ts";
+import { agentMistake } from "../mistakes.ts";
 import type { HostedAgent } from "../options.ts";
-import { nextTurnInput, type TurnInput } from "./turn.ts";
-import { cleared, handedBack, isOnTrial, isProgress, survived } from "./crashes.ts";
 import {
   lossReasons,
+  noEvent,
+  safeSentences,
   type FirstResult,
   type NextTurn,
   type Phase,
   type PhaseHost,
   type RunRooms,
-  safeSentences,
 } from "./phase.ts";
 import type { Recorded, Recorder } from "./recorder.ts";
+import { nextTurnInput, type TurnInput } from "./turn.ts";
 
 interface TaskRunParts {
   readonly hosted: HostedAgent;
   readonly key: TaskKey;
   readonly contextId: string;
-  /** What of the budget is taken for it. */
-  readonly bytes: number;
   readonly input: TurnInput;
   readonly recorder: Recorder;
-  /** For the sender of the message that makes the task. */
-  readonly result: Resolver<FirstResult>;
-  /** Where the task stands; absent: it is about to be made. */
-  readonly start?: WriterStart;
+  /** The task as it is stored, or how it is to be made. */
+  readonly start: WriterStart | NewTask;
 }
 
-/** Writes what an agent says in the turns of one task, under one lease. */
-export class TaskRun implements Phase, Submission {
+/** A task that the message of `TaskRunParts.input` makes. */
+interface NewTask {
+  readonly run: null;
+  readonly state: "TASK_STATE_SUBMITTED" | "TASK_STATE_WORKING";
+  readonly once: OnceEffect | undefined;
+  /** For the sender of the message. */
+  readonly result: Resolver<FirstResult>;
+}
+
+/** Writes what an agent yields in the turns of one task, under one lease. */
+export class TaskRun implements Phase {
+  stopped = false;
   readonly #rooms: RunRooms;
   readonly #host: PhaseHost;
   readonly #hosted: HostedAgent;
@@ -50,102 +49,78 @@ export class TaskRun implements Phase, Submission {
   readonly #writer: LogWriter;
   readonly #recorder: Recorder;
   #input: TurnInput;
-  #bytes: number;
-  #result: Resolver<FirstResult>;
-  /** It waits for a commit, or is in one. */
-  #submitted = false;
-  /** It is given back: what the agent still says does not count. */
+  /** For the sender of the message that made the task; used once, then released. */
+  #result: Resolver<FirstResult> | undefined;
+  /** After everything written, stored or not. */
+  #state: TaskState;
+  /** The run as it was taken over from a process that crashed, until it writes something new: it may have caused the crash. */
+  #suspect: StoredRun | undefined;
+  /** It is being handed back. Stays so when the task turns out to be full. */
   #leaving = false;
-  #silenced = false;
-  #storeError: A2AError | undefined;
 
-  /** For a task that is there. */
   constructor(rooms: RunRooms, host: PhaseHost, parts: TaskRunParts) {
-    const { liveLogs, settings } = rooms;
+    const { committer, liveLogs, settings } = rooms;
     const { key, contextId, start } = parts;
     this.#rooms = rooms;
     this.#host = host;
     this.#hosted = parts.hosted;
     this.#key = key;
     this.#input = parts.input;
-    this.#bytes = parts.bytes;
     this.#recorder = parts.recorder;
-    this.#result = parts.result;
-    this.#writer = new LogWriter({ liveLogs, settings, task: key, contextId, ...(start && { start }) });
-  }
-
-  /** Makes the task: its first record is the message of `parts.input`. */
-  static create(
-    rooms: RunRooms,
-    host: PhaseHost,
-    parts: TaskRunParts,
-    first: { readonly state: TaskState; readonly once: OnceEffect | undefined },
-  ): TaskRun {
-    const task = new TaskRun(rooms, host, parts);
-    const { turn, attempt, input } = parts.input;
-    const run: TaskEffect = { effect: "run", run: { turn, attempt, input } };
-    task.#append([parts.recorder.task(first.state)], first.once === undefined ? [run] : [run, first.once]);
-    return task;
+    this.#state = start.state;
+    const onResult = (result: AppendResult): void => this.#appended(result);
+    const init = { committer, liveLogs, settings, task: key, contextId, onResult };
+    if (start.run === null) {
+      this.#result = start.result;
+      this.#writer = new LogWriter(init);
+      const records = [parts.recorder.task(start.state)];
+      this.#append(records, start.once === undefined ? [this.#storedRun()] : [this.#storedRun(), start.once]);
+    } else {
+      if (isSuspect(start.run)) this.#suspect = start.run;
+      this.#writer = new LogWriter({ ...init, start });
+    }
   }
 
   get fence(): number | undefined {
     return this.#writer.fence;
   }
 
-  get bytes(): number {
-    return this.#bytes;
-  }
-
   get isInterrupted(): boolean {
-    return isInterrupted(this.#writer.state);
+    return isInterrupted(this.#state);
   }
 
-  get stopped(): boolean {
-    return this.#leaving || this.#writer.closed || isTerminal(this.#writer.state);
-  }
-
-  get silenced(): boolean {
-    return this.#silenced;
-  }
-
-  get hasSpoken(): boolean {
-    return this.#recorder.hasSpoken;
-  }
-
-  get storeError(): A2AError | undefined {
-    return this.#storeError;
-  }
-
-  accept(events: readonly AgentEvent[], context: ContextView): Promise<void> | undefined {
-    const recorded = this.#recorder.take(events, this.#writer.state);
+  accept(events: readonly AgentEvent[], context: ContextView): boolean | Promise<boolean> {
+    if (this.stopped) return false;
+    const recorded = this.#recorder.take(events, this.#state);
     if (recorded instanceof Promise) return recorded.then((later) => this.store(later, context));
-    this.store(recorded, context);
-    return undefined;
+    return this.store(recorded, context);
   }
 
-  /** Takes what the recorder made of events. */
-  store({ records, effects, silenced }: Recorded, context: ContextView): void {
-    if (this.stopped) return;
-    this.#silenced = silenced;
-    if (records[0]?.kind === "artifactUpdate" && isAtRest(this.#writer.state)) this.#setWorking();
+  /** Writes what the recorder made of events. Whether the turn goes on. */
+  store({ records, effects, silenced }: Recorded, context: ContextView): boolean | Promise<boolean> {
+    if (this.stopped) return false;
+    if (records[0]?.kind === "artifactUpdate" && isAtRest(this.#state)) this.#append([this.#working()], []);
     const all = [...effects, ...stateChange(context)];
     if (records.length > 0 || all.length > 0) this.#append(records, all);
-  }
-
-  room(): Promise<void> | undefined {
-    return this.#writer.room();
+    const room = this.#writer.room();
+    if (room !== undefined) return room.then(() => !silenced && !this.stopped);
+    return !silenced && !isTerminal(this.#state);
   }
 
   flush(): Promise<void> {
     return this.#writer.flush();
   }
 
-  /** It is made. */
+  /** The task exists. */
   makeTask(): void {}
 
   async endTurn(context: ContextView): Promise<NextTurn | undefined> {
+    if (!this.#recorder.hasSpoken) this.fail(safeSentences.silent, agentMistake(noEvent), "failed");
     while (!this.stopped) {
-      if ((await this.#writeEnd(context)) === "ended" || this.stopped) return undefined;
+      const change = stateChange(context);
+      if (change.length > 0) this.#append([], change);
+      const finish = this.isInterrupted ? undefined : this.#recorder.systemStatus({ state: "TASK_STATE_COMPLETED" });
+      if ((await this.#writer.endTurn(finish)) === "ended" || this.stopped) return undefined;
       const next = await this.#nextTurn();
       if (next !== undefined) return next;
     }
@@ -156,11 +131,11 @@ export class TaskRun implements Phase, Submission {
     if (this.stopped) return;
     const { logger } = this.#rooms.settings;
     const fields = { ...this.#key, turn: this.#input.turn };
-    // Where the operator asked for the end, a stack of ours tells nothing.
+    // The operator asked for this end: a stack trace would tell nothing.
     if (kind === "shutdown") logger.warn("A task was ended, since the server stops", fields);
     else logger.error("A task failed", { ...fields, cause });
-    const message = { parts: [{ text: sentence }] };
-    this.#append([this.#recorder.systemStatus({ state: "TASK_STATE_FAILED", message })], []);
+    const status = { state: "TASK_STATE_FAILED", message: { parts: [{ text: sentence }] } } as const;
+    this.#append([this.#recorder.systemStatus(status)], []);
     this.#host.abort(kind, sentence, cause);
   }
 
@@ -175,158 +150,139 @@ export class TaskRun implements Phase, Submission {
   }
 
   async proven(): Promise<void> {
-    while (isOnTrial(this.#writer.storedRun) && !this.#writer.closed) await this.#writer.settled();
+    while (isSuspect(this.#writer.storedRun) && !this.#writer.closed) await this.#writer.settled();
   }
 
   acquit(): void {
-    const { run, storedRun } = this.#writer;
-    if (run?.alone === true && isOnTrial(storedRun)) this.#append([], [{ effect: "run", run: survived(run) }]);
+    if (this.#suspect?.alone !== true) return;
+    const { alone: _, ...run } = this.#suspect;
+    this.#suspect = run;
+    this.#append([], [{ effect: "run", run }]);
   }
 
-  /** For the committer: the item that stores what has gathered. */
-  take(): TaskAppend {
-    return this.#writer.take();
+  #append(records: readonly NewRecord[], effects: readonly TaskEffect[]): void {
+    const cleared = this.#suspect !== undefined && isProgress(records, effects);
+    if (cleared) this.#suspect = undefined;
+    this.#state = this.#writer.write(records, cleared ? [this.#storedRun(), ...effects] : effects);
+    if (isTerminal(this.#state)) this.stopped = true;
   }
 
-  /** For the committer: what came of the item. */
-  settle(outcome: AppendOutcome): void {
-    this.#submitted = false;
-    const result = this.#writer.settle(outcome);
+  /** For the writer: the result of an append. */
+  #appended(result: AppendResult): void {
     switch (result.kind) {
       case "created":
-        this.#takeResult().resolve({ kind: "task", log: result.log });
+        this.#takeResult()?.resolve({ kind: "task", log: result.log });
         if (result.log !== undefined) this.#close(undefined);
         break;
       case "ended":
         this.#close(undefined);
         break;
       case "full":
-        this.#isFull(result.lost);
+        this.#state = result.state;
+        this.stopped = this.#leaving;
+        if (result.lost !== undefined) this.#isFull(result.lost);
         break;
       case "refused":
-        if (result.once !== undefined) this.#takeResult().resolve({ kind: "duplicate", once: result.once });
+        if (result.once !== undefined) this.#takeResult()?.resolve({ kind: "duplicate", once: result.once });
         this.#close(result.loss);
+        break;
+      case "failed":
+        this.#close("store", result.error);
         break;
       default:
     }
-    if (this.#writer.hasPending) this.#submit();
   }
 
-  /** For the committer. */
-  storeFailed(error: unknown): void {
-    this.#close("store", error);
+  /** Stores which turn the run is at. */
+  #storedRun(): TaskEffect {
+    const { turn, attempt, input } = this.#input;
+    return { effect: "run", run: { turn, attempt, input } };
   }
 
-  #append(records: readonly NewRecord[], effects: readonly TaskEffect[]): void {
-    this.#writer.write(records, effects);
-    const { run } = this.#writer;
-    if (run !== null && isOnTrial(run) && isProgress(records, effects)) {
-      this.#writer.write([], [{ effect: "run", run: cleared(run) }]);
-    }
-    this.#submit();
+  #working(): NewRecord {
+    return this.#recorder.systemStatus({ state: "TASK_STATE_WORKING" });
   }
 
-  #submit(): void {
-    if (this.#submitted || this.#writer.closed) return;
-    this.#submitted = true;
-    this.#rooms.committer.submit(this);
-  }
-
-  #setWorking(): void {
-    this.#append([this.#recorder.systemStatus({ state: "TASK_STATE_WORKING" })], []);
-  }
-
-  #writeEnd(context: ContextView): Promise<TurnEnd> {
-    const change = stateChange(context);
-    if (change.length > 0) this.#append([], change);
-    const finish = this.isInterrupted ? undefined : this.#recorder.systemStatus({ state: "TASK_STATE_COMPLETED" });
-    const end = this.#writer.endTurn(finish);
-    this.#submit();
-    return end;
-  }
-
-  /** Takes up the oldest message that waits, if one does. */
+  /** Begins the turn of the oldest message that waits, if one does. */
   async #nextTurn(): Promise<NextTurn | undefined> {
-    const { settings, budget } = this.#rooms;
+    const { store } = this.#rooms.settings;
     await this.#writer.flush();
-    const { head, message, more } = await readNextMessage(settings.store, this.#key, this.#input.input);
+    const { head, message, more } = await readNextMessage(store, this.#key, this.#input.input);
     this.#writer.sawLog(head.seq, more);
-    // A run that was lost meanwhile has given back all that it held.
+    // A run that was lost meanwhile has given its part of the budget back.
     if (message === undefined || this.#writer.closed) return undefined;
-    budget.change(this.#key.owner, this.#bytes, head.bytes);
-    this.#bytes = head.bytes;
-    const task = (await settings.store.load(this.#key, this.#key.taskId, { artifacts: true }))?.task;
+    this.#host.hold(head.bytes);
+    const task = (await store.load(this.#key, this.#key.taskId, { artifacts: true }))?.task;
     this.#input = nextTurnInput(message, this.#input.turn + 1);
     this.#recorder.begin(this.#input);
-    this.#silenced = false;
-    if (this.isInterrupted) this.#setWorking();
-    const { turn, attempt, input } = this.#input;
-    this.#append(
-      [],
-      [
-        { effect: "run", run: { turn, attempt, input } },
-        { effect: "checkpoint", value: null },
-      ],
-    );
+    this.#append(this.isInterrupted ? [this.#working()] : [], [
+      this.#storedRun(),
+      { effect: "checkpoint", value: null },
+    ]);
     return { input: this.#input, task };
   }
 
-  /** The task has no room for what the agent said, or for the message that was to make it. */
-  #isFull(lost: NewRecord | undefined): void {
-    if (lost === undefined) return;
+  /** The task has no room for an event of the agent, or for the message that was to make it. */
+  #isFull(lost: NewRecord): void {
     const { taskBytes } = this.#rooms.settings.limits;
     if (lost.kind === "task") {
-      this.#takeResult().reject(taskIsFull(taskBytes));
+      this.#takeResult()?.reject(taskIsFull(taskBytes));
       this.#close("canceled");
       return;
     }
-    const size = utf8Length(lost.json);
-    const text = `${nameOfRecord(lost)} of ${size} bytes does not fit: limits.taskBytes is ${taskBytes}`;
-    this.fail(safeSentences.full, agentMistake(text), "failed");
+    this.fail(safeSentences.full, eventDoesNotFit(lost, taskBytes), "failed");
   }
 
+  /** Leaves the task for another process. A crash that was counted for the run in advance is taken back. */
   async #handBack(): Promise<void> {
-    this.#leaving = true;
+    this.#leaving = this.stopped = true;
     this.#host.abort(...lossReasons.shutdown);
-    const { run, storedRun } = this.#writer;
-    if (run !== null && isOnTrial(storedRun)) this.#append([], [{ effect: "run", run: handedBack(run) }]);
+    if (this.#suspect !== undefined) {
+      const { turn, attempt, input, deaths = 1 } = this.#suspect;
+      this.#append([], [{ effect: "run", run: { turn, attempt, input, deaths: deaths - 1 } }]);
+    }
     this.#append([], [{ effect: "lease", op: "release" }]);
     await this.flush().catch(() => {});
     this.#close("shutdown");
   }
 
   /** Nothing more will be written: the turn has ended (`undefined`), or the run is lost. */
-  #close(loss: Loss | undefined, error?: unknown): void {
+  #close(loss: Loss | undefined, cause?: unknown): void {
     if (this.#writer.closed) return;
-    if (loss === "store") {
-      this.#storeError = new A2AError("Unavailable", undefined, { cause: error });
+    const error = loss === "store" ? new A2AError("Unavailable", undefined, { cause }) : undefined;
+    if (error !== undefined) {
       const { agent, taskId } = this.#key;
-      const { logger } = this.#rooms.settings;
-      logger.error("A run was given up because the store failed", { agent, taskId, cause: error });
+      this.#rooms.settings.logger.error("A run was given up because the store failed", { agent, taskId, cause });
     }
-    this.#writer.close(loss !== undefined, this.#storeError);
+    this.stopped = true;
+    this.#writer.close(loss !== undefined, error);
     if (loss !== undefined) {
-      this.#takeResult().reject(this.#storeError ?? new A2AError("Unavailable"));
-      this.#host.abort(...lossReasons[loss], error);
+      this.#takeResult()?.reject(error ?? new A2AError("Unavailable"));
+      this.#host.abort(...lossReasons[loss], cause);
     }
-    this.#host.end();
+    this.#host.end(error);
   }
 
-  /** Where the sender of the first message gets its result; used once, and released with that. */
-  #takeResult(): Resolver<FirstResult> {
+  #takeResult(): Resolver<FirstResult> | undefined {
     const result = this.#result;
-    this.#result = nobodyWaits;
+    this.#result = undefined;
     return result;
   }
 }
 
-/** For a task that was there before: its sender has the answer already. */
-export const nobodyWaits: Resolver<FirstResult> = {
-  resolve() {},
-  reject() {},
-};
+const none: readonly TaskEffect[] = [];
 
-/** Whether results show that the agent works although the state does not say so: the task is new, or was authorized by another way (§7.6.1). */
+/** Whether processes have crashed while they had a run, so that it may be the cause. */
+function isSuspect(run: StoredRun | null | undefined): boolean {
+  return (run?.deaths ?? 0) > 0;
+}
+
+/** Whether a run that writes these has come further than the run that was lost. */
+function isProgress(records: readonly NewRecord[], effects: readonly TaskEffect[]): boolean {
+  return records.length > 0 || effects.some(({ effect }) => effect === "checkpoint");
+}
+
+/** Whether an artifact shows more than the state: that the agent works on a new task, or that it was authorized elsewhere (A2A 1.0 §7.6.1). */
 function isAtRest(state: TaskState): boolean {
   return state === "TASK_STATE_SUBMITTED" || state === "TASK_STATE_AUTH_REQUIRED";
 }
@@ -335,5 +291,3 @@ function stateChange(context: ContextView): readonly TaskEffect[] {
   const value = context.takeChange();
   return value === undefined ? none : [{ effect: "contextState", value }];
 }
-
-const none: readonly TaskEffect[] = [];

@@ -14,7 +14,6 @@ export class Runs {
   constructor(rooms: RunRooms) {
     const onOver = (over: Run): void => {
       if (this.#running.get(over.key.taskId) === over) this.#running.delete(over.key.taskId);
-      rooms.budget.give(over.key.owner, over.phase.bytes);
     };
     this.#rooms = { ...rooms, pace: new Pace(rooms.settings.clock), onOver };
   }
