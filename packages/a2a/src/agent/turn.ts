@@ -37,8 +37,8 @@ function status(state: TaskState, content?: Content, options?: StatusOptions): A
 }
 
 /**
- * A turn with builders of events, around the turn that the engine passes. It is a class because one is made for every
- * message: that is one allocation, where an object would be a copy of twenty members.
+ * A turn with builders of events, around the turn that the engine passes. It is a class because one is created for each
+ * message: a class costs one allocation, and an object literal would copy twenty members.
  */
 export class AuthorTurn implements Turn {
   readonly #base: TurnBase;

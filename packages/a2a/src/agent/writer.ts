@@ -4,9 +4,9 @@ import type { AgentEvent, ArtifactWriter, WriterOptions } from "../protocol/inde
 
 const defaultMaxDelay = 50;
 
-/** What `streamText` needs beside the public writer: to send text that waits although no new text came. */
+/** A writer whose pending text can be sent although no new text came. `streamText` needs that. */
 interface FlushableWriter extends ArtifactWriter {
-  readonly waits: boolean;
+  readonly hasPending: boolean;
   flush(): readonly AgentEvent[];
 }
 
@@ -47,14 +47,14 @@ export function createWriter(artifactId: string, options: WriterOptions, clock: 
 
   return {
     artifactId,
-    get waits() {
+    get hasPending() {
       return pending !== "";
     },
     flush: () => (pending === "" ? [] : chunk(false)),
     write(text) {
       if (ended) throw new Error(`The writer of artifact ${artifactId} has ended`);
       pending += text;
-      // The first piece is sent at once, so that a waiting reader sees the beginning of the answer.
+      // The first piece is sent at once, so that a reader soon sees the beginning of the answer.
       const due = !begun || pending.length >= maxChars || clock.elapsed() - sentAt >= maxDelay;
       return due && pending !== "" ? chunk(false) : [];
     },
@@ -66,7 +66,7 @@ export function createWriter(artifactId: string, options: WriterOptions, clock: 
   };
 }
 
-/** The chunks of a source of text. Text that waits is sent after the delay, even while the source pauses. */
+/** The chunks of a source of text. Pending text is sent after the delay, also while the source pauses. */
 export async function* streamText(
   source: AsyncIterable<string>,
   artifactId: string,
@@ -79,7 +79,8 @@ export async function* streamText(
   try {
     while (!finished) {
       const token = tokens.next();
-      if (writer.waits && (await passesFirst(token, options.maxDelay ?? defaultMaxDelay, clock))) yield* writer.flush();
+      if (writer.hasPending && (await passesFirst(token, options.maxDelay ?? defaultMaxDelay, clock)))
+        yield* writer.flush();
       const next = await token;
       finished = next.done === true;
       yield* next.done === true ? writer.end() : writer.write(next.value);
@@ -91,13 +92,13 @@ export async function* streamText(
 
 /** Whether `ms` milliseconds pass before the promise settles. */
 async function passesFirst(promise: Promise<unknown>, ms: number, clock: Clock): Promise<boolean> {
-  let takeBack = (): void => {};
+  let clearTimer = (): void => {};
   const delay = new Promise<true>((resolve) => {
-    takeBack = clock.after(ms, () => resolve(true));
+    clearTimer = clock.after(ms, () => resolve(true));
   });
   const settled = promise.then(
     () => false,
     () => false,
   );
-  return Promise.race([settled, delay]).finally(takeBack);
+  return Promise.race([settled, delay]).finally(clearTimer);
 }

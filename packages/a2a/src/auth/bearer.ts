@@ -10,7 +10,7 @@ export interface BearerOptions {
   readonly realm?: string;
   /** Description of the scheme on the card. Default: none. */
   readonly description?: string;
-  /** What the tokens are, such as `JWT`, on the card (A2A 1.0 §4.5.3). Default: not said. */
+  /** What the tokens are, such as `JWT`, on the card (A2A 1.0 §4.5.3). Default: none. */
   readonly bearerFormat?: string;
 }
 
@@ -66,8 +66,8 @@ export function bearer(
 }
 
 /**
- * Looks tokens up by their HMAC under a random key. So neither the time of the look-up nor anything in memory tells how
- * close a guess was.
+ * Looks tokens up by their HMAC under a random key, so that the time of the look-up does not tell how much of a guessed token
+ * is right.
  */
 function knownTokens(tokens: Readonly<Record<string, Principal>>): VerifyToken {
   const bad = Object.keys(tokens).filter((token) => !tokenPattern.test(token));

@@ -20,8 +20,8 @@ export interface Authenticator {
   /**
    * Returns the caller of a request. Do not read the body here.
    *
-   * @throws A2AError `Unauthenticated` with a `challenge` where nobody is known, `PermissionDenied` where a known caller
-   * may not call.
+   * @throws A2AError `Unauthenticated` with a `challenge` where the caller is not known, `PermissionDenied` where a known
+   * caller may not call.
    */
   authenticate(request: UniversalRequest): Promise<Principal> | Principal;
   /** Schemes for the card (A2A 1.0 §4.5.1), by name. */
@@ -30,19 +30,19 @@ export interface Authenticator {
   readonly securityRequirements: readonly SecurityRequirement[];
 }
 
-/** What an authorizer is asked about: one call, before any work is done for it. */
+/** One call that an authorizer decides about, before any work is done for it. */
 export interface AuthorizerRequest {
   /** The operation that is called. */
   readonly operation: OperationName;
-  /** The caller, as the authenticator found out. */
+  /** The caller that the authenticator returned. */
   readonly principal: Principal;
   /** The id of the agent (`AgentMount.id`). */
   readonly agent: string;
-  /** The task that the request names, which need not exist. Absent: it names none. */
+  /** The task that the request names. It need not exist. Absent: the request names none. */
   readonly taskId?: string | undefined;
-  /** The context that the request names, which need not exist. Absent: it names none. */
+  /** The context that the request names. It need not exist. Absent: the request names none. */
   readonly contextId?: string | undefined;
-  /** What goes with the call: its version, its extensions, its headers. */
+  /** The context of the call: its version, its extensions, its headers. */
   readonly context: CallContext;
 }
 
@@ -50,8 +50,8 @@ export interface AuthorizerRequest {
 export type Access = "allow" | "deny";
 
 /**
- * Decides whether a caller may make a call (A2A 1.0 §7.5). What a caller owns is decided elsewhere: the tasks of others do not
- * exist for it, whatever is allowed.
+ * Decides whether a caller may make a call (A2A 1.0 §7.5). It need not check who owns a task: the tasks of other owners do
+ * not exist for a caller, whatever is allowed.
  *
  * Only `"allow"` lets the call through. On `"deny"`, and on anything else, the caller gets `PermissionDenied`. It may throw
  * an `A2AError` to say more; any other error is an `InternalError` to the caller.

@@ -2,9 +2,9 @@
 export interface MapBounds<Value> {
   /** All values and their keys together, in bytes, as `bytesOf` counts them. */
   readonly bytes: number;
-  /** How many of the newest are held in any case that `bytes` allows; twice as many at most. Default: no bound but `bytes`. */
+  /** How many of the newest entries are kept at least, as far as `bytes` allows. Twice as many are kept at most. Default: only `bytes` counts. */
   readonly entries?: number;
-  /** What a value and its key take. It has to give about the same again for as long as the value is held. */
+  /** How many bytes a value and its key take. The result must stay about the same while the value is kept. */
   readonly bytesOf: (key: string, value: Value) => number;
 }
 
@@ -13,13 +13,13 @@ export interface MapBounds<Value> {
  * one by one: a `Map` whose oldest entries are deleted searches the holes that they leave (docs/decisions/hot-path.md).
  */
 export class BoundedMap<Value> {
-  /** The most that the young ones may take, and so the old ones. */
+  /** How many bytes the young entries may take, and so the old ones. */
   readonly #halfBytes: number;
   readonly #mostEntries: number;
   readonly #bytesOf: (key: string, value: Value) => number;
   #young = new Map<string, Value>();
   #old = new Map<string, Value>();
-  /** Of the young ones. */
+  /** What the young entries take. */
   #bytes = 0;
 
   /** An empty map. */
@@ -29,12 +29,12 @@ export class BoundedMap<Value> {
     this.#bytesOf = bytesOf;
   }
 
-  /** The value of a key; `undefined` where there is none, or where it was dropped. */
+  /** The value of a key. `undefined` where there is none, or where it was dropped. */
   get(key: string): Value | undefined {
     return this.#young.get(key) ?? this.#old.get(key);
   }
 
-  /** A value that takes more than half of the bytes is not kept, and what was kept before under its key is forgotten. */
+  /** Sets a value. One that takes more than half of the bytes is not kept, and the value before under its key is dropped. */
   set(key: string, value: Value): void {
     const before = this.#young.get(key);
     if (before === value) return;
@@ -64,7 +64,7 @@ export class BoundedMap<Value> {
   }
 }
 
-/** What an entry takes beside its text: its place in a map, and the objects around it. About. */
+/** About how many bytes an entry takes beside its text: its place in a map, and the objects around it. */
 const aroundEntry = 200;
 
 /** Bytes of memory that an entry made of texts takes at most: two for each character. */

@@ -1,4 +1,4 @@
-/** Makes identifiers of tasks, contexts and messages. Nobody must be able to guess them. */
+/** Makes identifiers of tasks, contexts and messages. They must not be guessable. */
 export interface Ids {
   /** A new identifier. */
   next(): string;
@@ -29,9 +29,9 @@ export function timeOrderedIds(): Ids {
 }
 
 /**
- * Makes what comes after the version, `xxx-yxxx-xxxxxxxxxxxx`: 128 at a time, as one text that slices are cut from. Neither
- * `crypto.randomUUID()` nor the package `uuid` takes the place of this: an id of theirs is put together of bytes, which is
- * ten times the garbage, and the row "bytes of message" in test/budgets breaks (22,360 bytes in place of 20,104).
+ * Makes the part after the version, `xxx-yxxx-xxxxxxxxxxxx`: 128 of them at a time, as one text that is then sliced.
+ * `crypto.randomUUID()` and the package `uuid` build each id from bytes. That allocates ten times as much and breaks the
+ * budget "bytes of message" in test/budgets (22,360 bytes in place of 20,104).
  */
 function randomTails(): () => string {
   const count = 128;

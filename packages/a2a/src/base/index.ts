@@ -1,4 +1,4 @@
-/** Ports that every room needs. This room imports nothing. */
+/* Ports and helpers that every room may use. This room imports nothing. */
 
 /** Structured fields of a log line; `cause` holds an error with its stack. */
 export interface LogFields {

@@ -1,7 +1,7 @@
 import { A2AError, type NewRecord, type TaskArtifactUpdateEvent, type TaskState } from "../model/index.ts";
 import type { AgentEvent } from "../protocol/index.ts";
 
-/** What an agent did wrong. The text is for the operator's log; the client reads a sentence that says nothing of the inside. */
+/** An error in what an agent yielded. The text is for the log. The client gets a general sentence. */
 export function agentMistake(text: string): A2AError {
   return new A2AError("InvalidAgentResponse", text);
 }
@@ -10,13 +10,13 @@ export function isMistake(error: unknown): error is A2AError {
   return error instanceof A2AError && error.code === "InvalidAgentResponse";
 }
 
-/** Says of which event a mistake is: the developer has to find the line. Anything else stays as it is. */
+/** Adds the event to the text of a mistake, so that its line in the code can be found. Other errors are returned unchanged. */
 export function mistakeOf(event: AgentEvent, place: string, error: unknown): unknown {
   const mistake = asMistake(error);
   return isMistake(mistake) ? agentMistake(`${nameOf(event)}, ${place}: ${mistake.message}`) : error;
 }
 
-/** A value of the agent's as JSON text. `name` is how the agent gave it. */
+/** A value of an agent as JSON text. `name`: the call that the agent gave it to. */
 export function jsonOf(value: unknown, name: string): string {
   try {
     return JSON.stringify(value);
@@ -26,10 +26,10 @@ export function jsonOf(value: unknown, name: string): string {
   }
 }
 
-/** What JSON cannot say (a bigint, a circle) makes `JSON.stringify` throw, which names neither the event nor the cure. */
+/** `JSON.stringify` throws for a bigint or a circle. Its error names neither the event nor what to do. */
 function asMistake(error: unknown): unknown {
   if (!(error instanceof TypeError || error instanceof RangeError)) return error;
-  return agentMistake(`it holds what JSON cannot say; give plain objects, lists, texts and numbers: ${error.message}`);
+  return agentMistake(`it is not JSON; use plain objects, arrays, strings and numbers: ${error.message}`);
 }
 
 const builders: { readonly [State in TaskState]?: string } = {
@@ -41,7 +41,7 @@ const builders: { readonly [State in TaskState]?: string } = {
   TASK_STATE_REJECTED: "rejected",
 };
 
-/** An event in the words of the code that made it. */
+/** An event as the code that made it. */
 export function nameOf(event: AgentEvent): string {
   switch (event?.kind) {
     case "status": {
@@ -61,14 +61,14 @@ export function nameOf(event: AgentEvent): string {
   }
 }
 
-/** The same for what became of it. */
+/** The same for the record of an event. */
 export function nameOfRecord({ kind, json, state }: NewRecord): string {
   if (kind !== "artifactUpdate") return state === undefined ? "A record" : `A status ${describe(state)}`;
   const { artifact } = JSON.parse(json) as TaskArtifactUpdateEvent;
   return `An update of artifact ${describe(artifact.artifactId)}`;
 }
 
-/** A value on one line, as far as it can be shown. */
+/** The beginning of a value as JSON. */
 function describe(value: unknown): string {
   try {
     return (JSON.stringify(value) ?? String(value)).slice(0, 200);

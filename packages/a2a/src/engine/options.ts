@@ -4,64 +4,73 @@ import type { AgentCard } from "../model/index.ts";
 import { safeObserver, type Agent, type Observer, type Principal } from "../protocol/index.ts";
 import type { Store } from "../store/index.ts";
 
-/** An agent under the name that its tasks are stored by. */
+/** An agent with the id that its tasks are stored under. */
 export interface HostedAgent {
-  /** Key of everything that is stored for this agent: keep it when the agent moves to another path. */
+  /** Key of everything that is stored for this agent. Keep it when the agent moves to another path. */
   readonly id: string;
   /** The agent. */
   readonly agent: Agent;
-  /** The card as it is served: what it declares decides what may be asked (A2A 1.0 §3.3.4). */
+  /** The card as it is served. Operations that it does not declare are refused (A2A 1.0 §3.3.4). */
   readonly card: AgentCard;
-  /** The card that authenticated callers get (§3.1.11); absent: none is configured. */
+  /** Returns the card for authenticated callers (§3.1.11). Absent: none is configured. */
   readonly extendedCard?: (principal: Principal) => AgentCard;
 }
 
 /** How repeated messages are recognized: by `messageId` and content (A2A 1.0 §3.3.1). */
 export interface DedupeOptions {
-  /** How long a messageId is remembered, in milliseconds. Default: as long as its task; 10 minutes for direct replies. */
+  /** How long a messageId is remembered, in milliseconds. Default: as long as its task, and 10 minutes for direct replies. */
   readonly window?: number;
-  /** Other content under a used messageId: a new message, as for clients that count from 1, or refused. Default `accept`. */
+  /**
+   * Other content under a used messageId is refused, or accepted as a new message, for clients that number their messages
+   * from 1. Default `accept`.
+   */
   readonly onConflict?: "refuse" | "accept";
   /** How many direct replies are remembered in memory. Default 10,000. */
   readonly replies?: number;
-  /** How much these may take, in bytes; a reply that takes more than half of it is not remembered. Default 16 MiB. */
+  /** How many bytes they may take. A reply that takes more than half of it is not remembered. Default 16 MiB. */
   readonly replyBytes?: number;
 }
 
 /** How long finished tasks are kept. */
 export interface RetentionOptions {
-  /** Terminal tasks are deleted after so many milliseconds; `false`: never. Default 30 days. */
+  /** Terminal tasks are deleted after so many milliseconds. `false`: never. Default 30 days. */
   readonly terminal?: number | false;
-  /** The logs of terminal tasks are compacted after so many milliseconds; until then a stream can be resumed anywhere in them. Default 1 hour. */
+  /**
+   * The logs of terminal tasks are compacted after so many milliseconds. Until then a stream can be resumed anywhere in
+   * them. `false`: never. Default 1 hour.
+   */
   readonly replay?: number | false;
-  /** How often to look, in milliseconds. Default 1 minute. */
+  /** How often tasks are deleted and compacted, in milliseconds. Default 1 minute. */
   readonly interval?: number;
 }
 
 /** How processes that share a store divide the tasks. A process holds a lease on each task that it runs. */
 export interface LeaseOptions {
-  /** How long a node that fell silent keeps its tasks, in milliseconds; the same for all that share a store. Default 30 s. */
+  /**
+   * How long a lease lasts after it was last renewed, in milliseconds. It must be the same for all processes that share a
+   * store. Default 30 s.
+   */
   readonly ttl?: number;
-  /** How often in a row a run may be lost, with nothing of it stored in between, before its task fails. Default 10. */
+  /** How often in a row a run may be lost without having stored anything, before its task fails. Default 10. */
   readonly maxAttempts?: number;
   /**
-   * How often in a row the process may end of a task just after it was started again, before the task fails. What was lost
-   * once is started alone the next time, so that no other task is blamed. Default 2.
+   * How often in a row a process may crash just after it resumed a task, before the task fails. A task that was lost once is
+   * resumed alone, so that a crash is not counted for other tasks. Default 2.
    */
   readonly maxDeaths?: number;
-  /** This process, in the leases that it holds. Default: a random name. */
+  /** The name of this process in its leases. Default: a random name. */
   readonly holder?: string;
-  /** Whether a holder is known to be dead, so that its tasks need not wait for the lease to run out. */
+  /** Whether a holder is known to be dead, so that its tasks are taken over before their leases expire. */
   readonly isGone?: (holder: string) => boolean;
 }
 
-/** Bounds that keep one task from costing the others. */
+/** Limits that keep one task, or one owner, from using up what others need. */
 export interface EngineLimits {
   /** How many events of one turn may wait for their commit. Default 256. */
   readonly pendingEvents?: number;
   /** The same in bytes of JSON. Default 4 MiB. */
   readonly pendingBytes?: number;
-  /** Records that a live task keeps at hand for its readers. Default 256. */
+  /** How many of its newest records a running task keeps in memory for its readers. Default 256. */
   readonly liveRecords?: number;
   /** The same in bytes of JSON. Default 1 MiB. */
   readonly liveBytes?: number;
@@ -70,17 +79,18 @@ export interface EngineLimits {
   /** Largest checkpoint, and largest state of a context, in bytes of JSON. Default 4 MiB. */
   readonly stateBytes?: number;
   /**
-   * Largest task: its messages, artifacts and statuses together, in bytes of JSON. A message beyond it is refused; an
+   * Largest task: its messages, artifacts and statuses together, in bytes of JSON. A message beyond it is refused. An
    * event beyond it fails the task. Default 32 MiB.
    */
   readonly taskBytes?: number;
   /**
-   * What this process holds at one time of the tasks that it runs and the messages that they answer, in bytes of JSON; no
-   * owner has more than half of it. What does not fit waits for ten seconds and is then refused as `Unavailable`; lost
-   * tasks wait for room. What takes less than 64 KiB passes until it is exceeded by half. Default 256 MiB.
+   * How much this process may hold at one time of the tasks that it runs and the messages that they answer, in bytes of
+   * JSON. One owner gets half of it at most. A message that does not fit waits for ten seconds and is then refused as
+   * `Unavailable`. Lost tasks wait until they fit. Messages below 64 KiB are accepted until the limit is exceeded by half.
+   * Default 256 MiB.
    */
   readonly totalBytes?: number;
-  /** Largest page of a list, in bytes of JSON; a task that is larger has a page of its own. Default 8 MiB. */
+  /** Largest page of a list, in bytes of JSON. A task that is larger gets a page of its own. Default 8 MiB. */
   readonly pageBytes?: number;
 }
 
@@ -92,15 +102,15 @@ export interface EngineOptions {
   readonly extensions?: readonly Extension[];
   /** The agents. */
   readonly agents: readonly HostedAgent[];
-  /** Sees what happens, for metrics and traces. Default: nobody does, and nothing is reported. */
+  /** Is told what happens, for metrics and traces. Default: none. */
   readonly observer?: Observer;
-  /** Where the engine logs. Default: nowhere. */
+  /** Gets the log lines of the engine. Default: none is written. */
   readonly logger?: Logger;
   /** Time. Default: that of the runtime. */
   readonly clock?: Clock;
   /** Makes the ids of tasks, contexts and messages. Default: time-ordered UUIDs (version 7). */
   readonly ids?: Ids;
-  /** Returns the owner of what a caller makes. Default: organization and subject together. */
+  /** Returns the owner of what a caller creates. Default: organization and subject together. */
   readonly ownerOf?: (principal: Principal) => string;
   /** How repeated messages are recognized. `false`: not at all. */
   readonly dedupe?: DedupeOptions | false;
@@ -121,18 +131,18 @@ export interface EngineOptions {
    */
   readonly longPoll?: number;
   /**
-   * Where direct replies and what they answer are kept for `turn.context.history()`: a bounded memory (32 MiB), or the store.
-   * Default: the store where it is durable.
+   * Where direct replies are kept with the messages that they answer, for `turn.context.history()`: in memory (32 MiB at
+   * most), or in the store. Default: the store where it is durable.
    */
   readonly conversations?: "memory" | "store";
-  /** How often readers look for what another process appended, where the store cannot tell. Milliseconds, default 1 s. */
+  /** How often readers look for records of other processes, where the store cannot be watched. Milliseconds, default 1 s. */
   readonly pollInterval?: number;
 }
 
-/** Options with nothing left open, as the rooms of the engine read them. */
+/** The options with their defaults, as the rooms of the engine read them. */
 export interface EngineSettings {
   readonly extensions: ExtensionHooks;
-  /** What it throws goes to the log. */
+  /** Its errors go to the log. */
   readonly observer: Observer | undefined;
   readonly store: Store;
   readonly logger: Logger;
@@ -152,9 +162,9 @@ export interface EngineSettings {
   readonly pollInterval: number;
 }
 
-/** A name that no two principals share, whatever they call themselves. */
+/** Returns a name that no two principals share, whatever characters their subjects contain. */
 function ownerOfPrincipal(): (principal: Principal) => string {
-  // Authenticators give the same principal again for the same credentials, and every call asks.
+  // Each call needs the name, and authenticators return the same object for the same credentials.
   const names = new WeakMap<Principal, string>();
   return (principal) => {
     let name = names.get(principal);
@@ -166,7 +176,7 @@ function ownerOfPrincipal(): (principal: Principal) => string {
   };
 }
 
-/** How long a direct reply is remembered, so that a repeated message gets it again. Default 10 minutes. */
+/** How long a direct reply is remembered, so that a retry gets it again. Milliseconds. */
 export function replyWindow({ dedupe }: EngineSettings): number {
   return dedupe.window ?? 10 * 60_000;
 }

@@ -1,9 +1,9 @@
 import { A2AError } from "../model/index.ts";
 import type { TaskHead } from "../store/index.ts";
 
-/** Errors that more than one operation answers with. */
+/* Errors that several operations answer with. */
 
-/** Also for a task of somebody else: to a caller it does not exist. */
+/** Also for the task of another owner, because for this caller it does not exist. */
 export function taskNotFound(taskId: string): A2AError {
   return new A2AError("TaskNotFound", undefined, { metadata: { taskId } });
 }

@@ -48,7 +48,7 @@ type Members<Union> = { readonly [Name in Union extends unknown ? keyof Union : 
 type MemberOf<Union, Name extends PropertyKey> = Union extends { readonly [Key in Name]: infer Value } ? Value : never;
 
 function union<Union>(fields: Fields<Members<Union>>): Schema<Union> {
-  // A kind that this release does not know must not make the whole card unreadable.
+  // A card stays readable where one of its members is of a kind that this release does not know.
   return object<Members<Union>>(fields, { none: {} }) as Schema<Union>;
 }
 
@@ -142,7 +142,7 @@ export const clientCredentialsOAuthFlowSchema: Schema<ClientCredentialsOAuthFlow
   scopes: required(scopes, noScopes),
 });
 
-/** Checks a `ImplicitOAuthFlow`. */
+/** Checks an `ImplicitOAuthFlow`. */
 export const implicitOAuthFlowSchema: Schema<ImplicitOAuthFlow> = object<ImplicitOAuthFlow>({
   authorizationUrl: optional(string),
   refreshUrl: optional(string),

@@ -2,15 +2,15 @@ import type { JsonObject } from "./types.ts";
 
 /** The agent card and what it is made of (A2A 1.0 §4.4), with the security schemes (§4.5). */
 
-/** One way to call an agent: an address, the binding spoken there, and its version (A2A 1.0 §4.4.6). */
+/** One way to call an agent: an address, its binding, and its protocol version (A2A 1.0 §4.4.6). */
 export interface AgentInterface {
   /** Address of the interface: a URL, or `host:port` for gRPC. */
   readonly url: string;
   /** One of the three core bindings, or the URI of a custom one (A2A 1.0 §5.8). */
   readonly protocolBinding: "JSONRPC" | "GRPC" | "HTTP+JSON" | (string & {});
-  /** Where several agents share an address: what to put into the `tenant` of every request, unchanged (A2A 1.0 §8.3.2). */
+  /** The `tenant` to put into every request, unchanged, where several agents share an address (A2A 1.0 §8.3.2). */
   readonly tenant?: string;
-  /** Version of the protocol that is spoken there, `Major.Minor`: `"1.0"`. */
+  /** Version of the protocol at this address, `Major.Minor`: `"1.0"`. */
   readonly protocolVersion: string;
 }
 
@@ -34,7 +34,7 @@ export interface AgentExtension {
   readonly params?: JsonObject;
 }
 
-/** What an agent can do beyond the required operations (A2A 1.0 §4.4.3). An absent capability is not there. */
+/** What an agent can do beyond the required operations (A2A 1.0 §4.4.3). An absent capability is not supported. */
 export interface AgentCapabilities {
   /** Whether it answers with streams (A2A 1.0 §3.1.2, §3.1.6). */
   readonly streaming?: boolean;
@@ -116,7 +116,7 @@ export interface AuthorizationCodeOAuthFlow {
   readonly tokenUrl: string;
   /** Address that refresh tokens are used at. Default: `tokenUrl`. */
   readonly refreshUrl?: string;
-  /** Scopes that there are, each with a description. */
+  /** The available scopes, each with a description. */
   readonly scopes: { readonly [scope: string]: string };
   /** Whether PKCE (RFC 7636) is required. */
   readonly pkceRequired?: boolean;
@@ -128,7 +128,7 @@ export interface ClientCredentialsOAuthFlow {
   readonly tokenUrl: string;
   /** Address that refresh tokens are used at. Default: `tokenUrl`. */
   readonly refreshUrl?: string;
-  /** Scopes that there are, each with a description. */
+  /** The available scopes, each with a description. */
   readonly scopes: { readonly [scope: string]: string };
 }
 
@@ -142,7 +142,7 @@ export interface ImplicitOAuthFlow {
   readonly authorizationUrl?: string;
   /** Address that refresh tokens are used at. */
   readonly refreshUrl?: string;
-  /** Scopes that there are, each with a description. */
+  /** The available scopes, each with a description. */
   readonly scopes?: { readonly [scope: string]: string };
 }
 
@@ -156,7 +156,7 @@ export interface PasswordOAuthFlow {
   readonly tokenUrl?: string;
   /** Address that refresh tokens are used at. */
   readonly refreshUrl?: string;
-  /** Scopes that there are, each with a description. */
+  /** The available scopes, each with a description. */
   readonly scopes?: { readonly [scope: string]: string };
 }
 
@@ -168,11 +168,11 @@ export interface DeviceCodeOAuthFlow {
   readonly tokenUrl: string;
   /** Address that refresh tokens are used at. Default: `tokenUrl`. */
   readonly refreshUrl?: string;
-  /** Scopes that there are, each with a description. */
+  /** The available scopes, each with a description. */
   readonly scopes: { readonly [scope: string]: string };
 }
 
-/** A union of objects that each have one of `Members`: the other names are ruled out, so the present one tells which it is. */
+/** A union of objects that each have exactly one of `Members`. The others are `never`, so that the compiler can narrow it. */
 type OneOf<Members> = {
   [Name in keyof Members]: { readonly [Key in Name]: Members[Key] } & {
     readonly [Key in Exclude<keyof Members, Name>]?: never;

@@ -83,8 +83,3 @@ export function locate(state: CheckState, since: number, name: string): void {
     violation.field = name + (rest === "" || rest.startsWith("[") ? "" : ".") + rest;
   }
 }
-
-/** Whether a value is a JSON object. */
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}

@@ -1,8 +1,8 @@
 import type { JsonObject, JsonValue, Message } from "./types.ts";
 
 /**
- * Tells the retry of a message from other content under its id, whatever binding or version it came by: empty lists of a
- * message, which protobuf does not carry, count as absent.
+ * A hash that tells a retry of a message from other content under the same id. It is the same for every binding and version:
+ * empty lists of a message count as absent, because protobuf does not carry them.
  */
 export function contentHash(message: Message): string {
   const lanes = new Lanes();
@@ -11,9 +11,9 @@ export function contentHash(message: Message): string {
 }
 
 /**
- * A hash of a value, 16 hexadecimal digits; members count in any order. Two lanes of 32 bits, fast and synchronous, and
- * not cryptographic: it is for what is compared with one earlier value of the same owner, where chance is 1 in 2⁶⁴ and
- * whoever forges one deceives nobody but themselves.
+ * A hash of a value, 16 hexadecimal digits. The order of members does not matter. It is fast, synchronous and not
+ * cryptographic: it is compared with one earlier value of the same owner, so a collision by chance is 1 in 2⁶⁴, and a forged
+ * one harms only the owner who made it.
  */
 export function jsonHash(value: JsonValue): string {
   const lanes = new Lanes();
@@ -21,6 +21,7 @@ export function jsonHash(value: JsonValue): string {
   return lanes.digest();
 }
 
+/** Two hashes of 32 bits side by side. */
 class Lanes {
   #a = 0x9e3779b1;
   #b = 0x85ebca77;
@@ -34,7 +35,7 @@ class Lanes {
     } else this.addObject(value as JsonObject, false);
   }
 
-  /** Each member is hashed from the same beginning, and their sum counts: that needs no order of their names. */
+  /** Each member is hashed from the same start, and the hashes are added, so that the order of names does not matter. */
   addObject(object: { readonly [name: string]: JsonValue | undefined }, withoutEmptyLists: boolean): void {
     const [a, b] = [this.#a, this.#b];
     let [count, sumA, sumB] = [0, 0, 0];
@@ -55,7 +56,7 @@ class Lanes {
     this.#start(3, count);
   }
 
-  /** Kind and length go first, so that no two values can be cut differently into the same characters. */
+  /** Kind and length go first, so that two values that consist of the same characters differ. */
   #start(kind: number, length: number): void {
     this.#mix(kind);
     this.#mix(length);

@@ -34,7 +34,7 @@ export type FoldProblem =
   /** `append` to an artifact after its `lastChunk`. */
   | "closedArtifact";
 
-/** What the fold has to know about an event beside the event. */
+/** What the fold needs beside the event. */
 export interface ApplyOptions {
   /** Whether a progress message enters the history (`NewRecord.keep`). */
   readonly keep?: boolean;
@@ -48,7 +48,7 @@ export interface SnapshotOptions {
   readonly artifacts?: boolean;
 }
 
-/** What the ledger has to know of an update. */
+/** What the ledger needs of an update. */
 type ArtifactStep = Pick<TaskArtifactUpdateEvent, "append" | "lastChunk"> & {
   readonly artifact: Pick<Artifact, "artifactId">;
 };
@@ -57,7 +57,7 @@ type ArtifactStep = Pick<TaskArtifactUpdateEvent, "append" | "lastChunk"> & {
 export class ArtifactLedger {
   readonly #closed = new Map<string, boolean>();
 
-  /** Why an update cannot come next; `undefined` where it can. */
+  /** Why an update cannot come next. `undefined` where it can. */
   problem(update: ArtifactStep): FoldProblem | undefined {
     if (update.append !== true) return undefined;
     const closed = this.#closed.get(update.artifact.artifactId);
@@ -70,7 +70,7 @@ export class ArtifactLedger {
     this.#closed.set(update.artifact.artifactId, update.lastChunk === true);
   }
 
-  /** Whether an artifact is complete; `undefined` where the task has none of this id. */
+  /** Whether an artifact is complete. `undefined` where the task has none with this id. */
   isClosed(artifactId: string): boolean | undefined {
     return this.#closed.get(artifactId);
   }
@@ -111,7 +111,7 @@ export class TaskFold {
     if (task !== undefined) this.#begin(task);
   }
 
-  /** State of the task; `undefined` before the first event. */
+  /** State of the task. `undefined` before the first event. */
   get state(): TaskState | undefined {
     return this.#task === undefined ? undefined : this.#status.state;
   }
@@ -126,7 +126,7 @@ export class TaskFold {
     return this.#ledger;
   }
 
-  /** Why this event cannot come next; `undefined` where it can. */
+  /** Why this event cannot come next. `undefined` where it can. */
   problem(event: LogEvent): FoldProblem | undefined {
     if (this.#task === undefined) return event.task === undefined ? "noTask" : undefined;
     if (event.task !== undefined) return "taskExists";
@@ -256,7 +256,7 @@ function wholeOf([artifactId, growing]: readonly [string, Growing]): Artifact {
   return growing.whole;
 }
 
-/** Metadata that grows. The cost of adding depends on what is added alone. */
+/** Metadata that grows. The cost of an addition does not depend on how much there is. */
 class Bag {
   readonly #members = new Map<string, JsonValue>();
   #whole: JsonObject | undefined;
@@ -269,7 +269,7 @@ class Bag {
     this.#given = true;
   }
 
-  /** All of it; `undefined` where there was never any. */
+  /** All of it. `undefined` where nothing was added. */
   whole(): JsonObject | undefined {
     // `fromEntries` defines members and does not assign them, so a key named `__proto__` stays a key.
     if (this.#given) this.#whole ??= Object.freeze(Object.fromEntries(this.#members));

@@ -1,6 +1,11 @@
-import { fail, isObject, locate, maxViolations, type CheckState, type Schema } from "./check.ts";
+import { fail, locate, maxViolations, type CheckState, type Schema } from "./check.ts";
 
-export { check, isObject, maxViolations, type Checked, type CheckMode, type Schema } from "./check.ts";
+export { check, maxViolations, type Checked, type CheckMode, type Schema } from "./check.ts";
+
+/** Whether a value is a JSON object. */
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
 
 /* Schemas of single values, then those of objects and lists. Schemas of messages are made with them. */
 

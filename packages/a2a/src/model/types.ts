@@ -119,7 +119,7 @@ export interface Artifact {
 export interface TaskStatus {
   /** The state. */
   readonly state: TaskState;
-  /** What the agent said when it set the state: progress, a question, or the reason of an end. */
+  /** What the agent said when it set the state: progress, a question, or the reason why the task ended. */
   readonly message?: Message;
   /** When the state was set. */
   readonly timestamp?: Timestamp;
@@ -153,7 +153,7 @@ export interface TaskStatusUpdateEvent {
   readonly metadata?: JsonObject;
 }
 
-/** An event: there is an artifact, or more of one (A2A 1.0 §4.2.2). */
+/** An event: a new artifact, or more of one (A2A 1.0 §4.2.2). */
 export interface TaskArtifactUpdateEvent {
   /** The task. */
   readonly taskId: string;
@@ -161,7 +161,7 @@ export interface TaskArtifactUpdateEvent {
   readonly contextId: string;
   /** The artifact. With `append` its parts are added to those that came before under the same `artifactId`. */
   readonly artifact: Artifact;
-  /** Whether the parts are added to an artifact that there is. Default: false, the artifact is new. */
+  /** Whether the parts are added to an existing artifact. Default: false, the artifact is new. */
   readonly append?: boolean;
   /** Whether the artifact is complete with this event. */
   readonly lastChunk?: boolean;
@@ -172,7 +172,7 @@ export interface TaskArtifactUpdateEvent {
 /** One event of a stream (A2A 1.0 §3.2.3). It has exactly one member. */
 export type StreamResponse =
   | {
-      /** The task as it stands. */
+      /** The task as it is now. */
       readonly task: Task;
       readonly message?: never;
       readonly statusUpdate?: never;
@@ -193,7 +193,7 @@ export type StreamResponse =
       readonly artifactUpdate?: never;
     }
   | {
-      /** There is an artifact, or more of one. */
+      /** A new artifact, or more of one. */
       readonly artifactUpdate: TaskArtifactUpdateEvent;
       readonly task?: never;
       readonly message?: never;
@@ -217,7 +217,7 @@ export type SendMessageResponse =
 export interface AuthenticationInfo {
   /** HTTP authentication scheme, such as `Bearer`. Upper and lower case do not matter. */
   readonly scheme: string;
-  /** What follows the scheme in the `Authorization` header. */
+  /** The credentials after the scheme in the `Authorization` header. */
   readonly credentials?: string;
 }
 
@@ -231,7 +231,7 @@ export interface TaskPushNotificationConfig {
   readonly taskId?: string;
   /** Address that events are posted to. */
   readonly url: string;
-  /** Secret of the receiver's. The server sends it along, so that the receiver knows where an event comes from. */
+  /** A secret of the receiver. The server sends it with each event, so that the receiver can check where the event comes from. */
   readonly token?: string;
   /** How the server authenticates to the receiver. */
   readonly authentication?: AuthenticationInfo;
@@ -243,7 +243,7 @@ export interface SendMessageConfiguration {
   readonly acceptedOutputModes?: readonly string[];
   /** A webhook for the task of this message. */
   readonly taskPushNotificationConfig?: TaskPushNotificationConfig;
-  /** Most messages of the history in the answer (A2A 1.0 §3.2.4). 0: none. Default: no limit of the client's. */
+  /** Most messages of the history in the answer (A2A 1.0 §3.2.4). 0: none. Default: no limit. */
   readonly historyLength?: number;
   /** Whether to answer as soon as the task exists. Default: false, the answer waits for a terminal or interrupted state. */
   readonly returnImmediately?: boolean;
@@ -267,7 +267,7 @@ export interface GetTaskRequest {
   readonly tenant?: string;
   /** The task. */
   readonly id: string;
-  /** Most messages of the history in the answer (A2A 1.0 §3.2.4). 0: none. Default: no limit of the client's. */
+  /** Most messages of the history in the answer (A2A 1.0 §3.2.4). 0: none. Default: no limit. */
   readonly historyLength?: number;
 }
 
@@ -295,7 +295,7 @@ export interface ListTasksRequest {
 export interface ListTasksResponse {
   /** The tasks, those with the newest status first. */
   readonly tasks: readonly Task[];
-  /** What to ask for the next page with; `""` on the last page. */
+  /** The `pageToken` of the next page. `""` on the last page. */
   readonly nextPageToken: string;
   /** Most tasks on this page. */
   readonly pageSize: number;
@@ -357,7 +357,7 @@ export interface ListTaskPushNotificationConfigsRequest {
 export interface ListTaskPushNotificationConfigsResponse {
   /** The configurations of this page. */
   readonly configs?: readonly TaskPushNotificationConfig[];
-  /** What to ask for the next page with. Absent or `""` on the last page. */
+  /** The `pageToken` of the next page. Absent or `""` on the last page. */
   readonly nextPageToken?: string;
 }
 

@@ -289,14 +289,14 @@ describe("an agent that does wrong", () => {
     ],
     [
       "a bigint in an artifact",
-      'turn.artifact({ artifactId: "x" }), event 1 of turn 1: it holds what JSON cannot say',
+      'turn.artifact({ artifactId: "x" }), event 1 of turn 1: it is not JSON',
       async function* (turn) {
         yield turn.artifact({ artifactId: "x", parts: [{ data: { n: 1n } as never }] });
       },
     ],
     [
       "a circle in a message",
-      "turn.working(), event 1 of turn 1: it holds what JSON cannot say",
+      "turn.working(), event 1 of turn 1: it is not JSON",
       async function* (turn) {
         const circle: Record<string, unknown> = {};
         circle["itself"] = circle;
@@ -305,14 +305,14 @@ describe("an agent that does wrong", () => {
     ],
     [
       "a bigint as checkpoint",
-      "turn.saveCheckpoint(): it holds what JSON cannot say",
+      "turn.saveCheckpoint(): it is not JSON",
       async function* (turn) {
         yield [turn.working(), turn.saveCheckpoint(1n as never)];
       },
     ],
     [
       "a bigint as state",
-      "context.setState(): it holds what JSON cannot say",
+      "context.setState(): it is not JSON",
       async function* (turn) {
         turn.context.setState({ n: 1n } as never);
         yield turn.working();
