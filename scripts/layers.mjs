@@ -29,30 +29,27 @@ export const rooms = {
   "wire/v11": { imports: ["wire", "protocol", "model"], doors: ["index.ts"] },
   "wire/v03": { imports: ["wire", "protocol", "model"], doors: ["index.ts"] },
   transport: {
-    imports: ["transport/server", "transport/sse", "transport/http", "transport/router", "protocol", "wire", "model"],
-    doors: ["index.ts"],
+    imports: ["transport/server", "transport/http", "transport/router"],
+    doors: ["index.ts", "client.ts"],
   },
   "transport/server": { imports: ["protocol", "wire", "model"], doors: ["*.ts"] },
-  "transport/sse": {
-    imports: ["transport/server", "protocol", "model"],
-    doors: ["read.ts", "write.ts"],
-  },
+  "transport/sse": { imports: ["protocol", "model"], doors: ["read.ts"] },
   "transport/http": {
     imports: ["transport/sse", "protocol", "wire", "model"],
     doors: ["index.ts", "answer.ts", "binding.ts", "request.ts"],
   },
   "transport/jsonrpc": {
-    imports: ["transport/server", "transport/sse", "transport/http", "protocol", "wire", "model"],
-    doors: ["binding.ts", "client.ts"],
+    imports: ["transport/server", "transport/http", "protocol", "wire", "model"],
+    doors: ["handler.ts", "client.ts"],
   },
   "transport/rest": {
-    imports: ["transport/server", "transport/sse", "transport/http", "protocol", "wire", "model"],
-    doors: ["binding.ts", "client.ts"],
+    imports: ["transport/server", "transport/http", "protocol", "wire", "model"],
+    doors: ["handler.ts", "client.ts"],
   },
   "transport/discovery": { imports: ["transport/server", "protocol", "wire", "model"], doors: ["handler.ts"] },
   "transport/router": {
     imports: ["transport/discovery", "transport/server", "protocol", "wire", "model"],
-    doors: ["index.ts"],
+    doors: ["*.ts"],
   },
   net: { imports: ["model"], doors: ["index.ts", "port.ts"] },
   store: { imports: ["model"], doors: ["index.ts", "port.ts"] },
@@ -100,7 +97,7 @@ export const rooms = {
       "engine",
       "model",
     ],
-    doors: ["index.ts"],
+    doors: ["*.ts"],
   },
   client: {
     imports: ["protocol", "transport/http", "wire", "auth", "net", "extensions", "model"],
@@ -118,7 +115,7 @@ export const rooms = {
 export const composition = {
   "index.ts": ["*"],
   "model.ts": ["base", "model"],
-  "protocol.ts": ["protocol"],
+  "protocol.ts": ["base", "protocol"],
   "store.ts": ["base", "store"],
   "handler.ts": ["*"],
   "wires.ts": ["wire", "wire/v1", "wire/v11", "wire/v03"],

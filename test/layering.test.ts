@@ -63,13 +63,13 @@ const planted: readonly { path: string; source: string; says: string }[] = [
   },
   {
     path: "a2a/src/transport/router/planted.ts",
-    source: 'import { restBinding } from "../rest/binding.ts";\nexport const known = restBinding;',
+    source: 'import { restBinding } from "../rest/handler.ts";\nexport const known = restBinding;',
     says: "transport/router may not import transport/rest",
   },
   {
     path: "a2a/src/transport/server/planted.ts",
-    source: 'import "../sse/write.ts";',
-    says: "transport/server may not import transport/sse",
+    source: 'import "../router/router.ts";',
+    says: "transport/server may not import transport/router",
   },
   {
     path: "a2a/src/engine/planted.ts",

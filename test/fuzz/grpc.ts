@@ -1,8 +1,7 @@
 import { connect, constants, type ClientHttp2Session, type IncomingHttpHeaders } from "node:http2";
 import type { A2AError } from "@parley/a2a";
 import type { OperationName } from "@parley/a2a/protocol";
-import type { Codec } from "@parley/a2a/transport";
-import { codecV1 } from "@parley/a2a/wires";
+import { codecV1, type Codec } from "@parley/a2a/wires";
 import { frameOf } from "../../packages/grpc/src/frames.ts";
 import { decodeMessage } from "../../packages/grpc/src/metadata.ts";
 import { decode } from "../../packages/grpc/src/protobuf/decode.ts";

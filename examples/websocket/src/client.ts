@@ -16,15 +16,13 @@ import {
 } from "@parley/a2a/protocol";
 import {
   abortError,
-  byVersion,
   requestHeaders,
   untilOver,
   waits,
   type ClientBinding,
   type ClientHost,
-  type Codec,
-} from "@parley/a2a/transport";
-import { codecV11, wires } from "@parley/a2a/wires";
+} from "@parley/a2a/transport/client";
+import { byVersion, codecV11, wires, type Codec } from "@parley/a2a/wires";
 import { WebSocket } from "ws";
 import {
   bindingName,

@@ -8,11 +8,11 @@ import {
   parseJson,
   requestedVersion,
   type AnyReply,
-  type Codec,
   type ServerCall,
   type ServerContext,
   type ServerHost,
 } from "@parley/a2a/transport";
+import type { Codec } from "@parley/a2a/wires";
 import type { UpgradeBinding, UpgradedConnection, UpgradeEndpoint } from "@parley/node";
 import { WebSocketServer, type WebSocket } from "ws";
 import { bindingName, subprotocol, window, type CallFrame, type ClientFrame, type Headers } from "./frames.ts";

@@ -12,35 +12,30 @@ import {
   type Agent,
   type AgentService,
 } from "./protocol/index.ts";
+import { toFetch } from "./server/fetch.ts";
 import {
   checkIds,
   checkLimits,
   codecsOf,
-  engineAgent,
   mountsOf,
   originsOf,
   readPublicUrl,
-  serveAgent,
-  serviceMount,
-  toFetch,
   unfinishedBodies,
   type AgentMount,
   type Handler,
   type HandlerLimits,
   type HandlerOptions as Options,
   type ServedAgent,
-} from "./server/index.ts";
-import { jsonRpcBinding } from "./transport/jsonrpc/binding.ts";
-import { restBinding } from "./transport/rest/binding.ts";
-import { admission, createRouter, hostsOf, type InterfacePaths } from "./transport/router/index.ts";
-import {
-  beforeRouter,
-  isAnyPath,
-  KeepAlive,
-  type CorsOptions,
-  type ServerBinding,
-  type ServerHost,
-} from "./transport/server/index.ts";
+} from "./server/options.ts";
+import { engineAgent, serveAgent, serviceMount } from "./server/serve-agent.ts";
+import { jsonRpcBinding } from "./transport/jsonrpc/handler.ts";
+import { restBinding } from "./transport/rest/handler.ts";
+import { admission, hostsOf } from "./transport/router/admission.ts";
+import type { InterfacePaths } from "./transport/router/claims.ts";
+import { beforeRouter, createRouter } from "./transport/router/router.ts";
+import { isAnyPath, type ServerBinding, type ServerHost } from "./transport/server/binding.ts";
+import type { CorsOptions } from "./transport/server/cors.ts";
+import { KeepAlive } from "./transport/server/event-stream.ts";
 import { draftsOf, wires, type ProtocolVersion } from "./wires.ts";
 
 export { jsonRpcBinding, restBinding };

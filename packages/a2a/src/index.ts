@@ -31,7 +31,7 @@ export {
 export { data, file, text, type Content, type FileSource, type PartOptions } from "./model/index.ts";
 
 // Serving them.
-export type { FetchFacts, FetchHandler } from "./server/index.ts";
+export type { FetchFacts, FetchHandler } from "./server/fetch.ts";
 export {
   createHandler,
   jsonRpcBinding,

@@ -44,6 +44,9 @@ export type {
   UniversalHandler,
 } from "./protocol/index.ts";
 
+// Host names of this machine.
+export { isLoopback } from "./base/index.ts";
+
 // Request bodies, and bounds for them.
 export { BodyBytes, smallBody, type BodyBudget, type BodyPlace, type BodyReader } from "./protocol/index.ts";
 export { ByteBudget } from "./protocol/index.ts";

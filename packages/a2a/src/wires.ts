@@ -1,27 +1,38 @@
-/** The versions of the protocol, for bindings and tools that are put together elsewhere. */
+/** The versions of the protocol, and the port that they implement: for bindings and for tools. */
 
 import { codecV03 } from "./wire/v03/index.ts";
 import { codecV1 } from "./wire/v1/index.ts";
 import { draftOf } from "./wire/v11/index.ts";
-import type { Codec } from "./wire/codec.ts";
 import type { JsonRpcCodec, RestCodec } from "./wire/bindings.ts";
+import type { Codec } from "./wire/codec.ts";
 
 export { codecV1, jsonRpcClientV1 } from "./wire/v1/index.ts";
 export { codecV03 } from "./wire/v03/index.ts";
+export {
+  grpcWire,
+  type GrpcCodec,
+  type GrpcWire,
+  type JsonRpcCodec,
+  type JsonRpcWire,
+  type RestCodec,
+  type RestRoute,
+  type RestWire,
+} from "./wire/bindings.ts";
+export { byVersion, versionOfSilence, type Codec, type OwnShapes, type Shapes } from "./wire/codec.ts";
 
-/** Versions of the protocol that are spoken here. */
+/** Versions of the protocol. */
 export type ProtocolVersion = "1.0" | "0.3";
 
-/** All of them, the preferred one first. */
+/** All versions, the preferred one first. */
 export const wires: Readonly<Record<ProtocolVersion, JsonRpcCodec & RestCodec>> = { "1.0": codecV1, "0.3": codecV03 };
 
-/** The draft of 1.1, for those who ask for it. */
+/** The draft of 1.1, for clients that ask for it. */
 export const codecV11: JsonRpcCodec & RestCodec = /* @__PURE__ */ draftOf(codecV1);
 
-/** Understood wherever the version is that they grow from, and on no card. */
+/** Drafts by the version that they extend. */
 const drafts: Readonly<Record<string, JsonRpcCodec & RestCodec>> = { "1.0": codecV11 };
 
-/** The drafts that extend these versions. They are spoken wherever their version is, and are on no card. */
+/** The drafts that extend these versions. A server speaks them with their version, and no card lists them. */
 export function draftsOf(codecs: readonly Codec[]): readonly Codec[] {
   return codecs.flatMap(({ version }) => drafts[version] ?? []);
 }

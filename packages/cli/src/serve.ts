@@ -3,7 +3,7 @@ import { mkdir } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { bearer, memoryStore, silentLogger, type Logger, type Principal } from "@parley/a2a";
 import type { Store } from "@parley/a2a/store";
-import { isLoopback } from "@parley/a2a/transport";
+import { isLoopback } from "@parley/a2a/protocol";
 import { serve as serveAgents, type Server } from "@parley/node";
 import { CommandError, UsageError } from "./errors.ts";
 import { fileReason } from "./files.ts";

@@ -1,6 +1,7 @@
 import type { A2AError } from "@parley/a2a";
 import { reasonOf, wireStatuses } from "@parley/a2a/model";
-import { grpcWire, type Codec, type WireError } from "@parley/a2a/transport";
+import type { WireError } from "@parley/a2a/transport";
+import { grpcWire, type Codec } from "@parley/a2a/wires";
 import { fromBase64, toBase64 } from "./protobuf/base64.ts";
 import { decode } from "./protobuf/decode.ts";
 import { encode } from "./protobuf/encode.ts";

@@ -13,8 +13,8 @@ import {
   type ServedAgent,
   type ServerBinding,
 } from "@parley/a2a";
-import type { UniversalHandler } from "@parley/a2a/protocol";
-import { beforeRouter, isLoopback } from "@parley/a2a/transport";
+import { isLoopback, type UniversalHandler } from "@parley/a2a/protocol";
+import { beforeRouter } from "@parley/a2a/transport";
 import type { Store } from "@parley/a2a/store";
 import { addressOf, urlOf } from "./bind.ts";
 import { defaultBindings, elsewhere, hasOwnPort, type BindingOnPort } from "./bindings.ts";

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { bearer, memoryStore, type Agent, type AgentMount } from "@parley/a2a";
 import { connect } from "@parley/a2a/client";
-import { isLoopback } from "@parley/a2a/transport";
+import { isLoopback } from "@parley/a2a/protocol";
 import { addressOf, urlOf } from "../src/bind.ts";
 import { serve, type ServeOptions, type Server } from "../src/index.ts";
 import { echoAgent, slowAgent } from "./support/agents.ts";

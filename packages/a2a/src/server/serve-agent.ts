@@ -5,8 +5,8 @@ import type { EngineOptions } from "../engine/index.ts";
 import { idempotentSendExtension, resumeExtension, type AgentService, type Principal } from "../protocol/index.ts";
 import { buildCard, cardPath, interfacesOf } from "../transport/discovery/handler.ts";
 import { withoutSlashes } from "../base/index.ts";
-import type { InterfacePaths, ServiceMount } from "../transport/router/index.ts";
-import { cannotServe, type ServerBinding } from "../transport/server/index.ts";
+import type { InterfacePaths, ServiceMount } from "../transport/router/claims.ts";
+import { cannotServe, type ServerBinding } from "../transport/server/binding.ts";
 import type { Codec } from "../wire/codec.ts";
 import type { AgentMount, ServedAgent } from "./options.ts";
 

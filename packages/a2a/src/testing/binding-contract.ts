@@ -1,6 +1,6 @@
 import type { ClientBinding } from "../transport/http/index.ts";
 import type { Agent } from "../protocol/index.ts";
-import type { AgentMount } from "../server/index.ts";
+import type { AgentMount } from "../server/options.ts";
 import { callCases, listCases } from "./binding/call-cases.ts";
 import { callerCases, tenantCases, versionCases } from "./binding/caller-cases.ts";
 import { detailCases, errorCases } from "./binding/error-cases.ts";

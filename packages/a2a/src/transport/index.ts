@@ -1,30 +1,36 @@
-/** What a binding of one's own is made of, beside `@parley/a2a/protocol`: gRPC is one such. */
+/** What a server's binding is made of, in addition to `@parley/a2a/protocol` and `@parley/a2a/wires`. */
 
-export { isLoopback } from "../base/index.ts";
-export { byVersion, type Codec, type OwnShapes, type Shapes, versionOfSilence } from "../wire/codec.ts";
+// The port of a binding.
 export {
-  type GrpcCodec,
-  type GrpcWire,
-  grpcWire,
-  type JsonRpcCodec,
-  type JsonRpcWire,
-  type RestCodec,
-  type RestRoute,
-  type RestWire,
-} from "../wire/bindings.ts";
-export * from "./server/index.ts";
-export { type EventFormat, streamHeaders, writeEvents } from "./sse/write.ts";
-export type { Found } from "./router/index.ts";
-export {
-  abortError,
-  type ClientBinding,
-  type ClientHost,
-  type ClientLimits,
-  sendRequest,
-  type ClientResponse,
-  type HeadersRequest,
-  type HeadersSource,
-  requestHeaders,
-  untilOver,
-  waits,
-} from "./http/index.ts";
+  cannotServe,
+  interfaceAt,
+  isAnyPath,
+  pathBelow,
+  speakers,
+  tenantPath,
+  type AgentAddress,
+  type AnyPathBinding,
+  type AnyPathEndpoint,
+  type BaseAddress,
+  type ClaimedPath,
+  type HttpBinding,
+  type HttpClaim,
+  type HttpEndpoint,
+  type InterfaceAddress,
+  type RequestLimits,
+  type ServerBinding,
+  type ServerHost,
+  type Target,
+} from "./server/binding.ts";
+
+// One call, from its request to its answer.
+export { answerCall, converted, serviceOf, type AnyReply, type ServerCall } from "./server/answer-call.ts";
+export { requestContext, type ServerContext } from "./server/context.ts";
+export { bodyText, codecOf, parseJson, requestedVersion } from "./server/request.ts";
+export { bodyOf, errorResponse, failureOf, withExtensions, type WireError } from "./server/response.ts";
+export { KeepAlive, streamHeaders, writeEvents, type EventFormat } from "./server/event-stream.ts";
+
+// What a server shares among its bindings.
+export { corsPolicy, type CorsHeaders, type CorsOptions, type CorsPolicy } from "./server/cors.ts";
+export { Unfinished } from "./server/unfinished.ts";
+export { beforeRouter, type Found } from "./router/router.ts";

@@ -1,9 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { A2AError } from "../../src/model/index.ts";
 import type { ServerBinding } from "../../src/transport/index.ts";
-import { jsonRpcBinding } from "../../src/transport/jsonrpc/binding.ts";
-import { restBinding } from "../../src/transport/rest/binding.ts";
-import { createRouter, type ServiceMount } from "../../src/transport/router/index.ts";
+import { jsonRpcBinding } from "../../src/transport/jsonrpc/handler.ts";
+import { restBinding } from "../../src/transport/rest/handler.ts";
+import type { ServiceMount } from "../../src/transport/router/claims.ts";
+import { createRouter } from "../../src/transport/router/router.ts";
 import { codecV03 } from "../../src/wire/v03/index.ts";
 import { codecV1 } from "../../src/wire/v1/index.ts";
 import { ask, card, request, routerOptions, rpc, ScriptedService, serveAlone } from "./support.ts";

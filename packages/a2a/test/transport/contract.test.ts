@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { createHandler, memoryStore, type ServerBinding } from "../../src/index.ts";
 import { bindingContract, type BindingContractOptions } from "../../src/testing/index.ts";
-import { jsonRpcBinding as jsonRpcServer } from "../../src/transport/jsonrpc/binding.ts";
+import { jsonRpcBinding as jsonRpcServer } from "../../src/transport/jsonrpc/handler.ts";
 import { jsonRpcBinding as jsonRpcClient } from "../../src/transport/jsonrpc/client.ts";
-import { restBinding as restServer } from "../../src/transport/rest/binding.ts";
+import { restBinding as restServer } from "../../src/transport/rest/handler.ts";
 import { restBinding as restClient } from "../../src/transport/rest/client.ts";
 import { codecV11, wires } from "../../src/wires.ts";
 

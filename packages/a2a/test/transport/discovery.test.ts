@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { buildCard, interfacesOf } from "../../src/transport/discovery/handler.ts";
-import { jsonRpcBinding } from "../../src/transport/jsonrpc/binding.ts";
-import { restBinding } from "../../src/transport/rest/binding.ts";
+import { jsonRpcBinding } from "../../src/transport/jsonrpc/handler.ts";
+import { restBinding } from "../../src/transport/rest/handler.ts";
 import { A2AError } from "../../src/model/index.ts";
 import { codecV1 } from "../../src/wire/v1/index.ts";
 import { StillClock, ask, card, request, ScriptedService, serveAlone, serveMounts } from "./support.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { A2AError } from "../../src/model/index.ts";
-import { createRouter } from "../../src/transport/router/index.ts";
+import { createRouter } from "../../src/transport/router/router.ts";
 import { ask, card, request, routerOptions, rpc, ScriptedService, serveMounts, settled } from "./support.ts";
 
 const mount = (path: string, tenant?: string) => ({

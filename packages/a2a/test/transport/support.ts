@@ -1,5 +1,5 @@
 import { silentLogger, type Clock, type LogFields, type Logger } from "../../src/base/index.ts";
-import type { AgentCard, Task } from "../../src/model/index.ts";
+import { type AgentCard, type Task, A2AError } from "../../src/model/index.ts";
 import {
   anonymous,
   operations,
@@ -15,12 +15,12 @@ import {
   type UniversalRequest,
   type UniversalResponse,
 } from "../../src/protocol/index.ts";
-import { jsonRpcBinding } from "../../src/transport/jsonrpc/binding.ts";
-import { restBinding } from "../../src/transport/rest/binding.ts";
-import { createRouter, type RouterOptions, type ServiceMount } from "../../src/transport/router/index.ts";
-import { KeepAlive } from "../../src/transport/server/keep-alive.ts";
+import { jsonRpcBinding } from "../../src/transport/jsonrpc/handler.ts";
+import { restBinding } from "../../src/transport/rest/handler.ts";
+import type { ServiceMount } from "../../src/transport/router/claims.ts";
+import { createRouter, type RouterOptions } from "../../src/transport/router/router.ts";
+import { KeepAlive } from "../../src/transport/server/event-stream.ts";
 import { codecV1 } from "../../src/wire/v1/index.ts";
-import { A2AError } from "../../src/model/index.ts";
 
 export const task: Task = { id: "t1", contextId: "c1", status: { state: "TASK_STATE_COMPLETED" } };
 export const message = { messageId: "m1", role: "ROLE_USER", parts: [{ text: "hi" }] } as const;

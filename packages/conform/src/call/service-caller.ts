@@ -2,8 +2,16 @@ import { A2AError, anonymous, systemClock, type StreamResponse } from "@parley/a
 import { isWireErrorCode, wireErrors } from "@parley/a2a/model";
 import { jsonRpcBinding, restBinding, type ClientBinding } from "@parley/a2a/client";
 import type { AgentService, CallContext, OperationName, StreamItem, StreamName, UnaryName } from "@parley/a2a/protocol";
-import type { ClientHost, Codec, GrpcWire, JsonRpcCodec, RestCodec, Shapes } from "@parley/a2a/transport";
-import { codecV03, codecV1 } from "@parley/a2a/wires";
+import type { ClientHost } from "@parley/a2a/transport/client";
+import {
+  codecV03,
+  codecV1,
+  type Codec,
+  type GrpcWire,
+  type JsonRpcCodec,
+  type RestCodec,
+  type Shapes,
+} from "@parley/a2a/wires";
 import { grpcBinding } from "@parley/grpc/client";
 import { methods, streams, type Caller, type Outcome, type Place } from "./caller.ts";
 import { wireError, type WireError } from "../judge/errors.ts";

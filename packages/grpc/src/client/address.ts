@@ -1,5 +1,5 @@
 import type { AgentCard } from "@parley/a2a";
-import { isLoopback } from "@parley/a2a/transport";
+import { isLoopback } from "@parley/a2a/protocol";
 
 const schemes: Readonly<Record<string, "http" | "https">> = {
   http: "http",

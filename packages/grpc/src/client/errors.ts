@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http2";
 import { A2AError } from "@parley/a2a";
 import { type A2AErrorOptions, isWireErrorCode, type WireErrorCode } from "@parley/a2a/model";
-import type { Codec } from "@parley/a2a/transport";
+import type { Codec } from "@parley/a2a/wires";
 import { decodeMessage } from "../metadata.ts";
 import { statusCode, type Statuses } from "../status.ts";
 

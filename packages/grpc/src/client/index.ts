@@ -1,7 +1,7 @@
 import type { OutgoingHttpHeaders } from "node:http2";
 import { gzipSync } from "node:zlib";
-import { byVersion, type ClientBinding, type ClientHost, type Codec } from "@parley/a2a/transport";
-import { codecV11, wires } from "@parley/a2a/wires";
+import type { ClientBinding, ClientHost } from "@parley/a2a/transport/client";
+import { byVersion, codecV11, wires, type Codec } from "@parley/a2a/wires";
 import { compressed, frameOf } from "../frames.ts";
 import { formatTimeout } from "../metadata.ts";
 import { originOf } from "./address.ts";

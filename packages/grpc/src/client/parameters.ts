@@ -1,5 +1,6 @@
 import type { CallContext, OperationName } from "@parley/a2a/protocol";
-import { type ClientHost, type Codec, requestHeaders } from "@parley/a2a/transport";
+import { requestHeaders, type ClientHost } from "@parley/a2a/transport/client";
+import type { Codec } from "@parley/a2a/wires";
 import type { AnswerHeaders } from "./errors.ts";
 
 /** Headers of the connection, and those that the transport sets itself. */

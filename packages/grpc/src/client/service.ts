@@ -13,7 +13,8 @@ import {
   type UnaryName,
   type UnaryOperations,
 } from "@parley/a2a/protocol";
-import { type ClientHost, type Codec, grpcWire, type Shapes, untilOver, waits } from "@parley/a2a/transport";
+import { untilOver, waits, type ClientHost } from "@parley/a2a/transport/client";
+import { grpcWire, type Codec, type Shapes } from "@parley/a2a/wires";
 import { decode } from "../protobuf/decode.ts";
 import { encode } from "../protobuf/encode.ts";
 import { serviceV03, serviceV1, type A2AMethod, type A2AServiceType } from "../services.ts";

@@ -1,13 +1,6 @@
 import { A2AError } from "@parley/a2a";
-import {
-  byVersion,
-  type ClientBinding,
-  type ClientHost,
-  type Codec,
-  sendRequest,
-  type ClientResponse,
-} from "@parley/a2a/transport";
-import { codecV11, wires } from "@parley/a2a/wires";
+import { sendRequest, type ClientBinding, type ClientHost, type ClientResponse } from "@parley/a2a/transport/client";
+import { byVersion, codecV11, wires, type Codec } from "@parley/a2a/wires";
 import { compressed, FrameReader, frameOf, trailers as trailersFlag, type Frame } from "../frames.ts";
 import { formatTimeout } from "../metadata.ts";
 import { originOf } from "./address.ts";

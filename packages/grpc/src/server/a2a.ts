@@ -4,16 +4,13 @@ import {
   answerCall,
   codecOf,
   converted,
-  grpcWire,
   requestedVersion,
-  versionOfSilence,
   type AnyReply,
-  type Codec,
   type ServerCall,
   type ServerContext,
   type ServerHost,
-  type Shapes,
 } from "@parley/a2a/transport";
+import { grpcWire, versionOfSilence, type Codec, type Shapes } from "@parley/a2a/wires";
 import { decode } from "../protobuf/decode.ts";
 import type { A2AMethod } from "../services.ts";
 import type { CallSink } from "./call-sink.ts";

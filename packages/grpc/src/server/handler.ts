@@ -1,13 +1,7 @@
 import type { CorsOptions } from "@parley/a2a";
 import type { UniversalHandler, UniversalRequest, UniversalResponse } from "@parley/a2a/protocol";
-import {
-  corsPolicy,
-  failureOf,
-  type Codec,
-  type CorsHeaders,
-  type RequestLimits,
-  type ServerHost,
-} from "@parley/a2a/transport";
+import { corsPolicy, failureOf, type CorsHeaders, type RequestLimits, type ServerHost } from "@parley/a2a/transport";
+import type { Codec } from "@parley/a2a/wires";
 import { encodeMessage } from "../metadata.ts";
 import { serviceV03, serviceV1, type A2AServiceType } from "../services.ts";
 import { statusCode, Statuses } from "../status.ts";

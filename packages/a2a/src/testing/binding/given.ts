@@ -16,7 +16,7 @@ import {
   type UnaryName,
   type UnaryOperations,
 } from "../../protocol/index.ts";
-import type { AgentMount, HandlerOptions } from "../../server/index.ts";
+import type { AgentMount, HandlerOptions } from "../../server/options.ts";
 import type { ClientBinding, ClientHost, ClientLimits, FetchLike } from "../../transport/http/index.ts";
 import type { Expectation } from "../store/given.ts";
 

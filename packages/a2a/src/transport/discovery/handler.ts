@@ -1,28 +1,36 @@
 import type { Clock } from "../../base/index.ts";
-import { A2AError, type AgentCard } from "../../model/index.ts";
+import {
+  A2AError,
+  type AgentCard,
+  type AgentExtension,
+  type AgentInterface,
+  type SecurityRequirement,
+  type SecurityScheme,
+} from "../../model/index.ts";
 import { isObject } from "../../model/schema.ts";
-import type { UniversalRequest, UniversalResponse } from "../../protocol/index.ts";
+import type { UniversalRequest, UniversalResponse, AgentDescription } from "../../protocol/index.ts";
 import { byVersion, type Codec } from "../../wire/codec.ts";
-import type { HttpEndpoint } from "../server/binding.ts";
+import type { AgentAddress, HttpEndpoint, ServerBinding } from "../server/binding.ts";
 import { requestedVersion } from "../server/request.ts";
 import { errorResponse, type Headers, type WireError } from "../server/response.ts";
 
-export { buildCard, interfacesOf } from "./card.ts";
+/* Cards: what a card says, where it is found, and the endpoint that serves it. */
 
-/** Where a card is found below a base (A2A 1.0 §8.2). */
+/** Path of a card below a base (A2A 1.0 §8.2). */
 export const cardPath = "/.well-known/agent-card.json";
 
-/** Every path below a base that the card of a tenant, or of the one agent there, is found at. */
+/** All paths below a base where the card of an agent is served: of a tenant, or of the agent without a tenant. */
 export function cardPathsOf(tenant: string | undefined, codecs: readonly Codec[]): readonly string[] {
   const prefix = tenant === undefined ? "" : `/${encodeURIComponent(tenant)}`;
   const paths = new Set([cardPath, ...codecs.flatMap((codec) => codec.cardPaths ?? [])]);
   return [...paths].map((path) => prefix + path);
 }
 
+/** How cards are served. */
 export interface CardOptions {
   /** How long a client may keep the card, in seconds. */
   readonly maxAge: number;
-  /** Since when the card is as it is: from the time it is first served. */
+  /** The clock for `Last-Modified`, which is the time when the endpoint was created. */
   readonly clock: Clock;
 }
 
@@ -32,9 +40,10 @@ interface Document {
 }
 
 /**
- * Serves a card, written once for each version (§8.6): strong `ETag`, `Last-Modified`, `Cache-Control`, 304 for what the
- * client has. Who names a version gets the card in its form. Anyone else gets one with the members of all of them, which
- * clients of each version read: what one does not know it ignores. Anyone may read it: it says how to authenticate.
+ * Serves a card, with a strong `ETag`, `Last-Modified` and `Cache-Control`, and with 304 for a card that the client has (A2A 1.0
+ * §8.6). A request that names a version gets the card of that version. Other requests get a card with the members of all
+ * versions, which clients of every version can read, because they ignore unknown members. Callers need no credentials: the card
+ * says how to authenticate.
  */
 export function cardEndpoint(
   card: AgentCard,
@@ -73,12 +82,12 @@ function methodNotAllowed(codec: Codec): UniversalResponse {
   return errorResponse(codec, new A2AError("MethodNotAllowed", `A card takes ${allow}`) as WireError, allow);
 }
 
-/** The answer where no binding has an address, and no card is. */
+/** The answer at a path without a binding and without a card. */
 export function notFound(codec: Codec): UniversalResponse {
   return errorResponse(codec, new A2AError("MethodNotFound", "There is nothing at this path") as WireError);
 }
 
-/** One value that says what both say; where they say the same thing in two ways, the first counts. */
+/** Merges two JSON values. Where both have a member with different values, the first one counts. */
 function merge(one: unknown, other: unknown): unknown {
   if (Array.isArray(one) && Array.isArray(other) && one.length === other.length) {
     return one.map((item, at) => merge(item, other[at]));
@@ -95,7 +104,7 @@ async function writeDocument(card: unknown, headers: Headers): Promise<Document>
   return { text, headers: { etag: `"${etag}"`, ...headers } };
 }
 
-/** Whether the client has it already: the tag decides, and only without one the date (RFC 9110 §13.2.2). */
+/** Whether the client has the card already. The tag decides; the date counts only where there is no tag (RFC 9110 §13.2.2). */
 function isKnown(request: UniversalRequest, headers: Headers): boolean {
   const tags = request.header("if-none-match");
   if (tags !== undefined) return matches(tags, headers["etag"] as string);
@@ -103,10 +112,76 @@ function isKnown(request: UniversalRequest, headers: Headers): boolean {
   return since !== undefined && Date.parse(since) >= Date.parse(headers["last-modified"] as string);
 }
 
-/** Weak comparison, as RFC 9110 §13.1.2 wants it: a cache in between may have marked the tag. */
+/** Weak comparison (RFC 9110 §13.1.2): a cache between client and server may have marked the tag as weak. */
 function matches(header: string, etag: string): boolean {
   return header.split(",").some((part) => {
     const tag = part.trim();
     return tag === "*" || tag === etag || tag === `W/${etag}`;
   });
+}
+
+/** What the server adds to the description of an agent (A2A 1.0 §4.4.1). */
+export interface CardHost {
+  /** The addresses of the agent: see `interfacesOf`. */
+  readonly interfaces: readonly AgentInterface[];
+  /** How callers authenticate. Requirements that the agent declares itself replace these. */
+  readonly securitySchemes?: Readonly<Record<string, SecurityScheme>>;
+  readonly securityRequirements?: readonly SecurityRequirement[];
+  /** Whether authenticated callers get another card (A2A 1.0 §3.1.11). */
+  readonly extendedCard?: boolean;
+  /** Extensions of the server. */
+  readonly extensions?: readonly AgentExtension[];
+}
+
+const textOnly = ["text/plain"];
+
+/** The card of an agent at this server. */
+export function buildCard(agent: AgentDescription, host: CardHost): AgentCard {
+  const capabilities = {
+    streaming: true,
+    ...agent.capabilities,
+    ...(host.extendedCard === true && { extendedAgentCard: true }),
+  };
+  const extensions = [...(capabilities.extensions ?? []), ...(host.extensions ?? [])];
+  const securitySchemes = { ...host.securitySchemes, ...agent.securitySchemes };
+  const securityRequirements = agent.securityRequirements ?? host.securityRequirements ?? [];
+  return {
+    name: agent.name,
+    description: agent.description,
+    supportedInterfaces: host.interfaces,
+    ...(agent.provider !== undefined && { provider: agent.provider }),
+    version: agent.version,
+    ...(agent.documentationUrl !== undefined && { documentationUrl: agent.documentationUrl }),
+    capabilities: { ...capabilities, ...(extensions.length > 0 && { extensions }) },
+    ...(Object.keys(securitySchemes).length > 0 && { securitySchemes }),
+    ...(securityRequirements.length > 0 && { securityRequirements }),
+    defaultInputModes: agent.defaultInputModes ?? textOnly,
+    defaultOutputModes: agent.defaultOutputModes ?? textOnly,
+    skills: agent.skills,
+    ...(agent.iconUrl !== undefined && { iconUrl: agent.iconUrl }),
+  };
+}
+
+/**
+ * The interfaces of an agent: each binding in each version, in the order of versions and then of bindings, the preferred ones
+ * first (A2A 1.0 §8.3.1).
+ *
+ * @param paths - Paths of the bindings below the agent's base, by their names.
+ */
+export function interfacesOf(
+  bindings: readonly ServerBinding[],
+  codecs: readonly Codec[],
+  agent: Omit<AgentAddress, "path">,
+  paths: Readonly<Record<string, string>> = {},
+): readonly AgentInterface[] {
+  return codecs.flatMap((codec) =>
+    bindings.flatMap((binding) =>
+      binding.interfaces({ ...agent, path: paths[binding.name] ?? "" }, codec).map(({ url, tenant }) => ({
+        url,
+        protocolBinding: binding.name,
+        ...(tenant !== undefined && { tenant }),
+        protocolVersion: codec.version,
+      })),
+    ),
+  );
 }

@@ -1,4 +1,20 @@
-import { A2AError } from "../../model/index.ts";
+import { speaksJsonRpc, type JsonRpcCodec, type JsonRpcWire } from "../../wire/bindings.ts";
+import { versionOfSilence } from "../../wire/codec.ts";
+import { answerCall, type AnyReply, type ServerCall } from "../server/answer-call.ts";
+import {
+  interfaceAt,
+  speakers,
+  tenantPath,
+  type ClaimedPath,
+  type HttpEndpoint,
+  type ServerBinding,
+  type ServerHost,
+} from "../server/binding.ts";
+import type { ServerContext } from "../server/context.ts";
+import { discard, streamHeaders, writeEvents, type EventFormat } from "../server/event-stream.ts";
+import { bodyText, codecOf, parseJson, requestedVersion } from "../server/request.ts";
+import { bodyOf, errorHeaders, failureOf, withExtensions, type Headers, type WireError } from "../server/response.ts";
+import { A2AError, wireErrors } from "../../model/index.ts";
 import type {
   OperationName,
   StreamItem,
@@ -7,30 +23,45 @@ import type {
   UniversalRequest,
   UniversalResponse,
 } from "../../protocol/index.ts";
-import { versionOfSilence } from "../../wire/codec.ts";
-import type { JsonRpcCodec, JsonRpcWire } from "../../wire/bindings.ts";
-import { answerCall, type AnyReply, type ServerCall } from "../server/answer-call.ts";
-import type { HttpEndpoint } from "../server/binding.ts";
-import type { ServerHost } from "../server/host.ts";
-import { bodyOf } from "../server/pieces.ts";
-import { bodyText, codecOf, parseJson, requestedVersion, type ServerContext } from "../server/request.ts";
-import { failureOf, withExtensions, type WireError } from "../server/response.ts";
-import { discard, streamHeaders, writeEvents, type EventFormat } from "../sse/write.ts";
-import { idOf, readCall, type JsonRpcId } from "./envelope.ts";
-import { errorResponse, errorText, jsonHeaders } from "./errors.ts";
+import { isObject } from "../../model/schema.ts";
 
+const name = "JSONRPC";
+
+/**
+ * JSON-RPC at a server (A2A 1.0 §9): every method is a POST to one address. For versions whose requests cannot name a tenant
+ * each tenant also has an address of its own, below the common one.
+ */
+export function jsonRpcBinding(): ServerBinding {
+  return {
+    name,
+    interfaces: (agent, codec) => (speaksJsonRpc(codec) ? [interfaceAt(agent, codec)] : []),
+    http: {
+      claim({ path, tenants }, codecs) {
+        const paths: ClaimedPath[] = [{ path }];
+        if (codecs.some((codec) => codec.tenantInPath === true && speaksJsonRpc(codec))) {
+          for (const tenant of tenants)
+            if (tenant !== undefined) paths.push({ path: tenantPath(path, tenant), tenant });
+        }
+        return { paths };
+      },
+      open: (host) => jsonRpcEndpoint(host, speakers(name, host.codecs, speaksJsonRpc)),
+    },
+  };
+}
+
+/** The answer to a notification. */
 const noContent: UniversalResponse = { status: 204, headers: { "cache-control": "no-store" } };
 
 type Codecs = readonly [JsonRpcCodec, ...JsonRpcCodec[]];
 
-export function jsonRpcEndpoint(host: ServerHost, codecs: Codecs): HttpEndpoint {
+function jsonRpcEndpoint(host: ServerHost, codecs: Codecs): HttpEndpoint {
   return {
     answer: (request, { query }) => answerCall(host, new JsonRpcServerCall(host, codecs, request, query)),
     refuse: (error) => errorResponse(codecs[0].bindings.JSONRPC, null, error),
   };
 }
 
-/** A request, as far as it has been read: its answer, whatever it is, is put in these words. */
+/** One request. Its members are set while the request is read, and its answer or its error is written with them. */
 class JsonRpcServerCall implements ServerCall<string, UniversalResponse>, EventFormat {
   readonly request: UniversalRequest;
   codec: JsonRpcCodec;
@@ -39,10 +70,10 @@ class JsonRpcServerCall implements ServerCall<string, UniversalResponse>, EventF
   readonly #host: ServerHost;
   readonly #codecs: Codecs;
   readonly #query: string;
-  /** To answer under; `undefined` for a notification, which nobody waits an answer for. */
+  /** The id of the request; `undefined` for a notification, which gets no answer. */
   #id: JsonRpcId | undefined = null;
   #method: string | undefined;
-  /** The beginning of a response that has a result. */
+  /** The text before the result of a response. */
   #open = "";
 
   constructor(host: ServerHost, codecs: Codecs, request: UniversalRequest, query: string) {
@@ -64,7 +95,7 @@ class JsonRpcServerCall implements ServerCall<string, UniversalResponse>, EventF
 
   read(text: string): unknown {
     const { limits } = this.#host;
-    // The envelope and `params` are levels of their own, so that all bindings allow the same message.
+    // The envelope adds a level of nesting to the request of the operation.
     const value = parseJson(text, this.request, limits, limits.depth + 1);
     if (value === undefined) throw new A2AError("ParseError", "The request has no body");
     this.#id = idOf(value);
@@ -78,8 +109,8 @@ class JsonRpcServerCall implements ServerCall<string, UniversalResponse>, EventF
   }
 
   /**
-   * The version that a call is to be read in. One that names none is read in the version that has its method: a plain
-   * curl must work, the texts' own examples omit the header. `strictVersion` holds it to §3.6.2 instead.
+   * The version of the request. Where it names none, it is the first version that has its method, so that plain requests work:
+   * the specification's own examples omit the header. With `strictVersion` it is the version of A2A 1.0 §3.6.2.
    */
   #codecOf(method: string): JsonRpcCodec {
     const codecs = this.#codecs;
@@ -149,13 +180,13 @@ class JsonRpcServerCall implements ServerCall<string, UniversalResponse>, EventF
     const { request } = this;
     const told = { binding: "JSONRPC", method: this.#method };
     const error = failureOf(thrown, this.#host.logger, told, () => request.signal.aborted);
-    // Without an id too, where JSON-RPC 2.0 §4.1 wants silence: nobody sends A2A notifications on purpose, and who
-    // forgets the id must hear what is wrong.
+    // Also to a notification, where JSON-RPC 2.0 §4.1 wants no answer: nobody sends A2A notifications on purpose, and whoever
+    // forgot the id needs the error.
     const response = errorResponse(this.shapes, this.#id ?? null, error);
     return this.#readsEvents() ? inStream(response) : response;
   }
 
-  /** Whether the caller reads the answer as events, whatever it is: it asks for them, and not for JSON. Python's SDK sends a wildcard as well. */
+  /** Whether the caller reads events only, errors included: it accepts events and not JSON. The Python SDK also sends a wildcard. */
   #readsEvents(): boolean {
     if (this.#method === undefined || this.shapes.streamsErrors !== true) return false;
     const operation = this.shapes.operation(this.#method);
@@ -165,15 +196,66 @@ class JsonRpcServerCall implements ServerCall<string, UniversalResponse>, EventF
   }
 }
 
-/** A stream that nobody waits for. */
+/** Closes the stream of a notification. */
 async function dropped(batches: StreamReply["batches"], context: ServerContext): Promise<UniversalResponse> {
   await discard(batches);
   context.end();
   return noContent;
 }
 
-/** An error as the one event of a stream. What never reached JSON-RPC stays as it is. */
+/** An error as the only event of a stream. An error of HTTP itself stays as it is. */
 function inStream({ status, headers, body }: UniversalResponse): UniversalResponse {
   if (status !== 200 || typeof body !== "string") return { status, headers, ...(body !== undefined && { body }) };
   return { status, headers: streamHeaders, body: `data: ${body}\n\n` };
+}
+
+type JsonRpcId = string | number | null;
+
+/** The request object of JSON-RPC 2.0 (A2A 1.0 §9.3). */
+interface JsonRpcCall {
+  /** `undefined`: a notification, which gets no answer. */
+  readonly id: JsonRpcId | undefined;
+  readonly method: string;
+  readonly params: unknown;
+}
+
+/** The id for the answer; `null` where the request has no valid one. */
+function idOf(value: unknown): JsonRpcId {
+  const id = isObject(value) ? value["id"] : undefined;
+  return typeof id === "string" || Number.isSafeInteger(id) ? (id as JsonRpcId) : null;
+}
+
+function readCall(value: unknown): JsonRpcCall {
+  if (Array.isArray(value)) throw invalid("", "is a batch, which A2A does not have: send one request at a time");
+  if (!isObject(value)) throw invalid("", "must be a JSON object");
+  const { jsonrpc, id, method, params } = value;
+  if (jsonrpc !== "2.0") throw invalid("jsonrpc", 'must be "2.0"');
+  if (id !== undefined && id !== null && typeof id !== "string" && !Number.isSafeInteger(id)) {
+    throw invalid("id", "must be a string, an integer or null");
+  }
+  if (typeof method !== "string" || method === "") throw invalid("method", "must name a method");
+  return { id: id as JsonRpcId | undefined, method, params: params ?? {} };
+}
+
+function invalid(field: string, description: string): A2AError {
+  return new A2AError("InvalidRequest", `Not a JSON-RPC 2.0 request: ${field === "" ? "it" : field} ${description}`, {
+    fields: field === "" ? [] : [{ field, description }],
+  });
+}
+
+const jsonHeaders: Headers = { "content-type": "application/json", "cache-control": "no-store" };
+
+/** An error as a JSON-RPC response (A2A 1.0 §9.5). */
+function errorText(wire: JsonRpcWire, id: JsonRpcId, error: WireError): string {
+  return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"error":${JSON.stringify(wire.encodeError(error))}}`;
+}
+
+/** The HTTP status is 200, except for errors of HTTP itself: credentials, sizes, media types, load. */
+function errorResponse(wire: JsonRpcWire, id: JsonRpcId, error: WireError): UniversalResponse {
+  const { http, outside } = wireErrors[error.code];
+  return {
+    status: outside ? http : 200,
+    headers: errorHeaders(jsonHeaders, error, error.code === "MethodNotAllowed" ? "POST" : undefined),
+    body: errorText(wire, id, error),
+  };
 }

@@ -1,3 +1,33 @@
+import { speaksRest, type RestCodec, type RestRoute, type RestWire } from "../../wire/bindings.ts";
+import { versionOfSilence } from "../../wire/codec.ts";
+import { answerCall, type AnyReply, type ServerCall } from "../server/answer-call.ts";
+import {
+  cannotServe,
+  interfaceAt,
+  pathBelow,
+  speakers,
+  type BaseAddress,
+  type HttpClaim,
+  type HttpEndpoint,
+  type ServerBinding,
+  type ServerHost,
+  type Target,
+} from "../server/binding.ts";
+import type { ServerContext } from "../server/context.ts";
+import { streamHeaders, writeEvents, type EventFormat } from "../server/event-stream.ts";
+import { bodyText, codecOf, requestedVersion } from "../server/request.ts";
+import { bodyOf, errorResponse, failureOf, withExtensions, type Headers, type WireError } from "../server/response.ts";
+import {
+  allRoutes,
+  compileRoutes,
+  firstSegments,
+  matchRoute,
+  wholeSegments,
+  readInput,
+  decodeSegment,
+  type RouteMatch,
+  type RouteTable,
+} from "./routes.ts";
 import { A2AError } from "../../model/index.ts";
 import type {
   OperationName,
@@ -6,19 +36,54 @@ import type {
   UniversalRequest,
   UniversalResponse,
 } from "../../protocol/index.ts";
-import { versionOfSilence } from "../../wire/codec.ts";
-import type { RestCodec, RestRoute, RestWire } from "../../wire/bindings.ts";
-import { answerCall, type AnyReply, type ServerCall } from "../server/answer-call.ts";
-import type { HttpEndpoint, Target } from "../server/binding.ts";
-import type { ServerHost } from "../server/host.ts";
-import { bodyOf } from "../server/pieces.ts";
-import { bodyText, codecOf, requestedVersion, type ServerContext } from "../server/request.ts";
-import { errorResponse, failureOf, withExtensions, type Headers, type WireError } from "../server/response.ts";
-import { streamHeaders, writeEvents, type EventFormat } from "../sse/write.ts";
-import { readInput, unknownPath } from "./input.ts";
-import { allRoutes, compileRoutes, decodeSegment, matchRoute, type RouteMatch, type RouteTable } from "./routes.ts";
 
-/** A version of the binding, ready for use. */
+const name = "HTTP+JSON";
+
+/** REST at a server (A2A 1.0 §11): the paths of the protocol below one path, with an optional tenant segment before them. */
+export function restBinding(): ServerBinding {
+  return {
+    name,
+    interfaces: (agent, codec) => (speaksRest(codec) ? [interfaceAt(agent, codec)] : []),
+    http: {
+      claim: (base, codecs) => claim(base, codecs.filter(speaksRest)),
+      open: (host) => restEndpoint(host, speakers(name, host.codecs, speaksRest)),
+    },
+  };
+}
+
+function claim({ path, tenants }: BaseAddress, codecs: readonly RestCodec[]): HttpClaim {
+  const wires = codecs.map(({ bindings }) => bindings["HTTP+JSON"]);
+  // A tenant may be named like the first segment of longer routes, such as `v1`.
+  const noTenant = new Set(wires.flatMap(({ routes }) => wholeSegments(routes)));
+  for (const tenant of tenants) {
+    if (tenant === undefined || !noTenant.has(tenant)) continue;
+    throw cannotServe("tenant", `${JSON.stringify(tenant)} cannot be told from a path of the protocol`);
+  }
+  const tables = wires.map((wire) => compileRoutes(allRoutes(wire)));
+  const named = new Set(tenants.map((tenant) => encodeURIComponent(tenant ?? "")));
+  const segments = new Set([".well-known", ...wires.flatMap(({ routes }) => firstSegments(routes)), ...named]);
+  return {
+    below: path,
+    owns(at) {
+      const below = pathBelow(at, path);
+      if (below === undefined) return false;
+      // The protocol reads `/api/tasks` as a path of the tenant `api`. It is one here only where that tenant exists.
+      return tables.some((table) => {
+        const match = matchRoute(table, "GET", below);
+        return match !== undefined && (match.tenant === undefined || named.has(match.tenant));
+      });
+    },
+    reserves(at) {
+      const below = pathBelow(at, path);
+      // A base above this path would take all of it.
+      if (below === undefined) return pathBelow(path, at) !== undefined;
+      return below === "" || segments.has(below.split("/")[1] ?? "");
+    },
+    beside: wires.flatMap(({ elsewhere = [] }) => elsewhere.map((route) => route.path)),
+  };
+}
+
+/** A version of the protocol with its compiled routes. */
 interface RestVersion extends Pick<RestCodec, "version" | "aliases"> {
   readonly codec: RestCodec;
   readonly wire: RestWire;
@@ -40,12 +105,12 @@ function restVersion(codec: RestCodec): RestVersion {
   };
 }
 
-export function restEndpoint(host: ServerHost, [first, ...others]: readonly [RestCodec, ...RestCodec[]]): HttpEndpoint {
+function restEndpoint(host: ServerHost, [first, ...others]: readonly [RestCodec, ...RestCodec[]]): HttpEndpoint {
   const versions: RestVersions = [restVersion(first), ...others.map(restVersion)];
   return { answer: (request, target) => answerCall(host, new RestServerCall(host, versions, request, target)) };
 }
 
-/** A request, as far as it has been read: its answer, whatever it is, is put in these words. */
+/** One request. Its members are set while the request is read, and its answer or its error is written with them. */
 class RestServerCall implements ServerCall<string, UniversalResponse>, EventFormat {
   readonly request: UniversalRequest;
   readonly #host: ServerHost;
@@ -83,7 +148,7 @@ class RestServerCall implements ServerCall<string, UniversalResponse>, EventForm
   body(): string | Promise<string> {
     this.#choose();
     const match = this.#match;
-    if (match === undefined) throw unknownPath();
+    if (match === undefined) throw new A2AError("MethodNotFound", "There is nothing at this path");
     this.#route = match.route;
     if (match.route === undefined) {
       throw new A2AError("MethodNotAllowed", `This path takes ${match.allow.join(", ")}`);
@@ -97,7 +162,7 @@ class RestServerCall implements ServerCall<string, UniversalResponse>, EventForm
     return readInput(this.request, text, match, route, this.#target.query, this.#host.limits);
   }
 
-  /** Takes the version that the request names, else the one that has its path (see `strictVersion`). */
+  /** Chooses the version that the request names; otherwise the first one that has its path, unless `strictVersion` is set. */
   #choose(): void {
     const { strictVersion } = this.#host;
     const versions = this.#versions;
@@ -109,7 +174,7 @@ class RestServerCall implements ServerCall<string, UniversalResponse>, EventForm
     let otherMethod: RestVersion | undefined;
     for (const version of versions) {
       const match = this.#take(version);
-      // The first segment of another version's path is a tenant to this one: only where there is one of that name.
+      // This version may read the first segment of another version's path as a tenant. It is one only where that tenant exists.
       if (match === undefined || (match.tenant !== undefined && !isTenant(this.#host, match.tenant))) continue;
       if (match.route !== undefined) return;
       otherMethod ??= version;
@@ -148,7 +213,7 @@ class RestServerCall implements ServerCall<string, UniversalResponse>, EventForm
     return this.shapes.eventPieces?.(item);
   }
 
-  /** The text has no word for an error in mid-stream; an event of this name with the error's body is what peers read. */
+  /** The specification has no event for errors within a stream. Clients read an event named `error` with the body of an error. */
   error(error: WireError): string {
     return `event: error\ndata: ${this.shapes.encodeError(error)}`;
   }

@@ -1,11 +1,14 @@
-import { invalidParams } from "../../model/index.ts";
+import { invalidParams, jsonName } from "../../model/index.ts";
 import type { RestRoute, RestWire } from "../../wire/bindings.ts";
+import type { UniversalRequest } from "../../protocol/index.ts";
+import type { RequestLimits } from "../server/binding.ts";
+import { parseJson } from "../server/request.ts";
 
-/** Finds the route of a path (A2A 1.0 §11.3). */
+/* The routes of REST (A2A 1.0 §11.3): finds the route of a path, and reads the request from path, query and body. */
 
 type Segment =
   | { readonly literal: string; readonly name?: never; readonly verb?: never }
-  /** Takes a whole segment, or one that ends in `verb`. */
+  /** Matches a whole segment, or one that ends in `verb`. */
   | { readonly name: string; readonly verb: string; readonly literal?: never };
 
 interface CompiledRoute {
@@ -15,11 +18,11 @@ interface CompiledRoute {
 }
 
 export interface RouteMatch {
-  /** Absent: the path exists, but not for this method. */
+  /** `undefined`: the path exists, but not for this method. */
   readonly route: RestRoute | undefined;
-  /** Methods that the path takes. */
+  /** HTTP methods of the path. */
   readonly allow: readonly string[];
-  /** What the path says, still encoded: by field name. */
+  /** Fields in the path by name, still percent-encoded. */
   readonly raw: Readonly<Record<string, string>>;
   readonly tenant: string | undefined;
 }
@@ -32,7 +35,7 @@ function compileSegment(text: string): Segment {
   return { name: parameter[1] as string, verb: parameter[2] as string };
 }
 
-/** Routes with a verb come first: `/tasks/x:cancel` is never a task of the name `x:cancel`, which is sent as `x%3Acancel`. */
+/** Routes with a verb come first, because `/tasks/x:cancel` is never the task `x:cancel`: its path is `/tasks/x%3Acancel`. */
 export function compileRoutes(routes: readonly RestRoute[]): RouteTable {
   return routes
     .map((route) => {
@@ -42,22 +45,22 @@ export function compileRoutes(routes: readonly RestRoute[]): RouteTable {
     .sort((one, other) => Number(other.verb) - Number(one.verb));
 }
 
-/** Those below the base, and those that are found elsewhere as well. */
+/** All routes of a version, those beside the base included. */
 export function allRoutes({ routes, elsewhere = [] }: RestWire): readonly RestRoute[] {
   return [...routes, ...elsewhere];
 }
 
-/** First segments that routes begin with: nothing else can stand below the same base under such a name. */
+/** The first segments of routes. No other base can begin with such a segment below the same base. */
 export function firstSegments(routes: readonly RestRoute[]): readonly string[] {
   return routes.map((route) => route.path.split("/")[1] ?? "");
 }
 
-/** Those of routes that have no other segment: no tenant can have such a name, since what follows could be either's. */
+/** The segments of routes that have one segment. No tenant can have such a name, because its paths would be ambiguous. */
 export function wholeSegments(routes: readonly RestRoute[]): readonly string[] {
   return firstSegments(routes.filter((route) => route.path.lastIndexOf("/") === 0));
 }
 
-/** `path` begins with a slash. A tenant segment may stand before every route. */
+/** Finds the route of a path, which begins with a slash. A tenant segment may be before every route. */
 export function matchRoute(table: RouteTable, method: string, path: string): RouteMatch | undefined {
   const segments = path.slice(1).split("/");
   const match = matchSegments(table, method, segments, undefined);
@@ -102,11 +105,65 @@ function readSegments(pattern: readonly Segment[], segments: readonly string[]):
   return raw;
 }
 
-/** A path segment, decoded once: an id may hold any character, a slash and a colon too. */
+/** A path segment, decoded once. An id may contain any character, slashes and colons included. */
 export function decodeSegment(field: string, raw: string): string {
   try {
     return decodeURIComponent(raw);
   } catch {
     throw invalidParams([{ field, description: "is not percent-encoded UTF-8" }]);
   }
+}
+
+/** The request of an operation for the codec to decode, from the text of the body or the query, and from the path. */
+export function readInput(
+  request: UniversalRequest,
+  text: string,
+  match: RouteMatch,
+  route: RestRoute,
+  query: string,
+  limits: RequestLimits,
+): unknown {
+  // No body, an empty body and `null` are empty requests: clients send all three.
+  const input =
+    request.method === "POST" ? (parseJson(text, request, limits, limits.depth) ?? {}) : readQuery(route, query);
+  // The codec refuses anything but an object.
+  if (typeof input !== "object" || input === null || Array.isArray(input)) return input;
+  const fields = input as Record<string, unknown>;
+  for (const name in match.raw) setField(fields, name, match.raw[name] as string);
+  if (match.tenant !== undefined) setField(fields, "tenant", match.tenant);
+  return fields;
+}
+
+/**
+ * Query parameters in the types of their fields (A2A 1.0 §11.5). Text that is not valid for its type stays text, so that the
+ * codec refuses the field by its name.
+ */
+function readQuery(route: RestRoute, query: string): Record<string, unknown> {
+  const fields: Record<string, unknown> = {};
+  if (query === "") return fields;
+  // Every request may name a tenant (A2A 1.0 §8.3.2): in the query, where the path has no segment for it.
+  const types: NonNullable<RestRoute["query"]> = { ...route.query, tenant: "string" };
+  for (const [given, text] of new URLSearchParams(query)) {
+    const name = jsonName(given);
+    if (!Object.hasOwn(types, name)) continue;
+    if (Object.hasOwn(fields, name)) throw invalidParams([{ field: name, description: "is given more than once" }]);
+    fields[name] = typed(text, types[name]);
+  }
+  return fields;
+}
+
+function typed(text: string, type: "string" | "integer" | "boolean" | undefined): unknown {
+  if (type === "integer" && /^-?\d+$/.test(text)) return Number(text);
+  if (type === "boolean" && (text === "true" || text === "false")) return text === "true";
+  return text;
+}
+
+/** Sets a field from the path. A different value in the body or the query is an error. */
+function setField(fields: Record<string, unknown>, name: string, raw: string): void {
+  const value = decodeSegment(name, raw);
+  const other = Object.hasOwn(fields, name) ? fields[name] : undefined;
+  if (other !== undefined && other !== null && other !== "" && other !== value) {
+    throw invalidParams([{ field: name, description: "is not the one that the path names" }]);
+  }
+  fields[name] = value;
 }

@@ -1,15 +1,16 @@
 import { isLoopback } from "../../base/index.ts";
 import { A2AError, invalidParams, type AgentCard } from "../../model/index.ts";
-import type { Admission } from "../server/host.ts";
+import type { Admission } from "../server/binding.ts";
 
 /**
- * Allows requests to the hosts that a server goes by, and refuses all others (DNS rebinding). A browser lets a page of
- * `evil.example` read what that name answers, and the name may resolve to this machine from one moment to the next: then
- * `Host` still says what the page asked for. `Origin` shows pages that cannot read the answer, but can have something done.
+ * Allows requests to the host names of a server, and refuses all others. This stops DNS rebinding: a browser lets a page of
+ * `evil.example` read what is served under that name, and the name may resolve to this machine a moment later. The header
+ * `Host` still has the name that the page used. The header `Origin` shows requests of pages that cannot read the answer but
+ * could start something.
  *
- * @param allowed - Names beside those of loopback, with a port or without: ports are not compared. `"*"`: any.
- * @param origins - Origins of pages that may call (CORS).
- * @throws A2AError `InvalidParams` for what is no name of a host.
+ * @param allowed - Host names beside those of loopback, with or without a port. Ports are not compared. `"*"` allows any.
+ * @param origins - Origins of the pages that may call (CORS).
+ * @throws A2AError `InvalidParams` for an element that is not a host name.
  */
 export function admission(allowed: readonly string[], origins: "*" | readonly string[]): Admission | undefined {
   if (allowed.includes("*")) return undefined;
@@ -26,7 +27,7 @@ export function admission(allowed: readonly string[], origins: "*" | readonly st
   );
   const pages = new Set(origins === "*" ? [] : origins);
   const isOurs = (host: string | undefined): boolean => host !== undefined && (isLoopback(host) || names.has(host));
-  // Most requests name the same one.
+  // The last host name that was allowed: most requests name the same one.
   let known: string | undefined;
   return (request) => {
     const host = request.header("host");
@@ -41,8 +42,8 @@ export function admission(allowed: readonly string[], origins: "*" | readonly st
 }
 
 /**
- * The hosts in the addresses of a card: URLs, or `agents.example.com:443` as gRPC has it. What is none is left out, since a
- * binding may have addresses of another kind.
+ * The hosts in the addresses of a card. An address is a URL, or `agents.example.com:443` for gRPC. Other addresses are left
+ * out, because a custom binding may have addresses of another kind.
  */
 export function hostsOf({ supportedInterfaces }: Pick<AgentCard, "supportedInterfaces">): readonly string[] {
   const authorities = supportedInterfaces.map(

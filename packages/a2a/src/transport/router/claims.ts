@@ -1,32 +1,62 @@
-import type { A2AError } from "../../model/index.ts";
+import type { AgentCard, A2AError } from "../../model/index.ts";
+import type { AgentService } from "../../protocol/index.ts";
 import type { Codec } from "../../wire/codec.ts";
 import { cardPathsOf } from "../discovery/handler.ts";
-import type { HttpBinding, HttpClaim, ServerBinding } from "../server/binding.ts";
-import { pathBelow } from "../server/paths.ts";
-import { cannotServe } from "../server/refuse.ts";
-import { checkInterfaces, checkPath, shown } from "./check-mounts.ts";
-import type { MountedBase } from "./mounts.ts";
+import { cannotServe, pathBelow, type HttpBinding, type HttpClaim, type ServerBinding } from "../server/binding.ts";
 
-/** What a binding claims of a base. */
+/* Which binding or card has which address of a server. Two claims for one address are refused when the server is created. */
+
+/**
+ * Paths of bindings below the base of an agent, by the names of the bindings on cards: `{ JSONRPC: "/jsonrpc" }`. A path has a
+ * leading slash; `""` is the base itself, which is the default.
+ */
+export type InterfacePaths = Readonly<Record<string, string>>;
+
+/** A service at an address. */
+export interface ServiceMount {
+  /** Path of its base on the host: empty, or with a leading slash and no slash at its end. */
+  readonly path: string;
+  readonly tenant?: string;
+  /** Paths of the bindings below the base. They are the same for all services of a base. */
+  readonly interfaces?: InterfacePaths;
+  /** Further paths below the base where its card is served. */
+  readonly cardPaths?: readonly string[];
+  readonly service: AgentService;
+  readonly card: AgentCard;
+}
+
+/** The services at one base. */
+export interface MountedBase {
+  readonly path: string;
+  readonly mounts: readonly ServiceMount[];
+}
+
+/** Groups mounts by their bases. */
+export function basesOf(mounts: readonly ServiceMount[]): readonly MountedBase[] {
+  const paths = [...new Set(mounts.map(({ path }) => path))];
+  return paths.map((path) => ({ path, mounts: mounts.filter((mount) => mount.path === path) }));
+}
+
+/** The claim of one binding at a base. */
 export interface Claim extends HttpClaim {
-  /** Its name. */
+  /** Name of the binding. */
   readonly by: string;
   readonly http: HttpBinding;
 }
 
-/** A base, and whose its addresses are. */
+/** A base with the claims of all bindings. */
 export interface ClaimedBase extends MountedBase {
   readonly claims: readonly Claim[];
-  /** By path below the base: who is found there, a card or the binding of that name. */
+  /** The owner of each single path below the base: the name of a binding, or `a card`. */
   readonly paths: ReadonlyMap<string, string>;
 }
 
 const card = "a card";
 
 /**
- * Asks the bindings for their addresses below a base.
+ * Collects the claims of all bindings at a base.
  *
- * @throws A2AError `InvalidParams` where one address would be that of two.
+ * @throws A2AError `InvalidParams` where two claims have one address.
  */
 export function claimsOf(base: MountedBase, bindings: readonly ServerBinding[], codecs: readonly Codec[]): ClaimedBase {
   checkInterfaces(
@@ -66,16 +96,17 @@ function sharedAddress(field: string, path: string, one: string, other: string):
   return cannotServe(field, sentence, sentence);
 }
 
-/** Who else finds something at a path. */
+/** The other binding that has something at a path. */
 function ownerOf(claims: readonly Claim[], at: string, by: string): string | undefined {
   return claims.find((claim) => claim.by !== by && claim.owns !== undefined && owns(claim, at))?.by;
 }
 
+/** Whether a claim has something at a path. */
 export function owns({ below, owns: found }: Pick<HttpClaim, "below" | "owns">, at: string): boolean {
   return below !== undefined && pathBelow(at, below) !== undefined && (found === undefined || found(at));
 }
 
-/** Two bindings cannot have everything below one path, nor one what another finds below its own. */
+/** Refuses two claims for everything below one path, and a claim below another one that has something there. */
 function checkBelow(base: string, { by, below }: Claim, claims: readonly Claim[]): void {
   if (below === undefined) return;
   for (const other of claims) {
@@ -85,7 +116,7 @@ function checkBelow(base: string, { by, below }: Claim, claims: readonly Claim[]
   }
 }
 
-/** Whether something would be lost of what a binding claims if another one had all at and below a path. */
+/** Whether a claim needs any path at or below this one. */
 function reserves({ below, reserves: taken }: HttpClaim, at: string): boolean {
   if (below === undefined) return false;
   if (taken !== undefined) return taken(at);
@@ -93,9 +124,9 @@ function reserves({ below, reserves: taken }: HttpClaim, at: string): boolean {
 }
 
 /**
- * Refuses a base that begins where something of a base above it is found.
+ * Refuses a base that begins at an address of a base above it.
  *
- * @throws A2AError `InvalidParams`
+ * @throws A2AError `InvalidParams`, with the option named.
  */
 export function checkNesting(bases: readonly ClaimedBase[]): void {
   for (const { path } of bases) {
@@ -115,4 +146,83 @@ function isTaken({ claims, paths }: ClaimedBase, inner: string): boolean {
     if (pathBelow(at, inner) !== undefined || (by !== card && pathBelow(inner, at) !== undefined)) return true;
   }
   return claims.some((claim) => reserves(claim, inner));
+}
+
+/** The bindings that A2A 1.0 names (§5.8). All others are named by a URI. */
+const official: readonly string[] = ["JSONRPC", "HTTP+JSON", "GRPC"];
+
+/**
+ * Refuses bindings without a valid name of their own.
+ *
+ * @throws A2AError `InvalidParams`, with the option named.
+ */
+export function checkBindings(bindings: readonly ServerBinding[]): void {
+  if (bindings.length === 0) throw cannotServe("bindings", "must name one at least");
+  const names = new Set<string>();
+  for (const binding of bindings) {
+    // JavaScript callers can pass anything.
+    const name: unknown = (binding as Partial<ServerBinding> | undefined)?.name;
+    if (typeof name !== "string" || typeof binding.interfaces !== "function") {
+      throw cannotServe("bindings", "has what is no binding: give what jsonRpcBinding() makes, or its like");
+    }
+    if (!official.includes(name) && !URL.canParse(name)) {
+      const description = `${JSON.stringify(name)}: a binding is ${official.join(", ")} or goes by a URI (A2A 1.0 §5.8)`;
+      throw cannotServe("bindings", `has one of the name ${description}`);
+    }
+    if (names.has(name)) throw cannotServe("bindings", `has two of the name ${JSON.stringify(name)}`);
+    names.add(name);
+  }
+}
+
+/** Segments, each after a slash, and none of them empty. */
+const pathPattern = /^(?:\/[\w\-.~!$&'()*+,;=:@%]+)*$/;
+
+function checkPath(field: string, path: string): void {
+  if (pathPattern.test(path) && !path.split("/").some((segment) => segment === "." || segment === "..")) return;
+  throw cannotServe(field, `${JSON.stringify(path)} is no path such as "/weather"`);
+}
+
+const noTenant: readonly string[] = [".well-known", ".", "..", ""];
+
+/**
+ * Refuses mounts whose path or tenant is not valid, and two mounts at one address.
+ *
+ * @throws A2AError `InvalidParams`, with the option named.
+ */
+export function checkMounts(mounts: readonly ServiceMount[]): void {
+  const taken = new Set<string>();
+  for (const { path, tenant } of mounts) {
+    checkPath("path", path);
+    if (tenant !== undefined && noTenant.includes(tenant)) {
+      throw cannotServe("tenant", `${JSON.stringify(tenant)} cannot be told from a path of the protocol`);
+    }
+    const key = JSON.stringify([path, tenant]);
+    if (taken.has(key)) {
+      const name = tenant === undefined ? "" : ` under the tenant ${JSON.stringify(tenant)}`;
+      throw cannotServe("path", `has two agents at ${shown(path)}${name}`);
+    }
+    taken.add(key);
+  }
+}
+
+/** Refuses `interfaces` with a path that is not valid or a binding that is not served, and agents at one base whose `interfaces` differ. */
+function checkInterfaces({ path, mounts }: MountedBase, names: readonly string[]): void {
+  const [first, ...others] = mounts;
+  for (const [name, at] of Object.entries(first?.interfaces ?? {})) {
+    if (!names.includes(name)) {
+      throw cannotServe("interfaces", `has ${JSON.stringify(name)}, and the bindings here are ${names.join(", ")}`);
+    }
+    checkPath(`interfaces.${name}`, at);
+  }
+  for (const { interfaces = {} } of others) {
+    const keys = new Set([...Object.keys(interfaces), ...Object.keys(first?.interfaces ?? {})]);
+    if ([...keys].every((name) => (interfaces[name] ?? "") === (first?.interfaces?.[name] ?? ""))) continue;
+    const sentence = `the agents at ${shown(path)} have to have their interfaces at the same paths`;
+    throw cannotServe("interfaces", sentence, sentence);
+  }
+}
+
+/** A path of the host, for an error message. */
+function shown(path: string): string {
+  return path === "" ? "/" : path;
 }

@@ -1,47 +1,62 @@
 import type { AgentService, UniversalHandler, UniversalRequest, UniversalResponse } from "../../protocol/index.ts";
 import { cardEndpoint, cardPathsOf, notFound, type CardOptions } from "../discovery/handler.ts";
+import {
+  basesOf,
+  checkBindings,
+  checkMounts,
+  checkNesting,
+  claimsOf,
+  owns,
+  type Claim,
+  type ClaimedBase,
+  type ServiceMount,
+} from "./claims.ts";
+import {
+  pathBelow,
+  type AnyPathEndpoint,
+  type HttpEndpoint,
+  type ServerBinding,
+  type ServerHost,
+  type Target,
+} from "../server/binding.ts";
 import { withCors } from "../server/cors.ts";
-import type { HttpEndpoint, ServerBinding, Target } from "../server/binding.ts";
-import type { ServerHost } from "../server/host.ts";
-import { pathBelow } from "../server/paths.ts";
 import { errorResponse, failureOf } from "../server/response.ts";
-import { checkBindings, checkMounts } from "./check-mounts.ts";
-import { checkNesting, claimsOf, owns, type Claim, type ClaimedBase } from "./claims.ts";
-import { basesOf, type ServiceMount } from "./mounts.ts";
 
-/** What is the same at every address of a server. */
+/** What a router takes beside its mounts. */
 export interface RouterOptions extends Omit<ServerHost, "services">, CardOptions {
   readonly bindings: readonly ServerBinding[];
 }
 
-/** Whose address a URL is. */
+/** The endpoint at a URL. */
 export interface Found {
-  /** What answers at the URL. */
+  /** Answers the requests to the URL. */
   readonly endpoint: HttpEndpoint;
-  /** The path and query for the endpoint. */
+  /** Path and query, relative to the claim of the endpoint. */
   readonly target: Target;
 }
 
+/** Finds the endpoint of each request. URLs are those of `UniversalRequest`: a path and a query. */
 export interface Router {
+  /** Answers a request through its endpoint. */
   readonly handle: UniversalHandler;
-  /** Who answers at a URL, as `UniversalRequest` has it: a binding, or a card. */
+  /** The endpoint at a URL: a binding, or a card. */
   find(url: string): Found | undefined;
-  /** Whether there is something at a URL, by whatever method: what belongs to another part of an application is none of ours to refuse. */
+  /** Whether something is served at a URL, by any HTTP method. If not, the URL may belong to another part of the application. */
   answers(url: string): boolean;
 }
 
-/** What is found below a base. */
+/** The endpoints of a base. */
 interface Base {
-  /** By path below the base. */
+  /** Endpoints of single paths below the base. */
   readonly exact: ReadonlyMap<string, HttpEndpoint>;
-  /** Those who have everything below a path, the longest path first. */
+  /** Endpoints that have everything below a path, the longest path first. */
   readonly below: readonly (Pick<Claim, "owns"> & { readonly below: string; readonly endpoint: HttpEndpoint })[];
 }
 
 /**
- * Serves agents at their addresses: each binding at what it claims, and the cards.
+ * Serves agents at their addresses: each binding at the addresses that it claims, and the cards.
  *
- * @throws A2AError `InvalidParams` when two of them would answer the same address.
+ * @throws A2AError `InvalidParams` when two of them have one address.
  */
 export function createRouter(mounts: readonly ServiceMount[], options: RouterOptions): Router {
   const { admit, bindings, codecs, cors, logger } = options;
@@ -102,7 +117,7 @@ export function createRouter(mounts: readonly ServiceMount[], options: RouterOpt
   };
 }
 
-/** Opens the bindings at a base, and puts the cards there. */
+/** Opens the bindings at a base, and adds the cards. */
 function openBase({ mounts, claims }: ClaimedBase, options: RouterOptions): Base {
   const { admit: _, ...host } = options;
   const services = new Map(mounts.map(({ tenant, service }) => [tenant, service]));
@@ -123,7 +138,7 @@ function openBase({ mounts, claims }: ClaimedBase, options: RouterOptions): Base
   return { exact, below: below.sort((one, other) => other.below.length - one.below.length) };
 }
 
-/** One tenant's service, by its name and without. */
+/** The service of one tenant, for requests that name the tenant and for those that name none. */
 function alone(services: ReadonlyMap<string | undefined, AgentService>, tenant: string): ServerHost["services"] {
   const service = services.get(tenant) as AgentService;
   return new Map([
@@ -133,8 +148,8 @@ function alone(services: ReadonlyMap<string | undefined, AgentService>, tenant: 
 }
 
 /**
- * Paths beside a base, and at the root, that clients ask for as well. None that two agents would answer, or that belong to
- * the base that they are below.
+ * The paths that bindings claim beside their base and at the root (`HttpClaim.beside`), except those that two bases claim, and
+ * those where another base is.
  */
 function pathsBeside(claimed: readonly ClaimedBase[], bases: ReadonlyMap<string, Base>) {
   const found = new Map<string, ClaimedBase[]>();
@@ -154,7 +169,7 @@ function pathsBeside(claimed: readonly ClaimedBase[], bases: ReadonlyMap<string,
   return paths;
 }
 
-/** Finds the longest base that a path begins with, and what comes after it: cut at its slashes, from where a base can end. */
+/** Returns a function that finds the longest base that a path begins with, and the rest of the path after it. */
 function baseFinder<T>(bases: ReadonlyMap<string, T>): (path: string) => { base: T; rest: string } | undefined {
   const longest = Math.max(...[...bases.keys()].map((path) => path.length));
   return (path) => {
@@ -165,5 +180,16 @@ function baseFinder<T>(bases: ReadonlyMap<string, T>): (path: string) => { base:
       if (end === 0) break;
     }
     return undefined;
+  };
+}
+
+/** Answers requests by the any-path endpoint that claims them, and all others by `handle`. */
+export function beforeRouter(endpoints: readonly AnyPathEndpoint[], handle: UniversalHandler): UniversalHandler {
+  const [only, ...more] = endpoints;
+  if (only === undefined) return handle;
+  if (more.length === 0) return (request) => (only.claims(request) ? only.answer(request) : handle(request));
+  return (request) => {
+    const found = endpoints.find((endpoint) => endpoint.claims(request));
+    return found === undefined ? handle(request) : found.answer(request);
   };
 }

@@ -1,4 +1,6 @@
+import { invalidParams } from "../../model/index.ts";
 import type {
+  AgentService,
   OperationName,
   Principal,
   Reply,
@@ -9,55 +11,55 @@ import type {
   UniversalRequest,
 } from "../../protocol/index.ts";
 import type { Codec, Shapes } from "../../wire/codec.ts";
-import { serviceOf, type ServerHost } from "./host.ts";
-import { requestContext, type ServerContext } from "./request.ts";
+import type { ServerHost } from "./binding.ts";
+import { requestContext, type ServerContext } from "./context.ts";
 
 /**
- * A request on its way in, in the words of a binding. `answerCall` calls its functions in the order in which they stand here.
- * `Body` is what `body` reads, `Answer` what the binding answers with.
+ * A request of a binding on its way to the service. `answerCall` calls the functions in the order in which they are declared
+ * here. `Body` is what `body` returns, `Answer` what the binding answers with.
  */
 export interface ServerCall<Body, Answer> {
-  /** Headers, the caller's address, and the signal that it is gone. */
+  /** The request: its headers, its address, and the signal that its caller is gone. */
   readonly request: UniversalRequest;
-  /** Throws for what is refused whoever calls, such as a method that the address does not take. */
+  /** Refuses, by throwing, what is refused for every caller, such as an HTTP method that the address does not take. */
   accept?(): void;
-  /** What the request says, unread: text or bytes. Throws for what is refused by its address or its headers. */
+  /** The content of the request, not decoded: text or bytes. Throws where the address or the headers are refused. */
   body(): Body | Promise<Body>;
-  /** Reads it, and gives the operation's request as `shapes` decode it. From then on the following members are known. */
+  /** Reads the content and returns the operation's request for `shapes` to decode. It sets the members that follow. */
   read(body: Body): unknown;
   /** The version of the request. */
   readonly codec: Codec;
-  /** Reads the request and writes the answer. */
+  /** Decodes the request and encodes the answer. */
   readonly shapes: Shapes;
   /** The operation that is called. */
   readonly operation: OperationName;
-  /** The tenant that the address names, where requests of the version have no field for it. */
+  /** The tenant in the address, for versions whose requests have no field for it. */
   readonly tenant?: string | undefined;
-  /** What a byte of the answer takes in memory, in bytes: `converted` where the shapes' text is not what goes out. Default: by the shapes. */
+  /** Memory that one byte of the answer takes, in bytes: `converted` where the text of `shapes` is not sent as it is. Default: by `shapes`. */
   readonly weight?: number;
-  /** Answers. The binding ends `context` when the answer is out, or its reader gone. */
+  /** Answers with a reply. The binding calls `context.end()` when the answer is sent, or its reader gone. */
   reply(reply: AnyReply, context: ServerContext): Answer | Promise<Answer>;
-  /** Answers with a stream. The binding ends `context` when it is over. */
+  /** Answers with a stream. The binding calls `context.end()` when the stream is over. */
   stream(reply: StreamReply, context: ServerContext): Answer | Promise<Answer>;
-  /** Answers with what went wrong: see `failureOf`. Must not throw. */
+  /** Answers with an error, which `failureOf` makes from what was thrown. Must not throw. */
   fail(thrown: unknown): Answer;
 }
 
-/** The reply of whatever operation that has no stream. */
+/** The reply of any operation without a stream. */
 export type AnyReply = Reply<UnaryOperations[UnaryName]["response"]>;
 
-/** What a byte of an answer takes in memory where its text goes out as it is: a character has one byte there, or two. */
+/** Memory of one byte of an answer whose text is sent as it is: a string has one or two bytes for each character. */
 const asText = 2;
 
-/** The same where it is converted: the text, what it says, and what goes out in its place. */
+/** Memory of one byte of an answer that is converted: its text, its value, and what is sent. */
 export const converted = 4;
 
-/** An operation that was called: its answer, or its stream, is on the way. */
+/** An operation that was called. */
 type Invoked =
   | { readonly stream: false; readonly context: ServerContext; readonly reply: Promise<AnyReply> }
   | { readonly stream: true; readonly context: ServerContext; readonly reply: Promise<StreamReply> };
 
-/** Answers a request, whatever the binding: admits it, finds out who calls, reads it, calls the operation, and has the answer written. */
+/** Answers a request of any binding: admits it, authenticates the caller, reads the request, calls the service, and answers. */
 export async function answerCall<Body, Answer>(host: ServerHost, call: ServerCall<Body, Answer>): Promise<Answer> {
   let context: ServerContext | undefined;
   try {
@@ -67,7 +69,7 @@ export async function answerCall<Body, Answer>(host: ServerHost, call: ServerCal
     const principal = known instanceof Promise ? await known : known;
     let body: Body | Promise<Body> | undefined = call.body();
     let invoked: Invoked | undefined = invoke(host, call, principal, body instanceof Promise ? await body : body);
-    // What stands in a variable here lives until the answer, which may be hours away.
+    // Cleared, because the variables of this function live until the answer, which may take hours.
     body = undefined;
     context = invoked.context;
     const answer = invoked.stream
@@ -92,4 +94,19 @@ function invoke<Body>(host: ServerHost, call: ServerCall<Body, unknown>, princip
   return stream
     ? { stream, context, reply: service.stream(operation as StreamName, params as never, context) }
     : { stream, context, reply: service.call(operation as UnaryName, params, context) };
+}
+
+/**
+ * The service of a tenant; `""` means no tenant. The tenant of the protocol is a routing label and says nothing about who calls.
+ *
+ * @throws A2AError `InvalidParams` where there is no agent of that tenant.
+ */
+export function serviceOf({ services }: Pick<ServerHost, "services">, tenant: string | undefined): AgentService {
+  const service = services.get(tenant === "" ? undefined : tenant);
+  if (service !== undefined) return service;
+  throw invalidParams([
+    tenant === undefined || tenant === ""
+      ? { field: "tenant", description: "is required: the agents at this address are told apart by it" }
+      : { field: "tenant", description: "names no agent at this address" },
+  ]);
 }

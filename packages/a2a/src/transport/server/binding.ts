@@ -1,25 +1,36 @@
-import type { AgentInterface } from "../../model/index.ts";
-import type { UniversalRequest, UniversalResponse } from "../../protocol/index.ts";
+import type { Clock, Logger } from "../../base/index.ts";
+import { invalidParams, type A2AError, type AgentInterface } from "../../model/index.ts";
+import type {
+  AgentService,
+  BodyBudget,
+  ByteBudget,
+  OperationTable,
+  Principal,
+  UniversalRequest,
+  UniversalResponse,
+} from "../../protocol/index.ts";
 import type { Codec } from "../../wire/codec.ts";
-import type { ServerHost } from "./host.ts";
+import type { CorsOptions } from "./cors.ts";
+import type { KeepAlive } from "./event-stream.ts";
 import type { WireError } from "./response.ts";
 
+/* The port of a server's binding: what a binding is, what it gets from the server, and functions that most bindings need. */
+
 /**
- * A binding as a server sees it: what it is called, what cards say of it, and how it answers. `ClientBinding` is its
- * counterpart at a client.
+ * A binding at a server: its name, its entries on cards, and how it answers. `ClientBinding` is the same for a client.
  *
- * A binding that needs more than one HTTP request and its answer has no `http`, or more than that: the server that can
- * carry it defines the rest. `@parley/node` does so for streams of HTTP/2 and for upgraded connections.
+ * `http` covers requests that have one answer each. For anything else a host extends this interface: `@parley/node` does so
+ * for streams of HTTP/2 and for upgraded connections.
  */
 export interface ServerBinding {
-  /** As a card's `protocolBinding` has it: `JSONRPC`, `HTTP+JSON`, `GRPC`, or for a custom binding a URI (A2A 1.0 §5.8, §12). */
+  /** Its `protocolBinding` on cards: `JSONRPC`, `HTTP+JSON`, `GRPC`, or the URI of a custom binding (A2A 1.0 §5.8, §12). */
   readonly name: string;
   /**
-   * Where an agent is found by this binding in a version of the protocol: one entry on its card for each. None where the
-   * binding does not speak that version. Called while the server is put together.
+   * The entries of an agent on its card, for one version of the protocol. Empty where the binding does not speak that
+   * version. Called while the server is created.
    */
   interfaces(agent: AgentAddress, codec: Codec): readonly InterfaceAddress[];
-  /** How it answers HTTP. Absent: a host carries it in a way of its own. */
+  /** How it answers HTTP requests. Absent: the host that knows this binding carries it. */
   readonly http?: HttpBinding;
 }
 
@@ -27,81 +38,191 @@ export interface ServerBinding {
 export interface AgentAddress {
   /** URL of the agent's base, as clients reach it, without a slash at its end: `https://agents.example.com/weather`. */
   readonly url: string;
-  /** Path below it that the mount gives to this binding: `""`, or with a slash at its beginning and none at its end. */
+  /** Path of this binding below the base, from `AgentMount.interfaces`: `""`, or with a leading slash and no slash at its end. */
   readonly path: string;
   /** The protocol's routing label, for agents that share a base (A2A 1.0 §8.3.2). */
   readonly tenant?: string;
-  /** What names the agent where a binding has no paths: its path and its tenant, `weather/berlin`. Absent: it is at the root. */
+  /** Name of the agent where a binding has no paths: its path and its tenant, `weather/berlin`. Absent: it is at the root. */
   readonly label?: string;
 }
 
-/** What a binding says of an interface; its own name and the version are added to it. */
+/** One entry on a card. The server adds the name of the binding and the version. */
 export type InterfaceAddress = Pick<AgentInterface, "url" | "tenant">;
 
-/** How a binding answers requests of HTTP below a base. */
+/** How a binding answers HTTP requests below a base. */
 export interface HttpBinding {
   /**
-   * What of a base's addresses is its own. Called for each base while the server is put together: the addresses of all
-   * bindings are compared, and what two would answer is refused.
+   * The addresses of a base that belong to this binding. Called for each base while the server is created. The server compares
+   * the claims of all bindings, and refuses two claims for one address.
    *
-   * @throws A2AError `InvalidParams` for a base that it cannot serve.
+   * @throws A2AError `InvalidParams` for a base that the binding cannot serve.
    */
   claim(base: BaseAddress, codecs: readonly Codec[]): HttpClaim;
   /**
-   * Begins to serve a base: `host.services` are the agents there. Where the claim has paths of tenants it is called once more
-   * for each of those, and `host.services` has that tenant alone, whether or not a request names it.
+   * Begins to serve a base. `host.services` are the agents of that base. Called again for each claimed path of a tenant:
+   * `host.services` then has that tenant alone, and answers also requests that name no tenant.
    */
   open(host: ServerHost): HttpEndpoint;
 }
 
-/** A base, as a binding claims addresses of it. */
+/** A base whose addresses a binding claims. */
 export interface BaseAddress {
-  /** Path below it that the mounts there give to this binding: `""`, or with a slash at its beginning and none at its end. */
+  /** Path of this binding below the base, from `AgentMount.interfaces`: `""`, or with a leading slash and no slash at its end. */
   readonly path: string;
-  /** The tenants of the agents there; `undefined` for the one that has none. */
+  /** The tenants of the agents at the base; `undefined` for the agent without a tenant. */
   readonly tenants: readonly (string | undefined)[];
 }
 
-/** Addresses, as paths below a base; `""` is the base itself. All of them have a slash at their beginning and none at their end. */
+/** Claimed addresses, as paths below a base. `""` is the base itself. Other paths have a leading slash and none at their end. */
 export interface HttpClaim {
-  /** Paths that are its own, each also with a slash at its end. */
+  /** Single paths. Each is claimed with a slash at its end, too. */
   readonly paths?: readonly ClaimedPath[];
-  /** Everything at and below this path is its own that nobody claims by `paths`. */
+  /** Claims everything at and below this path, except what another binding claims by `paths`. */
   readonly below?: string;
   /**
-   * Whether something is found at a path at or below `below`, by whatever method: no card and no other binding can be at
-   * those, and a framework goes on with the others. Default: everything is answered, and others may be anywhere there.
+   * Whether the binding has something at a path at or below `below`, by any HTTP method. No card and no other binding can be
+   * there, and frameworks get the requests for all other paths. Default: the binding answers everything there, and others may
+   * have any path of it.
    */
   owns?(path: string): boolean;
-  /** Whether `owns` is true of any path at or below this one, where another base begins. Default: of some path below `below`. */
+  /** Whether `owns` is true for any path at or below this one, so that no other base can begin there. Default: it is for every `below`. */
   reserves?(path: string): boolean;
   /**
-   * Paths that clients also ask for beside the base and at the root of the host: answered where no other base is, and no
-   * other base has the same.
+   * Further paths, which some clients look for beside the base and at the root of the host. They are served there unless
+   * another base is at that place, or another base claims the same.
    */
   readonly beside?: readonly string[];
 }
 
-/** A path; `tenant` where it is the address of that one alone, for versions whose requests cannot name one. */
+/** A path that a binding claims. */
 export interface ClaimedPath {
   /** The path below the base. */
   readonly path: string;
-  /** The tenant that this path is the address of. */
+  /** The only tenant at this path, for versions whose requests cannot name a tenant. */
   readonly tenant?: string;
 }
 
-/** What answers at the addresses of a claim. A host may look for more on it, such as the upgrade of a connection. */
+/** Answers the requests to claimed addresses. A host may look for further members, such as `upgrade` of `UpgradeEndpoint`. */
 export interface HttpEndpoint {
-  /** Answers one request; never rejects. The request has been admitted. */
+  /** Answers one request. Must not reject. The request has been admitted. */
   answer(request: UniversalRequest, target: Target): Promise<UniversalResponse> | UniversalResponse;
-  /** An error in the binding's words, for a request that is not admitted. Default: as what nobody answers is told. */
+  /** An error for a request that is not admitted, as the binding writes errors. Default: a plain HTTP error. */
   refuse?(error: WireError): UniversalResponse;
 }
 
-/** Where a request leads. */
+/** Path and query of a request, relative to the claim that it belongs to. */
 export interface Target {
-  /** Path below the base, or below the claim's `below` where that is what the request belongs to. */
+  /** Path below the base; below `HttpClaim.below` where that claim matched. */
   readonly path: string;
-  /** Without the `?`. */
+  /** The query, without the `?`. */
   readonly query: string;
+}
+
+/**
+ * A binding that recognizes its requests by their headers, at any path, as gRPC does by its media type. It is opened once for a
+ * server. `host.services` are all agents of that server, by their labels.
+ */
+export interface AnyPathBinding extends ServerBinding {
+  /** Begins to serve. Called once for a server. */
+  openAnyPath(host: ServerHost): AnyPathEndpoint;
+}
+
+/** Answers the requests of a binding that has no paths. */
+export interface AnyPathEndpoint {
+  /** Whether a request belongs to this binding. Called before the path is read. */
+  claims(request: UniversalRequest): boolean;
+  /** Answers one request. Must not reject. The request has not been admitted: `answerCall` does that. */
+  answer(request: UniversalRequest): Promise<UniversalResponse> | UniversalResponse;
+  /** The server stops: ends what would wait for ever, such as a watch of the server's health. */
+  close?(): void;
+}
+
+/** Whether a binding recognizes its requests by their headers, at any path. */
+export function isAnyPath(binding: ServerBinding): binding is AnyPathBinding {
+  return "openAnyPath" in binding;
+}
+
+/** What a server gives to its bindings: the agents, and how requests are handled. `ClientHost` is the same for a client. */
+export interface ServerHost {
+  /** The versions that the server speaks. The first one writes the errors of requests whose version is unknown. */
+  readonly codecs: readonly [Codec, ...Codec[]];
+  /** The operations that are served, by name. */
+  readonly operations: OperationTable;
+  /**
+   * Checks the host that a request names, and the origin of the page that it comes from, before anything else. Absent: any
+   * are allowed, or the host has checked them.
+   */
+  readonly admit?: Admission;
+  /** Finds the caller of a request; throws `Unauthenticated`. */
+  authenticate(request: UniversalRequest): Principal | Promise<Principal>;
+  /** The services by tenant. The one under `undefined` gets the requests that name no tenant. */
+  readonly services: ReadonlyMap<string | undefined, AgentService>;
+  /** Limits of requests and answers. */
+  readonly limits: RequestLimits;
+  /** Whether a request that names no version has the version 0.3 (A2A 1.0 §3.6.2). If not, its method or path tells. */
+  readonly strictVersion: boolean;
+  /** The origins that may call, for bindings that send CORS headers themselves. The router sends them for all others. Absent: none. */
+  readonly cors?: CorsOptions | true;
+  /** Sends comments to quiet event streams. */
+  readonly keepAlive: KeepAlive;
+  /** The server's clock. */
+  readonly clock: Clock;
+  /** The server's log. */
+  readonly logger: Logger;
+}
+
+/** Throws `PermissionDenied` for a request to a host, or from a page, that is not allowed. */
+export type Admission = (request: UniversalRequest) => void;
+
+/** Limits of requests and answers. */
+export interface RequestLimits {
+  /** Largest request body in bytes. */
+  readonly bodyBytes: number;
+  /** Deepest nesting of a request. */
+  readonly depth: number;
+  /** The memory that all bodies share while they are received. Absent: no limit. */
+  readonly unfinished?: BodyBudget;
+  /** The memory that all answers share until their readers have taken them. Absent: no limit. */
+  readonly answers?: ByteBudget;
+}
+
+/**
+ * The codecs that a binding can speak, the preferred one first.
+ *
+ * @throws A2AError `InvalidParams` where it can speak none of them.
+ */
+export function speakers<T extends Codec>(
+  name: string,
+  codecs: readonly Codec[],
+  speaks: (codec: Codec) => codec is T,
+): readonly [T, ...T[]] {
+  const [first, ...others] = codecs.filter(speaks);
+  if (first !== undefined) return [first, ...others];
+  const versions = codecs.map(({ version }) => version).join(", ");
+  throw cannotServe("bindings", `has ${name}, which speaks none of the versions ${versions}`);
+}
+
+/** The card's entry for a binding that has a URL. The tenant is in the entry, or in the URL where requests have no field for it. */
+export function interfaceAt({ url, path, tenant }: AgentAddress, codec: Codec): InterfaceAddress {
+  if (tenant === undefined) return { url: url + path };
+  return codec.tenantInPath === true ? { url: tenantPath(url + path, tenant) } : { url: url + path, tenant };
+}
+
+/** The path of one tenant below a path. */
+export function tenantPath(path: string, tenant: string): string {
+  return `${path}/${encodeURIComponent(tenant)}`;
+}
+
+/** The rest of a path that is at or below `outer`; `undefined` for any other path. */
+export function pathBelow(path: string, outer: string): string | undefined {
+  return path === outer || path.startsWith(`${outer}/`) ? path.slice(outer.length) : undefined;
+}
+
+/**
+ * The error for an option that a server cannot be created with.
+ *
+ * @param sentence - What is wrong. Default: the name of the option, and the description.
+ */
+export function cannotServe(field: string, description: string, sentence = `${field} ${description}`): A2AError {
+  return invalidParams([{ field, description }], `This cannot be served: ${sentence}`);
 }

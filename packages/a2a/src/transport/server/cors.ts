@@ -13,9 +13,9 @@ export interface CorsOptions {
   readonly maxAge?: number;
 }
 
-/** What a binding has beside the headers that all of them know. */
+/** Headers and methods that one binding adds to those of all bindings. */
 export interface CorsHeaders {
-  /** HTTP methods that pages may use, as the header lists them. */
+  /** HTTP methods that pages may use, in the form of the header: `GET, POST`. */
   readonly methods: string;
   /** Further request headers that pages may send. */
   readonly requestHeaders: readonly string[];
@@ -25,9 +25,9 @@ export interface CorsHeaders {
 
 /** The headers that tell a browser what a page may do. */
 export interface CorsPolicy {
-  /** Of an answer to a page of this origin. */
+  /** Headers of an answer to a page of this origin. */
   granted(origin: string | undefined): Headers;
-  /** Of the answer to a browser that asks first. */
+  /** Headers of the answer to a preflight request. */
   preflight(origin: string | undefined): Headers;
 }
 
@@ -43,16 +43,16 @@ const requestHeaders = [
 const exposedHeaders = ["a2a-extensions", "x-a2a-extensions", "www-authenticate"];
 
 /**
- * The headers for pages of other origins, as the options allow them.
+ * Makes the CORS headers for the options of a server and the headers of a binding.
  *
- * @throws A2AError `InvalidParams` where an origin is not one.
+ * @throws A2AError `InvalidParams` where an origin is not valid.
  */
 export function corsPolicy(options: CorsOptions | true, own: CorsHeaders): CorsPolicy {
   const { origins, headers = [], maxAge = 7200 }: CorsOptions = options === true ? { origins: "*" } : options;
   const any = origins === "*";
   if (!any) checkOrigins(origins);
   const allowed = new Set(any ? [] : origins);
-  // With a list the answer differs by who asks, whether or not this one may.
+  // With a list, the answer depends on the origin, also for an origin that is not allowed.
   const vary: Headers = any ? {} : { vary: "Origin" };
   const exposed = [...exposedHeaders, ...own.exposedHeaders].join(", ");
   const permission: Headers = {
@@ -68,11 +68,11 @@ export function corsPolicy(options: CorsOptions | true, own: CorsHeaders): CorsP
   return { granted, preflight: (origin) => (may(origin) ? { ...granted(origin), ...permission } : vary) };
 }
 
-/** An origin that no browser ever sends would allow nothing, and say nothing. */
+/** Refuses origins that no browser sends: they would allow nothing without an error. */
 function checkOrigins(origins: readonly string[]): void {
   for (const origin of origins) {
     const url = URL.canParse(origin) ? new URL(origin) : undefined;
-    // Schemes of apps and extensions have no origin that could be compared.
+    // `URL.origin` is "null" for the schemes of apps and browser extensions.
     const own = /^https?:$/.test(url?.protocol ?? "") ? url?.origin : /^[a-z][a-z\d+.-]*:\/\/[^/]+$/.exec(origin)?.[0];
     if (origin === own || origin === "null") continue;
     const cure =
@@ -88,7 +88,7 @@ const http: CorsHeaders = {
   exposedHeaders: ["retry-after", "etag"],
 };
 
-/** Lets pages of other origins call `handler`, and read the headers that the protocol needs. */
+/** Adds CORS headers to the answers of `handler`, and answers preflight requests. */
 export function withCors(handler: UniversalHandler, options: CorsOptions | true): UniversalHandler {
   const policy = corsPolicy(options, http);
 

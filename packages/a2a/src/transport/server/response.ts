@@ -1,14 +1,15 @@
-import { A2AError, isWireErrorCode, toA2AError, wireErrors, type WireErrorCode } from "../../model/index.ts";
 import type { Logger } from "../../base/index.ts";
-import type { UniversalRequest, UniversalResponse } from "../../protocol/index.ts";
+import { A2AError, isWireErrorCode, toA2AError, wireErrors, type WireErrorCode } from "../../model/index.ts";
+import type { BodyWriter, Sink, UniversalRequest, UniversalResponse } from "../../protocol/index.ts";
 import type { Codec } from "../../wire/codec.ts";
-import { extensionsHeader } from "./request.ts";
+import { extensionsHeader, type ServerContext } from "./context.ts";
 
-/** What the bindings of HTTP write in the same way. Headers are shared constants until an answer needs more. */
+/* What all bindings of HTTP write: errors, headers, and bodies within the memory that is reserved for them. */
 
+/** Headers of a response. They are shared constants unless a response needs more. */
 export type Headers = Readonly<Record<string, string>>;
 
-/** An error that has a place in the table of the wire. */
+/** An error that may go to a client: its code is in the protocol's table. */
 export interface WireError extends A2AError {
   readonly code: WireErrorCode;
 }
@@ -18,10 +19,10 @@ function isWireError(error: A2AError): error is WireError {
 }
 
 /**
- * Anything thrown as what a client may see, and as what the operator should. A failure of a service that stands
- * before another one, a connection lost there, is an internal error to those who call here.
+ * Turns what was thrown into the error for the client, and logs it for the operator where the server is at fault. An error of
+ * a service that calls another server, such as a lost connection to that server, is an `InternalError` to the client.
  *
- * @param isGone - Whether the caller has left: its aborted call is no failure then. Only called for aborted calls.
+ * @param isGone - Whether the caller has left, in which case an aborted call is no failure. Only called for aborted calls.
  */
 export function failureOf(
   thrown: unknown,
@@ -40,10 +41,14 @@ export function failureOf(
   return shown;
 }
 
-/** `application/json` and not the protocol's own type: some clients read typed errors from nothing else. */
+/** `application/json`, not the protocol's own media type: some clients read errors only from `application/json`. */
 const jsonError: Headers = { "content-type": "application/json", "cache-control": "no-store" };
 
-/** An error by the HTTP status of the table, with the version's own words for it (A2A 1.0 §11.6). `allow`: the methods that are taken. */
+/**
+ * An error with its HTTP status, as the version writes errors (A2A 1.0 §11.6).
+ *
+ * @param allow - The HTTP methods that the address takes, for the header `Allow`.
+ */
 export function errorResponse({ shapes }: Codec, error: WireError, allow?: string): UniversalResponse {
   return {
     status: wireErrors[error.code].http,
@@ -52,7 +57,7 @@ export function errorResponse({ shapes }: Codec, error: WireError, allow?: strin
   };
 }
 
-/** The headers of an error: `base`, and what its kind asks for (RFC 9110 §10.2.3, §11.6.1). */
+/** The headers of an error: `base`, and those that its code needs (RFC 9110 §10.2.3, §11.6.1). */
 export function errorHeaders(base: Headers, error: A2AError, allow?: string): Headers {
   if (error.challenge === undefined && error.retryAfter === undefined && allow === undefined) return base;
   return {
@@ -63,7 +68,7 @@ export function errorHeaders(base: Headers, error: A2AError, allow?: string): He
   };
 }
 
-/** `base`, telling which extensions were activated (A2A 1.0 §3.2.6). */
+/** `base`, and the header that lists the activated extensions (A2A 1.0 §3.2.6). */
 export function withExtensions(
   base: Headers,
   extensions: readonly string[] | undefined,
@@ -71,4 +76,51 @@ export function withExtensions(
 ): Headers {
   if (extensions === undefined || extensions.length === 0) return base;
   return { ...base, [extensionsHeader(request)]: extensions.join(", ") };
+}
+
+/** Characters of one write. A host holds one such piece of a large body beside its text. */
+const pieceLength = 1 << 16;
+
+/** The body of an answer: its text where it is small, otherwise a writer that waits for its reader after each piece. */
+export function bodyOf(text: string | readonly string[], context: ServerContext): string | BodyWriter {
+  if (typeof text !== "string") return writePieces(text, context);
+  if (context.reserved === 0) return text;
+  // The values that the text was made from are released by now, and the text may be smaller than was reserved.
+  context.shrink(2 * text.length);
+  if (text.length > pieceLength) return writePieces([text], context);
+  context.end();
+  return text;
+}
+
+function writePieces(pieces: readonly string[], context: ServerContext): BodyWriter {
+  return async (sink) => {
+    try {
+      for (const piece of pieces) {
+        const written = writeText(sink, piece, context);
+        if (written !== undefined) await written;
+      }
+    } finally {
+      context.end();
+    }
+  };
+}
+
+/** Writes a text. Returns a promise where the reader has to catch up before the next write. */
+export function writeText(sink: Sink, text: string, context: ServerContext): Promise<void> | undefined {
+  if (text.length > pieceLength) return writeLong(sink, text, context);
+  return sink.closed || sink.write(text) ? undefined : context.awaitReader(sink.ready());
+}
+
+async function writeLong(sink: Sink, text: string, context: ServerContext): Promise<void> {
+  for (let at = 0; at < text.length && !sink.closed;) {
+    let end = at + pieceLength;
+    // Both halves of a surrogate pair go into one piece.
+    if (isHighSurrogate(text.charCodeAt(end - 1))) end += 1;
+    if (!sink.write(text.slice(at, end))) await context.awaitReader(sink.ready());
+    at = end;
+  }
+}
+
+function isHighSurrogate(code: number): boolean {
+  return code >= 0xd800 && code <= 0xdbff;
 }

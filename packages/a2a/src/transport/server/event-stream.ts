@@ -1,0 +1,188 @@
+import type { Clock, Logger } from "../../base/index.ts";
+import type { BodyWriter, OperationName, Sink, StreamItem, StreamReply } from "../../protocol/index.ts";
+import type { ServerContext } from "./context.ts";
+import { failureOf, writeText, type Headers, type WireError } from "./response.ts";
+
+/* Server-sent events (HTML Living Standard §9.2), as a server writes them. */
+
+/** Headers of an event stream. `x-accel-buffering` stops nginx from buffering events. */
+export const streamHeaders: Headers = {
+  "content-type": "text/event-stream",
+  "cache-control": "no-store",
+  "x-accel-buffering": "no",
+};
+
+/** A comment and a blank line. No reader takes it for an event, because no `id` came before it. */
+const opening = ":\n\n";
+
+/** How a binding writes events. */
+export interface EventFormat {
+  /** The `data` of an event: one line. */
+  event(item: StreamItem): string;
+  /** The same for a large event, in pieces that need not be joined; `undefined` where `event` is to be called. */
+  pieces(item: StreamItem): readonly string[] | undefined;
+  /** The event that ends a stream with an error, without the blank line at its end. */
+  error(error: WireError): string;
+}
+
+function eventText(item: StreamItem, format: EventFormat): string {
+  const data = `data: ${format.event(item)}\n\n`;
+  return item.seq === undefined ? data : `id: ${item.seq}\n${data}`;
+}
+
+function batchText(batch: readonly StreamItem[], format: EventFormat): string {
+  let text = "";
+  for (const item of batch) text += eventText(item, format);
+  return text;
+}
+
+/**
+ * Writes a stream as server-sent events. It writes a comment at once, so that the headers are sent when the request is accepted
+ * and not with the first event. Then each batch is one write, and nothing is written while the client is behind. When the
+ * client leaves, the source is closed at once.
+ */
+export function writeEvents(
+  batches: StreamReply["batches"],
+  format: EventFormat,
+  { keepAlive, logger }: { readonly keepAlive: KeepAlive; readonly logger: Logger },
+  context: ServerContext,
+  operation: OperationName,
+): BodyWriter {
+  return async (sink) => {
+    const source = batches[Symbol.asyncIterator]();
+    const beat = keepAlive.add(sink);
+    sink.onClose(() => {
+      keepAlive.remove(beat);
+      close(source).catch(() => undefined);
+    });
+    try {
+      if (!sink.write(opening)) await caughtUp(beat);
+      let next: IteratorResult<readonly StreamItem[]> | undefined;
+      while (!sink.closed) {
+        next = await source.next();
+        if (next.done === true) break;
+        const large = context.reserved > 0 || next.value[0]?.payload.pieces !== undefined;
+        if (large) await writeLarge(sink, beat, next.value, format, context);
+        const taken = large || sink.write(batchText(next.value, format));
+        // Cleared: each stream that waits here would otherwise keep its last events in memory.
+        next = undefined;
+        if (!taken) await caughtUp(beat);
+        if (large) context.release();
+      }
+    } catch (thrown) {
+      const error = failureOf(thrown, logger, { operation }, () => sink.closed);
+      if (!sink.closed) sink.write(`${format.error(error)}\n\n`);
+    } finally {
+      keepAlive.remove(beat);
+      context.end();
+    }
+  };
+}
+
+/** Writes a batch with a large event, such as the task at the beginning, in pieces. No keep-alive comment may come between them. */
+async function writeLarge(
+  sink: Sink,
+  beat: Beat,
+  batch: readonly StreamItem[],
+  format: EventFormat,
+  context: ServerContext,
+): Promise<void> {
+  beat.behind = true;
+  for (const item of batch) {
+    const pieces = format.pieces(item);
+    const id = item.seq === undefined ? "" : `id: ${item.seq}\n`;
+    const texts = pieces === undefined ? [eventText(item, format)] : [`${id}data: `, ...pieces, "\n\n"];
+    for (const text of texts) await writeText(sink, text, context);
+  }
+  beat.behind = false;
+}
+
+/** Closes a stream that nobody reads. */
+export async function discard(batches: StreamReply["batches"]): Promise<void> {
+  await close(batches[Symbol.asyncIterator]());
+}
+
+async function close(source: AsyncIterator<unknown>): Promise<void> {
+  await source.return?.();
+}
+
+/** A stream that gets keep-alive comments. */
+interface Beat {
+  readonly sink: Sink;
+  /** Its slot on the wheel of `KeepAlive`. */
+  readonly slot: number;
+  /** Whether the client takes nothing at the moment. Comments would only pile up. */
+  behind: boolean;
+}
+
+const slots = 16;
+
+/**
+ * One comment line, without the blank line that ends an event, so that it belongs to the next event (HTML Living Standard
+ * §9.2.6). After a blank line `httpx-sse`, which the Python SDK of 0.3 uses, reports an event without data that has the `id` of
+ * the last event.
+ */
+const comment = ":\n";
+
+/**
+ * Sends a comment to every open stream once in each interval, so that proxies and clients do not close a quiet stream. All
+ * streams share one timer. They are spread over the slots of a wheel, and each tick of the timer writes to one slot, so that
+ * ten thousand streams are not written to at once. Without streams the timer stops.
+ */
+export class KeepAlive {
+  readonly #clock: Clock;
+  readonly #step: number;
+  readonly #wheel: readonly Set<Beat>[] = Array.from({ length: slots }, () => new Set<Beat>());
+  #size = 0;
+  #next = 0;
+  #turning = false;
+
+  /** `interval`: milliseconds between two comments to one stream. */
+  constructor(clock: Clock, interval: number) {
+    this.#clock = clock;
+    this.#step = interval / slots;
+  }
+
+  /** How many streams get comments. */
+  get size(): number {
+    return this.#size;
+  }
+
+  /** Begins to send comments to a stream. */
+  add(sink: Sink): Beat {
+    const beat: Beat = { sink, slot: (this.#next + this.#size) % slots, behind: false };
+    this.#slot(beat.slot).add(beat);
+    this.#size++;
+    this.#turn();
+    return beat;
+  }
+
+  /** Stops sending comments to a stream. */
+  remove(beat: Beat): void {
+    if (this.#slot(beat.slot).delete(beat)) this.#size--;
+  }
+
+  #slot(index: number): Set<Beat> {
+    return this.#wheel[index] as Set<Beat>;
+  }
+
+  #turn(): void {
+    if (this.#turning || this.#size === 0) return;
+    this.#turning = true;
+    this.#clock.after(this.#step, () => {
+      this.#turning = false;
+      for (const beat of this.#slot(this.#next)) {
+        if (!beat.behind && !beat.sink.closed && !beat.sink.write(comment)) void caughtUp(beat);
+      }
+      this.#next = (this.#next + 1) % slots;
+      this.#turn();
+    });
+  }
+}
+
+/** Waits until the client takes data again. Until then the stream gets no comments. */
+async function caughtUp(beat: Beat): Promise<void> {
+  beat.behind = true;
+  await beat.sink.ready();
+  beat.behind = false;
+}
