@@ -48,7 +48,16 @@ export {
 } from "./handler.ts";
 export type { DedupeOptions, EngineLimits, LeaseOptions, RetentionOptions } from "./engine/index.ts";
 export { memoryStore, type Store } from "./store/index.ts";
-export type { AcceptedCall, AcceptedInput, AppendedEvent, AppendingTurn, Extension } from "./extensions/index.ts";
+export type {
+  AcceptedCall,
+  AcceptedInput,
+  AppendedEvent,
+  AppendingTurn,
+  Extension,
+  ExtensionRow,
+  RowChanges,
+  TaskRows,
+} from "./extensions/index.ts";
 export {
   bearer,
   type Access,

@@ -1,6 +1,29 @@
 import { A2AError, check, invalidParams, messageSchema, type StreamResponse } from "../model/index.ts";
 import type { AgentEvent } from "../protocol/index.ts";
-import type { AcceptedCall, AcceptedInput, AppendedEvent, AppendingTurn, Extension } from "./port.ts";
+import type {
+  AcceptedCall,
+  AcceptedInput,
+  AppendedEvent,
+  AppendingTurn,
+  Extension,
+  ExtensionRow,
+  RowChanges,
+} from "./port.ts";
+
+/** A change of a row, under the URI of the extension that wants it. */
+export type RowChange = { readonly feature: string } & (
+  | { readonly op: "set"; readonly key: string; readonly value: string; readonly due?: number }
+  | { readonly op: "delete"; readonly key: string }
+  | { readonly op: "wake"; readonly due: number }
+);
+
+/** Where the rows of extensions go, and come from. */
+export interface RowStore {
+  /** Takes a change. Throws a `TypeError` for what the store does not accept. */
+  keep(change: RowChange): void;
+  /** The rows of an extension, by its URI. */
+  read(feature: string): Promise<readonly ExtensionRow[]>;
+}
 
 /** Changes what goes out to the readers of one activation. */
 export type Deliver = (event: StreamResponse) => StreamResponse;
@@ -19,24 +42,31 @@ export class ExtensionHooks {
   }
 
   /** Applies `onAccept`. No promise where no hook gives one. */
-  accept(input: AcceptedInput, call: AcceptedCall): AcceptedInput | Promise<AcceptedInput> {
+  accept(
+    input: AcceptedInput,
+    call: Omit<AcceptedCall, "rows">,
+    rows: RowStore,
+  ): AcceptedInput | Promise<AcceptedInput> {
     let accepted: AcceptedInput | Promise<AcceptedInput> = input;
     for (const extension of this.#active(call.extensions)) {
       if (extension.onAccept === undefined) continue;
       accepted =
         accepted instanceof Promise
-          ? accepted.then((before: AcceptedInput) => acceptedBy(extension, before, call))
-          : acceptedBy(extension, accepted, call);
+          ? accepted.then((before: AcceptedInput) => acceptedBy(extension, before, call, rows))
+          : acceptedBy(extension, accepted, call, rows);
     }
     return accepted;
   }
 
-  /** Applies `onAppend`. */
-  append(event: AgentEvent, turn: AppendingTurn): AgentEvent {
+  /** Applies `onAppend`. `rows`: absent for a direct answer. */
+  append(event: AgentEvent, turn: Omit<AppendingTurn, "rows">, rows?: Pick<RowStore, "keep">): AgentEvent {
     if (event.kind === "checkpoint") return event;
     let appended: AppendedEvent = event;
     for (const { uri, onAppend } of this.#active(turn.extensions)) {
-      if (onAppend !== undefined) appended = guarded(uri, "onAppend", () => onAppend(appended, turn));
+      if (onAppend === undefined) continue;
+      const kept = rows && rowsOf(uri, rows);
+      const given = kept === undefined ? turn : { ...turn, rows: kept.changes };
+      appended = guarded(uri, "onAppend", () => onAppend(appended, given), kept?.end);
     }
     return appended;
   }
@@ -64,15 +94,49 @@ const none: readonly Extension[] = [];
 function acceptedBy(
   extension: Extension,
   before: AcceptedInput,
-  call: AcceptedCall,
+  call: Omit<AcceptedCall, "rows">,
+  store: RowStore,
 ): AcceptedInput | Promise<AcceptedInput> {
   const { uri, onAccept } = extension;
-  const after = guarded(uri, "onAccept", () => onAccept?.(before, call));
-  const checkedInput = (input: unknown): AcceptedInput => checked(uri, before, input);
-  if (!(after instanceof Promise)) return checkedInput(after);
-  return after.then(checkedInput, (thrown: unknown) => {
-    throw failed(uri, "onAccept", thrown);
-  });
+  const { changes, end } = rowsOf(uri, store);
+  const given = { ...call, rows: { ...changes, read: () => store.read(uri) } };
+  const after = guarded(
+    uri,
+    "onAccept",
+    () => onAccept?.(before, given),
+    (result) => {
+      if (!(result instanceof Promise)) end();
+    },
+  );
+  if (!(after instanceof Promise)) return checked(uri, before, after);
+  return after.finally(end).then(
+    (input: unknown) => checked(uri, before, input),
+    (thrown: unknown) => {
+      throw failed(uri, "onAccept", thrown);
+    },
+  );
+}
+
+/** The rows of an extension, until its hook has returned: a later change would be stored with nothing. */
+function rowsOf(
+  feature: string,
+  { keep }: Pick<RowStore, "keep">,
+): { readonly changes: RowChanges; readonly end: () => void } {
+  let over = false;
+  const change = (wanted: RowChange): void => {
+    if (over) throw new TypeError("The hook has returned: rows are set before that");
+    keep(wanted);
+  };
+  return {
+    changes: {
+      set: (key, value, { due } = {}) => change({ feature, op: "set", key, value, ...(due !== undefined && { due }) }),
+      delete: (key) => change({ feature, op: "delete", key }),
+      wake: (due) => change({ feature, op: "wake", due }),
+    },
+    end() {
+      over = true;
+    },
+  };
 }
 
 /** What is stored must be a message, and the same one. */
@@ -90,11 +154,15 @@ function checked(uri: string, { message: before }: AcceptedInput, after: unknown
   return metadata === undefined ? { message: result.value } : { message: result.value, metadata };
 }
 
-function guarded<T>(uri: string, hook: string, run: () => T): T {
+/** `end` is called when the hook is over, with what it returned. */
+function guarded<T>(uri: string, hook: string, run: () => T, end?: (result?: T) => void): T {
+  let result: T | undefined;
   try {
-    return run();
+    return (result = run());
   } catch (thrown) {
     throw failed(uri, hook, thrown);
+  } finally {
+    end?.(result);
   }
 }
 

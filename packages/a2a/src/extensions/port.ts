@@ -28,7 +28,7 @@ export interface Extension extends Omit<AgentExtension, "uri"> {
   onAccept?(input: AcceptedInput, call: AcceptedCall): AcceptedInput | Promise<AcceptedInput>;
   /**
    * The agent has said something, which is about to be stored or, for a direct answer, given. A run that is resumed after a crash
-   * repeats events and comes here again: return the same for the same event.
+   * repeats events and comes here again: return the same for the same event. Rows that go with a repeated event are not set again.
    */
   onAppend?(event: AppendedEvent, turn: AppendingTurn): AppendedEvent;
   /**
@@ -47,6 +47,42 @@ export interface AcceptedCall {
   readonly principal: Principal;
   /** URIs of all extensions that are active in the call. */
   readonly extensions: readonly string[];
+  /** What the extension keeps with the task of the message. What is set is stored with the message, unless the agent answers it directly. */
+  readonly rows: TaskRows;
+}
+
+/**
+ * Changes rows that an extension keeps with a task. They are stored in the transaction of what the hook returns, or not at all.
+ * Only this extension sees them. They are deleted with the task. The store bounds them (`featureBounds`).
+ */
+export interface RowChanges {
+  /**
+   * Sets a row. `value` is JSON text. `due`: when somebody has to look at it, in whole milliseconds since the Unix epoch;
+   * `Store.dueFeatures` returns the row from then on, under the URI of the extension.
+   *
+   * @throws TypeError for what the store does not accept, and after the hook has returned.
+   */
+  set(key: string, value: string, options?: { readonly due?: number }): void;
+  /** Deletes a row. Throws as `set` does. */
+  delete(key: string): void;
+  /** Makes every row due that has no `due`. Throws as `set` does. */
+  wake(due: number): void;
+}
+
+/** The rows that an extension keeps with a task. */
+export interface TaskRows extends RowChanges {
+  /** What is stored, in the order in which keys were set first. Empty where the message makes its task. */
+  read(): Promise<readonly ExtensionRow[]>;
+}
+
+/** A row that an extension keeps with a task. */
+export interface ExtensionRow {
+  /** Its key, unique in its task and extension. */
+  readonly key: string;
+  /** JSON text. */
+  readonly value: string;
+  /** When somebody has to look at it, in milliseconds since the Unix epoch. */
+  readonly due?: number;
 }
 
 /** A status, an artifact, or a reply of the agent. */
@@ -62,4 +98,6 @@ export interface AppendingTurn {
   readonly message: Message;
   /** URIs of all extensions that are active in the turn. */
   readonly extensions: readonly string[];
+  /** What the extension keeps with the task. It is stored with the event. Absent for a direct answer, which makes no task. */
+  readonly rows?: RowChanges;
 }

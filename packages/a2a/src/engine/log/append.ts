@@ -1,8 +1,10 @@
 import { utf8Length } from "../../base/index.ts";
 import type { NewRecord, TaskState } from "../../model/index.ts";
 import {
+  checkFeature,
   recordBytes,
   type AppendOutcome,
+  type FeatureEffect,
   type OnceRecord,
   type StoredRun,
   type TaskEffect,
@@ -18,6 +20,8 @@ export class Batch {
   sizes: number[] = [];
   bytes = 0;
   effects: TaskEffect[] = [];
+  /** How many records stood before each effect of a feature: those that it goes with. */
+  #places: Map<TaskEffect, number> | undefined;
   state: TaskState;
   /** `null`: the task has no run any more. */
   run: StoredRun | null;
@@ -44,6 +48,10 @@ export class Batch {
     if (effect.effect === "run") this.run = effect.run;
     if (replaceable.has(effect.effect)) this.effects = this.effects.filter((each) => each.effect !== effect.effect);
     this.effects.push(effect);
+    if (effect.effect === "feature") {
+      this.#place(effect, this.records.length);
+      this.bytes += effect.op === "set" ? utf8Length(effect.value) : 0;
+    }
   }
 
   /** Puts the first `count` records and all effects of `refused`, a batch that was not stored, before its own. */
@@ -51,15 +59,27 @@ export class Batch {
     const sizes = refused.sizes.slice(0, count);
     this.records = [...refused.records.slice(0, count), ...this.records];
     this.sizes = [...sizes, ...this.sizes];
-    this.bytes += sizes.reduce((sum, size) => sum + size, 0);
+    this.bytes += refused.bytes - refused.sizes.slice(count).reduce((sum, size) => sum + size, 0);
     this.effects = [...refused.effects, ...this.effects];
+    for (const [effect, place] of this.#places ?? []) this.#place(effect, place + count);
+    for (const [effect, place] of refused.#places ?? []) this.#place(effect, place);
+  }
+
+  /** Whether an effect belongs to the first `count` records. */
+  goesWith(effect: TaskEffect, count: number): boolean {
+    return (this.#places?.get(effect) ?? 0) <= count;
+  }
+
+  #place(effect: TaskEffect, place: number): void {
+    this.#places ??= new Map();
+    this.#places.set(effect, place);
   }
 }
 
 /**
  * Cuts a batch that is too large for its task. `kept` has the records that fit into `room` bytes, `lost` is the first that
- * does not. Two effects are dropped as well: a checkpoint, which would cover lost records, and the end of the lease, which
- * belongs to a lost terminal status.
+ * does not. Some effects are dropped as well: a checkpoint, which would cover lost records, the end of the lease, which
+ * belongs to a lost terminal status, and the rows of features that go with lost records.
  */
 export function cutToFit(
   batch: Batch,
@@ -71,12 +91,29 @@ export function cutToFit(
   const count = fits === -1 ? batch.records.length - 1 : fits;
   const kept = new Batch(before, batch.run);
   for (const record of batch.records.slice(0, count)) kept.addRecord(record);
-  kept.effects = batch.effects.filter((effect) => effect.effect !== "checkpoint" && !isRevoke(effect));
+  for (const effect of batch.effects) {
+    if (effect.effect === "checkpoint" || isRevoke(effect) || !batch.goesWith(effect, count)) continue;
+    kept.addEffect(effect);
+  }
   return { kept, lost: batch.records[count] };
 }
 
 function isRevoke(effect: TaskEffect): boolean {
   return effect.effect === "lease" && effect.op === "revoke";
+}
+
+/** An effect of a feature as its caller gives it. */
+type FeatureChange<Effect extends FeatureEffect = FeatureEffect> = Effect extends unknown
+  ? Omit<Effect, "effect">
+  : never;
+
+/** Adds changes of rows to `effects`. Throws a `TypeError` for what no store accepts. */
+export function keepIn(effects: FeatureEffect[]): (change: FeatureChange) => void {
+  return (change) => {
+    const effect: FeatureEffect = { effect: "feature", ...change };
+    checkFeature(effect);
+    effects.push(effect);
+  };
 }
 
 /** Effects that end the run of a task: it has reached a terminal state, or waits for its user. */

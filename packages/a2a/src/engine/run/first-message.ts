@@ -132,9 +132,9 @@ export class FirstMessage implements Phase {
   }
 
   #become(state: "TASK_STATE_SUBMITTED" | "TASK_STATE_WORKING", recorder: Recorder): TaskRun {
-    const { hosted, key, contextId, once, result } = this.#init;
+    const { hosted, key, contextId, once, kept, result } = this.#init;
     this.stopped = true;
-    const start = { run: null, state, once, result };
+    const start = { run: null, state, once, kept, result };
     const task = new TaskRun(this.#rooms, this.#host, { hosted, key, contextId, input: this.#input, recorder, start });
     this.#host.becomes(task);
     return task;

@@ -1,7 +1,7 @@
 import type { Resolver } from "../../base/index.ts";
 import type { A2AError, Message, NewRecord, Task } from "../../model/index.ts";
 import type { AgentEvent, ByteBudget, Principal, TurnAbortKind } from "../../protocol/index.ts";
-import type { OnceEffect, OnceRecord, TaskKey } from "../../store/index.ts";
+import type { FeatureEffect, OnceEffect, OnceRecord, TaskKey } from "../../store/index.ts";
 import type { ContextView } from "../context-view.ts";
 import type { Conversations } from "../conversations.ts";
 import type { Committer, LiveLogs, Loss, StoredCall, WriterStart } from "../log/index.ts";
@@ -37,6 +37,8 @@ export interface FirstMessageInit extends AnyRunInit {
   readonly isNewContext: boolean;
   /** The idempotency key, stored with the task, or with a direct reply where those are durable. */
   readonly once: OnceEffect | undefined;
+  /** What extensions keep with the task. A direct reply has none. */
+  readonly kept: readonly FeatureEffect[];
   /** For the sender of the message. */
   readonly result: Resolver<FirstResult>;
 }

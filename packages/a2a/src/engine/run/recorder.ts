@@ -1,12 +1,12 @@
 import { utf8Length } from "../../base/index.ts";
 import { isTerminal, mayMove, type NewRecord, type TaskState } from "../../model/index.ts";
 import type { AgentEvent } from "../../protocol/index.ts";
-import type { TaskEffect, TaskKey } from "../../store/index.ts";
+import type { FeatureEffect, TaskEffect, TaskKey } from "../../store/index.ts";
 import { Question, TaskArtifacts } from "./checks.ts";
 import { exceeds } from "../bytes.ts";
 import type { EngineSettings } from "../options.ts";
 import { agentMistake, jsonOf, mistakeOf } from "../mistakes.ts";
-import { artifactRecord, type Origin, type StatusInit, statusRecord, taskRecord } from "../log/index.ts";
+import { artifactRecord, keepIn, type Origin, type StatusInit, statusRecord, taskRecord } from "../log/index.ts";
 import { Replay, type LostTail } from "./replay.ts";
 import type { StoredCheckpoint, TurnInput } from "./turn.ts";
 
@@ -28,6 +28,8 @@ export interface RecordedTask {
   readonly arrived: number;
 }
 
+const noEffects: readonly FeatureEffect[] = [];
+
 /**
  * Makes log records of what an agent yields in the turns of one task. They are checked against the protocol and the task, have
  * ids that a resumed run makes again, and leave out what such a run repeats.
@@ -47,6 +49,9 @@ export class Recorder {
   #time = 0;
   #hasSpoken = false;
   readonly #question: Question;
+  /** What extensions keep with the event that is being recorded, and with records that are not stored yet. */
+  #kept: readonly FeatureEffect[] = noEffects;
+  #keptWith: Map<NewRecord, readonly FeatureEffect[]> | undefined;
 
   constructor(settings: EngineSettings, task: RecordedTask, first: TurnInput) {
     this.#settings = settings;
@@ -110,7 +115,8 @@ export class Recorder {
 
   #plain(events: readonly AgentEvent[], state: TaskState | undefined): Recorded {
     const { records, checkpoints, silenced } = this.#read(events, state);
-    return { records, effects: checkpoints.map((stored) => this.#save(stored)), silenced };
+    const saved = checkpoints.map((stored) => this.#save(stored));
+    return { records, effects: this.#withKept(saved, records, records), silenced };
   }
 
   /** The same, compared with what a lost run has stored. */
@@ -120,7 +126,8 @@ export class Recorder {
     const added = replay === undefined ? said : await replay.newOf(said);
     const lost = replay?.over === true ? this.#endReplay(replay) : 0;
     // A later run that begins after the checkpoint finds what was lost in the log before it.
-    const effects = checkpoints.map((stored) => this.#save({ ...stored, events: stored.events + lost }));
+    const saved = checkpoints.map((stored) => this.#save({ ...stored, events: stored.events + lost }));
+    const effects = this.#withKept(saved, said, added);
     const records = this.#lost === undefined ? added : await this.#lost.replaceIn(added);
     return { records, effects, silenced };
   }
@@ -189,6 +196,7 @@ export class Recorder {
       throw agentMistake(`the event before it ended the task (${before}), and nothing can follow: yield it earlier`);
     }
     const record = this.#translate(this.#extended(given));
+    if (this.#kept.length > 0) (this.#keptWith ??= new Map()).set(record, this.#kept);
     const { eventBytes } = this.#settings.limits;
     if (exceeds(record.json, eventBytes)) {
       throw agentMistake(
@@ -207,9 +215,26 @@ export class Recorder {
   #extended(event: AgentEvent): AgentEvent {
     const { call, message } = this.#turn;
     const { extensions } = call;
+    this.#kept = noEffects;
     if (extensions.length === 0) return event;
     const turn = { contextId: this.#contextId, taskId: this.#key.taskId, message, extensions };
-    return this.#settings.extensions.append(event, turn);
+    const kept: FeatureEffect[] = [];
+    const extended = this.#settings.extensions.append(event, turn, { keep: keepIn(kept) });
+    this.#kept = kept;
+    return extended;
+  }
+
+  /** Effects, and what extensions keep with the records that are to be stored of those that the agent said. */
+  #withKept(
+    effects: readonly TaskEffect[],
+    said: readonly NewRecord[],
+    stored: readonly NewRecord[],
+  ): readonly TaskEffect[] {
+    const kept = this.#keptWith;
+    if (kept === undefined) return effects;
+    const all = [...effects, ...stored.flatMap((record) => kept.get(record) ?? noEffects)];
+    for (const record of said) kept.delete(record);
+    return all;
   }
 
   #translate(event: AgentEvent): NewRecord {

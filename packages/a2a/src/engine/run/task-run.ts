@@ -1,7 +1,7 @@
 import type { Resolver } from "../../base/index.ts";
 import { A2AError, isInterrupted, isTerminal, type NewRecord, type TaskState } from "../../model/index.ts";
 import type { AgentEvent, TurnAbortKind } from "../../protocol/index.ts";
-import type { OnceEffect, StoredRun, TaskEffect, TaskKey } from "../../store/index.ts";
+import type { StoredRun, TaskEffect, TaskKey } from "../../store/index.ts";
 import { eventDoesNotFit, taskIsFull } from "../bytes.ts";
 import type { ContextView } from "../context-view.ts";
 import { LogWriter, readNextMessage, type AppendResult, type Loss, type WriterStart } from "../log/index.ts";
@@ -11,6 +11,7 @@ import {
   lossReasons,
   noEvent,
   safeSentences,
+  type FirstMessageInit,
   type FirstResult,
   type NextTurn,
   type Phase,
@@ -31,12 +32,9 @@ interface TaskRunParts {
 }
 
 /** A task that the message of `TaskRunParts.input` makes. */
-interface NewTask {
+interface NewTask extends Pick<FirstMessageInit, "once" | "kept" | "result"> {
   readonly run: null;
   readonly state: "TASK_STATE_SUBMITTED" | "TASK_STATE_WORKING";
-  readonly once: OnceEffect | undefined;
-  /** For the sender of the message. */
-  readonly result: Resolver<FirstResult>;
 }
 
 /** Writes what an agent yields in the turns of one task, under one lease. */
@@ -74,7 +72,8 @@ export class TaskRun implements Phase {
       this.#result = start.result;
       this.#writer = new LogWriter(init);
       const records = [parts.recorder.task(start.state)];
-      this.#append(records, start.once === undefined ? [this.#storedRun()] : [this.#storedRun(), start.once]);
+      const { once, kept } = start;
+      this.#append(records, once === undefined ? [this.#storedRun(), ...kept] : [this.#storedRun(), once, ...kept]);
     } else {
       if (isSuspect(start.run)) this.#suspect = start.run;
       this.#writer = new LogWriter({ ...init, start });

@@ -1,6 +1,6 @@
 import type { Message, NewRecord, SendMessageRequest } from "../../model/index.ts";
 import type { ByteBudget, Payload, Principal } from "../../protocol/index.ts";
-import type { OnceEffect, OnceRecord, Owner, TaskHead, TaskKey } from "../../store/index.ts";
+import type { FeatureEffect, OnceEffect, OnceRecord, Owner, TaskHead, TaskKey } from "../../store/index.ts";
 import type { Committer, LiveLogs, StoredCall } from "../log/index.ts";
 import type { EngineSettings } from "../options.ts";
 import type { Runs } from "../supervise/index.ts";
@@ -37,6 +37,8 @@ export interface Send {
   readonly principal: Principal;
   /** `undefined` where deduplication is off. */
   readonly attempt: Attempt | undefined;
+  /** What extensions keep with the task of the message. */
+  readonly kept: readonly FeatureEffect[];
 }
 
 /** The result of a message: the agent answered it directly, or it is in the log of a task. */

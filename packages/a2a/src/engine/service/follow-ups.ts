@@ -68,7 +68,7 @@ export class FollowUps {
   async #queue(followUp: FollowUp): Promise<Accepted | undefined> {
     const { send, head, message, unchanged } = followUp;
     const { committer, liveLogs, settings } = this.#rooms;
-    const { call, attempt } = send;
+    const { call, attempt, kept } = send;
     const record = messageRecord(originOf(head, head.run?.turn ?? 1, send), message, call, settings.clock.now());
     const item: TaskAppend = {
       task: head.task,
@@ -77,7 +77,7 @@ export class FollowUps {
       ...(unchanged && { expect: head.seq }),
       records: [record],
       maxBytes: settings.limits.taskBytes,
-      effects: attempt === undefined ? [] : [attempt.once],
+      effects: attempt === undefined ? kept : [attempt.once, ...kept],
     };
     const outcome = await committer.append(item, (stored) => {
       if (stored.ok) liveLogs.find(head.task.taskId)?.add(record, stored.seq);
@@ -90,7 +90,7 @@ export class FollowUps {
     const { send, head } = followUp;
     const { committer, settings } = this.#rooms;
     const { clock, lease, limits } = settings;
-    const { attempt } = send;
+    const { attempt, kept } = send;
     const turn = (await this.#lastTurn(head)) + 1;
     const now = Math.max(clock.now(), head.statusTime);
     const records = recordsOf(followUp, turn, now);
@@ -104,6 +104,7 @@ export class FollowUps {
         { effect: "lease", op: "acquire", holder: lease.holder, now, until: now + lease.ttl },
         { effect: "run", run },
         ...(attempt === undefined ? [] : [attempt.once]),
+        ...kept,
       ],
     });
     if (!outcome.ok) return this.#refused(followUp, outcome);

@@ -7,9 +7,9 @@ import {
   type SendMessageResponse,
 } from "../../model/index.ts";
 import type { CallContext, Reply } from "../../protocol/index.ts";
-import { assembleLog, roomless, type OnceRecord, type Owner } from "../../store/index.ts";
+import { assembleLog, roomless, type FeatureEffect, type OnceRecord, type Owner } from "../../store/index.ts";
 import { sizeOf } from "../bytes.ts";
-import { EventStream, storedPrincipal, waitForAnswer, type StoredCall } from "../log/index.ts";
+import { EventStream, keepIn, storedPrincipal, waitForAnswer, type StoredCall } from "../log/index.ts";
 import type { FirstResult } from "../run/index.ts";
 import { answered, inContext, type Accepted, type Admission, type Send, type SendRooms } from "./admission.ts";
 import { counted, wholeBut, wrappedTask, type AgentTasks } from "./agent-tasks.ts";
@@ -95,7 +95,7 @@ export class Sends {
     const call = storedCall(hosted, request, context, extensions);
     const attempt = this.#retries.begin(owner, request.message);
     if (attempt?.admission !== undefined) return attempt.admission;
-    const send: Send = { hosted, owner, request, call, principal: context.principal, attempt };
+    const send: Send = { hosted, owner, request, call, principal: context.principal, attempt, kept: noEffects };
     if (attempt === undefined) return this.#prepare(send);
     try {
       const { found } = attempt;
@@ -131,14 +131,23 @@ export class Sends {
 
   /** Lets the active extensions change a message that came for the first time. */
   #prepare(send: Send): Admission | Promise<Admission> {
-    const { request, call, principal } = send;
+    const { request, call, owner, principal } = send;
     if (call.extensions.length === 0) return this.#admit(send);
+    const { extensions, store } = this.#rooms.settings;
     const { message, metadata } = request;
     const input: AcceptedInput = metadata === undefined ? { message } : { message, metadata };
-    const accepted = this.#rooms.settings.extensions.accept(input, { principal, extensions: call.extensions });
+    const kept: FeatureEffect[] = [];
+    const accepted = extensions.accept(
+      input,
+      { principal, extensions: call.extensions },
+      {
+        keep: keepIn(kept),
+        read: async (feature) => (message.taskId === undefined ? [] : store.features(owner, message.taskId, feature)),
+      },
+    );
     if (accepted === input) return this.#admit(send);
-    if (accepted instanceof Promise) return accepted.then((later) => this.#admit(withInput(send, later)));
-    return this.#admit(withInput(send, accepted));
+    if (accepted instanceof Promise) return accepted.then((later) => this.#admit(withInput(send, later, kept)));
+    return this.#admit(withInput(send, accepted, kept));
   }
 
   #admit(send: Send): Admission | Promise<Admission> {
@@ -167,7 +176,7 @@ export class Sends {
    * the budget is taken for the message.
    */
   #startRun(send: Send, bytes: number): Admission {
-    const { hosted, owner, call, principal, attempt } = send;
+    const { hosted, owner, call, principal, attempt, kept } = send;
     const { message, configuration } = send.request;
     const { settings, runs } = this.#rooms;
     const { ids, clock, directReplyWithin } = settings;
@@ -202,6 +211,7 @@ export class Sends {
       principal,
       result,
       once: attempt?.once,
+      kept,
     });
     if (configuration?.returnImmediately === true && hosted.agent.mayReplyDirectly !== false) {
       clearTimer = clock.after(directReplyWithin, () => run.phase.makeTask());
@@ -211,12 +221,13 @@ export class Sends {
 }
 
 /** The same send with what extensions have made of its message. */
-function withInput(send: Send, { message, metadata }: AcceptedInput): Send {
+function withInput(send: Send, { message, metadata }: AcceptedInput, kept: readonly FeatureEffect[]): Send {
   const { request, call } = send;
-  return { ...send, request: { ...request, message }, call: { ...call, metadata } };
+  return { ...send, request: { ...request, message }, call: { ...call, metadata }, kept };
 }
 
 const none: readonly string[] = [];
+const noEffects: readonly FeatureEffect[] = [];
 
 function storedCall(
   { agent }: CheckedAgent,

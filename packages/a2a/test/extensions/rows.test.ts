@@ -1,0 +1,297 @@
+import { describe, expect, onTestFinished, test } from "vitest";
+import type { Extension, TaskRows } from "../../src/extensions/index.ts";
+import { defineAgent, memoryStore } from "../../src/index.ts";
+import type { DueFeature, Store, TaskKey } from "../../src/store/index.ts";
+import { callContext, fakeClock, inProcess } from "../../src/testing/index.ts";
+import { bound, eventually, gate, harness, messageOf, type Harness, type OnMessage } from "../engine/support.ts";
+
+const uri = "https://example.com/extensions/toy/v1";
+const other = "https://example.com/extensions/other/v1";
+const active = { extensions: [uri, other] };
+const scope = { agent: "agent", owner: JSON.stringify([null, "anonymous"]) };
+
+function extended(onMessage: OnMessage, extensions: readonly Extension[], options: Parameters<typeof harness>[1] = {}) {
+  const card = {
+    capabilities: { streaming: true, extensions: extensions.map((extension) => ({ uri: extension.uri })) },
+  };
+  return harness(onMessage, { extensions, card, ...options });
+}
+
+/** Keeps a row for each message and for each artifact. */
+function notes(of = uri): Extension {
+  return {
+    uri: of,
+    onAccept(input, { rows }) {
+      rows.set(`message ${input.message.messageId}`, JSON.stringify(of));
+      return input;
+    },
+    onAppend(event, { rows }) {
+      if (event.kind === "artifact") rows?.set(`artifact ${event.artifact.artifactId}`, "1", { due: 5 });
+      return event;
+    },
+  };
+}
+
+async function keysOf({ store }: Pick<Harness, "store">, taskId: string, feature = uri): Promise<readonly string[]> {
+  return (await store.features(scope, taskId, feature)).map(({ key }) => key);
+}
+
+describe("rows that an extension keeps with a task", () => {
+  test("are stored with the message and with the events that they go with, each extension's apart", async () => {
+    const made = extended(
+      async function* (turn) {
+        yield turn.artifact({ artifactId: "a", parts: [{ text: turn.text }] });
+        yield turn.inputRequired("More?");
+      },
+      [notes(), notes(other)],
+    );
+    const { id } = await made.send("go", { ...active, message: { messageId: "m1" } });
+    expect(await made.store.features(scope, id, uri)).toEqual([
+      { key: "message m1", value: JSON.stringify(uri) },
+      { key: "artifact a", value: "1", due: 5 },
+    ]);
+    expect((await made.store.features(scope, id, other))[0]?.value).toBe(JSON.stringify(other));
+    // The next message of the task, and a call that has activated one of them.
+    await made.send("on", { extensions: [uri], message: { messageId: "m2", taskId: id } });
+    expect(await keysOf(made, id)).toEqual(["message m1", "artifact a", "message m2"]);
+    expect(await keysOf(made, id, other)).toEqual(["message m1", "artifact a"]);
+  });
+
+  test("are stored with a message that waits for its turn", async () => {
+    const { opened, open } = gate();
+    const made = extended(
+      async function* (turn) {
+        yield turn.working();
+        if (turn.text === "go") await opened;
+      },
+      [notes()],
+    );
+    const reading = await made.stream("go", { ...active, message: { messageId: "m1" } });
+    const id = (await reading.next())?.payload.value.task?.id ?? "";
+    const waiting = made.stream("wait", { ...active, message: { messageId: "m2", taskId: id } });
+    await eventually(async () => (await keysOf(made, id)).length === 2);
+    open();
+    await (await waiting).all();
+    expect(await keysOf(made, id)).toEqual(["message m1", "message m2"]);
+  });
+
+  test("can be read, changed and deleted by the extension that keeps them, with the next message", async () => {
+    const read: unknown[] = [];
+    const counting: Extension = {
+      uri,
+      async onAccept(input, { rows }) {
+        const [row] = await rows.read();
+        read.push(row);
+        rows.set("count", JSON.stringify(Number(row?.value ?? 0) + 1));
+        rows.delete("none");
+        return input;
+      },
+    };
+    const made = extended(
+      async function* (turn) {
+        yield turn.inputRequired("More?");
+      },
+      [counting, notes(other)],
+    );
+    const { id } = await made.send("go", active);
+    await made.send("on", { ...active, message: { taskId: id } });
+    expect(read).toEqual([undefined, { key: "count", value: "1" }]);
+    expect(await made.store.features(scope, id, uri)).toEqual([{ key: "count", value: "2" }]);
+  });
+
+  test("are not kept for a direct answer, which makes no task", async () => {
+    const seen: unknown[] = [];
+    const watching: Extension = {
+      uri,
+      onAccept(input, { rows }) {
+        rows.set("a", "1", { due: 1 });
+        return input;
+      },
+      onAppend(event, { rows }) {
+        seen.push(rows);
+        return event;
+      },
+    };
+    const { ask, store } = extended((turn) => turn.reply("Hello"), [watching]);
+    expect((await ask("hi", active)).message?.parts[0]?.text).toBe("Hello");
+    expect(seen).toEqual([undefined]);
+    expect(await store.dueFeatures({ feature: uri, agents: ["agent"], now: 9, limit: 9 })).toEqual([]);
+  });
+
+  test("are not kept where the message is refused or the event is not stored", async () => {
+    const made = extended(
+      async function* (turn) {
+        yield turn.artifact({ artifactId: "a", parts: [{ text: "small" }] });
+        await turn.flush();
+        yield turn.artifact({ artifactId: "b", parts: [{ text: "x".repeat(20_000) }] });
+      },
+      [
+        notes(),
+        { uri: other, onAccept: ({ message }) => (message.messageId === "m2" ? (null as never) : { message }) },
+      ],
+      { limits: { taskBytes: 4_000 } },
+    );
+    const task = await made.send("go", { ...active, message: { messageId: "m1" } });
+    expect(task.status.state).toBe("TASK_STATE_FAILED");
+    expect(await keysOf(made, task.id)).toEqual(["message m1", "artifact a"]);
+    await expect(made.send("no", { ...active, message: { messageId: "m2" } })).rejects.toThrow();
+    expect(await made.store.dueFeatures({ feature: uri, agents: ["agent"], now: 9, limit: 9 })).toHaveLength(1);
+  });
+
+  test("fail the task, or refuse the message, where the store would not accept them; and come too late after the hook", async () => {
+    let late: TaskRows | undefined;
+    const wrong: Extension = {
+      uri,
+      onAccept(input, { rows }) {
+        late = rows;
+        if (input.message.messageId === "m2") rows.set("", "1");
+        return input;
+      },
+      onAppend(event, { rows }) {
+        rows?.set("a", "1".repeat(40_000));
+        return event;
+      },
+    };
+    const { send, log } = extended(
+      async function* (turn) {
+        yield turn.artifact({ parts: [{ text: "x" }] });
+      },
+      [wrong],
+    );
+    expect((await send("go", active)).status.state).toBe("TASK_STATE_FAILED");
+    const [failure] = log.filter(({ message }) => message === "A task failed");
+    expect(String((failure?.["cause"] as Error).cause)).toMatch(
+      `onAppend of the extension ${uri} failed: TypeError: The value`,
+    );
+    await expect(send("no", { ...active, message: { messageId: "m2" } })).rejects.toMatchObject({
+      code: "InternalError",
+    });
+    expect(() => late?.set("a", "1")).toThrow(TypeError);
+  });
+});
+
+/**
+ * A feature that delivers every event of a task to somebody, at least once, in order. It keeps one row for a task: the
+ * `seq` that was delivered last. Each event wakes the row. Any node that shares the store does the work.
+ */
+const deliveries: Extension = {
+  uri,
+  onAccept(input, { rows }) {
+    if (input.message.taskId === undefined) rows.set("cursor", "0", { due: 0 });
+    return input;
+  },
+  onAppend(event, { rows }) {
+    rows?.wake(0);
+    return event;
+  },
+};
+
+/** One look for work. `deliver` throws where it cannot; the row is then due again after a second. */
+async function work(store: Store, now: number, deliver: (task: TaskKey, seq: number) => Promise<void>): Promise<void> {
+  for (const row of await store.dueFeatures({ feature: uri, agents: ["agent"], now, limit: 10 })) {
+    const claimed = await change(store, row, row.value, now + 30_000);
+    if (claimed === undefined) continue;
+    const { records = [], head } = (await store.read(row.task, row.task.taskId, {
+      after: Number(row.value),
+      limit: 100,
+    })) ?? { head: undefined };
+    let done = row.value;
+    try {
+      for (const { seq } of records) {
+        await deliver(row.task, seq);
+        done = String(seq);
+      }
+      // An event that came meanwhile makes this stale, and the row is looked at again at once.
+      const idle = await change(store, claimed, done, undefined, head?.seq);
+      if (idle === undefined) await change(store, claimed, done, now);
+    } catch {
+      await change(store, claimed, done, now + 1_000);
+    }
+  }
+}
+
+async function change(
+  store: Store,
+  row: DueFeature,
+  value: string,
+  due: number | undefined,
+  expected?: number,
+): Promise<DueFeature | undefined> {
+  const set = { effect: "feature", op: "set", feature: uri, key: row.key, value, if: row } as const;
+  const effects = [due === undefined ? set : { ...set, due }];
+  const condition = expected === undefined ? {} : { expect: expected };
+  const [outcome] = await store.append([{ task: row.task, records: [], effects, ...condition }]);
+  return outcome?.ok === true ? { ...row, value, due: due ?? 0 } : undefined;
+}
+
+describe("a feature that works through events on several nodes", () => {
+  const card = { capabilities: { streaming: true, extensions: [{ uri }] } };
+  async function* three(turn: Parameters<OnMessage>[0]) {
+    for (const text of ["one", "two", "three"]) yield turn.artifact({ parts: [{ text }] });
+  }
+
+  test("delivers each event in order, after an error again, and rests until there is more", async () => {
+    const store = memoryStore();
+    const { send } = harness(
+      async function* (turn) {
+        yield* three(turn);
+        yield turn.inputRequired("More?");
+      },
+      { store, card, extensions: [deliveries] },
+    );
+    const { id } = await send("go", active);
+    const seen: number[] = [];
+    let fails = 1;
+    const deliver = async (_: TaskKey, seq: number): Promise<void> => {
+      if (seq === 3 && (fails -= 1) >= 0) throw new Error("The receiver is down");
+      seen.push(seq);
+    };
+    await work(store, 1, deliver);
+    expect([seen.splice(0), await store.features(scope, id, uri)]).toEqual([
+      [1, 2],
+      [{ key: "cursor", value: "2", due: 1_001 }],
+    ]);
+    await work(store, 1_000, deliver);
+    expect(seen).toEqual([]);
+    await work(store, 1_001, deliver);
+    expect([seen.splice(0), await store.features(scope, id, uri)]).toEqual([
+      [3, 4, 5],
+      [{ key: "cursor", value: "5" }],
+    ]);
+    await send("on", { ...active, message: { taskId: id } });
+    await work(store, 9_000, deliver);
+    expect(seen).toEqual([6, 7, 8, 9, 10, 11]);
+  });
+
+  test("two nodes that look at the same time deliver each event once; one that dies is followed by another", async () => {
+    const shared = memoryStore();
+    const clock = fakeClock();
+    let alive = true;
+    const cut: Store = { ...bound(shared), append: (items) => (alive ? shared.append(items) : new Promise(() => {})) };
+    const agent = defineAgent({ name: "a", description: "a", version: "1", skills: [], onMessage: three });
+    const node = inProcess(agent, { store: cut, clock, card, extensions: [deliveries] });
+    onTestFinished(() => void node.engine.close());
+    const ask = { message: messageOf("go") };
+    const { task } = (await node.service.call("SendMessage", ask, callContext({ extensions: [uri] }))).payload.value;
+    const seen: string[] = [];
+    const { opened, open } = gate();
+    onTestFinished(open);
+    const by =
+      (name: string, dies = false) =>
+      async (_: TaskKey, seq: number): Promise<void> => {
+        seen.push(`${name} ${seq}`);
+        if (!dies || seq < 3) return;
+        alive = false;
+        await opened;
+      };
+    // The first node dies while it delivers the third event: what it delivered before is not stored either.
+    void work(cut, 1, by("first", true));
+    await eventually(() => !alive);
+    await Promise.all([work(shared, 30_000, by("second")), work(shared, 30_000, by("third"))]);
+    expect(seen.splice(0)).toEqual(["first 1", "first 2", "first 3"]);
+    await Promise.all([work(shared, 30_001, by("second")), work(shared, 30_001, by("third"))]);
+    const [winner] = seen[0]?.split(" ") ?? [];
+    expect(seen).toEqual([1, 2, 3, 4, 5].map((seq) => `${winner} ${seq}`));
+    expect(await shared.features(scope, task?.id ?? "", uri)).toEqual([{ key: "cursor", value: "5" }]);
+  });
+});
