@@ -1,7 +1,21 @@
-import { ratio, defined, type Case } from "../case.ts";
+import type { Bench } from "../bench.ts";
+import { ratio, defined, type Case, type Figures } from "../case.ts";
 import { inTurn } from "../rounds.ts";
-import { sending, warmups } from "./message.ts";
+import type { FloorRound } from "../servers/sqlite-floor.ts";
+import { sending } from "./message.ts";
 import { makesTask } from "./task-memory.ts";
+
+/** V8 of Node 24 optimizes a function after 3,000 calls: a server is warm after some 12,000 tasks. */
+const warmups = 5;
+
+/** The statements of as many tasks, alone in a loop: what SQLite takes and nothing else. */
+async function bareStatements(bench: Bench): Promise<() => Promise<Figures>> {
+  const floor = await bench.child("servers/sqlite-floor", [bench.file(".db")]);
+  return async () => {
+    const { tasks, seconds, cpu } = await floor.ask<FloorRound>("run");
+    return { throughput: tasks / seconds, cpu: cpu / tasks };
+  };
+}
 
 export const taskSqliteCase: Case = {
   name: "task-sqlite",
@@ -29,16 +43,23 @@ export const taskSqliteCase: Case = {
       bench.load(),
     ]);
     const subjects = {
+      floor: await bareStatements(bench),
       parley: sending(bench, load, parley, makesTask),
       official: sending(bench, load, official, makesTask),
       memory: sending(bench, load, officialMemory, makesTask),
       raw: sending(bench, load, raw, makesTask),
     };
-    const { memory, ...rest } = await inTurn(bench.size(5, 3), subjects, warmups);
+    const { memory, floor, ...rest } = await inTurn(bench.size(5, 3), subjects, warmups);
     return {
       ...rest,
-      also: { "official, in memory": memory },
-      measures: defined({ throughputToOfficialMemory: ratio(rest.parley.throughput, memory.throughput) }),
+      also: { "official, in memory": memory, "SQLite alone": floor },
+      notes: [
+        "SQLite alone runs the statements of Parley's store again, with their values, sixteen tasks in a transaction: no server, no thread, no other code.",
+      ],
+      measures: defined({
+        throughputToOfficialMemory: ratio(rest.parley.throughput, memory.throughput),
+        cpuToFloor: ratio(rest.parley.cpu, floor.cpu),
+      }),
     };
   },
 };
