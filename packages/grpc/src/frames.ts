@@ -2,16 +2,14 @@ import { A2AError } from "@parley/a2a";
 import { GrowingBytes } from "@parley/a2a/protocol";
 import type { Writer } from "./protobuf/writer.ts";
 
-/**
- * Messages on the stream of a call: a byte of flags, four of length, the message (gRPC over HTTP/2, "Length-Prefixed-
- * Message"). gRPC-Web has the trailers as one more frame.
- */
+// A frame is a byte of flags, four bytes of length and the message: the Length-Prefixed-Message of gRPC over HTTP/2.
+// gRPC-Web sends the trailers as a last frame.
 
 const headLength = 5;
 
 /** Flags of a frame. */
 export const compressed = 0x01;
-/** gRPC-Web: header lines in place of a message. */
+/** In gRPC-Web: the frame has the lines of the trailers. */
 export const trailers = 0x80;
 
 export interface Frame {
@@ -19,40 +17,40 @@ export interface Frame {
   readonly payload: Uint8Array;
 }
 
-/** Cuts what arrives into frames. */
+/** Splits the bytes that arrive into frames. */
 export class FrameReader {
   readonly #limit: number;
-  /** What has come of a head that is not whole. */
+  /** The part of an incomplete head. */
   readonly #head = new Uint8Array(headLength);
   #headSize = 0;
-  /** What has come of a message that is not whole, once its head is there; and its length. */
+  /** The part of an incomplete message, and the length of the whole one. */
   #payload: GrowingBytes | undefined;
   #length = 0;
 
-  /** A message of more than `limit` bytes is refused as soon as its head is there. */
+  /** A message of more than `limit` bytes is refused by its head. */
   constructor(limit: number) {
     this.#limit = limit;
   }
 
-  /** Whether a frame has begun and is not whole. */
+  /** Whether the last frame is incomplete. */
   get partial(): boolean {
     return this.#payload !== undefined || this.#headSize > 0;
   }
 
-  /** Bytes that the message which is not whole holds in memory. */
+  /** Bytes of memory that the incomplete message holds. */
   get held(): number {
     return this.#payload?.capacity ?? 0;
   }
 
-  /** Bytes that it will have. */
+  /** Bytes that the incomplete message will have. */
   get expected(): number {
     return this.#payload === undefined ? 0 : this.#length;
   }
 
   /**
-   * Adds the frames that are whole with this chunk to `frames`, as views into it where they came in one.
+   * Adds to `frames` the frames that this chunk completes. A frame that lies within the chunk is a view of it.
    *
-   * @throws A2AError `RequestTooLarge`; nothing can be read any more then.
+   * @throws A2AError `RequestTooLarge`. The reader cannot be used any more then.
    */
   push(chunk: Uint8Array, frames: Frame[] = []): readonly Frame[] {
     let at = 0;
@@ -77,7 +75,7 @@ export class FrameReader {
     return frames;
   }
 
-  /** Begins a message whose head stands at `at`, and which is not there in one. */
+  /** Begins a message that goes beyond this chunk. Its head is at `at`. */
   #begin(bytes: Uint8Array, at: number, frames: Frame[]): void {
     const length = this.#lengthAt(bytes, at);
     this.#head[0] = bytes[at] as number;
@@ -90,7 +88,7 @@ export class FrameReader {
     this.#length = length;
   }
 
-  /** Takes what belongs to the message; gives how much that was. */
+  /** Appends what belongs to the message. Returns the number of bytes. */
   #fill(payload: GrowingBytes, rest: Uint8Array, frames: Frame[]): number {
     const missing = this.#length - payload.length;
     payload.append(rest.length > missing ? rest.subarray(0, missing) : rest);
@@ -107,23 +105,23 @@ export class FrameReader {
   }
 }
 
-/** Four bytes that are there, one by one: to take an array apart is to iterate over it. */
+/** Reads four bytes. Destructuring would create an iterator. */
 function lengthAt(bytes: Uint8Array, at: number): number {
   const high = ((bytes[at] as number) << 24) | ((bytes[at + 1] as number) << 16);
   return (high | ((bytes[at + 2] as number) << 8) | (bytes[at + 3] as number)) >>> 0;
 }
 
-/** Leaves room for the head of a frame whose message is written next; returns what `endFrame` wants. */
+/** Leaves room for the head of a frame. The message is written next. Returns the argument for `endFrame`. */
 export function beginFrame(writer: Writer): number {
   return writer.skip(headLength);
 }
 
-/** Writes the head before what was written since. */
+/** Writes the head before what was written since `beginFrame`. */
 export function endFrame(writer: Writer, begun: number, flags = 0): void {
   putHead(writer.bytes, begun, flags, writer.at - begun - headLength);
 }
 
-/** A frame of bytes that are there already. */
+/** A frame of a message that is already encoded. */
 export function frameOf(payload: Uint8Array, flags = 0): Uint8Array<ArrayBuffer> {
   const frame = new Uint8Array(headLength + payload.length);
   putHead(frame, 0, flags, payload.length);

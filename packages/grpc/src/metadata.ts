@@ -1,6 +1,8 @@
-/** What headers and trailers of gRPC say, beyond HTTP. */
+/** Headers that gRPC defines, and what a server reads of a request before it loads anything else. */
 
-/** Longest deadline that a timer can hold, in milliseconds; a later one is none. */
+import type { UniversalRequest } from "@parley/a2a/protocol";
+
+/** Longest time that a timer takes, in milliseconds. A longer timeout counts as none. */
 const longestTimer = 0x7fff_ffff;
 
 const units: Readonly<Record<string, number>> = {
@@ -12,7 +14,7 @@ const units: Readonly<Record<string, number>> = {
   n: 1e-6,
 };
 
-/** `grpc-timeout` in milliseconds, rounded up: `100m` is a tenth of a second. `undefined` for none, NaN for what is none. */
+/** `grpc-timeout` in milliseconds, rounded up: 100 for `100m`. `undefined` without a timeout, NaN for an invalid one. */
 export function parseTimeout(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const match = /^(\d{1,8})([HMSmun])$/.exec(text);
@@ -21,14 +23,14 @@ export function parseTimeout(text: string | undefined): number | undefined {
   return milliseconds > longestTimer ? undefined : milliseconds;
 }
 
-/** Milliseconds as `grpc-timeout`, in the smallest unit whose number has eight digits at most. */
+/** Milliseconds as `grpc-timeout`, in the smallest unit that needs at most eight digits. */
 export function formatTimeout(milliseconds: number): string {
   const whole = Math.max(0, Math.ceil(milliseconds));
   if (whole <= 99_999_999) return `${whole}m`;
   return `${Math.min(99_999_999, Math.ceil(whole / 1000))}S`;
 }
 
-/** Text as `grpc-message` carries it: UTF-8, with everything but printable ASCII and `%` itself as `%XX`. */
+/** Encodes the text of `grpc-message`: in UTF-8, each byte other than printable ASCII, and `%` itself, becomes `%XX`. */
 export function encodeMessage(text: string): string {
   if (/^[ -$&-~]*$/.test(text)) return text;
   let encoded = "";
@@ -41,7 +43,7 @@ export function encodeMessage(text: string): string {
   return encoded;
 }
 
-/** And back; what is no escape stays as it is, as the protocol asks of readers. */
+/** Decodes the text of `grpc-message`. As the protocol requires, an invalid escape stays as it is. */
 export function decodeMessage(text: string): string {
   return text.replaceAll(/(?:%[0-9a-f]{2})+/gi, (run) => {
     const bytes = Uint8Array.from({ length: run.length / 3 }, (_, at) =>
@@ -49,4 +51,9 @@ export function decodeMessage(text: string): string {
     );
     return new TextDecoder().decode(bytes);
   });
+}
+
+/** Whether a browser asks for permission before a call (CORS). */
+export function isPreflight(request: UniversalRequest): boolean {
+  return request.method === "OPTIONS" && request.header("access-control-request-method") !== undefined;
 }

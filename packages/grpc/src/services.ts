@@ -3,13 +3,13 @@ import { a2aV03, a2aV1, errorDetails, status } from "./descriptors.ts";
 import { readSchema, type Additions, type Schema } from "./protobuf/schema.ts";
 import { fieldTypes, type MessageType } from "./protobuf/types.ts";
 
-/** A service of A2A: one is the 1.0 binding, one that of 0.3. */
+/** The service of A2A, in version 1.0 or 0.3. */
 export interface A2AServiceType {
   /** Full name: `lf.a2a.v1.A2AService`. */
   readonly name: string;
-  /** By the path of a call: `/lf.a2a.v1.A2AService/GetTask`. */
+  /** The methods by path, such as `/lf.a2a.v1.A2AService/GetTask`. */
   readonly methods: ReadonlyMap<string, A2AMethod>;
-  /** By operation; a version may lack some. */
+  /** The methods by operation. A version may lack some. */
   readonly operations: ReadonlyMap<OperationName, A2AMethod>;
 }
 
@@ -23,8 +23,8 @@ export interface A2AMethod {
 }
 
 /**
- * What the 1.1 draft adds to messages of 1.0. It stands in none of the .proto files: whoever did not ask for 1.1 neither
- * gets it nor is read by it, since a codec of 1.0 neither writes these members nor looks at them.
+ * Fields that the 1.1 draft adds to messages of 1.0. They are in none of the .proto files. The codec of 1.0 neither
+ * writes nor reads these members, so that only a client that asks for 1.1 sees them.
  */
 const draft: Additions = {
   "lf.a2a.v1.Task": [{ name: "generation", jsonName: "generation", number: 7, type: fieldTypes.int64 }],
@@ -42,19 +42,19 @@ function optional(name: string, jsonName: string, number: number): Additions[str
   return { name, jsonName, number, type: fieldTypes.int64, oneofIndex: number, proto3Optional: true };
 }
 
-/** A2A 1.0 §10, and the 1.1 draft where it is asked for. */
+/** The service of A2A 1.0 (§10) and of the 1.1 draft. */
 export function serviceV1(): A2AServiceType {
   return serviceOf(readSchema([a2aV1], draft), (method) => method as OperationName);
 }
 
-/** Methods of 0.3 that are not called as the operation is now. */
+/** Methods of 0.3 whose operation has another name in 1.0. */
 const renamed: Readonly<Record<string, OperationName>> = {
   TaskSubscription: "SubscribeToTask",
   ListTaskPushNotificationConfig: "ListTaskPushNotificationConfigs",
   GetAgentCard: "GetExtendedAgentCard",
 };
 
-/** A2A 0.3, as the proto of its specification has it. */
+/** The service of A2A 0.3. */
 export function serviceV03(): A2AServiceType {
   return serviceOf(readSchema([a2aV03]), (method) => renamed[method] ?? (method as OperationName));
 }

@@ -2,13 +2,13 @@ import type { A2AError } from "@parley/a2a";
 import { reasonOf, wireStatuses } from "@parley/a2a/model";
 import type { WireError } from "@parley/a2a/transport";
 import { grpcWire, type Codec } from "@parley/a2a/wires";
-import { fromBase64, toBase64 } from "./protobuf/base64.ts";
+import { fromBase64, toBase64 } from "./protobuf/text.ts";
 import { decode } from "./protobuf/decode.ts";
 import { encode } from "./protobuf/encode.ts";
 import type { JsonObject, MessageType } from "./protobuf/types.ts";
 import { errorSchema } from "./services.ts";
 
-/** How a call of gRPC ended, by number; and the HTTP status that says the same. */
+/** The status codes of gRPC, in the order of their numbers, with the HTTP status of the same meaning. */
 const statuses = [
   ["OK", 200],
   ["CANCELLED", 499],
@@ -37,7 +37,21 @@ export function statusCode(name: StatusName): number {
   return numbers.get(name) as number;
 }
 
-/** The end of a call, as trailers say it. */
+/** An error of gRPC itself, which the protocol above it has no code for. */
+export class StatusError extends Error {
+  override readonly name = "StatusError";
+  readonly status: StatusName;
+  /** Trailers beside the status. */
+  readonly metadata: Readonly<Record<string, string>>;
+
+  constructor(status: StatusName, message: string, metadata: Readonly<Record<string, string>> = {}) {
+    super(message);
+    this.status = status;
+    this.metadata = metadata;
+  }
+}
+
+/** The end of a call, as its trailers describe it. */
 export interface Status {
   readonly code: number;
   readonly message: string;
@@ -45,25 +59,25 @@ export interface Status {
   readonly details?: string;
 }
 
-/** Trailers travel as headers, which peers bound at 8 KiB and more: what is larger than this is left out. */
+/** Largest details, in bytes. Trailers count as headers, which peers limit to 8 KiB or more. Larger details are left out. */
 const largestDetails = 4096;
 const longestMessage = 1024;
 
-/** Translates errors between the trailers of gRPC and the codec of a version, which has words for them as REST has. */
+/** Translates errors between gRPC trailers and the error bodies of a version, which are those of REST. */
 export class Statuses {
   readonly #type: MessageType = errorSchema().message("google.rpc.Status");
 
-  /** An error of ours as a status (A2A 1.0 §10.6). */
+  /** The status of an error (A2A 1.0 §10.6). */
   of(error: WireError, codec: Codec): Status {
     const wire = grpcWire(codec);
     const name = wire.statuses?.[error.code] ?? wireStatuses[error.code];
     const code = numbers.get(name) ?? statusCode("UNKNOWN");
     const body = JSON.parse(wire.encodeError(error)) as { error?: JsonObject; type?: string };
-    // Peers that know an error by a name in the body of REST find it before the text here.
+    // In 0.3 the body of REST names the error. Here the name stands before the text.
     const text = body.type === undefined ? error.message : `${body.type}: ${error.message}`;
     const message = text.slice(0, longestMessage);
     const details = listOf((body.error ?? (body as JsonObject))["details"]).filter(isKnown);
-    // What REST says by an HTTP status of its own has none here.
+    // Several HTTP statuses share one code of gRPC. Where the code does not tell the error, its name is added.
     if (!details.some(isErrorInfo) && meaning(code, "", [], codec).code !== error.code) {
       details.push({
         "@type": errorInfo,
@@ -80,12 +94,12 @@ export class Statuses {
     return { code, message, details: toBase64(bytes).replace(/={1,2}$/, "") };
   }
 
-  /** A peer's status as the error that it means in the version of `codec`. */
+  /** The error that a status stands for in the version of `codec`. */
   toError({ code, message, details }: Status, codec: Codec): A2AError {
     return meaning(code, message, details === undefined ? [] : this.#detailsOf(details), codec);
   }
 
-  /** Details that cannot be read are none: the code and the message still say what happened. */
+  /** Unreadable details are ignored: the code and the message still describe the error. */
   #detailsOf(text: string): readonly unknown[] {
     try {
       return listOf(decode(this.#type, fromBase64(text))["details"]);
@@ -108,7 +122,7 @@ const typeUrl = "type.googleapis.com/google.rpc.";
 const errorInfo = `${typeUrl}ErrorInfo`;
 const sendable: ReadonlySet<string> = new Set([errorInfo, `${typeUrl}BadRequest`, `${typeUrl}RetryInfo`]);
 
-/** Details of other types, which a peer may have sent us, cannot be written without knowing their fields. */
+/** Details of other types may come from a peer. Without their fields they cannot be encoded. */
 function isKnown(detail: unknown): detail is JsonObject {
   return typeof detail === "object" && detail !== null && sendable.has((detail as JsonObject)["@type"] as string);
 }

@@ -14,12 +14,12 @@ import { decodeMessage } from "../src/metadata.ts";
 import { bindingOf, host, session } from "./support/host.ts";
 import { messageOf, oracleBytes, oracleJson } from "./support/oracle.ts";
 
-/** What no client of gRPC would send, and what is on the wire underneath those. */
+/** Calls written byte by byte, also such as no client of gRPC would send. */
 
 const path = "/lf.a2a.v1.A2AService/GetTask";
 const task = { id: "t", status: { state: "TASK_STATE_WORKING" } };
 const request = (id = "t") => oracleBytes(messageOf("lf.a2a.v1.GetTaskRequest"), { id });
-/** Gives back what it was asked with. */
+/** Answers with the text of the request. */
 const call: AgentService["call"] = (_operation, asked) =>
   Promise.resolve({ payload: new Payload({ ...task, ...(asked as object) } as never) });
 const cancelPath = "/lf.a2a.v1.A2AService/CancelTask";
@@ -60,7 +60,7 @@ async function exchange(
   return { headers: head, trailers, body: Buffer.concat(chunks) };
 }
 
-/** Trailers, which are the headers where there is nothing else. */
+/** The trailers. An answer without a body has them in its headers. */
 function endOf({ headers, trailers }: Answer): { status: string; text: string } {
   const end = headers["grpc-status"] === undefined ? trailers : headers;
   return { status: String(end["grpc-status"]), text: decodeMessage(String(end["grpc-message"] ?? "")) };
@@ -71,7 +71,7 @@ function valueOf(payload: Uint8Array): unknown {
 }
 
 describe("a unary call", () => {
-  test("is a head, one frame and trailers", async () => {
+  test("is answered by headers, one frame and trailers", async () => {
     await using server = await host(bindingOf({ call }));
     await using client = session(server.address);
     const answer = await exchange(client, [frameOf(request())]);
@@ -83,7 +83,7 @@ describe("a unary call", () => {
     expect(valueOf(frame!.payload)).toEqual(task);
   });
 
-  test("takes its message in any pieces", async () => {
+  test("reads a message that arrives in pieces", async () => {
     await using server = await host(bindingOf({ call }));
     await using client = session(server.address);
     const pieces = [...frameOf(request("ä".repeat(20)))].map((byte) => Buffer.of(byte));
@@ -95,11 +95,11 @@ describe("a unary call", () => {
   test.each([
     ["no message", [], "3", "no message"],
     ["two messages", [frameOf(request()), frameOf(request())], "3", "more than one"],
-    ["a message that breaks off", [frameOf(request()).subarray(0, 6)], "3", "breaks off"],
-    ["bytes that are no protobuf", [frameOf(Uint8Array.of(0x0a, 9, 1))], "3", "Not a valid protobuf message"],
-    ["text that is no UTF-8", [frameOf(Uint8Array.of(0x12, 1, 0xff))], "3", "UTF-8"],
+    ["an incomplete message", [frameOf(request()).subarray(0, 6)], "3", "incomplete"],
+    ["bytes that are not protobuf", [frameOf(Uint8Array.of(0x0a, 9, 1))], "3", "Not a valid protobuf message"],
+    ["text that is not UTF-8", [frameOf(Uint8Array.of(0x12, 1, 0xff))], "3", "UTF-8"],
     ["a message beyond the limit", [Uint8Array.of(0, 0, 16, 0, 1)], "3", "larger than 1048576 bytes"],
-    ["a frame with flags that nobody knows", [frameOf(request(), 2)], "3", "flags"],
+    ["a frame with unknown flags", [frameOf(request(), 2)], "3", "flags"],
     ["a compressed message without an encoding", [frameOf(request(), compressed)], "13", "grpc-encoding"],
   ])("with %s is refused", async (_what, body, status, text) => {
     await using server = await host(bindingOf({ call }));
@@ -109,7 +109,7 @@ describe("a unary call", () => {
     expect(endOf(answer)).toEqual({ status, text: expect.stringContaining(text) });
   });
 
-  test("beyond the depth is refused", async () => {
+  test("that is nested too deep is refused", async () => {
     await using server = await host(bindingOf({ call }, { limits: { bodyBytes: 1 << 20, depth: 10 } }));
     await using client = session(server.address);
     let deep: object = {};
@@ -119,7 +119,7 @@ describe("a unary call", () => {
     expect(endOf(answer)).toEqual({ status: "3", text: expect.stringContaining("nested deeper than 10") });
   });
 
-  test("that goes on after its answer is told to stop", async () => {
+  test("that sends more after its answer is told to stop", async () => {
     await using server = await host(bindingOf({ call }));
     await using client = session(server.address);
     const stream = client.request({ ":method": "POST", ":path": path, "content-type": "application/grpc" });
@@ -132,8 +132,8 @@ describe("a unary call", () => {
   });
 });
 
-describe("a message that takes its time", () => {
-  test("is given up on after a while", async () => {
+describe("a message that arrives slowly", () => {
+  test("is refused after the timeout", async () => {
     await using server = await host(bindingOf({ call }), { requestTimeout: 50 });
     await using client = session(server.address);
     const stream = client.request({ ":method": "POST", ":path": path, "content-type": "application/grpc" });
@@ -148,7 +148,7 @@ describe("a message that takes its time", () => {
 describe("compression", () => {
   const gzip = { "grpc-encoding": "gzip", "grpc-accept-encoding": "identity,gzip" };
 
-  test("is read, and answered in kind where a message is worth it", async () => {
+  test("is read, and used for long messages of the answer", async () => {
     await using server = await host(bindingOf({ call }));
     await using client = session(server.address);
     const answer = await exchange(client, [frameOf(gzipSync(large), compressed)], { ...gzip, ":path": cancelPath });
@@ -160,7 +160,7 @@ describe("compression", () => {
     expect(endOf(small)).toEqual({ status: "0", text: "" });
   });
 
-  test("is not used for those who do not take it", async () => {
+  test("is not used for clients that do not accept it", async () => {
     await using server = await host(bindingOf({ call }));
     await using client = session(server.address);
     const headers = { "grpc-encoding": "gzip", ":path": cancelPath };
@@ -169,7 +169,7 @@ describe("compression", () => {
     expect(valueOf(answer.body.subarray(5))).toMatchObject({ metadata });
   });
 
-  test("that unfolds beyond the limit is refused, and so is what is no gzip", async () => {
+  test("beyond the limit once decompressed is refused, and so is invalid gzip", async () => {
     await using server = await host(bindingOf({ call }));
     await using client = session(server.address);
     const bomb = gzipSync(Buffer.alloc(50 << 20));
@@ -177,10 +177,10 @@ describe("compression", () => {
     const answer = await exchange(client, [frameOf(bomb, compressed)], gzip);
     expect(endOf(answer)).toEqual({ status: "3", text: "Message larger than 1048576 bytes" });
     const wrong = await exchange(client, [frameOf(request(), compressed)], gzip);
-    expect(endOf(wrong)).toEqual({ status: "3", text: expect.stringContaining("no gzip") });
+    expect(endOf(wrong)).toEqual({ status: "3", text: expect.stringContaining("not valid gzip") });
   });
 
-  test("of another kind is refused with those that are read here", async () => {
+  test("of another kind is refused with the supported ones", async () => {
     await using server = await host(bindingOf({ call }));
     await using client = session(server.address);
     const answer = await exchange(client, [frameOf(request(), compressed)], { "grpc-encoding": "br" });
@@ -188,7 +188,7 @@ describe("compression", () => {
     expect(answer.headers["grpc-accept-encoding"]).toBe("gzip,identity");
   });
 
-  test("of a stream goes message by message", async () => {
+  test("of a stream is done message by message", async () => {
     const text = "y".repeat(3000);
     const event = { message: { messageId: "m", role: "ROLE_AGENT" as const, parts: [{ text }] } };
     const stream: AgentService["stream"] = () =>
@@ -212,7 +212,7 @@ describe("compression", () => {
   });
 });
 
-describe("what is on the same port", () => {
+describe("content types and methods", () => {
   test.each([
     ["application/grpc", 200],
     ["application/grpc+proto", 200],
@@ -235,7 +235,7 @@ describe("what is on the same port", () => {
   });
 });
 
-describe("a handler that is loaded while its first calls wait", () => {
+describe("first calls, which wait until the handler is loaded", () => {
   test.each([
     ["a message", frameOf(request()), "0"],
     ["nothing", new Uint8Array(0), "3"],
@@ -257,7 +257,7 @@ describe("slow readers", () => {
   const text = "z".repeat(32 * 1024);
   const event = { message: { messageId: "m", role: "ROLE_AGENT" as const, parts: [{ text }] } };
 
-  test("hold back the stream and nothing else", async () => {
+  test("delay their own stream only", async () => {
     let given = 0;
     const stream: AgentService["stream"] = () =>
       Promise.resolve({
@@ -274,7 +274,7 @@ describe("slow readers", () => {
     });
     reading.end(frameOf(oracleBytes(messageOf("lf.a2a.v1.SubscribeToTaskRequest"), { id: "t" })));
     await once(reading, "response");
-    // Other calls of the connection go on meanwhile.
+    // Other calls of the connection continue.
     for (let turn = 0; turn < 20; turn++) expect(endOf(await exchange(client, [frameOf(request())])).status).toBe("0");
     expect(given).toBeLessThan(20);
     let size = 0;
@@ -284,7 +284,7 @@ describe("slow readers", () => {
     expect(size).toBeGreaterThan(400 * text.length);
   });
 
-  test("who take nothing at all are let go of", async () => {
+  test("that read nothing at all are disconnected", async () => {
     let returned = false;
     const stream: AgentService["stream"] = () =>
       Promise.resolve({
@@ -309,11 +309,11 @@ describe("slow readers", () => {
   });
 });
 
-describe("what comes in", () => {
+describe("memory for requests", () => {
   const health = "/grpc.health.v1.Health/Check";
   const reflection = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
 
-  test.each([health, reflection])("anyone may send %s, so kilobytes are all that it takes", async (method) => {
+  test.each([health, reflection])("anyone may call %s, so it accepts only kilobytes", async (method) => {
     await using server = await host(bindingOf({ call }));
     await using client = session(server.address);
     // The head of a message of 1 MiB; the rest never comes.
@@ -328,7 +328,7 @@ describe("what comes in", () => {
     expect(decodeMessage(String(end["grpc-message"]))).toContain("4096");
   });
 
-  test("calls wait for room with those of every binding, and are UNAVAILABLE where there is none", async () => {
+  test("calls share it with all bindings, and are UNAVAILABLE when it is used up", async () => {
     const clock = fakeClock();
     const unfinished = new Unfinished(2 << 20, 1 << 20, clock);
     const limits = { bodyBytes: 1 << 20, depth: 64, unfinished };
@@ -353,7 +353,7 @@ describe("what comes in", () => {
     await vi.waitFor(() => expect(unfinished.used).toBe(0));
   });
 
-  test("a message that unfolds is counted with what it may unfold to", async () => {
+  test("a compressed message counts with its largest decompressed size", async () => {
     const unfinished = new Unfinished(4 << 20, 1 << 20, fakeClock());
     const most: number[] = [];
     const enter = unfinished.enter.bind(unfinished);

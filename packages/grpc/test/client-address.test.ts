@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { AgentCard } from "@parley/a2a";
-import { originOf } from "../src/client/address.ts";
+import { originOf } from "../src/client/service.ts";
 
 const cardWith = (...urls: string[]): AgentCard => ({
   name: "Card",
@@ -37,7 +37,7 @@ describe("the address of a gRPC interface", () => {
     expect(originOf(url)).toBe(origin);
   });
 
-  it("without one means what the card's other addresses agree on", () => {
+  it("without a scheme has that of the other URLs of the card", () => {
     const bare = "agents.internal:50051";
     const http = "http://agents.internal:8080";
     expect(originOf(bare, cardWith(bare, http))).toBe(`http://${bare}`);

@@ -66,7 +66,7 @@ describe.each(["1.0", "0.3"])("the official SDK's server over gRPC of A2A %s", (
     ]);
   });
 
-  it("takes a second turn, and gives the task", async () => {
+  it("takes a second message, and returns the task", async () => {
     const client = await open();
     const { task } = await client.sendMessage("ask");
     expect(task?.status).toMatchObject({ state: "TASK_STATE_INPUT_REQUIRED", message: { parts: [{ text: "more" }] } });
@@ -76,7 +76,7 @@ describe.each(["1.0", "0.3"])("the official SDK's server over gRPC of A2A %s", (
     expect((await client.getTask(task?.id ?? "")).status.state).toBe("TASK_STATE_COMPLETED");
   });
 
-  it("is subscribed to, and cancels", async () => {
+  it("accepts a subscription, and cancels", async () => {
     const client = await open();
     const stream = client.sendStreamingMessage("hold");
     const states: unknown[] = [];
@@ -88,7 +88,7 @@ describe.each(["1.0", "0.3"])("the official SDK's server over gRPC of A2A %s", (
     expect(states.at(-1)).toBe("TASK_STATE_CANCELED");
   });
 
-  it("says what is wrong", async () => {
+  it("reports errors", async () => {
     const client = await open();
     expect(await codeOf(client.getTask("none"))).toBe("TaskNotFound");
     const { task } = await client.sendMessage("done");

@@ -77,7 +77,7 @@ describe.each([
     expect(states.at(-1)).toBe("TASK_STATE_CANCELED");
   });
 
-  it("say what is wrong, with the fields", async () => {
+  it("report errors with their fields", async () => {
     const client = await open();
     expect((await failureOf(client.getTask("none"))).code).toBe("TaskNotFound");
     const { task } = await client.sendMessage("go");
@@ -134,7 +134,7 @@ describe("gRPC-Web", () => {
     }
   }
 
-  it("says what it is", async () => {
+  it("sends its headers", async () => {
     let seen: unknown;
     await against(
       (request, response) => {
@@ -155,7 +155,7 @@ describe("gRPC-Web", () => {
     ]);
   });
 
-  it("reads frames in any pieces", async () => {
+  it("reads frames that arrive in pieces", async () => {
     await against(
       (_request, response) => {
         response.writeHead(200, type);
@@ -175,8 +175,8 @@ describe("gRPC-Web", () => {
     ["a status in the trailers", [end("grpc-status: 5\r\n")], {}, "TaskNotFound"],
     ["no status", [body], {}, "ConnectionLost"],
     ["no message", [end("grpc-status: 0\r\n")], {}, "InvalidResponse"],
-    ["half a message", [body.subarray(0, 9)], {}, "InvalidResponse"],
-    ["a packed message", [frameOf(Uint8Array.of(1), compressed)], {}, "InvalidResponse"],
+    ["an incomplete message", [body.subarray(0, 9)], {}, "InvalidResponse"],
+    ["a compressed message", [frameOf(Uint8Array.of(1), compressed)], {}, "InvalidResponse"],
     ["a page", [Buffer.from("<h1>x</h1>")], { "content-type": "text/html" }, "InvalidResponse"],
   ])("that answers with %s", async (_name, frames, headers, expected) => {
     await against(
@@ -196,7 +196,7 @@ describe("gRPC-Web", () => {
     );
   });
 
-  it("gives up what is over the limit, and what never comes", async () => {
+  it("refuses a message over the limit, and does not wait for ever", async () => {
     await against(
       (_request, response) => void response.writeHead(200, type).end(frameOf(new Uint8Array(100_000))),
       async (client) => expect((await failureOf(client.getTask("t"))).message).toContain("1000 bytes"),
@@ -209,7 +209,7 @@ describe("gRPC-Web", () => {
     );
   });
 
-  it("lets the server know when its reader leaves", async () => {
+  it("tells the server when its reader leaves", async () => {
     const gone = vi.fn<() => void>();
     await against(
       (_request, response) => {

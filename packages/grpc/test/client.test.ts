@@ -16,7 +16,7 @@ import { serviceV1 } from "../src/services.ts";
 import { certificateFor } from "./support/certificate.ts";
 import { cardOf, done, grpcHead, message, peer, reply, status, working, type Peer } from "./support/peer.ts";
 
-/** A client that repeats nothing, so that each test sees what the binding itself does. */
+/** A client without retries, so that each test sees what the binding does. */
 function open(
   card: AgentCard | Peer,
   { grpc = {}, ...options }: ConnectOptions & { grpc?: GrpcBindingOptions } = {},
@@ -44,7 +44,7 @@ async function drain(stream: AsyncIterable<unknown>): Promise<void> {
 const giveTask = (stream: Parameters<typeof reply>[0]): void => reply(stream, [message("GetTask", done)]);
 
 describe("a call", () => {
-  it("says its method, its version and what it takes (gRPC over HTTP/2)", async () => {
+  it("sends its method, its version and what it accepts (gRPC over HTTP/2)", async () => {
     await using server = await peer(giveTask);
     const client = await open(server, { headers: { authorization: "Bearer x", Connection: "close" } });
     expect(await client.getTask("t")).toEqual(done);
@@ -102,7 +102,7 @@ describe("a call", () => {
     expect(lines).toEqual(["urn:x", "urn:y"]);
   });
 
-  it("tells which extensions were activated, before the answer or after it", async () => {
+  it("returns the activated extensions, from headers or trailers", async () => {
     await using server = await peer((stream) => giveTask(stream));
     const seen: unknown[] = [];
     const client = await open(server, {
@@ -129,7 +129,7 @@ describe("a call", () => {
     expect(seen).toEqual([undefined, ["urn:x", "urn:y"], ["urn:z"]]);
   });
 
-  it("keeps one connection, and makes another when its server says goodbye", async () => {
+  it("keeps one connection, and makes another after a GOAWAY", async () => {
     await using server = await peer(giveTask);
     const client = await open(server);
     await Promise.all([client.getTask("a"), client.getTask("b")]);
@@ -142,7 +142,7 @@ describe("a call", () => {
     });
   });
 
-  it("keeps no process alive when it is over, though its connection is kept", async () => {
+  it("does not keep the process running after its end, though its connection is kept", async () => {
     await using server = await peer(giveTask);
     const script = fileURLToPath(new URL("support/call-once.mjs", import.meta.url));
     const card = JSON.stringify(cardOf(`127.0.0.1:${server.port}`));
@@ -150,7 +150,7 @@ describe("a call", () => {
     expect((await run).stdout).toBe("t");
   });
 
-  it("that its server refused unseen is sent again on its own", async () => {
+  it("that its server refused unprocessed is sent again", async () => {
     await using server = await peer(giveTask);
     let refusals = 0;
     server.answer = (stream) => {
@@ -161,7 +161,7 @@ describe("a call", () => {
     expect(server.calls).toHaveLength(3);
   });
 
-  it("packs what is long, if it is told to", async () => {
+  it("compresses long requests, if the option is set", async () => {
     let sent: unknown;
     await using server = await peer((stream, headers, body) => {
       expect([headers["grpc-encoding"], body[0]]).toEqual(["gzip", compressed]);
@@ -174,7 +174,7 @@ describe("a call", () => {
     expect(sent).toMatchObject({ message: { parts: [{ text: "x".repeat(1000) }] } });
   });
 
-  it.each(["gzip", "identity"])("reads an answer that is packed with %s", async (encoding) => {
+  it.each(["gzip", "identity"])("reads an answer compressed with %s", async (encoding) => {
     await using server = await peer((stream) => {
       stream.respond({ ...grpcHead, "grpc-encoding": encoding }, { waitForTrailers: true });
       stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
@@ -197,21 +197,21 @@ describe("a call", () => {
     expect(await gone).toBe(constants.NGHTTP2_CANCEL);
   });
 
-  it("ends at its time limit, which the server knows", async () => {
+  it("ends at its timeout, which the server knows", async () => {
     let first = true;
     await using server = await peer((stream) => {
       if (first) giveTask(stream);
       first = false;
     });
     const client = await open(server);
-    // The connection is there then, so that the call itself has all of the time.
+    // Connects first, so that the call has the whole time.
     await client.getTask("t");
     const call = client.getTask("t", { connectTimeout: 50 });
     expect((await failureOf(call)).code).toBe("Timeout");
     expect(server.calls[1]?.["grpc-timeout"]).toBe("50m");
   });
 
-  it("that waits for its task has no limit", async () => {
+  it("that waits for its task has no timeout", async () => {
     await using server = await peer((stream) => status(stream, 9, ""));
     await failureOf((await open(server)).sendMessage("hi"));
     expect(server.calls[0]?.["grpc-timeout"]).toBeUndefined();
@@ -264,7 +264,7 @@ describe("a call that goes wrong", () => {
   });
 
   it.each(["Method not found!", "unknown service lf.a2a.v1.A2AService", "The server does not implement GetTask", ""])(
-    "for a method that is not there is MethodNotFound: %j",
+    "of an unknown method is MethodNotFound: %j",
     async (text) => {
       await using server = await peer((stream) => status(stream, 12, text));
       expect((await failureOf((await open(server)).getTask("t"))).code).toBe("MethodNotFound");
@@ -307,7 +307,7 @@ describe("a call that goes wrong", () => {
     expect((await failureOf((await open(server)).getTask("t"))).code).toBe(expected);
   });
 
-  it("with no status at the end broke off", async () => {
+  it("without a status at the end is ConnectionLost", async () => {
     await using server = await peer((stream) => {
       stream.respond(grpcHead);
       stream.end(message("GetTask", done));
@@ -324,15 +324,15 @@ describe("a call that goes wrong", () => {
   });
 
   it.each([
-    ["half a message", message("GetTask", done).subarray(0, 12)],
-    ["bytes that are no message", frameOf(Uint8Array.of(0xff, 0xff, 0xff))],
-    ["a message packed in an unknown way", frameOf(Uint8Array.of(1), compressed)],
+    ["an incomplete message", message("GetTask", done).subarray(0, 12)],
+    ["bytes that are not a message", frameOf(Uint8Array.of(0xff, 0xff, 0xff))],
+    ["a message compressed in an unknown way", frameOf(Uint8Array.of(1), compressed)],
   ])("with %s is InvalidResponse", async (_name, frame) => {
     await using server = await peer((stream) => reply(stream, [frame]));
     expect((await failureOf((await open(server)).getTask("t"))).code).toBe("InvalidResponse");
   });
 
-  it("is given up when a message is over the limit, packed or not", async () => {
+  it("is refused when a message is over the limit, compressed or not", async () => {
     const big = { ...done, metadata: { text: "x".repeat(100_000) } };
     await using server = await peer((stream) => reply(stream, [message("GetTask", big)]));
     const client = await open(server, { maxResponseBytes: 10_000 });
@@ -344,13 +344,13 @@ describe("a call that goes wrong", () => {
     expect((await failureOf(client.getTask("t"))).message).toContain("10000 bytes");
   });
 
-  it("because nobody listens is ConnectionFailed, and certainly did nothing", async () => {
+  it("because nothing listens is ConnectionFailed, and was certainly not processed", async () => {
     const card = cardOf("127.0.0.1:1");
     const error = await failureOf((await open(card)).getTask("t"));
     expect([error.code, error.message]).toEqual(["ConnectionFailed", expect.stringContaining("ECONNREFUSED")]);
   });
 
-  it("because its server speaks something else is ConnectionFailed", async () => {
+  it("because its server speaks another protocol is ConnectionFailed", async () => {
     const server = createHttp1((_request, response) => void response.end("no HTTP/2"));
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     try {
@@ -361,7 +361,7 @@ describe("a call that goes wrong", () => {
     }
   });
 
-  it("because its server never says a word is a Timeout", async () => {
+  it("because its server sends nothing is a Timeout", async () => {
     const server = createNet();
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     try {
@@ -382,7 +382,7 @@ describe("a call that goes wrong", () => {
     expect((await failureOf((await open(server)).getTask("t"))).code).toBe("ConnectionLost");
   });
 
-  it("for want of an operation in its version is UnsupportedOperation", async () => {
+  it("of an operation that its version lacks is UnsupportedOperation", async () => {
     const client = await open(cardOf("127.0.0.1:1", "0.3"));
     expect((await failureOf(client.listTasks())).code).toBe("UnsupportedOperation");
   });
@@ -402,7 +402,7 @@ describe("a stream", () => {
     statusUpdate: { taskId: "t", contextId: "c", status: { state: "TASK_STATE_COMPLETED" } },
   };
 
-  it("gives its events, and is over with its task", async () => {
+  it("returns its events, and ends with its task", async () => {
     await using server = await peer((stream) => {
       reply(stream, [event({ task: working }), event(text(0)), event(completed)]);
     });
@@ -411,7 +411,7 @@ describe("a stream", () => {
     expect(events).toEqual([{ task: working }, { ...text(0) }, completed]);
   });
 
-  it("waits for its reader: the server is not taken more from than windows hold", async () => {
+  it("waits for its reader: no more is read from the server than the windows hold", async () => {
     let written = 0;
     const total = 60_000;
     await using server = await peer((stream) => {
@@ -439,7 +439,7 @@ describe("a stream", () => {
     expect(read).toBe(total);
   });
 
-  it("that its reader leaves is canceled at the server", async () => {
+  it("whose reader leaves is canceled at the server", async () => {
     await using server = await peer(() => {});
     const gone = new Promise((resolve) => {
       server.answer = (stream) => {
@@ -454,7 +454,7 @@ describe("a stream", () => {
     expect(await gone).toBe(constants.NGHTTP2_CANCEL);
   });
 
-  it("that ends before its task, breaks, or is refused late says so", async () => {
+  it("that ends before its task, breaks, or is refused late fails", async () => {
     await using server = await peer((stream) => reply(stream, [event({ task: working })]));
     const client = await open(server);
     const read = (): Promise<void> => drain(client.sendStreamingMessage("hi"));
@@ -469,7 +469,7 @@ describe("a stream", () => {
     expect((await failureOf(read())).code).toBe("ConnectionLost");
   });
 
-  it("asks a silent server whether it is there, and breaks when it is not", async () => {
+  it("sends pings to a silent server, and fails when there is no answer", async () => {
     await using server = await peer((stream) => {
       stream.respond(grpcHead);
       stream.write(event({ task: working }));

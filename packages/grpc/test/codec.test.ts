@@ -56,7 +56,7 @@ describe("messages", () => {
     );
   });
 
-  test("of every size come back as they were", () => {
+  test("of every size decode to what was encoded", () => {
     for (const length of [0, 1, 41, 42, 43, 127, 128, 129, 1023, 1024, 1025, 16_383, 16_384, 70_000, 3_000_000]) {
       for (const letter of ["a", "é", "漢"]) {
         const value = { messageId: "m", parts: [{ text: letter.repeat(length) }] };
@@ -65,14 +65,14 @@ describe("messages", () => {
     }
   });
 
-  test("hold data of any kind, null and what JavaScript has a meaning for included", () => {
+  test("hold data of any kind, also null and names with a meaning in JavaScript", () => {
     const data = JSON.parse('{"__proto__":{"a":null},"toString":[true,-1.5,"x",[],{}],"constructor":1}') as unknown;
     const read = decode(part, encode(part, { data, metadata: { __proto__: null, plain: 1 } }));
     expect(JSON.stringify(read["data"])).toBe(JSON.stringify(data));
     expect(decode(part, encode(part, { data: null }))).toEqual({ data: null });
   });
 
-  test("have timestamps with milliseconds, as A2A wants them (§5.6.1)", () => {
+  test("have timestamps with milliseconds (§5.6.1)", () => {
     const status = v1.message("lf.a2a.v1.TaskStatus");
     const written = (timestamp: string) => decode(status, encode(status, { timestamp }))["timestamp"];
     expect(written("2026-01-02T03:04:05Z")).toBe("2026-01-02T03:04:05.000Z");
@@ -87,17 +87,17 @@ describe("messages", () => {
     }
   });
 
-  test("leave out null and members that are not theirs", () => {
+  test("leave out null and unknown members", () => {
     expect(encode(message, { messageId: null, kind: "message", parts: undefined, generation: 4 })).toEqual(bytes());
   });
 
-  test("take enumerations by number where a peer is newer", () => {
+  test("take numbers for unknown values of enumerations", () => {
     expect(decode(message, bytes(0x20, 0x63))).toEqual({ role: 99 });
     expect(encode(message, { role: 99 })).toEqual(bytes(0x20, 0x63));
     expect(() => encode(message, { role: "ROLE_KING" })).toThrow(TypeError);
   });
 
-  test("refuse to write what is none of theirs", () => {
+  test("refuse to encode values of another type", () => {
     expect(() => encode(message, [])).toThrow(TypeError);
     expect(() => encode(message, { messageId: 7 })).toThrow(TypeError);
     expect(() => encode(message, { parts: {} })).toThrow(TypeError);
@@ -116,23 +116,23 @@ describe("messages", () => {
   });
 });
 
-describe("what a peer may send", () => {
-  test("unknown fields of every kind are passed over", () => {
+describe("messages of peers", () => {
+  test("unknown fields of every kind are skipped", () => {
     const unknown = [
       0xf8, 0x07, 0x96, 0x01, 0xf9, 0x07, 1, 2, 3, 4, 5, 6, 7, 8, 0xfa, 0x07, 1, 0xff, 0xfd, 0x07, 1, 2, 3, 4,
     ];
     const group = [0xfb, 0x07, 0x08, 0x01, 0x0b, 0x0c, 0xfc, 0x07];
     expect(decode(message, bytes(...unknown, 0x0a, 1, 0x6d, ...group))).toEqual({ messageId: "m" });
-    // A known field of another kind is an unknown one.
+    // A known field with another wire type counts as unknown.
     expect(decode(message, bytes(0x08, 1, 0x0a, 1, 0x6d))).toEqual({ messageId: "m" });
   });
 
-  test("of several values the last one counts, of a oneof and of a field", () => {
+  test("the last value of a field or a oneof counts", () => {
     expect(decode(part, bytes(0x0a, 1, 0x61, 0x1a, 1, 0x62))).toEqual({ url: "b" });
     expect(decode(message, bytes(0x0a, 1, 0x61, 0x0a, 0))).toEqual({});
   });
 
-  test("a message in two pieces is one", () => {
+  test("a message field that comes twice is merged", () => {
     const status = bytes(0x1a, 2, 0x08, 2, 0x1a, 4, 0x1a, 2, 0x08, 1);
     expect(decode(task, status)).toEqual({
       status: { state: "TASK_STATE_WORKING", timestamp: "1970-01-01T00:00:01.000Z" },
@@ -145,7 +145,7 @@ describe("what a peer may send", () => {
     expect(encode(numbers, { extensionNumber: [1, 2] })).toEqual(bytes(0x12, 2, 1, 2));
   });
 
-  test("an Any of a type that nobody knows keeps its bytes", () => {
+  test("an Any of an unknown type keeps its bytes", () => {
     const status = errorSchema().message("google.rpc.Status");
     const details = [{ "@type": "type.googleapis.com/x.Y", value: "AQI=" }];
     expect(decode(status, encode(status, { details }))).toEqual({ details });
@@ -154,16 +154,16 @@ describe("what a peer may send", () => {
   test.each([
     ["a name of a field cut off", [0x80]],
     ["a string cut off", [0x0a, 5, 0x61]],
-    ["a length beyond everything", [0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f]],
+    ["a length beyond the message", [0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f]],
     ["a field of number 0", [0x02, 0]],
-    ["a field of no known kind", [0x0f]],
+    ["a field of an unknown wire type", [0x0f]],
     ["a number without an end", [0x20, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]],
     ["a message longer than what holds it", [0x2a, 2, 0x0a, 5, 0x61, 0x61, 0x61, 0x61, 0x61]],
-    ["text that is no UTF-8", [0x0a, 2, 0xc3, 0x28]],
+    ["text that is not UTF-8", [0x0a, 2, 0xc3, 0x28]],
     ["text with half of a surrogate pair", [0x0a, 3, 0xed, 0xa0, 0x80]],
     ["an end of a group that never began", [0x0c]],
     ["a group that does not end", [0xfb, 0x07, 0x08, 1]],
-    ["groups in groups in groups", Array.from({ length: 200 }, () => 0x7b)],
+    ["groups nested too deep", Array.from({ length: 200 }, () => 0x7b)],
     ["an infinite number", [0x2a, 11, 0x22, 9, 0x11, 0, 0, 0, 0, 0, 0, 0xf0, 0x7f]],
   ])("%s is refused", (_what, sent) => {
     expect(() => decode(message, bytes(...sent))).toThrow(expect.objectContaining({ code: "ParseError" }));
@@ -180,7 +180,7 @@ describe("what a peer may send", () => {
     expect(decode(message, bytes(0x0a, 4, 0xef, 0xbb, 0xbf, 0x6d))).toEqual({ messageId: "\ufeffm" });
   });
 
-  test("nesting is bounded as it is in JSON: objects and arrays count", () => {
+  test("nesting is limited as in JSON: objects and arrays count", () => {
     const nest = (levels: number): unknown =>
       levels === 0 ? 1 : levels % 2 === 0 ? [nest(levels - 1)] : { a: nest(levels - 1) };
     for (const levels of [1, 2, 7, 8]) {
@@ -200,7 +200,7 @@ describe("what a peer may send", () => {
     expect(() => decode(part, sent)).toThrow(expect.objectContaining({ code: "InvalidRequest" }));
   });
 
-  test("nothing but an error of ours comes of bytes that are none of a message", () => {
+  test("random bytes decode, or fail with an A2AError", () => {
     fc.assert(
       fc.property(fc.constantFrom(...messages), fc.uint8Array({ maxLength: 64 }), ([, type], sent) => {
         expectSafe(type, sent);
@@ -209,7 +209,7 @@ describe("what a peer may send", () => {
     );
   });
 
-  test("nothing but an error of ours comes of a message with bytes changed or cut", () => {
+  test("a message with bytes changed or cut decodes, or fails with an A2AError", () => {
     fc.assert(
       fc.property(valuesOf(messageOf("lf.a2a.v1.Task")), fc.nat(), fc.nat(255), fc.nat(), (value, at, byte, cut) => {
         const sent = encode(task, value);
@@ -222,7 +222,7 @@ describe("what a peer may send", () => {
     );
   });
 
-  test("required values that the wire leaves out are there in an answer", () => {
+  test("required values that are absent are filled in for an answer", () => {
     const list = v1.message("lf.a2a.v1.ListTasksResponse");
     expect(decode(list, bytes(), { fill: true })).toEqual({ tasks: [], nextPageToken: "", pageSize: 0, totalSize: 0 });
     expect(decode(list, bytes())).toEqual({});

@@ -4,7 +4,7 @@ import { beginFrame, endFrame, frameOf, FrameReader } from "../src/frames.ts";
 import { Writer } from "../src/protobuf/writer.ts";
 
 describe("frames", () => {
-  test("come whole out of any pieces", () => {
+  test("are read from pieces of any size", () => {
     fc.assert(
       fc.property(
         fc.array(fc.uint8Array({ maxLength: 40 }), { maxLength: 6 }),
@@ -26,7 +26,7 @@ describe("frames", () => {
     );
   });
 
-  test("that break off are known to be there", () => {
+  test("that are incomplete are reported", () => {
     const reader = new FrameReader(10);
     reader.push(Uint8Array.of(0, 0));
     expect(reader.partial).toBe(true);
@@ -36,7 +36,7 @@ describe("frames", () => {
     expect(reader.partial).toBe(false);
   });
 
-  test("beyond the limit are refused by their heads", () => {
+  test("beyond the limit are refused by their head", () => {
     const reader = new FrameReader(10);
     expect(reader.push(frameOf(new Uint8Array(10)))).toHaveLength(1);
     expect(() => reader.push(Uint8Array.of(0, 0, 0, 0, 11))).toThrow(
@@ -50,7 +50,7 @@ describe("frames", () => {
     expect(() => slow.push(Uint8Array.of(0))).toThrow(expect.objectContaining({ code: "RequestTooLarge" }));
   });
 
-  test("are written around a message, one behind another", () => {
+  test("are written around each message", () => {
     const writer = new Writer(1);
     for (const size of [0, 3, 300]) {
       const begun = beginFrame(writer);

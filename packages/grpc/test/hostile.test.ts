@@ -7,7 +7,7 @@ import { compressed, frameOf } from "../src/frames.ts";
 import { grpcBinding } from "../src/client/index.ts";
 import { cardOf, done, grpcHead, message, peer, working } from "./support/peer.ts";
 
-/** The client of gRPC lives with whatever answers: each call ends, with an `A2AError`, and what waits is bounded in bytes. */
+/** Hostile servers: each call ends with an `A2AError`, and the memory of waiting messages is limited. */
 
 const options: ConnectOptions = { bindings: [grpcBinding()], retry: false, reconnect: false, timeout: 500 };
 
@@ -30,7 +30,7 @@ function frame(type: number, flags: number, stream: number, payload: Uint8Array)
   return Buffer.concat([head, payload]);
 }
 
-/** Fields as literals that go into no table (RFC 7541 §6.2.2). */
+/** Headers as literals that are not added to a table (RFC 7541 §6.2.2). */
 function fields(...lines: readonly (readonly [string, string])[]): Buffer {
   const text = (value: string): Buffer => {
     const bytes = Buffer.from(value, "latin1");
@@ -54,10 +54,10 @@ const answers: readonly (readonly [string, (socket: Socket) => void])[] = [
   ["headers that cannot be read", (socket) => socket.write(frame(1, 0x4, 1, Buffer.from([0xff, 0xff, 0xff])))],
   ["a body without headers", (socket) => socket.write(frame(0, 0, 1, Buffer.from("odd")))],
   ["a reset", (socket) => socket.write(frame(3, 0, 1, Buffer.from([0, 0, 0, 2])))],
-  ["a goodbye", (socket) => socket.write(frame(7, 0, 0, Buffer.alloc(8)))],
+  ["a GOAWAY", (socket) => socket.write(frame(7, 0, 0, Buffer.alloc(8)))],
   ["a broken connection", (socket) => socket.resetAndDestroy()],
   [
-    "interim answers without end",
+    "endless interim answers",
     (socket) => {
       const flood = Buffer.concat(Array.from({ length: 1_000 }, () => headers([":status", "103"])));
       const more = (): void => {
@@ -68,7 +68,7 @@ const answers: readonly (readonly [string, (socket: Socket) => void])[] = [
     },
   ],
   [
-    "headers without end",
+    "endless headers",
     (socket) => {
       socket.write(frame(1, 0, 1, fields([":status", "200"])));
       const flood = Buffer.concat(Array.from({ length: 100 }, () => frame(9, 0, 1, fields(["x", "y".repeat(100)]))));
@@ -80,14 +80,14 @@ const answers: readonly (readonly [string, (socket: Socket) => void])[] = [
     },
   ],
   [
-    "a message that says it is larger than all",
+    "a message of the largest possible length",
     (socket) =>
       socket.write(
         Buffer.concat([headers([":status", "200"], type), frame(0, 0, 1, Buffer.from([0, 255, 255, 255, 255]))]),
       ),
   ],
   [
-    "half a message",
+    "an incomplete message",
     (socket) =>
       socket.write(Buffer.concat([headers([":status", "200"], type), frame(0, 1, 1, Buffer.from([0, 0, 0, 0, 9, 1]))])),
   ],
@@ -95,7 +95,7 @@ const answers: readonly (readonly [string, (socket: Socket) => void])[] = [
   ["silence", () => {}],
 ];
 
-// Most of these end at the time limit: they wait for it side by side.
+// Most of these end at the timeout, so they run concurrently.
 describe.concurrent("a call by gRPC", () => {
   it.for(answers)("lives with %s", async ([, misbehave], { expect, onTestFinished }) => {
     const sockets = new Set<Socket>();
@@ -121,7 +121,7 @@ describe.concurrent("a call by gRPC", () => {
 });
 
 describe("a call by gRPC", () => {
-  it("of one answer takes no second message, however many are sent", async () => {
+  it("with one answer reads no second message, however many are sent", async () => {
     await using server = await peer((stream) => {
       stream.respond(grpcHead);
       const flood = Buffer.concat(Array.from({ length: 1_000 }, () => message("GetTask", done)));
@@ -136,10 +136,10 @@ describe("a call by gRPC", () => {
   });
 });
 
-describe("messages that wait for a reader of gRPC", () => {
+describe("messages that wait for their reader", () => {
   const large = { task: { ...working, metadata: { text: "x".repeat(500_000) } } };
 
-  it("are bounded in bytes, beyond which the server has to wait", async () => {
+  it("are limited in bytes, and beyond that the server is paused", async () => {
     let written = 0;
     await using server = await peer((stream) => {
       stream.respond(grpcHead);
@@ -156,7 +156,7 @@ describe("messages that wait for a reader of gRPC", () => {
     const client = await connect(cardOf(`http://127.0.0.1:${server.port}`), { ...options, timeout: false });
     const stream = client.subscribeToTask("t")[Symbol.asyncIterator]();
     await stream.next();
-    // Nobody reads on. Until the server is made to wait:
+    // Nothing more is read, until the server is paused:
     for (let before = -1; before !== written;) {
       before = written;
       await new Promise((resolve) => setTimeout(resolve, 200));
@@ -166,7 +166,7 @@ describe("messages that wait for a reader of gRPC", () => {
     expect(written).toBeLessThan(16 << 20);
   });
 
-  it("are unpacked as they are read, however much they swell", async () => {
+  it("are decompressed only as they are read", async () => {
     const packed = frameOf(gzipSync(message("SendStreamingMessage", large).subarray(5)), compressed);
     await using server = await peer((stream) => {
       stream.respond({ ...grpcHead, "grpc-encoding": "gzip" });

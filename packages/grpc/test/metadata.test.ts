@@ -11,18 +11,18 @@ describe("deadlines", () => {
     ["1500u", 2],
     ["1n", 1],
     ["0m", 0],
-    // Beyond what a timer holds: three weeks and more are no deadline.
+    // Longer than a timer takes, which is about three weeks: no deadline.
     ["99999999H", undefined],
     [undefined, undefined],
   ])("%s is %s ms", (text, milliseconds) => {
     expect(parseTimeout(text)).toBe(milliseconds);
   });
 
-  test.each(["", "10", "m", "1.5S", "-1S", "123456789m", "1s", "1 S"])("%j is none", (text) => {
+  test.each(["", "10", "m", "1.5S", "-1S", "123456789m", "1s", "1 S"])("%j is invalid", (text) => {
     expect(parseTimeout(text)).toBeNaN();
   });
 
-  test("are written so that they read the same, within eight digits", () => {
+  test("are written within eight digits, and read back the same", () => {
     expect(formatTimeout(1500.2)).toBe("1501m");
     expect(formatTimeout(-4)).toBe("0m");
     expect(formatTimeout(100_000_000)).toBe("100000S");
@@ -32,7 +32,7 @@ describe("deadlines", () => {
 });
 
 describe("grpc-message", () => {
-  test("is printable ASCII, and comes back", () => {
+  test("is encoded as printable ASCII, and decoded", () => {
     expect(encodeMessage("100 % sûr\n")).toBe("100 %25 s%C3%BBr%0A");
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), (text) => {
@@ -43,7 +43,7 @@ describe("grpc-message", () => {
     );
   });
 
-  test("of a peer that does not escape is read as it stands", () => {
+  test("of a peer that does not escape is read as it is", () => {
     expect(decodeMessage("100 % sure, %zz and %2")).toBe("100 % sure, %zz and %2");
     expect(decodeMessage("%ff")).toBe("\ufffd");
   });

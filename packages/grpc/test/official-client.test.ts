@@ -56,7 +56,7 @@ describe.each(["1.0", "0.3"])("the official client by gRPC of %s", (version) => 
     const [a, b] = task.artifacts;
     expect(a?.parts[0]?.content).toEqual({ $case: "text", value: "al" });
     expect(a?.parts[1]?.content).toEqual({ $case: "data", value: { n: null, list: [1.5] } });
-    // Its copy of the 0.3 proto has no name of a file.
+    // Its copy of the 0.3 proto lacks the name of a file.
     const filename = version === "0.3" ? "" : "f.bin";
     expect(b?.parts[0]).toMatchObject({ content: { $case: "raw" }, filename, mediaType: "application/x" });
     expect(task.history[0]?.metadata).toEqual({ n: [1, null, "x", { deep: true }] });
@@ -66,7 +66,7 @@ describe.each(["1.0", "0.3"])("the official client by gRPC of %s", (version) => 
     expect(reply).toMatchObject({ role: Role.ROLE_AGENT, parts: [{ content: { value: "Hello" } }] });
   });
 
-  test("streams a turn, goes on with a task, and subscribes to it", async () => {
+  test("streams a turn, continues a task, and subscribes to it", async () => {
     await using server = await serve(obedient());
     const client = await connect(server, version);
     const kinds: string[] = [];
@@ -84,7 +84,7 @@ describe.each(["1.0", "0.3"])("the official client by gRPC of %s", (version) => 
     expect(states.at(-1)).toBe(TaskState.TASK_STATE_CANCELED);
   });
 
-  test("types our errors", async () => {
+  test("recognizes our errors", async () => {
     await using server = await serve(obedient());
     const client = await connect(server, version);
     await expect(client.getTask({ tenant: "", id: "none", historyLength: undefined })).rejects.toMatchObject({

@@ -8,7 +8,7 @@ import { decode } from "../src/protobuf/decode.ts";
 import { encode } from "../src/protobuf/encode.ts";
 import { serviceV1 } from "../src/services.ts";
 
-/** The bytes of our codec and those of the official SDK's, message by message and field by field, in both directions. */
+/** Compares the bytes of our codec with those of the official SDK, by message and by field, in both directions. */
 
 interface OfficialMessage {
   fromJSON(value: unknown): unknown;
@@ -25,7 +25,7 @@ interface OfficialMethod {
 const methods = A2AService as unknown as Readonly<Record<string, OfficialMethod>>;
 const service = serviceV1();
 
-/** Each message that is a request or an answer; what they are made of goes along in them. */
+/** Each message that is a request or an answer. The other messages are parts of them. */
 const carried = [...service.operations].flatMap(([operation, { input, output }]) => {
   const method = methods[operation[0]?.toLowerCase() + operation.slice(1)] as OfficialMethod;
   return [
@@ -46,7 +46,7 @@ function withoutPast(message: object): object {
   return JSON.parse(text) as object;
 }
 
-test("every operation is compared, but for the answers that say nothing", () => {
+test("every operation is compared, except empty answers", () => {
   const answers = carried.filter(({ what }) => what.startsWith("answers"));
   expect(carried.filter(({ what }) => what.startsWith("asks"))).toHaveLength(service.operations.size);
   expect(answers.map(({ what }) => what)).not.toContain("answers DeleteTaskPushNotificationConfig");
@@ -62,7 +62,7 @@ describe.each(carried)("what $what, a $name", ({ name, type, read, write }) => {
     expect(decode(type, write(official.fromJSON(message)))).toEqual(message);
   };
 
-  test.each(fieldsOf(name))("carries %s alike", (field) => {
+  test.each(fieldsOf(name))("encodes %s the same", (field) => {
     const withField = messageOf(name, true).filter((message) => field in message);
     fc.assert(fc.property(withField, alike), { numRuns: 10 });
   });

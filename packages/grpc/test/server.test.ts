@@ -7,7 +7,7 @@ import { bindingOf, host, serve } from "./support/host.ts";
 
 const service = "/lf.a2a.v1.A2AService";
 
-/** What a call fails with. */
+/** The error of a call that fails. */
 async function failure(call: Promise<unknown>): Promise<ReturnType<typeof statusOf>> {
   const [result] = await Promise.allSettled([call]);
   if (result.status === "fulfilled") throw new Error(`it went well: ${JSON.stringify(result.value)}`);
@@ -30,7 +30,7 @@ interface TaskAnswer {
 }
 
 describe("the operations of A2A 1.0 (§10.3)", () => {
-  test("a message is answered by a message, or by a task when it is over", async () => {
+  test("a message is answered by a message, or by a task that has ended", async () => {
     await using server = await serve(obedient());
     using client = new GrpcJs(server.address);
     const reply = await client.unary(`${service}/SendMessage`, { message: message("reply") });
@@ -63,7 +63,7 @@ describe("the operations of A2A 1.0 (§10.3)", () => {
     expect(canceled.value).toMatchObject({ id, status: { state: "TASK_STATE_CANCELED" } });
   });
 
-  test("a list without a size has the usual one, also where the zero of it is sent, as Go's SDK does (§3.1.4)", async () => {
+  test("a list without a page size has the default one, also where the SDK for Go sends 0 (§3.1.4)", async () => {
     await using server = await serve(obedient());
     using client = new GrpcJs(server.address);
     await client.unary(`${service}/SendMessage`, { message: message("go") });
@@ -75,7 +75,7 @@ describe("the operations of A2A 1.0 (§10.3)", () => {
     expect(await failure(client.unary(`${service}/ListTasks`, { pageSize: 101 }))).toMatchObject({ code: 3 });
   });
 
-  test("a stream gives the task, then what happens to it, and ends with it", async () => {
+  test("a stream has the task, then its events, and ends with it", async () => {
     await using server = await serve(obedient());
     using client = new GrpcJs(server.address);
     const events = await client.all(`${service}/SendStreamingMessage`, { message: message("go") });
@@ -105,7 +105,7 @@ describe("the operations of A2A 1.0 (§10.3)", () => {
     expect(replayed[0]).not.toHaveProperty("task");
   });
 
-  test("the extended card is for those who say who they are (§3.1.11)", async () => {
+  test("the extended card needs credentials (§3.1.11)", async () => {
     const authenticator = bearer({ good: { subject: "ann" } });
     await using server = await serve(
       { agent: obedient(), extendedCard: (card, { subject }) => ({ ...card, description: `for ${subject}` }) },
@@ -119,7 +119,7 @@ describe("the operations of A2A 1.0 (§10.3)", () => {
     expect(refused.trailers).toMatchObject({ "www-authenticate": expect.stringMatching(/^Bearer/) });
   });
 
-  test("webhooks have methods, which say that there are none here", async () => {
+  test("the methods for webhooks report that push notifications are not supported", async () => {
     await using server = await serve(obedient());
     using client = new GrpcJs(server.address);
     const config = { taskId: "t", url: "https://x.example/" };
@@ -158,7 +158,7 @@ describe("the operations of A2A 1.0 (§10.3)", () => {
 });
 
 describe("errors (§10.6)", () => {
-  test("are a status with details", async () => {
+  test("have a status with details", async () => {
     await using server = await serve(obedient());
     using client = new GrpcJs(server.address);
     expect(await failure(client.unary(`${service}/GetTask`, { id: "none" }))).toMatchObject({
@@ -175,7 +175,7 @@ describe("errors (§10.6)", () => {
     expect(empty).toMatchObject({ code: 3, rpc: { details: [{ fieldViolations: [{ field: "message.parts" }] }, {}] } });
   });
 
-  test("of a stream that cannot begin come without events, and of one that breaks after them", async () => {
+  test("of a stream that cannot begin come without events, and later errors come after the events", async () => {
     const stream: AgentService["stream"] = (_operation, _request, context) =>
       context.headers?.("x-fail") === undefined
         ? Promise.resolve({
@@ -198,7 +198,7 @@ describe("errors (§10.6)", () => {
     expect(events).toHaveLength(1);
   });
 
-  test("of an agent never show what they are made of", async () => {
+  test("of an agent never show internals", async () => {
     await using server = await serve(obedient());
     using client = new GrpcJs(server.address);
     const { value } = await client.unary(`${service}/SendMessage`, { message: message("fail") });
@@ -214,14 +214,14 @@ describe("errors (§10.6)", () => {
     expect(error).toHaveBeenCalledWith("A request failed", expect.objectContaining({ binding: "GRPC" }));
   });
 
-  test("keep their text whatever it is written in", async () => {
+  test("keep their text in any script", async () => {
     const call = () => Promise.reject(new A2AError("InvalidRequest", "100 % — 漢字\nline"));
     await using server = await host(bindingOf({ call }));
     using client = new GrpcJs(server.address);
     expect((await failure(client.unary(`${service}/GetTask`, { id: "t" }))).details).toBe("100 % — 漢字\nline");
   });
 
-  test("of a method or a service that is not here are UNIMPLEMENTED", async () => {
+  test("of an unknown method or service are UNIMPLEMENTED", async () => {
     await using server = await serve(obedient());
     using client = new GrpcJs(server.address);
     const unknown = (path: string) =>
@@ -238,7 +238,7 @@ describe("errors (§10.6)", () => {
 });
 
 describe("service parameters (§10.2)", () => {
-  test("the version is 1.0 where none is named, and a patch is no matter", async () => {
+  test("the version is 1.0 if none is named, and its patch number is ignored", async () => {
     const contexts: CallContext[] = [];
     const call: AgentService["call"] = (_operation, _request, context) => {
       contexts.push(context);
@@ -253,7 +253,7 @@ describe("service parameters (§10.2)", () => {
     expect(contexts.map(({ version }) => version)).toEqual(["1.0", "1.0", "1.1", "1.0"]);
   });
 
-  test("a version that this service is not the binding of is refused by name", async () => {
+  test("a version of another service is refused by name", async () => {
     await using server = await serve(obedient());
     using client = new GrpcJs(server.address);
     for (const version of ["99.0", "0.3", "?"]) {
@@ -268,7 +268,7 @@ describe("service parameters (§10.2)", () => {
     });
   });
 
-  test("extensions, trace and headers reach the service; activated ones come back in head and trailers", async () => {
+  test("extensions, trace and headers reach the service; headers and trailers name the activated extensions", async () => {
     const contexts: CallContext[] = [];
     const extensions = ["https://x.example/a", "https://x.example/b"];
     const call: AgentService["call"] = (_operation, _request, context) => {
@@ -297,7 +297,7 @@ describe("service parameters (§10.2)", () => {
     expect(await tail).toMatchObject({ "a2a-extensions": extensions.join(", ") });
   });
 
-  test("the draft of 1.1 has generations for those who ask for it, and 1.0 none", async () => {
+  test("the draft of 1.1 has generations, and 1.0 has none", async () => {
     await using server = await serve(obedient());
     using client = new GrpcJs(server.address);
     const { value } = await client.unary(
@@ -305,13 +305,13 @@ describe("service parameters (§10.2)", () => {
       { message: message("go") },
       { "a2a-version": "1.1" },
     );
-    // The messages of 1.0 have no such field: to their reader it is unknown, and left out.
+    // The messages of 1.0 have no such field, so a reader of 1.0 skips it.
     expect((value as TaskAnswer).task).not.toHaveProperty("generation");
     expect((value as TaskAnswer).task.status.state).toBe("TASK_STATE_COMPLETED");
   });
 });
 
-describe("deadlines and callers who leave", () => {
+describe("deadlines and cancellation", () => {
   test("a call ends at its deadline, and the service is told", async () => {
     let aborted = false;
     const call: AgentService["call"] = (_operation, _request, { signal }) =>
@@ -341,7 +341,7 @@ describe("deadlines and callers who leave", () => {
     expect(value).toMatchObject({ tasks: [{ status: { state: "TASK_STATE_WORKING" } }] });
   });
 
-  test("a caller who cancels lets go of the stream at once", async () => {
+  test("a canceled call ends the stream of the service at once", async () => {
     let returned = false;
     const stream: AgentService["stream"] = () =>
       Promise.resolve({
@@ -371,7 +371,7 @@ describe("deadlines and callers who leave", () => {
     await vi.waitFor(() => expect(returned).toBe(true));
   });
 
-  test("the head of a stream comes before its first event", async () => {
+  test("the headers of a stream come before its first event", async () => {
     const stream: AgentService["stream"] = () =>
       Promise.resolve({ batches: { [Symbol.asyncIterator]: () => ({ next: () => new Promise(() => {}) }) } });
     await using server = await host(bindingOf({ stream }));

@@ -18,7 +18,7 @@ describe("health", () => {
     }
   });
 
-  test("of a service that is not here is NOT_FOUND, and SERVICE_UNKNOWN to who watches", async () => {
+  test("of an unknown service is NOT_FOUND, and SERVICE_UNKNOWN for watchers", async () => {
     await using server = await serve(obedient());
     using client = new GrpcJs(server.address);
     await client.unary(check, { service: "x.Y" }).then(
@@ -31,7 +31,7 @@ describe("health", () => {
     watching.cancel();
   });
 
-  test("tells who watches when the server stops, and needs no credentials", async () => {
+  test("tells watchers when the server stops, and needs no credentials", async () => {
     const authenticate = () => {
       throw new Error("not for health");
     };
@@ -72,7 +72,7 @@ describe.each(["v1", "v1alpha"])("reflection %s", (version) => {
     return answers;
   }
 
-  test("lists the services that are here", async () => {
+  test("lists the services", async () => {
     const [answer] = await ask({ listServices: "*" });
     const names = answer?.listServicesResponse?.service.map(({ name }) => name) ?? [];
     expect(names).toContain("lf.a2a.v1.A2AService");
@@ -81,14 +81,14 @@ describe.each(["v1", "v1alpha"])("reflection %s", (version) => {
   });
 
   test.each(["lf.a2a.v1.A2AService", "lf.a2a.v1.A2AService.GetTask", "lf.a2a.v1.Task", "lf.a2a.v1.Task.metadata"])(
-    "gives the file of %s, with all that it imports",
+    "returns the file of %s, with all its imports",
     async (fileContainingSymbol) => {
       const [answer] = await ask({ fileContainingSymbol });
       const files = (answer?.fileDescriptorResponse?.fileDescriptorProto ?? []).map((base64) =>
         fromBinary(FileDescriptorProtoSchema, Buffer.from(base64, "base64")),
       );
       expect(files[0]?.name).toBe("lf/a2a/v1/a2a.proto");
-      // Imports come after who imports them; this reader wants them before.
+      // Imports come after the file that imports them. This reader needs them before.
       const rebuilt = createFileRegistry(create(FileDescriptorSetSchema, { file: sorted(files) }));
       const service = rebuilt.getService("lf.a2a.v1.A2AService");
       expect(service?.methods).toHaveLength(11);
@@ -96,7 +96,7 @@ describe.each(["v1", "v1alpha"])("reflection %s", (version) => {
     },
   );
 
-  test("answers each request in turn, those for what is not here with an error", async () => {
+  test("answers each request in turn, those for unknown names with an error", async () => {
     const answers = await ask(
       { fileByFilename: "google/protobuf/struct.proto" },
       { fileByFilename: "no/such.proto" },

@@ -11,12 +11,15 @@ const detailsOf = (details: string | undefined) =>
   oracleJson(messageOf("google.rpc.Status"), Buffer.from(details ?? "", "base64"));
 
 describe("errors", () => {
-  test.each(Object.keys(wireErrors) as WireErrorCode[])("%s has its status and comes back (A2A 1.0 §5.4)", (code) => {
-    const error = new A2AError(code, "It went wrong") as WireError;
-    const status = statuses.of(error, codecV1);
-    expect(status.code).toBe(statusCode(wireStatuses[code] as StatusName));
-    expect(statuses.toError(status, codecV1)).toMatchObject({ code, message: "It went wrong" });
-  });
+  test.each(Object.keys(wireErrors) as WireErrorCode[])(
+    "%s has its status, and is decoded again (A2A 1.0 §5.4)",
+    (code) => {
+      const error = new A2AError(code, "It went wrong") as WireError;
+      const status = statuses.of(error, codecV1);
+      expect(status.code).toBe(statusCode(wireStatuses[code] as StatusName));
+      expect(statuses.toError(status, codecV1)).toMatchObject({ code, message: "It went wrong" });
+    },
+  );
 
   test("of the protocol carry an ErrorInfo (§10.6)", () => {
     const error = new A2AError("TaskNotFound", "No such task", { metadata: { taskId: "t" } }) as WireError;
@@ -37,7 +40,7 @@ describe("errors", () => {
     });
   });
 
-  test("of fields carry a BadRequest, and of time when to come back", () => {
+  test("about fields carry a BadRequest, and temporary ones a RetryInfo", () => {
     const fields = [{ field: "message.parts", description: "must not be empty" }];
     expect(statuses.toError(statuses.of(invalidParams(fields) as WireError, codecV1), codecV1)).toMatchObject({
       fields,
@@ -49,7 +52,7 @@ describe("errors", () => {
     });
   });
 
-  test("with more details than headers hold leave the large ones out", () => {
+  test("with more details than headers hold leave out the large ones", () => {
     const fields = Array.from({ length: 500 }, (_, at) => ({ field: `parts[${at}]`, description: "is not valid" }));
     const { details, message } = statuses.of(invalidParams(fields, "x".repeat(5000)) as WireError, codecV1);
     expect(details?.length ?? 0).toBeLessThan(6000);
@@ -57,7 +60,7 @@ describe("errors", () => {
     expect(JSON.stringify(detailsOf(details))).toContain("INVALID_PARAMS");
   });
 
-  test("of a peer without details are known by their status", () => {
+  test("without details are decoded by their status", () => {
     expect(statuses.toError({ code: 5, message: "gone" }, codecV1)).toMatchObject({ code: "TaskNotFound" });
     expect(statuses.toError({ code: 99, message: "?" }, codecV1)).toMatchObject({ code: "InternalError" });
     expect(statuses.toError({ code: 14, message: "", details: "!!" }, codecV1)).toMatchObject({ code: "Unavailable" });

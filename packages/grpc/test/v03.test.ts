@@ -8,7 +8,7 @@ import { bindingOf, host, serve } from "./support/host.ts";
 const service = "/a2a.v1.A2AService";
 let count = 0;
 
-/** A message of 0.3: what everything else calls parts is its content. */
+/** A message of 0.3. Its parts are called content. */
 function message(text: string, more: object = {}) {
   return { messageId: `old${count++}`, role: "ROLE_USER", content: [{ text }], ...more };
 }
@@ -24,7 +24,7 @@ async function codeOf(call: Promise<unknown>): Promise<ReturnType<typeof statusO
 }
 
 describe("the service of 0.3", () => {
-  test("answers in the words of its proto, whatever version the metadata says", async () => {
+  test("answers in 0.3, whatever version the metadata names", async () => {
     await using server = await serve(obedient());
     using client = new GrpcJs(server.address);
     for (const version of [{}, { "a2a-version": "0.3" }, { "a2a-version": "1.0" }]) {
@@ -49,12 +49,12 @@ describe("the service of 0.3", () => {
     const name = `tasks/${(sent.value as TaskAnswer).task.id}`;
     const canceled = await client.unary(`${service}/CancelTask`, { name });
     expect(canceled.value).toMatchObject({ status: { state: "TASK_STATE_CANCELLED" } });
-    // 0 is what nothing looks like in proto3: all of it.
+    // In proto3 an absent value is 0: the whole history.
     const got = await client.unary(`${service}/GetTask`, { name, historyLength: 0 });
     expect(got.value).toMatchObject({ history: [{ content: [{ text: "wait" }] }] });
   });
 
-  test("ends its streams with an event that says final", async () => {
+  test("ends its streams with an event marked final", async () => {
     await using server = await serve(obedient());
     using client = new GrpcJs(server.address);
     const events = await client.all(`${service}/SendStreamingMessage`, { message: message("go") });
@@ -66,7 +66,7 @@ describe("the service of 0.3", () => {
     });
   });
 
-  test("gives a finished task to who subscribes to it, and ends", async () => {
+  test("answers a subscription to a finished task with the task, and ends", async () => {
     await using server = await serve(obedient());
     using client = new GrpcJs(server.address);
     const sent = await client.unary(`${service}/SendMessage`, { message: message("go"), ...waiting });
@@ -75,7 +75,7 @@ describe("the service of 0.3", () => {
     expect(events).toMatchObject([{ task: { status: { state: "TASK_STATE_COMPLETED" } } }]);
   });
 
-  test("has names of resources, and refuses others by field", async () => {
+  test("takes names of resources, and refuses other names by field", async () => {
     await using server = await serve(obedient());
     using client = new GrpcJs(server.address);
     expect(await codeOf(client.unary(`${service}/GetTask`, { name: "tasks/none" }))).toMatchObject({ code: 5 });
@@ -87,7 +87,7 @@ describe("the service of 0.3", () => {
     }
   });
 
-  test("has webhooks, which say that there are none here", async () => {
+  test("has methods for webhooks, which report that push notifications are not supported", async () => {
     await using server = await serve(obedient());
     using client = new GrpcJs(server.address);
     const name = "tasks/t/pushNotificationConfigs/c";
@@ -100,7 +100,7 @@ describe("the service of 0.3", () => {
     ];
     for (const [method, value] of calls) {
       const { code, details } = await codeOf(client.unary(`${service}/${method}`, value));
-      // The name in front is what Python's client of 1.x knows it by.
+      // The client of the SDK for Python 1.x recognizes the error by the name in front.
       expect([code, details], method).toEqual([
         12,
         "PushNotificationNotSupportedError: Push notifications are not supported",
@@ -108,7 +108,7 @@ describe("the service of 0.3", () => {
     }
   });
 
-  test("gives the extended card in its own form", async () => {
+  test("returns the extended card in the form of 0.3", async () => {
     const authenticator = bearer({ good: { subject: "ann" } });
     await using server = await serve({ agent: obedient(), extendedCard: (card) => card }, { authenticator });
     using client = new GrpcJs(server.address);
@@ -123,14 +123,14 @@ describe("the service of 0.3", () => {
     });
   });
 
-  test("is that of the only agent here, wherever it is", async () => {
+  test("belongs to the only agent, at any path", async () => {
     await using server = await serve({ agent: obedient(), path: "/weather", tenant: "berlin" });
     using client = new GrpcJs(server.address);
     const { value } = await client.unary(`${service}/SendMessage`, { message: message("reply") });
     expect(value).toMatchObject({ message: { content: [{ text: "Hello" }] } });
   });
 
-  test("is not there where 0.3 is not spoken", async () => {
+  test("is absent where 0.3 is not served", async () => {
     await using server = await host(bindingOf({}, { codecs: [codecV1] }));
     using client = new GrpcJs(server.address);
     expect(await codeOf(client.unary(`${service}/GetTask`, { name: "tasks/t" }))).toMatchObject({ code: 12 });

@@ -18,13 +18,13 @@ interface Sent {
   getTask(request: object, options?: object): Promise<{ id: string }>;
 }
 
-/** A message as the library of buf has it in memory. */
+/** A message as the library of buf represents it. */
 function sent(text: string) {
   const { messageId } = message(text);
   return { message: { messageId, role: 1, parts: [{ content: { case: "text", value: text } }] } };
 }
 
-/** The clients of connect, which are those of many browsers. */
+/** The clients of Connect, which many browsers use. */
 const transports: readonly (readonly [string, (server: Host) => Transport])[] = [
   ["gRPC", ({ address }) => createGrpcTransport({ baseUrl: `http://${address}` })],
   [
@@ -52,7 +52,7 @@ describe.each(transports)("a client of connect by %s", (_name, transportTo) => {
     expect(info).toMatchObject({ reason: "TASK_NOT_FOUND" });
   });
 
-  test("has deadlines, and leaves in the middle of a stream", async () => {
+  test("has deadlines, and may leave in the middle of a stream", async () => {
     let returned = false;
     const call: AgentService["call"] = () => new Promise(() => {});
     const stream: AgentService["stream"] = () =>
@@ -95,11 +95,11 @@ const task = { id: "t", status: { state: "TASK_STATE_WORKING" } };
 const call: AgentService["call"] = () => Promise.resolve({ payload: new Payload(task as never) });
 const body = frameOf(oracleBytes(messageOf("lf.a2a.v1.GetTaskRequest"), { id: "t" }));
 const contentType = "application/grpc-web-text";
-/** What a browser adds when a page of another origin calls. */
+/** Headers that a browser adds to a call from another origin. */
 const origin = "https://app.example";
 
 describe("gRPC-Web of a browser", () => {
-  test("may be text: base64 both ways, in pieces of any length", async () => {
+  test("may be text: base64 in both directions, in pieces of any length", async () => {
     await using server = await host(bindingOf({ call }));
     const text = Buffer.from(body).toString("base64");
     for (const pieces of [[text], text.match(/./g) ?? []]) {
@@ -127,7 +127,7 @@ describe("gRPC-Web of a browser", () => {
     expect(Buffer.from(end!.payload).toString()).toContain("grpc-status: 12\r\n");
   });
 
-  test("may be asked for by pages of the origins that are allowed, and by no others", async () => {
+  test("answers the preflight of allowed origins, and of no others", async () => {
     await using server = await host(bindingOf({ call }), { cors: { origins: [origin], headers: ["x-key"] } });
     const ask = (from: string) =>
       fetch(server.webUrl + getTask, {
@@ -149,7 +149,7 @@ describe("gRPC-Web of a browser", () => {
     expect(answer.headers.get("vary")).toBe("Origin");
   });
 
-  test("is nobody's business here without leave for other origins", async () => {
+  test("ignores preflights without the option cors", async () => {
     await using server = await host(bindingOf({ call }));
     const headers = { origin, "access-control-request-method": "POST" };
     expect((await fetch(server.webUrl + getTask, { method: "OPTIONS", headers })).status).toBe(404);
@@ -171,7 +171,7 @@ describe("gRPC-Web of a browser", () => {
   });
 });
 
-/** A request whose body goes out in these pieces. */
+/** A request whose body is sent in these pieces. */
 function post(url: string, pieces: readonly string[], headers: Record<string, string>) {
   return new Promise<{ body: string; type: string | undefined }>((resolve, reject) => {
     const sending = http1Request(url + getTask, { method: "POST", headers }, (response) => {

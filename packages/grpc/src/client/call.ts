@@ -7,34 +7,34 @@ import type { Channel, Link } from "./channel.ts";
 import type { Incoming } from "./service.ts";
 
 export interface CallOptions {
-  /** As errors name the server. */
+  /** The name of the server in errors. */
   readonly url: string;
   readonly clock: Clock;
   readonly signal?: AbortSignal | undefined;
-  /** Longest wait for a connection, and for the first word of the answer, in milliseconds. */
+  /** Longest wait for a connection, and for the headers of the answer, in milliseconds. */
   readonly connectTimeout: number | false;
   readonly headTimeout: number | false;
-  /** Longest message, in bytes, unpacked. */
+  /** Longest message, in bytes, decompressed. */
   readonly maxMessageBytes: number;
 }
 
-/** Messages and bytes that may wait for their reader before the server is made to wait too. */
+/** Messages and bytes that may wait for their reader. Beyond that the server is paused. */
 const mostWaiting = 256;
 const mostWaitingBytes = 1 << 20;
 
-/** A call of one request: what comes is read at the pace of who asks for it. */
+/** A call with one request. The answer is read as fast as `next` is called. */
 export class Call implements Incoming {
-  /** Of the answer, once they came; those of an answer without a message are its trailers as well. */
+  /** The headers of the answer, once they have arrived. Without a message they hold the trailers too. */
   headers: IncomingHttpHeaders | undefined;
   trailers: IncomingHttpHeaders | undefined;
-  /** Why it ended, where that was neither its status nor in good order. */
+  /** Why the call ended, if it ended neither with a status nor regularly. */
   failure: A2AError | undefined;
   readonly #stream: ClientHttp2Stream;
   readonly #link: Link;
   readonly #options: CallOptions;
   readonly #reader: FrameReader;
   #frames: Frame[] = [];
-  /** Bytes that came since the frames were taken, those of an unfinished one too. */
+  /** Bytes that have arrived since all frames were taken, with those of an incomplete frame. */
   #waiting = 0;
   #over = false;
   #wake: (() => void) | undefined;
@@ -54,38 +54,38 @@ export class Call implements Incoming {
     });
     stream.on("trailers", (trailers: IncomingHttpHeaders) => (this.trailers = trailers));
     stream.on("data", (chunk: Buffer) => this.#take(chunk));
-    stream.on("error", (cause: Error) => this.#broke(cause));
+    stream.on("error", (cause: Error) => this.#broken(cause));
     stream.on("close", () => this.#end());
     this.#listenToSignal();
     this.#await();
     stream.end(body);
   }
 
-  /** Whether the server certainly did nothing about it: it may be sent again, on another connection. */
+  /** Whether the server has certainly not processed the call. Then it may be sent again, on another connection. */
   get refused(): boolean {
     const { id, rstCode } = this.#stream;
     const beyond = id !== undefined && id > this.#link.lastStream;
     return this.headers === undefined && (rstCode === constants.NGHTTP2_REFUSED_STREAM || beyond);
   }
 
-  /** Waits for the headers of the answer, or the end of a call that gets none. */
+  /** Waits for the headers of the answer, or for the end of the call. */
   async begun(): Promise<void> {
     while (this.headers === undefined && !this.#over) await this.#change();
   }
 
-  /** Waits for the first message, or for the end: whether there is one. */
-  async spoke(): Promise<boolean> {
+  /** Waits for a message or the end. Returns whether there is a message. */
+  async hasMessage(): Promise<boolean> {
     while (this.#frames.length === 0 && !this.#over) await this.#change();
     return this.#frames.length > 0;
   }
 
-  /** What came since, unpacked; `undefined` at the end, whatever it was: see `failure`, `trailers` and `headers`. */
+  /** The messages that have arrived, decompressed; `undefined` after the end: see `failure`, `trailers` and `headers`. */
   async next(): Promise<readonly Uint8Array[] | undefined> {
-    if (!(await this.spoke())) return undefined;
+    if (!(await this.hasMessage())) return undefined;
     const messages: Uint8Array[] = [];
-    // What is packed may swell: no more is unpacked at once than may wait.
+    // Compressed messages may grow: no more is decompressed at once than may wait.
     for (let bytes = 0, taken = 0; bytes <= mostWaitingBytes && taken < this.#frames.length; taken++) {
-      const message = this.#unpack(this.#frames[taken] as Frame);
+      const message = this.#decompress(this.#frames[taken] as Frame);
       bytes += message.length;
       messages.push(message);
     }
@@ -97,7 +97,7 @@ export class Call implements Incoming {
     return messages;
   }
 
-  /** Tells the server that nobody waits for the rest. May be called at any time. */
+  /** Tells the server that the rest is not wanted. May be called at any time. */
   cancel(): void {
     this.#stream.close(constants.NGHTTP2_CANCEL);
   }
@@ -116,20 +116,20 @@ export class Call implements Incoming {
     this.#notify();
   }
 
-  #unpack({ flags, payload }: Frame): Uint8Array {
+  #decompress({ flags, payload }: Frame): Uint8Array {
     if ((flags & compressed) === 0) return payload;
     const encoding = this.headers?.["grpc-encoding"];
-    const unpack = encoding === "gzip" ? gunzipSync : encoding === "deflate" ? inflateSync : undefined;
+    const decompress = encoding === "gzip" ? gunzipSync : encoding === "deflate" ? inflateSync : undefined;
     try {
-      if (unpack !== undefined) return unpack(payload, { maxOutputLength: this.#options.maxMessageBytes });
+      if (decompress !== undefined) return decompress(payload, { maxOutputLength: this.#options.maxMessageBytes });
     } catch (cause) {
       if ((cause as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE") throw this.#tooLarge();
-      throw this.#strange("a message that cannot be unpacked", cause);
+      throw this.#invalid("a message that cannot be decompressed", cause);
     }
-    throw this.#strange(`a message packed as ${JSON.stringify(encoding ?? "")}`);
+    throw this.#invalid(`a message compressed as ${JSON.stringify(encoding ?? "")}`);
   }
 
-  /** First for a connection, then for an answer. */
+  /** Limits the wait for a connection, and then the wait for an answer. */
   #await(): void {
     const { connectTimeout, headTimeout, url } = this.#options;
     const { waiting } = this.#link;
@@ -160,7 +160,7 @@ export class Call implements Incoming {
     this.#stream.on("close", () => signal.removeEventListener("abort", abort));
   }
 
-  #broke(cause: Error): void {
+  #broken(cause: Error): void {
     const { url } = this.#options;
     const why = cause.cause instanceof Error ? cause.cause.message : cause.message;
     this.failure ??=
@@ -174,7 +174,7 @@ export class Call implements Incoming {
     this.#leave();
   }
 
-  /** Whatever else comes is none of ours. */
+  /** Cancels the call and ignores the rest of its answer. */
   #leave(): void {
     this.#frames = [];
     this.#over = true;
@@ -183,7 +183,7 @@ export class Call implements Incoming {
   }
 
   #end(): void {
-    if (this.#reader.partial && this.trailers !== undefined) this.failure ??= this.#strange("half a message");
+    if (this.#reader.partial && this.trailers !== undefined) this.failure ??= this.#invalid("an incomplete message");
     this.#limit(false, "");
     this.#over = true;
     this.#notify();
@@ -194,7 +194,7 @@ export class Call implements Incoming {
     return new A2AError("InvalidResponse", `A message of ${url} is longer than the limit of ${maxMessageBytes} bytes`);
   }
 
-  #strange(what: string, cause?: unknown): A2AError {
+  #invalid(what: string, cause?: unknown): A2AError {
     return new A2AError("InvalidResponse", `${this.#options.url} sent ${what}`, { cause });
   }
 
@@ -208,15 +208,15 @@ export class Call implements Incoming {
   }
 }
 
-/** Anyone may be at an address, with pages of their own. */
+/** The server may be another one, which answers with a page. */
 function speaksGrpc(headers: IncomingHttpHeaders): boolean {
   return Number(headers[":status"]) === 200 && headers["content-type"]?.startsWith("application/grpc") === true;
 }
 
-/** Tries of a call whose server says that it did not look at it. */
+/** Attempts at a call that the server refuses without processing it. */
 const tries = 3;
 
-/** A call whose answer has begun, or which ended without one. What a server refused unseen is sent again. */
+/** Makes a call, and waits until its answer begins or it ends. A call that the server refused unprocessed is sent again. */
 export async function begin(
   channel: Channel,
   headers: OutgoingHttpHeaders,

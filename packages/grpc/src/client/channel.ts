@@ -7,29 +7,29 @@ import {
 } from "node:http2";
 
 export interface ChannelOptions {
-  /** What `node:tls` takes for a connection: certificates to trust, and those of one's own. */
+  /** Options of `node:tls` for a connection: certificates to trust, and a client certificate. */
   readonly tls?: SecureClientSessionOptions;
   /**
-   * While a call is open and its server silent, the server is asked this often whether it is there, in milliseconds;
-   * `false`: never. Default a little more than 5 minutes: many servers refuse clients that ask more often. A connection
-   * without calls is let go of after the same time, and keeps no process alive.
+   * Milliseconds of silence after which the server of an open call gets a ping; `false` sends none. Default: a little more
+   * than 5 minutes, since many servers refuse more frequent pings. A connection without calls is closed after the same
+   * time, and does not keep the process running.
    */
   readonly keepAlive?: number | false;
-  /** How long it may take to answer that, in milliseconds. Default 20 s. */
+  /** How long the answer to a ping may take, in milliseconds. Default: 20 s. */
   readonly keepAliveTimeout?: number;
 }
 
-/** What HTTP/2 on this side takes. */
+/** Settings of HTTP/2. */
 const sessionOptions = {
   settings: { enablePush: false, initialWindowSize: 1 << 20 },
-  // In MiB. What waits to go out counts, and Node's own bound is smaller than the messages that servers take.
+  // In MiB. Unsent data counts too, and the default of Node is smaller than the messages that servers accept.
   maxSessionMemory: 256,
 };
 
-/** Of all streams together, in bytes. */
+/** Flow-control window of a connection, in bytes. */
 const connectionWindow = 4 << 20;
 
-/** A stream and what is known of its connection. */
+/** A stream and its connection. */
 export interface Opened {
   readonly stream: ClientHttp2Stream;
   readonly link: Link;
@@ -38,14 +38,14 @@ export interface Opened {
 /** A connection. */
 export interface Link {
   readonly session: ClientHttp2Session;
-  /** Who waits for the peer to show that it speaks HTTP/2; `undefined` once it has. */
+  /** Called when the server has sent its settings, and so speaks HTTP/2; `undefined` after that. */
   waiting: Set<() => void> | undefined;
-  /** The last stream that the server takes, once it has said so (GOAWAY). */
+  /** The last stream that the server processes, after a GOAWAY. */
   lastStream: number;
   open: number;
 }
 
-/** The one connection that is kept to an address, made when it is needed and again when it went. */
+/** Keeps one connection to an address. Connects on the first call, and again after a connection was lost. */
 export class Channel {
   readonly #origin: string;
   readonly #options: ChannelOptions;
@@ -68,7 +68,7 @@ export class Channel {
     return { stream, link };
   }
 
-  /** Closes the connection when its calls have ended. */
+  /** Closes the connection once its calls have ended. */
   close(): void {
     this.#link?.session.close();
     this.#link = undefined;
@@ -90,7 +90,7 @@ export class Channel {
       link.lastStream = Math.min(link.lastStream, lastStream);
       leave();
     });
-    // Streams tell their calls; a session that nobody listens to would end the process.
+    // Calls learn of the error by their streams. Without a listener it would end the process.
     session.on("error", leave);
     session.on("close", leave);
     session.on("timeout", () => this.#check(link, leave));
@@ -104,7 +104,7 @@ export class Channel {
     return keepAlive === false ? usualPeriod : keepAlive;
   }
 
-  /** Lets a connection go that was silent for a while: an idle one at once, another when its server answers no more. */
+  /** After a time of silence: closes a connection without calls, and sends a ping on another one. */
   #check({ session, open }: Link, leave: () => void): void {
     if (open === 0) {
       leave();
@@ -114,12 +114,12 @@ export class Channel {
       const late = setTimeout(giveUp, this.#options.keepAliveTimeout ?? 20_000);
       session.ping(() => {
         clearTimeout(late);
-        // The answer to a ping does not count as life.
+        // The answer to a ping does not reset the timeout.
         session.setTimeout(this.#period);
       });
     }
   }
 }
 
-/** Servers of other libraries end connections that are asked after more often than every five minutes. */
+/** Servers of other libraries close connections with pings more often than every five minutes. */
 const usualPeriod = 310_000;

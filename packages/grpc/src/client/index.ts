@@ -4,24 +4,23 @@ import type { ClientBinding, ClientHost } from "@parley/a2a/transport/client";
 import { byVersion, codecV11, wires, type Codec } from "@parley/a2a/wires";
 import { compressed, frameOf } from "../frames.ts";
 import { formatTimeout } from "../metadata.ts";
-import { originOf } from "./address.ts";
 import { begin } from "./call.ts";
 import { Channel, type ChannelOptions } from "./channel.ts";
-import { GrpcService, GrpcTypes, type Transport } from "./service.ts";
+import { GrpcService, GrpcTypes, originOf, type Transport } from "./service.ts";
 
 /** Options of gRPC at a client. */
 export interface GrpcBindingOptions extends ChannelOptions {
-  /** Packs requests with gzip where they are longer than this many bytes. Default: never, since not every server unpacks them. */
+  /** Compresses requests with gzip above this many bytes. Default: never, since not every server can decompress. */
   readonly compressAbove?: number;
 }
 
 /**
- * gRPC as a client speaks it (A2A 1.0 §10), 0.3 as well: for `connect(agent, { bindings: [grpcBinding()] })`. One connection is
- * kept to each address, for all clients that are given this binding.
+ * The gRPC binding of a client (A2A 1.0 §10 and 0.3): `connect(agent, { bindings: [grpcBinding()] })`. All clients with this
+ * binding share one connection to each address.
  *
- * gRPC has no comments that break a silence, so that no `idleTimeout` ends an answer: see `keepAlive`.
+ * `idleTimeout` does not apply, since a stream of gRPC has nothing to send during silence. See `keepAlive`.
  *
- * @param codecs - The versions to speak. Default: all that there are.
+ * @param codecs - The versions to speak. Default: all.
  */
 export function grpcBinding(
   codecs: readonly Codec[] = [...Object.values(wires), codecV11],
@@ -33,7 +32,7 @@ export function grpcBinding(
   return {
     name: "GRPC",
     versions: [...known.keys()],
-    unusable: (url) => (originOf(url) === undefined ? "is no address of gRPC, such as example.com:443" : undefined),
+    unusable: (url) => (originOf(url) === undefined ? "is not an address of gRPC, such as example.com:443" : undefined),
     origin: originOf,
     open({ url }, version, host, card) {
       const codec = known.get(version) as Codec;
@@ -47,7 +46,7 @@ export function grpcBinding(
 
 function overHttp2(channel: Channel, url: string, { clock, limits }: ClientHost, compressAbove: number): Transport {
   return ({ path, metadata, message, context, headTimeout }) => {
-    const packs = message.length > compressAbove;
+    const compresses = message.length > compressAbove;
     const headers: OutgoingHttpHeaders = {
       ":method": "POST",
       ":path": path,
@@ -56,9 +55,9 @@ function overHttp2(channel: Channel, url: string, { clock, limits }: ClientHost,
       "grpc-accept-encoding": "gzip,deflate,identity",
       ...metadata,
     };
-    if (packs) headers["grpc-encoding"] = "gzip";
+    if (compresses) headers["grpc-encoding"] = "gzip";
     if (headTimeout !== false) headers["grpc-timeout"] = formatTimeout(headTimeout);
-    return begin(channel, headers, packs ? frameOf(gzipSync(message), compressed) : frameOf(message), {
+    return begin(channel, headers, compresses ? frameOf(gzipSync(message), compressed) : frameOf(message), {
       url,
       clock,
       signal: context.signal,

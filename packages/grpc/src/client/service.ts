@@ -1,5 +1,6 @@
-import { A2AError } from "@parley/a2a";
+import { A2AError, type AgentCard } from "@parley/a2a";
 import {
+  isLoopback,
   Payload,
   type AgentService,
   type CallContext,
@@ -19,37 +20,36 @@ import { decode } from "../protobuf/decode.ts";
 import { encode } from "../protobuf/encode.ts";
 import { serviceV03, serviceV1, type A2AMethod, type A2AServiceType } from "../services.ts";
 import { Statuses } from "../status.ts";
-import { errorOf, type AnswerHeaders } from "./errors.ts";
-import { activated, metadataOf, type Metadata } from "./parameters.ts";
+import { activated, errorOf, metadataOf, type AnswerHeaders, type Metadata } from "./headers.ts";
 
-/** A request, as it goes out by whatever transport. */
+/** A request, for any transport. */
 export interface Outgoing {
   readonly operation: OperationName;
   readonly path: string;
   readonly metadata: Metadata;
   readonly message: Uint8Array;
   readonly context: CallContext;
-  /** Longest wait for the first word of the answer, in milliseconds; the server is told of it. */
+  /** Longest wait for the headers of the answer, in milliseconds. The server receives it as `grpc-timeout`. */
   readonly headTimeout: number | false;
 }
 
-/** An answer, once it has begun or it is known that there is none. */
+/** An answer that has begun, or a call that ended without one. */
 export interface Incoming {
   readonly headers: AnswerHeaders | undefined;
   readonly trailers: AnswerHeaders | undefined;
-  /** Why it ended, where that was neither its status nor in good order. */
+  /** Why the call ended, if it ended neither with a status nor regularly. */
   readonly failure: A2AError | undefined;
-  /** Waits for the first message, or for the end: whether there is one. */
-  spoke(): Promise<boolean>;
-  /** The messages that came since; `undefined` at the end, whatever it was. */
+  /** Waits for a message or the end. Returns whether there is a message. */
+  hasMessage(): Promise<boolean>;
+  /** The messages that have arrived; `undefined` after the end, also after a failure. */
   next(): Promise<readonly Uint8Array[] | undefined>;
-  /** Tells the server that nobody waits for the rest. May be called at any time. */
+  /** Tells the server that the rest is not wanted. May be called at any time. */
   cancel(): void;
 }
 
 export type Transport = (request: Outgoing) => Promise<Incoming>;
 
-/** What the clients of one binding share: tables are read once. */
+/** The message types, which all clients of a binding share. */
 export class GrpcTypes {
   readonly statuses: Statuses = new Statuses();
   readonly #services = new Map<string, A2AServiceType>();
@@ -62,7 +62,7 @@ export class GrpcTypes {
   }
 }
 
-/** An agent behind gRPC, of whatever transport. */
+/** An agent that is called by gRPC or gRPC-Web. */
 export class GrpcService implements AgentService {
   readonly #codec: Codec;
   readonly #shapes: Shapes;
@@ -89,18 +89,18 @@ export class GrpcService implements AgentService {
     const usual = waits(operation, request) ? false : this.#host.limits.connectTimeout;
     const answer = await this.#begin(method, request, context, context.outgoing?.connectTimeout ?? usual);
     const messages: Uint8Array[] = [];
-    const strange = (count: string): A2AError =>
+    const unexpected = (count: string): A2AError =>
       new A2AError("InvalidResponse", `${this.#url} answered with ${count} instead of one`);
     for (let some = await answer.next(); some !== undefined; some = await answer.next()) {
       messages.push(...some);
       if (messages.length <= 1) continue;
       // Only one message is allowed: the rest is not read.
       answer.cancel();
-      throw strange("several messages");
+      throw unexpected("several messages");
     }
     this.#check(answer);
     const [message] = messages;
-    if (message === undefined) throw strange("no message");
+    if (message === undefined) throw unexpected("no message");
     const payload = new Payload(this.#shapes.decodeResponse<Name>(operation, this.#read(method, message)));
     return { payload, ...activated(answer.headers, answer.trailers) };
   }
@@ -111,10 +111,10 @@ export class GrpcService implements AgentService {
     context: CallContext,
   ): Promise<StreamReply> {
     const method = this.#method(operation);
-    // Many servers send no headers before their first event, which may be hours away, and some send them before they say
-    // what is wrong with the request.
+    // Many servers send their headers only with the first event, which may take hours. Some send headers and then refuse
+    // the request.
     const answer = await this.#begin(method, request, context, false);
-    if (!(await answer.spoke())) this.#check(answer);
+    if (!(await answer.hasMessage())) this.#check(answer);
     return { batches: this.#batches(answer, operation, method), ...activated(answer.headers) };
   }
 
@@ -122,7 +122,7 @@ export class GrpcService implements AgentService {
     const { version } = this.#codec;
     const method = this.#types.service(version).operations.get(operation);
     if (method !== undefined) return method;
-    throw new A2AError("UnsupportedOperation", `${operation} is no method of gRPC in A2A ${version}`);
+    throw new A2AError("UnsupportedOperation", `${operation} is not a method of gRPC in A2A ${version}`);
   }
 
   async #begin<Name extends OperationName>(
@@ -137,21 +137,21 @@ export class GrpcService implements AgentService {
     return this.#send({ operation, path, metadata, message, context, headTimeout });
   }
 
-  /** A message of a peer, where what is left out means empty. */
+  /** Decodes a message of the server. An absent field means an empty value. */
   #read(method: A2AMethod, message: Uint8Array): unknown {
     try {
       return decode(method.output, message, { fill: true });
     } catch (cause) {
       const why = cause instanceof Error ? cause.message : String(cause);
-      throw new A2AError("InvalidResponse", `${this.#url} sent what is no ${method.output.name}: ${why}`, { cause });
+      throw new A2AError("InvalidResponse", `${this.#url} sent an invalid ${method.output.name}: ${why}`, { cause });
     }
   }
 
-  /** Throws what an answer that is over says went wrong. */
+  /** Throws the error with which a call has ended, if any. */
   #check({ headers, trailers, failure }: Incoming): void {
-    // A status is what counts, even where the connection broke right after it.
-    const spoke = trailers !== undefined || headers?.["grpc-status"] !== undefined;
-    if (failure !== undefined && !(spoke && failure.code === "ConnectionLost")) throw failure;
+    // A status counts, even if the connection broke right after it.
+    const hasStatus = trailers !== undefined || headers?.["grpc-status"] !== undefined;
+    if (failure !== undefined && !(hasStatus && failure.code === "ConnectionLost")) throw failure;
     const error =
       headers === undefined
         ? new A2AError("ConnectionLost", `${this.#url} ended the call without an answer`)
@@ -172,7 +172,7 @@ export class GrpcService implements AgentService {
       [Symbol.asyncIterator]: () => ({
         next: () => items.next(),
         async return() {
-          // Also where the generator never began and has nothing to clean up.
+          // A generator that has not begun runs no clean-up of its own.
           answer.cancel();
           await items.return();
           return { done: true, value: undefined };
@@ -189,4 +189,34 @@ export class GrpcService implements AgentService {
       answer.cancel();
     }
   }
+}
+
+const schemes: Readonly<Record<string, "http" | "https">> = {
+  http: "http",
+  grpc: "http",
+  https: "https",
+  grpcs: "https",
+};
+
+/**
+ * The origin of a gRPC interface, such as `https://agents.example.com:8443`; `undefined` for an invalid address. An address
+ * is `host:port`, as in the specification, or a URL of `grpc`, `grpcs`, `http` or `https`. Without a scheme TLS is used if the
+ * other URLs of the card use it; if they disagree or there are none, TLS is used for all hosts but loopback.
+ */
+export function originOf(url: string, card?: AgentCard): string | undefined {
+  const match = /^(?:([a-z]+):\/\/)?([^/?#@\s]+)\/?$/i.exec(url);
+  if (match === null) return undefined;
+  const [, scheme, authority = ""] = match;
+  const known = scheme === undefined ? undefined : schemes[scheme.toLowerCase()];
+  if ((scheme !== undefined && known === undefined) || !URL.canParse(`http://${authority}`)) return undefined;
+  const { hostname } = new URL(`http://${authority}`);
+  const protocol = known ?? schemeOf(card) ?? (isLoopback(hostname) ? "http" : "https");
+  return new URL(`${protocol}://${authority}`).origin;
+}
+
+/** The scheme of the URLs in a card, if they agree. */
+function schemeOf(card: AgentCard | undefined): "http" | "https" | undefined {
+  const urls = card?.supportedInterfaces.map(({ url }) => /^(https?):\/\//i.exec(url)?.[1]?.toLowerCase()) ?? [];
+  const found = new Set(urls.filter((scheme) => scheme === "http" || scheme === "https"));
+  return found.size === 1 ? [...found][0] : undefined;
 }

@@ -3,15 +3,14 @@ import { sendRequest, type ClientBinding, type ClientHost, type ClientResponse }
 import { byVersion, codecV11, wires, type Codec } from "@parley/a2a/wires";
 import { compressed, FrameReader, frameOf, trailers as trailersFlag, type Frame } from "../frames.ts";
 import { formatTimeout } from "../metadata.ts";
-import { originOf } from "./address.ts";
-import type { AnswerHeaders } from "./errors.ts";
-import { GrpcService, GrpcTypes, type Incoming, type Transport } from "./service.ts";
+import type { AnswerHeaders } from "./headers.ts";
+import { GrpcService, GrpcTypes, originOf, type Incoming, type Transport } from "./service.ts";
 
 /**
- * gRPC-Web as a client speaks it, over `fetch`: for browsers, and wherever else there is no HTTP/2. It calls the GRPC
- * interfaces of a card, whose server has to speak gRPC-Web at the same address, as ours do, or a proxy before it.
+ * The gRPC-Web binding of a client, over `fetch`: for browsers and other runtimes without HTTP/2. It calls the GRPC
+ * interfaces of a card. The server, or a proxy before it, must speak gRPC-Web at the same address; servers of Parley do.
  *
- * @param codecs - The versions to speak. Default: all that there are.
+ * @param codecs - The versions to speak. Default: all.
  */
 export function grpcWebBinding(codecs: readonly Codec[] = [...Object.values(wires), codecV11]): ClientBinding {
   const known = byVersion(codecs);
@@ -19,7 +18,7 @@ export function grpcWebBinding(codecs: readonly Codec[] = [...Object.values(wire
   return {
     name: "GRPC",
     versions: [...known.keys()],
-    unusable: (url) => (originOf(url) === undefined ? "is no address of gRPC, such as example.com:443" : undefined),
+    unusable: (url) => (originOf(url) === undefined ? "is not an address of gRPC, such as example.com:443" : undefined),
     origin: originOf,
     open({ url }, version, host, card) {
       const codec = known.get(version) as Codec;
@@ -48,7 +47,7 @@ function overFetch(origin: string, host: ClientHost): Transport {
   };
 }
 
-/** What errors and extensions are read from. */
+/** The headers that errors and extensions are read from. */
 const known = [
   "content-type",
   "grpc-status",
@@ -59,7 +58,7 @@ const known = [
   "x-a2a-extensions",
 ];
 
-/** The frames of an answer; the last of them has the trailers. */
+/** The frames of an answer. The last frame has the trailers. */
 class WebAnswer implements Incoming {
   readonly headers: AnswerHeaders;
   trailers: AnswerHeaders | undefined;
@@ -87,13 +86,13 @@ class WebAnswer implements Incoming {
     if (answer.status !== 200 || !answer.mediaType.startsWith("application/grpc-web")) this.cancel();
   }
 
-  async spoke(): Promise<boolean> {
+  async hasMessage(): Promise<boolean> {
     while (this.#messages.length === 0 && !this.#over) await this.#more();
     return this.#messages.length > 0;
   }
 
   async next(): Promise<readonly Uint8Array[] | undefined> {
-    if (!(await this.spoke())) return undefined;
+    if (!(await this.hasMessage())) return undefined;
     const messages = this.#messages;
     this.#messages = [];
     return messages;
@@ -109,7 +108,7 @@ class WebAnswer implements Incoming {
       const { done, value } = await this.#chunks.next();
       if (done === true) {
         this.#over = true;
-        if (this.#reader.partial) this.failure = this.#strange("half a message");
+        if (this.#reader.partial) this.failure = this.#invalid("an incomplete message");
       } else {
         for (const frame of this.#reader.push(value)) this.#take(frame);
       }
@@ -117,19 +116,19 @@ class WebAnswer implements Incoming {
       const error = thrown as A2AError;
       const tooLarge = error.code === "RequestTooLarge";
       this.failure = tooLarge
-        ? this.#strange(`a message that is longer than the limit of ${this.#limit} bytes`)
+        ? this.#invalid(`a message that is longer than the limit of ${this.#limit} bytes`)
         : error;
       this.cancel();
     }
   }
 
   #take({ flags, payload }: Frame): void {
-    if ((flags & compressed) !== 0) throw this.#strange("a message that is packed, which nobody asked for");
+    if ((flags & compressed) !== 0) throw this.#invalid("a compressed message, which was not asked for");
     if ((flags & trailersFlag) !== 0) this.trailers = readLines(payload);
     else this.#messages.push(payload);
   }
 
-  #strange(what: string): A2AError {
+  #invalid(what: string): A2AError {
     return new A2AError("InvalidResponse", `${this.#url} sent ${what}`);
   }
 }

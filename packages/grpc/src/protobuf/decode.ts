@@ -1,27 +1,26 @@
 import { A2AError } from "@parley/a2a";
-import { toBase64 } from "./base64.ts";
 import { malformed, Reader } from "./reader.ts";
-import { durationText, timestampText } from "./time.ts";
-import { fieldTypes, type Field, type JsonObject, type MessageType } from "./types.ts";
+import { durationText, timestampText, toBase64 } from "./text.ts";
+import { fieldTypes, zeroOf, type Field, type JsonObject, type MessageType } from "./types.ts";
 
 export interface DecodeOptions {
-  /** Deepest nesting of objects and arrays in the value, the outermost one included. Default 100, as in other libraries. */
+  /** Deepest nesting of objects and arrays, with the outermost one. Default: 100, as in other libraries. */
   readonly depth?: number;
   /**
-   * Gives required lists, maps, strings and numbers their value where the bytes say nothing, which to proto3 is the
-   * same: what a peer means by an answer without them.
+   * Sets required lists, maps, strings and numbers that are absent to their empty value. In proto3 the two are the same,
+   * so this is what a peer means.
    */
   readonly fill?: boolean;
-  /** What errors call the message. Default `message`. */
+  /** The name of the message in errors. Default: `message`. */
   readonly subject?: string;
 }
 
 const defaultDepth = 100;
 
 /**
- * Bytes as their ProtoJSON value: what `JSON.parse` would give. Unknown fields are passed over.
+ * Decodes bytes into the ProtoJSON value, as `JSON.parse` would return it. Unknown fields are skipped.
  *
- * @throws A2AError `ParseError` for what is no message of the type, `InvalidRequest` for what is nested too deep.
+ * @throws A2AError `ParseError` for bytes that are not a message of the type, `InvalidRequest` for too deep nesting.
  */
 export function decode(type: MessageType, bytes: Uint8Array, options: DecodeOptions = {}): JsonObject {
   return new Decoder(new Reader(bytes), options).message(type, bytes.length, options.depth ?? defaultDepth, {});
@@ -36,7 +35,7 @@ class Decoder {
     this.#options = options;
   }
 
-  /** Reads up to `end` into a value; `depth` levels may still be opened, this one included. */
+  /** Reads the fields up to `end`. `depth` is the number of levels that are left, with this one. */
   message(type: MessageType, end: number, depth: number, into: JsonObject): JsonObject {
     if (depth <= 0) throw this.#tooDeep();
     const reader = this.#reader;
@@ -56,7 +55,7 @@ class Decoder {
   #single(field: Field, depth: number, into: JsonObject): void {
     const { name } = field;
     const value = this.#value(field, depth, into[name]);
-    // What equals the default is absent where the two cannot be told apart, also after something else.
+    // Without presence a default value means absent, also where the field came before with another value.
     if (!field.presence && (value === "" || value === 0 || value === false || isZero(field, value))) {
       if (name in into) delete into[name];
       return;
@@ -102,7 +101,7 @@ class Decoder {
     put(into, key, value ?? this.#absent(field, depth));
   }
 
-  /** What an entry without a value holds. */
+  /** The value of an entry that has none. */
   #absent(field: Field, depth: number): unknown {
     if (field.message === undefined) return zeroOf(field);
     return this.#nested(field.message, this.#reader.at, depth, undefined);
@@ -133,7 +132,7 @@ class Decoder {
   #nested(type: MessageType, end: number, depth: number, earlier: unknown): unknown {
     switch (type.wellKnown) {
       case undefined:
-        // A message that comes in two pieces is put together.
+        // A field that comes twice is merged.
         return this.message(type, end, depth, (earlier as JsonObject | undefined) ?? {});
       case "Struct":
         return this.#struct(end, depth, (earlier as JsonObject | undefined) ?? {});
@@ -176,7 +175,7 @@ class Decoder {
     put(into, key, value);
   }
 
-  /** A google.protobuf.Value; one of no kind is taken for null. */
+  /** A google.protobuf.Value. One without a kind counts as null. */
   #jsonValue(end: number, depth: number): unknown {
     const reader = this.#reader;
     let value: unknown = null;
@@ -235,11 +234,11 @@ class Decoder {
       else this.#unknown(tag);
     }
     const written = reader.at === end ? text(seconds, nanos) : undefined;
-    if (written === undefined) throw malformed("a time that is none");
+    if (written === undefined) throw malformed("an invalid time");
     return written;
   }
 
-  /** What is of no type known here keeps its bytes, as base64. */
+  /** A message of an unknown type keeps its bytes, in base64. */
   #any(type: MessageType, end: number, depth: number): JsonObject {
     if (depth <= 0) throw this.#tooDeep();
     const reader = this.#reader;
@@ -273,30 +272,15 @@ function isZero(field: Field, value: unknown): boolean {
   return field.enum !== undefined && (field.enum.numbers.get(value as string) ?? value) === 0;
 }
 
-function zeroOf(field: Field): unknown {
-  switch (field.type) {
-    case fieldTypes.bool:
-      return false;
-    case fieldTypes.int32:
-      return 0;
-    case fieldTypes.enum:
-      return field.enum?.names.get(0) ?? 0;
-    case fieldTypes.int64:
-      return "0";
-    default:
-      return "";
-  }
-}
-
 function fillIn({ required }: MessageType, into: JsonObject): void {
   for (const field of required) {
-    // An enumeration's zero says that nothing was said.
+    // The zero of an enumeration means unspecified.
     if (field.name in into || field.enum !== undefined) continue;
     into[field.name] = !field.repeated ? zeroOf(field) : field.message?.isMapEntry === true ? {} : [];
   }
 }
 
-/** Sets a member whose name the peer chose: by assignment `__proto__` would be none. */
+/** Sets a member whose name the peer chose. The assignment of `__proto__` would change the prototype. */
 function put(into: JsonObject, key: string, value: unknown): void {
   if (key !== "__proto__") into[key] = value;
   else Object.defineProperty(into, key, { value, enumerable: true, configurable: true, writable: true });

@@ -1,12 +1,11 @@
-import { fromBase64 } from "./base64.ts";
-import { parseDuration, parseTimestamp } from "./time.ts";
+import { fromBase64, parseDuration, parseTimestamp } from "./text.ts";
 import { fieldTypes, type Field, type JsonObject, type MessageType } from "./types.ts";
 import { Writer } from "./writer.ts";
 
 /**
- * A ProtoJSON value as bytes. Members that the type does not know are left out, and so is null where it says nothing.
+ * Encodes a ProtoJSON value. Leaves out members that the type does not have, and null, which means absent.
  *
- * @throws TypeError for a value that is none of the type: to check them is the business of whoever made it.
+ * @throws TypeError for a value that does not fit the type. The caller checks values before.
  */
 export function encode(type: MessageType, value: unknown): Uint8Array {
   const writer = new Writer();
@@ -14,7 +13,7 @@ export function encode(type: MessageType, value: unknown): Uint8Array {
   return writer.written();
 }
 
-/** Writes the fields of a message after what `writer` holds. */
+/** Appends the fields of a message to `writer`. */
 export function write(writer: Writer, type: MessageType, value: unknown): void {
   switch (type.wellKnown) {
     case undefined:
@@ -42,7 +41,7 @@ export function write(writer: Writer, type: MessageType, value: unknown): void {
 }
 
 function writeFields(writer: Writer, type: MessageType, value: JsonObject): void {
-  // Objects of JSON inherit nothing that is enumerable, and this is the fastest way through them.
+  // This is the fastest loop over members. Objects of JSON inherit no enumerable ones.
   for (const name in value) {
     const item = value[name];
     if (item === undefined) continue;
@@ -155,7 +154,7 @@ function writeJson(writer: Writer, value: unknown): void {
       writer.string(value);
       return;
     case "number":
-      if (!Number.isFinite(value)) throw new TypeError(`${value} is no number of JSON`);
+      if (!Number.isFinite(value)) throw new TypeError(`${value} is not a number in JSON`);
       writer.uint8(17);
       writer.double(value);
       return;
@@ -198,7 +197,7 @@ function writeTime(writer: Writer, { seconds, nanos }: { readonly seconds: numbe
   }
 }
 
-/** `@type` and, beside it, the members of the message; its bytes as `value` where the type is none of ours. */
+/** An Any in ProtoJSON: `@type` beside the members of the message, or the bytes as `value` for an unknown type. */
 function writeAny(writer: Writer, type: MessageType, value: JsonObject): void {
   const url = textOf(value["@type"]);
   const held = type.siblings.get(url.slice(url.lastIndexOf("/") + 1));

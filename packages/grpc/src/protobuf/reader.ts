@@ -1,21 +1,21 @@
 import { A2AError } from "@parley/a2a";
 
-/** Bytes that are no protobuf of the expected type. */
+/** The error for bytes that are not a message of the expected type. */
 export function malformed(what: string): A2AError {
   return new A2AError("ParseError", `Not a valid protobuf message: ${what}`);
 }
 
-// A byte order mark is a character of the text like any other.
+// Without `ignoreBOM` the decoder would drop a byte order mark.
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** ASCII of up to this many characters is put together here in less time than a call of the decoder takes. */
+/** Up to this many characters of ASCII are read faster here than by the decoder. */
 const shortText = 12;
 
-/** Reads the primitives of the wire format. Every read checks that it stays inside of `bytes`. */
+/** Reads the primitives of the wire format. Each read checks that it stays within `bytes`. */
 export class Reader {
   readonly bytes: Uint8Array;
   at = 0;
-  /** Halves of the last `varint64`. */
+  /** The halves of the last `varint64`. */
   low = 0;
   high = 0;
   #view: DataView | undefined;
@@ -24,7 +24,7 @@ export class Reader {
     this.bytes = bytes;
   }
 
-  /** A varint as 32 bits without sign; what a longer one has above them is dropped, as every implementation does. */
+  /** A varint as unsigned 32 bits. Higher bits are dropped, as in every implementation. */
   uint32(): number {
     const { bytes } = this;
     let byte = bytes[this.at++] ?? this.#cut();
@@ -69,7 +69,7 @@ export class Reader {
     throw malformed("a number of more than ten bytes");
   }
 
-  /** Exact: a string in JSON has no limit of precision. */
+  /** Exact, since ProtoJSON holds 64-bit numbers as strings. */
   int64(): bigint {
     this.varint64();
     return BigInt.asIntN(64, (BigInt(this.high) << 32n) | BigInt(this.low));
@@ -98,25 +98,25 @@ export class Reader {
     try {
       return utf8.decode(bytes.subarray(start, end));
     } catch {
-      throw malformed("text that is no UTF-8");
+      throw malformed("text that is not UTF-8");
     }
   }
 
-  /** A view, not a copy. */
+  /** Bytes with their length before them, as a view, not a copy. */
   view(): Uint8Array {
     const length = this.uint32();
     const start = this.#take(length);
     return this.bytes.subarray(start, start + length);
   }
 
-  /** Where the message or packed list ends whose length comes next. */
+  /** Reads the length of a message or packed list, and returns where it ends. */
   end(): number {
     const length = this.uint32();
     if (length > this.bytes.length - this.at) this.#cut();
     return this.at + length;
   }
 
-  /** Passes over a field that nobody knows. */
+  /** Skips an unknown field. */
   skip(tag: number, depth = 0): void {
     switch (tag & 7) {
       case 0:
@@ -135,17 +135,17 @@ export class Reader {
         this.#take(4);
         return;
       default:
-        throw malformed("a field of no known kind");
+        throw malformed("a field of an unknown wire type");
     }
   }
 
   #skipGroup(number: number, depth: number): void {
-    if (depth > 64) throw malformed("groups in groups");
+    if (depth > 64) throw malformed("groups nested too deep");
     for (;;) {
       const tag = this.uint32();
       if ((tag & 7) !== 4) this.skip(tag, depth);
       else if (tag >>> 3 === number) return;
-      else throw malformed("a group that another one's end closes");
+      else throw malformed("a group with the end of another group");
     }
   }
 
@@ -157,6 +157,6 @@ export class Reader {
   }
 
   #cut(): never {
-    throw malformed("it breaks off");
+    throw malformed("it is incomplete");
   }
 }

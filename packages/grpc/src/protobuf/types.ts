@@ -1,6 +1,6 @@
-/** Tables that bytes are read and written by. */
+/** The tables by which messages are encoded and decoded. */
 
-/** Types of fields, with their numbers in descriptor.proto; only those that our messages have. */
+/** The types of fields that our messages use, with their numbers in descriptor.proto. */
 export const fieldTypes = {
   int64: 3,
   int32: 5,
@@ -13,7 +13,7 @@ export const fieldTypes = {
 
 export type FieldType = (typeof fieldTypes)[keyof typeof fieldTypes];
 
-/** How values of a type stand on the wire: 0 as a varint, 2 with their length before them. */
+/** The wire type of values: 0 is a varint, 2 is a length and that many bytes. */
 export function wireOf(type: FieldType): 0 | 2 | undefined {
   switch (type) {
     case fieldTypes.int64:
@@ -36,29 +36,29 @@ export interface MessageType {
   readonly byNumber: (Field | undefined)[];
   /** By JSON name. */
   readonly byName: Map<string, Field>;
-  /** Those that the .proto calls required and that cannot be told from absent on the wire: lists, maps, scalars. */
+  /** Required fields whose empty value is not sent: lists, maps, scalars. */
   required: readonly Field[];
   isMapEntry: boolean;
   readonly wellKnown: "Struct" | "Value" | "ListValue" | "Timestamp" | "Duration" | "Any" | undefined;
-  /** All of its schema: what an Any may hold. */
+  /** All messages of the schema: those that an Any may hold. */
   readonly siblings: ReadonlyMap<string, MessageType>;
 }
 
 export interface Field {
   readonly number: number;
-  /** In JSON. */
+  /** The name in JSON. */
   readonly name: string;
   readonly type: FieldType;
   readonly wire: 0 | 2;
-  /** As it is written. */
+  /** Number and wire type, as they are written. */
   readonly tag: number;
   readonly repeated: boolean;
-  /** Written as one field with all the values. */
+  /** Whether all values are written as one field. */
   readonly packed: boolean;
-  /** Whether absent and zero are two things. */
+  /** Whether an absent value differs from zero. */
   readonly presence: boolean;
   readonly required: boolean;
-  /** The other members of its oneof. */
+  /** The other fields of the same oneof. */
   readonly rivals: readonly string[];
   readonly message: MessageType | undefined;
   readonly enum: EnumType | undefined;
@@ -70,3 +70,72 @@ export interface EnumType {
 }
 
 export type JsonObject = Record<string, unknown>;
+
+/** The types of google.protobuf that have a form of their own in ProtoJSON. */
+const wellKnown: ReadonlySet<string> = new Set(
+  ["Struct", "Value", "ListValue", "Timestamp", "Duration", "Any"].map((name) => `google.protobuf.${name}`),
+);
+
+export function isWellKnown(name: string): boolean {
+  return wellKnown.has(name);
+}
+
+export function messageType(name: string, siblings: ReadonlyMap<string, MessageType>): MessageType {
+  return {
+    name,
+    byNumber: [],
+    byName: new Map(),
+    required: [],
+    isMapEntry: false,
+    wellKnown: isWellKnown(name)
+      ? (name.slice("google.protobuf.".length) as NonNullable<MessageType["wellKnown"]>)
+      : undefined,
+    siblings,
+  };
+}
+
+export function addFields(type: MessageType, fields: readonly Field[]): void {
+  for (const field of fields) {
+    type.byNumber[field.number] = field;
+    type.byName.set(field.name, field);
+  }
+  type.required = fields.filter((field) => field.required && (field.repeated || !field.presence));
+}
+
+type FieldFacts = Pick<Field, "number" | "name" | "repeated" | "presence" | "required" | "rivals"> & {
+  readonly type: number;
+  readonly message?: MessageType;
+  readonly enum?: EnumType;
+};
+
+export function makeField({ type, message, enum: names, ...facts }: FieldFacts): Field {
+  const known = type as FieldType;
+  const wire = wireOf(known);
+  if (wire === undefined) throw new TypeError(`${facts.name} has a type that is not supported here`);
+  const packed = facts.repeated && wire !== 2;
+  return {
+    ...facts,
+    type: known,
+    wire,
+    packed,
+    tag: ((facts.number << 3) | (packed ? 2 : wire)) >>> 0,
+    message,
+    enum: names,
+  };
+}
+
+/** The value of a scalar field that is absent. */
+export function zeroOf(field: Field): unknown {
+  switch (field.type) {
+    case fieldTypes.bool:
+      return false;
+    case fieldTypes.int32:
+      return 0;
+    case fieldTypes.enum:
+      return field.enum?.names.get(0) ?? 0;
+    case fieldTypes.int64:
+      return "0";
+    default:
+      return "";
+  }
+}

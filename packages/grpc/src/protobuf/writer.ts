@@ -1,12 +1,12 @@
 const encoder = new TextEncoder();
 
-/** Strings up to this many characters are encoded in place, with room for three bytes each. */
+/** Strings of up to this many characters are encoded in place, with room for three bytes a character. */
 const shortText = 1024;
 
-/** Strings up to this many are, where they are ASCII, written in less time than a call of the encoder takes. */
+/** Up to this many characters of ASCII are written faster here than by the encoder. */
 const shortAscii = 24;
 
-/** A buffer that grew beyond this many bytes is let go of. */
+/** A buffer larger than this many bytes is not kept. */
 const keptSize = 256 * 1024;
 
 /** Writes the primitives of the wire format into one buffer that grows. */
@@ -19,18 +19,18 @@ export class Writer {
     this.bytes = new Uint8Array(size);
   }
 
-  /** What was written, in the buffer itself: whoever goes on writing copies it first. */
+  /** What is written, as a view of the buffer. Copy it before the next write. */
   written(): Uint8Array {
     return this.bytes.subarray(0, this.at);
   }
 
-  /** Begins anew in the same buffer. */
+  /** Discards what is written, and keeps the buffer. */
   reset(): void {
     this.at = 0;
     if (this.bytes.length > keptSize) this.bytes = new Uint8Array(256);
   }
 
-  /** Leaves room for `count` bytes that the caller fills in later; returns where it begins. */
+  /** Leaves `count` bytes for the caller to fill in later. Returns where they begin. */
   skip(count: number): number {
     if (this.at + count > this.bytes.length) this.#grow(count);
     this.at += count;
@@ -42,7 +42,7 @@ export class Writer {
     this.#varint(value);
   }
 
-  /** Where there is room for it. */
+  /** Needs room for five bytes. */
   #varint(value: number): void {
     const { bytes } = this;
     let rest = value;
@@ -53,7 +53,7 @@ export class Writer {
     bytes[this.at++] = rest;
   }
 
-  /** A negative one takes ten bytes, as if it had 64 bits. */
+  /** A negative number takes ten bytes, as a 64-bit one does. */
   int32(value: number): void {
     if (value >= 0) this.uint32(value);
     else this.int64(BigInt(value));
@@ -88,7 +88,7 @@ export class Writer {
     const room = value.length * 3;
     if (this.at + room + 2 > this.bytes.length) this.#grow(room + 2);
     if (value.length <= shortAscii && this.#ascii(value)) return;
-    // Room for the length as most texts have it, one byte a character; `close` makes more where it is needed.
+    // Room for the length if the text is ASCII. `close` makes more room where it is needed.
     const start = this.at + (value.length > 0x7f ? 2 : 1);
     const { written } = encoder.encodeInto(value, this.bytes.subarray(start, start + room));
     const { at } = this;
@@ -96,7 +96,7 @@ export class Writer {
     this.#close(at, start);
   }
 
-  /** Writes a text that is ASCII, where there is room for it; says whether it is. */
+  /** Writes a text if it is ASCII, and returns whether it is. Needs room for it. */
   #ascii(value: string): boolean {
     const { bytes } = this;
     const { length } = value;
@@ -118,18 +118,18 @@ export class Writer {
     this.at += value.length;
   }
 
-  /** Begins something whose length stands before it; returns what `close` wants. */
+  /** Begins a field with its length before it. Returns the argument for `close`. */
   open(): number {
     if (this.at === this.bytes.length) this.#grow(1);
     return this.at++;
   }
 
-  /** Ends it. */
+  /** Ends the field that `open` began. */
   close(opened: number): void {
     this.#close(opened, opened + 1);
   }
 
-  /** Writes the length of what begins at `start` to `at`, and moves it where the room between them does not do. */
+  /** Writes to `at` the length of what begins at `start`, and moves that if the length needs more or less room. */
   #close(at: number, start: number): void {
     const length = this.at - start;
     const wanted = length < 0x80 ? 1 : length < 0x4000 ? 2 : length < 0x20_0000 ? 3 : length < 0x1000_0000 ? 4 : 5;

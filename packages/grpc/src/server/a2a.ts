@@ -13,14 +13,13 @@ import {
 import { grpcWire, versionOfSilence, type Codec, type Shapes } from "@parley/a2a/wires";
 import { decode } from "../protobuf/decode.ts";
 import type { A2AMethod } from "../services.ts";
-import type { CallSink } from "./call-sink.ts";
-import type { Call } from "./call.ts";
-import type { Metadata } from "./framing.ts";
-import { ok, type FrameWriter, type Method } from "./method.ts";
+import type { CallWriter } from "./call-writer.ts";
+import type { Call, Method } from "./call.ts";
+import { ok, type FrameWriter, type Metadata } from "./framing.ts";
 
 /**
- * The version that a call of 1.0's service is to be read in: its drafts share the service. One that names none is of the
- * first, since the name of the service says enough, unless `strictVersion` holds the caller to §3.6.2.
+ * The codec of the version that a call names. The drafts of a version share its service. Without a version the call is of
+ * the first one, since the name of the service says so, unless `strictVersion` requires the header (A2A 1.0 §3.6.2).
  */
 export function requestedCodec(host: ServerHost, codecs: readonly [Codec, ...Codec[]], call: Call): Codec {
   const named = requestedVersion(call, "") ?? (host.strictVersion ? versionOfSilence : undefined);
@@ -34,12 +33,12 @@ export function a2aMethod(
   codecFor: (call: Call) => Codec,
   frames: FrameWriter,
 ): Method {
-  // The proto of 0.3 has no tenant, and a call no path: an agent that is alone needs no name.
-  const alone = host.services.size === 1 ? [...host.services.keys()][0] : undefined;
-  return (call) => answerCall(host, new GrpcServerCall(method, host, codecFor, frames, alone, call));
+  // In 0.3 a call has no field for a tenant. It is meant for the only agent, if there is one.
+  const onlyAgent = host.services.size === 1 ? [...host.services.keys()][0] : undefined;
+  return (call) => answerCall(host, new GrpcServerCall(method, host, codecFor, frames, onlyAgent, call));
 }
 
-/** A call of A2A on its way through `answerCall`: its answer, whatever it is, is put into frames. */
+/** A call of A2A, for `answerCall`. Its answer, or its failure, is written as frames. */
 class GrpcServerCall implements ServerCall<Uint8Array, UniversalResponse> {
   readonly request: Call;
   readonly operation: OperationName;
@@ -51,14 +50,14 @@ class GrpcServerCall implements ServerCall<Uint8Array, UniversalResponse> {
   readonly #host: ServerHost;
   readonly #codecFor: (call: Call) => Codec;
   readonly #frames: FrameWriter;
-  readonly #alone: string | undefined;
+  readonly #onlyAgent: string | undefined;
 
   constructor(
     method: A2AMethod,
     host: ServerHost,
     codecFor: (call: Call) => Codec,
     frames: FrameWriter,
-    alone: string | undefined,
+    onlyAgent: string | undefined,
     call: Call,
   ) {
     this.request = call;
@@ -67,7 +66,7 @@ class GrpcServerCall implements ServerCall<Uint8Array, UniversalResponse> {
     this.#host = host;
     this.#codecFor = codecFor;
     this.#frames = frames;
-    this.#alone = alone;
+    this.#onlyAgent = onlyAgent;
     this.codec = host.codecs[0];
     this.shapes = this.codec.shapes;
   }
@@ -75,7 +74,7 @@ class GrpcServerCall implements ServerCall<Uint8Array, UniversalResponse> {
   accept(): void {
     this.codec = this.#codecFor(this.request);
     this.shapes = grpcWire(this.codec);
-    if (this.codec.tenantInPath === true) this.tenant = this.#alone;
+    if (this.codec.tenantInPath === true) this.tenant = this.#onlyAgent;
     if (this.#host.operations[this.operation] === undefined) throw new A2AError("MethodNotFound");
   }
 
@@ -85,7 +84,7 @@ class GrpcServerCall implements ServerCall<Uint8Array, UniversalResponse> {
 
   read(bytes: Uint8Array): unknown {
     const input = decode(this.#method.input, bytes, { depth: this.#host.limits.depth, subject: "request" });
-    // The zero of a field that is not said: Go's SDK sends it for every list that names no size (A2A 1.0 §3.1.4).
+    // The SDK for Go sends 0 where its user sets no page size (A2A 1.0 §3.1.4).
     if (this.operation === "ListTasks" && input["pageSize"] === 0) delete input["pageSize"];
     return input;
   }
@@ -100,18 +99,18 @@ class GrpcServerCall implements ServerCall<Uint8Array, UniversalResponse> {
 
   stream(reply: StreamReply, context: ServerContext): UniversalResponse {
     const metadata = activated(this.request, reply.extensions);
-    return this.request.stream((sink) => this.#write(sink, reply.batches, context), okWith(metadata), metadata);
+    return this.request.stream((writer) => this.#write(writer, reply.batches, context), okWith(metadata), metadata);
   }
 
-  async #write(sink: CallSink, batches: StreamReply["batches"], context: ServerContext): Promise<void> {
+  async #write(writer: CallWriter, batches: StreamReply["batches"], context: ServerContext): Promise<void> {
     const source = batches[Symbol.asyncIterator]();
-    sink.onClose(() => void source.return?.().catch(() => undefined));
+    writer.onClose(() => void source.return?.().catch(() => undefined));
     try {
-      while (!sink.closed) {
+      while (!writer.closed) {
         const next = await source.next();
         if (next.done === true) break;
         const values = next.value.map((item) => this.shapes.eventOf(item));
-        const written = sink.write(this.#frames.write(this.#method.output, values));
+        const written = writer.write(this.#frames.write(this.#method.output, values));
         if (written !== undefined) await context.awaitReader(written);
         context.release();
       }
@@ -129,9 +128,9 @@ function okWith(metadata: Metadata | undefined): Metadata {
   return metadata === undefined ? ok : Object.assign({}, ok, metadata);
 }
 
-/** Which extensions were activated, in the header that they were asked for in; peers look in the head or in the trailers. */
+/** The activated extensions, in the header that the client used. Some clients read it in the headers, some in the trailers. */
 function activated(call: Call, extensions: readonly string[] | undefined): Metadata | undefined {
   if (extensions === undefined || extensions.length === 0) return undefined;
-  const former = !call.header("a2a-extensions") && call.header("x-a2a-extensions") !== undefined;
-  return { [former ? "x-a2a-extensions" : "a2a-extensions"]: extensions.join(", ") };
+  const older = !call.header("a2a-extensions") && call.header("x-a2a-extensions") !== undefined;
+  return { [older ? "x-a2a-extensions" : "a2a-extensions"]: extensions.join(", ") };
 }

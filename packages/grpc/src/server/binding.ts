@@ -1,30 +1,30 @@
 import type { CorsOptions } from "@parley/a2a";
 import type { UniversalRequest } from "@parley/a2a/protocol";
 import type { AnyPathBinding, AnyPathEndpoint, ServerHost } from "@parley/a2a/transport";
+import { isPreflight } from "../metadata.ts";
 import type { GrpcHandler } from "./handler.ts";
-import { isPreflight } from "./preflight.ts";
 
 /** Options of gRPC at a server. */
 export interface GrpcOptions {
-  /** Where clients reach gRPC, as cards say it: `agents.example.com:443`. Default: host and port of the agent's own address. */
+  /** Address of gRPC in the card: `agents.example.com:443`. Default: host and port of the agent's own URL. */
   readonly url?: string;
-  /** Which pages of other origins may call by gRPC-Web; `true`: any. Default: those of the server's own `cors`. */
+  /** Origins of web pages that may call by gRPC-Web; `true` allows all. Default: the `cors` of the server. */
   readonly cors?: CorsOptions | boolean;
-  /** How long a message that has begun may take to come in whole, in milliseconds. Default 5 minutes. */
+  /** How long a client may take to send a message that it has begun, in milliseconds. Default: 5 minutes. */
   readonly requestTimeout?: number;
 }
 
 /**
  * gRPC and gRPC-Web at a server (A2A 1.0 §10): `serve(agent, { bindings: [jsonRpcBinding(), restBinding(), grpcBinding()] })`.
- * The services of 1.0 and 0.3 as far as the server speaks these versions, beside them health checks and reflection.
+ * It serves A2A in the versions 1.0 and 0.3, if the server speaks them, and the services for health checks and reflection.
  *
- * The codecs of its messages are loaded with the first request.
+ * The first request loads the codecs of the messages.
  */
 export function grpcBinding(options: GrpcOptions = {}): AnyPathBinding {
   return {
     name: "GRPC",
     interfaces({ url, label }, codec) {
-      // The service of 0.3 has no field for a tenant, and no path either.
+      // In 0.3 a call has neither a field nor a path for a tenant.
       if (codec.tenantInPath === true && label !== undefined) return [];
       return [{ url: options.url ?? addressOf(url), ...(label !== undefined && { tenant: label }) }];
     },
@@ -32,17 +32,17 @@ export function grpcBinding(options: GrpcOptions = {}): AnyPathBinding {
   };
 }
 
-/** Host and port, which is how gRPC names an address: without a scheme. */
+/** Host and port: gRPC writes addresses without a scheme. */
 function addressOf(url: string): string {
   const { hostname, port, protocol } = new URL(url);
   return `${hostname}:${port === "" ? (protocol === "https:" ? 443 : 80) : port}`;
 }
 
-/** Names of the services that a browser may ask for before it calls: it says no content type then. */
+/** Paths of the services. A preflight request has no content type, so only its path tells that it is about gRPC. */
 const services =
   /^\/(?:lf\.a2a\.v1\.A2AService|a2a\.v1\.A2AService|grpc\.health\.v1\.Health|grpc\.reflection\.v1(?:alpha)?\.ServerReflection)\//;
 
-/** Loads what answers when the first request comes: that takes longer than everything else that a server does before. */
+/** Loads the handler with the first request: to load it takes longer than the rest of the start of a server. */
 class GrpcEndpoint implements AnyPathEndpoint {
   readonly #host: ServerHost;
   readonly #options: GrpcOptions;

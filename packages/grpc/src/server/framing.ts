@@ -1,28 +1,36 @@
 import type { ByteReader, Sink, UniversalResponse } from "@parley/a2a/protocol";
-import { frameOf, trailers as trailersFlag } from "../frames.ts";
-import { Base64Reader } from "./base64-reader.ts";
-import { encodings } from "./compression.ts";
+import { beginFrame, endFrame, frameOf, trailers as trailersFlag } from "../frames.ts";
+import { write } from "../protobuf/encode.ts";
+import type { MessageType } from "../protobuf/types.ts";
+import { Writer } from "../protobuf/writer.ts";
 
-/** Header or trailer lines, lower-case names. */
+/** Headers or trailers, with names in lower case. */
 export type Metadata = Readonly<Record<string, string>>;
 
-/** Writes the frames of a stream, and gives the trailers that end it. Never rejects. */
+/** The trailers of a call that succeeded. */
+export const ok: Metadata = { "grpc-status": "0" };
+
+/** The compressions that the server reads: the value of `grpc-accept-encoding`. */
+export const encodings = "gzip,identity";
+
+/** Writes the frames of a stream, and returns the trailers that end it. Never rejects. */
 export type FramesWriter = (sink: Sink) => Promise<Metadata>;
 
-/** How frames and trailers travel: over HTTP/2 as gRPC has it, or over any HTTP as gRPC-Web has it. */
+/** How frames and trailers travel: over HTTP/2 (gRPC), or over any version of HTTP (gRPC-Web). */
 export interface Framing {
-  /** Who is given the body of a request, so that `frames` gets the bytes of its frames. */
+  /** Wraps `frames`, which reads frames, into a reader of the body. */
   reader(frames: ByteReader): ByteReader;
-  /** An answer that has no message. */
+  /** An answer without a message. */
   withoutMessage(trailers: Metadata): UniversalResponse;
-  /** An answer whose messages are there. `metadata` stands in the head. */
+  /** An answer whose messages are known. `metadata` goes into its headers. */
   whole(frames: Uint8Array, trailers: Metadata, metadata?: Metadata): UniversalResponse;
+  /** An answer whose messages follow. */
   stream(write: FramesWriter, metadata?: Metadata): UniversalResponse;
 }
 
 const grpcHead: Metadata = { "content-type": "application/grpc", "grpc-accept-encoding": encodings };
 
-/** gRPC over HTTP/2: the body is frames and nothing else, what ends a call stands in the trailers of HTTP. */
+/** gRPC over HTTP/2: the body has only frames, and the HTTP trailers end the call. */
 export const grpcFraming: Framing = {
   reader: (frames) => frames,
   withoutMessage: (trailers) => ({ status: 200, headers: { ...trailers, ...grpcHead } }),
@@ -43,17 +51,17 @@ export const grpcFraming: Framing = {
   },
 };
 
-/** Not by two spreads, which cost more than all the rest of a small answer. */
+/** Two spreads would cost more than everything else in a small answer. */
 function grpcHeadWith(metadata: Metadata | undefined): Metadata {
   return metadata === undefined ? grpcHead : Object.assign({}, metadata, grpcHead);
 }
 
-/** gRPC-Web: the frames of gRPC as the body of any HTTP, the trailers as the last of them; in base64 where the client cannot read bytes. */
+/** gRPC-Web: the body has the frames of gRPC and then a frame with the trailers, in base64 for clients that read only text. */
 export class WebFraming implements Framing {
   readonly #headers: Metadata;
   readonly #isText: boolean;
 
-  /** `contentType`: of the request, which is that of the answer; `granted`: what browsers are told (CORS). */
+  /** `contentType` is that of the request, and of the answer. `granted` holds the headers of CORS. */
   constructor(contentType: string, granted: Metadata) {
     this.#isText = contentType.startsWith("application/grpc-web-text");
     this.#headers = { ...granted, "content-type": contentType, "cache-control": "no-store", "x-accel-buffering": "no" };
@@ -104,4 +112,39 @@ export class WebFraming implements Framing {
 function trailersFrame(trailers: Metadata): Uint8Array {
   const lines = Object.entries(trailers).map(([name, value]) => `${name}: ${value}\r\n`);
   return frameOf(Buffer.from(lines.join("")), trailersFlag);
+}
+
+/** Decodes base64 that arrives in pieces of any length: one text or several in a row, each with its padding. */
+class Base64Reader {
+  #rest = "";
+
+  /** The bytes that are complete with this piece. */
+  push(piece: Uint8Array): Uint8Array {
+    const text = this.#rest + Buffer.from(piece).toString("latin1");
+    const whole = text.length - (text.length % 4);
+    this.#rest = text.slice(whole);
+    const parts = text.slice(0, whole).match(/[^=]+=*/g) ?? [];
+    return Buffer.concat(parts.map((part) => Buffer.from(part, "base64")));
+  }
+}
+
+/** Writes messages as frames. All messages share one buffer. */
+export class FrameWriter {
+  readonly #writer = new Writer(4096);
+
+  /** The values as frames, one after the other. */
+  write(type: MessageType, values: readonly unknown[]): Uint8Array {
+    const writer = this.#writer;
+    writer.reset();
+    for (const value of values) {
+      const begun = beginFrame(writer);
+      write(writer, type, value);
+      endFrame(writer, begun);
+    }
+    // A Buffer comes from a pool if it is small; a Uint8Array never does.
+    const frames = Buffer.from(writer.written());
+    // Releases the buffer if a large message made it grow.
+    writer.reset();
+    return frames;
+  }
 }

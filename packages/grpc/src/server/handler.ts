@@ -2,34 +2,31 @@ import type { CorsOptions } from "@parley/a2a";
 import type { UniversalHandler, UniversalRequest, UniversalResponse } from "@parley/a2a/protocol";
 import { corsPolicy, failureOf, type CorsHeaders, type RequestLimits, type ServerHost } from "@parley/a2a/transport";
 import type { Codec } from "@parley/a2a/wires";
-import { encodeMessage } from "../metadata.ts";
+import { encodeMessage, isPreflight } from "../metadata.ts";
 import { serviceV03, serviceV1, type A2AServiceType } from "../services.ts";
-import { statusCode, Statuses } from "../status.ts";
+import { statusCode, Statuses, StatusError } from "../status.ts";
 import { a2aMethod, requestedCodec } from "./a2a.ts";
-import { Call, type ReadableRequest } from "./call.ts";
-import { grpcFraming, WebFraming, type Framing, type Metadata } from "./framing.ts";
-import { Health } from "./health.ts";
-import { FrameWriter, type Method } from "./method.ts";
-import { isPreflight } from "./preflight.ts";
-import { reflectionMethods } from "./reflection.ts";
-import { StatusError } from "./status-error.ts";
+import type { ReadableRequest } from "./call-reader.ts";
+import { Call, type Method } from "./call.ts";
+import { FrameWriter, grpcFraming, WebFraming, type Framing, type Metadata } from "./framing.ts";
+import { Health, reflectionMethods } from "./standard-services.ts";
 
-/** What answers gRPC and gRPC-Web. */
+/** Answers calls of gRPC and gRPC-Web. */
 export interface GrpcHandler {
   readonly answer: UniversalHandler;
-  /** Tells those who watch the health that nothing is served any more. Calls end with the agents behind them. */
+  /** Reports to watchers of the health that nothing is served any more. Other calls end with their agents. */
   close(): void;
 }
 
-/** A method, and the version whose words its errors are put in. */
+/** A method, and the codec that encodes its errors. */
 interface Route {
   readonly method: Method;
   readonly codecFor: (call: Call) => Codec;
-  /** Where they are not those of all requests. */
+  /** Limits of its own, if it has any. */
   readonly limits?: RequestLimits;
 }
 
-/** Largest message to health checks and reflection, which anyone may send: they carry a name. */
+/** Largest message for health checks and reflection, in bytes. Anyone may call these, and a message holds one name. */
 const nameBytes = 4096;
 
 interface GrpcHandlerOptions {
@@ -39,8 +36,8 @@ interface GrpcHandlerOptions {
 }
 
 /**
- * Serves agents by gRPC and gRPC-Web (A2A 1.0 §10): the services of 1.0 and 0.3 as far as the host speaks these versions,
- * beside them health and reflection.
+ * Serves agents by gRPC and gRPC-Web (A2A 1.0 §10): A2A in the versions 1.0 and 0.3, if the host speaks them, and the
+ * services for health checks and reflection.
  */
 export function grpcHandler(host: ServerHost, options: GrpcHandlerOptions = {}): GrpcHandler {
   const { cors = false, requestTimeout = 300_000 } = options;
@@ -48,9 +45,9 @@ export function grpcHandler(host: ServerHost, options: GrpcHandlerOptions = {}):
   const { routes, services } = routesOf(host, frames);
   const [fallback] = host.codecs;
   const health = new Health(services, frames);
-  const own = [...health.methods(), ...reflectionMethods([...services, ...ownServices], frames)];
+  const standard = [...health.methods(), ...reflectionMethods([...services, ...standardServices], frames)];
   const limits = { ...host.limits, bodyBytes: Math.min(nameBytes, host.limits.bodyBytes) };
-  for (const [path, method] of own) {
+  for (const [path, method] of standard) {
     routes.set(path, { method: admitted(host, method), codecFor: () => fallback, limits });
   }
   const server = new Server(host, routes, requestTimeout);
@@ -67,20 +64,20 @@ export function grpcHandler(host: ServerHost, options: GrpcHandlerOptions = {}):
       const granted = policy?.granted(request.header("origin")) ?? {};
       const call = request as ReadableRequest;
       if (kind === "grpc") return server.answer(call, request.url, grpcFraming);
-      // Proxies in front of browsers add a query: gRPC itself has none.
+      // gRPC has no query, but proxies between browser and server may add one.
       return server.answer(call, withoutQuery(request.url), new WebFraming(contentType, granted));
     },
     close: () => health.stop(),
   };
 }
 
-const ownServices = [
+const standardServices = [
   "grpc.health.v1.Health",
   "grpc.reflection.v1.ServerReflection",
   "grpc.reflection.v1alpha.ServerReflection",
 ];
 
-/** A method that does not go by way of `answerCall`, which admits callers of the others. */
+/** Asks `host.admit` before a method that `answerCall` does not answer: `answerCall` asks by itself. */
 function admitted(host: ServerHost, method: Method): Method {
   return async (call) => {
     host.admit?.(call);
@@ -88,7 +85,7 @@ function admitted(host: ServerHost, method: Method): Method {
   };
 }
 
-/** Which versions each service is the binding of. */
+/** The services of A2A, each with the versions that it serves. */
 const served: readonly (readonly [() => A2AServiceType, RegExp])[] = [
   [serviceV1, /^1\./],
   [serviceV03, /^0\.3$/],
@@ -102,7 +99,7 @@ function routesOf(host: ServerHost, frames: FrameWriter): { routes: Map<string, 
     if (first === undefined) continue;
     const service = read();
     services.push(service.name);
-    // The service of 0.3 has no other version.
+    // The service of 0.3 serves no other version, so its calls need not name one.
     const spoken = [first, ...drafts] as const;
     const codecFor =
       drafts.length === 0 && first.version === "0.3" ? () => first : (call: Call) => requestedCodec(host, spoken, call);
@@ -113,7 +110,7 @@ function routesOf(host: ServerHost, frames: FrameWriter): { routes: Map<string, 
   return { routes, services };
 }
 
-/** Has calls answered, and puts what goes wrong into trailers. */
+/** Finds the method of a call, and turns failures into trailers. */
 class Server {
   readonly #host: ServerHost;
   readonly #routes: ReadonlyMap<string, Route>;
@@ -129,7 +126,7 @@ class Server {
     this.#unknown = { method: admitted(host, none), codecFor: () => host.codecs[0] };
   }
 
-  /** `path`: names the method. */
+  /** `path` names the method. */
   answer(request: ReadableRequest, path: string, framing: Framing): Promise<UniversalResponse> {
     const route = this.#routes.get(path) ?? this.#unknown;
     const call = new Call(request, {
@@ -151,8 +148,8 @@ class Server {
       const { status, message, metadata } = thrown;
       return { ...metadata, ...statusTrailers(statusCode(status), message) };
     }
-    const told = { binding: "GRPC", method: call.url };
-    const error = failureOf(thrown, this.#host.logger, told, () => call.signal.aborted);
+    const context = { binding: "GRPC", method: call.url };
+    const error = failureOf(thrown, this.#host.logger, context, () => call.signal.aborted);
     const { code, message, details } = this.#statuses.of(error, this.#codecOf(route, call));
     return {
       ...statusTrailers(code, message),
@@ -161,7 +158,7 @@ class Server {
     };
   }
 
-  /** Of a version that nobody speaks here the error is told in the words of the first one. */
+  /** A call of an unknown version gets its error in the first version. */
   #codecOf(route: Route, call: Call): Codec {
     try {
       return route.codecFor(call);
@@ -182,19 +179,19 @@ function withoutQuery(url: string): string {
 
 type Kind = "grpc" | "web" | "other";
 
-/** What a content type that begins as gRPC's do asks for. */
+/** Which protocol a content type names. */
 function kindOf(contentType: string): Kind {
-  // As gRPC's clients send it, but for a few.
+  // Most clients send exactly this.
   if (contentType === "application/grpc") return "grpc";
   const match = /^application\/grpc(-web(?:-text)?)?(?:\+proto)?(?:\s*;.*)?$/i.exec(contentType);
   if (match === null) return "other";
   return match[1] === undefined ? "grpc" : "web";
 }
 
-/** What cannot be a call, by its head alone. */
+/** The answer to a request that cannot be a call, judged by its headers. */
 function refusal(kind: Kind, { method, takesTrailers, read }: UniversalRequest): UniversalResponse | undefined {
   if (kind === "grpc" && takesTrailers !== true) {
-    // Who comes here is mostly behind a proxy that speaks HTTP/1.1 to what is behind it.
+    // Usually the reason is a proxy that speaks HTTP/1.1 to its servers.
     const body = "gRPC needs HTTP/2; over HTTP/1.1 there is gRPC-Web\n";
     return { status: 505, headers: { "content-type": "text/plain" }, body };
   }
@@ -203,7 +200,7 @@ function refusal(kind: Kind, { method, takesTrailers, read }: UniversalRequest):
   return read === undefined ? { status: 501, headers: {} } : undefined;
 }
 
-/** What gRPC-Web has beside the other bindings of HTTP. */
+/** Headers that only gRPC-Web uses. */
 const web: CorsHeaders = {
   methods: "POST",
   requestHeaders: ["x-grpc-web", "x-user-agent", "grpc-timeout"],

@@ -2,12 +2,12 @@ import { defineAgent, type Agent, type AgentDefinition } from "@parley/a2a";
 
 let count = 0;
 
-/** A message that nobody sent before. */
+/** A message with a new id. */
 export function message(text: string, more: object = {}) {
   return { messageId: `m${count++}`, role: "ROLE_USER", parts: [{ text }], ...more };
 }
 
-/** Does what it is told: answers, works, asks, waits to be canceled, fails. */
+/** Does what the message says: answers, works, asks, waits to be canceled, fails. */
 export function obedient(definition: Partial<AgentDefinition> = {}): Agent {
   return defineAgent({
     name: "Obedient",

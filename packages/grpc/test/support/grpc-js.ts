@@ -7,7 +7,7 @@ export interface Answer {
   readonly trailers: Record<string, unknown>;
 }
 
-/** The client of grpc-js, with the library of buf for its messages: nothing of ours. Values are ProtoJSON. */
+/** The client of grpc-js with the message library of buf, without code of ours. Values are ProtoJSON. */
 export class GrpcJs implements Disposable {
   readonly client: Client;
 
@@ -86,7 +86,7 @@ function metadataOf(values: Record<string, string>): Metadata {
   return metadata;
 }
 
-/** What an error of the client says: its status, its text, and the details behind it. */
+/** Status, text and details of an error. */
 export function statusOf(error: unknown): {
   code: number;
   details: string;

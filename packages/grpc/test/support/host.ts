@@ -10,7 +10,7 @@ import { Http2Exchange } from "../../../node/src/http2.ts";
 import { grpcBinding, type GrpcOptions } from "../../src/index.ts";
 
 export interface Host {
-  /** Tells those who watch the health that the server stops. */
+  /** Tells watchers of the health that the server stops. */
   readonly stop: () => void;
   /** Of gRPC and of gRPC-Web over HTTP/2: `127.0.0.1:4000`. */
   readonly address: string;
@@ -19,7 +19,7 @@ export interface Host {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** Serves what `host` says by gRPC; everything else is a 404. */
+/** Serves `host` by gRPC. Everything else is a 404. */
 export async function host(
   serverHost: ServerHost,
   { stallTimeout, ...options }: GrpcOptions & { readonly stallTimeout?: number } = {},
@@ -70,7 +70,7 @@ export async function serve(
   return { ...(await host(handler.host, grpc, () => handler.close())), handler };
 }
 
-/** What composition would hand to the binding, with one service. */
+/** The host that `createHandler` would give to the binding, with one service. */
 export function bindingOf(service: Partial<AgentService>, more: Partial<ServerHost> = {}): ServerHost {
   const missing = () => Promise.reject(new Error("not asked for in this test"));
   return {
@@ -87,7 +87,7 @@ export function bindingOf(service: Partial<AgentService>, more: Partial<ServerHo
   };
 }
 
-/** A session of `node:http2`, for what no client of gRPC would do. */
+/** A session of `node:http2`, for calls that no client of gRPC makes. */
 export function session(address: string): ClientHttp2Session & AsyncDisposable {
   const client = connect(`http://${address}`);
   client.on("error", () => {});

@@ -15,7 +15,7 @@ import fc from "fast-check";
 import * as files from "../../src/descriptors.ts";
 
 const { descriptor, fieldBehavior, any, duration, empty, struct, timestamp: time, ...others } = files;
-/** What is imported comes first. */
+/** Imported files come first. */
 const inOrder = [descriptor, fieldBehavior, any, duration, empty, struct, time, ...Object.values(others)];
 
 /** The files of proto/ as the library of buf reads them: a second opinion on every message. */
@@ -40,7 +40,7 @@ export function oracleJson(type: DescMessage, bytes: Uint8Array): unknown {
 }
 
 const text = fc.string({ unit: "binary", maxLength: 12 });
-/** A name that JavaScript gives no meaning of its own, which the library of buf does not survive. */
+/** A name without a meaning in JavaScript: the library of buf fails on the others. */
 const key = text.filter((name) => name !== "__proto__");
 const number = fc.double({ noNaN: true, noDefaultInfinity: true }).filter((value) => !Object.is(value, -0));
 const jsonValue: fc.Arbitrary<unknown> = fc.letrec<{ value: unknown }>((tie) => ({
@@ -55,7 +55,7 @@ const jsonValue: fc.Arbitrary<unknown> = fc.letrec<{ value: unknown }>((tie) => 
   ),
 })).value;
 const jsonObject = fc.dictionary(key, jsonValue, { maxKeys: 3, noNullPrototype: true });
-/** With a fraction always: without one the library writes none, and A2A asks for milliseconds. */
+/** Always with a fraction: the library writes none otherwise, and A2A requires milliseconds. */
 const timestamp = fc
   .date({ min: new Date("0001-01-01T00:00:00.001Z"), max: new Date("9999-12-31T23:59:59Z"), noInvalidDate: true })
   .map((date) => (date.getUTCMilliseconds() === 0 ? new Date(date.getTime() + 1) : date))

@@ -16,10 +16,10 @@ import { serviceV1 } from "../../src/services.ts";
 
 export type Answer = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, body: Buffer) => void;
 
-/** A server that answers calls by hand, for what well-behaved ones never do. */
+/** A server whose answers are written by hand, also such as no server sends. */
 export interface Peer extends AsyncDisposable {
   readonly port: number;
-  /** The calls that came, in their order. */
+  /** The calls that arrived, in order. */
   readonly calls: readonly IncomingHttpHeaders[];
   readonly sessions: readonly ServerHttp2Session[];
   /** How the next calls are answered. */
@@ -83,7 +83,7 @@ export function reply(
   stream.end();
 }
 
-/** A status and nothing else. */
+/** A status without a message. */
 export function status(stream: ServerHttp2Stream, code: number, text: string, more: OutgoingHttpHeaders = {}): void {
   stream.respond({ ...grpcHead, "grpc-status": String(code), "grpc-message": text, ...more }, { endStream: true });
 }

@@ -1,10 +1,78 @@
+import type { UniversalResponse } from "@parley/a2a/protocol";
 import * as descriptors from "../descriptors.ts";
 import { decode } from "../protobuf/decode.ts";
-import { readFile, readSchema, type FileDescriptor, type MessageDescriptor } from "../protobuf/schema.ts";
-import { statusCode, type StatusName } from "../status.ts";
-import { ok, type FrameWriter, type Method } from "./method.ts";
+import { readFile, type FileDescriptor, type MessageDescriptor } from "../protobuf/descriptor.ts";
+import { readSchema, type MethodType } from "../protobuf/schema.ts";
+import type { MessageType } from "../protobuf/types.ts";
+import { statusCode, StatusError, type StatusName } from "../status.ts";
+import type { CallWriter } from "./call-writer.ts";
+import type { Call, Method } from "./call.ts";
+import { ok, type FrameWriter } from "./framing.ts";
 
-/** A request of reflection, as ProtoJSON. */
+/** grpc.health.v1: tells load balancers whether services are served. */
+export class Health {
+  readonly #services: ReadonlySet<string>;
+  readonly #frames: FrameWriter;
+  #stopping = false;
+  readonly #watchers = new Set<() => void>();
+
+  /** `services`: names that can be asked for. The empty name stands for the whole server. */
+  constructor(services: readonly string[], frames: FrameWriter) {
+    this.#services = new Set(["", ...services]);
+    this.#frames = frames;
+  }
+
+  /** Reports from now on that nothing is served, and ends the streams of watchers. */
+  stop(): void {
+    this.#stopping = true;
+    for (const wake of this.#watchers) wake();
+  }
+
+  /** The methods, by path. */
+  methods(): ReadonlyMap<string, Method> {
+    const [service] = readSchema([descriptors.health]).services;
+    return new Map(
+      (service?.methods ?? []).map((method) => [
+        `/${service?.name}/${method.name}`,
+        (call: Call) => (method.serverStream ? this.#watch(call, method) : this.#check(call, method)),
+      ]),
+    );
+  }
+
+  async #check(call: Call, { input, output }: MethodType): Promise<UniversalResponse> {
+    const { service = "" } = decode(input, await call.only()) as { service?: string };
+    if (!this.#services.has(service)) throw new StatusError("NOT_FOUND", "No service of that name is served here");
+    return call.reply(this.#frames.write(output, [{ status: this.#status }]), ok);
+  }
+
+  async #watch(call: Call, { input, output }: MethodType): Promise<UniversalResponse> {
+    const { service = "" } = decode(input, await call.only()) as { service?: string };
+    return call.stream((writer) => this.#report(writer, service, output), ok);
+  }
+
+  async #report(writer: CallWriter, service: string, output: MessageType): Promise<void> {
+    const known = this.#services.has(service);
+    await writer.write(this.#frames.write(output, [{ status: known ? this.#status : "SERVICE_UNKNOWN" }]));
+    if (!this.#stopping) {
+      await new Promise<void>((resolve) => {
+        const wake = (): void => {
+          this.#watchers.delete(wake);
+          resolve();
+        };
+        this.#watchers.add(wake);
+        writer.onClose(wake);
+      });
+      if (known) await writer.write(this.#frames.write(output, [{ status: this.#status }]));
+    }
+    throw new StatusError("UNAVAILABLE", "The server is stopping");
+  }
+
+  get #status(): string {
+    return this.#stopping ? "NOT_SERVING" : "SERVING";
+  }
+}
+
+/** A reflection request in ProtoJSON. */
 interface ReflectionRequest {
   readonly fileByFilename?: string;
   readonly fileContainingSymbol?: string;
@@ -13,7 +81,7 @@ interface ReflectionRequest {
   readonly listServices?: string;
 }
 
-/** grpc.reflection.v1 and v1alpha, which differ by their names alone: what tools such as grpcurl ask for first. By path. */
+/** grpc.reflection.v1 and v1alpha, for tools such as grpcurl. The two differ only in their names. The methods, by path. */
 export function reflectionMethods(services: readonly string[], frames: FrameWriter): ReadonlyMap<string, Method> {
   const index = new Index();
   return new Map(
@@ -23,11 +91,11 @@ export function reflectionMethods(services: readonly string[], frames: FrameWrit
           `/${name}/${method.name}`,
           (call) =>
             Promise.resolve(
-              call.stream(async (sink) => {
+              call.stream(async (writer) => {
                 for (let bytes = await call.next(); bytes !== undefined; bytes = await call.next()) {
                   const request = decode(method.input, bytes);
                   const answer = answerTo(request, services, index);
-                  await sink.write(frames.write(method.output, [{ originalRequest: request, ...answer }]));
+                  await writer.write(frames.write(method.output, [{ originalRequest: request, ...answer }]));
                 }
               }, ok),
             ),
@@ -73,7 +141,7 @@ function errorResponse(status: StatusName, errorMessage: string): object {
   return { errorResponse: { errorCode: statusCode(status), errorMessage } };
 }
 
-/** All files that the server knows, by name and by what stands in them. */
+/** All .proto files of the server, by name and by the symbols that they declare. */
 class Index {
   readonly #files: ReadonlyMap<string, { readonly file: FileDescriptor; readonly base64: string }>;
   readonly #symbols: ReadonlyMap<string, string>;
@@ -88,10 +156,10 @@ class Index {
     return this.#symbols.get(symbol);
   }
 
-  /** A file and all that it imports, directly or not, as base64; empty for an unknown one. */
+  /** A file and all its imports, direct and indirect, in base64; empty for an unknown file. */
   withImports(name: string): readonly string[] {
     const names = new Set([name]);
-    // A set grows while it is walked through.
+    // The iteration includes what is added meanwhile.
     for (const each of names) for (const other of this.#files.get(each)?.file.dependency ?? []) names.add(other);
     return [...names].flatMap((each) => this.#files.get(each)?.base64 ?? []);
   }

@@ -1,16 +1,74 @@
+/** Headers of a call: service parameters go out as metadata, errors and extensions come back in headers and trailers. */
+
 import type { IncomingHttpHeaders } from "node:http2";
 import { A2AError } from "@parley/a2a";
 import { type A2AErrorOptions, isWireErrorCode, type WireErrorCode } from "@parley/a2a/model";
+import type { CallContext, OperationName } from "@parley/a2a/protocol";
+import { requestHeaders, type ClientHost } from "@parley/a2a/transport/client";
 import type { Codec } from "@parley/a2a/wires";
 import { decodeMessage } from "../metadata.ts";
 import { statusCode, type Statuses } from "../status.ts";
+
+/** Headers of the connection, and headers that the transport sets. */
+const transportHeaders: ReadonlySet<string> = new Set([
+  "accept",
+  "connection",
+  "content-length",
+  "content-type",
+  "grpc-accept-encoding",
+  "grpc-encoding",
+  "grpc-timeout",
+  "host",
+  "keep-alive",
+  "proxy-connection",
+  "te",
+  "transfer-encoding",
+  "upgrade",
+]);
+
+const extensionNames: ReadonlySet<string> = new Set(["a2a-extensions", "x-a2a-extensions"]);
+
+export type Metadata = Record<string, string | string[]>;
+
+/** The service parameters as metadata (A2A 1.0 §10.2). */
+export async function metadataOf(
+  host: ClientHost,
+  codec: Codec,
+  url: string,
+  operation: OperationName,
+  context: CallContext,
+): Promise<Metadata> {
+  const metadata: Metadata = {};
+  for (const [name, value] of Object.entries(await requestHeaders(host, { url, operation }, context, codec))) {
+    if (name.startsWith(":") || transportHeaders.has(name)) continue;
+    // The SDK for Go does not split a list.
+    metadata[name] = extensionNames.has(name) ? listOf(value) : value;
+  }
+  return metadata;
+}
+
+/** The activated extensions. Some servers name them in the headers, some in the trailers. */
+export function activated(...sources: readonly (AnswerHeaders | undefined)[]): {
+  readonly extensions?: readonly string[];
+} {
+  const values = sources.flatMap((headers) => [...extensionNames].flatMap((name) => headers?.[name] ?? []));
+  const uris = values.flatMap(listOf);
+  return uris.length === 0 ? {} : { extensions: [...new Set(uris)] };
+}
+
+function listOf(text: string | number): string[] {
+  return String(text)
+    .split(",")
+    .map((uri) => uri.trim())
+    .filter((uri) => uri !== "");
+}
 
 /** Headers of an answer, over HTTP/2 or from `fetch`. */
 export type AnswerHeaders = Readonly<Record<string, string | string[] | undefined>> | IncomingHttpHeaders;
 
 const ok = 0;
 
-/** What the end of a call says went wrong; `undefined` when nothing did. `trailers` are those of an answer without a message in its headers. */
+/** The error that the end of a call names; `undefined` after success. An answer without a message has its trailers in `headers`. */
 export function errorOf(
   statuses: Statuses,
   codec: Codec,
@@ -20,12 +78,12 @@ export function errorOf(
 ): A2AError | undefined {
   const said = trailers?.["grpc-status"] !== undefined ? trailers : headers;
   const text = textOf(said["grpc-status"]);
-  if (text === undefined || !/^\d+$/.test(text)) return unspoken(url, headers);
+  if (text === undefined || !/^\d+$/.test(text)) return withoutStatus(url, headers);
   const code = Number(text);
   if (code === ok) return undefined;
   const message = decodeMessage(textOf(said["grpc-message"]) ?? "");
   const details = textOf(said["grpc-status-details-bin"]);
-  return sharpened(
+  return refined(
     statuses.toError({ code, message, ...(details !== undefined && { details }) }, codec),
     code,
     message,
@@ -33,9 +91,9 @@ export function errorOf(
   );
 }
 
-/** What gRPC itself, the servers' libraries and one dialect say beyond the codes of A2A. */
-function sharpened(error: A2AError, code: number, message: string, challenge: string | undefined): A2AError {
-  // Servers in Python say several of them with one status, and the name in the text.
+/** Refines an error by what gRPC, the libraries of servers and the SDK for Python add to the codes of A2A. */
+function refined(error: A2AError, code: number, message: string, challenge: string | undefined): A2AError {
+  // The SDK for Python uses one status for several errors, and puts the name of the error into the text.
   const name = /^(\w+)Error: /.exec(message)?.[1] ?? "";
   const named = renamed[name] ?? name;
   if (isWireErrorCode(named)) return as(error, named);
@@ -43,10 +101,10 @@ function sharpened(error: A2AError, code: number, message: string, challenge: st
     case statusCode("CANCELLED"):
       return new A2AError("ConnectionLost", message === "" ? "The server canceled the call" : message);
     case statusCode("DEADLINE_EXCEEDED"):
-      return new A2AError("Timeout", message === "" ? "The server ran out of the time that it was given" : message);
+      return new A2AError("Timeout", message === "" ? "The server did not answer before the deadline" : message);
     case statusCode("UNAUTHENTICATED"):
       return challenge === undefined ? error : as(error, "Unauthenticated", { challenge });
-    // A method or a whole service that is not there.
+    // The method, or the whole service, may be unknown.
     case statusCode("UNIMPLEMENTED"):
       return error.code === "UnsupportedOperation" && error.details.length === 0 && isUnrouted(message)
         ? as(error, "MethodNotFound")
@@ -60,7 +118,7 @@ const renamed: Readonly<Record<string, WireErrorCode>> = {
   AuthenticatedExtendedCardNotConfigured: "ExtendedAgentCardNotConfigured",
 };
 
-/** As gRPC's libraries word it: "Method not found!", "unknown service a2a.v1.A2AService", "The server does not implement …". */
+/** The texts of the gRPC libraries: "Method not found!", "unknown service a2a.v1.A2AService", "The server does not implement …". */
 function isUnrouted(message: string): boolean {
   return /^$|method not found|unknown (service|method)|does not implement/i.test(message);
 }
@@ -76,15 +134,15 @@ function as(error: A2AError, code: WireErrorCode, options: A2AErrorOptions = {})
   });
 }
 
-/** Whoever answers without a status does not speak gRPC, or broke off. */
-function unspoken(url: string, headers: AnswerHeaders): A2AError {
+/** The error of an answer without a status: the server does not speak gRPC, or the answer is incomplete. */
+function withoutStatus(url: string, headers: AnswerHeaders): A2AError {
   const status = Number(textOf(headers[":status"]));
   const mediaType = textOf(headers["content-type"]) ?? "";
   if (status === 200 && mediaType.startsWith("application/grpc")) {
     return new A2AError("ConnectionLost", `The answer of ${url} ended without a status`);
   }
   const challenge = textOf(headers["www-authenticate"]);
-  const known = outside[status];
+  const known = proxyErrors[status];
   if (known !== undefined) {
     return new A2AError(known, undefined, challenge === undefined ? {} : { challenge });
   }
@@ -94,8 +152,8 @@ function unspoken(url: string, headers: AnswerHeaders): A2AError {
   });
 }
 
-/** What proxies and gateways say before gRPC is reached. */
-const outside: Readonly<Record<number, WireErrorCode>> = {
+/** Errors of proxies and gateways, by HTTP status. */
+const proxyErrors: Readonly<Record<number, WireErrorCode>> = {
   401: "Unauthenticated",
   403: "PermissionDenied",
   429: "TooManyRequests",
