@@ -5,7 +5,7 @@ import type { AgentEvent } from "../../src/protocol/index.ts";
 import { eventually, harness } from "../engine/support.ts";
 
 describe("defineAgent", () => {
-  it("refuses a definition without what a card must say, naming all of it", () => {
+  it("refuses a definition without the required members of a card, with the names of all of them", () => {
     const wrong = { name: "", description: "d" } as unknown as Parameters<typeof defineAgent>[0];
     expect(() => defineAgent(wrong)).toThrow(
       expect.objectContaining({
@@ -19,7 +19,7 @@ describe("defineAgent", () => {
 });
 
 describe("a writer of artifacts", () => {
-  it("makes few chunks of many tokens, by size and by time, and loses none", async () => {
+  it("puts many tokens into few chunks, by size and by time, and loses none", async () => {
     const clock = fakeClock();
     const chunks: AgentEvent[] = [];
     const { send } = harness(
@@ -46,7 +46,7 @@ describe("a writer of artifacts", () => {
     expect(chunks.at(-1)).toMatchObject({ append: true, lastChunk: true });
   });
 
-  it("sends what waits when the source pauses, and lets go of the source when the task is canceled", async () => {
+  it("sends pending text while the source pauses, and closes the source when the task is canceled", async () => {
     const clock = fakeClock();
     let released = false;
     async function* tokens(): AsyncGenerator<string> {

@@ -58,12 +58,12 @@ const send = (more: object = {}): object => ({
   message: { messageId: crypto.randomUUID(), role: "ROLE_USER", parts: [{ text: "hi" }], ...more },
 });
 
-/** A toy: callers with a scope write, everyone reads. */
+/** Lets every caller read, and callers with the scope write. */
 const writers: Authorizer = ({ operation, principal }) =>
   operation.startsWith("Get") || operation === "ListTasks" || principal.scopes?.includes("write") ? "allow" : "deny";
 
 describe("an authorizer (A2A 1.0 §7.5)", () => {
-  test("lets through what it allows, and denies the rest before any work", async () => {
+  test("lets the calls through that it allows, and denies the others before any work", async () => {
     const { ask } = serving(writers);
     expect((await ask("ada", "POST", "/message:send", send()))[0]).toBe(200);
     const [status, said] = await ask("bob", "POST", "/message:send", send());
@@ -78,7 +78,7 @@ describe("an authorizer (A2A 1.0 §7.5)", () => {
     expect(JSON.parse((await ask("bob", "GET", "/tasks"))[1])).toMatchObject({ tasks: [], totalSize: 0 });
   });
 
-  test("says nothing of whether a task exists: its answer is the same for one that does not", async () => {
+  test("does not show whether a task exists: the answer is the same for one that does not", async () => {
     const { ask } = serving(({ operation }) => (operation === "GetTask" ? "deny" : "allow"));
     const task = (JSON.parse((await ask("ada", "POST", "/message:send", send()))[1]) as { task: { id: string } }).task;
     const known = await ask("ada", "GET", `/tasks/${task.id}`);
@@ -129,7 +129,7 @@ describe("an authorizer (A2A 1.0 §7.5)", () => {
     expect((await ask("ada", "GET", "/tasks"))[0]).toBe(403);
   });
 
-  test("may say more with an error of the protocol", async () => {
+  test("may throw an error of the protocol, which the caller gets", async () => {
     const { ask } = serving(() => {
       throw new A2AError("PermissionDenied", "Ask the owner of the vault");
     });
@@ -137,7 +137,7 @@ describe("an authorizer (A2A 1.0 §7.5)", () => {
     expect([status, said]).toEqual([403, expect.stringContaining("Ask the owner of the vault")]);
   });
 
-  test("that fails denies with an internal error, and the operator reads why", async () => {
+  test("that fails denies with an internal error, and the log has the reason", async () => {
     const { ask, logger } = serving(() => Promise.reject(new Error("ldap://10.0.0.7 is down")));
     const [status, said] = await ask("ada", "GET", "/tasks");
     expect(status).toBe(500);

@@ -19,8 +19,8 @@ async function refusal(authorization: string | undefined, authenticator = bearer
   throw new Error(`Let in: ${JSON.stringify(result)}`);
 }
 
-describe("static bearer tokens (RFC 6750)", () => {
-  test("tell who calls; the scheme in any case", async () => {
+describe("bearer() with a list of tokens (RFC 6750)", () => {
+  test("finds the caller of a token, with the scheme in upper or lower case", async () => {
     const authenticator = bearer(tokens);
     for (const scheme of ["Bearer", "bearer", "BEARER", "Bearer "]) {
       expect(await authenticator.authenticate(withHeader(`${scheme} alices-token`))).toBe(alice);
@@ -29,7 +29,7 @@ describe("static bearer tokens (RFC 6750)", () => {
   });
 
   test.each([[undefined], [""], ["Basic YTpi"], ["Bearer"], ["Bearer "], ["alices-token"], ["Bearer:alices-token"]])(
-    "that are not there (%j) are asked for",
+    "asks for a token where there is none: %j",
     async (authorization) => {
       expect(await refusal(authorization)).toMatchObject({ code: "Unauthenticated", challenge: "Bearer" });
     },
@@ -46,24 +46,24 @@ describe("static bearer tokens (RFC 6750)", () => {
     ["Bearer constructor"],
     ["Bearer __proto__"],
     ["Bearer grün"],
-  ])("that are wrong (%j) are refused as invalid", async (authorization) => {
+  ])("refuses a wrong token as invalid: %j", async (authorization) => {
     expect(await refusal(authorization)).toMatchObject({
       code: "Unauthenticated",
       challenge: 'Bearer error="invalid_token"',
     });
   });
 
-  test("that could never be sent are refused at once", () => {
+  test("refuses a list with a token that cannot be sent", () => {
     for (const bad of ["", "two words", "grün", "a,b", "a=b"]) {
       expect(() => bearer({ [bad]: alice })).toThrow(/RFC 6750/);
     }
   });
 
-  test("never show in an error", () => {
+  test("shows no token in an error", () => {
     expect(() => bearer({ "my secret": alice })).not.toThrow(/my secret/);
   });
 
-  test("say their realm in the challenge, quoted", async () => {
+  test("puts the realm into the challenge, quoted", async () => {
     const authenticator = bearer(tokens, { realm: 'the "lab"' });
     expect((await refusal(undefined, authenticator)).challenge).toBe('Bearer realm="the \\"lab\\""');
     expect((await refusal("Bearer x", authenticator)).challenge).toBe(
@@ -71,7 +71,7 @@ describe("static bearer tokens (RFC 6750)", () => {
     );
   });
 
-  test("declare themselves on the card in its own form (A2A 1.0 §4.5.3)", () => {
+  test("declares its scheme for the card (A2A 1.0 §4.5.3)", () => {
     const { securitySchemes, securityRequirements } = bearer(tokens, {
       name: "team",
       bearerFormat: "opaque",
@@ -85,8 +85,8 @@ describe("static bearer tokens (RFC 6750)", () => {
   });
 });
 
-describe("a function that knows tokens", () => {
-  test("is asked with the token and the request", async () => {
+describe("bearer() with a function", () => {
+  test("calls it with the token and the request", async () => {
     const authenticator = bearer((token, asked) =>
       token === "x" && asked.url === "/tasks" ? Promise.resolve(bob) : undefined,
     );
@@ -94,7 +94,7 @@ describe("a function that knows tokens", () => {
     expect(await refusal("Bearer y", authenticator)).toMatchObject({ code: "Unauthenticated" });
   });
 
-  test("is not asked about what is no token", async () => {
+  test("does not call it with text that is no token", async () => {
     let asked = 0;
     const authenticator = bearer(() => (asked++, bob));
     await refusal("Bearer a, b", authenticator);
@@ -102,7 +102,7 @@ describe("a function that knows tokens", () => {
     expect(asked).toBe(0);
   });
 
-  test("may refuse by an error of its own", async () => {
+  test("lets it refuse with an error of its own", async () => {
     const authenticator = bearer(() => Promise.reject(new A2AError("PermissionDenied", "Not today")));
     expect(await refusal("Bearer x", authenticator)).toMatchObject({ code: "PermissionDenied", message: "Not today" });
   });

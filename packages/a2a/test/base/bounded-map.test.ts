@@ -5,8 +5,8 @@ function heldOf(map: BoundedMap<string>, names: readonly string[]): readonly str
   return names.filter((name) => map.get(name) !== undefined);
 }
 
-describe("a map within bounds", () => {
-  it("holds what was put in last, and never more than its bytes", () => {
+describe("a bounded map", () => {
+  it("keeps the newest entries, and never more than its bytes", () => {
     const map = new BoundedMap<string>({ bytes: 200_000, bytesOf: memoryOf });
     const names = Array.from({ length: 1000 }, (_, n) => `${n}`);
     for (const name of names) {
@@ -15,14 +15,14 @@ describe("a map within bounds", () => {
       expect(map.get(name)).toBe(value);
       const held = heldOf(map, names);
       expect(held.length * memoryOf(name, value)).toBeLessThanOrEqual(200_000 + 1000);
-      // The last of them are there, whatever went.
+      // The newest entries are kept.
       expect(held).toEqual(names.slice(Number(name) + 1 - held.length, Number(name) + 1));
     }
     map.clear();
     expect(heldOf(map, names)).toEqual([]);
   });
 
-  it("holds the newest so many entries, and twice as many at most", () => {
+  it("keeps at least the given number of newest entries, and at most twice as many", () => {
     const map = new BoundedMap<string>({ bytes: Infinity, entries: 10, bytesOf: memoryOf });
     const names = Array.from({ length: 100 }, (_, n) => `${n}`);
     for (const [at, name] of names.entries()) {
@@ -40,7 +40,7 @@ describe("a map within bounds", () => {
     expect([map.get("first"), map.get("same")]).toEqual([1, 999]);
   });
 
-  it("does not keep what takes more than half of it, and forgets what was there before", () => {
+  it("does not keep a value that takes more than half of its bytes, and drops the value before it", () => {
     const map = new BoundedMap<string>({ bytes: 10_000, bytesOf: memoryOf });
     map.set("a", "small");
     map.set("b", "small");

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { timeOrderedIds } from "../../src/base/index.ts";
 
-it("makes UUIDs of version 7, each its own, in the order of their time (RFC 9562 §5.7)", () => {
+it("makes unique UUIDs of version 7 in the order of their time (RFC 9562 §5.7)", () => {
   const ids = timeOrderedIds();
   const before = Date.now();
   const made = Array.from({ length: 2_000 }, () => ids.next());

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { elementsOf, membersOf, objectOf } from "../../src/base/json-text.ts";
 
 describe("members and elements", () => {
-  it("give each member of an object as the text that it was (property)", () => {
+  it("return each member of an object as its original text (property)", () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string({ unit: "binary" }), fc.jsonValue({ maxDepth: 2 })), (whole) => {
         for (const space of [undefined, 2]) {
@@ -17,7 +17,7 @@ describe("members and elements", () => {
     );
   });
 
-  it("give each element of an array as the text that it was (property)", () => {
+  it("return each element of an array as its original text (property)", () => {
     fc.assert(
       fc.property(fc.array(fc.jsonValue({ maxDepth: 2 })), fc.constantFrom(undefined, 3), (value, space) => {
         const found = elementsOf(JSON.stringify(value, undefined, space));
@@ -26,7 +26,7 @@ describe("members and elements", () => {
     );
   });
 
-  it("read escaped names, take the last of two, and are not fooled by brackets and quotes in strings", () => {
+  it("read escaped names, take the last of two with one name, and ignore brackets and quotes in strings", () => {
     expect(membersOf(String.raw`{ "\u0061" : "}],{\"" , "b\\":[{"c":"\\"}], "a":2 }`)).toEqual(
       new Map([
         ["a", "2"],

@@ -11,7 +11,7 @@ it.each([
   "0:0:0:0:0:0:0:1",
   "[::1]",
   "::ffff:127.0.0.1",
-])("%s is this machine alone (RFC 6761 §6.3, RFC 1122 §3.2.1.3)", (host) => {
+])("%s is this machine (RFC 6761 §6.3, RFC 1122 §3.2.1.3)", (host) => {
   expect(isLoopback(host)).toBe(true);
 });
 

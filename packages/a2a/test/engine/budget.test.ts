@@ -6,8 +6,8 @@ import { bound, eventually, gate, gist, harness } from "./support.ts";
 
 const kib = 1 << 10;
 
-describe("the budget of the tasks at work", () => {
-  it("gets all of it back of a task that is canceled while its next message is looked up", async () => {
+describe("the byte budget of running tasks", () => {
+  it("gets back all bytes of a task that is canceled while its next message is read", async () => {
     const store = memoryStore();
     const [working, looking] = [gate(), gate()];
     let looks = 0;
@@ -37,7 +37,7 @@ describe("the budget of the tasks at work", () => {
     await cancel(taskId);
     looking.open();
     await first.all();
-    // All of the budget and more fits into an empty one, and into no other.
+    // A message larger than the budget fits into an empty one only.
     const next = await stream("z".repeat(401 * kib), { subject: "other" });
     const event = (await next.next())?.payload.value;
     expect(event && gist(event)).toBe("task submitted");
@@ -78,7 +78,7 @@ describe("the budget of the tasks at work", () => {
     ]);
   });
 
-  it("lets small messages pass, but not any number of them", async () => {
+  it("accepts small messages beyond it, but not any number of them", async () => {
     const { opened, open } = gate();
     const clock = fakeClock();
     let started = 0;
@@ -101,8 +101,8 @@ describe("the budget of the tasks at work", () => {
   });
 });
 
-describe("what is remembered in memory", () => {
-  it("a conversation that grows is counted once, and drives out no other", async () => {
+describe("direct replies in memory", () => {
+  it("are counted once in a conversation that grows, and do not displace other conversations", async () => {
     const texts: string[][] = [];
     const { ask } = harness(
       async (turn) => {

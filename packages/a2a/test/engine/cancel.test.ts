@@ -3,7 +3,7 @@ import { memoryStore } from "../../src/store/index.ts";
 import { eventually, gate, gist, harness } from "./support.ts";
 
 describe("CancelTask (A2A 1.0 §3.1.5)", () => {
-  it("cancels at once an agent that ignores it, and accepts nothing of it afterwards", async () => {
+  it("cancels the task at once where the agent ignores the signal, and accepts no later event", async () => {
     const { opened, open } = gate();
     let aborted = false;
     let ended = false;
@@ -30,7 +30,7 @@ describe("CancelTask (A2A 1.0 §3.1.5)", () => {
     expect(task.artifacts).toBeUndefined();
   });
 
-  it("stops an agent that streams as fast as it can: what was seen is what is stored, each chunk once", async () => {
+  it("stops an agent that streams without a pause: readers saw each stored chunk once", async () => {
     let yielded = 0;
     let ended = false;
     const { stream, cancel, get } = harness(async function* (turn) {
@@ -57,7 +57,7 @@ describe("CancelTask (A2A 1.0 §3.1.5)", () => {
     await eventually(() => ended);
   });
 
-  it("ends in one CANCELED event when two race, and refuses what comes after (-32002)", async () => {
+  it("makes one CANCELED event where two calls race, and refuses later calls (-32002)", async () => {
     const { opened, open } = gate();
     const { stream, cancel } = harness(async function* (turn) {
       yield turn.working();
@@ -77,7 +77,7 @@ describe("CancelTask (A2A 1.0 §3.1.5)", () => {
     open();
   });
 
-  it("cancels a task that waits for its user, whose later message is refused", async () => {
+  it("cancels a task that waits for its user, and refuses the next message", async () => {
     const { send, cancel } = harness(async function* (turn) {
       yield turn.inputRequired("Which?");
     });
@@ -86,7 +86,7 @@ describe("CancelTask (A2A 1.0 §3.1.5)", () => {
     await expect(send("That one", { message: { taskId: id } })).rejects.toMatchObject({ code: "UnsupportedOperation" });
   });
 
-  it("releases a send that waits", async () => {
+  it("answers a send that waits", async () => {
     const { opened, open } = gate();
     const { send, cancel, service } = harness(async function* (turn) {
       yield turn.working();
@@ -102,7 +102,7 @@ describe("CancelTask (A2A 1.0 §3.1.5)", () => {
     open();
   });
 
-  it("reaches a run on another node: it can write no more, and its readers hear of it", async () => {
+  it("ends a run on another node: its later events are refused, and its readers get the event", async () => {
     const { opened, open } = gate();
     const store = memoryStore();
     let ended = false;

@@ -9,7 +9,7 @@ const minute = 60_000;
 const ttl = 3_000;
 
 describe("the fake clock", () => {
-  it("moves wall and monotonic time together, and by a jump the wall alone", () => {
+  it("advances wall and monotonic time together, and only the wall time by a jump", () => {
     const clock = fakeClock(1_000_000);
     const rung: number[] = [];
     clock.after(10, () => rung.push(clock.elapsed()));
@@ -23,8 +23,8 @@ describe("the fake clock", () => {
   });
 });
 
-describe("whoever sets the wall clock changes no interval", () => {
-  it("a task that was silent for three seconds is not taken for silent when ten minutes go by on the wall", async () => {
+describe("a wall clock that is set", () => {
+  it("does not end an idle timeout: a task that was silent for three seconds goes on after a jump of ten minutes", async () => {
     const clock = fakeClock();
     const { opened, open } = gate();
     const { stream, log } = harness(
@@ -47,7 +47,7 @@ describe("whoever sets the wall clock changes no interval", () => {
     expect(jumps).toEqual([{ level: "warn", message: "The wall clock was set", jump: 10 * minute }]);
   });
 
-  it("a direct reply is remembered for as long as it was to be, though the clock goes forward by a day", async () => {
+  it("does not change how long a direct reply is remembered, after a jump of a day", async () => {
     const clock = fakeClock();
     let runs = 0;
     const { ask } = harness((turn) => Promise.resolve(turn.reply(`answer ${(runs += 1)}`)), {
@@ -64,7 +64,7 @@ describe("whoever sets the wall clock changes no interval", () => {
     expect(runs).toBe(2);
   });
 
-  it("a writer sends what it has gathered after its delay, though the clock was set back by an hour", async () => {
+  it("does not change the delay of a writer, after a jump of an hour back", async () => {
     const clock = fakeClock();
     const { send } = harness(
       async function* (turn) {
@@ -82,7 +82,7 @@ describe("whoever sets the wall clock changes no interval", () => {
   });
 });
 
-/** Two engines on one store; `kill` cuts the first one off, as SIGKILL would. */
+/** Two engines on one store. `kill` cuts the first one off from the store. */
 function twoNodes() {
   const shared = memoryStore();
   const clock = fakeClock();
@@ -125,7 +125,7 @@ function twoNodes() {
   };
 }
 
-/** A task at work, and what asks for its state by way of another node. */
+/** Begins a task on a node. Returns a function that reads its state by another node. */
 async function atWork({ service }: ReturnType<typeof inProcess>) {
   const { batches } = await service.stream("SendStreamingMessage", { message: messageOf("Go") }, callContext());
   const reading = new Reading(batches);
@@ -135,17 +135,17 @@ async function atWork({ service }: ReturnType<typeof inProcess>) {
     (await other.service.call("GetTask", { id }, callContext())).payload.value.status.state;
 }
 
-/** A second goes by, and whatever it brings about is done. */
+/** Advances the clock by a second, and lets the timers do their work. */
 async function tick(clock: ReturnType<typeof fakeClock>): Promise<void> {
   clock.advance(1_000);
   for (let turns = 0; turns < 5; turns += 1) await new Promise((resolve) => setTimeout(resolve, 0));
 }
 
-describe("leases are wall time, which can be set", () => {
+describe("leases while the wall clock is set", () => {
   it.each([
-    ["by an hour, and the survivor saw it", true],
-    ["by an hour, before the survivor began", false],
-  ])("back %s: a dead holder's task is taken over after one lease and a look", async (_how, watched) => {
+    ["while the survivor runs", true],
+    ["before the survivor starts", false],
+  ])("an hour back %s: the task of a dead holder is taken over after one lease and a scan", async (_how, watched) => {
     const nodes = twoNodes();
     const stateBy = await atWork(nodes.first());
     let survivor = watched ? nodes.second() : undefined;
@@ -155,7 +155,7 @@ describe("leases are wall time, which can be set", () => {
     survivor ??= nodes.second();
     let seconds = 0;
     for (; (await stateBy(survivor)) !== "TASK_STATE_COMPLETED" && seconds < 60; seconds += 1) await tick(nodes.clock);
-    // Not before it has stood for a lease's time: until then its holder might live.
+    // Not before the lease has not changed for its `ttl`: until then its holder may be alive.
     expect(seconds).toBeGreaterThan(ttl / 1_000 - 1);
     expect(seconds).toBeLessThanOrEqual((2 * ttl) / 1_000);
     expect(nodes.attempts).toEqual([1, 2]);
@@ -164,9 +164,9 @@ describe("leases are wall time, which can be set", () => {
   it.each([
     ["ten minutes forward", 10 * minute],
     ["an hour back", -60 * minute],
-  ])("%s: those who live keep what they hold", async (_how, jump) => {
+  ])("%s: live holders keep their tasks", async (_how, jump) => {
     const nodes = twoNodes();
-    // The survivor's keeper comes first, so that it looks before the holder has renewed anything.
+    // The survivor starts first, so that it scans before the holder renews its lease.
     const survivor = nodes.second();
     await tick(nodes.clock);
     const holder = nodes.first();
@@ -182,7 +182,7 @@ describe("leases are wall time, which can be set", () => {
   });
 
   it.each([10 * minute, -10 * minute])(
-    "a survivor whose wall is off by %i ms sees that the lease moves and leaves it, and takes it over when it stands still",
+    "a survivor whose wall clock is off by %i ms leaves a lease that is renewed, and takes over one that is not",
     async (skew) => {
       const nodes = twoNodes();
       const survivor = nodes.second(skew);
@@ -191,7 +191,7 @@ describe("leases are wall time, which can be set", () => {
       for (let seconds = 0; seconds < 20; seconds += 1) await tick(nodes.clock);
       expect(nodes.attempts).toEqual([1]);
       nodes.kill();
-      // A lease that lies ahead is found by the looks at all of them: every tenth.
+      // A lease that ends in the future is found by each tenth scan, which reads all leases.
       for (let seconds = 0; seconds < 20; seconds += 1) await tick(nodes.clock);
       expect(await stateBy(survivor)).toBe("TASK_STATE_COMPLETED");
       expect(nodes.attempts).toEqual([1, 2]);

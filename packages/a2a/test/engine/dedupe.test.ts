@@ -3,7 +3,7 @@ import type { DedupeOptions } from "../../src/engine/index.ts";
 import { fakeClock, callContext } from "../../src/testing/index.ts";
 import { gate, gist, harness, messageOf } from "./support.ts";
 
-describe("retry is safe (D8, A2A 1.0 §3.3.1)", () => {
+describe("a message that is sent again (A2A 1.0 §3.3.1)", () => {
   function counting(dedupe: DedupeOptions = {}) {
     let turns = 0;
     const made = harness(
@@ -19,7 +19,7 @@ describe("retry is safe (D8, A2A 1.0 §3.3.1)", () => {
     return { ...made, turns: () => turns };
   }
 
-  it("the same message again joins the same task, by whatever operation", async () => {
+  it("joins the task of the first one, by either operation", async () => {
     const { send, stream, turns } = counting();
     const message = { messageId: "m1" };
     const task = await send("Go", { message });
@@ -30,7 +30,7 @@ describe("retry is safe (D8, A2A 1.0 §3.3.1)", () => {
     expect(turns()).toBe(1);
   });
 
-  it("a repeated streaming send goes on after what its reader had seen", async () => {
+  it("continues its stream after the event that the reader saw last", async () => {
     const { stream, turns } = counting();
     const message = { messageId: "m1" };
     const all = await (await stream("Go", { message })).all();
@@ -43,7 +43,7 @@ describe("retry is safe (D8, A2A 1.0 §3.3.1)", () => {
     expect(turns()).toBe(1);
   });
 
-  it("a repeated streaming send ends at the question that the first one got (§11.7)", async () => {
+  it("ends its stream at the question that the first one got (§11.7)", async () => {
     const { send, stream } = counting();
     const first = { messageId: "m1" };
     const asked = await (await stream("ask", { message: first })).all();
@@ -58,7 +58,7 @@ describe("retry is safe (D8, A2A 1.0 §3.3.1)", () => {
     expect(third[0]?.payload.value.task).toEqual(task);
   });
 
-  it("the same message while the first is under way gets the same answer", async () => {
+  it("gets the same answer while the first one is under way", async () => {
     const { opened, open } = gate();
     let turns = 0;
     const { ask, stream } = harness(async (turn) => {
@@ -76,7 +76,7 @@ describe("retry is safe (D8, A2A 1.0 §3.3.1)", () => {
     expect(turns).toBe(1);
   });
 
-  it("a direct reply is remembered for a while, in bounded memory", async () => {
+  it("gets a direct reply again for as long as it is remembered, within the limits of memory", async () => {
     const clock = fakeClock();
     let turns = 0;
     const { ask } = harness((turn) => turn.reply(`reply ${(turns += 1)}`), {
@@ -93,7 +93,7 @@ describe("retry is safe (D8, A2A 1.0 §3.3.1)", () => {
     expect(await ask("Go", { message: { messageId: "m2" } })).not.toEqual(kept);
   });
 
-  it("a direct reply kept in the store outlives the process", async () => {
+  it("gets a direct reply again from another process, where the store keeps replies", async () => {
     const agent = (turn: Parameters<Parameters<typeof harness>[0]>[0]) => turn.reply(crypto.randomUUID());
     const first = harness(agent, { conversations: "store" });
     const message = { messageId: "m1", contextId: "c" };
@@ -103,7 +103,7 @@ describe("retry is safe (D8, A2A 1.0 §3.3.1)", () => {
     expect(await second.ask("Go", { message })).toEqual(answer);
   });
 
-  it("other content under a used messageId is a new message, and each of them joins its own first send", async () => {
+  it("is a new message where its content differs, and each content has its own task", async () => {
     const { ask, turns } = counting();
     const message = { messageId: "m1" };
     const contents = ["one", "two", "direct", "one more"];
@@ -113,7 +113,7 @@ describe("retry is safe (D8, A2A 1.0 §3.3.1)", () => {
     expect(turns()).toBe(4);
   });
 
-  it("so it is with follow-ups, and from process to process", async () => {
+  it("is recognized as a follow-up too, and by another process", async () => {
     const { send, store, turns } = counting();
     const { id } = await send("ask");
     const follow = (text: string) => [text, { message: { messageId: "f1", taskId: id } }] as const;
@@ -129,7 +129,7 @@ describe("retry is safe (D8, A2A 1.0 §3.3.1)", () => {
     expect(turns()).toBe(3);
   });
 
-  it("by option other content under a used messageId is refused, naming the field", async () => {
+  it("is refused with the name of the field where its content differs and onConflict is refuse", async () => {
     const { send, turns } = counting({ onConflict: "refuse" });
     await send("Go", { message: { messageId: "m1" } });
     await expect(send("Something else", { message: { messageId: "m1" } })).rejects.toMatchObject({
@@ -139,7 +139,7 @@ describe("retry is safe (D8, A2A 1.0 §3.3.1)", () => {
     expect(turns()).toBe(1);
   });
 
-  it("nothing is remembered at all where it is switched off", async () => {
+  it("is a new message where deduplication is off", async () => {
     const { send } = harness(
       async function* (turn) {
         yield turn.artifact({ parts: [{ text: turn.text }] });
@@ -151,7 +151,7 @@ describe("retry is safe (D8, A2A 1.0 §3.3.1)", () => {
     expect(two.id).not.toBe(one.id);
   });
 
-  it("a repeated follow-up does not run twice", async () => {
+  it("does not run a follow-up twice", async () => {
     const { send, turns } = counting();
     const { id } = await send("ask");
     const follow = { message: { messageId: "f1", taskId: id } };
@@ -161,7 +161,7 @@ describe("retry is safe (D8, A2A 1.0 §3.3.1)", () => {
     expect(turns()).toBe(2);
   });
 
-  it("two processes on one store make one task of one message", async () => {
+  it("creates one task, also where two processes on one store get it at once", async () => {
     const first = counting();
     const second = harness(
       async function* (turn) {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { gate, gist, harness } from "./support.ts";
 
-describe("messages to a task that is being worked on", () => {
-  it("wait for the turn after this one: one run, in order, nothing lost, one COMPLETED", async () => {
+describe("messages to a task that a run works on", () => {
+  it("get turns of their own after the current one, in order, in one run, with one COMPLETED", async () => {
     const { opened, open } = gate();
     const running: string[] = [];
     let together = 0;
@@ -34,7 +34,7 @@ describe("messages to a task that is being worked on", () => {
     expect(await get(id)).toEqual(done);
   });
 
-  it("do not disturb the streams that are open", async () => {
+  it("go to the streams that are open", async () => {
     const { opened, open } = gate();
     const { stream, subscribe, send } = harness(async function* (turn) {
       yield turn.working(turn.text);
@@ -53,7 +53,7 @@ describe("messages to a task that is being worked on", () => {
     expect((await second.all()).map(({ payload }) => gist(payload.value)).slice(-2)).toEqual(tail);
   });
 
-  it("begin a turn of their own after one that said more than its question", async () => {
+  it("get turns of their own after a turn that yields more after its question", async () => {
     const { opened, open } = gate();
     const { stream, send } = harness(async function* (turn) {
       if (turn.number === 1) {
@@ -62,7 +62,7 @@ describe("messages to a task that is being worked on", () => {
         yield turn.inputRequired("Which one?");
         yield turn.working("not stored: the question stands");
       } else {
-        // As plain JavaScript may: it is no event, and ends nothing.
+        // JavaScript without types can yield this. It is no event, and does not end the turn.
         yield undefined as never;
         yield turn.artifact({ parts: [{ text: `answer to ${turn.text}` }] });
       }
@@ -77,7 +77,7 @@ describe("messages to a task that is being worked on", () => {
     expect(task.artifacts?.map(({ parts }) => parts[0]?.text)).toEqual(["answer to two", "answer to three"]);
   });
 
-  it("begin the next turn when the one before asks something: the sender is not told of that question as its answer", async () => {
+  it("get turns of their own after a question, which does not answer their senders", async () => {
     const { opened, open } = gate();
     const { stream, send } = harness(async function* (turn) {
       if (turn.number === 1) {
@@ -98,11 +98,11 @@ describe("messages to a task that is being worked on", () => {
     const task = await waiting;
     expect(task.status.state).toBe("TASK_STATE_COMPLETED");
     expect(task.artifacts?.map(({ parts }) => parts[0]?.text)).toEqual(["answer to two", "answer to three"]);
-    // The first sender's stream closes at the question, as §11.7 has it: that was the answer to its message.
+    // The stream of the first sender ends at the question, because that is the answer to its message (§11.7).
     expect((await reading.all()).map(({ payload }) => gist(payload.value))).toEqual(["input_required"]);
   });
 
-  it("leave the interrupted state as they are accepted, so that no waiting send returns on the old one", async () => {
+  it("end the interrupted state when they are accepted, so that no waiting send returns because of it", async () => {
     const { opened, open } = gate();
     const { send } = harness(async function* (turn) {
       if (turn.number === 1) return yield turn.inputRequired("Which one?");
@@ -118,7 +118,7 @@ describe("messages to a task that is being worked on", () => {
     expect((await waiting).status.state).toBe("TASK_STATE_COMPLETED");
   });
 
-  it("race each other into a task that waits: each gets its own turn", async () => {
+  it("get a turn each where several come at once to a task that waits", async () => {
     const turns: string[] = [];
     const { send, get } = harness(async function* (turn) {
       turns.push(turn.text);
@@ -132,7 +132,7 @@ describe("messages to a task that is being worked on", () => {
     expect(task.history?.filter(({ role }) => role === "ROLE_USER")).toHaveLength(5);
   });
 
-  it("hold nobody up: a burst of sends is answered while all their agents work (§3.2.2)", async () => {
+  it("do not wait for agents where returnImmediately is set: 200 at once are answered (§3.2.2)", async () => {
     const { opened, open } = gate();
     const { send, get } = harness(async function* (turn) {
       yield turn.working();

@@ -4,8 +4,8 @@ import { callContext, fakeClock } from "../../src/testing/index.ts";
 import { memoryStore, type Store } from "../../src/store/index.ts";
 import { eventually, gate, gist, harness, messageOf } from "./support.ts";
 
-describe("a turn has limits", () => {
-  it("in silence: an agent that never ends and says nothing fails, and its signal fires", async () => {
+describe("the timeouts of a turn", () => {
+  it("end an agent that yields nothing, and fire its signal", async () => {
     const clock = fakeClock();
     const { opened, open } = gate();
     let aborted = false;
@@ -33,7 +33,7 @@ describe("a turn has limits", () => {
     open();
   });
 
-  it("in all: an agent that goes on for ever", async () => {
+  it("end an agent that never stops yielding", async () => {
     const clock = fakeClock();
     const { stream } = harness(
       async function* (turn) {
@@ -59,7 +59,7 @@ describe("a turn has limits", () => {
     });
   });
 
-  it("but not while the task waits for someone else (§7.6.1)", async () => {
+  it("do not end an agent while its task waits for someone else (§7.6.1)", async () => {
     const clock = fakeClock();
     const { opened, open } = gate();
     const { stream } = harness(
@@ -79,8 +79,8 @@ describe("a turn has limits", () => {
   });
 });
 
-describe("a slow store makes a fast agent wait, and nobody else", () => {
-  it("bounds what waits for its commit; flush is the barrier", async () => {
+describe("a slow store", () => {
+  it("makes a fast agent wait when too much is pending, and flush waits for the commit", async () => {
     const { opened, open } = gate();
     const inner = memoryStore();
     let held = false;
@@ -138,7 +138,7 @@ describe("a store that fails", () => {
     return { store, state };
   }
 
-  it("answers every caller with a clear error, and serves again once it is back", async () => {
+  it("answers each caller with an error that says so, and serves again once it works", async () => {
     const { store, state } = failing();
     const clock = fakeClock();
     const { send, get, service, stream } = harness(
@@ -157,7 +157,7 @@ describe("a store that fails", () => {
     expect((await service.call("ListTasks", {}, callContext())).payload.value.totalSize).toBe(2);
   });
 
-  it("surfaces at the agent's next yield; those who wait hear at once, and the task ends in the right state later", async () => {
+  it("fails the next yield of the agent and all waiting calls at once, and the task ends in the right state later", async () => {
     const { store, state } = failing();
     const clock = fakeClock();
     const { opened, open } = gate();
@@ -203,7 +203,7 @@ describe("a store that fails", () => {
 });
 
 describe("retention", () => {
-  it("forgets terminal tasks after their time, compacts their logs before that, and leaves the others alone", async () => {
+  it("deletes terminal tasks after their time, compacts their logs before, and leaves other tasks unchanged", async () => {
     const clock = fakeClock();
     const { send, get, subscribe } = harness(
       async function* (turn) {

@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest";
 import { callContext } from "../../src/testing/index.ts";
 import { harness } from "./support.ts";
 
-describe("everything has an owner (D7, A2A 1.0 §13.1)", () => {
-  it("two principals never see a trace of each other, and a stranger's task answers as an unknown id does", async () => {
+describe("data of an owner (A2A 1.0 §13.1)", () => {
+  it("is hidden from other principals: their answers are those for an unknown id", async () => {
     const { send, get, cancel, subscribe, service } = harness(async function* (turn) {
       yield turn.inputRequired(`for ${turn.principal.subject}`);
     });
@@ -39,7 +39,7 @@ describe("everything has an owner (D7, A2A 1.0 §13.1)", () => {
     expect((await get(hers.id, { subject: "ada" })).status.state).toBe("TASK_STATE_INPUT_REQUIRED");
   });
 
-  it("the same subject of two organisations is two owners, and so is one that tries to look like them", async () => {
+  it("is that of one organization: the same subject in another one, or a subject that imitates both, is another owner", async () => {
     const { ask, service } = harness(async function* (turn) {
       yield turn.working();
     });
@@ -59,7 +59,7 @@ describe("everything has an owner (D7, A2A 1.0 §13.1)", () => {
     ).toBe(0);
   });
 
-  it("a context's memory belongs to its owner", async () => {
+  it("includes what a context remembers", async () => {
     const { ask } = harness(async (turn) => {
       const before = turn.context.state<string[]>() ?? [];
       turn.context.setState([...before, turn.text]);
@@ -74,7 +74,7 @@ describe("everything has an owner (D7, A2A 1.0 §13.1)", () => {
     expect(again.message?.parts[0]?.text).toContain("secret of ada|secret of ada");
   });
 
-  it("a page token of another owner shows nothing of theirs", async () => {
+  it("is not shown for a page token of another owner", async () => {
     const { ask, service } = harness(async function* (turn) {
       yield turn.working();
     });

@@ -7,8 +7,8 @@ import { callContext, fakeClock, inProcess } from "../../src/testing/index.ts";
 import { bound, eventually, messageOf, Reading, type Line, type OnMessage } from "./support.ts";
 
 /**
- * Processes on one store, one after the other: a process that dies is cut off from the store at once, as by SIGKILL, and its
- * successor knows that it is gone.
+ * Processes on one store, one after the other. A process that dies is cut off from the store, and its successor knows that it
+ * is gone.
  */
 function processes(onMessage: (turn: Parameters<OnMessage>[0], die: () => void) => ReturnType<OnMessage>) {
   const shared = memoryStore();
@@ -61,8 +61,8 @@ function processes(onMessage: (turn: Parameters<OnMessage>[0], die: () => void) 
 
 const never = new Promise<void>(() => {});
 
-describe("a task of which the process dies when it is started again", () => {
-  it("is given up after two starts, named in the log, and its neighbours are not blamed", async () => {
+describe("a task that makes its process crash when it is resumed", () => {
+  it("is given up after two attempts and logged, and no crash is counted for other tasks", async () => {
     const { log, start } = processes(async function* (turn, die) {
       yield turn.working();
       if (turn.attempt === 1) await never;
@@ -85,7 +85,7 @@ describe("a task of which the process dies when it is started again", () => {
       starts += 1;
       await eventually(async () => last.isDead() || (await last.get(killer)).status.state === "TASK_STATE_FAILED");
     }
-    // Two of them die, and the third lives.
+    // Two of them crash, the third does not.
     expect(starts).toBe(3);
     for (const id of [one, two, three, four])
       await eventually(async () => (await last.get(id)).status.state === "TASK_STATE_COMPLETED");
@@ -97,7 +97,7 @@ describe("a task of which the process dies when it is started again", () => {
     expect(line).toMatchObject({ level: "error", agent: "agent", taskId: killer, deaths: 2 });
   });
 
-  it("is never tried beside a neighbour that has not come to anything either", async () => {
+  it("is resumed alone, as every task that has stored nothing since a crash", async () => {
     let begun = 0;
     let together = 0;
     let most = 0;
@@ -128,7 +128,7 @@ describe("a task of which the process dies when it is started again", () => {
     expect(most).toBe(1);
   });
 
-  it("whoever got something stored, or was given back in good order, begins without a death on record", async () => {
+  it("is cleared of crashes when something new of it is stored, and of one when it is released in good order", async () => {
     const { start, shared, clock } = processes(async function* (turn, die) {
       yield turn.working();
       if (turn.attempt === 2) yield turn.working("something new");
@@ -148,17 +148,17 @@ describe("a task of which the process dies when it is started again", () => {
       return run?.attempt === 2 && run.deaths === undefined;
     });
     second.die();
-    // The third says nothing new and dies.
+    // The third stores nothing new and crashes.
     const third = start();
     await eventually(() => third.isDead());
     expect(await runOf()).toMatchObject({ attempt: 3, deaths: 1 });
-    // The fourth is started alone, says nothing new, and gives it back.
+    // The fourth starts the task alone, stores nothing new, and releases it.
     const fourth = start();
     await eventually(async () => (await runOf())?.attempt === 4);
     expect(await runOf()).toMatchObject({ deaths: 2, alone: true });
     await fourth.engine.close();
     expect(await runOf()).toEqual({ turn: 1, attempt: 4, input: 1, deaths: 1 });
-    // The fifth lives with it for some seconds: what kills it later is not this start.
+    // The fifth runs for some seconds. A later crash is not counted for this task alone.
     start();
     await eventually(async () => {
       clock.advance(1_000);
@@ -167,7 +167,7 @@ describe("a task of which the process dies when it is started again", () => {
     });
   });
 
-  it("a task that cannot be taken over is named once, tried after longer and longer pauses, and is in nobody's way", async () => {
+  it("that cannot be taken over is logged once and tried after longer and longer pauses, and other tasks go on", async () => {
     const { start, clock, log } = processes(async function* (turn) {
       yield turn.working();
       if (turn.attempt === 1) await never;
@@ -198,7 +198,7 @@ describe("a task of which the process dies when it is started again", () => {
     expect(lines).toMatchObject([{ level: "error", taskId: broken }]);
   });
 
-  it("a task whose log cannot be read is given up and named", async () => {
+  it("whose log cannot be read is given up and logged", async () => {
     const { start, log } = processes(async function* (turn) {
       yield turn.working();
       if (turn.attempt === 1) await never;
@@ -225,8 +225,8 @@ describe("a task of which the process dies when it is started again", () => {
   });
 });
 
-describe("recovery asks for what it can run", () => {
-  it("a hundred and ten orphans of a renamed agent are in nobody's way, and are told of once, by agent and number", async () => {
+describe("lost tasks of agents that are not hosted", () => {
+  it("do not hold up other tasks, and are logged once with their agent and number", async () => {
     const { start, shared, log, clock } = processes(async function* (turn) {
       yield turn.working();
       if (turn.attempt === 1) await never;
@@ -261,10 +261,10 @@ describe("recovery asks for what it can run", () => {
   });
 });
 
-describe("what a process holds of tasks at one time is bounded in bytes", () => {
+describe("limits.totalBytes", () => {
   const large = 256 << 10;
 
-  it("recovery begins no more than fits, and comes to all of them", async () => {
+  it("lets recovery resume as many tasks as fit, and in the end all of them", async () => {
     const waiting: (() => void)[] = [];
     let most = 0;
     const { start, clock } = processes(async function* (turn) {
@@ -278,7 +278,7 @@ describe("what a process holds of tasks at one time is bounded in bytes", () => 
     const ids: string[] = [];
     for (let n = 0; n < 10; n += 1) ids.push(await first.send("x".repeat(large)));
     first.die();
-    // An owner has half of it: room for three.
+    // One owner gets half of it, which is enough for three.
     const second = start({ limits: { totalBytes: 7 * large } });
     await eventually(async () => {
       clock.advance(1_000);
@@ -290,7 +290,7 @@ describe("what a process holds of tasks at one time is bounded in bytes", () => 
     expect(most).toBeLessThanOrEqual(3);
   });
 
-  it("messages beyond it wait, and are then told to come again; small ones and other owners are served", async () => {
+  it("makes messages beyond it wait and then refuses them, while small ones and other owners are served", async () => {
     const done: (() => void)[] = [];
     const { start, clock } = processes(async function* (turn) {
       yield turn.working();
@@ -308,7 +308,7 @@ describe("what a process holds of tasks at one time is bounded in bytes", () => 
     expect((await send("small", "ada")).payload.value.task?.status.state).toBe("TASK_STATE_COMPLETED");
     const other = send(long, "bob");
     await eventually(() => done.length === 4);
-    // One ends, and the first who waits is served.
+    // One ends, and the first message that waits is accepted.
     done.shift()?.();
     await served[0];
     await eventually(() => done.length === 4);

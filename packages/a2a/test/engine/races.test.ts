@@ -7,8 +7,8 @@ import { bound, eventually, gate, harness, messageOf } from "./support.ts";
 
 const owner = { agent: "agent", owner: JSON.stringify([null, "anonymous"]) };
 
-describe("what another process does between a look and an append", () => {
-  it("a task that ended its turn after all is not failed by who thought its run lost", async () => {
+describe("a change by another process between a read and an append", () => {
+  it("keeps a task that ended its turn from being failed by a process that thought its run lost", async () => {
     const store = memoryStore();
     const clock = fakeClock();
     let stale: TaskHead | undefined;
@@ -24,14 +24,14 @@ describe("what another process does between a look and an append", () => {
     );
     const { id } = await send("Go");
     expect(stale?.run).toBeDefined();
-    // It looked while the lease had run out, and comes to its append only now.
+    // It read the task while the lease had expired, and appends only now.
     const late: Store = {
       ...bound(store),
       claimable: async () => ({ heads: (asked += 1) === 1 ? [stale as TaskHead] : [] }),
     };
     clock.advance(60_000);
     harness(async function* () {}, { store: late, clock });
-    // The second look comes after the first was dealt with.
+    // The second scan begins after the first one has ended.
     await eventually(() => {
       clock.advance(10_000);
       return asked > 1;
@@ -40,7 +40,7 @@ describe("what another process does between a look and an append", () => {
     expect((await get(id)).status.state).toBe("TASK_STATE_INPUT_REQUIRED");
   });
 
-  it("other content under a messageId that both send at once is refused to one of them, where conflicts are", async () => {
+  it("refuses one of two messages with the same id and different content, where onConflict is refuse", async () => {
     const store = memoryStore();
     const dedupe = { onConflict: "refuse" } as const;
     const agent = defineAgent({
@@ -64,7 +64,7 @@ describe("what another process does between a look and an append", () => {
     expect(refused?.reason).toMatchObject({ code: "InvalidParams", fields: [{ field: "message.messageId" }] });
   });
 
-  it("a direct reply that both keep in the store is one reply", async () => {
+  it("makes one direct reply of two, where the store keeps replies", async () => {
     const store = memoryStore();
     let turns = 0;
     const agent = defineAgent({
@@ -87,8 +87,8 @@ describe("what another process does between a look and an append", () => {
   });
 });
 
-describe("a direct reply that is being kept", () => {
-  it("is the answer, and no task is made beside it when the bound for the first event passes meanwhile", async () => {
+describe("a direct reply that is not stored yet", () => {
+  it("is the answer, and directReplyWithin makes no task beside it", async () => {
     const clock = fakeClock();
     const shared = memoryStore();
     const { opened, open } = gate();
@@ -116,8 +116,8 @@ describe("a direct reply that is being kept", () => {
   });
 });
 
-describe("the work that is done again and again", () => {
-  it("lets others have their turns while a long backlog is swept", async () => {
+describe("periodic work", () => {
+  it("lets requests be answered while a long backlog is swept", async () => {
     const clock = fakeClock();
     const order: string[] = [];
     let left = 5;

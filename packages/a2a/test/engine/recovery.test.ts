@@ -6,8 +6,8 @@ import { memoryStore, type Store, type TaskHead } from "../../src/store/index.ts
 import { bound, eventually, gate, gist, harness, messageOf, Reading, type OnMessage } from "./support.ts";
 
 /**
- * Two engines on one store. The first one is "killed": its store is cut off, so that nothing it still does is kept, as
- * after SIGKILL. (The crash tests kill real processes.)
+ * Two engines on one store. To "kill" the first one cuts it off from the store, so that nothing more of it is stored. The
+ * tests in test/crash kill real processes.
  */
 function twoNodes(onMessage: OnMessage, options: InProcessOptions & { resumable?: boolean } = {}) {
   const { resumable = false, ...rest } = options;
@@ -29,7 +29,7 @@ function twoNodes(onMessage: OnMessage, options: InProcessOptions & { resumable?
     shared,
     first: node(cut),
     kill: () => (alive = false),
-    /** The successor, once the leases of the dead one have run out. */
+    /** Starts the successor, after the leases of the first engine have expired. */
     takeOver() {
       const second = node(shared);
       clock.advance(10_000);
@@ -47,7 +47,7 @@ async function begin({ first }: { first: ReturnType<typeof inProcess> }, text = 
 }
 
 describe("a run that is lost", () => {
-  it("fails, and says why, when its agent cannot resume: nothing stays WORKING for ever", async () => {
+  it("fails with the reason where its agent cannot resume", async () => {
     const { opened } = gate();
     const nodes = twoNodes(async function* (turn) {
       yield turn.artifact({ parts: [{ text: "half" }] });
@@ -65,7 +65,7 @@ describe("a run that is lost", () => {
     expect(task.artifacts).toHaveLength(1);
   });
 
-  it("is resumed after its last checkpoint; what is stored is not said twice, and the task is that of an undisturbed run", async () => {
+  it("is resumed after its last checkpoint: no event is stored twice, and the task is that of an undisturbed run", async () => {
     const attempts: unknown[] = [];
     const { opened, open } = gate();
     const agent = (stopAt: number): OnMessage =>
@@ -76,7 +76,7 @@ describe("a run that is lost", () => {
         for (let n = from + 1; n <= 9; n += 1) {
           yield turn.working(`step ${n}`, { keep: true });
           const chunk = turn.append("a", [{ text: String(n) }], { last: n === 9 });
-          // Every third step is a checkpoint, stored together with what it covers.
+          // Every third step saves a checkpoint, in one commit with the chunk.
           yield n % 3 === 0 ? [chunk, turn.saveCheckpoint(n)] : chunk;
           if (n === stopAt && turn.attempt === 1) await opened;
         }
@@ -106,7 +106,7 @@ describe("a run that is lost", () => {
     open();
   });
 
-  it("keeps what is new when the resumed agent does something else than before", async () => {
+  it("stores the new events where the resumed agent does something else than before", async () => {
     const { opened } = gate();
     const nodes = twoNodes(
       async function* (turn) {
@@ -129,7 +129,7 @@ describe("a run that is lost", () => {
     ["in other chunks", ["a ", "b ", "c ", "d "], 1_000],
     ["in other words", ["a ", "x ", "y ", "z "], 1],
     ["in fewer words", ["a ", "b "], 1],
-  ])("says what it had begun to say %s, and the artifact is what the last run said", async (_how, words, maxChars) => {
+  ])("repeats an unfinished artifact %s, and the artifact is that of the last run", async (_how, words, maxChars) => {
     const { opened } = gate();
     const nodes = twoNodes(
       async function* (turn) {
@@ -152,7 +152,7 @@ describe("a run that is lost", () => {
     expect(artifacts).toMatchObject([{ artifactId: "a", name: "answer" }]);
     expect(artifacts[0]?.parts.map(({ text }) => text).join("")).toBe(words.join(""));
     expect(history).toHaveLength(2);
-    // Who reads the log event by event comes to the same.
+    // A reader of the events gets the same artifacts.
     const { batches } = await service.stream("SubscribeToTask", { id }, callContext({ after: 1 }));
     const fold = new TaskFold({ id, contextId: "", status: { state: "TASK_STATE_WORKING" } });
     for (const {
@@ -162,7 +162,7 @@ describe("a run that is lost", () => {
     expect(fold.snapshot().artifacts).toEqual(artifacts);
   });
 
-  it("says something else, saves a checkpoint and is lost again: what the checkpoint covers is not said twice", async () => {
+  it("stores no event twice that a checkpoint covers, where it is lost again after it yielded something else", async () => {
     const { opened } = gate();
     const nodes = twoNodes(
       async function* (turn) {
@@ -198,7 +198,7 @@ describe("a run that is lost", () => {
     expect(new Set(history.map(({ messageId }) => messageId)).size).toBe(4);
   });
 
-  it("is given up after so many attempts", async () => {
+  it("is given up after maxAttempts", async () => {
     const nodes = twoNodes(() => new Promise(() => {}), { resumable: true, card: {} });
     const { shared, clock } = nodes;
     const { service } = nodes.first;
@@ -215,7 +215,7 @@ describe("a run that is lost", () => {
     });
     const id = (await reply).payload.value.task?.id ?? "";
     nodes.kill();
-    // Each successor dies as well, as if the task itself killed it: its heartbeat stops, its lease runs out.
+    // As if each successor had crashed as well.
     for (let attempt = 2; attempt <= 3; attempt += 1) {
       const head = await lostRun();
       const run = { turn: 1, attempt, input: 1, deaths: attempt };
@@ -231,7 +231,7 @@ describe("a run that is lost", () => {
     expect((await get()).status.message?.parts[0]?.text).toContain("too often");
   });
 
-  it("loses its fence: a node that was only thought dead can write no more", async () => {
+  it("cannot write any more where its process was only thought dead", async () => {
     const { opened, open } = gate();
     let wrote = 0;
     const nodes = twoNodes(
@@ -246,7 +246,7 @@ describe("a run that is lost", () => {
       { resumable: true },
     );
     const { id, reading } = await begin(nodes);
-    // The old node goes on, but its clock does not tick for it: a long pause of the process.
+    // The old node continues without renewing its lease, as after a long pause of the process.
     const { clock, shared } = nodes;
     const second = nodes.successor();
     const head = await shared.head({ agent: "agent" }, id);
@@ -270,7 +270,7 @@ describe("a run that is lost", () => {
     await reading.leave();
   });
 
-  it("takes its waiting messages along: they get their turns on the other node", async () => {
+  it("keeps its waiting messages: they get their turns on the other node", async () => {
     const { opened } = gate();
     const turns: string[] = [];
     const nodes = twoNodes(
@@ -291,7 +291,7 @@ describe("a run that is lost", () => {
     expect(turns).toEqual(["one 1", "one 2", "two 1"]);
   });
 
-  it("is followed by readers on any node, before and after it moves", async () => {
+  it("can be read on any node, before and after it is taken over", async () => {
     const { opened } = gate();
     const nodes = twoNodes(
       async function* (turn) {
@@ -317,8 +317,8 @@ describe("a run that is lost", () => {
   });
 });
 
-describe("a server that is closed", () => {
-  it("lets turns end within its grace, and takes nothing new", async () => {
+describe("an engine that is closed", () => {
+  it("lets turns end within the grace time, and refuses new messages", async () => {
     const { opened, open } = gate();
     const { stream, engine, send } = harness(async function* (turn) {
       yield turn.working();
@@ -334,7 +334,7 @@ describe("a server that is closed", () => {
     await closed;
   });
 
-  it("leaves nobody waiting: streams and sends end, also those that come to wait only now", async () => {
+  it("ends streams and sends that wait, also those that begin to wait later", async () => {
     const { stream, subscribe, engine, ask } = harness(async function* (turn) {
       yield turn.inputRequired("?");
     });
@@ -351,7 +351,7 @@ describe("a server that is closed", () => {
     await expect(ask("more")).rejects.toMatchObject({ code: "Unavailable" });
   });
 
-  it("hands a resumable task to its successor at once, and fails any other with the reason", async () => {
+  it("leaves a resumable task to the next process at once, and fails any other with the reason", async () => {
     for (const resumable of [true, false]) {
       const shared = memoryStore();
       let attempts = 0;
@@ -372,14 +372,14 @@ describe("a server that is closed", () => {
       const task = await after.get(id);
       expect(task.status.state).toBe(resumable ? "TASK_STATE_COMPLETED" : "TASK_STATE_FAILED");
       expect(attempts).toBe(resumable ? 2 : 1);
-      // The stream of a task that goes on elsewhere breaks off, so that its client comes back; the other one ends.
+      // The stream of a task that is resumed elsewhere ends with an error, so that its client reconnects.
       if (resumable) expect(await rest).toMatchObject({ code: "Unavailable" });
       else expect(((await rest) as { event: object }[]).length).toBeGreaterThan(0);
     }
   });
 });
 
-/** Identifiers that two engines make alike. */
+/** Makes the same identifiers in each engine. */
 function counted(): { next(): string } {
   let n = 0;
   return { next: () => `id-${(n += 1)}` };

@@ -35,7 +35,7 @@ export function messageOf(text: string, init: Partial<Message> = {}): Message {
   return { messageId: crypto.randomUUID(), role: "ROLE_USER", parts: [{ text }], ...init };
 }
 
-/** An agent of one function, in this process; closed when the test is over. */
+/** An engine with an agent of one function. It is closed when the test is over. */
 export function harness(
   onMessage: OnMessage,
   options: InProcessOptions & { behaviour?: Partial<AgentDefinition> } = {},
@@ -126,7 +126,7 @@ export class Reading {
   }
 }
 
-/** What an event says, short enough to compare: a state, an artifact's text, a message's text. */
+/** An event in short: its state, or the text of its artifact or message. */
 export function gist(event: StreamResponse): string {
   if (event.task !== undefined) return `task ${short(event.task.status.state)}`;
   if (event.statusUpdate !== undefined) return short(event.statusUpdate.status.state);
@@ -138,14 +138,14 @@ export function short(state: string): string {
   return state.replace("TASK_STATE_", "").toLowerCase();
 }
 
-/** A gate that a test opens: agents wait at it instead of sleeping. */
+/** A promise that a test resolves. Agents wait for it instead of a time. */
 export function gate(): { readonly opened: Promise<void>; open(): void } {
   let open = (): void => {};
   const opened = new Promise<void>((resolve) => (open = resolve));
   return { opened, open };
 }
 
-/** Polls until something holds: conditions, not time. */
+/** Polls until a condition holds. */
 export async function eventually(check: () => boolean | Promise<boolean>): Promise<void> {
   for (let tries = 0; tries < 2_000; tries += 1) {
     if (await check()) return;
@@ -154,7 +154,7 @@ export async function eventually(check: () => boolean | Promise<boolean>): Promi
   throw new Error("It never came true");
 }
 
-/** The methods of a store as values, for one that does some of them in its own way. */
+/** The methods of a store as values, for a store that replaces some of them. */
 export function bound(store: Store): Store {
   return {
     durable: store.durable,

@@ -8,7 +8,7 @@ import { fieldsOf, isMessageName, oneOfOf, type FieldKind, type MessageName, typ
  */
 
 const filled = fc.string({ unit: "grapheme", minLength: 1, maxLength: 12 });
-/** Such as `JSON.parse` makes them, without a key that other codecs trip over. */
+/** Values as `JSON.parse` returns them, without the keys that other codecs change. */
 const json = fc
   .jsonValue({ maxDepth: 3 })
   .map((value) => JSON.parse(JSON.stringify(value)) as unknown)
@@ -26,7 +26,7 @@ const scalars: Readonly<Record<string, Arbitrary<unknown>>> = {
   Role: fc.constantFrom("ROLE_USER", "ROLE_AGENT"),
   TaskState: fc.constantFrom(...taskStates),
   Struct: fc.dictionary(key, json, { maxKeys: 3 }).map((value) => JSON.parse(JSON.stringify(value)) as unknown),
-  // A null is lost by the official codec: it has a test of its own.
+  // The official codec loses null. Another test covers it.
   Value: json.filter((value) => value !== null),
 };
 
@@ -41,14 +41,14 @@ function one(kind: FieldKind, hasPresence: boolean): Arbitrary<unknown> {
 }
 
 function valueOf(kind: FieldKind, inOneOf: boolean): Arbitrary<unknown> {
-  // An element of a list is there or not, so its default counts.
+  // An element of a list that has its default is not left out.
   if (kind.shape === "list") return fc.array(one(kind, true), { minLength: 1, maxLength: 2 });
   if (kind.shape === "map")
     return fc.dictionary(key, one(kind, true), { minKeys: 1, maxKeys: 2, noNullPrototype: true });
   return one(kind, inOneOf || kind.explicit);
 }
 
-/** Any message of a name; `full`: with every field that it can have. */
+/** Any message with this name. `full`: with every field that it can have. */
 export function messageOf<Name extends MessageName>(name: Name, full = false): Arbitrary<Models[Name]> {
   const choice = oneOfOf(name)?.of ?? [];
   const fields = fieldsOf(name).filter(([field]) => !choice.includes(field));

@@ -27,7 +27,7 @@ import {
 } from "../../src/model/index.ts";
 import { messageOf } from "./arbitraries.ts";
 
-test("parts are what the 1.0 JSON says (A2A 1.0 §4.1.6)", () => {
+test("builders of parts return the JSON of A2A 1.0 (§4.1.6)", () => {
   expect(text("hi")).toEqual({ text: "hi" });
   expect(text("# hi", { mediaType: "text/markdown" })).toEqual({ text: "# hi", mediaType: "text/markdown" });
   expect(data(null)).toEqual({ data: null });
@@ -44,7 +44,7 @@ test("parts are what the 1.0 JSON says (A2A 1.0 §4.1.6)", () => {
   expectTypeOf(file(new URL("https://example.com"))).toEqualTypeOf<UrlPart>();
 });
 
-test("messages and artifacts have an id of their own unless one is given", () => {
+test("messages and artifacts get a random id unless one is given", () => {
   const made = message("hi");
   expect(made).toEqual({ messageId: made.messageId, role: "ROLE_USER", parts: [{ text: "hi" }] });
   expect(made.messageId).toMatch(/^[0-9a-f-]{36}$/);
@@ -81,14 +81,14 @@ test("guards tell parts apart by the member that is present", () => {
   if (isFilePart(part)) expectTypeOf(part).toEqualTypeOf<RawPart | UrlPart>();
 });
 
-test("text of a message is paragraphs, text of an artifact one stream", () => {
+test("the text parts of a message are joined by line breaks, those of an artifact by nothing", () => {
   const parts: readonly Part[] = [{ text: "one" }, { url: "u" }, { text: "two" }];
   expect(textOf({ messageId: "m", parts })).toBe("one\ntwo");
   expect(textOf({ artifactId: "a", parts })).toBe("onetwo");
   expect(textOf({ messageId: "m", parts: [{ data: 1 }] })).toBe("");
 });
 
-test("bytes survive base64, however many", () => {
+test("bytes of any length are the same after base64", () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 300 }), (bytes) => {
       expect(toBase64(bytes)).toBe(Buffer.from(bytes).toString("base64"));
@@ -99,7 +99,7 @@ test("bytes survive base64, however many", () => {
   expect(bytesOf(file(many))).toEqual(many);
 });
 
-/** The same JSON with the members of all objects the other way round. */
+/** The same JSON with the members of all objects in reverse order. */
 function reversed(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(reversed);
   if (typeof value !== "object" || value === null) return value;
@@ -110,7 +110,7 @@ function reversed(value: unknown): unknown {
   );
 }
 
-test("the content hash of a message does not depend on the order of members, nor on how absence is written", () => {
+test("the content hash of a message does not depend on the order of members, nor on whether an absent list is written as an empty one", () => {
   fc.assert(
     fc.property(messageOf("Message"), (original) => {
       const hash = contentHash(original);
@@ -122,7 +122,7 @@ test("the content hash of a message does not depend on the order of members, nor
   );
 });
 
-test("the content hash tells different messages apart", () => {
+test("different messages have different content hashes", () => {
   const hashes = new Set<string>();
   const texts = new Set<string>();
   fc.assert(
@@ -156,7 +156,7 @@ test("the content hash tells different messages apart", () => {
   expect(new Set(near).size).toBe(near.length);
 });
 
-test("the content hash spreads: one changed letter, anywhere, changes about half of its bits", () => {
+test("one changed letter, anywhere, changes about half of the bits of a content hash", () => {
   const base = "The quick brown fox jumps over the lazy dog";
   const bits = (letters: string): bigint =>
     BigInt(`0x${contentHash({ messageId: "m", role: "ROLE_USER", parts: [{ text: letters }] })}`);

@@ -3,7 +3,7 @@ import type * as model from "../../src/model/index.ts";
 /**
  * The messages of `specification/a2a.proto` (A2A 1.0), copied from it by hand: field names as JSON spells them, types as
  * the proto names them. `!` is REQUIRED, `?` is the keyword `optional`, `[]` is repeated, `{T}` a map from string to T.
- * `of` names the members of a oneof. Types, schemas and codecs are all held to this table.
+ * `of` names the members of a oneof. Types, schemas and codecs are compared with this table.
  */
 const proto = {
   SendMessageConfiguration: {
@@ -176,7 +176,7 @@ const proto = {
 export type Proto = typeof proto;
 export type MessageName = keyof Proto;
 
-/** The members of a oneof, of the messages that have one; the official codec keeps them under the name on the right. */
+/** The members of each oneof. The official codec keeps them under the name on the right. */
 const oneOfs = {
   Part: { of: ["text", "raw", "url", "data"], sdk: "content" },
   SecurityScheme: { of: Object.keys(proto.SecurityScheme), sdk: "scheme" },
@@ -191,11 +191,11 @@ export function oneOfOf(name: MessageName): { of: readonly string[]; sdk: string
   return (oneOfs as Partial<Record<MessageName, { of: readonly string[]; sdk: string }>>)[name];
 }
 
-/** What a type in the table says, taken apart. */
+/** A type of the table, parsed. */
 export interface FieldKind {
   readonly base: string;
   readonly required: boolean;
-  /** The keyword `optional`: a default value that was set is not the same as none. */
+  /** Whether it has the keyword `optional`, so that a default value that was set differs from none. */
   readonly explicit: boolean;
   readonly shape: "one" | "list" | "map";
 }

@@ -49,7 +49,7 @@ function chunk({ append, last, ...artifact }: Chunk): LogEvent {
   };
 }
 
-/** A fold of these events, none of which may be a problem. */
+/** A fold of these events. Each of them must be accepted. */
 function foldOf(...events: readonly LogEvent[]): TaskFold {
   const fold = new TaskFold();
   for (const event of [{ task: begun } as const, ...events]) expect(fold.apply(event)).toBeUndefined();
@@ -57,7 +57,7 @@ function foldOf(...events: readonly LogEvent[]): TaskFold {
 }
 
 describe("artifacts", () => {
-  test("grow by parts; text is never merged", () => {
+  test("grow by parts, and texts are never merged", () => {
     const fold = foldOf(
       chunk({ parts: [{ text: "one" }] }),
       chunk({ parts: [{ text: "two" }, { data: 3 }], append: true }),
@@ -68,7 +68,7 @@ describe("artifacts", () => {
     ]);
   });
 
-  test("take a new name, and gather metadata and extensions", () => {
+  test("take a new name, merge metadata and unite extensions", () => {
     const fold = foldOf(
       chunk({ name: "draft", description: "d", metadata: { a: 1, b: 1 }, extensions: ["x:1"] }),
       chunk({ append: true, name: "final", metadata: { b: 2, c: 2 }, extensions: ["x:2", "x:1"] }),
@@ -83,7 +83,7 @@ describe("artifacts", () => {
     });
   });
 
-  test("are replaced by an update without append, in their place, and open again", () => {
+  test("are replaced by an update without append, at the same place, and opened again", () => {
     const fold = foldOf(
       chunk({ name: "old", last: true }),
       chunk({ artifactId: "b" }),
@@ -107,7 +107,7 @@ describe("artifacts", () => {
 });
 
 describe("history (A2A 1.0 §3.7)", () => {
-  test("has the user's messages, those of interrupted and terminal statuses, and kept progress, in the order of the log", () => {
+  test("has the messages of the user, those of interrupted and terminal statuses, and kept progress, in the order of the log", () => {
     const fold = new TaskFold();
     const log: readonly (readonly [LogEvent, boolean?])[] = [
       [{ task: { ...begun, history: [say("ask", "ROLE_USER")] } }],
@@ -138,7 +138,7 @@ describe("history (A2A 1.0 §3.7)", () => {
 });
 
 describe("a task", () => {
-  test("keeps what status updates say of it", () => {
+  test("collects the metadata of its status updates", () => {
     const fold = foldOf(
       status("TASK_STATE_WORKING", undefined, { a: 1, b: 1 }),
       status("TASK_STATE_WORKING"),
@@ -149,7 +149,7 @@ describe("a task", () => {
     expect(metadata?.["evil"]).toBeUndefined();
   });
 
-  test("that is over takes nothing more (§3.1.1)", () => {
+  test("that is over accepts no more events (§3.1.1)", () => {
     for (const state of taskStates.filter(isTerminal)) {
       const fold = foldOf(chunk({}), status(state));
       const before = fold.snapshot();
@@ -161,7 +161,7 @@ describe("a task", () => {
     }
   });
 
-  test("begins its log, once, and only its own events follow", () => {
+  test("is the first event of its log, once, and events of other tasks are refused", () => {
     expect(new TaskFold().apply(status("TASK_STATE_WORKING"))).toBe("noTask");
     expect(() => new TaskFold().snapshot()).toThrow(TypeError);
     expect(foldOf().apply({ task: begun })).toBe("taskExists");
@@ -171,7 +171,7 @@ describe("a task", () => {
     expect(foldOf().apply(strange)).toBe("otherTask");
   });
 
-  test("counts creation, status and artifact events, and no messages of the user's, in its generation (1.1 draft)", () => {
+  test("counts creation, status and artifact events in its generation, and no messages of the user (1.1 draft)", () => {
     expect(foldOf(status("TASK_STATE_WORKING"), { message: say("m") }, chunk({})).generation).toBe(3);
     const kinds: readonly RecordKind[] = ["task", "message", "statusUpdate", "artifactUpdate"];
     expect(kinds.filter(countsInGeneration)).toEqual(["task", "statusUpdate", "artifactUpdate"]);
@@ -183,7 +183,7 @@ describe("a task", () => {
 });
 
 describe("snapshots", () => {
-  test("do not change with what comes later, and cannot be changed", () => {
+  test("do not change with later events, and are frozen", () => {
     const record: NewRecord = {
       kind: "artifactUpdate",
       json: JSON.stringify(chunk({ metadata: { deep: { er: 1 } } }).artifactUpdate),
@@ -206,7 +206,7 @@ describe("snapshots", () => {
     expect(() => ((first as { id: string }).id = "y")).toThrow(TypeError);
   });
 
-  test("start a fold again", () => {
+  test("can begin a new fold", () => {
     const snapshot = foldOf(chunk({}), status("TASK_STATE_WORKING", undefined, { a: 1 })).snapshot();
     const fold = new TaskFold(snapshot);
     expect(fold.snapshot()).toEqual(snapshot);
@@ -216,7 +216,7 @@ describe("snapshots", () => {
   });
 });
 
-test("reduce gives the next task and leaves the one before as it was", () => {
+test("reduce returns the next task and does not change the one before", () => {
   const task: Task = { ...begun, artifacts: [{ artifactId: "a", parts: [{ text: "x" }] }] };
   const before = structuredClone(task);
   const reduced = reduce(task, chunk({ append: true }));
@@ -230,7 +230,7 @@ test("reduce gives the next task and leaves the one before as it was", () => {
   expect(reduce(task, chunk({ artifactId: "b", append: true }))).toEqual({ ok: false, problem: "unknownArtifact" });
 });
 
-/** The rules written down once more, the slow and obvious way: a new task an event. */
+/** The same rules in a slow and obvious way: it makes a new task for each event. */
 class Reference {
   task: Task | undefined;
   generation = 0;
@@ -327,7 +327,7 @@ const event: fc.Arbitrary<LogEvent> = fc.oneof(
 const log = fc.array(fc.tuple(event, fc.boolean()), { maxLength: 60 });
 
 describe("any sequence of events", () => {
-  test("folds one by one to what the obvious fold gives, problems included", () => {
+  test("is folded as by the obvious fold, problems included", () => {
     fc.assert(
       fc.property(log, (events) => {
         const fold = new TaskFold();
@@ -345,7 +345,7 @@ describe("any sequence of events", () => {
     );
   });
 
-  test("leaves every snapshot taken on the way as it was, and a terminal one for good", () => {
+  test("does not change earlier snapshots, and no event changes a terminal one", () => {
     fc.assert(
       fc.property(log, (events) => {
         const fold = new TaskFold(begun);
@@ -362,7 +362,7 @@ describe("any sequence of events", () => {
     );
   });
 
-  test("an artifact that was appended to in pieces is the one that came whole", () => {
+  test("makes the same artifact of pieces as of the whole", () => {
     const parts = fc.array(
       fc.string().map((text) => ({ text })),
       { minLength: 1, maxLength: 20 },

@@ -7,7 +7,7 @@ import { messageOf } from "./arbitraries.ts";
 import { fieldsOf, messageNames, oneOfOf, type MessageName } from "./proto.ts";
 import { schemas } from "./schema-table.ts";
 
-/** What the official SDK's codec offers for each message. */
+/** What the codec of the official SDK has for each message. */
 interface OfficialCodec {
   fromJSON(value: unknown): Record<string, unknown>;
   toJSON(message: unknown): unknown;
@@ -34,7 +34,7 @@ describe.each(messageNames)("%s and the official codec", (name) => {
     expect(new Set([...mine, ...(choice ? [choice.sdk] : [])])).toEqual(new Set([...known, ...explicit]));
   });
 
-  test.each(fieldsOf(name))("carry %s alike", (field) => {
+  test.each(fieldsOf(name))("carry %s in the same way", (field) => {
     const withField = messageOf(name, true).filter((message) => field in message);
     fc.assert(
       fc.property(withField, (message) => {
@@ -44,7 +44,7 @@ describe.each(messageNames)("%s and the official codec", (name) => {
     );
   });
 
-  test("carry every message alike", () => {
+  test("carry every message in the same way", () => {
     fc.assert(
       fc.property(messageOf(name), (message) => {
         const codec = official(name);
@@ -54,7 +54,7 @@ describe.each(messageNames)("%s and the official codec", (name) => {
     );
   });
 
-  test("is accepted and left as it is, whatever the mode", () => {
+  test("accept every message unchanged, in each mode", () => {
     fc.assert(
       fc.property(messageOf(name), (message) => {
         const before = structuredClone(message);
@@ -68,7 +68,7 @@ describe.each(messageNames)("%s and the official codec", (name) => {
   });
 });
 
-test("a data part with null, which the official codec loses, is read back as one", () => {
+test("a data part with null, which the official codec loses, is read as one", () => {
   const lost = official("Part").toJSON(official("Part").fromJSON({ data: null, filename: "a.json" }));
   expect(lost).toEqual({ filename: "a.json" });
   expect(checked("Part", lost, "answer")).toEqual({ data: null, filename: "a.json" });

@@ -16,7 +16,7 @@ import { messageOf } from "./arbitraries.ts";
 import { fieldsOf, isMessageName, messageNames, oneOfOf, type FieldKind, type MessageName } from "./proto.ts";
 import { schemas } from "./schema-table.ts";
 
-/** The fields that are named for a value, or the value when nothing is wrong with it. */
+/** The fields with violations, or the checked value where there are none. */
 function verdict(name: MessageName, value: unknown, mode: CheckMode = "request"): unknown {
   const result = check<unknown>(schemas[name], value, mode);
   return result.ok ? result.value : result.violations.map(({ field }) => field);
@@ -56,7 +56,7 @@ function wrongFor(kind: FieldKind): readonly unknown[] {
   return wrong[kind.base] ?? [];
 }
 
-/** Each way to damage a field: what to put there, and where the error has to be. */
+/** The ways to damage a field: the wrong value, and the path of the error. */
 function damages(field: string, kind: FieldKind): readonly (readonly [unknown, string])[] {
   switch (kind.shape) {
     case "one":
@@ -74,7 +74,7 @@ function damages(field: string, kind: FieldKind): readonly (readonly [unknown, s
   }
 }
 
-/** A whole message; of a oneof only the member that matters here. */
+/** A full message. Of a oneof it has only the given member. */
 function sampleOf(name: MessageName, field?: string): Record<string, unknown> {
   const choice = oneOfOf(name)?.of ?? [];
   const fits = (message: object): boolean => field === undefined || !choice.includes(field) || field in message;
@@ -82,8 +82,8 @@ function sampleOf(name: MessageName, field?: string): Record<string, unknown> {
   return sample as unknown as Record<string, unknown>;
 }
 
-describe.each(messageNames)("%s: a wrong value is refused and named", (name) => {
-  test.each(["text", 1, true, null, undefined, []])("instead of the whole: %j", (value) => {
+describe.each(messageNames)("%s: a wrong value is refused with its path", (name) => {
+  test.each(["text", 1, true, null, undefined, []])("as the message itself: %j", (value) => {
     expect(verdict(name, value)).toEqual([""]);
   });
 
@@ -118,7 +118,7 @@ describe("input that may be written in several ways", () => {
     });
   });
 
-  test.each(["request", "answer"] as const)("fields may have their names in the proto, in a %s (§5.5)", (mode) => {
+  test.each(["request", "answer"] as const)("fields may have the names of the proto, in a %s (§5.5)", (mode) => {
     const message = JSON.parse(
       '{"message_id":"m","context_id":"c","role":"ROLE_USER","parts":[{"data":{"not_a_field":1},"media_type":"a/b"}],"__proto__":{"x":1}}',
     ) as unknown;
@@ -142,7 +142,7 @@ describe("input that may be written in several ways", () => {
     });
   });
 
-  test("a status filter that protobuf calls unspecified is none", () => {
+  test("the unspecified state of protobuf is no status filter", () => {
     expect(verdict("ListTasksRequest", { status: "TASK_STATE_UNSPECIFIED" })).toEqual({});
   });
 
@@ -154,7 +154,7 @@ describe("input that may be written in several ways", () => {
     ["_-8=", "/+8="],
     ["/+8=", "/+8="],
     ["AAAA", "AAAA"],
-  ])("base64 %j goes on as %j", (given, standard) => {
+  ])("base64 %j becomes %j", (given, standard) => {
     expect(verdict("Part", { raw: given })).toEqual({ raw: standard });
   });
 
@@ -165,7 +165,7 @@ describe("input that may be written in several ways", () => {
     ["2026-01-31T00:30:00+01:00", "2026-01-30T23:30:00.000Z"],
     ["2026-01-31t12:00:00z", "2026-01-31T12:00:00.000Z"],
     ["2024-02-29T00:00:00Z", "2024-02-29T00:00:00.000Z"],
-  ])("time %s goes on as %s (A2A 1.0 §5.6.1)", (given, utc) => {
+  ])("time %s becomes %s (A2A 1.0 §5.6.1)", (given, utc) => {
     expect(verdict("TaskStatus", { state: "TASK_STATE_WORKING", timestamp: given })).toEqual({
       state: "TASK_STATE_WORKING",
       timestamp: utc,
@@ -177,7 +177,7 @@ describe("input that may be written in several ways", () => {
     expect(verdict("Part", structuredClone(part))).toEqual(part);
   });
 
-  test("an array that is required may be empty where emptiness means something: skills and tasks, not parts (§5.7)", () => {
+  test("a required array may be empty, except parts (§5.7)", () => {
     expect(verdict("AgentCard", { ...sampleOf("AgentCard"), skills: [] })).toMatchObject({ skills: [] });
     expect(verdict("ListTasksResponse", { tasks: [], nextPageToken: "", pageSize: 50, totalSize: 0 })).toMatchObject({
       tasks: [],
@@ -189,22 +189,22 @@ describe("input that may be written in several ways", () => {
     ]);
   });
 
-  test("free JSON is not looked into, so its depth costs no stack", () => {
+  test("free JSON is not checked inside, so its depth costs no stack", () => {
     const deep = JSON.parse(`${"[".repeat(20_000)}${"]".repeat(20_000)}`) as unknown;
     for (const mode of ["request", "copy", "answer"] as const) {
       expect(check(partSchema, { data: deep, metadata: { deep } }, mode).ok).toBe(true);
     }
   });
 
-  test("text with NUL, half a surrogate pair or no end in sight stays as it is", () => {
+  test("text with NUL, text with half a surrogate pair and very long text stay as they are", () => {
     for (const text of ["a\0b", "half \ud800", "x".repeat(1_000_000), ""]) {
       expect(verdict("Part", { text })).toEqual({ text });
     }
   });
 });
 
-describe("members that no one knows", () => {
-  test("are dropped from a request, and from a copy, and left in an answer (A2A 1.0 §5.7)", () => {
+describe("unknown members", () => {
+  test("are removed from a request and from a copy, and kept in an answer (A2A 1.0 §5.7)", () => {
     const task = { id: "t", status: { state: "TASK_STATE_WORKING", mood: "good" }, generation: "7" };
     const known = { id: "t", status: { state: "TASK_STATE_WORKING" } };
     expect(verdict("Task", structuredClone(task), "request")).toEqual(known);
@@ -212,7 +212,7 @@ describe("members that no one knows", () => {
     expect(verdict("Task", structuredClone(task), "answer")).toEqual(task);
   });
 
-  test("named __proto__ change no prototype", () => {
+  test("with the name __proto__ change no prototype", () => {
     const text = `{"id":"t","status":{"state":"TASK_STATE_WORKING"},"__proto__":{"evil":1},"metadata":{"__proto__":{"evil":1}}}`;
     for (const mode of ["request", "copy", "answer"] as const) {
       const value = verdict("Task", JSON.parse(text), mode) as Record<string, unknown>;
@@ -238,20 +238,20 @@ describe("modes", () => {
   });
   const clean = { message: { messageId: "m", role: "ROLE_USER", parts: [{ raw: "/+8=" }] } };
 
-  test("a request is put right in place: nothing is copied on the hot path", () => {
+  test("a request is corrected in place, without a copy", () => {
     const value = request();
     const result = check(sendMessageRequestSchema, value, "request");
     expect(result).toEqual({ ok: true, value: clean });
     expect(result.ok && result.value).toBe(value);
   });
 
-  test("a copy leaves the original alone", () => {
+  test("a copy does not change the original", () => {
     const value = Object.freeze(request());
     expect(check(sendMessageRequestSchema, value, "copy")).toEqual({ ok: true, value: clean });
     expect(value).toEqual(request());
   });
 
-  test("an answer may lack what an encoder of protobuf leaves out", () => {
+  test("an answer may lack the default values that protobuf encoders leave out", () => {
     expect(verdict("ListTasksResponse", {}, "answer")).toEqual({
       tasks: [],
       nextPageToken: "",
@@ -263,7 +263,7 @@ describe("modes", () => {
     expect(verdict("AgentCard", card, "answer")).toMatchObject({ ...card, name: "", capabilities: {}, skills: [] });
   });
 
-  test("an answer must have what it is about", () => {
+  test("an answer must have its main members", () => {
     expect(verdict("Task", {}, "answer")).toEqual(["id", "status"]);
     expect(verdict("TaskStatus", {}, "answer")).toEqual(["state"]);
     expect(verdict("StreamResponse", {}, "answer")).toEqual([""]);
@@ -272,7 +272,7 @@ describe("modes", () => {
     expect(verdict("AgentCard", {}, "answer")).toEqual(["supportedInterfaces"]);
   });
 
-  test("kinds of schemes that are new do not make a card unreadable", () => {
+  test("a card with an unknown kind of security scheme can be read", () => {
     const card = { ...sampleOf("AgentCard"), securitySchemes: { fresh: { quantumSecurityScheme: { q: 1 } } } };
     expect(verdict("AgentCard", structuredClone(card), "answer")).toEqual(card);
     expect(verdict("AgentCard", card, "request")).toEqual(["securitySchemes.fresh"]);
@@ -287,7 +287,7 @@ describe("modes", () => {
 });
 
 describe("violations", () => {
-  test("all come at once, with their places", () => {
+  test("are all collected, with their paths", () => {
     const value = {
       message: { role: "user", parts: [{ text: "fine" }, {}, { text: "a", raw: "b" }, 1, null, "hello", { text: {} }] },
       configuration: { returnImmediately: "false", historyLength: -1, acceptedOutputModes: "text/plain" },
@@ -313,13 +313,13 @@ describe("violations", () => {
     });
   });
 
-  test("stop at a limit, however much is wrong", () => {
+  test("are limited in number", () => {
     const parts = Array.from({ length: 100_000 }, () => ({}));
     const result = check(messageSchema, { messageId: "m", role: "ROLE_USER", parts }, "request");
     expect(result.ok ? [] : result.violations).toHaveLength(maxViolations);
   });
 
-  test.each(["constructor", "toString", "hasOwnProperty"])("a member named %s is not taken for a field", (name) => {
+  test.each(["constructor", "toString", "hasOwnProperty"])("a member with the name %s is no field", (name) => {
     expect(check(partSchema, { text: "a", [name]: 1 }, "request")).toEqual({ ok: true, value: { text: "a" } });
     expect(check(taskSchema, { id: "t", status: { state: name } }, "request").ok).toBe(false);
   });

@@ -2,7 +2,7 @@ import { describe, expect, expectTypeOf, test } from "vitest";
 import type { JsonObject, JsonValue, Role, TaskState } from "../../src/model/index.ts";
 import { messageNames, type MessageName, type Models, type Proto } from "./proto.ts";
 
-/** The TypeScript type that a name of the table stands for. */
+/** The TypeScript type for a name of the table. */
 interface Scalars {
   string: string;
   filled: string;
@@ -36,7 +36,7 @@ type Described<Fields> = Flat<
 >;
 
 type Union = "Part" | "SecurityScheme" | "OAuthFlows" | "SendMessageResponse" | "StreamResponse";
-/** Open unions of names: a literal type is wanted there, to help who writes a card. */
+/** Messages with a member that is a known name or any other string. Editors suggest the known names. */
 type Loose = "AgentInterface";
 type Plain = Exclude<MessageName, Union | Loose>;
 
@@ -46,7 +46,7 @@ type Different = {
   [Name in Plain]: Same<Flat<Models[Name]>, Described<Proto[Name]>> extends true ? never : Name;
 }[Plain];
 
-/** What a branch of a union has beside its one member. */
+/** The required member of each branch of a union. */
 type Branches<T, Member extends PropertyKey> = T extends unknown
   ? { [Name in keyof T]-?: undefined extends T[Name] ? never : Name }[keyof T] & Member
   : never;
@@ -76,7 +76,7 @@ describe("types of the model", () => {
     >();
   });
 
-  test("are told apart by the member that is present", () => {
+  test("are distinguished by the member that is present", () => {
     const part = { text: "hi" } as Models["Part"];
     if (part.text !== undefined) expectTypeOf(part.text).toEqualTypeOf<string>();
     // @ts-expect-error two contents in one part
