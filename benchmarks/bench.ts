@@ -61,6 +61,11 @@ export class Bench {
     return this.quick ? quick : full;
   }
 
+  /** How long a subject of requests is warmed up. Slow servers, such as the official SDK on SQLite, stop at the time. */
+  get warmUp(): { readonly most: number; readonly seconds: number } {
+    return { most: this.size(15_000, 1_000), seconds: this.size(6, 0.3) };
+  }
+
   progress(text: string): void {
     this.#options.progress(text);
   }

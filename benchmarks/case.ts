@@ -34,6 +34,8 @@ export interface Target {
   readonly says: string;
   /** Unit of a figure that is not a ratio, such as `ms`. */
   readonly unit?: string;
+  /** The measure compares two versions of Node, so that only the page knows it. */
+  readonly acrossNodes?: true;
 }
 
 export interface Case {

@@ -4,17 +4,19 @@ import { format } from "prettier";
 import { Bench } from "./bench.ts";
 import type { Case } from "./case.ts";
 import { cases } from "./cases/index.ts";
-import { jsonOf, markdownOf, missedOf, textOf, type Setting } from "./report.ts";
+import { jsonOf, markdownOf, missedOf, textOf } from "./report.ts";
+import { newestFirst, runOf, setting } from "./runs.ts";
 import { resultOf, type Result } from "./targets.ts";
 
 const usage = `npm run bench -- [CASE…] [options]
+npm run bench -- --page FILE…
 
 Measures Parley beside the official SDK and a bare node:http server. Cases: ${cases.map(({ name }) => name).join(", ")};
 without one, all of them.
 
   --quick           less of everything: under a minute
-  --json            one line a case, for programs
-  --write           writes docs/benchmarks.md
+  --json            one line a case, for programs and for --page
+  --page            writes docs/benchmarks.md from files that --json made, one for each version of Node
   --profile FOLDER  leaves CPU profiles of Parley's server there
 `;
 
@@ -23,7 +25,7 @@ const { values, positionals } = parseArgs({
   options: {
     quick: { type: "boolean", default: false },
     json: { type: "boolean", default: false },
-    write: { type: "boolean", default: false },
+    page: { type: "boolean", default: false },
     profile: { type: "string" },
     help: { type: "boolean", short: "h", default: false },
   },
@@ -56,34 +58,35 @@ interface Manifest {
   readonly devDependencies: Readonly<Record<string, string>>;
 }
 
-async function writePage(results: readonly Result[]): Promise<void> {
+async function writePage(files: readonly string[]): Promise<void> {
+  const [newest, ...others] = newestFirst(files.map((file) => runOf(readFileSync(file, "utf8"), cases)));
+  if (newest === undefined) throw new Error("--page needs the files of results");
   const { version, devDependencies } = JSON.parse(
     readFileSync(new URL("../package.json", import.meta.url), "utf8"),
   ) as Manifest;
-  const others = ["@a2a-js/sdk", "express", "libsql", "@grpc/grpc-js", "protobufjs"].map(
+  const measuredWith = ["@a2a-js/sdk", "express", "libsql", "@grpc/grpc-js", "protobufjs"].map(
     (name) => [name, devDependencies[name] ?? ""] as const,
   );
-  const setting: Setting = {
-    date: new Date().toISOString().slice(0, 10),
-    versions: { Node: process.versions.node, Parley: version, ...Object.fromEntries(others) },
-  };
+  const versions = { Parley: version, ...Object.fromEntries(measuredWith) };
   const template = readFileSync(new URL("../page.md", import.meta.url), "utf8");
   const page = template
-    .replace("<!-- figures -->", () => markdownOf(results, setting))
-    .replace("<!-- missed -->", () => missedOf(results));
+    .replace("<!-- figures -->", () => markdownOf([newest, ...others], versions))
+    .replace("<!-- missed -->", () => missedOf([newest, ...others]));
   const file = new URL("../../docs/benchmarks.md", import.meta.url);
   writeFileSync(file, await format(page, { parser: "markdown", printWidth: 120 }));
 }
 
 async function main(): Promise<void> {
   if (values.help) return void process.stdout.write(usage);
-  const wanted = chosen();
-  if (values.write && (values.quick || wanted.length < cases.length))
-    throw new Error("--write needs all cases, without --quick");
+  if (values.page) return writePage(positionals);
   const results: Result[] = [];
-  for (const one of wanted) results.push(await measure(one));
-  for (const result of results) process.stdout.write(`${values.json ? jsonOf(result) : textOf(result)}\n`);
-  if (values.write) await writePage(results);
+  for (const one of chosen()) {
+    const result = await measure(one);
+    // At once: a run of all cases takes minutes, and may be broken off.
+    if (values.json) process.stdout.write(`${jsonOf(result, setting(values.quick))}\n`);
+    else results.push(result);
+  }
+  for (const result of results) process.stdout.write(`${textOf(result)}\n`);
 }
 
 try {

@@ -1,6 +1,6 @@
-import { availableParallelism, cpus, totalmem } from "node:os";
 import { defined, type Figures, type Target } from "./case.ts";
-import { isMet, type Result } from "./targets.ts";
+import { besideOlder, isMet, targetsOf, type Result } from "./targets.ts";
+import type { Run, Setting } from "./runs.ts";
 
 const columns = ["", "per second", "p50 ms", "p99 ms", "CPU µs", "MiB"] as const;
 
@@ -13,7 +13,8 @@ export function short(value: number | undefined): string {
   return rest === undefined ? grouped : `${grouped}.${rest}`;
 }
 
-function rowsOf({ measured }: Result): readonly (readonly string[])[] {
+/** The rows of a case: the name of each, and its figures. */
+function rowsOf({ measured }: Result): readonly (readonly [string, readonly string[]])[] {
   const { parley, official, raw, also = {} } = measured;
   const rows: [string, Figures | undefined][] = [
     ["parley", parley],
@@ -21,20 +22,11 @@ function rowsOf({ measured }: Result): readonly (readonly string[])[] {
     ["raw", raw],
     ...Object.entries(also),
   ];
-  return rows.flatMap(([name, figures]) =>
-    figures === undefined
-      ? []
-      : [
-          [
-            name,
-            short(figures.throughput),
-            short(figures.p50),
-            short(figures.p99),
-            short(figures.cpu),
-            short(figures.memory),
-          ],
-        ],
-  );
+  return rows.flatMap(([name, figures]) => (figures === undefined ? [] : [[name, cellsOf(figures)] as const]));
+}
+
+function cellsOf({ throughput, p50, p99, cpu, memory }: Figures): readonly string[] {
+  return [throughput, p50, p99, cpu, memory].map(short);
 }
 
 function wanted({ atLeast, atMost, unit }: Target): string {
@@ -48,12 +40,12 @@ function reached({ measure, unit }: Target, { measures }: Result): string {
 
 /** The report for a terminal. */
 export function textOf(result: Result): string {
-  const rows = [columns, ...rowsOf(result)];
+  const rows = [columns, ...rowsOf(result).map(([name, cells]) => [name, ...cells])];
   const widths = columns.map((_, at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)));
   const lines = rows.map((row) =>
     row.map((cell, at) => (at === 0 ? cell.padEnd(widths[0] ?? 0) : cell.padStart(widths[at] ?? 0))).join("  "),
   );
-  const targets = result.case.targets.map(
+  const targets = targetsOf(result).map(
     (target) =>
       `${isMet(target, result) ? "met   " : "missed"}  ${target.says}: ${reached(target, result)} (${wanted(target)})`,
   );
@@ -72,77 +64,106 @@ function rounded(_name: string, value: unknown): unknown {
   return typeof value === "number" ? Number(value.toPrecision(4)) : value;
 }
 
-/** The result of a case as one line of JSON. */
-export function jsonOf(result: Result): string {
+/** The result of a case as one line of JSON. `runsOf` reads it again. */
+export function jsonOf(result: Result, setting: Setting): string {
   const { parley, official, raw, also, notes } = result.measured;
-  const { throughputToOfficial, cpuToOfficial, cpuToRaw } = result.measures;
   const answer = {
     case: result.case.name,
+    setting,
     parley,
     official,
     raw,
-    ratio: defined({ throughputToOfficial, cpuToOfficial, cpuToRaw }),
     also,
     measures: result.measures,
-    targets: result.case.targets.map(({ says, unit, measure, atLeast, atMost, ...rest }) => ({
-      says,
-      value: result.measures[measure],
-      unit,
-      atLeast,
-      atMost,
-      met: isMet({ says, measure, ...(unit && { unit }), ...defined({ atLeast, atMost }), ...rest }, result),
-    })),
+    targets: targetsOf(result).map((target) => {
+      const { says, unit, measure, atLeast, atMost } = target;
+      const bounds = defined({ value: result.measures[measure], atLeast, atMost });
+      return { says, unit, ...bounds, met: isMet(target, result) };
+    }),
     notes,
   };
   return JSON.stringify(answer, rounded);
 }
 
-/** What the figures were measured on, without the name of the machine. */
-export interface Setting {
-  readonly date: string;
-  readonly versions: Readonly<Record<string, string>>;
-}
-
-function machine(): string {
-  const model = cpus()[0]?.model.trim() ?? "";
-  const processor = model === "" || model === "unknown" ? "a processor that does not say its name" : model;
-  const system = process.platform === "linux" ? "Linux" : process.platform;
-  return `${processor}, ${availableParallelism()} cores, ${Math.round(totalmem() / 2 ** 30)} GiB, ${system} ${process.arch}`;
-}
-
-/** For the page: a table of all targets, then the figures of each case. */
-export function markdownOf(results: readonly Result[], { date, versions }: Setting): string {
+/**
+ * For the page: a table of all targets, then the figures of each case, by version of Node. Targets are held against the first
+ * run; the others are for comparison.
+ */
+export function markdownOf(runs: readonly [Run, ...Run[]], versions: Readonly<Record<string, string>>): string {
+  const [{ setting }] = runs;
+  const nodes = runs.map((run) => `Node ${run.setting.node}`);
   const named = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
+  const results = resultsOf(runs);
   const summary = results.flatMap((result) =>
-    result.case.targets.map((target) => [
+    targetsOf(result).map((target) => [
       `\`${result.case.name}\``,
       target.says,
       wanted(target),
-      reached(target, result),
+      ...runs.map((run, at) => (at === 0 ? reached(target, result) : reachedBy(target, run, result))),
       isMet(target, result) ? "met" : "**missed**",
     ]),
   );
-  const details = results.map((result) => {
-    const rows = rowsOf(result);
+  const details = results.map(({ case: { name, what, operation } }) => {
+    const seen = runs.map((run) => run.results.find((result) => result.case.name === name));
     return [
-      `### \`${result.case.name}\``,
-      `${result.case.what}. One operation is ${result.case.operation}.`,
-      table(["Server", ...columns.slice(1)], rows),
-      ...(result.measured.notes ?? []),
+      `### \`${name}\``,
+      `${what}. One operation is ${operation}.`,
+      table(["Server", "Node", ...columns.slice(1)], besideOneAnother(runs, seen)),
+      ...notesOf(runs, seen),
     ].join("\n\n");
   });
   return [
-    `Measured on ${date}: ${machine()}; ${named.join(", ")}.`,
-    table(["Case", "What", "Target", "Reached", ""], summary),
+    `Measured on ${setting.date}: ${setting.machine}; ${[...nodes, ...named].join(", ")}.`,
+    table(["Case", "What", "Target", ...runs.map(majorOf), ""], summary),
     ...details,
   ].join("\n\n");
 }
 
+/** Of the first run, with what compares them with those of the last one. */
+function resultsOf(runs: readonly [Run, ...Run[]]): readonly Result[] {
+  const [first, ...others] = runs;
+  return besideOlder(first.results, others.at(-1)?.results ?? []);
+}
+
+function majorOf({ setting }: Run): string {
+  return `Node ${setting.node.split(".")[0] ?? ""}`;
+}
+
+function reachedBy(target: Target, run: Run, { case: { name } }: Result): string {
+  const same = run.results.find((result) => result.case.name === name);
+  return same === undefined || target.acrossNodes === true ? "–" : reached(target, same);
+}
+
+/** The rows of all versions, those of one server below one another. */
+function besideOneAnother(runs: readonly Run[], seen: readonly (Result | undefined)[]): string[][] {
+  const all = seen.map((result) => new Map(result === undefined ? [] : rowsOf(result)));
+  const names = new Set(all.flatMap((rows) => [...rows.keys()]));
+  return [...names].flatMap((name) =>
+    all.flatMap((rows, at) => {
+      const cells = rows.get(name);
+      return cells === undefined ? [] : [[name, runs[at]?.setting.node.split(".")[0] ?? "", ...cells]];
+    }),
+  );
+}
+
+/** What all versions say once, and what differs with its version. */
+function notesOf(runs: readonly Run[], seen: readonly (Result | undefined)[]): readonly string[] {
+  const notes = seen.map((result) => result?.measured.notes ?? []);
+  const [first = []] = notes;
+  return first.flatMap((note, at) => {
+    if (notes.every((others) => others[at] === note)) return [note];
+    return notes.flatMap((others, of) => {
+      const [run, text] = [runs[of], others[at]];
+      return run === undefined || text === undefined ? [] : [`${majorOf(run)}: ${text}`];
+    });
+  });
+}
+
 /** For the page: the targets that are not met, with figures and reasons. */
-export function missedOf(results: readonly Result[]): string {
-  const missed = results.flatMap((result) => {
-    const { name, targets, why } = result.case;
-    const lines = targets
+export function missedOf(runs: readonly [Run, ...Run[]]): string {
+  const missed = resultsOf(runs).flatMap((result) => {
+    const { name, why } = result.case;
+    const lines = targetsOf(result)
       .filter((target) => !isMet(target, result))
       .map((target) => `- \`${name}\`, ${target.says}: ${reached(target, result)}, wanted ${wanted(target)}`);
     return lines.length === 0 ? [] : [...lines, ...(why === undefined ? [] : [`\n  ${why}\n`])];

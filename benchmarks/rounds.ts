@@ -26,24 +26,34 @@ export async function costing(server: Server, round: () => Promise<Round>): Prom
   });
 }
 
+/** What is measured in rounds. */
+export interface Subject {
+  /** One round. */
+  measure(): Promise<Figures>;
+  /**
+   * Runs before the first round. Default: one round that does not count. Subjects whose rounds are short give a number of
+   * operations instead: V8 optimizes a function after a number of calls, on Node 24 only after some thousands.
+   */
+  warmUp?(): Promise<unknown>;
+}
+
 /**
- * Runs all subjects in turn, A B C A B C …, so that other work of the machine affects all of them, and returns the median of each
- * figure. The first rounds are for warming up and do not count.
+ * Warms all subjects up, then runs them in turn, A B C A B C …, so that other work of the machine affects all of them, and
+ * returns the median of each figure.
  */
 export async function inTurn<Name extends string>(
   rounds: number,
-  subjects: Readonly<Record<Name, () => Promise<Figures>>>,
-  warmups = 1,
+  subjects: Readonly<Record<Name, Subject | Subject["measure"]>>,
 ): Promise<Record<Name, Figures>> {
-  const names = Object.keys(subjects) as Name[];
-  const seen = new Map<Name, Figures[]>(names.map((name) => [name, []]));
-  for (let round = -warmups; round < rounds; round++) {
-    for (const name of names) {
-      const figures = await subjects[name]();
-      if (round >= 0) seen.get(name)?.push(figures);
-    }
+  const all = Object.entries<Subject | Subject["measure"]>(subjects).map(([name, given]) => {
+    const subject: Subject = typeof given === "function" ? { measure: given } : given;
+    return { name, subject, seen: [] as Figures[] };
+  });
+  for (const { subject } of all) await (subject.warmUp ?? subject.measure)();
+  for (let round = 0; round < rounds; round++) {
+    for (const { subject, seen } of all) seen.push(await subject.measure());
   }
-  return Object.fromEntries(names.map((name) => [name, medians(seen.get(name) ?? [])])) as Record<Name, Figures>;
+  return Object.fromEntries(all.map(({ name, seen }) => [name, medians(seen)])) as Record<Name, Figures>;
 }
 
 /** The median of each figure. */

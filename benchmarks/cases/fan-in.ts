@@ -47,7 +47,7 @@ export const fanInCase: Case = {
       atMost: 50,
     },
   ],
-  why: "Each chunk of a thousand streams is a write to a socket of its own, which the bare server pays as well, and goes to the end of its task, a page of its own: SQLite writes a page a chunk into its log, and the last one of each task into the file at every checkpoint. That is two thirds of the 25 µs that the writing thread takes for a chunk; the main thread takes 30, half of it the socket. At this rate both are busy three quarters of the time, before the disk is waited for, and the batches that come together wait for each other and for a checkpoint, 20 ms. Without an index of artifacts, with many tasks in one statement and a checkpoint after 4,000 pages the writing thread takes 24 instead of 35 µs. Tried without a gain: batches of 64 and 256, a larger cache, a mapped file, other pages, fewer records at hand for readers.",
+  why: "Each chunk is a write to another socket, as for the raw server, and a change to another page of the database: SQLite writes one page to its log for each chunk, and the last page of each task to the file at each checkpoint. Both threads are busy most of the time at this rate, so that a batch waits for the batch before it, and for a checkpoint of about 20 ms. These did not help: batches of 64 and of 256 tasks, a larger cache, a mapped file, other page sizes, fewer records in memory for readers.",
   async run(bench) {
     const [parley, official, raw, load] = await Promise.all([
       bench.server("parley", "sqlite"),

@@ -1,8 +1,8 @@
 import type { Bench, Load, Server } from "../bench.ts";
 import { call, message, once } from "../calls.ts";
-import { defined, ratio, type Case, type Figures } from "../case.ts";
-import { costing, inTurn } from "../rounds.ts";
-import { warmups } from "./message.ts";
+import { defined, ratio, type Case } from "../case.ts";
+import { inTurn, type Subject } from "../rounds.ts";
+import { requesting } from "./message.ts";
 
 interface Task {
   readonly id: string;
@@ -36,7 +36,7 @@ async function run(bench: Bench): ReturnType<Case["run"]> {
     bench.server("raw"),
     bench.load(),
   ]);
-  const subject = async (server: Server): Promise<Record<"all" | "none" | "short", () => Promise<Figures>>> => {
+  const subject = async (server: Server): Promise<Record<"all" | "none" | "short", Subject>> => {
     const long = await longTask(server);
     const { task } = await once<{ task: Task }>(server, "SendMessage", message("task"));
     const get = (params: object) => getting(bench, load, server, params);
@@ -57,7 +57,7 @@ async function run(bench: Bench): ReturnType<Case["run"]> {
     memory: inMemory.none,
     memoryAll: inMemory.all,
   };
-  const figures = await inTurn(bench.size(3, 2), subjects, warmups);
+  const figures = await inTurn(bench.size(3, 2), subjects);
   return {
     parley: figures.parley,
     official: figures.official,
@@ -77,10 +77,8 @@ async function run(bench: Bench): ReturnType<Case["run"]> {
   };
 }
 
-function getting(bench: Bench, load: Load, server: Server, params: object): () => Promise<Figures> {
-  const request = call(server.jsonRpc, "GetTask", params);
-  const round = { request, expect: '"result"', connections: 32, seconds: bench.size(0.6, 0.1), most: 100_000 };
-  return () => costing(server, () => load.requests(round));
+function getting(bench: Bench, load: Load, server: Server, params: object): Subject {
+  return requesting(bench, load, server, call(server.jsonRpc, "GetTask", params), '"result"');
 }
 
 export const getTaskCase: Case = {
@@ -91,6 +89,6 @@ export const getTaskCase: Case = {
     { measure: "costToShort", says: "CPU with historyLength 0 to that of a task without history", atMost: 1.2 },
     { measure: "allToOfficial", says: "throughput to official in memory, all messages", atLeast: 3 },
   ],
-  why: "A task that did not change since it was read is kept as text, so that its row alone is read again; its 15 kB are written to the socket as they are, and nothing is parsed. The first look puts the history together message by message: SQLite reads a hundred rows, and their braces are looked for to take the messages out.",
+  why: "A task that did not change is kept as text: its row alone is read again, its 15 kB go to the socket as they are, and nothing is parsed. The first request assembles the history message by message: SQLite reads a hundred rows, and the messages are cut out of them without a parser.",
   run,
 };

@@ -1,8 +1,8 @@
 import type { Bench, Load, Server } from "../bench.ts";
 import { call, message, once, send } from "../calls.ts";
-import { defined, ratio, type Case, type Figures } from "../case.ts";
-import { costing, inTurn } from "../rounds.ts";
-import { warmups } from "./message.ts";
+import { defined, ratio, type Case } from "../case.ts";
+import { inTurn, type Subject } from "../rounds.ts";
+import { requesting } from "./message.ts";
 import { makesTask } from "./task-memory.ts";
 
 interface Page {
@@ -45,11 +45,9 @@ async function questions(server: Server, tasks: number): Promise<Record<string, 
   return asked;
 }
 
-function listing(bench: Bench, load: Load, server: Server, params: object | undefined): () => Promise<Figures> {
+function listing(bench: Bench, load: Load, server: Server, params: object | undefined): Subject {
   if (params === undefined) throw new Error("the list has no such page");
-  const request = call(server.jsonRpc, "ListTasks", { pageSize, ...params });
-  const round = { request, expect: '"totalSize"', connections: 32, seconds: bench.size(0.5, 0.1), most: 100_000 };
-  return () => costing(server, () => load.requests(round));
+  return requesting(bench, load, server, call(server.jsonRpc, "ListTasks", { pageSize, ...params }), '"totalSize"');
 }
 
 async function run(bench: Bench): ReturnType<Case["run"]> {
@@ -66,23 +64,19 @@ async function run(bench: Bench): ReturnType<Case["run"]> {
   const [ofSmall, ofLarge] = [await questions(small, few), await questions(large, many)];
   bench.progress("listing");
   const ask = (server: Server, params: object | undefined) => listing(bench, load, server, params);
-  const figures = await inTurn(
-    bench.size(3, 2),
-    {
-      parley: ask(small, ofSmall["first"]),
-      official: ask(official, {}),
-      first: ask(large, ofLarge["first"]),
-      half: ask(large, ofLarge["half"]),
-      deep: ask(large, ofLarge["deep"]),
-      contextSmall: ask(small, ofSmall["byContext"]),
-      context: ask(large, ofLarge["byContext"]),
-      stateSmall: ask(small, ofSmall["byState"]),
-      state: ask(large, ofLarge["byState"]),
-      timeSmall: ask(small, ofSmall["byTime"]),
-      time: ask(large, ofLarge["byTime"]),
-    },
-    warmups,
-  );
+  const figures = await inTurn(bench.size(3, 2), {
+    parley: ask(small, ofSmall["first"]),
+    official: ask(official, {}),
+    first: ask(large, ofLarge["first"]),
+    half: ask(large, ofLarge["half"]),
+    deep: ask(large, ofLarge["deep"]),
+    contextSmall: ask(small, ofSmall["byContext"]),
+    context: ask(large, ofLarge["byContext"]),
+    stateSmall: ask(small, ofSmall["byState"]),
+    state: ask(large, ofLarge["byState"]),
+    timeSmall: ask(small, ofSmall["byTime"]),
+    time: ask(large, ofLarge["byTime"]),
+  });
   return {
     parley: figures.parley,
     official: figures.official,
@@ -120,6 +114,6 @@ export const listCase: Case = {
     { measure: "sizeByState", says: "by state: many tasks to 1,000", atMost: 1.3 },
     { measure: "sizeByTime", says: "by time: many tasks to 1,000", atMost: 1.3 },
   ],
-  why: "A page whose tasks did not change costs one statement along the index, and 50 texts that are joined; the first look at a page costs five times that, since each task is put together from its log. What is left is the index, the counters, and an answer of 25 kB. With `statusTimestampAfter` the `totalSize` has no counter to come from: how many are older is remembered, and those of the last moments are counted, 20 ns each. Where tasks left the past, by a sweep or because old ones went on, all are counted once more.",
+  why: "A page of tasks that did not change takes one statement along the index, and joins 50 texts. The first request for a page takes five times as much, because each task is assembled from its log. The rest is the index, the counters, and an answer of 25 kB. With `statusTimestampAfter` there is no counter for `totalSize`: the number of older tasks is remembered, and the tasks of the last moments are counted, 20 ns each. After a sweep, or when old tasks go on, all are counted again.",
   run,
 };

@@ -64,7 +64,7 @@ async function run(bench: Bench): ReturnType<Case["run"]> {
     measures: defined({ p99ToIdle: ratio(of("parley").p99, of("parley idle").p99) }),
     notes: [
       `${rate} messages a second are due. Answered in the worst round: ${listed(keptUp)}.`,
-      `The stream beside them brought, in chunks a second: ${listed(flow)}. The official SDK's agent lets others have their turn after each chunk.`,
+      `Chunks a second of the stream: ${listed(flow)}. The agent of the official SDK waits for the next turn of the event loop after each chunk.`,
     ],
   };
 }
@@ -99,6 +99,6 @@ export const neighbourCase: Case = {
   what: `Messages at ${rate} a second beside one stream of ${chunks} chunks at full speed`,
   operation: "a message",
   targets: [{ measure: "p99ToIdle", says: "p99 beside the stream to that of an idle server", atMost: 2 }],
-  why: "Between two looks at the sockets the stream gets one window of 256 events: made, checked, serialised, sent to the thread that writes, and written to its reader, a few milliseconds in all. A smaller window slows the stream by more than it helps its neighbours. Before SQLite had a thread of its own the commits stood in the way as well: 33 to 110 times.",
+  why: "Between two looks at the sockets the stream gets one window of 256 events. They are made, checked, serialized, sent to the thread that writes, and written to the reader, which takes a few milliseconds. A smaller window slows the stream by more than it helps its neighbours.",
   run,
 };

@@ -1,20 +1,21 @@
 import type { Bench } from "../bench.ts";
 import { ratio, defined, type Case, type Figures } from "../case.ts";
-import { inTurn } from "../rounds.ts";
+import { inTurn, type Subject } from "../rounds.ts";
 import type { FloorRound } from "../servers/sqlite-floor.ts";
 import { sending } from "./message.ts";
 import { makesTask } from "./task-memory.ts";
 
-/** V8 of Node 24 optimizes a function after 3,000 calls: a server is warm after some 12,000 tasks. */
-const warmups = 5;
-
 /** The statements of as many tasks, alone in a loop: what SQLite takes and nothing else. */
-async function bareStatements(bench: Bench): Promise<() => Promise<Figures>> {
+async function bareStatements(bench: Bench): Promise<Subject> {
   const floor = await bench.child("servers/sqlite-floor", [bench.file(".db")]);
-  return async () => {
+  const measure = async (): Promise<Figures> => {
     const { tasks, seconds, cpu } = await floor.ask<FloorRound>("run");
     return { throughput: tasks / seconds, cpu: cpu / tasks };
   };
+  const warmUp = async (): Promise<void> => {
+    for (let tasks = 0; tasks < bench.warmUp.most;) tasks += (await floor.ask<FloorRound>("run")).tasks;
+  };
+  return { measure, warmUp };
 }
 
 export const taskSqliteCase: Case = {
@@ -32,8 +33,9 @@ export const taskSqliteCase: Case = {
       says: "throughput to official on SQLite",
       atLeast: 12,
     },
+    { measure: "cpuToOlderNode", says: "CPU to that on the older Node", atMost: 1, acrossNodes: true },
   ],
-  why: "SQLite itself takes 50 to 80 µs a task, in a thread of its own, a sixth of it waiting for the disk: a row for the task, one for each of three records, one for its conversation, one for the key that makes a retry safe, and their indexes, for lists by owner, context and state. That thread is the limit. Tried without a gain: other page sizes, a larger cache, later checkpoints, checkpoints on a connection of their own, flat arrays between the threads, sixteen transactions under way, `synchronous = NORMAL`. What a transaction adds goes down in statements of sixteen rows, which took off a quarter; fewer indexes gain 1 µs each and keys in another layout nothing. One row for all records of an append would, by estimate, take off a tenth more, and everything that reads a log by its `seq` would pay for it.",
+  why: "SQLite runs in a thread of its own, and that thread is the limit. It writes a row for the task, a row for each of three records, one for the conversation, one for the key that makes a retry safe, and their indexes for lists by owner, context and state. These did not help: other page sizes, a larger cache, later checkpoints, checkpoints on a connection of their own, flat arrays between the threads, sixteen transactions at a time, `synchronous = NORMAL`. Statements of sixteen rows took off a quarter. One row for all records of an append would take off a tenth more by estimate, and every reader of a log by `seq` would pay for it.",
   async run(bench) {
     const [parley, official, officialMemory, raw, load] = await Promise.all([
       bench.server("parley", "sqlite"),
@@ -49,7 +51,7 @@ export const taskSqliteCase: Case = {
       memory: sending(bench, load, officialMemory, makesTask),
       raw: sending(bench, load, raw, makesTask),
     };
-    const { memory, floor, ...rest } = await inTurn(bench.size(5, 3), subjects, warmups);
+    const { memory, floor, ...rest } = await inTurn(bench.size(5, 3), subjects);
     return {
       ...rest,
       also: { "official, in memory": memory, "SQLite alone": floor },

@@ -18,7 +18,9 @@ export interface GrpcCallsLoad extends GrpcLoad {
   /** A text that every correct answer contains. */
   readonly expect: string;
   readonly connections: number;
+  /** The round ends after that many seconds or calls, whichever comes first. */
   readonly seconds: number;
+  readonly most: number;
 }
 
 export interface GrpcStreamOutcome {
@@ -78,7 +80,7 @@ async function calls(load: GrpcCallsLoad): Promise<RequestOutcome> {
   const start = performance.now();
   const end = start + load.seconds * 1000;
   const drive = async (client: Client): Promise<void> => {
-    for (let now = performance.now(); now < end;) {
+    for (let now = performance.now(); now < end && latencies.length < load.most;) {
       const answer = await call(client);
       if (!answer.includes(load.expect))
         throw new Error(`an answer does not contain ${load.expect}: ${answer.toString()}`);

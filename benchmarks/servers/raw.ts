@@ -1,9 +1,11 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { check, contentHash, sendMessageRequestSchema } from "@parley/a2a/model";
 import { answerText, artifactText, Bell, chunkText, commandOf, paced, stampedText } from "./commands.ts";
 import { control } from "./control.ts";
 
-// The floor: a bare `node:http` server that parses the same JSON and answers it, without checks and without a store.
+// The floor: a bare `node:http` server that parses the same JSON and answers it, without checks and without a store. Below
+// `/checked` it also does what makes a message safe: checks it against the schema, and remembers the reply for a retry.
 
 interface Send {
   readonly message: { readonly messageId: string; readonly parts: readonly [{ readonly text: string }] };
@@ -29,7 +31,7 @@ function chunk(text: string, more: object = {}): string {
   return event({ artifactUpdate: { taskId: task.id, contextId: task.contextId, artifact, append: true, ...more } });
 }
 
-const end = event({ statusUpdate: { taskId: task.id, contextId: task.contextId, status: task.status } });
+const lastEvent = event({ statusUpdate: { taskId: task.id, contextId: task.contextId, status: task.status } });
 
 /** Writes a stream: `together` events in one write, each with different metadata if `unlike` is set. */
 async function stream(count: number, together: number, unlike: boolean, response: ServerResponse): Promise<void> {
@@ -42,7 +44,7 @@ async function stream(count: number, together: number, unlike: boolean, response
     // `drain` can be emitted before other sockets are served.
     await new Promise(setImmediate);
   }
-  response.end(end);
+  response.end(lastEvent);
 }
 
 async function hold(response: ServerResponse): Promise<void> {
@@ -60,7 +62,36 @@ async function streaming(name: string, count: number, gap: number, response: Ser
   response.write(event({ task }));
   await bell.wait();
   for await (const number of paced(count, gap)) response.write(chunk(stampedText(number)));
-  response.end(end);
+  response.end(lastEvent);
+}
+
+/** Replies by the key of their message: the last 10,000 to 20,000. */
+let replies = new Map<string, string>();
+let olderReplies = new Map<string, string>();
+
+function replyOnce(params: unknown): string {
+  const checked = check(sendMessageRequestSchema, params, "request");
+  if (!checked.ok) throw new Error("the message is not valid");
+  const { message } = checked.value;
+  const key = message.messageId + contentHash(message);
+  const known = replies.get(key) ?? olderReplies.get(key);
+  if (known !== undefined) return known;
+  const ids = { messageId: crypto.randomUUID(), contextId: crypto.randomUUID() };
+  const text = JSON.stringify({ ...ids, role: "ROLE_AGENT", parts: [{ text: answerText }] });
+  if (replies.size >= 10_000) [olderReplies, replies] = [replies, new Map()];
+  replies.set(key, text);
+  return text;
+}
+
+function answerChecked(text: string, response: ServerResponse): void {
+  const body = JSON.parse(text) as Body;
+  const result = `{"message":${replyOnce("params" in body ? body.params : body)}}`;
+  end(response, "params" in body ? `{"jsonrpc":"2.0","id":${JSON.stringify(body.id)},"result":${result}}` : result);
+}
+
+function end(response: ServerResponse, json: string): void {
+  response.writeHead(200, { "content-type": "application/json", "content-length": Buffer.byteLength(json) });
+  response.end(json);
 }
 
 function answer(text: string, response: ServerResponse): void {
@@ -71,16 +102,16 @@ function answer(text: string, response: ServerResponse): void {
   if (name === "emit") bell.ring();
   const result =
     name === "task" ? { task: { ...task, artifacts: [artifact], history: [send.message] } } : { message: reply };
-  const json = JSON.stringify("params" in body ? { jsonrpc: "2.0", id: body.id, result } : result);
-  response.writeHead(200, { "content-type": "application/json", "content-length": Buffer.byteLength(json) });
-  response.end(json);
+  end(response, JSON.stringify("params" in body ? { jsonrpc: "2.0", id: body.id, result } : result));
 }
 
 const server = createServer((request: IncomingMessage, response) => {
   const parts: Buffer[] = [];
   request.on("data", (part: Buffer) => parts.push(part));
   request.on("end", () => {
-    answer((parts.length === 1 ? parts[0] : Buffer.concat(parts))?.toString() ?? "", response);
+    const text = (parts.length === 1 ? parts[0] : Buffer.concat(parts))?.toString() ?? "";
+    if (request.url?.startsWith("/checked") === true) answerChecked(text, response);
+    else answer(text, response);
   });
 });
 server.listen(0, "127.0.0.1", () => {

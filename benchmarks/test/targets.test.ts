@@ -5,6 +5,7 @@ import { extrapolated } from "../cases/stream.ts";
 import { quantile, summary } from "../load/latencies.ts";
 import { jsonOf, markdownOf, missedOf, short, textOf } from "../report.ts";
 import { medians } from "../rounds.ts";
+import { newestFirst, runOf, type Run, type Setting } from "../runs.ts";
 import { isMet, resultOf } from "../targets.ts";
 
 function caseWith(...targets: Target[]): Case {
@@ -78,35 +79,67 @@ describe("the cases", () => {
   });
 });
 
+const setting: Setting = { date: "2026-01-01", node: "24.9.0", machine: "a machine", quick: false };
+
 describe("the report", () => {
   const target = { says: "as fast", measure: "throughputToOfficial", atLeast: 5 };
   const result = resultOf(caseWith(target), measured);
+  const run: Run = { setting, results: [result] };
 
   test("is one line of JSON a case for programs", () => {
-    const line = jsonOf(result);
+    const line = jsonOf(result, setting);
     expect(line).not.toContain("\n");
     expect(JSON.parse(line)).toMatchObject({
       case: "one",
+      setting,
       ...measured,
-      ratio: { throughputToOfficial: 4, cpuToOfficial: 0.25, cpuToRaw: 1.5 },
+      measures: { throughputToOfficial: 4, cpuToOfficial: 0.25, cpuToRaw: 1.5 },
       targets: [{ says: "as fast", value: 4, atLeast: 5, met: false }],
     });
   });
 
   test("leaves out ratios without a meaning", () => {
-    const { ratio } = JSON.parse(jsonOf(resultOf(caseWith(), { parley: { p50: 1 } }))) as { ratio: unknown };
-    expect(ratio).toEqual({});
+    const line = jsonOf(resultOf(caseWith(), { parley: { p50: 1 } }), setting);
+    expect(JSON.parse(line)).toMatchObject({ measures: {} });
   });
 
   test("says for people what was reached and what was wanted", () => {
     expect(textOf(result)).toContain("missed  as fast: 4.00 × (≥ 5.00 ×)");
-    expect(missedOf([result])).toBe("- `one`, as fast: 4.00 ×, wanted ≥ 5.00 ×");
-    const told = { ...caseWith(target), why: "The other one is slow." };
-    expect(missedOf([resultOf(told, measured)])).toContain("wanted ≥ 5.00 ×\n\n  The other one is slow.");
-    expect(missedOf([resultOf({ ...caseWith(), why: "It is not." }, measured)])).toBe("None in this run.");
-    const page = markdownOf([result], { date: "2026-01-01", versions: { Node: "20.19.0" } });
-    expect(page).toContain("| `one` | as fast | ≥ 5.00 × | 4.00 × | **missed** |");
-    expect(page).toContain("| parley | 1,200 | – | – | 30.0 | – |");
+    expect(missedOf([run])).toBe("- `one`, as fast: 4.00 ×, wanted ≥ 5.00 ×");
+    const told = { ...run, results: [resultOf({ ...caseWith(target), why: "The other one is slow." }, measured)] };
+    expect(missedOf([told])).toContain("wanted ≥ 5.00 ×\n\n  The other one is slow.");
+    const met = { ...run, results: [resultOf({ ...caseWith(), why: "It is not." }, measured)] };
+    expect(missedOf([met])).toBe("None in this run.");
+  });
+
+  test("shows the versions of Node side by side, and holds the newest to the targets", () => {
+    const across: Target = { says: "no dearer", measure: "cpuToOlderNode", atMost: 1, acrossNodes: true };
+    const one = caseWith(target, across);
+    const newer: Run = { setting, results: [resultOf(one, { ...measured, notes: ["Said twice.", "On 24."] })] };
+    const faster = { ...measured, parley: { throughput: 1800, cpu: 60 }, notes: ["Said twice.", "On 20."] };
+    const older: Run = { setting: { ...setting, node: "20.20.1" }, results: [resultOf(one, faster)] };
+    const page = markdownOf([newer, older], { Parley: "0.0.0" });
+    expect(page).toContain("Measured on 2026-01-01: a machine; Node 24.9.0, Node 20.20.1, Parley 0.0.0.");
+    expect(page).toContain("| Case | What | Target | Node 24 | Node 20 |  |");
+    expect(page).toContain("| `one` | as fast | ≥ 5.00 × | 4.00 × | 6.00 × | **missed** |");
+    expect(page).toContain("| `one` | no dearer | ≤ 1.00 × | 0.50 × | – | met |");
+    expect(page).toContain("| parley | 24 | 1,200 | – | – | 30.0 | – |\n| parley | 20 | 1,800 | – | – | 60.0 | – |");
+    expect(page).toContain("Said twice.\n\nNode 24: On 24.\n\nNode 20: On 20.");
+    expect(textOf(newer.results[0] ?? result)).not.toContain("no dearer");
+  });
+
+  test("reads what it wrote for programs", () => {
+    const written = (node: string): string => jsonOf(result, { ...setting, node });
+    const again = runOf(`${jsonOf(resultOf(caseWith(target), { parley: {} }), setting)}\n${written("24.9.0")}\n`, [
+      caseWith(target),
+    ]);
+    expect(again.setting).toEqual(setting);
+    expect(again.results[0]?.measured).toMatchObject(measured);
+    expect(again.results[0]?.measures).toEqual(result.measures);
+    expect(newestFirst([{ ...again, setting: { ...setting, node: "20.1.0" } }, again])[0]).toBe(again);
+    expect(() => runOf("", [])).toThrow("no results");
+    expect(() => runOf(written("24.9.0"), [{ ...caseWith(), name: "two" }])).toThrow("lack the case two");
+    expect(() => runOf(jsonOf(result, { ...setting, quick: true }), [])).toThrow("--quick");
   });
 
   test.each([

@@ -1,0 +1,55 @@
+import { availableParallelism, cpus, totalmem } from "node:os";
+import type { Case, Measured } from "./case.ts";
+import type { Result } from "./targets.ts";
+
+/** What figures were measured on, without the name of the machine. */
+export interface Setting {
+  readonly date: string;
+  /** Version of Node. */
+  readonly node: string;
+  readonly machine: string;
+  /** Less of everything was measured: nothing for the page. */
+  readonly quick: boolean;
+}
+
+export function setting(quick: boolean): Setting {
+  const model = cpus()[0]?.model.trim() ?? "";
+  const processor = model === "" || model === "unknown" ? "a processor that does not say its name" : model;
+  const system = process.platform === "linux" ? "Linux" : process.platform;
+  return {
+    date: new Date().toISOString().slice(0, 10),
+    node: process.versions.node,
+    machine: `${processor}, ${availableParallelism()} cores, ${Math.round(totalmem() / 2 ** 30)} GiB, ${system} ${process.arch}`,
+    quick,
+  };
+}
+
+/** The results of all cases on one version of Node. */
+export interface Run {
+  readonly setting: Setting;
+  readonly results: readonly Result[];
+}
+
+type Line = Measured & Pick<Result, "measures"> & { readonly case: string; readonly setting: Setting };
+
+/** A run, as `--json` wrote it: a line for each case. The last line of a case counts, so that one can be measured again. */
+export function runOf(text: string, cases: readonly Case[]): Run {
+  const lines = text.split("\n").filter((line) => line.startsWith("{"));
+  const measured = new Map(lines.map((line) => JSON.parse(line) as Line).map((line) => [line.case, line]));
+  const [first] = measured.values();
+  if (first === undefined) throw new Error("a file has no results: it is made by npm run bench -- --json");
+  if (first.setting.quick) throw new Error("a file has the results of --quick, which are none for the page");
+  const results = cases.map((one): Result => {
+    const line = measured.get(one.name);
+    if (line === undefined) throw new Error(`the results of Node ${first.setting.node} lack the case ${one.name}`);
+    if (line.setting.node !== first.setting.node) throw new Error("a file has results of one version of Node only");
+    return { case: one, measured: line, measures: line.measures };
+  });
+  return { setting: first.setting, results };
+}
+
+/** The newest version of Node first. */
+export function newestFirst(runs: readonly Run[]): readonly Run[] {
+  const major = ({ setting }: Run): number => Number.parseInt(setting.node, 10);
+  return [...runs].sort((one, other) => major(other) - major(one));
+}
