@@ -1,11 +1,14 @@
+/** What a call is, apart from any wire, and what an agent is. */
+
+// Calls.
 export * from "./operations.ts";
 export * from "./service.ts";
-export { Payload } from "./payload.ts";
-export { TextPayload } from "./text-payload.ts";
-export { intercept, type Interceptor } from "./intercept.ts";
-export { mapItems } from "./map-items.ts";
+export { Payload, TextPayload } from "./payload.ts";
+export { intercept, mapItems, type Interceptor } from "./intercept.ts";
 export {
   endedBy,
+  observeCalls,
+  observeRequests,
   safeObserver,
   type Ended,
   type ObservedAppend,
@@ -15,13 +18,13 @@ export {
   type ObservedTurn,
   type Observer,
 } from "./observer.ts";
-export { observeCalls, observeRequests } from "./observing.ts";
+
+// HTTP without a runtime, and limits on memory.
 export * from "./http.ts";
-export type { PeerCertificate, RequestFacts } from "./facts.ts";
-export { BodyBytes, smallBody, type BodyBudget, type BodyPlace, type BodyReader } from "./body.ts";
+export { BodyBytes, GrowingBytes, smallBody, type BodyBudget, type BodyPlace, type BodyReader } from "./body.ts";
 export { ByteBudget } from "./byte-budget.ts";
-export { GrowingBytes } from "./growing-bytes.ts";
-export * from "./closes-after.ts";
+
+// Agents.
 export * from "./agent.ts";
-export * from "./extensions.ts";
-export * from "./turn-aborted.ts";
+export * from "./agent-event.ts";
+export * from "./turn.ts";

@@ -1,8 +1,7 @@
 import { A2AError, invalidParams } from "../model/index.ts";
 import type { OperationName, StreamName, UnaryName } from "./operations.ts";
-import { Payload } from "./payload.ts";
+import { Payload, TextPayload } from "./payload.ts";
 import type { AgentService, CallContext, Reply, StreamItem, StreamReply } from "./service.ts";
-import { TextPayload } from "./text-payload.ts";
 
 /**
  * Wraps a service in another one: for logging, limits, authorization. It returns a service that answers every call, most of
@@ -57,7 +56,7 @@ function nameOf({ name }: Interceptor, at: number): string {
   return name === "" ? `interceptors[${at}]` : `interceptors[${at}] (${name})`;
 }
 
-/** The service itself: its answers share nothing with what it keeps. `sound` learns which streams are its own. */
+/** The service itself. Its answers share no objects with the values that it keeps. Its streams are added to `sound`. */
 function separated(service: AgentService, sound: WeakSet<StreamReply["batches"]>): AgentService {
   return {
     async call(operation, request, context) {
@@ -73,7 +72,7 @@ function separated(service: AgentService, sound: WeakSet<StreamReply["batches"]>
   };
 }
 
-/** An interceptor's service: what it returns is an answer, or it throws. Streams that it hands on are not looked at. */
+/** The service of an interceptor, with its answers checked. A stream of `sound` that it passes on is not checked again. */
 function checked(service: AgentService, name: string, sound: WeakSet<StreamReply["batches"]>): AgentService {
   return {
     async call<Name extends UnaryName>(...asked: Parameters<typeof service.call<Name>>) {
@@ -95,7 +94,7 @@ function checked(service: AgentService, name: string, sound: WeakSet<StreamReply
   };
 }
 
-/** Batches of an interceptor: each of items, and none of them empty, as a filter may leave one. */
+/** The batches of an interceptor, with each item checked. Empty batches, as a filter may leave them, are left out. */
 class CheckedBatches implements AsyncIterableIterator<Batch, void, void> {
   readonly #batches: AsyncIterable<unknown>;
   readonly #error: (problem: string) => A2AError;
@@ -119,7 +118,7 @@ class CheckedBatches implements AsyncIterableIterator<Batch, void, void> {
       const batch = result["value"];
       const problem = problemOfBatch(batch);
       if (problem !== undefined) {
-        // The stream ends here: whoever it comes from is told.
+        // Closes the source, because the stream ends here.
         await source.return?.();
         throw this.#error(problem);
       }
@@ -163,7 +162,7 @@ function problemOfBatch(batch: unknown): string | undefined {
   return undefined;
 }
 
-/** A value that is no object would go out as JSON that is no answer, or as none at all. */
+/** Refuses values other than objects: their JSON would be no valid answer. */
 function problemOfPayload(payload: unknown): string | undefined {
   if (!(payload instanceof Payload)) return "without a Payload";
   if (payload instanceof TextPayload || isObject(payload.value)) return undefined;
@@ -191,9 +190,8 @@ function typeName(value: unknown): string {
 }
 
 /**
- * A context that can be spread. The signal of a server's context is made when somebody asks for it, by a getter of its
- * class: a spread leaves it behind. A getter of each context's own would cost every request 0.2 µs, so it is made here,
- * where there is an interceptor.
+ * A context that interceptors can spread. The signal of a server's context is a getter of its class, which a spread does not
+ * copy. A getter on each context would cost every request 0.2 µs, so only requests with interceptors get one.
  */
 function spreadable(context: CallContext): CallContext {
   if (!("signal" in context)) return context;
@@ -204,4 +202,56 @@ function spreadable(context: CallContext): CallContext {
       return context.signal as AbortSignal;
     },
   };
+}
+
+/**
+ * The batches of a stream with each item changed, for interceptors. Closing it closes the stream at once, also while a read
+ * waits for an event. A generator would close the stream only after the next event.
+ *
+ * @param change - Returns the changed item, or `undefined` to leave it out. An error that it throws ends the stream.
+ *
+ * @example
+ * ```ts
+ * const reply = await next.stream(operation, request, context);
+ * const hide = (item: StreamItem) => ({ ...item, payload: item.payload.map(redact) });
+ * return { ...reply, batches: mapItems(reply.batches, hide) };
+ * ```
+ */
+export function mapItems(
+  batches: StreamReply["batches"],
+  change: (item: StreamItem) => StreamItem | undefined,
+): StreamReply["batches"] {
+  return {
+    [Symbol.asyncIterator]() {
+      const source = batches[Symbol.asyncIterator]();
+      const leave = async (): Promise<IteratorReturnResult<undefined>> => {
+        await source.return?.();
+        return { done: true, value: undefined };
+      };
+      return {
+        async next() {
+          for (;;) {
+            const result = await source.next();
+            if (result.done === true) return result;
+            const value = await changed(result.value, change, leave);
+            if (value.length > 0) return { done: false, value };
+          }
+        },
+        return: leave,
+      };
+    },
+  };
+}
+
+async function changed(
+  batch: readonly StreamItem[],
+  change: (item: StreamItem) => StreamItem | undefined,
+  leave: () => Promise<unknown>,
+): Promise<readonly StreamItem[]> {
+  try {
+    return batch.map(change).filter((item) => item !== undefined);
+  } catch (thrown) {
+    await leave();
+    throw thrown;
+  }
 }

@@ -1,16 +1,17 @@
 import type { Logger } from "../base/index.ts";
 import { toA2AError, type A2AError } from "../model/index.ts";
 import type { OperationName } from "./operations.ts";
-import type { Principal } from "./service.ts";
+import type { Principal, CallContext, StreamReply } from "./service.ts";
+import type { Interceptor } from "./intercept.ts";
 
-/** Called once when what was observed is over. `error`: why it failed; absent: it ended well. */
+/** Called once at the end of what is observed. `error`: why it failed. Absent: it succeeded. */
 export type Ended = (error?: A2AError) => void;
 
 /**
- * Sees what a server and a client do: for metrics, traces and logs. Every member is optional, and what nobody observes is not
- * reported: no object is made for it. A member that is called at the beginning may return a function for the end.
+ * Is told what a server and a client do, for metrics, traces and logs. Every member is optional, and an absent member costs
+ * nothing. A member that is called at a beginning may return a function that is called at the end.
  *
- * It changes nothing. What a member throws on a server is a line in its log.
+ * An observer changes nothing. An error that a member throws on a server is logged.
  *
  * @example
  * ```ts
@@ -23,15 +24,15 @@ export type Ended = (error?: A2AError) => void;
  * ```
  */
 export interface Observer {
-  /** A call of an agent's service begins, after the caller is known and before it is authorized. A stream ends when it is over. */
+  /** A call of an agent's service begins, after authentication and before authorization. The call of a stream ends with the stream. */
   call?(call: ObservedCall): Ended | undefined | void;
   /** An agent begins a turn. */
   turn?(turn: ObservedTurn): Ended | undefined | void;
-  /** The store begins a transaction, with what several tasks have to store. */
+  /** The store begins a transaction, which may store the records of several tasks. */
   commit?(commit: ObservedCommit): Ended | undefined | void;
   /** Records were stored in the log of a task. */
   append?(append: ObservedAppend): void;
-  /** A client sends a request to an agent, each try for itself: see `observeRequests`. A stream ends when it is over. */
+  /** A client sends a request to an agent. Each retry is a request: see `observeRequests`. The request of a stream ends with the stream. */
   request?(request: ObservedRequest): Ended | undefined | void;
 }
 
@@ -53,13 +54,13 @@ export interface ObservedCall {
 export interface ObservedTurn {
   /** The id of the agent. */
   readonly agent: string;
-  /** The id that the task has, or that it gets if the agent makes one. */
+  /** Id of the task, which may not exist yet. */
   readonly taskId: string;
   /** The conversation. */
   readonly contextId: string;
   /** Number of the turn in its task, from 1. */
   readonly turn: number;
-  /** Which try of the turn, from 1; more than 1 resumes a run that was lost. */
+  /** Which attempt of the turn, from 1. A higher number resumes a run that was lost. */
   readonly attempt: number;
   /** W3C `traceparent` of the call that the turn answers. */
   readonly trace: string | undefined;
@@ -67,7 +68,7 @@ export interface ObservedTurn {
 
 /** A transaction of the store. */
 export interface ObservedCommit {
-  /** How many items are in it, each of one task or conversation. */
+  /** How many items it has, each for one task or conversation. */
   readonly items: number;
 }
 
@@ -93,7 +94,7 @@ export interface ObservedRequest {
   readonly trace: string | undefined;
 }
 
-/** The same observer, with what it throws in the log. Members that it has not are not there. */
+/** The same observer, with its errors logged. Absent members stay absent. */
 export function safeObserver(observer: Observer, logger: Logger): Observer {
   const attempt = <T>(run: () => T): T | undefined => {
     try {
@@ -121,7 +122,7 @@ export function safeObserver(observer: Observer, logger: Logger): Observer {
   };
 }
 
-/** Awaits an answer, and tells how it ended. */
+/** Awaits an answer, and reports its end. */
 export async function endedBy<T>(ended: Ended | undefined | void, answer: Promise<T>): Promise<T> {
   if (typeof ended !== "function") return answer;
   try {
@@ -132,4 +133,74 @@ export async function endedBy<T>(ended: Ended | undefined | void, answer: Promis
     ended(toA2AError(thrown));
     throw thrown;
   }
+}
+
+/** An interceptor that reports each call of a service to `begin`. */
+function observing(begin: (operation: OperationName, context: CallContext) => Ended | undefined | void): Interceptor {
+  return (next) => ({
+    call: (operation, request, context) => endedBy(begin(operation, context), next.call(operation, request, context)),
+    async stream(operation, request, context) {
+      const ended = begin(operation, context);
+      if (typeof ended !== "function") return next.stream(operation, request, context);
+      try {
+        const reply = await next.stream(operation, request, context);
+        return { ...reply, batches: endedStream(reply.batches, ended) };
+      } catch (thrown) {
+        ended(toA2AError(thrown));
+        throw thrown;
+      }
+    },
+  });
+}
+
+/** The same batches. Reports once that the stream is over: at its end, with an error, or when its reader closes it. */
+function endedStream(batches: StreamReply["batches"], report: Ended): StreamReply["batches"] {
+  let over = false;
+  const ended: Ended = (error) => {
+    if (!over) report(error);
+    over = true;
+  };
+  return {
+    [Symbol.asyncIterator]() {
+      const source = batches[Symbol.asyncIterator]();
+      return {
+        async next() {
+          try {
+            const result = await source.next();
+            if (result.done === true) ended();
+            return result;
+          } catch (thrown) {
+            ended(toA2AError(thrown));
+            throw thrown;
+          }
+        },
+        async return() {
+          ended();
+          await source.return?.();
+          return { done: true, value: undefined };
+        },
+      };
+    },
+  };
+}
+
+/** Reports the calls of an agent's service to `observer.call`. `agent`: the agent's id. */
+export function observeCalls(observer: Observer, agent: string): Interceptor {
+  return observing((operation, { principal, version, trace }) =>
+    observer.call?.({ operation, agent, principal, version, trace }),
+  );
+}
+
+/**
+ * An interceptor for clients: reports each request that goes to the agent, over whatever binding, to `observer.request`. A
+ * repeated request is reported once for each try. Requests for the card are not.
+ *
+ * @example
+ * ```ts
+ * const observer: Observer = { request: ({ operation }) => console.log(operation) };
+ * const client = await connect("http://localhost:4000", { interceptors: [observeRequests(observer)] });
+ * ```
+ */
+export function observeRequests(observer: Observer): Interceptor {
+  return observing((operation, { version, trace }) => observer.request?.({ operation, version, trace }));
 }

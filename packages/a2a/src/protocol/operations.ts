@@ -1,24 +1,26 @@
-import type {
-  AgentCard,
-  CancelTaskRequest,
-  DeleteTaskPushNotificationConfigRequest,
-  Empty,
-  GetExtendedAgentCardRequest,
-  GetTaskPushNotificationConfigRequest,
-  GetTaskRequest,
-  ListTaskPushNotificationConfigsRequest,
-  ListTaskPushNotificationConfigsResponse,
-  ListTasksRequest,
-  ListTasksResponse,
-  SendMessageRequest,
-  SendMessageResponse,
-  StreamResponse,
-  SubscribeToTaskRequest,
-  Task,
-  TaskPushNotificationConfig,
+import {
+  type AgentCard,
+  type CancelTaskRequest,
+  type DeleteTaskPushNotificationConfigRequest,
+  type Empty,
+  type GetExtendedAgentCardRequest,
+  type GetTaskPushNotificationConfigRequest,
+  type GetTaskRequest,
+  type ListTaskPushNotificationConfigsRequest,
+  type ListTaskPushNotificationConfigsResponse,
+  type ListTasksRequest,
+  type ListTasksResponse,
+  type SendMessageRequest,
+  type SendMessageResponse,
+  type StreamResponse,
+  type SubscribeToTaskRequest,
+  type Task,
+  type TaskPushNotificationConfig,
+  isTerminal,
+  type TaskState,
 } from "../model/index.ts";
 
-/** The operations of the protocol by name (A2A 1.0 §3.1, §5.3), each with its request and its response. */
+/* The operations of the protocol by name (A2A 1.0 §3.1, §5.3), each with its request and its response, and when streams end. */
 
 /** Operations with one response. */
 export interface UnaryOperations {
@@ -94,3 +96,20 @@ export const operations: Readonly<Record<OperationName, OperationInfo>> = {
   DeleteTaskPushNotificationConfig: safe,
   GetExtendedAgentCard: safe,
 };
+
+/** The state in an event; `undefined` where the event has none. */
+export function stateOf(event: StreamResponse): TaskState | undefined {
+  return event.statusUpdate?.status.state ?? event.task?.status.state;
+}
+
+/**
+ * Whether a stream ends with this event. Every stream ends at a message and at a terminal state (A2A 1.0 §3.1.2). The stream
+ * of a send also ends at INPUT_REQUIRED, because only the caller's next message can follow (§11.7). At AUTH_REQUIRED every
+ * stream stays open, because the authorization may be given outside of the protocol (§7.6.1).
+ */
+export function closesAfter(event: StreamResponse, operation: StreamName): boolean {
+  if (event.message !== undefined) return true;
+  const state = stateOf(event);
+  if (state === undefined) return false;
+  return isTerminal(state) || (operation === "SendStreamingMessage" && state === "TASK_STATE_INPUT_REQUIRED");
+}

@@ -1,0 +1,250 @@
+import type { Clock, Logger } from "../base/index.ts";
+import {
+  A2AError,
+  type Content,
+  type JsonObject,
+  type JsonValue,
+  type Message,
+  type Part,
+  type Task,
+} from "../model/index.ts";
+import type { AgentEvent, ArtifactEvent, ArtifactInit, ArtifactWriter, WriterOptions } from "./agent-event.ts";
+import type { CallContext, Principal } from "./service.ts";
+
+/* What the function of an agent is called with: a message, its task and conversation, and builders of events. */
+
+/** One call of an executor: a message, and what is needed to answer it. `Turn` adds the builders of events. */
+export interface TurnBase {
+  /** The message of the user that this turn answers. */
+  readonly message: Message;
+  /** All text parts of the message, joined by line breaks. */
+  readonly text: string;
+  /** Identifier of the task. It is known before the task exists. */
+  readonly taskId: string;
+  /** Identifier of the conversation. */
+  readonly contextId: string;
+  /** The task at the start of this turn. `undefined` where this message begins it. */
+  readonly task: Task | undefined;
+  /** Which turn of its task this is, from 1. */
+  readonly number: number;
+  /** Which attempt of this turn, from 1. A higher number means that an earlier run was lost and this one resumes it. */
+  readonly attempt: number;
+  /** The last checkpoint of the run that was lost. `undefined` where there is none. */
+  readonly checkpoint: JsonValue | undefined;
+  /**
+   * Who sent the message. A turn that begins with its request has all `claims` of the authenticator. A turn whose message
+   * waited, or that resumes a lost run, has only those that `keepClaims` names.
+   */
+  readonly principal: Principal;
+  /** Of the request: its protocol version, the extensions that it asked for, and its W3C `traceparent`. */
+  readonly call: Pick<CallContext, "version" | "extensions" | "trace">;
+  /** `metadata` of the send request (A2A 1.0 §3.2.1). */
+  readonly metadata: JsonObject | undefined;
+  /** Media types that the caller can read (A2A 1.0 §3.2.2). Empty: any. */
+  readonly acceptedOutputModes: readonly string[];
+  /** URIs of the extensions that are active in this turn: the caller asked for them, and the card declares them. */
+  readonly extensions: readonly string[];
+  /** Aborted when the result of this turn is no longer wanted. `turn.signal.reason.kind` says why. */
+  readonly signal: TurnSignal;
+  /** The conversation: its history and its state. */
+  readonly context: TurnContext;
+  /** The server's log. */
+  readonly logger: Logger;
+  /** The server's clock. Tests replace it. */
+  readonly clock: Clock;
+  /** Makes an identifier that is unique in the task. A resumed run makes the same ones again. */
+  makeId(): string;
+  /**
+   * Resolves when everything yielded so far is stored.
+   *
+   * @throws A2AError `Unavailable` where it could not be stored.
+   */
+  flush(): Promise<void>;
+}
+
+/**
+ * What the function of an agent is called with: a message, what is known about it, and builders of events. A builder does
+ * nothing by itself: yield or return what it makes.
+ */
+export interface Turn extends TurnBase {
+  /**
+   * An answer. As the first event it is a direct message, and there is no task (A2A 1.0 §3.1.1). Later it completes the task.
+   *
+   * @example
+   * ```ts
+   * if (turn.text === "") return turn.reply("Ask me something.");
+   * ```
+   */
+  reply(content: Content): AgentEvent;
+  /**
+   * Progress. Clients see it while it is the task's status. With `keep` it also enters the history, for later turns and
+   * callers.
+   *
+   * @example
+   * ```ts
+   * yield turn.working("Reading the file", { keep: true });
+   * ```
+   */
+  working(content?: Content, options?: { keep?: boolean; metadata?: JsonObject }): AgentEvent;
+  /**
+   * Asks the user a question; return after it. The answer is the next turn. Until it comes, the task stays at the question:
+   * a later status of this turn is not stored and is logged as an error, unless it is `failed` or `rejected`.
+   *
+   * @example
+   * ```ts
+   * yield turn.inputRequired("Which city?");
+   * return;
+   * ```
+   */
+  inputRequired(content: Content, options?: { metadata?: JsonObject }): AgentEvent;
+  /** Asks for an authorization that is given outside of this protocol. The turn may wait for it and go on (A2A 1.0 §7.6.1). */
+  authRequired(content: Content, options?: { metadata?: JsonObject }): AgentEvent;
+  /** Ends the task as completed. The end of the function does the same. */
+  completed(content?: Content): AgentEvent;
+  /** Ends the task as failed. The client reads the content; an error that is thrown tells it nothing. */
+  failed(content: Content): AgentEvent;
+  /** Ends the task as rejected: the agent does not take it on. */
+  rejected(content: Content): AgentEvent;
+  /**
+   * A complete artifact, or the beginning of one with `open`.
+   *
+   * @example
+   * ```ts
+   * yield turn.artifact({ name: "forecast", parts: [text("Sunny")] });
+   * ```
+   */
+  artifact(init: ArtifactInit): ArtifactEvent;
+  /**
+   * More parts of an open artifact. `last` closes it. An unknown or closed artifact is an error of the agent: the task fails.
+   *
+   * @example
+   * ```ts
+   * const rows = turn.artifact({ name: "rows", parts: [data(1)], open: true });
+   * yield rows;
+   * yield turn.append(rows.artifact.artifactId, [data(2)], { last: true });
+   * ```
+   */
+  append(artifactId: string, parts: readonly Part[], options?: { last?: boolean }): ArtifactEvent;
+  /** Makes a writer that collects pieces of text into chunks of one artifact. */
+  writer(options?: WriterOptions): ArtifactWriter;
+  /**
+   * Streams text, such as the tokens of a model, as chunks of one artifact.
+   *
+   * @example
+   * ```ts
+   * yield* turn.stream(tokens, { name: "answer" });
+   * ```
+   */
+  stream(source: AsyncIterable<string>, options?: WriterOptions): AsyncGenerator<AgentEvent, void, void>;
+  /**
+   * Where a resumed run continues: it finds the value in `turn.checkpoint`. Yield it in one array with the events that it
+   * covers, so that they are stored together. Only agents with `resumable` are resumed.
+   *
+   * @example
+   * ```ts
+   * yield [turn.artifact({ parts: [text("Page 1")] }), turn.saveCheckpoint(1)];
+   * ```
+   */
+  saveCheckpoint(value: JsonValue): AgentEvent;
+}
+
+/** The conversation of a turn (`contextId`): what was said in it, and a small state. */
+export interface TurnContext {
+  /** The `contextId`. */
+  readonly id: string;
+  /**
+   * The conversation so far, oldest first, in a form that can be given to a model: the messages and artifacts of all tasks
+   * of this context, and direct replies. The message of this turn is the last entry, always whole. What this turn says is
+   * not in it, also not what an earlier attempt of it said: every attempt reads the same.
+   *
+   * @throws A2AError `Unavailable` where the store cannot be read.
+   */
+  history(options?: HistoryOptions): Promise<readonly HistoryEntry[]>;
+  /** A small value that all turns of this context share, as the last turn stored it. `undefined` where there is none. */
+  state<T extends JsonValue = JsonValue>(): T | undefined;
+  /**
+   * Sets the state, or deletes it with `undefined`. It is stored with the next events of this turn, or at its end.
+   *
+   * @throws A2AError `InvalidAgentResponse` where the value is no JSON, or larger than `limits.stateBytes`.
+   */
+  setState(value: JsonValue | undefined): void;
+}
+
+/** How much of a conversation to read: the newest entries within both limits. No more is read from the store. */
+export interface HistoryOptions {
+  /** Most entries, the message of this turn included. Default 100. */
+  readonly limit?: number;
+  /** Most bytes of stored JSON, the message of this turn not counted. Default 256 KiB. */
+  readonly bytes?: number;
+}
+
+/**
+ * One entry of a conversation: a message, or an artifact with all of its chunks joined, at the position of its first chunk.
+ * Progress messages are entries only where they were yielded with `keep`.
+ */
+export interface HistoryEntry {
+  /** Who said it. Artifacts are the agent's. */
+  readonly role: "user" | "agent";
+  /** All text parts as one text: those of a message joined by line breaks, those of an artifact by nothing. */
+  readonly text: string;
+  /** The content. Files and data are in it as they are in messages: `raw` is base64 text. */
+  readonly parts: readonly Part[];
+  /** When it was said, in milliseconds since the Unix epoch. For an artifact: when its first chunk was. */
+  readonly time: number;
+  /** The task that it belongs to. Absent for direct replies and the messages that they answer. */
+  readonly taskId?: string;
+  /** Identifier of the message. Absent for artifacts. */
+  readonly messageId?: string;
+  /** Identifier of the artifact. Absent for messages. */
+  readonly artifactId?: string;
+  /** Name of the artifact. */
+  readonly name?: string;
+  /** Description of the artifact. */
+  readonly description?: string;
+  /** `metadata` of the message or the artifact. */
+  readonly metadata?: JsonObject;
+  /** Set where the limits have cut off the beginning of this artifact. */
+  readonly cut?: true;
+}
+
+/**
+ * Why the result of a turn is no longer wanted:
+ * - `canceled`: the task was canceled.
+ * - `idleTimeout`: the agent yielded nothing for too long. The task has failed.
+ * - `turnTimeout`: the turn took too long. The task has failed.
+ * - `leaseLost`: another process has taken the task over, and may run its turn again.
+ * - `shutdown`: this server stops. A resumable task continues elsewhere, any other task has failed.
+ * - `storeFailed`: what was yielded could not be stored.
+ * - `failed`: the agent threw, or yielded what the protocol forbids. The task has failed.
+ * - `over`: the turn had already ended when the signal was first read.
+ */
+export type TurnAbortKind =
+  "canceled" | "idleTimeout" | "turnTimeout" | "leaseLost" | "shutdown" | "storeFailed" | "failed" | "over";
+
+/**
+ * The reason of an aborted `turn.signal`. `turn.signal.throwIfAborted()` throws it, and so does a `fetch` that was given the
+ * signal. Its `code` is `Aborted`. There is no need to catch it: the engine ignores what an aborted turn throws.
+ *
+ * @example
+ * ```ts
+ * turn.signal.addEventListener("abort", () => {
+ *   if (turn.signal.reason?.kind === "canceled") void stopJob();
+ * });
+ * ```
+ */
+export class TurnAborted extends A2AError {
+  /** Why the turn was aborted. */
+  readonly kind: TurnAbortKind;
+
+  /** The engine makes these. Tests of agents may make one. */
+  constructor(kind: TurnAbortKind, message: string, options?: { readonly cause?: unknown }) {
+    super("Aborted", message, options);
+    this.kind = kind;
+  }
+}
+
+/** An `AbortSignal` whose reason is a `TurnAborted`. */
+export interface TurnSignal extends AbortSignal {
+  /** Why the turn was aborted. `undefined` until then. */
+  readonly reason: TurnAborted | undefined;
+}
