@@ -63,9 +63,12 @@ export { resumeExtension, idempotentSendExtension } from "./protocol/index.ts";
 
 // What an observer is told.
 export type {
+  DeliveryResult,
   ObservedAppend,
   ObservedCall,
+  ObservedCard,
   ObservedCommit,
+  ObservedDelivery,
   ObservedRequest,
   ObservedTurn,
   Observer,

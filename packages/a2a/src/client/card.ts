@@ -1,5 +1,6 @@
 import { withoutSlashes } from "../base/index.ts";
 import { A2AError, type AgentCard } from "../model/index.ts";
+import { endedBy, type Observer } from "../protocol/index.ts";
 import {
   type ClientHost,
   sendRequest,
@@ -37,6 +38,8 @@ export interface CardSource {
   /** Largest card in bytes. */
   readonly maxBytes: number;
   decode(value: unknown): AgentCard;
+  /** Sees each request for a card. */
+  readonly observer: Observer | undefined;
   /** The URL that was asked last. After the search it is the URL of the card. */
   address: string;
 }
@@ -82,9 +85,18 @@ export async function findCard(given: URL, source: CardSource, signal: AbortSign
 }
 
 async function fetchCard(url: string, source: CardSource, signal: AbortSignal | undefined): Promise<AgentCard> {
-  const { host, cache } = source;
-  const known = cache.get(url);
-  if (known !== undefined && host.clock.now() < known.freshUntil) return known.card;
+  const known = source.cache.get(url);
+  if (known !== undefined && source.host.clock.now() < known.freshUntil) return known.card;
+  return endedBy(source.observer?.card?.({ url }), requestCard(url, known, source, signal));
+}
+
+async function requestCard(
+  url: string,
+  known: CachedCard | undefined,
+  source: CardSource,
+  signal: AbortSignal | undefined,
+): Promise<AgentCard> {
+  const { host } = source;
   const headers = await requestHeaders(
     host,
     { url, operation: "AgentCard" },

@@ -1,6 +1,6 @@
 import { type Clock, type Ids, type Logger, randomIds } from "../base/index.ts";
 import { A2AError, type AgentCard } from "../model/index.ts";
-import { idempotentSendExtension, type Interceptor, resumeExtension } from "../protocol/index.ts";
+import { idempotentSendExtension, type Interceptor, type Observer, resumeExtension } from "../protocol/index.ts";
 import {
   aborted,
   type ClientBinding,
@@ -39,6 +39,8 @@ export interface ConnectOptions extends InterfaceChoice {
   readonly interceptors?: readonly Interceptor[];
   /** Keeps cards for other clients: a `Map` will do. Default: cards are not kept. */
   readonly cardCache?: CardCache;
+  /** Sees the requests for the card (`Observer.card`). Those to the agent are seen by the interceptor `observeRequests`. */
+  readonly observer?: Observer;
   /** Ends `connect()` itself. It has no effect on calls. */
   readonly signal?: AbortSignal;
   /** Longest wait for the headers of a response, in milliseconds. It does not apply to a send that waits for its task. Default 60 s. */
@@ -140,6 +142,7 @@ export async function connectWith(
     version: options.version ?? kit.bindings[0]?.versions[0] ?? "",
     maxBytes: options.maxCardBytes ?? mebi,
     decode: (value) => decoded(kit, value),
+    observer: options.observer,
     address: "",
   };
   const card = named === undefined ? decoded(kit, agent) : await discover(named, source, calls, options);

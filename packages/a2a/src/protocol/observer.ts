@@ -34,6 +34,21 @@ export interface Observer {
   append?(append: ObservedAppend): void;
   /** A client sends a request to an agent. Each retry is a request: see `observeRequests`. The request of a stream ends with the stream. */
   request?(request: ObservedRequest): Ended | undefined | void;
+  /** A client asks an address for the card of an agent. It may ask several. A card from its cache is not reported. */
+  card?(card: ObservedCard): Ended | undefined | void;
+  /**
+   * A server posts an event to a webhook (A2A 1.0 §3.5.3), each attempt for itself. The servers of this release send no
+   * webhooks. Whoever delivers events reports them here. The returned function is called once, when the attempt is over.
+   */
+  delivery?(delivery: ObservedDelivery): ((result: DeliveryResult) => void) | undefined | void;
+}
+
+/** How an attempt to deliver an event ended. */
+export interface DeliveryResult {
+  /** The HTTP status of the answer. Absent: there was none. */
+  readonly status?: number;
+  /** Why the event counts as not delivered. Absent: it was delivered. */
+  readonly error?: A2AError;
 }
 
 /** A call of an agent's service. */
@@ -94,6 +109,30 @@ export interface ObservedRequest {
   readonly trace: string | undefined;
 }
 
+/** A request for the card of an agent. */
+export interface ObservedCard {
+  /** The address that is asked. */
+  readonly url: string;
+}
+
+/** An attempt to post an event to a webhook. */
+export interface ObservedDelivery {
+  /** The id of the agent. */
+  readonly agent: string;
+  /** The task. */
+  readonly taskId: string;
+  /** The id of the webhook's configuration (`TaskPushNotificationConfig.id`). */
+  readonly configId: string;
+  /** The origin of the webhook, without its path, which may hold a secret. */
+  readonly origin: string;
+  /** Number of the event in the log of the task, from 1. */
+  readonly seq: number;
+  /** Which attempt for this event, from 1. */
+  readonly attempt: number;
+  /** W3C `traceparent` that goes with it. */
+  readonly trace: string | undefined;
+}
+
 /** The same observer, with its errors logged. Absent members stay absent. */
 export function safeObserver(observer: Observer, logger: Logger): Observer {
   const attempt = <T>(run: () => T): T | undefined => {
@@ -105,12 +144,12 @@ export function safeObserver(observer: Observer, logger: Logger): Observer {
     }
   };
   const begins =
-    <T>(begin: (observed: T) => Ended | undefined | void) =>
-    (observed: T): Ended | undefined => {
+    <T, End extends readonly unknown[]>(begin: (observed: T) => ((...end: End) => void) | undefined | void) =>
+    (observed: T): ((...end: End) => void) | undefined => {
       const ended = attempt(() => begin.call(observer, observed));
-      return typeof ended === "function" ? (error) => attempt(() => ended(error)) : undefined;
+      return typeof ended === "function" ? (...end) => attempt(() => ended(...end)) : undefined;
     };
-  const { call, turn, commit, append, request } = observer;
+  const { call, turn, commit, append, request, card, delivery } = observer;
   return {
     ...(call !== undefined && { call: begins(call) }),
     ...(turn !== undefined && { turn: begins(turn) }),
@@ -119,6 +158,8 @@ export function safeObserver(observer: Observer, logger: Logger): Observer {
       append: (observed: ObservedAppend) => attempt(() => append.call(observer, observed)),
     }),
     ...(request !== undefined && { request: begins(request) }),
+    ...(card !== undefined && { card: begins(card) }),
+    ...(delivery !== undefined && { delivery: begins(delivery) }),
   };
 }
 
@@ -193,7 +234,8 @@ export function observeCalls(observer: Observer, agent: string): Interceptor {
 
 /**
  * An interceptor for clients: reports each request that goes to the agent, over whatever binding, to `observer.request`. A
- * repeated request is reported once for each try. Requests for the card are not.
+ * repeated request is reported once for each try. Requests for the card are reported by
+ * `connect()` to its `observer`.
  *
  * @example
  * ```ts

@@ -2,8 +2,8 @@ import { createHook } from "node:async_hooks";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { A2AError } from "../../src/model/index.ts";
 import { createHandler, defineAgent, memoryStore } from "../../src/index.ts";
-import { connect } from "../../src/client/index.ts";
-import { observeRequests, type Interceptor, type Observer } from "../../src/protocol/index.ts";
+import { connect, type CachedCard } from "../../src/client/index.ts";
+import { observeRequests, safeObserver, type Interceptor, type Observer } from "../../src/protocol/index.ts";
 import { LinesLogger } from "../transport/support.ts";
 import { callContext } from "../../src/testing/index.ts";
 import { harness, messageOf, type OnMessage } from "./support.ts";
@@ -40,6 +40,7 @@ function noting(): { readonly observer: Observer; readonly lines: string[] } {
       commit: ({ items }) => begin(`commit of ${items}`),
       append: ({ agent, records, seq }) => void lines.push(`${agent} append ${records} to ${seq}`),
       request: ({ operation, version }) => begin(`request ${operation} ${version}`),
+      card: ({ url }) => begin(`card ${url}`),
     },
   };
 }
@@ -118,6 +119,56 @@ describe("an observer", () => {
       "request SendMessage 1.0 begins",
       "request SendMessage 1.0 ends",
     ]);
+  });
+
+  test("sees each request for a card, also those that find none, and none where the card is known", async () => {
+    const { observer, lines } = noting();
+    const { handler } = await connected(undefined);
+    const fetch = (url: string, init: RequestInit): Promise<Response> => handler.fetch(new Request(url, init));
+    const options = { fetch, observer, cardCache: new Map<string, CachedCard>() };
+    await connect("http://localhost:4000/nothing", options).catch(() => undefined);
+    expect(lines[0]).toBe("card http://localhost:4000/nothing/.well-known/agent-card.json begins");
+    expect(lines[1]).toMatch(/^card .* [A-Z]\w+$/);
+    expect(lines.filter((line) => line.endsWith("begins"))).toHaveLength(lines.length / 2);
+    lines.length = 0;
+    const card = "card http://localhost:4000/.well-known/agent-card.json";
+    for (const [url, { card: known, etag }] of options.cardCache) {
+      options.cardCache.set(url, { card: known, etag, freshUntil: Date.now() + 60_000 });
+    }
+    await connect("http://localhost:4000", options);
+    expect(lines).toEqual([]);
+    await connect("http://localhost:4000", { fetch, observer });
+    expect(lines).toEqual([`${card} begins`, `${card} ends`]);
+  });
+
+  test("of deliveries is given their results, and may throw", () => {
+    const seen: unknown[] = [];
+    const attempt = {
+      agent: "toy",
+      taskId: "t",
+      configId: "c",
+      origin: "https://example.com",
+      seq: 3,
+      attempt: 2,
+      trace: undefined,
+    };
+    const logger = new LinesLogger();
+    const observer = safeObserver(
+      {
+        delivery(delivery) {
+          seen.push(delivery);
+          return (result) => {
+            seen.push(result);
+            throw new Error("no collector");
+          };
+        },
+      },
+      logger,
+    );
+    const ended = observer.delivery?.(attempt);
+    ended?.({ status: 503, error: new A2AError("Unavailable") });
+    expect(seen).toEqual([attempt, { status: 503, error: new A2AError("Unavailable") }]);
+    expect(logger.lines.map(({ message }) => message)).toEqual(["An observer failed"]);
   });
 
   test("that throws is a line in the log, and disturbs nothing", async () => {
