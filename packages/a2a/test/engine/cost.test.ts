@@ -61,6 +61,42 @@ describe(`a stream of ${chunks} small chunks`, () => {
   });
 });
 
+/** A clock on which each look at the time takes a millisecond. */
+function slowClock() {
+  const clock = fakeClock();
+  return {
+    ...clock,
+    now: () => (clock.advance(1), clock.now()),
+    elapsed: () => (clock.advance(1), clock.elapsed()),
+  };
+}
+
+describe("many agents at full speed", () => {
+  it("leave a turn of the event loop after a millisecond of all of them together", async () => {
+    const agents = 16;
+    const each = 50;
+    const { stream } = harness(
+      async function* (turn) {
+        yield { kind: "artifact", artifact: { artifactId: "a", parts: [{ text: "0" }] } };
+        for (let n = 1; n < each; n += 1) yield turn.append("a", [{ text: String(n) }]);
+      },
+      { clock: slowClock() },
+    );
+    let turns = 0;
+    let running = true;
+    const count = (): void => {
+      turns += 1;
+      if (running) setImmediate(count);
+    };
+    setImmediate(count);
+    const readings = await Promise.all(Array.from({ length: agents }, (_, n) => stream(`count ${n}`)));
+    await Promise.all(readings.map((reading) => reading.all()));
+    running = false;
+    // Each agent makes one step in a turn. Without the pace, all of them would be done after a turn or two.
+    expect(turns).toBeGreaterThan(each / 2);
+  });
+});
+
 describe("a short answer", () => {
   it("goes down in one commit, and is answered without a look into the store, however much the others take of the turn", async () => {
     const { store, work } = counting();
@@ -70,20 +106,11 @@ describe("a short answer", () => {
       for (const item of items) if ("task" in item) records.push(item.records.length);
       return append(items);
     };
-    const clock = fakeClock();
     const { send } = harness(
       async function* () {
         yield { kind: "artifact", artifact: { artifactId: "a", parts: [{ text: "done" }] } };
       },
-      // Whatever anybody does takes its time.
-      {
-        store,
-        clock: {
-          ...clock,
-          now: () => (clock.advance(1), clock.now()),
-          elapsed: () => (clock.advance(1), clock.elapsed()),
-        },
-      },
+      { store, clock: slowClock() },
     );
     const tasks = await Promise.all(["one", "two", "three"].map((text) => send(text)));
     for (const task of tasks)

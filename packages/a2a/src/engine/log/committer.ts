@@ -3,8 +3,8 @@ import { endedBy, type Observer } from "../../protocol/index.ts";
 import type { AppendItem, AppendOutcome, Store } from "../../store/index.ts";
 
 /**
- * Something to append. `take` is called when the transaction begins, so that whatever gathered until then
- * goes down as one item. `settle` and `storeFailed` are called in the order of the items, and must not throw.
+ * Something to append. `take` is called when the transaction begins, so that everything gathered until then is one item.
+ * `settle` and `storeFailed` are called in the order of the items, and must not throw.
  */
 export interface Submission {
   take(): AppendItem;
@@ -13,14 +13,14 @@ export interface Submission {
 }
 
 /**
- * Transactions that the store has at a time, and items of one. While the store works at one, this thread handles the
- * outcomes of the one before and fills the next. With a thousand tasks in a single transaction each would wait for the
- * others: two of 128 halve the delay of a thousand streams at once.
+ * Transactions that the store has at a time, and items of each. While the store works on one, this thread handles the
+ * outcomes of the one before. A thousand tasks in one transaction would all wait for the last of them. Row `fan-in` of the
+ * benchmarks needs both: a chunk takes half the time that it takes without bounds (docs/decisions/hot-path.md).
  */
 const mostInFlight = 2;
 const mostItems = 128;
 
-/** Reports what was stored of tasks. */
+/** Tells the observer which records were stored. */
 function report(
   append: NonNullable<Observer["append"]>,
   items: readonly AppendItem[],
@@ -35,8 +35,8 @@ function report(
 }
 
 /**
- * Group commit: what comes in one turn of the event loop, or while the store is busy, goes down in one transaction.
- * Under load a thousand tasks share a commit; a lone event waits for the end of the turn, and no longer.
+ * Group commit: what is submitted in one turn of the event loop, or while the store is busy, is stored in one transaction.
+ * Under load many tasks share a commit. A single event waits only for the end of the turn.
  */
 export class Committer {
   readonly #store: Store;
@@ -56,7 +56,7 @@ export class Committer {
     this.#schedule();
   }
 
-  /** `onOutcome` runs in the order of the items, before anyone who waits for the promise. */
+  /** Appends one item. `onOutcome` is called in the order of the items, before the promise resolves. */
   append(item: AppendItem, onOutcome: (outcome: AppendOutcome) => void = () => {}): Promise<AppendOutcome> {
     return new Promise((resolve, reject) => {
       const settle = (outcome: AppendOutcome): void => {
@@ -67,7 +67,7 @@ export class Committer {
     });
   }
 
-  /** Not before the others had their turn: a stream that runs at full speed must not keep new requests from being read. */
+  /** Commits after this turn of the event loop, so that a stream at full speed does not keep requests from being read. */
   #schedule(): void {
     if (this.#due || this.#queue.length === 0 || this.#inFlight === mostInFlight) return;
     this.#due = true;

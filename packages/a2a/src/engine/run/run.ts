@@ -37,8 +37,8 @@ export interface OwnRooms extends RunRooms {
 type AgentEvents = Extract<AgentOutput, AsyncGenerator<unknown, unknown, void>>;
 
 /**
- * Steps of a turn that are not paced. A short answer so goes down in one commit however busy the server is: of a task with
- * one artifact, one in five took two, and a read of the store for its answer.
+ * How many steps of a turn are not paced, so that a short answer takes one commit, and no read of the store, however busy the
+ * server is ("a short answer" in test/engine/cost.test.ts).
  */
 const freeSteps = 8;
 
