@@ -49,23 +49,26 @@ export const fanInCase: Case = {
   ],
   why: "Each chunk is a write to another socket, as for the raw server, and a change to another page of the database: SQLite writes one page to its log for each chunk, and the last page of each task to the file at each checkpoint. Both threads are busy most of the time at this rate, so that a batch waits for the batch before it, and for a checkpoint of about 20 ms. These did not help: batches of 64 and of 256 tasks, a larger cache, a mapped file, other page sizes, fewer records in memory for readers.",
   async run(bench) {
-    const [parley, official, raw, load] = await Promise.all([
+    const [parley, memory, official, raw, load] = await Promise.all([
       bench.server("parley", "sqlite"),
+      bench.server("parley"),
       bench.quick ? undefined : bench.server("official"),
       bench.server("raw"),
       bench.load(),
     ]);
     const chunks = bench.size(100, 20);
-    await flood(load, parley, bench.size(25, 5));
+    for (const server of [parley, memory]) await flood(load, server, bench.size(25, 5));
     const figures = {
       parley: await flood(load, parley, chunks),
       raw: await flood(load, raw, chunks),
       // It takes seconds, and no target depends on it.
       ...(official !== undefined && { official: await flood(load, official, chunks) }),
     };
+    const also = { "parley, in memory": await flood(load, memory, chunks) };
     const wave = await rawWave(load, raw);
     return {
       ...figures,
+      also,
       measures: defined({
         chunksPerSecond: figures.parley.throughput,
         p99: figures.parley.p99,

@@ -12,6 +12,7 @@ async function run(bench: Bench): ReturnType<Case["run"]> {
   const [parley, load, streamer] = await Promise.all([bench.server("parley", "sqlite"), bench.load(), bench.load()]);
   // No target depends on the other servers, so a quick run leaves them out.
   const others = bench.quick ? [] : await Promise.all([bench.server("official"), bench.server("raw")]);
+  const memory = bench.quick ? [] : [await bench.server("parley")];
   const seconds = bench.size(3, 0.4);
   const rounds = 3;
   /** Messages answered a second, the lowest of all rounds. */
@@ -35,18 +36,19 @@ async function run(bench: Bench): ReturnType<Case["run"]> {
     return { p50, p99 };
   };
   /** Chunks a second of the stream that runs beside them, in the last round. */
-  const flow: Partial<Record<Server["name"], number>> = {};
-  const busy = async (server: Server): Promise<Figures> => {
+  const flow: Record<string, number> = {};
+  const busy = async (server: Server, name: string = server.name): Promise<Figures> => {
     const stop = streamsAlong(streamer, server, seconds);
     const figures = await messages(server);
-    flow[server.name] = await stop();
+    flow[name] = await stop();
+    await idle(server);
     return figures;
   };
   const figures: Record<string, Figures[]> = {};
   const measure = async (name: string, once: () => Promise<Figures>): Promise<void> => {
     (figures[name] ??= []).push(await once());
   };
-  for (const server of [parley, ...others]) await messages(server);
+  for (const server of [parley, ...others, ...memory]) await messages(server);
   await busy(parley);
   for (let round = 0; round < rounds; round++) {
     await measure("parley idle", () => messages(parley));
@@ -56,17 +58,42 @@ async function run(bench: Bench): ReturnType<Case["run"]> {
     await measure(`${server.name} idle`, () => messages(server));
     await measure(server.name, () => busy(server));
   }
+  for (const server of memory) {
+    await measure("parley, in memory, idle", () => messages(server));
+    await measure("parley, in memory", () => busy(server, "parley in memory"));
+  }
   const of = (name: string): Figures => medians(figures[name] ?? []);
   return {
     parley: of("parley"),
     ...Object.fromEntries(others.map(({ name }) => [name, of(name)])),
-    also: Object.fromEntries([parley, ...others].map(({ name }) => [`${name}, idle`, of(`${name} idle`)])),
+    also: Object.fromEntries([
+      ...[parley, ...others].map(({ name }) => [`${name}, idle`, of(`${name} idle`)] as const),
+      ...memory.flatMap(() =>
+        ["parley, in memory", "parley, in memory, idle"].map((name) => [name, of(name)] as const),
+      ),
+    ]),
     measures: defined({ p99ToIdle: ratio(of("parley").p99, of("parley idle").p99) }),
     notes: [
+      "On SQLite a message waits for a commit, and so for the disk. In memory it waits for the event loop alone.",
       `${rate} messages a second are due. Answered in the worst round: ${listed(keptUp)}.`,
       `Chunks a second of the stream: ${listed(flow)}. The agent of the official SDK waits for the next turn of the event loop after each chunk.`,
     ],
   };
+}
+
+/**
+ * Waits until a server has nothing left to do, for three seconds at most: the agent of a stream that its reader left goes on to
+ * its end.
+ */
+async function idle(server: Server): Promise<void> {
+  let { cpu } = await server.usage();
+  for (let time = 0; time < 15; time++) {
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    const before = cpu;
+    ({ cpu } = await server.usage());
+    // A twentieth of a core.
+    if (cpu - before < 10_000) return;
+  }
 }
 
 function listed(figures: Readonly<Record<string, number>>): string {

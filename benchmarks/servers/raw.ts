@@ -78,7 +78,7 @@ function replyOnce(params: unknown): string {
   if (known !== undefined) return known;
   const ids = { messageId: crypto.randomUUID(), contextId: crypto.randomUUID() };
   const text = JSON.stringify({ ...ids, role: "ROLE_AGENT", parts: [{ text: answerText }] });
-  if (replies.size >= 10_000) [olderReplies, replies] = [replies, new Map()];
+  if (replies.size >= 10_000) [olderReplies, replies] = [replies, new Map<string, string>()];
   replies.set(key, text);
   return text;
 }
