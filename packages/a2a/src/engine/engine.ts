@@ -20,7 +20,7 @@ export interface Engine {
 export function createEngine(options: EngineOptions): Engine {
   const settings = settingsOf(options);
   const agents = new Map(options.agents.map((hosted) => [hosted.id, checkedAgent(hosted)]));
-  const committer = new Committer(settings.store, settings.observer);
+  const committer = new Committer(settings);
   const liveLogs = new LiveLogs(settings.limits);
   const conversations = new Conversations(settings, committer);
   const budget = new ByteBudget(settings.limits.totalBytes, settings.clock);

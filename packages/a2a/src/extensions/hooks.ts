@@ -14,7 +14,6 @@ import type {
 export type RowChange = { readonly feature: string } & (
   | { readonly op: "set"; readonly key: string; readonly value: string; readonly due?: number }
   | { readonly op: "delete"; readonly key: string }
-  | { readonly op: "wake"; readonly due: number }
 );
 
 /** Where the rows of extensions go, and come from. */
@@ -33,12 +32,15 @@ export type Deliver = (event: StreamResponse) => StreamResponse;
  * is what goes out, and nothing is made.
  */
 export class ExtensionHooks {
+  /** URIs of those whose rows each new record wakes. */
+  readonly wakeRows: readonly string[];
   readonly #extensions: readonly Extension[];
 
   /** @throws A2AError `InvalidParams` for an extension without a URI, and for two with the same. */
   constructor(extensions: readonly Extension[] = []) {
     checkUris(extensions.map(({ uri }) => uri));
     this.#extensions = extensions;
+    this.wakeRows = extensions.filter(({ wakeRows }) => wakeRows === true).map(({ uri }) => uri);
   }
 
   /** Applies `onAccept`. No promise where no hook gives one. */
@@ -131,7 +133,6 @@ function rowsOf(
     changes: {
       set: (key, value, { due } = {}) => change({ feature, op: "set", key, value, ...(due !== undefined && { due }) }),
       delete: (key) => change({ feature, op: "delete", key }),
-      wake: (due) => change({ feature, op: "wake", due }),
     },
     end() {
       over = true;

@@ -22,6 +22,11 @@ export interface Extension extends Omit<AgentExtension, "uri"> {
   /** The URI on the card, which callers ask for. */
   readonly uri: string;
   /**
+   * Whether each new record of a task wakes the rows that the extension keeps with it: rows without `due` are due at once. It
+   * holds for every record: messages, events of the agent, and states that the server sets. Default: no.
+   */
+  readonly wakeRows?: boolean;
+  /**
    * A message comes in, for the first time: repeated sends join the first one and do not come here. What it returns is stored and
    * given to the agent, so it may take secrets out. Ids and role of the message must stay.
    */
@@ -65,8 +70,6 @@ export interface RowChanges {
   set(key: string, value: string, options?: { readonly due?: number }): void;
   /** Deletes a row. Throws as `set` does. */
   delete(key: string): void;
-  /** Makes every row due that has no `due`. Throws as `set` does. */
-  wake(due: number): void;
 }
 
 /** The rows that an extension keeps with a task. */

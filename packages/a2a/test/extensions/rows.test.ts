@@ -172,17 +172,14 @@ describe("rows that an extension keeps with a task", () => {
 
 /**
  * A feature that delivers every event of a task to somebody, at least once, in order. It keeps one row for a task: the
- * `seq` that was delivered last. Each event wakes the row. Any node that shares the store does the work.
+ * `seq` that was delivered last. Each record of the task wakes the row. Any node that shares the store does the work.
  */
 const deliveries: Extension = {
   uri,
+  wakeRows: true,
   onAccept(input, { rows }) {
-    if (input.message.taskId === undefined) rows.set("cursor", "0", { due: 0 });
+    if (input.message.taskId === undefined) rows.set("cursor", "0");
     return input;
-  },
-  onAppend(event, { rows }) {
-    rows?.wake(0);
-    return event;
   },
 };
 
@@ -230,14 +227,16 @@ describe("a feature that works through events on several nodes", () => {
     for (const text of ["one", "two", "three"]) yield turn.artifact({ parts: [{ text }] });
   }
 
-  test("delivers each event in order, after an error again, and rests until there is more", async () => {
+  test("delivers each record in order, after an error again, and rests until there is more", async () => {
     const store = memoryStore();
+    const clock = fakeClock();
+    const now = clock.now();
     const { send } = harness(
       async function* (turn) {
         yield* three(turn);
         yield turn.inputRequired("More?");
       },
-      { store, card, extensions: [deliveries] },
+      { store, clock, card, extensions: [deliveries] },
     );
     const { id } = await send("go", active);
     const seen: number[] = [];
@@ -246,26 +245,49 @@ describe("a feature that works through events on several nodes", () => {
       if (seq === 3 && (fails -= 1) >= 0) throw new Error("The receiver is down");
       seen.push(seq);
     };
-    await work(store, 1, deliver);
+    await work(store, now, deliver);
     expect([seen.splice(0), await store.features(scope, id, uri)]).toEqual([
       [1, 2],
-      [{ key: "cursor", value: "2", due: 1_001 }],
+      [{ key: "cursor", value: "2", due: now + 1_000 }],
     ]);
-    await work(store, 1_000, deliver);
+    await work(store, now + 999, deliver);
     expect(seen).toEqual([]);
-    await work(store, 1_001, deliver);
+    await work(store, now + 1_000, deliver);
     expect([seen.splice(0), await store.features(scope, id, uri)]).toEqual([
       [3, 4, 5],
       [{ key: "cursor", value: "5" }],
     ]);
+    await work(store, now + 9_000, deliver);
+    expect(seen).toEqual([]);
     await send("on", { ...active, message: { taskId: id } });
-    await work(store, 9_000, deliver);
+    await work(store, now + 9_000, deliver);
     expect(seen).toEqual([6, 7, 8, 9, 10, 11]);
   });
 
-  test("two nodes that look at the same time deliver each event once; one that dies is followed by another", async () => {
+  test("follows a task that never had the extension's rows at no cost, and one that the server ends to its end", async () => {
+    const store = memoryStore();
+    const clock = fakeClock();
+    const { send, cancel } = harness(
+      async function* (turn) {
+        yield turn.inputRequired("More?");
+      },
+      { store, clock, card, extensions: [deliveries] },
+    );
+    const { id } = await send("go", active);
+    await send("go");
+    const seen: string[] = [];
+    const deliver = async ({ taskId }: TaskKey, seq: number): Promise<void> => void seen.push(`${taskId} ${seq}`);
+    await work(store, clock.now(), deliver);
+    expect(seen.splice(0)).toEqual([`${id} 1`, `${id} 2`]);
+    await cancel(id);
+    await work(store, clock.now(), deliver);
+    expect(seen).toEqual([`${id} 3`]);
+  });
+
+  test("two nodes that look at the same time deliver a record once; one that dies is followed by another", async () => {
     const shared = memoryStore();
     const clock = fakeClock();
+    const now = clock.now();
     let alive = true;
     const cut: Store = { ...bound(shared), append: (items) => (alive ? shared.append(items) : new Promise(() => {})) };
     const agent = defineAgent({ name: "a", description: "a", version: "1", skills: [], onMessage: three });
@@ -284,12 +306,12 @@ describe("a feature that works through events on several nodes", () => {
         alive = false;
         await opened;
       };
-    // The first node dies while it delivers the third event: what it delivered before is not stored either.
-    void work(cut, 1, by("first", true));
+    // The first node dies while it delivers the third record: what it delivered before is not stored either.
+    void work(cut, now, by("first", true));
     await eventually(() => !alive);
-    await Promise.all([work(shared, 30_000, by("second")), work(shared, 30_000, by("third"))]);
+    await Promise.all([work(shared, now + 29_999, by("second")), work(shared, now + 29_999, by("third"))]);
     expect(seen.splice(0)).toEqual(["first 1", "first 2", "first 3"]);
-    await Promise.all([work(shared, 30_001, by("second")), work(shared, 30_001, by("third"))]);
+    await Promise.all([work(shared, now + 30_000, by("second")), work(shared, now + 30_000, by("third"))]);
     const [winner] = seen[0]?.split(" ") ?? [];
     expect(seen).toEqual([1, 2, 3, 4, 5].map((seq) => `${winner} ${seq}`));
     expect(await shared.features(scope, task?.id ?? "", uri)).toEqual([{ key: "cursor", value: "5" }]);

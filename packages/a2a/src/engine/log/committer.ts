@@ -1,4 +1,4 @@
-import { defer } from "../../base/index.ts";
+import { type Clock, defer } from "../../base/index.ts";
 import { endedBy, type Observer } from "../../protocol/index.ts";
 import type { AppendItem, AppendOutcome, Store } from "../../store/index.ts";
 
@@ -19,6 +19,13 @@ export interface Submission {
  */
 const mostInFlight = 2;
 const mostItems = 128;
+
+interface CommitterSettings {
+  readonly store: Store;
+  readonly observer: Observer | undefined;
+  readonly clock: Clock;
+  readonly extensions: { readonly wakeRows: readonly string[] };
+}
 
 /** Tells the observer which records were stored. */
 function report(
@@ -45,10 +52,15 @@ export class Committer {
   #due = false;
 
   readonly #observer: Observer | undefined;
+  readonly #clock: Clock;
+  /** Features whose rows each new record of their task wakes. */
+  readonly #wakes: readonly string[];
 
-  constructor(store: Store, observer?: Observer) {
+  constructor({ store, observer, clock, extensions }: CommitterSettings) {
     this.#store = store;
     this.#observer = observer;
+    this.#clock = clock;
+    this.#wakes = extensions.wakeRows;
   }
 
   submit(submission: Submission): void {
@@ -77,12 +89,23 @@ export class Committer {
     });
   }
 
+  /** The items, with an effect for each feature that has to see their records. A task without rows costs nothing more. */
+  #waking(items: readonly AppendItem[]): readonly AppendItem[] {
+    const due = this.#clock.now();
+    const wakes = this.#wakes.map((feature) => ({ effect: "feature", op: "wake", feature, due }) as const);
+    return items.map((item) => {
+      if (!("records" in item) || item.records.length === 0) return item;
+      return { ...item, effects: [...(item.effects ?? []), ...wakes] };
+    });
+  }
+
   async #commit(): Promise<void> {
     const batch = this.#queue.splice(0, mostItems);
     this.#inFlight += 1;
     this.#schedule();
     try {
-      const items = batch.map((submission) => submission.take());
+      const taken = batch.map((submission) => submission.take());
+      const items = this.#wakes.length === 0 ? taken : this.#waking(taken);
       const stored = this.#store.append(items);
       const observer = this.#observer;
       const outcomes = await (observer?.commit === undefined
