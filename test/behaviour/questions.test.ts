@@ -86,7 +86,7 @@ describe.each(stores)("a question, on %s", (kind) => {
     expect([wentOn, cleaned]).toEqual([false, true]);
     expect(done.history?.map(({ parts }) => parts[0]?.text)).toEqual(["Book", "Where to?", "Rome", "To Rome"]);
     expect(errors()).toEqual([
-      expect.stringContaining(`${name} after turn.inputRequired() is not stored. The question stands`),
+      expect.stringContaining(`${name} after turn.inputRequired() is not stored. The question ends its turn`),
     ]);
   });
 

@@ -5,17 +5,18 @@ import type { Store, TaskKey } from "../../store/index.ts";
 import { agentMistake, nameOf } from "../mistakes.ts";
 
 /**
- * Which artifacts a task has, so that an append to an unknown or closed one is found to be the agent's mistake. What
- * earlier turns and lost runs made is read from the log when an append first needs it.
+ * The artifacts of a task. An append to an unknown or closed artifact is a mistake of the agent. Artifacts of earlier turns and
+ * lost runs are read from the log when an append first needs them.
  */
 export class TaskArtifacts {
   readonly #store: Store;
   readonly #task: TaskKey;
+  /** Artifacts of this run. */
   readonly #own = new ArtifactLedger();
-  /** Those of the log; absent until they are needed. */
+  /** Artifacts of the log before it; absent until they are needed. */
   #earlier: ArtifactLedger | undefined;
 
-  /** `isNew`: the task is being made, its log has none. */
+  /** `isNew`: the task is not stored yet, so its log has no artifacts. */
   constructor(store: Store, task: TaskKey, isNew: boolean) {
     this.#store = store;
     this.#task = task;
@@ -31,7 +32,7 @@ export class TaskArtifacts {
     this.#earlier = await this.#read();
   }
 
-  /** Notes an event; throws when it cannot follow. A run that repeats what is stored may append to what it closed the first time. */
+  /** Notes an event. Throws for an append to an artifact that is not open, unless the run repeats events of a lost one. */
   note(event: ArtifactEvent, repeating: boolean): void {
     const { artifactId } = event.artifact;
     if (event.append === true && !repeating) {
@@ -41,7 +42,7 @@ export class TaskArtifacts {
     this.#own.note({ artifact: event.artifact, lastChunk: event.lastChunk === true });
   }
 
-  /** What only a lost run had closed can be appended to again. */
+  /** Opens artifacts that only the lost run had closed. */
   reopen(artifacts: Iterable<string>): void {
     for (const artifactId of artifacts) {
       if (this.#own.isClosed(artifactId) === undefined) this.#own.note({ artifact: { artifactId } });
@@ -61,7 +62,7 @@ export class TaskArtifacts {
   }
 }
 
-/** What is wrong with an append, and how it is written right. */
+/** Why an append is wrong, and how to write it. */
 function notOpen(artifactId: string, closed: boolean): string {
   const id = JSON.stringify(artifactId);
   const open = `turn.artifact({ artifactId: ${id}, parts, open: true })`;
@@ -69,20 +70,20 @@ function notOpen(artifactId: string, closed: boolean): string {
   return `artifact ${id} is closed: open it with ${open}, and close it with { last: true } on the last append alone`;
 }
 
-/** With these a turn may end the task although it has asked something: they say why. */
+/** States by which a turn may end the task after its question: they say why. */
 const withdraws: ReadonlySet<TaskState> = new Set(["TASK_STATE_FAILED", "TASK_STATE_REJECTED", "TASK_STATE_CANCELED"]);
 
-const askRight = "The question stands and its turn is over: return after asking, and go on in the turn of the answer.";
-const showRight = "A stream of the message has ended with the question: yield results before it.";
+const statusAdvice = "The question ends its turn: return after asking, and go on in the turn of the answer.";
+const artifactAdvice = "A stream of the message has ended with the question: yield results before it.";
 
 /**
- * What a turn has asked its user. Until the answer comes the question stands: a later status of the same turn would take
- * it away before anyone could answer, so it is not stored, unless it ends the task for a reason.
+ * The question that a turn has asked its user. It stays open until the answer comes. A later status of the same turn would take
+ * it back before anyone could answer, so such a status is refused, unless it ends the task for a reason.
  */
 export class Question {
   readonly #task: TaskKey;
   readonly #logger: Logger;
-  #stands = false;
+  #isOpen = false;
   #warned = false;
 
   constructor(task: TaskKey, logger: Logger) {
@@ -90,37 +91,37 @@ export class Question {
     this.#logger = logger;
   }
 
-  get stands(): boolean {
-    return this.#stands;
+  get isOpen(): boolean {
+    return this.#isOpen;
   }
 
-  /** A turn begins. `stands`: its lost run had asked something. */
-  begin(stands: boolean): void {
-    this.#stands = stands;
+  /** A turn begins. `isOpen`: its lost run had asked a question. */
+  begin(isOpen: boolean): void {
+    this.#isOpen = isOpen;
     this.#warned = false;
   }
 
   ask(): void {
-    this.#stands = true;
+    this.#isOpen = true;
   }
 
   /**
-   * Whether an event must not be stored, since it came after the question; the operator reads about it. A result does the
-   * question no harm, but streams of the message have ended with it (§11.7), so no client sees that result at once.
+   * Whether an event must not be stored because it came after the question. A result is stored, but streams of the message
+   * have ended with the question (A2A 1.0 §11.7), so their clients do not see it at once. Both are logged for the operator.
    */
-  silences(event: AgentEvent, turn: number): boolean {
-    if (!this.#stands) return false;
-    const silenced = event?.kind === "reply" || (event?.kind === "status" && !withdraws.has(event.state));
-    if (silenced || (event?.kind === "artifact" && !this.#warned)) this.#report(event, turn, silenced);
-    return silenced;
+  refuses(event: AgentEvent, turn: number): boolean {
+    if (!this.#isOpen) return false;
+    const refused = event?.kind === "reply" || (event?.kind === "status" && !withdraws.has(event.state));
+    if (refused || (event?.kind === "artifact" && !this.#warned)) this.#report(event, turn, refused);
+    return refused;
   }
 
-  #report(event: AgentEvent, turn: number, silenced: boolean): void {
+  #report(event: AgentEvent, turn: number, refused: boolean): void {
     const { agent, taskId } = this.#task;
     const fields = { agent, taskId, turn };
     const late = `${nameOf(event)} after turn.inputRequired()`;
     this.#warned = true;
-    if (silenced) this.#logger.error(`${late} is not stored. ${askRight}`, fields);
-    else this.#logger.warn(`${late} is seen late. ${showRight}`, fields);
+    if (refused) this.#logger.error(`${late} is not stored. ${statusAdvice}`, fields);
+    else this.#logger.warn(`${late} is seen late. ${artifactAdvice}`, fields);
   }
 }

@@ -2,37 +2,46 @@ import { utf8Length } from "../../base/index.ts";
 import { isTerminal, mayMove, type NewRecord, type TaskState } from "../../model/index.ts";
 import type { AgentEvent } from "../../protocol/index.ts";
 import type { FeatureEffect, TaskEffect, TaskKey } from "../../store/index.ts";
-import { Question, TaskArtifacts } from "./checks.ts";
 import { exceeds } from "../bytes.ts";
-import type { EngineSettings } from "../options.ts";
+import { artifactRecord, keepIn, statusRecord, taskRecord, type Origin, type StatusInit } from "../log/index.ts";
 import { agentMistake, jsonOf, mistakeOf } from "../mistakes.ts";
-import { artifactRecord, keepIn, type Origin, type StatusInit, statusRecord, taskRecord } from "../log/index.ts";
+import type { EngineSettings } from "../options.ts";
+import { Question, TaskArtifacts } from "./checks.ts";
 import { Replay, type LostTail } from "./replay.ts";
 import type { StoredCheckpoint, TurnInput } from "./turn.ts";
 
-/** What is to be stored of what an agent yielded. */
+/** What is stored for events that an agent yielded together. */
 export interface Recorded {
   readonly records: readonly NewRecord[];
   readonly effects: readonly TaskEffect[];
-  /** The agent yielded a status after its own question: nothing more of the turn is stored. */
-  readonly silenced: boolean;
+  /** The agent yielded a status after its own question, which ends the turn: the status and all after it are not stored. */
+  readonly endsTurn: boolean;
 }
 
 /** The task that records are made for. */
 export interface RecordedTask {
   readonly key: TaskKey;
   readonly contextId: string;
-  /** It is about to be made. */
+  /** The task is not stored yet. */
   readonly isNew: boolean;
-  /** When the message of its first turn here came; milliseconds since the Unix epoch. */
+  /** When the message of the first turn of the run came; milliseconds since the Unix epoch. */
   readonly arrived: number;
+}
+
+/** Events as records, before they are compared with those of a lost run. */
+interface Read {
+  readonly records: readonly NewRecord[];
+  /** What extensions keep with each of the records. */
+  readonly kept: readonly (readonly FeatureEffect[])[];
+  readonly checkpoints: readonly StoredCheckpoint[];
+  readonly endsTurn: boolean;
 }
 
 const noEffects: readonly FeatureEffect[] = [];
 
 /**
- * Makes log records of what an agent yields in the turns of one task. They are checked against the protocol and the task, have
- * ids that a resumed run makes again, and leave out what such a run repeats.
+ * Makes log records of the events that an agent yields in the turns of one task. It checks events against the protocol and
+ * the task, gives records the same ids when a resumed run yields them again, and leaves out those that the lost run has stored.
  */
 export class Recorder {
   readonly #settings: EngineSettings;
@@ -40,18 +49,18 @@ export class Recorder {
   readonly #contextId: string;
   readonly #isNew: boolean;
   readonly #arrived: number;
+  readonly #question: Question;
+  /** Made when it is first needed. */
   #artifacts: TaskArtifacts | undefined;
   #turn: TurnInput;
+  /** While a resumed run may repeat events of the lost one. */
   #replay: Replay | undefined;
-  /** What a lost run had stored and this one did not repeat. */
+  /** What the lost run had stored and this one has not repeated. */
   #lost: LostTail | undefined;
+  /** Events of the turn, in all of its attempts. */
   #events = 0;
+  /** Of the last record. */
   #time = 0;
-  #hasSpoken = false;
-  readonly #question: Question;
-  /** What extensions keep with the event that is being recorded, and with records that are not stored yet. */
-  #kept: readonly FeatureEffect[] = noEffects;
-  #keptWith: Map<NewRecord, readonly FeatureEffect[]> | undefined;
 
   constructor(settings: EngineSettings, task: RecordedTask, first: TurnInput) {
     this.#settings = settings;
@@ -64,11 +73,11 @@ export class Recorder {
     this.begin(first);
   }
 
+  /** Begins a turn. */
   begin(turn: TurnInput): void {
     const { checkpoint, attempt, input } = turn;
     this.#turn = turn;
     this.#events = checkpoint?.events ?? 0;
-    this.#hasSpoken = this.#events > 0;
     this.#question.begin(checkpoint?.asked === true);
     const { store } = this.#settings;
     const skip = this.#events;
@@ -77,25 +86,25 @@ export class Recorder {
     this.#lost = undefined;
   }
 
-  /** Whether the agent has said anything in this turn, in whatever attempt. */
-  get hasSpoken(): boolean {
-    return this.#hasSpoken;
+  /** Whether the agent has yielded any event in this turn, in any of its attempts. */
+  get hasEvents(): boolean {
+    return this.#events > 0;
   }
 
-  /** The first record of the task. Its time is that of its message: what the agent says, the first word too, comes after. */
+  /** The first record of the task. It has the time at which the message came, so it is never later than the first event. */
   task(state: TaskState): NewRecord {
     return taskRecord(this.#origin(), state, this.#turn.message, this.#turn.call, this.#arrived);
   }
 
-  /** A status of the engine's own. */
+  /** A status that the engine sets. */
   systemStatus(init: StatusInit): NewRecord {
     const messageId = `${this.#key.taskId}-${this.#turn.turn}-system`;
     return statusRecord(this.#origin(), init, "system", messageId, this.#now());
   }
 
   /**
-   * What is to be stored of what the agent yielded together. `state`: where the task stands. Throws `InvalidAgentResponse`.
-   * A promise only where the log has to be read: the promises of each chunk were a tenth of the CPU of a thousand streams.
+   * Records events that the agent yielded together. `state`: of the task before them. Throws or rejects with
+   * `InvalidAgentResponse`. A promise only where the log has to be read: row `fan-in` of the benchmarks has no time for more.
    */
   take(events: readonly AgentEvent[], state: TaskState): Recorded | Promise<Recorded> {
     const needsLog = events.some((event) => event?.kind === "artifact" && this.#ledger().needsLog(event));
@@ -108,60 +117,50 @@ export class Recorder {
     return this.#plain(events, state);
   }
 
-  /** The same for what makes the task: nothing is stored that it could be compared with. */
+  /** Records the events that make the task. */
   takeFirst(events: readonly AgentEvent[]): Recorded {
     return this.#plain(events, undefined);
   }
 
   #plain(events: readonly AgentEvent[], state: TaskState | undefined): Recorded {
-    const { records, checkpoints, silenced } = this.#read(events, state);
-    const saved = checkpoints.map((stored) => this.#save(stored));
-    return { records, effects: this.#withKept(saved, records, records), silenced };
+    const { records, kept, checkpoints, endsTurn } = this.#read(events, state);
+    return { records, effects: [...checkpoints.map((stored) => this.#save(stored)), ...kept.flat()], endsTurn };
   }
 
-  /** The same, compared with what a lost run has stored. */
+  /** Leaves out events that the lost run has stored already. */
   async #compare(events: readonly AgentEvent[], state: TaskState): Promise<Recorded> {
-    const { records: said, checkpoints, silenced } = this.#read(events, state);
+    const { records: all, kept, checkpoints, endsTurn } = this.#read(events, state);
     const replay = this.#replay;
-    const added = replay === undefined ? said : await replay.newOf(said);
+    const repeated = replay === undefined ? 0 : await replay.repeatedOf(all);
     const lost = replay?.over === true ? this.#endReplay(replay) : 0;
-    // A later run that begins after the checkpoint finds what was lost in the log before it.
+    // The log has the lost events before the checkpoint: a later attempt that begins there skips them too.
     const saved = checkpoints.map((stored) => this.#save({ ...stored, events: stored.events + lost }));
-    const effects = this.#withKept(saved, said, added);
+    const added = all.slice(repeated);
     const records = this.#lost === undefined ? added : await this.#lost.replaceIn(added);
-    return { records, effects, silenced };
+    return { records, effects: [...saved, ...kept.slice(repeated).flat()], endsTurn };
   }
 
-  #read(
-    events: readonly AgentEvent[],
-    state: TaskState | undefined,
-  ): {
-    readonly records: readonly NewRecord[];
-    readonly checkpoints: readonly StoredCheckpoint[];
-    readonly silenced: boolean;
-  } {
+  #read(events: readonly AgentEvent[], state: TaskState | undefined): Read {
     const records: NewRecord[] = [];
+    const kept: (readonly FeatureEffect[])[] = [];
     const checkpoints: StoredCheckpoint[] = [];
     let before = state;
-    let silenced = false;
     for (const event of events) {
       if (event?.kind === "checkpoint") {
-        const asked = this.#question.stands && ({ asked: true } as const);
+        const asked = this.#question.isOpen && ({ asked: true } as const);
         checkpoints.push({ value: event.value, events: this.#events, ids: this.#turn.ids, ...asked });
         continue;
       }
-      silenced = this.#question.silences(event, this.#turn.turn);
-      if (silenced) break;
-      const record = this.#record(event, before);
+      if (this.#question.refuses(event, this.#turn.turn)) return { records, kept, checkpoints, endsTurn: true };
+      const record = this.#record(event, before, kept);
       before = record.state ?? before;
       records.push(record);
       if (record.state === "TASK_STATE_INPUT_REQUIRED") this.#question.ask();
     }
-    if (records.length > 0) this.#hasSpoken = true;
-    return { records, checkpoints, silenced };
+    return { records, kept, checkpoints, endsTurn: false };
   }
 
-  /** From here on the agent says what is new. Gives how many events of the lost run it did not repeat. */
+  /** The agent has yielded something new. Returns how many events of the lost run it has not repeated. */
   #endReplay({ tail }: Replay): number {
     this.#replay = undefined;
     this.#lost = tail;
@@ -182,59 +181,45 @@ export class Recorder {
     return { effect: "checkpoint", value };
   }
 
-  #record(event: AgentEvent, before: TaskState | undefined): NewRecord {
+  /** `kept`: takes what extensions keep with the record. */
+  #record(event: AgentEvent, before: TaskState | undefined, kept: (readonly FeatureEffect[])[]): NewRecord {
     this.#events += 1;
     try {
-      return this.#checked(event, before);
+      if (before !== undefined && isTerminal(before)) {
+        throw agentMistake(`the event before it ended the task (${before}), and nothing can follow: yield it earlier`);
+      }
+      const record = this.#translate(this.#extended(event, kept));
+      this.#check(record, before);
+      return record;
     } catch (error) {
       throw mistakeOf(event, `event ${this.#events} of turn ${this.#turn.turn}`, error);
     }
   }
 
-  #checked(given: AgentEvent, before: TaskState | undefined): NewRecord {
-    if (before !== undefined && isTerminal(before)) {
-      throw agentMistake(`the event before it ended the task (${before}), and nothing can follow: yield it earlier`);
-    }
-    const record = this.#translate(this.#extended(given));
-    if (this.#kept.length > 0) (this.#keptWith ??= new Map()).set(record, this.#kept);
+  #check({ json, state }: NewRecord, before: TaskState | undefined): void {
     const { eventBytes } = this.#settings.limits;
-    if (exceeds(record.json, eventBytes)) {
+    if (exceeds(json, eventBytes)) {
       throw agentMistake(
-        `it takes ${utf8Length(record.json)} bytes, and limits.eventBytes is ${eventBytes}: give a large result in pieces, with turn.append()`,
+        `it takes ${utf8Length(json)} bytes, and limits.eventBytes is ${eventBytes}: give a large result in pieces, with turn.append()`,
       );
     }
     // A run that repeats what is stored goes through its states a second time.
-    const moves = record.state === undefined || before === undefined || mayMove(before, record.state);
-    if (!moves && this.#replay === undefined) {
-      throw agentMistake(`a task cannot go from ${before} to ${record.state}`);
-    }
-    return record;
+    if (state === undefined || before === undefined || this.#replay !== undefined) return;
+    if (!mayMove(before, state)) throw agentMistake(`a task cannot go from ${before} to ${state}`);
   }
 
-  /** What extensions make of an event. */
-  #extended(event: AgentEvent): AgentEvent {
+  /** The event as the extensions of the turn change it. */
+  #extended(event: AgentEvent, kept: (readonly FeatureEffect[])[]): AgentEvent {
     const { call, message } = this.#turn;
     const { extensions } = call;
-    this.#kept = noEffects;
-    if (extensions.length === 0) return event;
+    if (extensions.length === 0) {
+      kept.push(noEffects);
+      return event;
+    }
     const turn = { contextId: this.#contextId, taskId: this.#key.taskId, message, extensions };
-    const kept: FeatureEffect[] = [];
-    const extended = this.#settings.extensions.append(event, turn, { keep: keepIn(kept) });
-    this.#kept = kept;
-    return extended;
-  }
-
-  /** Effects, and what extensions keep with the records that are to be stored of those that the agent said. */
-  #withKept(
-    effects: readonly TaskEffect[],
-    said: readonly NewRecord[],
-    stored: readonly NewRecord[],
-  ): readonly TaskEffect[] {
-    const kept = this.#keptWith;
-    if (kept === undefined) return effects;
-    const all = [...effects, ...stored.flatMap((record) => kept.get(record) ?? noEffects)];
-    for (const record of said) kept.delete(record);
-    return all;
+    const effects: FeatureEffect[] = [];
+    kept.push(effects);
+    return this.#settings.extensions.append(event, turn, { keep: keepIn(effects) });
   }
 
   #translate(event: AgentEvent): NewRecord {

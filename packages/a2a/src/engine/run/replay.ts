@@ -10,7 +10,7 @@ import type { Store, TaskKey } from "../../store/index.ts";
 
 const pageSize = 256;
 
-/** Which events of a lost run to compare with. */
+/** The events of a lost run. */
 interface LostEvents {
   readonly store: Store;
   readonly task: TaskKey;
@@ -22,9 +22,9 @@ interface LostEvents {
 }
 
 /**
- * Compares a resumed run with what the lost run had stored after its last checkpoint. As long as the agent says the
- * same again, nothing is stored twice. From the first difference on everything is new, and what the lost run had stored
- * beyond that point is its `tail`.
+ * Compares the events of a resumed run with those that the lost run had stored after its last checkpoint. Events that are the
+ * same are not stored twice. From the first difference on all events are new, and those that the lost run had stored beyond
+ * that point are its `tail`.
  */
 export class Replay {
   readonly #store: Store;
@@ -46,28 +46,28 @@ export class Replay {
     this.#skip = skip;
   }
 
-  /** The agent has said something new. */
+  /** The agent has yielded something new. */
   get over(): boolean {
     return this.#over;
   }
 
-  /** Once it is over: what the lost run had stored and this one did not repeat, if anything. */
+  /** Once it is over: the events of the lost run that this run has not repeated, if there are any. */
   get tail(): LostTail | undefined {
     return this.#tail;
   }
 
-  /** The records that are not in the log yet. */
-  async newOf(records: readonly NewRecord[]): Promise<readonly NewRecord[]> {
+  /** How many of the records, from the first on, are stored already. */
+  async repeatedOf(records: readonly NewRecord[]): Promise<number> {
     for (const [at, record] of records.entries()) {
       const stored = await this.#next();
       if (stored === undefined || !isRepeated(stored, record)) {
         this.#over = true;
         if (stored !== undefined) this.#tail = await this.#tailFrom(stored);
-        return records.slice(at);
+        return at;
       }
       this.#repeated = stored.seq;
     }
-    return [];
+    return records.length;
   }
 
   async #tailFrom(first: LogRecord): Promise<LostTail> {
@@ -106,17 +106,17 @@ export class Replay {
 }
 
 /**
- * What a lost run had stored and the run after it did not repeat. Its statuses stay: they are history. An artifact is what
- * the later run says it is: its next chunk replaces the artifact, by what it held where the two runs parted and the chunk.
+ * Events of a lost run that the run after it did not repeat. Their statuses stay: they are history. Their chunks do not count:
+ * the next chunk of such an artifact replaces it, by the artifact as it was before the first difference together with that chunk.
  */
 export class LostTail {
-  /** How many events it had. */
+  /** How many events there are. */
   readonly events: number;
   readonly #store: Store;
   readonly #task: TaskKey;
-  /** Ids of artifacts that still hold what was lost. */
+  /** Ids of artifacts that still hold lost chunks. */
   readonly #artifacts: Set<string>;
-  /** `seq` of the last record that counts. */
+  /** `seq` of the last record before the first difference. */
   readonly #from: number;
 
   constructor(
@@ -135,7 +135,7 @@ export class LostTail {
     return this.#artifacts;
   }
 
-  /** The records; one that appends to an artifact with lost chunks replaces that artifact instead. */
+  /** The records, where one that appends to an artifact with lost chunks replaces that artifact instead. */
   async replaceIn(records: readonly NewRecord[]): Promise<readonly NewRecord[]> {
     if (this.#artifacts.size === 0) return records;
     const replaced: NewRecord[] = [];
@@ -155,7 +155,7 @@ export class LostTail {
     return { ...record, json: JSON.stringify({ ...update, artifact }) };
   }
 
-  /** An artifact as it was where the runs parted. */
+  /** An artifact as it was before the first difference. */
   async #foldOf(artifactId: string): Promise<TaskFold> {
     const { taskId } = this.#task;
     const fold = new TaskFold({ id: taskId, contextId: "", status: { state: "TASK_STATE_WORKING" } });
@@ -176,7 +176,7 @@ function updateOf(record: NewRecord): TaskArtifactUpdateEvent {
   return JSON.parse(record.json) as TaskArtifactUpdateEvent;
 }
 
-/** Whether a record says what is stored already. Times and ids of messages are new in each run. */
+/** Whether a record has the content of a stored one. Times and ids of messages are new in each run. */
 function isRepeated(stored: NewRecord, record: NewRecord): boolean {
   if (stored.kind !== record.kind) return false;
   if (stored.json === record.json) return true;

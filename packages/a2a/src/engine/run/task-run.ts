@@ -96,14 +96,14 @@ export class TaskRun implements Phase {
   }
 
   /** Writes what the recorder made of events. Whether the turn goes on. */
-  store({ records, effects, silenced }: Recorded, context: ContextView): boolean | Promise<boolean> {
+  store({ records, effects, endsTurn }: Recorded, context: ContextView): boolean | Promise<boolean> {
     if (this.stopped) return false;
     if (records[0]?.kind === "artifactUpdate" && isAtRest(this.#state)) this.#append([this.#working()], []);
     const all = [...effects, ...stateChange(context)];
     if (records.length > 0 || all.length > 0) this.#append(records, all);
     const room = this.#writer.room();
-    if (room !== undefined) return room.then(() => !silenced && !this.stopped);
-    return !silenced && !isTerminal(this.#state);
+    if (room !== undefined) return room.then(() => !endsTurn && !this.stopped);
+    return !endsTurn && !isTerminal(this.#state);
   }
 
   flush(): Promise<void> {
@@ -114,7 +114,7 @@ export class TaskRun implements Phase {
   makeTask(): void {}
 
   async endTurn(context: ContextView): Promise<NextTurn | undefined> {
-    if (!this.#recorder.hasSpoken) this.fail(safeSentences.silent, agentMistake(noEvent), "failed");
+    if (!this.#recorder.hasEvents) this.fail(safeSentences.silent, agentMistake(noEvent), "failed");
     while (!this.stopped) {
       const change = stateChange(context);
       if (change.length > 0) this.#append([], change);
