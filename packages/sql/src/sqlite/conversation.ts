@@ -13,12 +13,11 @@ import {
 } from "@parley/a2a/store";
 import type { Message } from "@parley/a2a";
 import type { Driver, Row, Value } from "./driver.ts";
-import { eventOf } from "./joined.ts";
-import { int, kindNumber, logKey, maxSeq, text } from "./rows.ts";
+import { eventOf } from "./task.ts";
+import { encodeName, int, kindNumber, logKey, maxSeq, text } from "./rows.ts";
 import type { ScopeIds } from "./scopes.ts";
-import { encodeName } from "./text.ts";
 
-/** A part of the tables, with the values that it takes. */
+/** A condition, with its values. */
 interface Where {
   readonly sql: string;
   readonly values: readonly Value[];
@@ -35,7 +34,7 @@ const key: { readonly [Name in Table]: string } = { log: "key", replies: "0" };
 const kind: { readonly [Name in Table]: string } = { log: "kind", replies: String(kindNumber("message")) };
 const everything: Where = { sql: "", values: [] };
 
-/** In a transaction. What is large is read only where it is given. */
+/** Call it in a transaction. Reads large texts only if they are returned. */
 export function readConversation(
   driver: Driver,
   scopes: ScopeIds,
@@ -75,7 +74,7 @@ function numberOf(driver: Driver, agent: number, context: number, taskId: string
   return row !== undefined && int(row, 1) === context ? int(row, 0) : undefined;
 }
 
-/** Leaves out the turn that asks, and what came after it. Of a user's message the actor is 0. */
+/** Excludes the turn that asks and later records of its task. The actor of a user's message is 0. */
 function outside(task: number, { turn, seq }: { readonly turn: number; readonly seq: number }): Where {
   return {
     sql: "AND NOT (key > ? AND key <= ? AND CASE actor WHEN 0 THEN key >= ? ELSE turn >= ? END)",
@@ -104,7 +103,7 @@ function placesIn(
     }));
 }
 
-/** What the records from a place on say, newest first. A record can hold several messages. */
+/** The messages of the records from a place on, newest first. A record can have several messages. */
 function saidSince(driver: Driver, context: number, rest: Where, oldest: number): readonly (readonly SaidMessage[])[] {
   const found = tables.flatMap((table): readonly Row[] => {
     const { sql, values } = table === "log" ? rest : everything;
@@ -123,8 +122,8 @@ function saidSince(driver: Driver, context: number, rest: Where, oldest: number)
 }
 
 /**
- * The key before which a task's artifacts of earlier turns stand. What an agent says is in the order of its turns, so the
- * beginning of one is found by halving: a lost run may have said much that need not be gone through.
+ * The last key of a task before a turn. The agent's records are in the order of turns, so a binary search finds the
+ * beginning of one, without a scan of all that a lost run may have added.
  */
 function lastBefore(driver: Driver, task: number, turn: number | undefined): number {
   if (turn === undefined) return logKey(task, maxSeq);
@@ -145,7 +144,7 @@ function lastBefore(driver: Driver, task: number, turn: number | undefined): num
 const firstPage = 8;
 const largestPage = 256;
 
-/** Sizes stand in front of the text and cost no reading of what is large, so a page of them comes first. */
+/** Reads a page of sizes first: they are stored before the text, so nothing large is read for them. */
 class LogChunks implements Chunks {
   readonly #driver: Driver;
   readonly #from: number;
@@ -155,7 +154,7 @@ class LogChunks implements Chunks {
   #places: (ChunkPlace & { readonly key: number })[] = [];
   #texts: string[] = [];
 
-  /** Up to the key `to`. */
+  /** `to`: the last key. */
   constructor(driver: Driver, task: number, to: number) {
     this.#driver = driver;
     this.#from = logKey(task, 0);
@@ -193,7 +192,7 @@ class LogChunks implements Chunks {
     this.#to = (this.#places.at(-1)?.key ?? this.#from + 1) - 1;
   }
 
-  /** The first of the page, and those after it that fit. */
+  /** Reads the first chunk of the page and those after it that fit into `room`. */
   #readTexts(first: number, room: number): void {
     let left = room;
     let count = 1;

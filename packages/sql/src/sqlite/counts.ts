@@ -3,17 +3,17 @@ import type { Driver } from "./driver.ts";
 import { count, stateNumber } from "./rows.ts";
 import type { Tally } from "./scopes.ts";
 
-/** The tasks of one state in one scope, in the order of an index. */
+/** The tasks of one state in one scope, which an index has in order. */
 export interface StateList {
   readonly level: "agent" | "owner" | "context";
   readonly id: number;
   readonly state: TaskState;
-  /** How many there are. */
+  /** The number of tasks. */
   readonly held: number;
   readonly tally: Tally;
 }
 
-/** A time, and how many tasks of a list have an older status. */
+/** A time, and the number of tasks of a list with an older status. */
 interface Rung {
   readonly time: number;
   readonly before: number;
@@ -26,26 +26,27 @@ interface Ladder {
   top: Rung;
 }
 
-/** So many tasks are simply counted, 20 ns each. */
+/** Up to so many tasks are counted each time, at 20 ns each. */
 const few = 1000;
-/** Both together a few megabytes: a rung is two numbers. */
+/** Both bound the memory to a few megabytes: a rung is two numbers. */
 const mostRungs = 64;
 const mostLadders = 1000;
 const never = Number.MAX_SAFE_INTEGER;
 
 /**
- * How many tasks of a list have a status since some time. No counter says so, and counting them goes through them all.
- * So it is remembered how many are older than some times in the past, and only what is newer is counted each time. That
- * shows as well whether the past is as it was, whoever writes: nothing comes there while `late` stays (`Tally`), so
- * nothing has left either where the tally, less what is newer, is what it was.
+ * Counts the tasks of a list with a status since some time. There is no counter for that, and counting goes through all of
+ * them. So this class remembers how many are older than some times in the past, its rungs, and counts only newer ones.
+ *
+ * The rungs hold as long as the past has not changed, whichever process writes. No task was added to it while `late`
+ * (`Tally`) is the same, and none was removed while the total less the newer ones is the same.
  */
 export class Counts {
   readonly #ladders = new Map<string, Ladder>();
 
-  /** In the transaction that `list` was read in. */
+  /** Call it in the transaction that read `list`. */
   since(driver: Driver, list: StateList, since: number): number {
     const between = (from: number, to: number): number => countBetween(driver, list, from, to);
-    // The numbers of contexts are given again, so nothing is remembered of them.
+    // A new context can get the id of a deleted one, so nothing is remembered of contexts.
     if (list.held <= few || list.level === "context") return between(since, never);
     const ladder = this.#ladder(list, between);
     const { rungs, top } = ladder;
@@ -62,7 +63,7 @@ export class Counts {
     return list.held - before;
   }
 
-  /** What is known of a list, if it holds; with its top so high that little is newer. */
+  /** The rungs of a list, new ones if the past has changed. Few tasks are newer than the top. */
   #ladder({ id, state, held, tally }: StateList, between: (from: number, to: number) => number): Ladder {
     const { settled, late } = tally;
     const rungAt = (time: number): Rung => ({ time, before: held - between(time, never) });
@@ -84,7 +85,7 @@ export class Counts {
   }
 }
 
-/** From a time on, to before another. */
+/** Counts tasks whose status is at `from` or later and before `to`. */
 function countBetween(driver: Driver, { level, id, state }: StateList, from: number, to: number): number {
   return count(
     driver

@@ -1,22 +1,22 @@
 /**
- * What the store asks of a SQLite library: little, so that another one can take its place, in this thread or behind
- * another. Statements are those of the sources alone: every value travels as a parameter.
+ * What the store needs from a library that runs SQLite; `drivers/` has one file for each library. The SQL consists of
+ * constants of the source code: every value is passed as a parameter.
  */
 export interface Driver {
-  /** Prepared once and kept; ask by the same text again as often as you like. */
+  /** Prepares a statement once and keeps it: call it again with the same text at any time. */
   prepare(sql: string): Statement;
   /** Runs statements that have no parameters and no result. */
   exec(sql: string): void;
   /**
-   * Runs `body` in one transaction, rolled back when it throws. `write` takes the lock at the start, so that what was
-   * read still holds when it is written; `read` sees one moment.
+   * Runs `body` in one transaction, which is rolled back when `body` throws. `write` takes the lock at the start, so that
+   * what was read still holds when it is written. `read` sees the database at one moment.
    */
   transaction<T>(mode: "read" | "write", body: () => T): T;
-  /** Writes what waits into the one file and lets go of it. */
+  /** Copies the write-ahead log into the database file and closes the connection. */
   close(): void;
 }
 
-/** What is stored: a safe integer, text without NUL, or nothing. */
+/** A value that is stored: a safe integer, text without NUL, or `null`. */
 export type Value = string | number | null;
 export type Row = readonly Value[];
 
@@ -26,16 +26,25 @@ export interface Statement {
   all(...values: readonly Value[]): readonly Row[];
 }
 
-/** Refuses what a library would store as something else, or die of. */
-export function checkValues(sql: string, expected: number, values: readonly Value[]): void {
-  if (values.length !== expected) {
-    throw new TypeError(`${expected} parameters expected, ${values.length} given: ${sql}`);
-  }
-  for (const value of values) {
-    const fits =
-      value === null ||
-      (typeof value === "string" && !value.includes("\0")) ||
-      (typeof value === "number" && Number.isSafeInteger(value));
-    if (!fits) throw new TypeError(`not a safe integer, text without NUL or null: ${sql}`);
+/** The code of an error of SQLite, such as `SQLITE_BUSY`. Every driver sets it. */
+export function sqliteCode(thrown: unknown): string | undefined {
+  if (!(thrown instanceof Error) || !("code" in thrown) || typeof thrown.code !== "string") return undefined;
+  return thrown.code.startsWith("SQLITE_") ? thrown.code : undefined;
+}
+
+export function isBusy(code: string | undefined): boolean {
+  return code !== undefined && (code.startsWith("SQLITE_BUSY") || code.startsWith("SQLITE_LOCKED"));
+}
+
+/** Repeats `attempt` while another process holds the lock, for up to `busyTimeout` milliseconds. The event loop runs meanwhile. */
+export async function retryWhileBusy<T>(attempt: () => T, busyTimeout: number): Promise<T> {
+  const end = performance.now() + busyTimeout;
+  for (let pause = 1; ; pause = Math.min(2 * pause, 25)) {
+    try {
+      return attempt();
+    } catch (thrown) {
+      if (!isBusy(sqliteCode(thrown)) || performance.now() >= end) throw thrown;
+    }
+    await new Promise((resolve) => setTimeout(resolve, pause));
   }
 }

@@ -8,12 +8,11 @@ import {
   type Scope,
 } from "@parley/a2a/store";
 import type { Driver, Row } from "./driver.ts";
-import type { KnownTask } from "./known-tasks.ts";
-import { count, int, optional, text } from "./rows.ts";
+import type { KnownTask } from "./task-writer.ts";
+import { count, decodeName, encodeJson, encodeName, int, optional, text } from "./rows.ts";
 import type { ScopeIds } from "./scopes.ts";
-import { decodeName, encodeJson, encodeName } from "./text.ts";
 
-/** The rows that features keep with tasks. */
+// The rows that features keep with tasks.
 
 const selectRow = "SELECT key, value, due FROM features WHERE task = ? AND feature = ? AND key = ?";
 const setRow = `INSERT INTO features (agent, task, feature, key, value, due) VALUES (?, ?, ?, ?, ?, ?)
@@ -21,7 +20,7 @@ const setRow = `INSERT INTO features (agent, task, feature, key, value, due) VAL
 const deleteRow = "DELETE FROM features WHERE task = ? AND feature = ? AND key = ?";
 const wakeRows = "UPDATE features SET due = ? WHERE task = ? AND feature = ? AND due IS NULL";
 
-/** Why the effects of an item may not be stored. `task`: absent where the item makes it. */
+/** The reason to refuse the effects of an item. `task` is absent if the item creates it. */
 export function refusalOf(
   driver: Driver,
   task: KnownTask | undefined,
@@ -42,7 +41,7 @@ export function refusalOf(
   });
 }
 
-/** A task that never had rows costs no statement. */
+/** Runs no statement for a task that never had rows. */
 export function applyFeature(driver: Driver, task: KnownTask, effect: FeatureEffect): void {
   task.hasFeatures ||= effect.op === "set";
   if (!task.hasFeatures) return;
@@ -76,7 +75,7 @@ export function readFeatures(driver: Driver, scope: Scope, taskId: string, featu
     .map(featureRow);
 }
 
-/** In a transaction: each agent along the index of what is due, merged. */
+/** Call it in a transaction. Merges the due rows of each agent in the order of their index. */
 export function readDue(driver: Driver, scopes: ScopeIds, query: FeatureQuery): readonly DueFeature[] {
   const { feature, now, limit } = query;
   const select = driver.prepare(

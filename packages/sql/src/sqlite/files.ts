@@ -1,31 +1,34 @@
 import { statSync, type Stats } from "node:fs";
 import type { Logger } from "@parley/a2a";
 
-/** Beside the database in WAL mode: its log, and the index of that log which processes share. */
+/** In WAL mode a database has two more files: its log, and the index of that log, which processes share. */
 const suffixes = ["", "-wal", "-shm"] as const;
 
-/** Which files a database is, by path: one that goes and another that comes have different ones. */
+/** The device and inode of each file of a database, by path. */
 export type Identity = Readonly<Record<string, string>>;
 
-/** SQLite's own code for files that were moved, for which it does not look in WAL mode. */
+/** SQLite's code for files that were moved. In WAL mode SQLite itself does not detect that. */
 export const movedCode = "SQLITE_READONLY_DBMOVED";
 
-/** The files are not those any more that were opened: what is written now is gone as soon as they are closed. */
+/** The files at these paths are not those that were opened: what is written now is lost when they are closed. */
 class FilesMoved extends Error {
   readonly code: string = movedCode;
 }
 
-/** Of a database that is open: until its last connection is closed, all of its files stay. */
+/** Call it while the database is open: its files stay until the last connection is closed. */
 export function identityOf(path: string): Identity {
   const found = suffixes.map((suffix) => [path + suffix, idOf(path + suffix)] as const);
   return Object.fromEntries(found.filter(([, id]) => id !== ""));
 }
 
-/** Throws a `FilesMoved` where a file is gone or another one is in its place. It opens none: closing one would end SQLite's locks. */
+/**
+ * Throws a `FilesMoved` where a file is missing or was replaced. It opens no file: a process that opens and closes a
+ * database file a second time loses SQLite's locks.
+ */
 export function checkFiles(identity: Identity): void {
   for (const file of Object.keys(identity)) {
     const found = idOf(file);
-    if (found !== identity[file]) throw new FilesMoved(`${file} is ${found === "" ? "gone" : "another file now"}`);
+    if (found !== identity[file]) throw new FilesMoved(`${file} ${found === "" ? "is missing" : "was replaced"}`);
   }
 }
 
@@ -34,20 +37,20 @@ function idOf(file: string): string {
   try {
     stats = statSync(file, { throwIfNoEntry: false });
   } catch {
-    // A file that cannot be examined counts as gone.
+    // A file that cannot be examined counts as missing.
   }
   return stats === undefined ? "" : `${stats.dev}/${stats.ino}`;
 }
 
-/** How old a check may be that a read relies on, in milliseconds. Writes check each time: only they can lose something. */
-const lookInterval = 100;
+/** Milliseconds for which reads rely on one check. Writes check each time: only they can lose data. */
+const checkInterval = 100;
 
-/** Checks the files of a database before reads, and logs once when they are gone and once when they are back. */
+/** Checks the files of a database before reads. Logs once when they are missing and once when they are back. */
 export class FileWatch {
   readonly #path: string;
   readonly #identity: Identity;
   readonly #logger: Logger;
-  #looked = -Infinity;
+  #checkedAt = -Infinity;
   #moved = false;
 
   constructor(path: string, identity: Identity, logger: Logger) {
@@ -58,20 +61,20 @@ export class FileWatch {
 
   check(): void {
     const now = performance.now();
-    if (!this.#moved && now - this.#looked < lookInterval) return;
+    if (!this.#moved && now - this.#checkedAt < checkInterval) return;
     checkFiles(this.#identity);
-    this.#looked = now;
+    this.#checkedAt = now;
     if (!this.#moved) return;
     this.#moved = false;
-    this.#logger.warn("The files of the database are back: tasks are stored and read again", { path: this.#path });
+    this.#logger.warn("The files of the database are back: the store works again", { path: this.#path });
   }
 
-  /** The files were found moved, here or by the writer. */
+  /** Reports that a read or the writer found the files moved. */
   note(cause: unknown): void {
     if (this.#moved) return;
     this.#moved = true;
     this.#logger.error(
-      "The files of the database were removed, renamed or replaced while it is in use: every call is refused. Put them back as they were, or start again with the files that are to be used",
+      "The files of the database were removed, renamed or replaced while it is in use: every call is refused. Put them back, or restart with the files to use",
       { path: this.#path, cause },
     );
   }

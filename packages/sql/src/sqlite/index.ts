@@ -2,12 +2,17 @@ import { mkdirSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { silentLogger, type Logger } from "@parley/a2a";
 import { unavailable, type Store } from "@parley/a2a/store";
-import { retryWhileBusy } from "./busy.ts";
-import type { Driver } from "./driver.ts";
-import { defaultDriver, loadDriver, MissingDriver, type DriverName } from "./drivers/load.ts";
+import { retryWhileBusy, type Driver } from "./driver.ts";
+import {
+  defaultDriver,
+  loadDriver,
+  MissingDriver,
+  openConnection,
+  type ConnectionOptions,
+  type DriverName,
+} from "./drivers/load.ts";
 import { FileWatch, identityOf } from "./files.ts";
 import { migrate, UnknownVersion } from "./migrations.ts";
-import { openDriver, type WriteOptions } from "./open.ts";
 import { driverStore } from "./store.ts";
 import { threadFile, threadWriter } from "./thread-writer.ts";
 import { driverWriter, type Writer } from "./writer.ts";
@@ -16,60 +21,62 @@ export { defaultDriver, type DriverName };
 
 /** Options of `sqliteStore()`. */
 export interface SqliteStoreOptions {
-  /** The file, made with its folder where there is none; `:memory:` for one that goes with the store. */
+  /** The database file. It is created with its folder if it is missing. `:memory:` keeps everything in memory until the store is closed. */
   readonly path: string;
   /**
-   * What an acknowledged append survives. `FULL` (the default): a crash of the process, and a loss of power too, since
-   * every commit waits for the disk. `NORMAL`: a crash of the process, but after a crash of the whole machine the last
-   * commits may be missing; the file is whole either way. Under load a commit is shared by many tasks, and `FULL` costs
-   * next to nothing; on a slow disk `NORMAL` answers a lone request sooner.
+   * What an acknowledged append survives. `FULL` (the default): a crash of the process and a loss of power, since every
+   * commit waits for the disk. `NORMAL`: a crash of the process; after a loss of power the last commits may be missing. The
+   * file is consistent either way. Under load many tasks share a commit, and `FULL` costs next to nothing; on a slow disk
+   * `NORMAL` answers a single request sooner.
    */
   readonly synchronous?: "FULL" | "NORMAL";
-  /** How long a call waits while another process writes, in milliseconds, before it fails as `Unavailable`. Default 5000. */
+  /** Milliseconds that a call waits for another process that writes, before it fails as `Unavailable`. Default 5000. */
   readonly busyTimeout?: number;
-  /** Upper limit of the file, in pages of 4096 bytes; beyond it appends fail as `Unavailable`. Default: none. */
+  /** Largest size of the file, in pages of 4096 bytes; an append beyond it fails as `Unavailable`. Default: none. */
   readonly maxPages?: number;
   /**
-   * The library that runs SQLite: `node:sqlite` (Node 22.16 and newer), `bun:sqlite` (Bun) or `libsql` (a package to be
-   * installed). Default: what the runtime brings along, `libsql` where it brings none, as Node 20.
+   * The library that runs SQLite: `node:sqlite` (Node 22.16 or newer), `bun:sqlite` (Bun) or `libsql` (a package to
+   * install). Default: the library of the runtime, or `libsql` where it has none, such as on Node 20.
    */
   readonly driver?: DriverName;
-  /** How often `watch` looks for what other processes wrote, in milliseconds. Default 200. */
+  /** Milliseconds between two checks of `watch` for changes by other processes. Default 200. */
   readonly watchInterval?: number;
   /**
-   * Whether a thread of its own writes, so that waiting for the disk holds up nobody who answers requests. Default true;
-   * `:memory:` has none, and a program that was bundled into one file has none either.
+   * Whether a thread of its own writes, so that requests are answered while it waits for the disk. Default true. There is
+   * no thread for `:memory:`, nor in a program that was bundled into one file.
    */
   readonly thread?: boolean;
-  /** Told when the files of the database are taken away while it is open, and when they are back. Default: silent. */
+  /** Logs when the files of the database are removed while it is open, and when they are back. Default: silent. */
   readonly logger?: Logger;
 }
 
 /**
- * A durable store in one SQLite file. Several processes may use the file at once, so that one can drain while its successor runs.
- * Rejects with an `A2AError` of code `Unavailable` where the file cannot be opened, was written by a newer release, or is
- * no such database, and where the driver is missing, with what to install. Where the files are removed, renamed or replaced while it is open, every call rejects as `Unavailable`
- * until the same ones are back.
+ * A durable store in one SQLite file. Several processes may use the file at once, so that one can drain while its
+ * successor runs.
+ *
+ * Rejects with an `A2AError` of code `Unavailable` if the file cannot be opened, is not such a database or was written by a
+ * newer release, and if the driver is missing; the message then says what to install. If the files are removed, renamed or
+ * replaced while the store is open, every call rejects as `Unavailable` until the same files are back.
  */
 export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
   const { synchronous = "FULL", busyTimeout = 5000, maxPages, watchInterval = 200, thread = true } = options;
   const { logger = silentLogger, driver: driverName = defaultDriver() } = options;
   const inMemory = options.path === ":memory:";
   const path = inMemory ? options.path : resolve(options.path);
-  const writing: WriteOptions = { path, driver: driverName, synchronous, busyTimeout, maxPages };
+  const connection: ConnectionOptions = { path, driver: driverName, synchronous, busyTimeout, maxPages };
   let driver: Driver | undefined;
   let writer: Writer | undefined;
   try {
     const open = await loadDriver(options.driver);
     if (!inMemory) mkdirSync(dirname(path), { recursive: true });
-    // The thread begins while this one sees to the tables.
+    // The thread starts while this one creates the tables.
     const file = thread && !inMemory ? threadFile() : undefined;
-    const beside = (writer = file && threadWriter(file, writing));
-    const opened = (driver = openDriver(open, writing));
+    const beside = (writer = file && threadWriter(file, connection));
+    const opened = (driver = openConnection(open, connection));
     await retryWhileBusy(() => opened.prepare("PRAGMA journal_mode = WAL").all(), busyTimeout);
     await retryWhileBusy(() => migrate(opened), busyTimeout);
     const identity = inMemory ? {} : identityOf(path);
-    // A thread that has died says so to whoever asks it for something.
+    // If the thread has ended, every call to it rejects.
     beside?.keepTo(identity).catch(() => undefined);
     const writes = (writer = beside ?? driverWriter(opened, { busyTimeout, identity }));
     const files = new FileWatch(path, identity, logger);

@@ -1,13 +1,23 @@
-import type { OnceEffect, OnceRecord, TaskHead } from "@parley/a2a/store";
+import type { OnceEffect, OnceRecord, Owner, TaskHead } from "@parley/a2a/store";
 import type { Driver } from "./driver.ts";
-import { insertInto, ManyRows } from "./many-rows.ts";
-import { int, optional, text, type TaskRow } from "./rows.ts";
-import { decodeName, encodeJson, encodeName } from "./text.ts";
+import { decodeName, encodeJson, encodeName, insertInto, int, ManyRows, optional, text, type TaskRow } from "./rows.ts";
+import type { ScopeIds } from "./scopes.ts";
 
-/** Idempotency keys. */
+// Idempotency keys.
 
-/** What stands under a key and has not run out. */
-export function findKey(driver: Driver, owner: number, key: string, now: number): OnceRecord | undefined {
+/** The record of a key that has not expired. */
+export function readOnce(
+  driver: Driver,
+  scopes: ScopeIds,
+  owner: Owner,
+  key: string,
+  now: number,
+): OnceRecord | undefined {
+  const scope = scopes.find(owner.agent, owner.owner);
+  return scope === undefined ? undefined : findKey(driver, scope, key, now);
+}
+
+function findKey(driver: Driver, owner: number, key: string, now: number): OnceRecord | undefined {
   const row = driver
     .prepare(
       `SELECT k.hash, k.seq, t.id, k.answer FROM keys k LEFT JOIN tasks t ON t.number = k.task
@@ -28,12 +38,12 @@ export function findKey(driver: Driver, owner: number, key: string, now: number)
 
 interface Place {
   readonly owner: number;
-  /** What it goes with, one of the two. */
+  /** The task or the context that it is deleted with: one of the two. */
   readonly task: number | null;
   readonly context: number | null;
 }
 
-/** A new key takes the place of one that ran out. */
+/** A new key replaces one that has expired. */
 const insertKeys = insertInto(
   "keys",
   ["owner", "name", "hash", "task", "context", "seq", "until", "answer"],
@@ -41,7 +51,7 @@ const insertKeys = insertInto(
      seq = excluded.seq, until = excluded.until, answer = excluded.answer`,
 );
 
-/** The keys of a transaction: those that it found, and those that it adds when it ends. */
+/** The keys of a transaction: it reads those of the table, and adds new ones when it ends. */
 export class Keys {
   readonly #driver: Driver;
   readonly #rows: ManyRows;
@@ -52,7 +62,7 @@ export class Keys {
     this.#rows = new ManyRows(driver, insertKeys);
   }
 
-  /** Whether it adds this one. */
+  /** Whether the transaction adds this key. */
   has(owner: number, key: string): boolean {
     return this.#added.has(`${owner}/${key}`);
   }
@@ -63,12 +73,12 @@ export class Keys {
     return added.until > now ? added.record : undefined;
   }
 
-  /** A key that goes with its task. */
+  /** Adds a key that is deleted with its task. */
   addToTask(effect: OnceEffect, { number, owner }: Pick<TaskRow, "number" | "owner">, { task, seq }: TaskHead): void {
     this.#add(effect, { owner, task: number, context: null }, { seq, taskId: task.taskId });
   }
 
-  /** A key that goes with its context. */
+  /** Adds a key that is deleted with its context. */
   addToContext(effect: OnceEffect, owner: number, context: number): void {
     this.#add(effect, { owner, task: null, context }, { seq: 0 });
   }

@@ -2,14 +2,13 @@ import type { Driver } from "./driver.ts";
 import { count } from "./rows.ts";
 
 /**
- * The tables, and how they came to be. A version that was published never changes; what is new is appended.
+ * The tables, by version. A published version never changes: append a new one.
  *
- * - `scopes`: agents, the owners in them, the contexts in those, each with its number of tasks by state.
- * - `tasks`: what the head of a task says, in a small row that is rewritten with each append; anything that can be large
- *   stands elsewhere.
- * - `log`: one row a record under `number << 24 | seq`, so that a task lies together and an append goes to its end. A
- *   partial index finds its history without its artifacts. Artifacts have none: they are most of a log that is long, and
- *   each chunk of many tasks at once would write a page of it.
+ * - `scopes`: agents, their owners, and the contexts of those, each with its number of tasks by state.
+ * - `tasks`: the head of a task, in a small row that is rewritten with each append. What can be large is in other tables.
+ * - `log`: one row for each record, with the key `number << 24 | seq`: the records of a task are adjacent, and an append
+ *   adds to their end. A partial index finds the history without the artifacts. Artifacts have no index: they are most of a
+ *   long log, and each chunk of many tasks at once would write one more page.
  *
  * `docs/decisions/sqlite-layout.md` has the measurements.
  */
@@ -111,7 +110,7 @@ const versions: readonly string[] = [
   CREATE INDEX keys_task ON keys (task) WHERE task IS NOT NULL;
   CREATE INDEX keys_context ON keys (context) WHERE context IS NOT NULL;
   `,
-  // What a log holds is known before it is read, and runs are found by those who can run them.
+  // The size of a log is known before it is read. Runs are found by their agent.
   `
   ALTER TABLE tasks ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
   UPDATE tasks SET bytes = (
@@ -120,12 +119,12 @@ const versions: readonly string[] = [
   DROP INDEX tasks_runs;
   CREATE INDEX tasks_runs ON tasks (agent, lease_until) WHERE run_turn IS NOT NULL;
   `,
-  // Of what a process has died.
+  // Runs that ended their process.
   `
   ALTER TABLE tasks ADD COLUMN run_deaths INTEGER;
   ALTER TABLE tasks ADD COLUMN run_alone INTEGER;
   `,
-  // What features of the server keep with tasks. The id is the order in which keys were stored.
+  // Rows that features of the server keep with tasks. The id is the order in which keys were stored.
   `
   CREATE TABLE features (
     id INTEGER PRIMARY KEY,
@@ -141,16 +140,18 @@ const versions: readonly string[] = [
   `,
 ];
 
-/** A newer release made the file: what it holds cannot be guessed at. */
+/** The file was written by a newer release. */
 export class UnknownVersion extends Error {}
 
-/** Brings a file to the newest version, in one transaction. */
+/** Migrates a database to the newest version, in one transaction. */
 export function migrate(driver: Driver): void {
   driver.transaction("write", () => {
     driver.exec("CREATE TABLE IF NOT EXISTS migrations (version INTEGER PRIMARY KEY) STRICT");
     const found = count(driver.prepare("SELECT coalesce(max(version), 0) FROM migrations").get());
     if (found > versions.length) {
-      throw new UnknownVersion(`The database is of version ${found}, this release knows ${versions.length} and before`);
+      throw new UnknownVersion(
+        `The database has version ${found}, this release supports version ${versions.length} and earlier`,
+      );
     }
     for (const [index, sql] of versions.entries()) {
       if (index < found) continue;

@@ -3,24 +3,20 @@ import {
   fitting,
   NeedsRoom,
   tooLarge,
-  type ListQuery,
+  type ClaimPage,
+  type ClaimPosition,
+  type ClaimQuery,
   type LogPage,
-  type OnceRecord,
-  type Owner,
   type ReadOptions,
   type Scope,
+  type StrandedRuns,
   type TaskHead,
-  type TaskPage,
 } from "@parley/a2a/store";
-import type { TaskState } from "@parley/a2a";
-import type { Counts, StateList } from "./counts.ts";
 import type { Driver, Row, Value } from "./driver.ts";
-import { findKey } from "./keys.ts";
-import type { Bounds } from "./bounds.ts";
-import type { KeptTasks, Place } from "./kept-tasks.ts";
-import { readPage } from "./pages.ts";
 import {
   count,
+  decodeName,
+  int,
   kindNumber,
   logKey,
   maxSeq,
@@ -28,15 +24,16 @@ import {
   recordColumns,
   recordRow,
   selectTask,
-  stateNumber,
-  states,
   taskColumns,
   taskRow,
+  taskTables,
   taskWidth,
+  text,
 } from "./rows.ts";
-import { findContexts, tallyOf, type ScopeIds } from "./scopes.ts";
+import type { ScopeIds } from "./scopes.ts";
+import type { Bounds } from "./task.ts";
 
-/** A reader of more than one statement runs inside one transaction, so that what it gives belongs to one moment. */
+// Heads of tasks, pages of their logs, and the runs that can be claimed.
 
 export function readHead(driver: Driver, scope: Scope, taskId: string): TaskHead | undefined {
   const row = selectTask(
@@ -76,7 +73,7 @@ export function readLog(
   return { records: rows.map(recordRow), head };
 }
 
-/** How many rows go into a page: their sizes stand in front of them and cost no reading of what is large. */
+/** The number of rows that fit into a page. Sizes are stored before the text, so nothing large is read for them. */
 function fittingRows(
   driver: Driver,
   bounds: Bounds,
@@ -103,103 +100,80 @@ function fittingRows(
   return page.length;
 }
 
-type Level = StateList["level"];
+/** Sorts a task without a lease before all others. */
+const free = Number.NEGATIVE_INFINITY;
 
-/** What lists remember from one time to the next. */
-export interface ListMemory {
-  readonly scopes: ScopeIds;
-  readonly kept: KeptTasks;
-  readonly counts: Counts;
-  readonly bounds: Bounds;
+interface ClaimableRun {
+  readonly number: number;
+  readonly until: number;
 }
 
-export function readList(
-  driver: Driver,
-  { scopes, kept, counts, bounds }: ListMemory,
-  scope: Scope,
-  query: ListQuery,
-  most: number,
-): TaskPage {
-  const { level, ids } = listScopes(driver, scopes, scope, query.contextId);
-  const wanted = query.state === undefined ? states : [query.state];
-  let total = 0;
-  const found: Place[] = [];
-  for (const id of ids) {
-    const tally = tallyOf(driver, id);
-    for (const state of wanted) {
-      const held = tally.held[stateNumber(state)] ?? 0;
-      if (held === 0) continue;
-      const list = { level, id, state, held, tally };
-      total += query.since === undefined ? held : counts.since(driver, list, query.since);
-      found.push(...positions(driver, level, id, state, query));
-    }
+/** Call it in a transaction. Merges the runs of each agent in the order of their index, and reads the tasks of one page. */
+export function readClaimable(driver: Driver, scopes: ScopeIds, query: ClaimQuery): ClaimPage {
+  const found: ClaimableRun[] = [];
+  for (const name of new Set(query.agents)) {
+    const agent = scopes.find(name);
+    if (agent !== undefined) found.push(...runsOf(driver, agent, query));
   }
-  found.sort((a, b) => b.statusTime - a.statusTime || b.number - a.number);
-  const tasks = readPage(driver, kept, bounds, found.slice(0, query.limit), query, most);
-  const last = found[tasks.length - 1];
-  if (found.length <= tasks.length || last === undefined) return { tasks, total };
-  return { tasks, total, next: { statusTime: last.statusTime, number: last.number } };
-}
-
-function listScopes(
-  driver: Driver,
-  scopes: ScopeIds,
-  scope: Scope,
-  contextId: string | undefined,
-): { readonly level: Level; readonly ids: readonly number[] } {
-  const names = [scope.agent, ...(scope.owner === undefined ? [] : [scope.owner])];
-  const found = scopes.find(...names);
-  if (contextId === undefined) {
-    return { level: scope.owner === undefined ? "agent" : "owner", ids: found === undefined ? [] : [found] };
-  }
-  if (found === undefined) return { level: "context", ids: [] };
-  if (scope.owner === undefined) return { level: "context", ids: findContexts(driver, found, contextId) };
-  const context = scopes.find(...names, contextId);
-  return { level: "context", ids: context === undefined ? [] : [context] };
-}
-
-/** The places of one state in one scope, one more than the limit: two steps along the index, however deep. */
-function positions(driver: Driver, level: Level, id: number, state: TaskState, query: ListQuery): readonly Place[] {
-  const { after, since = Number.MIN_SAFE_INTEGER, limit } = query;
-  // One text, as in `readPage`. An id comes last, since it can hold anything but a line break.
-  const select = `SELECT status_time, number, seq, bytes, id FROM tasks INDEXED BY tasks_${level} WHERE ${level} = ? AND state = ?`;
-  const scope = [id, stateNumber(state)] as const;
-  const lines: string[] = [];
-  const read = (sql: string, ...values: readonly Value[]): void => {
-    const row = driver
-      .prepare(
-        `SELECT group_concat(status_time || ' ' || number || ' ' || seq || ' ' || bytes || ' ' || id, char(10)) FROM (${sql})`,
-      )
-      .get(...values);
-    const joined = optional(row ?? [], 0);
-    if (typeof joined === "string") lines.push(...joined.split("\n"));
-  };
-  if (after !== undefined && after.statusTime >= since) {
-    const ties = `${select} AND status_time = ? AND number < ? ORDER BY number DESC LIMIT ?`;
-    read(ties, ...scope, after.statusTime, after.number, limit + 1);
-  }
-  const older = `${select} AND status_time < ? AND status_time >= ? ORDER BY status_time DESC, number DESC LIMIT ?`;
-  const before = after?.statusTime ?? Number.MAX_SAFE_INTEGER;
-  if (lines.length <= limit) read(older, ...scope, before, since, limit + 1 - lines.length);
-  return lines.map((line) => {
-    const [statusTime, number, seq, bytes, ...id] = line.split(" ");
-    return {
-      statusTime: Number(statusTime),
-      number: Number(number),
-      seq: Number(seq),
-      bytes: Number(bytes),
-      id: id.join(" "),
-    };
+  found.sort((a, b) => compare(a.until, b.until) || a.number - b.number);
+  const page = found.slice(0, query.limit);
+  const select = driver.prepare(`SELECT ${taskColumns} FROM ${taskTables} WHERE t.number = ?`);
+  const heads = page.flatMap(({ number }) => {
+    const row = select.get(number);
+    return row === undefined ? [] : [taskRow(row).head];
   });
+  const last = page.at(-1);
+  if (found.length <= query.limit || last === undefined) return { heads };
+  return { heads, next: { number: last.number, ...(last.until !== free && { leaseUntil: last.until }) } };
 }
 
-export function readOnce(
+/** Call it in a transaction. Counts the runs of each agent along their index. */
+export function readStranded(
   driver: Driver,
   scopes: ScopeIds,
-  owner: Owner,
-  key: string,
-  now: number,
-): OnceRecord | undefined {
-  const scope = scopes.find(owner.agent, owner.owner);
-  return scope === undefined ? undefined : findKey(driver, scope, key, now);
+  { now, agents, limit }: Pick<ClaimQuery, "now" | "agents" | "limit">,
+): readonly StrandedRuns[] {
+  const own = new Set(agents.map((agent) => scopes.find(agent)));
+  const rows = driver
+    .prepare(
+      `SELECT r.agent, a.name, r.tasks FROM (
+        SELECT agent, count(*) AS tasks FROM tasks INDEXED BY tasks_runs
+        WHERE run_turn IS NOT NULL AND (lease_until IS NULL OR lease_until <= ?) GROUP BY agent
+      ) r JOIN scopes a ON a.id = r.agent`,
+    )
+    .all(now);
+  return rows
+    .filter((row) => !own.has(int(row, 0)))
+    .slice(0, limit)
+    .map((row) => ({ agent: decodeName(text(row, 1)), tasks: int(row, 2) }));
+}
+
+function compare(a: number, b: number): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/**
+ * At most one more than the limit. The index has three ranges: no lease, the lease of the position, leases that expired
+ * later.
+ */
+function runsOf(driver: Driver, agent: number, { now, limit, after }: ClaimQuery): readonly ClaimableRun[] {
+  const found: ClaimableRun[] = [];
+  const read = (condition: string, ...values: readonly Value[]): void => {
+    if (found.length > limit) return;
+    const sql = `SELECT number, lease_until FROM tasks INDEXED BY tasks_runs
+      WHERE run_turn IS NOT NULL AND agent = ? AND ${condition} ORDER BY lease_until, number LIMIT ?`;
+    for (const row of driver.prepare(sql).all(agent, ...values, limit + 1 - found.length)) {
+      const until = optional(row, 1);
+      found.push({ number: int(row, 0), until: typeof until === "number" ? until : free });
+    }
+  };
+  const { leaseUntil, number = 0 }: Partial<ClaimPosition> = after ?? {};
+  if (leaseUntil === undefined) {
+    read("lease_until IS NULL AND number > ?", number);
+    read("lease_until <= ?", now);
+  } else {
+    if (leaseUntil <= now) read("lease_until = ? AND number > ?", leaseUntil, number);
+    read("lease_until > ? AND lease_until <= ?", leaseUntil, now);
+  }
+  return found;
 }

@@ -1,19 +1,17 @@
 import type { TaskState } from "@parley/a2a";
 import { BoundedMap, memoryOf, type TaskHead } from "@parley/a2a/store";
 import type { Driver, Row } from "./driver.ts";
-import { insertInto, ManyRows } from "./many-rows.ts";
-import { count, int, stateNumber, states, type TaskRow } from "./rows.ts";
-import { encodeName } from "./text.ts";
+import { count, encodeName, insertInto, int, ManyRows, stateNumber, states, type TaskRow } from "./rows.ts";
 
-/** Agents have no parent. */
+/** The parent of agents. */
 const root = 0;
 
-/** Of memory. */
+/** Bytes of memory. */
 const mostBytes = 4 << 20;
 
 /**
- * Ids of agents, of the owners in them, of the contexts in those. Agents and owners stay for ever, so theirs are
- * remembered; `forget` after a transaction that was rolled back, which may have made some.
+ * Ids of agents, of their owners, and of the contexts of those. Agents and owners are never deleted, so their ids are
+ * remembered. Call `forget` after a transaction that was rolled back: it may have created some.
  */
 export class ScopeIds {
   readonly #driver: Driver;
@@ -32,7 +30,7 @@ export class ScopeIds {
     return id;
   }
 
-  /** An agent, or an owner in it, made where there is none. Contexts are made by `ScopeChanges`. */
+  /** The id of an agent or an owner, which is created if it is missing. `ScopeChanges` creates contexts. */
   ensure(agent: string, owner?: string): number {
     let id = root;
     for (const name of owner === undefined ? [agent] : [agent, owner]) {
@@ -45,7 +43,7 @@ export class ScopeIds {
     this.#known.clear();
   }
 
-  #find(parent: number, name: string, stays: boolean): number | undefined {
+  #find(parent: number, name: string, isPermanent: boolean): number | undefined {
     const path = `${parent}/${name}`;
     const known = this.#known.get(path);
     if (known !== undefined) return known;
@@ -53,7 +51,7 @@ export class ScopeIds {
       .prepare("SELECT id FROM scopes WHERE parent = ? AND name = ?")
       .get(parent, encodeName(name));
     if (row === undefined) return undefined;
-    if (stays) this.#known.set(path, count(row));
+    if (isPermanent) this.#known.set(path, count(row));
     return count(row);
   }
 
@@ -64,7 +62,7 @@ export class ScopeIds {
   }
 }
 
-/** Contexts of one name at all owners of an agent. */
+/** The contexts of one name of all owners of an agent. */
 export function findContexts(driver: Driver, agent: number, contextId: string): readonly number[] {
   return driver
     .prepare("SELECT c.id FROM scopes o JOIN scopes c ON c.parent = o.id AND c.name = ? WHERE o.parent = ?")
@@ -72,13 +70,13 @@ export function findContexts(driver: Driver, agent: number, contextId: string): 
     .map(count);
 }
 
-/** A status that is older by more than so many milliseconds than the newest one of its agent or owner comes late. */
-const punctual = 500;
+/** A status is late if it is older than the newest one of its agent or owner by more than so many milliseconds. */
+const tolerance = 500;
 
 export interface Tally {
   /** Tasks by state, in the order of `states`. */
   readonly held: readonly number[];
-  /** Of an agent or an owner: for as long as `late` stays, no task comes to a place in its lists that is before this time. */
+  /** Of an agent or an owner: while `late` does not change, no task is added to its lists before this time. */
   readonly settled: number;
   readonly late: number;
 }
@@ -87,26 +85,26 @@ export function tallyOf(driver: Driver, scope: number): Tally {
   const row =
     driver.prepare("SELECT n0, n1, n2, n3, n4, n5, n6, n7, touched, late FROM scopes WHERE id = ?").get(scope) ??
     noTasks;
-  return { held: states.map((_, index) => int(row, index)), settled: int(row, 8) - punctual, late: int(row, 9) };
+  return { held: states.map((_, index) => int(row, index)), settled: int(row, 8) - tolerance, late: int(row, 9) };
 }
 
 const noTasks: Row = Array.from({ length: 10 }, () => 0);
 
-/** Later than every time. */
+/** Later than any time. */
 const none = Number.MAX_SAFE_INTEGER;
 
 type Scopes = Pick<TaskRow, "agent" | "owner" | "context">;
 type Listed = Pick<TaskHead, "state" | "statusTime">;
 
 interface Change {
-  /** Of a context that is made with these changes. */
+  /** Present if these changes create the context. */
   readonly made: { readonly parent: number; readonly name: string } | undefined;
   readonly tally: number[];
   tasks: number;
   touched: number;
-  /** The oldest status that came. */
+  /** The time of the oldest new status. */
   oldest: number;
-  /** The last place that was given out, where it is known. */
+  /** The last place in use, if it is known. */
   places: number | null;
 }
 
@@ -122,26 +120,26 @@ const insertContexts = insertInto("scopes", [
   "places",
 ]);
 
-/** What a transaction changes in scopes, written once at its end: many items of a batch meet in few scopes. */
+/** The changes of a transaction to scopes, written at its end: the items of a batch share few scopes. */
 export class ScopeChanges {
   readonly #driver: Driver;
   readonly #changes = new Map<number, Change>();
   readonly #made = new Map<string, number>();
-  /** Agents and owners with tasks that kept their state, and the oldest of their new times. */
+  /** Agents and owners with tasks that kept their state, with the oldest of the new times. */
   readonly #moved = new Map<number, number>();
-  /** The number of the next context that is made. */
+  /** The id of the next context. */
   #next: number | undefined;
 
   constructor(driver: Driver) {
     this.#driver = driver;
   }
 
-  /** A context that was made since the last `write`. */
+  /** A context that was created since the last `write`. */
   madeHere(parent: number, name: string): number | undefined {
     return this.#made.get(`${parent}/${name}`);
   }
 
-  /** Makes a context, in the one row that it has at the end of the transaction. */
+  /** Creates a context. Its row is inserted at the end of the transaction, with all changes. */
   make(parent: number, name: string): number {
     this.#next ??= 1 + count(this.#driver.prepare("SELECT max(id) FROM scopes").get());
     const id = this.#next;
@@ -151,7 +149,7 @@ export class ScopeChanges {
     return id;
   }
 
-  /** The next place in a conversation: its messages stand in the order in which they came. */
+  /** The next place in a conversation, which has its messages in the order of their arrival. */
   place(context: number): number {
     const change = this.#change(context);
     change.places ??= count(this.#driver.prepare("SELECT places FROM scopes WHERE id = ?").get(context));
@@ -164,12 +162,12 @@ export class ScopeChanges {
     change.touched = Math.max(change.touched, time);
   }
 
-  /** A task comes into the lists of its scopes, leaves them, or changes its place in them. */
+  /** Adds a task to the lists of its scopes, removes it, or changes its place in them. */
   move({ agent, owner, context }: Scopes, from: Listed | undefined, to: Listed | undefined): void {
     if (to !== undefined && from?.state === to.state) {
       if (from.statusTime === to.statusTime) return;
       this.touch(context, to.statusTime);
-      // Not counted, so the rows of these stay as they are unless it came late.
+      // The counts of these stay the same: their rows change only if the status is late.
       for (const scope of [agent, owner])
         this.#moved.set(scope, Math.min(to.statusTime, this.#moved.get(scope) ?? none));
       return;
@@ -191,12 +189,12 @@ export class ScopeChanges {
     const contexts = new ManyRows(this.#driver, insertContexts);
     const update = this.#driver.prepare(
       `UPDATE scopes SET n0 = n0 + ?, n1 = n1 + ?, n2 = n2 + ?, n3 = n3 + ?, n4 = n4 + ?, n5 = n5 + ?, n6 = n6 + ?, n7 = n7 + ?,
-         tasks = tasks + ?, late = late + (? < touched - ${punctual}), touched = max(touched, ?), places = coalesce(?, places)
+         tasks = tasks + ?, late = late + (? < touched - ${tolerance}), touched = max(touched, ?), places = coalesce(?, places)
        WHERE id = ?`,
     );
     for (const [scope, oldest] of this.#moved) {
       this.#driver
-        .prepare(`UPDATE scopes SET late = late + 1 WHERE id = ? AND ? < touched - ${punctual}`)
+        .prepare(`UPDATE scopes SET late = late + 1 WHERE id = ? AND ? < touched - ${tolerance}`)
         .run(scope, oldest);
     }
     for (const [id, { made, tally, tasks, touched, oldest, places }] of this.#changes) {

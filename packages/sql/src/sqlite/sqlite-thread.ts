@@ -1,33 +1,31 @@
 import { parentPort, workerData } from "node:worker_threads";
-import { sqliteCode } from "./busy.ts";
-import { loadDriver, type OpenDriver } from "./drivers/load.ts";
+import { sqliteCode } from "./driver.ts";
+import { loadDriver, openConnection, type OpenDriver } from "./drivers/load.ts";
 import { checkFiles, type Identity } from "./files.ts";
-import { pass } from "./gate.ts";
-import { openDriver } from "./open.ts";
-import type { Answer, Request, ThreadData } from "./thread-writer.ts";
+import { pass, type Answer, type Request, type ThreadData } from "./thread-writer.ts";
 import { driverWriter, type Writer } from "./writer.ts";
 
-/** The thread that writes: `threadWriter` starts it. It answers in the order in which it is asked. */
+// The thread that `threadWriter` starts. It answers requests in their order.
 
-// Node 22 warns that its SQLite is experimental; the thread that asks has said so already.
+// Node 22 warns that its SQLite is experimental. The main thread has already printed that.
 process.removeAllListeners("warning");
 
 const { gate, options } = workerData as ThreadData;
 const guard = <T>(body: () => T): T => pass(gate, body);
-const asked: Request[] = [];
+const requests: Request[] = [];
 let writer: Writer | undefined;
 let identity: Identity | undefined;
 
 parentPort?.on("message", (request: Request) => {
-  asked.push(request);
-  if (asked.length === 1) void work();
+  requests.push(request);
+  if (requests.length === 1) void work();
 });
 
 async function work(): Promise<void> {
-  for (let request = asked[0]; request !== undefined; request = asked[0]) {
+  for (let request = requests[0]; request !== undefined; request = requests[0]) {
     parentPort?.postMessage(await answer(request));
-    asked.shift();
-    // Nothing is under way and nothing will come: the thread ends by itself.
+    requests.shift();
+    // Without a port there is nothing to wait for: the thread ends.
     if (request.call === "close") parentPort?.close();
   }
 }
@@ -47,7 +45,7 @@ async function call(request: Request): Promise<unknown> {
     [identity] = request.input;
     return undefined;
   }
-  // Not opened before it is asked for something: only then the tables are there.
+  // Opened by the first call that needs it: the tables exist only then.
   writer ??= openWriter(await loadDriver(options.driver));
 
   switch (request.call) {
@@ -62,9 +60,9 @@ async function call(request: Request): Promise<unknown> {
 
 function openWriter(open: OpenDriver): Writer {
   const driver = guard(() => {
-    // Opening files that are gone would make new ones.
+    // Opening files that are missing would create new ones.
     if (identity !== undefined) checkFiles(identity);
-    return openDriver(open, options);
+    return openConnection(open, options);
   });
   return driverWriter(driver, { busyTimeout: options.busyTimeout, guard, ...(identity && { identity }) });
 }

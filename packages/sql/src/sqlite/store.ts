@@ -1,16 +1,14 @@
 import { NeedsRoom, roomless, unavailable, type OnceRecord, type Room, type Store } from "@parley/a2a/store";
-import { defaultBounds, type Bounds } from "./bounds.ts";
-import { isBusy, retryWhileBusy, sqliteCode } from "./busy.ts";
-import { readClaimable, readStranded } from "./claims.ts";
 import { readConversation } from "./conversation.ts";
 import { Counts } from "./counts.ts";
-import type { Driver } from "./driver.ts";
+import { isBusy, retryWhileBusy, sqliteCode, type Driver } from "./driver.ts";
 import { readDue, readFeatures } from "./features.ts";
 import { movedCode, type FileWatch } from "./files.ts";
-import { KeptTasks } from "./kept-tasks.ts";
-import { readHead, readList, readLog, readOnce } from "./read.ts";
+import { readOnce } from "./keys.ts";
+import { readList } from "./list.ts";
+import { readClaimable, readHead, readLog, readStranded } from "./read.ts";
 import { ScopeIds } from "./scopes.ts";
-import { readTask } from "./task.ts";
+import { defaultBounds, KeptTasks, readTask, type Bounds } from "./task.ts";
 import type { Writer } from "./writer.ts";
 
 export interface DriverStoreOptions {
@@ -18,129 +16,183 @@ export interface DriverStoreOptions {
   readonly durable: boolean;
   /** Milliseconds to wait for another process that writes. */
   readonly busyTimeout: number;
-  /** Milliseconds between two looks for what other processes wrote. */
+  /** Milliseconds between two checks for changes by other processes. */
   readonly watchInterval: number;
   /** Default: what the library can return without ending the process. */
   readonly bounds?: Bounds;
-  /** Of a database on a disk. */
+  /** The files of a database on a disk. */
   readonly files?: FileWatch;
 }
 
 /**
- * A store on a database that has its tables. `reader` sees what `writer` has acknowledged, and may be the connection that
- * it writes with.
+ * A store on a database that has its tables. `reader` sees what `writer` has acknowledged, and may be the same
+ * connection.
  */
 export function driverStore(reader: Driver, writer: Writer, options: DriverStoreOptions): Store {
-  const { durable, busyTimeout, watchInterval, files } = options;
+  const { durable, bounds = defaultBounds, watchInterval } = options;
   const scopes = new ScopeIds(reader);
   const kept = new KeptTasks();
   const counts = new Counts();
-  const { bounds = defaultBounds } = options;
-  const listeners = new Set<() => void>();
-  let watching: NodeJS.Timeout | undefined;
-  let working = 0;
-  let closing: (() => void) | undefined;
-  let closed = false;
+  const calls = new Calls(reader, options);
+  const watch = new Watch(watchInterval, () => calls.run(() => writer.moved()));
 
-  /** What SQLite threw, in the words of the port. */
-  function readable(thrown: unknown): unknown {
-    const code = sqliteCode(thrown);
-    if (code === movedCode) files?.note(thrown);
-    return code === undefined ? thrown : unavailable("The store cannot be reached now", thrown);
+  return {
+    durable,
+    append: (items) => calls.run(() => writer.append(items)),
+    sweep: (sweeping) =>
+      calls.run(async () => {
+        const report = await writer.sweep(sweeping);
+        // New tasks can get the ids and numbers of deleted ones.
+        if (report.deleted > 0) kept.forget();
+        return report;
+      }),
+    head: (scope, taskId) => calls.read(() => readHead(reader, scope, taskId)),
+    features: (scope, taskId, feature) => calls.read(() => readFeatures(reader, scope, taskId, feature)),
+    dueFeatures: (query) => calls.readTogether(() => readDue(reader, scopes, query)),
+    claimable: (query) => calls.readTogether(() => readClaimable(reader, scopes, query)),
+    stranded: (query) => calls.readTogether(() => readStranded(reader, scopes, query)),
+    load: (scope, taskId, loading) =>
+      calls.read((most) => readTask(reader, kept, bounds, scope, taskId, loading, most), loading.room),
+    read: (scope, taskId, reading) =>
+      calls.readTogether((most) => readLog(reader, bounds, scope, taskId, reading, most), reading.room),
+    list: (scope, query) =>
+      calls.readTogether((most) => readList(reader, { scopes, kept, counts, bounds }, scope, query, most), query.room),
+    conversation: (context, wanted) => calls.readTogether(() => readConversation(reader, scopes, context, wanted)),
+    // Asked for every message.
+    once: (owner, key, now): OnceRecord | undefined | Promise<OnceRecord | undefined> =>
+      calls.readAtOnce(() => readOnce(reader, scopes, owner, key, now)),
+    watch: (listener) => watch.add(listener),
+    async close() {
+      if (!calls.end()) return;
+      watch.end();
+      await calls.ended();
+      await writer.close();
+      reader.close();
+    },
+  };
+}
+
+/** The calls of a store: refused once it is closed, repeated while the file is busy, and rejected in the words of the port. */
+class Calls {
+  readonly #reader: Driver;
+  readonly #busyTimeout: number;
+  readonly #files: FileWatch | undefined;
+  #inProgress = 0;
+  #isClosed = false;
+  #onIdle: (() => void) | undefined;
+
+  constructor(reader: Driver, { busyTimeout, files }: DriverStoreOptions) {
+    this.#reader = reader;
+    this.#busyTimeout = busyTimeout;
+    this.#files = files;
   }
 
-  /** `room`: whom to ask before more is read than `body` may without; it throws `NeedsRoom` then. As `withRoom`, without its promise. */
-  async function work<T>(body: (most: number) => Promise<T>, room?: Room): Promise<T> {
-    if (closed) throw unavailable("The store is closed");
-    working += 1;
+  /**
+   * `body` gets the number of bytes that it may read. It throws `NeedsRoom` where it has to read more, and runs again once
+   * `room` has reserved that. The same as `withRoom`, with one promise less.
+   */
+  async run<T>(body: (most: number) => Promise<T>, room?: Room): Promise<T> {
+    this.#checkOpen();
+    this.#inProgress += 1;
     try {
       for (let most = room === undefined ? Infinity : roomless; ;) {
         try {
           return await body(most);
         } catch (thrown) {
-          if (room === undefined || !(thrown instanceof NeedsRoom)) throw readable(thrown);
+          if (room === undefined || !(thrown instanceof NeedsRoom)) throw this.#readable(thrown);
           most = thrown.bytes;
         }
         await room.reserve(most);
-        if (closed) throw unavailable("The store is closed");
+        this.#checkOpen();
       }
     } finally {
-      working -= 1;
-      if (working === 0) closing?.();
+      this.#inProgress -= 1;
+      if (this.#inProgress === 0) this.#onIdle?.();
     }
   }
 
-  /** For what one statement reads, which needs no transaction, and for readers that begin their own. */
-  const read = <T>(body: (most: number) => T, room?: Room): Promise<T> =>
-    work((most) => {
-      files?.check();
-      return retryWhileBusy(() => body(most), busyTimeout);
+  /** Reads with one statement, which needs no transaction, or begins transactions of its own. */
+  read<T>(body: (most: number) => T, room?: Room): Promise<T> {
+    return this.run((most) => {
+      this.#files?.check();
+      return retryWhileBusy(() => body(most), this.#busyTimeout);
     }, room);
-  const readTogether = <T>(body: (most: number) => T, room?: Room): Promise<T> =>
-    read((most) => reader.transaction("read", () => body(most)), room);
-
-  async function pollForChanges(): Promise<void> {
-    // A file that cannot be asked now has not moved.
-    const moved = await work(() => writer.moved()).catch(() => false);
-    if (moved) for (const listener of listeners) listener();
   }
 
-  return {
-    durable,
-    append: (items) => work(() => writer.append(items)),
-    sweep: (sweeping) =>
-      work(async () => {
-        const report = await writer.sweep(sweeping);
-        // The ids and numbers of deleted tasks can be given again.
-        if (report.deleted > 0) kept.forget();
-        return report;
-      }),
-    head: (scope, taskId) => read(() => readHead(reader, scope, taskId)),
-    claimable: (query) => readTogether(() => readClaimable(reader, scopes, query)),
-    stranded: (query) => readTogether(() => readStranded(reader, scopes, query)),
-    features: (scope, taskId, feature) => read(() => readFeatures(reader, scope, taskId, feature)),
-    dueFeatures: (query) => readTogether(() => readDue(reader, scopes, query)),
-    load: (scope, taskId, loading) =>
-      read((most) => readTask(reader, kept, bounds, scope, taskId, loading, most), loading.room),
-    read: (scope, taskId, reading) =>
-      readTogether((most) => readLog(reader, bounds, scope, taskId, reading, most), reading.room),
-    list: (scope, query) =>
-      readTogether((most) => readList(reader, { scopes, kept, counts, bounds }, scope, query, most), query.room),
-    conversation: (context, bounds) => readTogether(() => readConversation(reader, scopes, context, bounds)),
+  /** Reads with several statements in one transaction. */
+  readTogether<T>(body: (most: number) => T, room?: Room): Promise<T> {
+    return this.read((most) => this.#reader.transaction("read", () => body(most)), room);
+  }
 
-    // Every message asks: at once where nobody holds the file up.
-    once(owner, key, now) {
-      const find = (): OnceRecord | undefined => readOnce(reader, scopes, owner, key, now);
-      if (closed) return read(find);
-      try {
-        files?.check();
-        return find();
-      } catch (thrown) {
-        if (isBusy(sqliteCode(thrown))) return read(find);
-        throw readable(thrown);
-      }
-    },
+  /** Reads with one statement, without a promise unless the file is busy. */
+  readAtOnce<T>(body: () => T): T | Promise<T> {
+    if (this.#isClosed) return this.read(body);
+    try {
+      this.#files?.check();
+      return body();
+    } catch (thrown) {
+      if (isBusy(sqliteCode(thrown))) return this.read(body);
+      throw this.#readable(thrown);
+    }
+  }
 
-    watch(listener) {
-      const told = (): void => listener();
-      listeners.add(told);
-      watching ??= setInterval(() => void pollForChanges(), watchInterval);
-      watching.unref(); // Polling keeps no process alive.
-      return () => {
-        listeners.delete(told);
-        if (listeners.size > 0) return;
-        clearInterval(watching);
-        watching = undefined;
-      };
-    },
+  /** Refuses every further call. `false`: it was closed before. */
+  end(): boolean {
+    const wasOpen = !this.#isClosed;
+    this.#isClosed = true;
+    return wasOpen;
+  }
 
-    async close() {
-      if (closed) return;
-      closed = true;
-      clearInterval(watching);
-      if (working > 0) await new Promise<void>((resolve) => (closing = resolve));
-      await writer.close();
-      reader.close();
-    },
-  };
+  /** Resolves when no call is in progress. */
+  async ended(): Promise<void> {
+    if (this.#inProgress > 0) await new Promise<void>((resolve) => (this.#onIdle = resolve));
+  }
+
+  #checkOpen(): void {
+    if (this.#isClosed) throw unavailable("The store is closed");
+  }
+
+  /** An error of SQLite as an `A2AError`. */
+  #readable(thrown: unknown): unknown {
+    const code = sqliteCode(thrown);
+    if (code === movedCode) this.#files?.note(thrown);
+    return code === undefined ? thrown : unavailable("The store cannot be reached now", thrown);
+  }
+}
+
+/** Calls listeners after other processes have written. */
+class Watch {
+  readonly #interval: number;
+  readonly #moved: () => Promise<boolean>;
+  readonly #listeners = new Set<() => void>();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(interval: number, moved: () => Promise<boolean>) {
+    this.#interval = interval;
+    this.#moved = moved;
+  }
+
+  /** Returns a function that removes the listener. */
+  add(listener: () => void): () => void {
+    // The same function may be added twice.
+    const entry = (): void => listener();
+    this.#listeners.add(entry);
+    this.#timer ??= setInterval(() => void this.#poll(), this.#interval);
+    this.#timer.unref(); // Polling keeps no process alive.
+    return () => {
+      this.#listeners.delete(entry);
+      if (this.#listeners.size === 0) this.end();
+    };
+  }
+
+  end(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  async #poll(): Promise<void> {
+    // A database that cannot be read now has no changes to report.
+    const moved = await this.#moved().catch(() => false);
+    if (moved) for (const listener of this.#listeners) listener();
+  }
 }

@@ -1,12 +1,10 @@
 import { artifactStarts, compact, type SweepOptions, type SweepReport, type TaskHead } from "@parley/a2a/store";
-import type { Bounds } from "./bounds.ts";
+import { type Bounds, readPieces, taskOf } from "./task.ts";
 import type { Driver } from "./driver.ts";
-import { count, int, logKey, maxSeq } from "./rows.ts";
+import { count, encodeJson, int, logKey, maxSeq } from "./rows.ts";
 import { ScopeChanges } from "./scopes.ts";
-import { readPieces, taskOf } from "./task.ts";
-import { encodeJson } from "./text.ts";
 
-/** Most records, or pages of 4 KiB, that one call goes through, about: its transaction stays short. */
+/** About the most records or pages of 4 KiB that one call reads, so that its transaction is short. */
 const effortPerSweep = 10_000;
 
 const everything = { artifacts: true } as const;
@@ -23,7 +21,7 @@ export function sweep(driver: Driver, bounds: Bounds, options: SweepOptions): Sw
 
   let deleted = 0;
   if (deleteBefore !== undefined) {
-    // Of a task that was compacted and one that was not the older one could be either: each list is in order.
+    // Compacted tasks and others are in two lists, each in the order of time.
     const over = driver.prepare(
       "SELECT number, status_time FROM tasks INDEXED BY tasks_over WHERE state >= 4 AND compacted = ? AND status_time < ? ORDER BY status_time, number LIMIT ?",
     );
@@ -64,7 +62,7 @@ export function sweep(driver: Driver, bounds: Bounds, options: SweepOptions): Sw
   return { deleted, compacted, more };
 }
 
-/** Deletes a task with all it has; gives the effort. */
+/** Deletes a task with all its rows. Returns the effort. */
 function deleteTask(driver: Driver, number: number): number {
   const task = taskOf(driver, number);
   const scopes = new ScopeChanges(driver);
@@ -99,11 +97,11 @@ function deleteContext(driver: Driver, context: number): void {
   }
 }
 
-/** One record an artifact, no progress; gives the effort, 0 where nothing was done. */
+/** Leaves one record for each artifact and no progress messages. Returns the effort, 0 if nothing was done. */
 function compactTask(driver: Driver, bounds: Bounds, number: number): number {
   const { head } = taskOf(driver, number);
   if (head.bytes > bounds.compaction) {
-    // It stays as it is, and is not looked at again.
+    // It stays as it is. The mark keeps later sweeps from reading it.
     driver.prepare("UPDATE tasks SET compacted = 1 WHERE number = ?").run(number);
     return 0;
   }
@@ -114,7 +112,7 @@ function compactTask(driver: Driver, bounds: Bounds, number: number): number {
   const { base, artifacts } = compact(pieces);
   const range = [logKey(number, 0), logKey(number, head.seq - 1)] as const;
   driver.prepare("UPDATE log SET base = ? WHERE key = ?").run(encodeJson(base), logKey(number, 1));
-  // Artifacts stay where they began, so that their order stays, and their place in the conversation.
+  // An artifact stays at the key of its first chunk: its order and its place in the conversation do not change.
   const keys = driver
     .prepare("SELECT key FROM log WHERE kind = 3 AND key > ? AND key <= ? ORDER BY key")
     .all(...range)

@@ -1,11 +1,72 @@
-import type { TaskHead } from "@parley/a2a/store";
+import { BoundedMap, memoryOf, type ReadItem, type TaskHead } from "@parley/a2a/store";
 import type { Driver, Value } from "./driver.ts";
-import type { KnownTask } from "./known-tasks.ts";
-import { insertInto, ManyRows, statementOf } from "./many-rows.ts";
-import { stateNumber } from "./rows.ts";
-import { encodeName } from "./text.ts";
+import { count, encodeName, insertInto, ManyRows, statementOf, stateNumber, type TaskRow } from "./rows.ts";
+import { ScopeIds } from "./scopes.ts";
 
-// The columns that an append changes: those that any does, those that no index has, those of the lists, those of the runs.
+/** A task as a writer knows it. */
+export interface KnownTask {
+  readonly row: Pick<TaskRow, "number" | "agent" | "owner" | "context">;
+  /** The head in the table; absent until the transaction that creates the task ends. */
+  stored: TaskHead | undefined;
+  storedStatus: number;
+  head: TaskHead;
+  statusSeq: number;
+  hasMetadata: boolean;
+  /** Whether features may keep rows with the task. */
+  hasFeatures: boolean;
+}
+
+/** Bytes that the objects of one task take. */
+const objectBytes = 600;
+/** Bytes of memory for all known tasks. */
+const mostBytes = 8 << 20;
+
+/** What a writer remembers from one transaction to the next. Call `forget` after a transaction that was rolled back. */
+export class WriterMemory {
+  readonly scopes: ScopeIds;
+  /** Unfinished tasks as the last transaction left them, so that a chunk does not read the row of its task. */
+  readonly tasks: BoundedMap<KnownTask>;
+  readonly #driver: Driver;
+  #version: number | undefined;
+
+  constructor(driver: Driver) {
+    this.#driver = driver;
+    this.scopes = new ScopeIds(driver);
+    const bytesOf = (key: string, { head: { contextId, holder } }: KnownTask): number =>
+      objectBytes + memoryOf(key, key, contextId, holder);
+    this.tasks = new BoundedMap({ bytes: mostBytes, bytesOf });
+  }
+
+  /** Call it in a transaction. Forgets the tasks if another connection has committed since; agents and owners never change. */
+  check(): void {
+    const version = dataVersion(this.#driver);
+    if (version !== this.#version) this.tasks.clear();
+    this.#version = version;
+  }
+
+  forget(): void {
+    this.scopes.forget();
+    this.tasks.clear();
+  }
+}
+
+/** A number that changes with each commit of another connection. */
+export function dataVersion(driver: Driver): number {
+  return count(driver.prepare("PRAGMA data_version").get());
+}
+
+type Status = Pick<KnownTask, "statusSeq" | "hasMetadata">;
+
+/** The seq of the last status after an item, and whether any record has metadata. */
+export function statusOf({ records }: ReadItem, { seq }: TaskHead, before: Status): Status {
+  const last = records.findLastIndex(({ record }) => record.kind === "statusUpdate");
+  return {
+    statusSeq: last < 0 ? before.statusSeq : seq - records.length + last + 1,
+    hasMetadata: before.hasMetadata || records.some((read) => read.hasMetadata),
+  };
+}
+
+// The columns that an append changes: of every append, without an index, of the lists, of the runs.
 const growing = ["seq", "generation", "bytes"];
 const running = ["run_attempt", "run_input", "run_deaths", "run_alone"];
 const plain = [...growing, "fence", "status_seq", "has_metadata", "holder", ...running];
@@ -20,7 +81,7 @@ const updates = {
 };
 const identity = ["number", "agent", "owner", "context", "id", "first_seq"];
 const insertTasks = insertInto("tasks", [...identity, ...plain, ...placing, ...owning]);
-/** For tasks of which nothing but the log has changed, as it is with each chunk. */
+/** For tasks whose log alone has changed, as with each chunk. */
 const growTasks = statementOf(growing.length + 1, (values) => {
   const set = growing.map((name, at) => `${name} = v.column${at + 2}`).join(", ");
   return `UPDATE tasks SET ${set} FROM (${values}) v WHERE number = v.column1`;
@@ -30,7 +91,7 @@ function updateOf(names: readonly string[]): string {
   return `UPDATE tasks SET ${names.map((name) => `${name} = ?`).join(", ")} WHERE number = ?`;
 }
 
-/** Writes the rows of tasks: those that are new and those that have only grown together, each other one by itself. */
+/** Writes the rows of tasks: new ones together, those whose log alone has grown together, and each other one alone. */
 export class TaskWriter {
   readonly #driver: Driver;
   readonly #new: ManyRows;
@@ -42,7 +103,7 @@ export class TaskWriter {
     this.#grown = new ManyRows(driver, growTasks);
   }
 
-  /** The task as it stands at the end of a transaction. */
+  /** Call it at the end of a transaction, once for each task. */
   write(task: KnownTask): void {
     if (task.stored === undefined) this.#insert(task);
     else if (hasGrown(task, task.stored))
@@ -52,7 +113,7 @@ export class TaskWriter {
     task.storedStatus = task.statusSeq;
   }
 
-  /** Writes what was gathered. */
+  /** Writes the rows that were collected. */
   end(): void {
     this.#new.write();
     this.#grown.write();
@@ -64,7 +125,7 @@ export class TaskWriter {
     this.#new.add(...identity, ...plainOf(task), ...placingOf(head), ...owningOf(head));
   }
 
-  /** An index is written anew wherever one of its columns is named: a chunk names none. */
+  /** SQLite rewrites an index entry when a statement names one of its columns: an update names only those that changed. */
   #update(task: KnownTask, stored: TaskHead): void {
     const { head, row } = task;
     const moved = head.state !== stored.state || head.statusTime !== stored.statusTime;
@@ -75,7 +136,7 @@ export class TaskWriter {
   }
 }
 
-/** Whether the log of a task is longer and nothing else of its row has changed; metadata comes with a status. */
+/** Whether the log of a task is longer and nothing else of its row has changed. Metadata changes with a status only. */
 function hasGrown({ head, statusSeq, storedStatus }: KnownTask, stored: TaskHead): boolean {
   if (head.seq === stored.seq || statusSeq !== storedStatus) return false;
   const sameStatus = head.state === stored.state && head.statusTime === stored.statusTime;

@@ -1,21 +1,24 @@
 import {
   assemble,
+  BoundedMap,
+  defaultStoreBounds,
+  memoryOf,
   NeedsRoom,
   snapshotOf,
   tooLarge,
   type LoadOptions,
   type Scope,
   type Snapshot,
+  type StoreBounds,
   type StoredEvent,
   type TaskPieces,
 } from "@parley/a2a/store";
-import type { Bounds } from "./bounds.ts";
-import type { Driver, Row } from "./driver.ts";
-import { eventOf, eventText, joinOf, listOf, storedEvent } from "./joined.ts";
-import { keyOf, type KeptTasks } from "./kept-tasks.ts";
+import type { Driver, Row, Value } from "./driver.ts";
 import {
   count,
+  encodeName,
   int,
+  kindNumber,
   logKey,
   maxSeq,
   optional,
@@ -27,9 +30,60 @@ import {
   text,
   type TaskRow,
 } from "./rows.ts";
-import { encodeName } from "./text.ts";
 
-/** A task that is asked for again, as by those who poll, costs its row; one of more than `most` bytes is not read. Begins its own transaction where it needs one. */
+/** `text` is also the longest value that is read: `libsql` ends the process over one of more than 536,870,888 characters. */
+export interface Bounds extends StoreBounds {
+  /** Bytes of the tasks whose rows SQLite joins into one text; those of larger tasks are read one by one. */
+  readonly join: number;
+}
+
+export const defaultBounds: Bounds = { ...defaultStoreBounds, join: 1 << 20 };
+
+/** What an index and the row of a task say of it. */
+export interface Place {
+  readonly number: number;
+  readonly id: string;
+  readonly seq: number;
+  readonly statusTime: number;
+  /** Of its whole log: no text of the task has more. */
+  readonly bytes: number;
+}
+
+/**
+ * The key of a task's text in `KeptTasks`, which changes with each record. Another process may delete the task and create
+ * one of the same id and number: its status is newer than that of a task old enough to be deleted.
+ */
+export function keyOf(
+  { number, seq, statusTime, id }: Omit<Place, "bytes">,
+  { history, artifacts }: LoadOptions,
+): string {
+  return `${number}/${seq}/${statusTime}/${history ?? ""}/${artifacts}/${id}`;
+}
+
+/** Bytes of memory. */
+const mostBytes = 16 << 20;
+
+/** The JSON text of tasks that were read: most tasks are over, and are read again. Keeps no large task. */
+export class KeptTasks {
+  readonly #tasks = new BoundedMap<string>({ bytes: mostBytes, bytesOf: memoryOf });
+
+  find(key: string): string | undefined {
+    return this.#tasks.get(key);
+  }
+
+  keep(key: string, json: string): void {
+    if (memoryOf(key, json) <= mostBytes / 16) this.#tasks.set(key, json);
+  }
+
+  forget(): void {
+    this.#tasks.clear();
+  }
+}
+
+/**
+ * A task that is read again, as by a client that polls, costs its row alone. Throws `NeedsRoom` for a task of more than `most`
+ * bytes. Begins a transaction itself where it needs one.
+ */
 export function readTask(
   driver: Driver,
   kept: KeptTasks,
@@ -48,7 +102,7 @@ export function readTask(
   return driver.transaction("read", () => {
     const now = selectTask(driver, scope, taskId, wholeColumns, wholeJoins);
     if (now === undefined) return undefined;
-    // Another process may have appended since.
+    // Another process may have appended since the first statement.
     const { bytes } = taskRow(now).head;
     if (bytes > most) throw new NeedsRoom(bytes);
     const snapshot = assemble(piecesOf(driver, bounds, now, options), options);
@@ -59,12 +113,12 @@ export function readTask(
   });
 }
 
-/** Where a task was made, and its last status: the history and the artifacts are not looked at. */
+/** The first record of a task and its last status, without its history and artifacts. */
 const wholeColumns = `${taskColumns}, b.base, s.json`;
 const wholeJoins = `JOIN log b ON b.key = (t.number << 24) + 1
   LEFT JOIN log s ON t.status_seq > 0 AND s.key = (t.number << 24) + t.status_seq`;
 
-/** In a transaction. Rejects a task that takes more than one text may before it is read. */
+/** Call it in a transaction. Throws before it reads a task that is larger than a text may be. */
 export function readPieces(driver: Driver, bounds: Bounds, number: number, options: LoadOptions): TaskPieces {
   const row = driver.prepare(`SELECT ${wholeColumns} FROM ${taskTables} ${wholeJoins} WHERE t.number = ?`).get(number);
   if (row === undefined) throw new RangeError(`There is no task of number ${number}`);
@@ -105,7 +159,7 @@ const artifactRows = `FROM log NOT INDEXED WHERE kind = 3 AND ${ofTask} ORDER BY
 const metadataRows = `FROM log INDEXED BY log_metadata WHERE has_metadata = 1 AND ${ofTask} ORDER BY key`;
 const historyRows = `FROM log INDEXED BY log_history WHERE place IS NOT NULL AND ${ofTask} ORDER BY key DESC LIMIT ?`;
 
-/** One by one where they are large: joined, they would take their place twice, and be longer than a string can be. */
+/** Large texts are read one by one: joined, they would take twice the memory and be longer than a string can be. */
 function textsOf(driver: Driver, { number }: TaskRow, joined: boolean, rows: string): readonly string[] {
   const select = `SELECT json ${rows}`;
   const range = [logKey(number, 0), logKey(number, maxSeq)] as const;
@@ -133,7 +187,7 @@ function historyOf(
   return newestFirst.reverse();
 }
 
-/** At least the bytes of what is asked for. Lengths stand in front of the rows: nothing that is large is read. */
+/** At least the bytes of what is asked for. Lengths are stored before the text, so nothing large is read for them. */
 export function sizeOf(driver: Driver, task: TaskRow, { history, artifacts }: LoadOptions): number {
   const range = [logKey(task.number, 0), logKey(task.number, maxSeq)] as const;
   const sum = (rows: string, ...more: readonly number[]): number =>
@@ -153,4 +207,38 @@ export function sizeOf(driver: Driver, task: TaskRow, { history, artifacts }: Lo
     (history === 0 ? 0 : sum(historyRows, history ?? maxSeq)) +
     (task.hasMetadata ? sum(metadataRows) : 0)
   );
+}
+
+/*
+ * Many rows as one text: in `libsql` each value that is read costs more than SQLite needs to find it. A page of 50 tasks
+ * takes half of the time (row `list`); with `node:sqlite` it makes no difference. The parts are separated by characters
+ * that JSON cannot contain.
+ */
+
+const [inEvent, between] = ["\u001d", "\u001c"];
+
+/** SQL of the text that `storedEvent` reads. */
+export const eventText = "kind || char(29) || json";
+
+/** A statement that joins one text of each row of another statement, in its order. */
+export function joinOf(text: string, rows: string): string {
+  return `SELECT group_concat(${text}, char(28)) FROM (${rows})`;
+}
+
+/** The texts that were joined; empty if there were no rows. */
+export function listOf(joined: Value | undefined): string[] {
+  return typeof joined === "string" && joined !== "" ? joined.split(between) : [];
+}
+
+/** A record of the history. */
+export function storedEvent(joined: string): StoredEvent {
+  const end = joined.indexOf(inEvent);
+  return eventOf(Number(joined.slice(0, end)), joined.slice(end + 1));
+}
+
+export function eventOf(kind: number, json: string): StoredEvent {
+  return {
+    kind: kind === kindNumber("task") ? "task" : kind === kindNumber("message") ? "message" : "statusUpdate",
+    json,
+  };
 }

@@ -3,65 +3,60 @@ import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import type { A2AError } from "@parley/a2a";
 import { unavailable } from "@parley/a2a/store";
+import type { ConnectionOptions } from "./drivers/load.ts";
 import type { Identity } from "./files.ts";
-import { closeGate, openGate, type Gate } from "./gate.ts";
-import type { WriteOptions } from "./open.ts";
 import type { Writer } from "./writer.ts";
 
 export interface ThreadWriter extends Writer {
-  /** Which files the database must be from now on: the thread begins before there are any. */
+  /** Sets the files that the database must have from now on: the thread starts before they exist. */
   keepTo(identity: Identity): Promise<void>;
 }
 
-/** What is asked of the thread: a call of the writer. It answers them in order. */
+/** A call of the writer. The thread answers calls in their order. */
 export type Request = {
   [Call in keyof ThreadWriter]: { readonly call: Call; readonly input: Parameters<ThreadWriter[Call]> };
 }[keyof ThreadWriter];
 
-/** `failure`: an error of SQLite's, which does not come across as one. */
+/** `failure`: an error of SQLite, whose code would be lost if it were posted as an error. */
 export type Answer =
   | { readonly value: unknown }
   | { readonly error: unknown }
   | { readonly failure: { readonly message: string; readonly code: string } };
 
-/** Whether this is a source, as in tests alone: the thread is then the one that is built, since Node reads no TypeScript there. */
+export interface ThreadData {
+  readonly options: ConnectionOptions;
+  readonly gate: Gate;
+}
+
+/** Whether this file is TypeScript, as in tests. The thread then runs the built file, since Node may not read TypeScript. */
 const isSource = import.meta.url.endsWith(".ts");
 
-/** Where the thread begins: beside this file. `undefined` in a program that was put into one file. */
+/** The file of the thread, beside this one. `undefined` in a program that was bundled into one file. */
 export function threadFile(): URL | undefined {
-  // Named so that no file of a bundle is taken for it.
+  // The name is a variable, so that no bundler takes the file for an asset.
   const name = isSource ? "../../dist/sqlite/sqlite-thread.js" : "sqlite-thread.js";
   const file = new URL(name, import.meta.url);
   return file.protocol === "file:" && existsSync(fileURLToPath(file)) ? file : undefined;
 }
 
-export interface ThreadData {
-  readonly options: WriteOptions;
-  readonly gate: Gate;
-}
-
-interface Waiting {
-  resolve(value: unknown): void;
-  reject(error: unknown): void;
-}
-
 /**
- * Writes in a thread of its own: what SQLite does, and above all its waiting for the disk, then holds nobody up who
- * answers requests. The thread is told to end and never stopped, and a process that ends without that waits for its transaction.
+ * A writer in a thread of its own: SQLite, and above all its waiting for the disk, does not block the thread that answers
+ * requests. The thread is asked to end and never terminated. A process that exits without `close` waits for the current
+ * transaction.
  */
-export function threadWriter(file: URL, options: WriteOptions): ThreadWriter {
-  const gate = openGate();
+export function threadWriter(file: URL, options: ConnectionOptions): ThreadWriter {
+  const gate: Gate = new Int32Array(new SharedArrayBuffer(4));
   const thread = new Worker(file, {
     workerData: { options, gate } satisfies ThreadData,
-    // The condition under which sources import sources is not for what is built.
+    // The built thread does not need the condition under which sources import sources.
     ...(isSource && { execArgv: [] }),
   });
   const end = (): void => closeGate(gate);
   process.on("exit", end);
-  const waiting: Waiting[] = [];
+  const waiting: { resolve(value: unknown): void; reject(error: unknown): void }[] = [];
   let cause: unknown;
   let failure: A2AError | undefined;
-  // Whoever waits for an answer keeps the process alive, not the thread.
+  // A call in progress keeps the process alive, the thread alone does not.
   thread.unref();
   thread.on("message", (answer: Answer) => {
     const asked = waiting.shift();
@@ -100,4 +95,39 @@ export function threadWriter(file: URL, options: WriteOptions): ThreadWriter {
       await ended;
     },
   };
+}
+
+/**
+ * Two bits of memory that both threads share. `libsql` aborts the process if its thread is terminated inside the library:
+ * the exiting process waits until the thread is outside, and the thread does not enter again.
+ */
+export type Gate = Int32Array<SharedArrayBuffer>;
+
+const inside = 1;
+const closed = 2;
+
+/** Milliseconds, longer than any transaction takes: after that the process exits although the disk does not answer. */
+const exitTimeout = 10_000;
+
+/** In the thread: runs `body` inside the gate. Never returns once the gate is closed. */
+export function pass<T>(gate: Gate, body: () => T): T {
+  if ((Atomics.or(gate, 0, inside) & closed) !== 0) {
+    leave(gate);
+    Atomics.wait(gate, 0, closed);
+  }
+  try {
+    return body();
+  } finally {
+    leave(gate);
+  }
+}
+
+function leave(gate: Gate): void {
+  Atomics.and(gate, 0, ~inside);
+  Atomics.notify(gate, 0);
+}
+
+/** In the exiting process: blocks until the thread is outside, since no asynchronous code runs any more. */
+function closeGate(gate: Gate): void {
+  if ((Atomics.or(gate, 0, closed) & inside) !== 0) Atomics.wait(gate, 0, inside | closed, exitTimeout);
 }

@@ -1,44 +1,43 @@
 import type { AppendItem, AppendOutcome, SweepOptions, SweepReport } from "@parley/a2a/store";
 import { applyItems, readItems } from "./append.ts";
-import { defaultBounds, type Bounds } from "./bounds.ts";
-import { retryWhileBusy } from "./busy.ts";
-import type { Driver } from "./driver.ts";
+import { retryWhileBusy, type Driver } from "./driver.ts";
 import { checkFiles, type Identity } from "./files.ts";
 import { sweep } from "./sweep.ts";
-import { dataVersion, WriterMemory } from "./writer-memory.ts";
+import { defaultBounds, type Bounds } from "./task.ts";
+import { dataVersion, WriterMemory } from "./task-writer.ts";
 
 /**
- * What changes a database, in this thread or in one of its own. Calls take effect in the order in which they are made, and
- * reject with what SQLite threw.
+ * Changes a database, in this thread or in one of its own. Calls take effect in the order in which they are made. They
+ * reject with the error of SQLite.
  */
 export interface Writer {
   append(items: readonly AppendItem[]): Promise<readonly AppendOutcome[]>;
   sweep(options: SweepOptions): Promise<SweepReport>;
-  /** Whether others may have committed since this was asked last, or ever. */
+  /** Whether another connection may have committed since the last call. `true` for the first call. */
   moved(): Promise<boolean>;
-  /** Call it last. */
+  /** Must be the last call. */
   close(): Promise<void>;
 }
 
 export interface WriterOptions {
   /** Milliseconds to wait for another process that writes. */
   readonly busyTimeout: number;
-  /** Put around everything that is done with the driver. */
+  /** Runs each use of the driver. */
   readonly guard?: <T>(body: () => T) => T;
   /** Default: what the library can return without ending the process. */
   readonly bounds?: Bounds;
-  /** The files that the database must still be where something is committed. */
+  /** The files that the database must still have when it commits. */
   readonly identity?: Identity;
 }
 
-/** Writes where it is called. */
+/** A writer in this thread. */
 export function driverWriter(driver: Driver, options: WriterOptions): Writer {
   const { busyTimeout, guard = (body) => body(), bounds = defaultBounds, identity } = options;
   const memory = new WriterMemory(driver);
   let last: Promise<unknown> | undefined;
   let version: number | undefined;
 
-  /** One after the other, also while one waits for another process: what came first is written first. */
+  /** One call after the other, also while one waits for another process. */
   function inTurn<T>(body: () => T): Promise<T> {
     const attempt = (): Promise<T> => retryWhileBusy(() => guard(body), busyTimeout);
     const done = last === undefined ? attempt() : last.then(attempt);
@@ -55,7 +54,7 @@ export function driverWriter(driver: Driver, options: WriterOptions): Writer {
       try {
         return driver.transaction("write", () => {
           const result = body();
-          // A commit into files that were removed would be acknowledged, and lost.
+          // A commit into files that were removed would be acknowledged and lost.
           if (identity !== undefined) checkFiles(identity);
           return result;
         });
@@ -73,7 +72,7 @@ export function driverWriter(driver: Driver, options: WriterOptions): Writer {
     },
     sweep: (sweeping) =>
       change(() => {
-        // Tasks may go that are known.
+        // The sweep may delete known tasks.
         memory.forget();
         return sweep(driver, bounds, sweeping);
       }),

@@ -187,7 +187,7 @@ describe("a file that cannot be opened", () => {
     database.close();
     expect(await refusal(path)).toEqual({
       code: "Unavailable",
-      message: expect.stringMatching(/version 999, this release knows \d+ /) as string,
+      message: expect.stringMatching(/version 999, this release supports version \d+ /) as string,
     });
   });
 

@@ -79,7 +79,7 @@ it("a project installs no native code of ours, and serves where Node has SQLite;
 it("a driver that was asked for and is not there is named, with what to do", async () => {
   expect(await said("libsql")).toBe("Unavailable: The driver libsql is not installed: `npm install libsql@0.5.29`");
   expect(await said("bun:sqlite")).toBe(
-    `Unavailable: Node ${process.versions.node} has no bun:sqlite. Leave \`driver\` out, and the store takes what there is`,
+    `Unavailable: Node ${process.versions.node} has no bun:sqlite. Leave out \`driver\`, and the store uses the library that is available`,
   );
   if (defaultDriver() === "libsql") {
     expect(await said("node:sqlite")).toMatch(/Node 20\S+ has no node:sqlite, which needs Node 22.16 or newer/);

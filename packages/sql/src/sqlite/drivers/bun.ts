@@ -1,7 +1,7 @@
 import type { Row } from "../driver.ts";
 import type { Library } from "./library.ts";
 
-/** What is used of `bun:sqlite`. Its errors carry SQLite's names as they are: `SQLITE_BUSY`. */
+/** The members of `bun:sqlite` that are used here. Its errors have SQLite's codes by name: `SQLITE_BUSY`. */
 export interface BunSqliteModule {
   readonly Database: new (
     path: string,
@@ -22,7 +22,7 @@ interface BunStatement {
   finalize(): void;
 }
 
-/** A connection of `bun:sqlite`. It closes only once its statements are finalized, so they are remembered. */
+/** A connection of `bun:sqlite`. It closes only after its statements are finalized, so it keeps a list of them. */
 export function openBun(module: BunSqliteModule, path: string): Library {
   const database = new module.Database(path, { create: true, readwrite: true });
   const statements: BunStatement[] = [];

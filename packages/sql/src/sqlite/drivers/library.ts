@@ -1,6 +1,6 @@
-import { checkValues, type Driver, type Row, type Statement, type Value } from "../driver.ts";
+import type { Driver, Row, Statement, Value } from "../driver.ts";
 
-/** A connection of one SQLite library. `driverOver` adds what all drivers have in common. */
+/** A connection of one SQLite library. `driverOver` adds what is the same for all of them. */
 export interface Library {
   prepare(sql: string): LibraryStatement;
   /** Runs one statement or several. */
@@ -9,7 +9,7 @@ export interface Library {
   close(): void;
 }
 
-/** `values` are checked before they come here, and there is one for each parameter. */
+/** `values` are checked, and there is one for each parameter. */
 export interface LibraryStatement {
   run(values: readonly Value[]): { readonly changes: number; readonly lastId: number };
   get(values: readonly Value[]): Row | undefined;
@@ -17,8 +17,8 @@ export interface LibraryStatement {
 }
 
 /**
- * A driver over a connection: it keeps prepared statements, checks values, ends transactions and refuses everything
- * after `close`, so that no library behaves unlike another.
+ * A driver over a connection. It keeps prepared statements, checks values, ends transactions and refuses every call
+ * after `close`, so that all libraries behave alike.
  */
 export function driverOver(library: Library): Driver {
   const statements = new Map<string, Statement>();
@@ -50,7 +50,7 @@ export function driverOver(library: Library): Driver {
         library.exec("COMMIT");
         return result;
       } catch (thrown) {
-        // SQLite has ended the transaction already when the disk is full.
+        // When the disk is full SQLite has already rolled the transaction back.
         if (library.inTransaction()) library.exec("ROLLBACK");
         throw thrown;
       }
@@ -60,10 +60,10 @@ export function driverOver(library: Library): Driver {
       isOpen = false;
       statements.clear();
       try {
-        // Statements of libsql keep the connection and its log open until they are collected: empty the log now.
+        // Statements of libsql keep the connection and its log open until the garbage collector frees them: empty the log now.
         library.exec("PRAGMA wal_checkpoint(TRUNCATE)");
       } catch {
-        // Whoever opens the file next reads the log.
+        // The next connection to the file reads the log.
       }
       library.close();
     },
@@ -82,4 +82,18 @@ function checked(statement: LibraryStatement, sql: string, checkOpen: () => void
     get: (...values) => statement.get(check(values)),
     all: (...values) => statement.all(check(values)),
   };
+}
+
+/** Refuses values that a library stores as something else, or that end the process (`libsql`). */
+function checkValues(sql: string, expected: number, values: readonly Value[]): void {
+  if (values.length !== expected) {
+    throw new TypeError(`${expected} parameters expected, ${values.length} given: ${sql}`);
+  }
+  for (const value of values) {
+    const fits =
+      value === null ||
+      (typeof value === "string" && !value.includes("\0")) ||
+      (typeof value === "number" && Number.isSafeInteger(value));
+    if (!fits) throw new TypeError(`not a safe integer, text without NUL or null: ${sql}`);
+  }
 }

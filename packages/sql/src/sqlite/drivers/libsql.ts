@@ -1,7 +1,7 @@
 import type { Row } from "../driver.ts";
 import type { Library } from "./library.ts";
 
-/** What is used of the package `libsql`. Its errors carry SQLite's names as they are: `SQLITE_BUSY`. */
+/** The members of the package `libsql` that are used here. Its errors have SQLite's codes by name: `SQLITE_BUSY`. */
 export interface LibsqlModule {
   readonly default: new (path: string, options: { readonly timeout: number }) => LibsqlDatabase;
 }
@@ -21,16 +21,19 @@ interface LibsqlStatement {
   all(values: unknown): unknown;
 }
 
-/** A connection of `libsql`. Values that it does not know abort the process, and missing parameters are NULL: the driver refuses both. */
+/**
+ * A connection of `libsql`. A value of an unknown type ends the process, and a missing parameter is stored as NULL: the
+ * driver refuses both.
+ */
 export function openLibsql(module: LibsqlModule, path: string): Library {
   const database = open(module, path);
   return {
     prepare(sql) {
       const statement = database.prepare(sql);
-      // Rows as arrays; statements without rows refuse the mode.
+      // Makes rows arrays. Statements without rows refuse it.
       if (statement.reader) statement.raw();
       return {
-        // One array is what the library makes of its arguments anyway.
+        // The library would put separate arguments into an array.
         run(values) {
           const { changes, lastInsertRowid } = statement.run(values);
           return { changes, lastId: Number(lastInsertRowid) };
@@ -47,10 +50,10 @@ export function openLibsql(module: LibsqlModule, path: string): Library {
 
 function open(module: LibsqlModule, path: string): LibsqlDatabase {
   try {
-    // No waiting inside of SQLite: whoever finds the file busy tries again from the event loop.
+    // SQLite does not wait for a busy file itself: `retryWhileBusy` does, without blocking the thread.
     return new module.default(path, { timeout: 0 });
   } catch (cause) {
-    // Its code is empty here.
+    // The code of this error is empty.
     throw Object.assign(new Error("unable to open database file", { cause }), { code: "SQLITE_CANTOPEN" });
   }
 }

@@ -5,35 +5,58 @@ import { openLibsql, type LibsqlModule } from "./libsql.ts";
 import { isUsable, openNode, type NodeSqliteModule } from "./node.ts";
 
 /**
- * A library that runs SQLite: the one that Node has since 22.16, the one that Bun has, or the package `libsql`, which
- * has to be installed.
+ * A library that runs SQLite: the one of Node since 22.16, the one of Bun, or the package `libsql`, which has to be
+ * installed.
  */
 export type DriverName = "node:sqlite" | "bun:sqlite" | "libsql";
 
 /** Opens a connection to a file, or to `:memory:`. */
 export type OpenDriver = (path: string) => Driver;
 
-/** The library is not there. The message says what to do about it. */
+export interface ConnectionOptions {
+  readonly path: string;
+  readonly driver: DriverName;
+  readonly synchronous: "FULL" | "NORMAL";
+  readonly busyTimeout: number;
+  readonly maxPages: number | undefined;
+}
+
+/** The library is missing. The message says how to install it. */
 export class MissingDriver extends Error {}
 
-/** The version that the tests run with. */
+/** The version that the tests use. */
 const libsqlVersion = "0.5.29";
 
-/** Loads the driver of that name, or by default what the runtime has, or `libsql`. Rejects with a `MissingDriver`. */
+/** The driver of a store that names none: the library of the runtime, else `libsql`. */
+export function defaultDriver(): DriverName {
+  if ("bun" in process.versions) return "bun:sqlite";
+  return nodeSqlite() === undefined ? "libsql" : "node:sqlite";
+}
+
+/** Loads a driver by its name, or the default one. Rejects with a `MissingDriver`. */
 export async function loadDriver(name?: DriverName): Promise<OpenDriver> {
   const open = await find(name ?? defaultDriver());
   if (open !== undefined) return open;
   if (name === undefined || name === "libsql") throw new MissingDriver(withoutLibsql(name));
   throw new MissingDriver(
     `${runtime()} has no ${name}${name === "node:sqlite" ? ", which needs Node 22.16 or newer" : ""}. ` +
-      "Leave `driver` out, and the store takes what there is",
+      "Leave out `driver`, and the store uses the library that is available",
   );
 }
 
-/** The driver that a store takes when it is given none: what the runtime brings along, else `libsql`. */
-export function defaultDriver(): DriverName {
-  if ("bun" in process.versions) return "bun:sqlite";
-  return nodeSqlite() === undefined ? "libsql" : "node:sqlite";
+/** Opens a connection with its settings. */
+export function openConnection(open: OpenDriver, { path, synchronous, maxPages }: ConnectionOptions): Driver {
+  const driver = open(path);
+  try {
+    driver.exec(`PRAGMA synchronous = ${synchronous}`);
+    // Four times the default: pages that many tasks write again and again are copied into the file less often.
+    driver.prepare("PRAGMA wal_autocheckpoint = 4000").all();
+    if (maxPages !== undefined) driver.prepare(`PRAGMA max_page_count = ${Math.trunc(maxPages)}`).all();
+    return driver;
+  } catch (thrown) {
+    driver.close();
+    throw thrown;
+  }
 }
 
 function withoutLibsql(asked: DriverName | undefined): string {
@@ -50,7 +73,7 @@ async function find(name: DriverName): Promise<OpenDriver | undefined> {
       return module && ((path) => driverOver(openNode(module, path)));
     }
     case "bun:sqlite": {
-      // Asked for by name, so that no bundler looks for the module.
+      // Not imported, so that no bundler looks for the module.
       const module = builtin("bun:sqlite") as BunSqliteModule | undefined;
       return module && ((path) => driverOver(openBun(module, path)));
     }
@@ -66,7 +89,7 @@ function nodeSqlite(): NodeSqliteModule | undefined {
   return module !== undefined && isUsable(module) ? module : undefined;
 }
 
-/** A module of the runtime; other runtimes than Node answer for names that they do not know as they like. */
+/** A module of the runtime. Node returns `undefined` for an unknown name; other runtimes may throw. */
 function builtin(name: string): object | undefined {
   try {
     return process.getBuiltinModule(name);
@@ -80,7 +103,7 @@ async function libsql(): Promise<LibsqlModule | undefined> {
     return await import("libsql");
   } catch (cause) {
     const code = cause instanceof Error && "code" in cause ? cause.code : undefined;
-    // One that is there but cannot be loaded, as on a machine that it has no binary for, says so itself.
+    // Another error means that the package is installed and does not load, such as without a binary for this machine.
     if (code === "ERR_MODULE_NOT_FOUND" && String(cause).includes("'libsql'")) return undefined;
     throw cause;
   }

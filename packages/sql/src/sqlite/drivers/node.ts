@@ -1,8 +1,7 @@
 import type { Row } from "../driver.ts";
-import { withCode } from "./errors.ts";
 import type { Library, LibraryStatement } from "./library.ts";
 
-/** What is used of `node:sqlite`, as Node has it since 22.16. */
+/** The members of `node:sqlite` that are used here, as of Node 22.16. */
 export interface NodeSqliteModule {
   readonly DatabaseSync: new (path: string, options: { readonly timeout: number }) => NodeDatabase;
   readonly StatementSync: { readonly prototype: object };
@@ -25,7 +24,7 @@ interface NodeStatement {
   all(...values: readonly unknown[]): unknown;
 }
 
-/** Before Node 22.16 rows come as objects only, and nobody can ask whether a transaction is open. */
+/** Before Node 22.16 rows are objects only, and a connection does not say whether a transaction is open. */
 export function isUsable(module: NodeSqliteModule): boolean {
   return "setReturnArrays" in module.StatementSync.prototype;
 }
@@ -49,7 +48,7 @@ export function openNode(module: NodeSqliteModule, path: string): Library {
 
 function open(module: NodeSqliteModule, path: string): NodeDatabase {
   try {
-    // No waiting inside of SQLite: whoever finds the file busy tries again from the event loop.
+    // SQLite does not wait for a busy file itself: `retryWhileBusy` does, without blocking the thread.
     return new module.DatabaseSync(path, { timeout: 0 });
   } catch (thrown) {
     throw withCode(thrown);
@@ -92,4 +91,43 @@ function prepare(database: NodeDatabase, sql: string): NodeStatement {
   } catch (thrown) {
     throw withCode(thrown);
   }
+}
+
+/**
+ * SQLite's result codes by number (sqlite.org/rescode.html). The upper bytes of an extended code are details that are not
+ * used here.
+ */
+const codes: Readonly<Record<number, string>> = {
+  1: "SQLITE_ERROR",
+  2: "SQLITE_INTERNAL",
+  3: "SQLITE_PERM",
+  4: "SQLITE_ABORT",
+  5: "SQLITE_BUSY",
+  6: "SQLITE_LOCKED",
+  7: "SQLITE_NOMEM",
+  8: "SQLITE_READONLY",
+  9: "SQLITE_INTERRUPT",
+  10: "SQLITE_IOERR",
+  11: "SQLITE_CORRUPT",
+  12: "SQLITE_NOTFOUND",
+  13: "SQLITE_FULL",
+  14: "SQLITE_CANTOPEN",
+  15: "SQLITE_PROTOCOL",
+  16: "SQLITE_EMPTY",
+  17: "SQLITE_SCHEMA",
+  18: "SQLITE_TOOBIG",
+  19: "SQLITE_CONSTRAINT",
+  20: "SQLITE_MISMATCH",
+  21: "SQLITE_MISUSE",
+  22: "SQLITE_NOLFS",
+  23: "SQLITE_AUTH",
+  25: "SQLITE_RANGE",
+  26: "SQLITE_NOTADB",
+};
+
+/** An error of `node:sqlite`, which has a number, with the code by name that errors of the other libraries have. */
+function withCode(thrown: unknown): unknown {
+  if (!(thrown instanceof Error) || !("errcode" in thrown) || typeof thrown.errcode !== "number") return thrown;
+  const code = codes[thrown.errcode & 0xff] ?? "SQLITE_ERROR";
+  return Object.assign(new Error(thrown.message, { cause: thrown }), { code });
 }
