@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -61,7 +61,11 @@ beforeAll(async () => {
 afterAll(() => rm(project, { recursive: true }));
 
 async function said(...args: readonly string[]): Promise<string> {
-  const { stdout } = await promisify(execFile)(process.execPath, ["main.js", ...args], { cwd: project });
+  return saidIn(project, ...args);
+}
+
+async function saidIn(cwd: string, ...args: readonly string[]): Promise<string> {
+  const { stdout } = await promisify(execFile)(process.execPath, [join(project, "main.js"), ...args], { cwd });
   return stdout.trimEnd();
 }
 
@@ -84,6 +88,14 @@ it("a driver that was asked for and is not there is named, with what to do", asy
   if (defaultDriver() === "libsql") {
     expect(await said("node:sqlite")).toMatch(/Node 20\S+ has no node:sqlite, which needs Node 22.16 or newer/);
   } else expect(await said("node:sqlite")).toBe("served");
+});
+
+it("a program that npx installed finds libsql in the project that it is started in", async () => {
+  const started = await mkdtemp(join(tmpdir(), "parley-project-"));
+  await mkdir(join(started, "node_modules"));
+  await symlink(join(root, "node_modules", "libsql"), join(started, "node_modules", "libsql"));
+  expect(await saidIn(started, "libsql")).toBe("served");
+  await rm(started, { recursive: true });
 });
 
 it("the version that is named is the one that the tests run with", async () => {

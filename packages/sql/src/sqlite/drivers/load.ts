@@ -1,3 +1,6 @@
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import type { Driver } from "../driver.ts";
 import { openBun, type BunSqliteModule } from "./bun.ts";
 import { driverOver } from "./library.ts";
@@ -98,14 +101,24 @@ function builtin(name: string): object | undefined {
   }
 }
 
+/** The package, as installed for this program or for the project in the working directory: `npx` installs a program without it. */
 async function libsql(): Promise<LibsqlModule | undefined> {
   try {
     return await import("libsql");
   } catch (cause) {
     const code = cause instanceof Error && "code" in cause ? cause.code : undefined;
     // Another error means that the package is installed and does not load, such as without a binary for this machine.
-    if (code === "ERR_MODULE_NOT_FOUND" && String(cause).includes("'libsql'")) return undefined;
-    throw cause;
+    if (code !== "ERR_MODULE_NOT_FOUND" || !String(cause).includes("'libsql'")) throw cause;
+  }
+  const file = fileInProject("libsql");
+  return file === undefined ? undefined : ((await import(pathToFileURL(file).href)) as LibsqlModule);
+}
+
+function fileInProject(name: string): string | undefined {
+  try {
+    return createRequire(join(process.cwd(), "package.json")).resolve(name);
+  } catch {
+    return undefined;
   }
 }
 
