@@ -38,8 +38,9 @@ export class Conversations {
 
   /** The context that begins with this message: there is nothing to read. */
   begin(key: ContextKey, { message }: AskingTurn): ContextView {
-    const current = [entryOf({ time: this.#settings.clock.now(), message })];
-    return new ContextView(key, true, () => Promise.resolve(current), undefined, this.#settings.limits.stateBytes);
+    const { clock, limits } = this.#settings;
+    const history = (): Promise<HistoryEntry[]> => Promise.resolve([entryOf({ time: clock.now(), message })]);
+    return new ContextView(key, true, history, undefined, limits.stateBytes);
   }
 
   /**
