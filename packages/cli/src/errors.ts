@@ -1,4 +1,6 @@
-import { A2AError } from "@parley/a2a";
+import type { A2AError } from "@parley/a2a";
+// The class itself would load the server.
+import { toA2AError } from "@parley/a2a/model";
 import { line } from "@parley/conform/terminal";
 
 /** A mistake on the command line. Exit code 2. */
@@ -96,8 +98,9 @@ function explainA2A(error: A2AError, url: string | undefined): string {
 
 /** An error as text for the terminal; with `verbose` also the stacks of its causes. */
 export function explain(error: unknown, options: { readonly url?: string; readonly verbose?: boolean } = {}): string {
+  const known = toA2AError(error);
   const short =
-    error instanceof A2AError ? explainA2A(error, options.url) : error instanceof Error ? error.message : String(error);
+    known === error ? explainA2A(known, options.url) : error instanceof Error ? error.message : String(error);
   // A message of a server may contain anything: each line is made safe by itself.
   const text = short.split("\n").map(line).join("\n");
   if (options.verbose !== true) return text;

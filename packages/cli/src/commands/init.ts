@@ -1,6 +1,5 @@
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { basename, join, relative, resolve } from "node:path";
-import { defaultDriver } from "@parley/sql/sqlite";
 import { CommandError, UsageError } from "../errors.ts";
 import { fileReason } from "../files.ts";
 import { quote } from "../hints.ts";
@@ -50,7 +49,9 @@ export function packageName(folder: string): string {
   return name === "" ? "agent" : name.slice(0, 100);
 }
 
-function manifest(folder: string, link: string | undefined): string {
+async function manifest(folder: string, link: string | undefined): Promise<string> {
+  // Loaded here, so that other commands start without the database.
+  const { defaultDriver } = await import("@parley/sql/sqlite");
   const source = (name: string): string =>
     link === undefined ? `^${version}` : `file:${join(link, "packages", name)}`;
   const value = {
@@ -88,7 +89,7 @@ async function init(io: Io, where: string, options: InitOptions): Promise<number
     await prepare(folder, where);
     const write = (name: string, content: string): Promise<void> =>
       writeFile(join(folder, name), content, { flag: "wx" });
-    await write("package.json", manifest(folder, link));
+    await write("package.json", await manifest(folder, link));
     for (const [name, template] of Object.entries(files)) {
       const content = await readFile(new URL(template, templates), "utf8");
       await write(name, content.replaceAll("{{NAME}}", packageName(folder)));
