@@ -1,4 +1,4 @@
-export { ExtensionHooks, type Deliver, type RowChange, type RowStore } from "./hooks.ts";
+export { ExtensionHooks, type Deliver } from "./hooks.ts";
 export type {
   AcceptedCall,
   AcceptedInput,

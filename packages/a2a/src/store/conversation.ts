@@ -1,5 +1,5 @@
 import { TaskFold, type Artifact, type TaskArtifactUpdateEvent } from "../model/index.ts";
-import { PageBudget } from "./page-budget.ts";
+import { PageBudget } from "./bounds.ts";
 import type { SaidArtifact } from "./port.ts";
 
 /*

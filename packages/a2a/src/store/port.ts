@@ -1,4 +1,4 @@
-import type { AppendItem, AppendOutcome, OnceRecord } from "./append.ts";
+import type { AppendItem, AppendOutcome, ContextKey, OnceRecord, Owner, Scope, TaskHead } from "./append.ts";
 import type {
   ClaimPage,
   ClaimQuery,
@@ -17,11 +17,9 @@ import type {
   SweepReport,
   TaskPage,
 } from "./queries.ts";
-import type { ContextKey, Owner, Scope, TaskHead } from "./task-head.ts";
 
 export type * from "./append.ts";
 export * from "./queries.ts";
-export type * from "./task-head.ts";
 
 /**
  * Stores tasks and conversations. A task is an append-only log of records. Every change goes through `append`: a batch in

@@ -1,6 +1,5 @@
 import type { Artifact, LogRecord, Message, RecordKind, Task, TaskState } from "../model/index.ts";
-import type { FeatureState } from "./append.ts";
-import type { TaskHead, TaskKey } from "./task-head.ts";
+import type { FeatureState, TaskHead, TaskKey } from "./append.ts";
 
 /** What a store is asked for, and what it gives. */
 

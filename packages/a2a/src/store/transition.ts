@@ -1,7 +1,7 @@
 import { countsInGeneration, isHistory, isTerminal, type NewRecord } from "../model/index.ts";
 import { utf8Length } from "../base/index.ts";
 import { membersOf, objectOf } from "../base/json-text.ts";
-import { messagesOfStatus, messagesOfTask } from "./history.ts";
+import { messagesOfStatus, messagesOfTask } from "./assemble.ts";
 import { checkFeature } from "./features.ts";
 import type { AppendOutcome, FeatureEffect, LeaseEffect, StoredRun, TaskAppend, TaskEffect, TaskHead } from "./port.ts";
 

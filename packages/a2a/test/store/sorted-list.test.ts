@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { SortedList } from "../../src/store/sorted-list.ts";
+import { SortedList } from "../../src/store/memory/lists.ts";
 
 describe("SortedList", () => {
   it("does what a sorted array does (property)", () => {

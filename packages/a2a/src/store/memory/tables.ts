@@ -1,11 +1,30 @@
-import { isTerminal, placed } from "../model/index.ts";
-import { MemoryFeatures } from "./memory-features.ts";
-import type { AgentRoom, Due, OwnerRoom, StoredContext, StoredKey, StoredMessage, StoredTask } from "./memory-rows.ts";
-import { compactTask, joined } from "./memory-task.ts";
-import type { ContextKey, ListPosition, OnceEffect, OnceRecord, Owner, Scope, StrandedRuns, TaskHead } from "./port.ts";
-import { SortedList } from "./sorted-list.ts";
-import { oldestFirst, TaskIndex } from "./task-index.ts";
-import type { ReadItem } from "./transition.ts";
+import { isTerminal, placed } from "../../model/index.ts";
+import type {
+  ContextKey,
+  ListPosition,
+  OnceEffect,
+  OnceRecord,
+  Owner,
+  Scope,
+  StrandedRuns,
+  TaskHead,
+} from "../port.ts";
+import type { ReadItem } from "../transition.ts";
+import { MemoryFeatures } from "./features.ts";
+import { oldestFirst, SortedList, TaskIndex } from "./lists.ts";
+import {
+  compactTask,
+  dueOf,
+  indexesOf,
+  joined,
+  type AgentRoom,
+  type Due,
+  type OwnerRoom,
+  type StoredContext,
+  type StoredKey,
+  type StoredMessage,
+  type StoredTask,
+} from "./rows.ts";
 
 /** Unlike a difference, right for infinite values too. */
 function compare(a = 0, b = 0): number {
@@ -264,15 +283,6 @@ export class MemoryTables {
     this.loose.delete(task);
     compactTask(task, most);
   }
-}
-
-function indexesOf(task: StoredTask): readonly TaskIndex<StoredTask>[] {
-  const { context } = task;
-  return [context.owner.agent.index, context.owner.index, context.index];
-}
-
-function dueOf({ run, leaseUntil }: TaskHead): number | undefined {
-  return run === undefined ? undefined : (leaseUntil ?? -Infinity);
 }
 
 function getOrMake<V>(map: Map<string, V>, key: string, make: () => V): V {

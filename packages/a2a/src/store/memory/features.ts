@@ -1,7 +1,7 @@
-import type { FeatureLookup } from "./features.ts";
-import type { StoredTask } from "./memory-rows.ts";
-import type { DueFeature, FeatureEffect, FeatureQuery, FeatureRow } from "./port.ts";
-import { SortedList } from "./sorted-list.ts";
+import type { FeatureLookup } from "../features.ts";
+import type { DueFeature, FeatureEffect, FeatureQuery, FeatureRow } from "../port.ts";
+import { SortedList } from "./lists.ts";
+import type { StoredTask } from "./rows.ts";
 
 interface StoredFeature {
   readonly serial: number;

@@ -1,0 +1,126 @@
+import { utf8Length } from "../../base/index.ts";
+import type { LogRecord } from "../../model/index.ts";
+import { artifactStarts, compact, type StoredEvent, type TaskPieces } from "../assemble.ts";
+import type { OnceRecord, TaskHead } from "../port.ts";
+import type { SortedList, TaskIndex } from "./lists.ts";
+
+/** What the memory store holds. */
+
+export interface AgentRoom {
+  readonly tasks: Map<string, StoredTask>;
+  readonly index: TaskIndex<StoredTask>;
+  /** Runs by the time at which they may be taken over. */
+  readonly runs: SortedList<Due, StoredTask>;
+  readonly owners: Map<string, OwnerRoom>;
+}
+
+export interface OwnerRoom {
+  readonly name: string;
+  readonly agent: AgentRoom;
+  readonly index: TaskIndex<StoredTask>;
+  readonly contexts: Map<string, StoredContext>;
+  readonly keys: Map<string, StoredKey>;
+}
+
+export interface StoredContext {
+  readonly serial: number;
+  readonly id: string;
+  readonly owner: OwnerRoom;
+  readonly index: TaskIndex<StoredTask>;
+  readonly messages: SortedList<{ readonly place: number }, StoredMessage>;
+  /** Those that live with the context, not with a task of it. */
+  keys: readonly StoredKey[];
+  tasks: number;
+  touched: number;
+  state: string | undefined;
+}
+
+export interface StoredMessage {
+  readonly place: number;
+  /** Of a direct reply, nothing. */
+  readonly task: StoredTask | undefined;
+  readonly seq: number;
+  event: StoredEvent & Pick<LogRecord, "time"> & Partial<Pick<LogRecord, "turn" | "actor">>;
+}
+
+export interface StoredKey {
+  readonly serial: number;
+  readonly record: OnceRecord;
+  readonly until: number;
+  readonly owner: OwnerRoom;
+  /** What it goes with. */
+  readonly holder: Pick<StoredTask, "keys">;
+}
+
+export interface StoredTask extends Pick<TaskHead, "state" | "statusTime"> {
+  readonly number: number;
+  readonly context: StoredContext;
+  keys: readonly StoredKey[];
+  messages: readonly StoredMessage[];
+  head: TaskHead;
+  state: TaskHead["state"];
+  statusTime: number;
+  /** When its run may be taken over; of a task without a run, nothing. */
+  due: number | undefined;
+  checkpoint: string | undefined;
+  /** What `read` gives, without gaps. */
+  records: readonly LogRecord[];
+  base: string;
+  status: string | undefined;
+  metadata: readonly string[];
+  artifacts: readonly string[];
+  /** Of a task that was compacted: where each of its artifacts began. */
+  starts: readonly Pick<LogRecord, "seq" | "time" | "turn">[];
+}
+
+/** Where a run stands among those that can be taken over. */
+export type Due = Pick<StoredTask, "due" | "number">;
+
+/** When the run of a task may be taken over. `undefined`: it has no run. */
+export function dueOf({ run, leaseUntil }: TaskHead): number | undefined {
+  return run === undefined ? undefined : (leaseUntil ?? -Infinity);
+}
+
+/** The indexes that a task is in. */
+export function indexesOf({ context }: StoredTask): readonly TaskIndex<StoredTask>[] {
+  return [context.owner.agent.index, context.owner.index, context.index];
+}
+
+/** What of a task `assemble` needs. */
+export function piecesOf(task: StoredTask, history: number | undefined): TaskPieces {
+  const messages = history === undefined ? task.messages : history === 0 ? [] : task.messages.slice(-history);
+  const { head, base, status, metadata, artifacts } = task;
+  return { head, base, status, metadata, artifacts, history: messages.map(({ event }) => event) };
+}
+
+/** Puts fewer and shorter records in the place of a log. A task that is larger than `most` bytes stays as it is. */
+export function compactTask(task: StoredTask, most: number): void {
+  if (task.head.bytes > most) return;
+  const { base, artifacts } = compact(piecesOf(task, undefined));
+  const chunks = task.records.filter(({ kind }) => kind === "artifactUpdate");
+  task.starts = artifactStarts(task.artifacts).map((index) => {
+    const { seq, time, turn } = chunks[index] as LogRecord;
+    return { seq, time, turn };
+  });
+  task.base = base;
+  task.artifacts = [...artifacts];
+  task.metadata = [];
+  task.records = task.records.slice(-1);
+  for (const message of task.messages) {
+    const { kind, json, time } = message.event;
+    message.event = { kind, json, time };
+  }
+  const kept = [base, ...artifacts, ...task.messages.map(({ event }) => event.json), task.records[0]?.json ?? ""];
+  const bytes = kept.reduce((sum, json) => sum + utf8Length(json), 0);
+  task.head = Object.freeze({ ...task.head, firstSeq: task.head.seq, bytes: Math.min(bytes, task.head.bytes) });
+}
+
+/**
+ * The list with one more at its end. Most lists of a task stay as short as they begin, and an array that something is pushed
+ * to, or that begins with a spread, makes room for seventeen: a kilobyte a task. `concat` makes it to measure. Row `task-memory`.
+ */
+export function joined<Item>(list: readonly Item[], item: Item): readonly Item[] {
+  if (list.length < 4) return list.concat([item]);
+  (list as Item[]).push(item);
+  return list;
+}
