@@ -29,21 +29,20 @@ export const rooms = {
   "wire/v11": { imports: ["wire", "protocol", "model"], doors: ["index.ts"] },
   "wire/v03": { imports: ["wire", "protocol", "model"], doors: ["index.ts"] },
   transport: {
-    imports: ["transport/server", "transport/http", "transport/router"],
+    imports: ["transport/server", "transport/client", "transport/router"],
     doors: ["index.ts", "client.ts"],
   },
   "transport/server": { imports: ["protocol", "wire", "model"], doors: ["*.ts"] },
-  "transport/sse": { imports: ["protocol", "model"], doors: ["read.ts"] },
-  "transport/http": {
-    imports: ["transport/sse", "protocol", "wire", "model"],
-    doors: ["index.ts", "answer.ts", "binding.ts", "request.ts"],
+  "transport/client": {
+    imports: ["protocol", "wire", "model"],
+    doors: ["*.ts"],
   },
   "transport/jsonrpc": {
-    imports: ["transport/server", "transport/http", "protocol", "wire", "model"],
+    imports: ["transport/server", "transport/client", "protocol", "wire", "model"],
     doors: ["handler.ts", "client.ts"],
   },
   "transport/rest": {
-    imports: ["transport/server", "transport/http", "protocol", "wire", "model"],
+    imports: ["transport/server", "transport/client", "protocol", "wire", "model"],
     doors: ["handler.ts", "client.ts"],
   },
   "transport/discovery": { imports: ["transport/server", "protocol", "wire", "model"], doors: ["handler.ts"] },
@@ -100,7 +99,7 @@ export const rooms = {
     doors: ["*.ts"],
   },
   client: {
-    imports: ["protocol", "transport/http", "wire", "auth", "net", "extensions", "model"],
+    imports: ["protocol", "transport/client", "wire", "auth", "net", "extensions", "model"],
     doors: ["index.ts"],
   },
   agent: { imports: ["protocol", "model"], doors: ["index.ts"] },

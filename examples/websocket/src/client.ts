@@ -1,26 +1,15 @@
 import { A2AError, type A2AErrorCode } from "@parley/a2a";
 import type { A2AErrorOptions } from "@parley/a2a/model";
-import {
-  Payload,
-  type AgentService,
-  type CallContext,
-  type OperationName,
-  type Operations,
-  type Reply,
-  type StreamItem,
-  type StreamName,
-  type StreamOperations,
-  type StreamReply,
-  type UnaryName,
-  type UnaryOperations,
-} from "@parley/a2a/protocol";
+import type { CallContext, StreamName, StreamReply } from "@parley/a2a/protocol";
 import {
   abortError,
+  clientService,
+  readEvents,
   requestHeaders,
-  untilOver,
-  waits,
   type ClientBinding,
   type ClientHost,
+  type ClientTransport,
+  type EncodedCall,
 } from "@parley/a2a/transport/client";
 import { byVersion, codecV11, wires, type Codec } from "@parley/a2a/wires";
 import { WebSocket } from "ws";
@@ -56,13 +45,14 @@ export function webSocketBinding(codecs: readonly Codec[] = [...Object.values(wi
     open({ url }, version, host) {
       const connection = connections.get(url) ?? new Connection(url, host);
       connections.set(url, connection);
-      return new WebSocketService(known.get(version) as Codec, connection, url, host);
+      const codec = known.get(version) as Codec;
+      return clientService(codec.shapes, host, new WebSocketTransport(codec, connection, url, host));
     },
   };
 }
 
-/** An agent behind a connection. */
-class WebSocketService implements AgentService {
+/** Sends the calls of one service over a connection. */
+class WebSocketTransport implements ClientTransport {
   readonly #codec: Codec;
   readonly #connection: Connection;
   readonly #url: string;
@@ -75,60 +65,32 @@ class WebSocketService implements AgentService {
     this.#host = host;
   }
 
-  async call<Name extends UnaryName>(
-    operation: Name,
-    request: UnaryOperations[Name]["request"],
-    context: CallContext,
-  ): Promise<Reply<UnaryOperations[Name]["response"]>> {
-    const call = await this.#begin(operation, request, context);
-    const usual = waits(operation, request) ? false : this.#host.limits.connectTimeout;
-    const frame = await call.first(context.outgoing?.connectTimeout ?? usual);
+  async call(encoded: EncodedCall): Promise<{ result: unknown; extensions?: readonly string[] }> {
+    const call = await this.#begin(encoded);
+    const frame = await call.first(encoded.timeout);
     call.leave();
     if (frame?.result === undefined) throw strange(this.#url, "no result");
-    const value = this.#codec.shapes.decodeResponse<Name>(operation, frame.result);
-    return { payload: new Payload(value), ...activated(frame) };
+    return { result: frame.result, ...activated(frame) };
   }
 
-  async stream<Name extends StreamName>(
-    operation: Name,
-    request: StreamOperations[Name]["request"],
-    context: CallContext,
-  ): Promise<StreamReply> {
-    const { shapes } = this.#codec;
-    const call = await this.#begin(operation, request, context);
-    const frame = await call.first(context.outgoing?.connectTimeout ?? this.#host.limits.connectTimeout);
+  async stream(encoded: EncodedCall<StreamName>): Promise<StreamReply> {
+    const call = await this.#begin(encoded);
+    const frame = await call.first(encoded.timeout);
     if (frame?.stream !== true) throw strange(this.#url, "no stream");
-    let ends: boolean | undefined;
-    const itemOf = ({ event, seq }: ServerFrame): StreamItem => {
-      ends = shapes.endsStream?.(event);
-      return { payload: new Payload(shapes.decodeEvent(event)), ...(seq !== undefined && { seq }) };
-    };
-    const items = untilOver(call.events(), operation, itemOf, () => ends);
-    const batches: StreamReply["batches"] = {
-      [Symbol.asyncIterator]: () => ({
-        next: () => items.next(),
-        async return() {
-          // Also where nobody has read yet, so that the generator has nothing to clean up.
-          call.leave();
-          await items.return();
-          return { done: true, value: undefined };
-        },
-      }),
-    };
+    const batches = readEvents(this.#codec.shapes, encoded.operation, {
+      batches: call.events(),
+      read: ({ event, seq }) => ({ event, seq }),
+      close: () => call.leave(),
+    });
     return { batches, ...activated(frame) };
   }
 
-  async #begin<Name extends OperationName>(
-    method: Name,
-    request: Operations[Name]["request"],
-    context: CallContext,
-  ): Promise<Call> {
+  async #begin({ operation, params, context }: EncodedCall): Promise<Call> {
     const { signal } = context;
     if (signal?.aborted === true) throw abortError(signal);
-    const params = this.#codec.shapes.encodeRequest(method, request);
-    const headers = await requestHeaders(this.#host, { url: this.#url, operation: method }, context, this.#codec);
+    const headers = await requestHeaders(this.#host, { url: this.#url, operation }, context, this.#codec);
     const call = new Call(this.#connection, this.#codec, this.#url, context);
-    this.#connection.begin(call, { method, params, headers });
+    this.#connection.begin(call, { method: operation, params, headers });
     return call;
   }
 }
@@ -142,7 +104,7 @@ function strange(url: string, what: string, cause?: unknown): A2AError {
   return new A2AError("InvalidResponse", `${url} does not answer in the protocol: ${what}`, { cause });
 }
 
-/** One call, and the frames of its answer that nobody has read yet. Their number is bounded by what is told to be taken. */
+/** One call, and the frames of its answer that have not been read. The server sends no more than the window allows. */
 class Call {
   id = 0;
   readonly #connection: Connection;
@@ -178,7 +140,7 @@ class Call {
     return new A2AError(decoded.code, decoded.message, { ...told, challenge, retryAfter });
   }
 
-  /** Nothing comes any more. */
+  /** Ends the call: no frame follows. */
   end(failure?: A2AError): void {
     this.#failure ??= failure;
     this.#over = true;
@@ -187,13 +149,13 @@ class Call {
     this.#wake();
   }
 
-  /** Nobody waits for the rest. */
+  /** Ends the call, and tells the server so where it has not ended it. */
   leave(failure?: A2AError): void {
     if (!this.#over) this.#connection.send({ id: this.id, leave: true });
     this.end(failure);
   }
 
-  /** The first frame of the answer, within a time limit in milliseconds. */
+  /** The first frame of the answer. `limit` is the timeout in milliseconds. */
   async first(limit: number | false): Promise<ServerFrame | undefined> {
     const disarm = limit === false ? undefined : this.#connection.after(limit, () => this.#late(limit));
     await this.#some();
@@ -206,7 +168,7 @@ class Call {
     this.leave(new A2AError("Timeout", `No answer from ${this.#url} within ${limit} ms`));
   }
 
-  /** Frames of events, as they come; says that they are taken once the reader asks for more. */
+  /** Frames of events as they arrive. When the reader asks for more, the server is told how many were taken. */
   async *events(): AsyncGenerator<readonly ServerFrame[], void, void> {
     try {
       for (;;) {
@@ -227,7 +189,7 @@ class Call {
   }
 }
 
-/** The one connection that is kept to an address: made when a call needs it, and again when it went. */
+/** The only connection to an address. It is made when a call needs it, and again after it was lost. */
 class Connection {
   readonly #url: string;
   readonly #host: ClientHost;
@@ -245,7 +207,7 @@ class Connection {
     return this.#host.clock.after(ms, run);
   }
 
-  /** Sends a call, once there is a connection. */
+  /** Sends a call as soon as the connection is open. */
   begin(call: Call, frame: Omit<CallFrame, "id">): void {
     call.id = ++this.#last;
     this.#calls.set(call.id, call);
@@ -266,7 +228,7 @@ class Connection {
     if (this.#calls.delete(call.id) && this.#calls.size === 0) this.#watch();
   }
 
-  /** `headers` of the call that opens it: for what stands before the server, and looks at no frames. */
+  /** `headers` are those of the first call, for a proxy, which sees the handshake and no frames. */
   #connect(headers: Headers = {}): WebSocket {
     const { connectTimeout, maxResponseBytes, maxEventBytes } = this.#host.limits;
     const ws = new WebSocket(this.#url, subprotocol, {
@@ -289,7 +251,7 @@ class Connection {
     ws.on("close", (code, reason) => {
       const why = cause?.message ?? (String(reason) || `closed with ${code}`);
       const lost = opened ? "ConnectionLost" : "ConnectionFailed";
-      // Own limits show as an error of `ws`, those of the server as a code (RFC 6455 §7.4.1).
+      // A limit of this client shows as an error of `ws`, one of the server as a close code (RFC 6455 §7.4.1).
       const own = cause?.code === "WS_ERR_UNSUPPORTED_MESSAGE_LENGTH" ? "InvalidResponse" : undefined;
       const error = own ?? (code === 1009 ? "RequestTooLarge" : lost);
       this.#drop(ws, new A2AError(error, `The connection to ${this.#url} ended: ${why}`, { cause }));
@@ -304,11 +266,11 @@ class Connection {
       const frame = JSON.parse(text) as ServerFrame;
       if (frame.id !== undefined) this.#calls.get(frame.id)?.receive(frame);
     } catch (cause) {
-      this.#drop(ws, strange(this.#url, "a frame that is none", cause));
+      this.#drop(ws, strange(this.#url, "a frame that is not JSON", cause));
     }
   }
 
-  /** A silent connection is given up: at once where nobody waits, else after the time limit for silence. */
+  /** Closes a connection without traffic: after a second where no call is open, else after `idleTimeout`. */
   #watch(): void {
     this.#disarm();
     const ws = this.#ws;

@@ -1,15 +1,9 @@
 import { withoutSlashes } from "../base/index.ts";
 import { A2AError, type AgentCard } from "../model/index.ts";
-import { endedBy, type Observer } from "../protocol/index.ts";
-import {
-  type ClientHost,
-  sendRequest,
-  type ClientResponse,
-  parseJson,
-  refusal,
-  requestHeaders,
-  strangeAnswer,
-} from "../transport/http/index.ts";
+import { endedBy, type Observer, type OperationName, operations } from "../protocol/index.ts";
+import type { ClientHost } from "../transport/client/binding.ts";
+import { type ClientResponse, requestHeaders, sendRequest } from "../transport/client/request.ts";
+import { parseJson, refusal, strangeAnswer } from "../transport/client/response.ts";
 
 /** A card that was fetched, and how long it may be used without asking again (RFC 9111, A2A 1.0 §8.6.2). */
 export interface CachedCard {
@@ -103,8 +97,8 @@ async function requestCard(
     { version: source.version, extensions: [] },
   );
   headers["accept"] = "application/json";
-  if (known?.etag !== undefined) headers["if-none-match"] = known.etag;
-  else if (known?.lastModified !== undefined) headers["if-modified-since"] = known.lastModified;
+  if (known?.etag) headers["if-none-match"] = known.etag;
+  else if (known?.lastModified) headers["if-modified-since"] = known.lastModified;
   // A redirect is followed only without headers of the caller: credentials belong to the origin that the caller named.
   const redirect = host.headers === noHeaders ? "follow" : "manual";
   const answer = await sendRequest(host, { method: "GET", url, headers, redirect }, { signal });
@@ -136,4 +130,16 @@ function keep(
   const freshUntil = source.host.clock.now() + fresh * 1000;
   if (!/\bno-store\b/i.test(control)) source.cache.set(url, { ...entry, freshUntil });
   return entry.card;
+}
+
+/** Refuses an operation that the card does not declare, with the error of an agent (A2A 1.0 §3.3.4). */
+export function checkDeclared(card: AgentCard, operation: OperationName): void {
+  const push = operation.includes("PushNotification");
+  const extended = operation === "GetExtendedAgentCard" && "extendedAgentCard";
+  const needed = push ? "pushNotifications" : operations[operation].stream ? "streaming" : extended;
+  if (!needed || card.capabilities[needed]) return;
+  throw new A2AError(
+    push ? "PushNotificationNotSupported" : "UnsupportedOperation",
+    `The card of ${JSON.stringify(card.name)} does not declare ${needed}`,
+  );
 }

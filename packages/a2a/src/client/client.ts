@@ -24,43 +24,24 @@ import {
   anonymous,
   type CallContext,
   type OperationName,
-  operations,
-  type Outgoing,
   type StreamName,
   type StreamOperations,
   type UnaryName,
   type UnaryOperations,
 } from "../protocol/index.ts";
-import { finishing } from "../transport/http/index.ts";
-import { type Bounded, bounded } from "./bounded.ts";
-import { type SendInput, toSendRequest } from "./content.ts";
+import { finishing } from "../transport/client/service.ts";
+import { type Bounded, bounded } from "../transport/client/signals.ts";
+import { checkDeclared } from "./card.ts";
 import { Conversation, type ConversationInit } from "./conversation.ts";
-import { EventStream } from "./stream.ts";
-import { waitForTask } from "./wait.ts";
-
-/** Options of one call. What is absent is as the client says. */
-export interface CallOptions extends Outgoing {
-  /** Ends the call when it is aborted. The call then throws `Aborted`. */
-  readonly signal?: AbortSignal | undefined;
-  /** Longest call, with its retries and the whole of a stream, in milliseconds. `false`: no limit. */
-  readonly timeout?: number | false;
-  /** URIs of extensions to ask for, beside those of the client (A2A 1.0 §4.6). */
-  readonly extensions?: readonly string[];
-  /** W3C `traceparent` to send. */
-  readonly trace?: string;
-}
-
-/** Options of a subscription. */
-export interface SubscribeOptions extends CallOptions {
-  /** Continue after the event of this number (`EventStream.seq`). It has an effect only where the agent's card promises it. */
-  readonly after?: number;
-}
-
-/** Options of `Client.waitFor()`. */
-export interface WaitOptions extends CallOptions {
-  /** Whether to stop waiting. Called with the task after each change of its status. Default: it is terminal or interrupted. */
-  readonly until?: (task: Task) => boolean;
-}
+import {
+  byId,
+  type CallOptions,
+  type SendInput,
+  type SubscribeOptions,
+  toSendRequest,
+  type WaitOptions,
+} from "./requests.ts";
+import { EventStream, waitForTask } from "./stream.ts";
 
 /** What a client is made of. `connect()` puts it together. */
 export interface ClientParts {
@@ -239,7 +220,7 @@ export class Client {
    * ```
    */
   async waitFor(task: string | Pick<Task, "id">, options: WaitOptions = {}): Promise<Task> {
-    const id = typeof task === "string" ? task : task.id;
+    const { id } = byId(task);
     const until = options.until ?? (({ status }: Task) => stateKinds[status.state] !== "active");
     const { signal, release } = this.#bounded(options);
     try {
@@ -294,21 +275,9 @@ export class Client {
     }, observe);
   }
 
-  /** Refuses what the card does not declare, as the agent would do (A2A 1.0 §3.3.4). */
-  #check(operation: OperationName): void {
-    const push = operation.includes("PushNotification");
-    const card = operation === "GetExtendedAgentCard" && "extendedAgentCard";
-    const needed = push ? "pushNotifications" : operations[operation].stream ? "streaming" : card;
-    if (needed === false || this.card.capabilities[needed] === true) return;
-    throw new A2AError(
-      push ? "PushNotificationNotSupported" : "UnsupportedOperation",
-      `The card of ${JSON.stringify(this.card.name)} does not declare ${needed}`,
-    );
-  }
-
   /** The context of a call. Call `release` when the call is over. */
   #begin(operation: OperationName, options: SubscribeOptions): { readonly context: CallContext; release(): void } {
-    this.#check(operation);
+    checkDeclared(this.card, operation);
     const { extensions = [], trace, after } = options;
     const { signal, release } = this.#bounded(options);
     const context = {
@@ -324,10 +293,6 @@ export class Client {
   }
 
   #bounded({ signal, timeout = this.#parts.timeout }: CallOptions): Bounded {
-    return bounded(this.#parts.clock, signal, timeout, () => "The call");
+    return timeout === false ? { signal, release() {} } : bounded(this.#parts.clock, signal, timeout, () => "The call");
   }
-}
-
-function byId<T extends { readonly id: string }>(task: string | T): T | { readonly id: string } {
-  return typeof task === "string" ? { id: task } : task;
 }

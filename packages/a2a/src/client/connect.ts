@@ -1,20 +1,21 @@
 import { type Clock, type Ids, type Logger, randomIds } from "../base/index.ts";
 import { A2AError, type AgentCard } from "../model/index.ts";
-import { idempotentSendExtension, type Interceptor, type Observer, resumeExtension } from "../protocol/index.ts";
 import {
-  aborted,
-  type ClientBinding,
-  type ClientHost,
-  type FetchLike,
-  type HeadersSource,
-} from "../transport/http/index.ts";
-import type { OlderCard } from "./any-card.ts";
-import { bounded, follow } from "./bounded.ts";
+  type AgentService,
+  idempotentSendExtension,
+  interceptClient,
+  type Interceptor,
+  type Observer,
+  resumeExtension,
+} from "../protocol/index.ts";
+import type { ClientBinding, ClientHost, FetchLike, HeadersSource } from "../transport/client/binding.ts";
+import { aborted, bounded } from "../transport/client/signals.ts";
 import { type CardCache, type CardSource, findCard, noHeaders, toUrl } from "./card.ts";
 import { Client } from "./client.ts";
 import { candidatesOf, firstAlive, type InterfaceChoice } from "./interfaces.ts";
 import { resilient } from "./resilient.ts";
 import { beforeRetry, callPolicy, isTransient, type RetryPolicy, streamPolicy } from "./retry.ts";
+import type { OlderCard } from "./versions.ts";
 
 /** Options of `connect()`. */
 export interface ConnectOptions extends InterfaceChoice {
@@ -105,10 +106,20 @@ function policy(own: RetryPolicy, given: Partial<RetryPolicy> | false = {}): Ret
  * const client = await connectWith(kit, "https://example.com/weather");
  * ```
  */
-export async function connectWith(
+export function connectWith(
   kit: ClientKit,
   agent: string | URL | AgentCard | OlderCard,
   options: ConnectOptions = {},
+): Promise<Client> {
+  return assemble(kit, agent, options, interceptClient);
+}
+
+/** Finds the card, chooses an interface, and makes the client. `intercept` puts the interceptors around its service. */
+export async function assemble(
+  kit: ClientKit,
+  agent: string | URL | AgentCard | OlderCard,
+  options: ConnectOptions,
+  intercept: (service: AgentService, interceptors: readonly Interceptor[]) => AgentService,
 ): Promise<Client> {
   const {
     clock = waitingClock,
@@ -155,7 +166,7 @@ export async function connectWith(
     `${JSON.stringify(card.name)}${source.address && ` at ${source.address}`}`,
   );
   const declares = (uri: string): boolean => card.capabilities.extensions?.some((one) => one.uri === uri) === true;
-  const wrapped = (options.interceptors ?? []).reduceRight((next, wrap) => wrap(next), service);
+  const wrapped = intercept(service, options.interceptors ?? []);
   return new Client({
     card,
     service: resilient(wrapped, {
@@ -187,10 +198,9 @@ function decoded(kit: ClientKit, value: unknown): AgentCard {
 async function discover(url: URL, source: CardSource, calls: RetryPolicy, options: ConnectOptions): Promise<AgentCard> {
   const { clock } = source.host;
   let said = "";
-  const caller = follow(options.signal);
   const { signal, release } = bounded(
     clock,
-    caller.own.signal,
+    options.signal,
     options.timeout ?? false,
     () => `Connecting, last to ${source.address}${said},`,
   );
@@ -209,6 +219,5 @@ async function discover(url: URL, source: CardSource, calls: RetryPolicy, option
     return await Promise.race([search(), aborted(signal)]);
   } finally {
     release();
-    caller.release();
   }
 }

@@ -1,3 +1,4 @@
+import type { Ids } from "../base/index.ts";
 import {
   isTerminal,
   type Message,
@@ -5,9 +6,18 @@ import {
   type SendMessageResponse,
   type StreamResponse,
 } from "../model/index.ts";
-import type { CallOptions, Client } from "./client.ts";
-import { type SendInput, toSendRequest } from "./content.ts";
+import { type CallOptions, type SendInput, toSendRequest } from "./requests.ts";
 import type { EventStream } from "./stream.ts";
+
+/** What a conversation needs of a client. A `Client` has it. */
+export interface ConversationClient {
+  /** Makes the ids of messages. */
+  readonly ids: Ids;
+  /** Sends a message and waits for its answer. */
+  sendMessage(input: SendInput, options?: CallOptions): Promise<SendMessageResponse>;
+  /** Sends a message and follows its task. `observe` is called with each event just before the reader gets it. */
+  sendStreamingMessage(input: SendInput, options?: CallOptions, observe?: (event: StreamResponse) => void): EventStream;
+}
 
 /** Where a conversation continues. */
 export interface ConversationInit {
@@ -26,13 +36,13 @@ export interface ConversationInit {
  * `client.conversation()` makes one.
  */
 export class Conversation {
-  readonly #client: Client;
+  readonly #client: ConversationClient;
   #contextId: string | undefined;
   #taskId: string | undefined;
   #finishedTaskId: string | undefined;
 
   /** Use `client.conversation()`. */
-  constructor(client: Client, init: ConversationInit = {}) {
+  constructor(client: ConversationClient, init: ConversationInit = {}) {
     this.#client = client;
     this.#contextId = init.contextId;
     this.#taskId = init.taskId;
@@ -68,9 +78,9 @@ export class Conversation {
       given.taskId ?? (given.contextId === undefined || given.contextId === contextId ? this.#taskId : undefined);
     const finished = taskId === undefined ? this.#finishedTaskId : undefined;
     const message: Message = {
-      ...(contextId !== undefined && { contextId }),
-      ...(taskId !== undefined && { taskId }),
-      ...(finished !== undefined && { referenceTaskIds: [finished] }),
+      ...(contextId && { contextId }),
+      ...(taskId && { taskId }),
+      ...(finished && { referenceTaskIds: [finished] }),
       ...given,
     };
     return { ...request, message };

@@ -1,11 +1,10 @@
 import type { AgentCard } from "../model/index.ts";
-import { jsonRpcBinding } from "../transport/jsonrpc/client.ts";
+import { jsonRpcBinding, smallJsonRpcBinding } from "../transport/jsonrpc/client.ts";
 import { restBinding } from "../transport/rest/client.ts";
 import { codecV11, jsonRpcClientV1, wires } from "../wires.ts";
-import { adapted } from "./adapted.ts";
-import { type OlderCard, readCard } from "./any-card.ts";
 import type { Client } from "./client.ts";
-import { type ConnectOptions, connectWith } from "./connect.ts";
+import { assemble, type ConnectOptions, connectWith } from "./connect.ts";
+import { adapted, type OlderCard, readCard } from "./versions.ts";
 
 /**
  * Connects to an agent of any version from 0.2.5 to 1.0. It fetches the card of the agent, unless it is given the card, and
@@ -30,34 +29,35 @@ export function connect(agent: string | URL | AgentCard | OlderCard, options: Co
   return connectWith(kit, agent, { ...options, bindings: [] });
 }
 
-/** `connect()` for JSON-RPC of version 1.0 alone. It takes half of the code, for pages where each kilobyte counts. */
-export function connectJsonRpc(agent: string | URL | AgentCard, options?: ConnectOptions): Promise<Client> {
-  return connectWith(
-    { bindings: [jsonRpcBinding([jsonRpcClientV1])], decodeCard: jsonRpcClientV1.decodeCard },
-    agent,
-    options,
+/**
+ * `connect()` for JSON-RPC of version 1.0 alone. It takes half of the code, for pages where each kilobyte counts. It does
+ * without two things: a faster way to decode chunks, and a check of what interceptors return.
+ */
+export function connectJsonRpc(agent: string | URL | AgentCard, options: ConnectOptions = {}): Promise<Client> {
+  const kit = { bindings: [smallJsonRpcBinding([jsonRpcClientV1])], decodeCard: jsonRpcClientV1.decodeCard };
+  return assemble(kit, agent, options, (service, interceptors) =>
+    interceptors.reduceRight((next, wrap) => wrap(next), service),
   );
 }
 
 export { connectWith, type ClientKit, type ConnectOptions } from "./connect.ts";
-export { type CallOptions, Client, type ClientParts, type SubscribeOptions, type WaitOptions } from "./client.ts";
-export { Conversation, type ConversationInit } from "./conversation.ts";
-export { EventStream } from "./stream.ts";
-export { collect, TaskView } from "./collect.ts";
-export type { MessageInit, SendInit, SendInput } from "./content.ts";
+export { Client, type ClientParts } from "./client.ts";
+export type { CallOptions, MessageInit, SendInit, SendInput, SubscribeOptions, WaitOptions } from "./requests.ts";
+export { Conversation, type ConversationClient, type ConversationInit } from "./conversation.ts";
+export { collect, EventStream, TaskView } from "./stream.ts";
 export type { CachedCard, CardCache } from "./card.ts";
-export type { OlderCard } from "./any-card.ts";
+export type { OlderCard } from "./versions.ts";
 export type { InterfaceChoice } from "./interfaces.ts";
-export type { RetryPolicy } from "./retry.ts";
-export { resilient, type ResilientOptions } from "./resilient.ts";
+export type { ResilientOptions, RetryPolicy } from "./retry.ts";
+export { resilient } from "./resilient.ts";
 export { jsonRpcBinding } from "../transport/jsonrpc/client.ts";
 export { restBinding } from "../transport/rest/client.ts";
-export type { ClientBinding } from "../transport/http/index.ts";
 export type {
+  ClientBinding,
   ClientHost,
   ClientLimits,
   FetchInit,
   FetchLike,
   HeadersRequest,
   HeadersSource,
-} from "../transport/http/index.ts";
+} from "../transport/client/binding.ts";

@@ -1,7 +1,7 @@
 import type { Logger } from "../base/index.ts";
 import { A2AError, type A2AErrorOptions, type AgentCard, type AgentInterface, hasCode } from "../model/index.ts";
 import { type AgentService, type CallContext, type OperationName, operations } from "../protocol/index.ts";
-import type { ClientBinding, ClientHost } from "../transport/http/index.ts";
+import type { ClientBinding, ClientHost } from "../transport/client/binding.ts";
 import { noHeaders } from "./card.ts";
 import { neverProcessed } from "./retry.ts";
 

@@ -1,21 +1,12 @@
-import { type Clock, type Logger, once } from "../base/index.ts";
-import {
-  A2AError,
-  hasCode,
-  isInterrupted,
-  isTerminal,
-  type SendMessageRequest,
-  type TaskState,
-} from "../model/index.ts";
+import { once } from "../base/index.ts";
+import { A2AError, hasCode, isInterrupted, type TaskState } from "../model/index.ts";
 import {
   type AgentService,
   type CallContext,
   closesAfter,
-  stateOf,
-  type OperationName,
-  operations,
   type Operations,
   type Reply,
+  stateOf,
   type StreamItem,
   type StreamName,
   type StreamOperations,
@@ -23,33 +14,9 @@ import {
   type UnaryName,
   type UnaryOperations,
 } from "../protocol/index.ts";
-import { finishing } from "../transport/http/index.ts";
-import { follow } from "./bounded.ts";
-import { beforeRetry, isTransient, neverProcessed, type RetryPolicy } from "./retry.ts";
-
-/** Options of `resilient()`. */
-export interface ResilientOptions {
-  /** Measures delays. */
-  readonly clock: Clock;
-  /** Logs retries and reconnections. Default: nothing is logged. */
-  readonly logger?: Logger | undefined;
-  /** How calls are repeated. */
-  readonly calls: RetryPolicy;
-  /** How streams are reconnected. */
-  readonly streams: RetryPolicy;
-  /** Whether the server continues a subscription after `Last-Event-ID` (`resumeExtension`). */
-  readonly canReplay: boolean;
-  /** Whether the server joins a repeated message with the first one (`idempotentSendExtension`). */
-  readonly canResend: boolean;
-}
-
-/** A call that took longer than this, in milliseconds, was a send that waited for its task. */
-const longWait = 60_000;
-
-/** Whether the error may mean that the task is finished. The first code is right (A2A 1.0 §3.1.6); some SDKs use the others. */
-export function refusesFinished(error: unknown): error is A2AError {
-  return hasCode(error, "UnsupportedOperation", "InvalidParams", "TaskNotFound", "InvalidRequest");
-}
+import { finishing } from "../transport/client/service.ts";
+import { follow } from "../transport/client/signals.ts";
+import { beforeRetry, Calls, isTransient, refusesFinished, type ResilientOptions } from "./retry.ts";
 
 /**
  * Wraps a service so that it survives network failures. Calls that are safe to repeat are repeated. A stream that breaks
@@ -59,155 +26,7 @@ export function refusesFinished(error: unknown): error is A2AError {
  * task: a `task` event, which replaces what the reader had. A task that ended in the meantime is one `task` event.
  */
 export function resilient(next: AgentService, options: ResilientOptions): AgentService {
-  const { clock, logger, calls, streams, canReplay, canResend } = options;
-
-  function mayRepeat(operation: OperationName, error: unknown): error is A2AError {
-    if (!isTransient(error)) return false;
-    if (operations[operation].idempotent || neverProcessed(error)) return true;
-    return canResend && operation.startsWith("Send");
-  }
-
-  async function repeat<T>(operation: OperationName, context: CallContext, run: () => Promise<T>): Promise<T> {
-    for (let attempt = 1; ; attempt++) {
-      const since = clock.elapsed();
-      try {
-        return await run();
-      } catch (thrown) {
-        if (!mayRepeat(operation, thrown)) throw thrown;
-        // A call that took this long was a send that waited for its task. Runtimes and proxies end such calls (Node's
-        // fetch after 5 minutes). The next attempt is then as good as the first one.
-        if (clock.elapsed() - since >= longWait) attempt = 1;
-        await beforeRetry(clock, calls, attempt, thrown, context.signal, (delay) =>
-          logger?.info("A call is repeated", { operation, attempt, delay, cause: thrown }),
-        );
-      }
-    }
-  }
-
-  /** The task as the last batch of its stream, where it is finished. */
-  async function finishedTask(id: string, context: CallContext): Promise<readonly StreamItem[] | undefined> {
-    try {
-      const { payload } = await repeat("GetTask", context, () => next.call("GetTask", { id }, context));
-      return isTerminal(payload.value.status.state) ? [{ payload: payload.map((task) => ({ task })) }] : undefined;
-    } catch (thrown) {
-      if (hasCode(thrown, "Aborted", "Timeout")) throw thrown;
-      return undefined;
-    }
-  }
-
-  /** The event for a subscription that was refused because its task is finished. Throws the error where that is not the reason. */
-  async function insteadOf(error: unknown, id: string, context: CallContext): Promise<readonly StreamItem[]> {
-    const batch = refusesFinished(error) && (await finishedTask(id, context));
-    if (batch) return batch;
-    throw error;
-  }
-
-  /** The error of a message to a finished task is `UnsupportedOperation` (A2A 1.0 §3.1.1), whatever code the server uses. */
-  async function meaning(request: Partial<SendMessageRequest>, error: unknown, context: CallContext): Promise<unknown> {
-    const taskId = request.message?.taskId;
-    if (taskId === undefined || !refusesFinished(error) || error.fields.length > 0) return error;
-    if (error.code === "UnsupportedOperation" || (await finishedTask(taskId, context)) === undefined) return error;
-    return new A2AError("UnsupportedOperation", error.message, { metadata: error.metadata, cause: error });
-  }
-
-  async function open<Name extends StreamName>(
-    operation: Name,
-    request: StreamOperations[Name]["request"],
-    context: CallContext,
-  ): Promise<StreamReply> {
-    try {
-      return await repeat(operation, context, () => next.stream(operation, request, context));
-    } catch (thrown) {
-      if ("message" in request) throw await meaning(request, thrown, context);
-      return { batches: once(await insteadOf(thrown, request.id, context)) };
-    }
-  }
-
-  async function* survive<Name extends StreamName>(
-    operation: Name,
-    request: StreamOperations[Name]["request"],
-    context: CallContext,
-    first: StreamReply,
-  ): AsyncGenerator<readonly StreamItem[], void, void> {
-    let { batches } = first;
-    let taskId = "message" in request ? undefined : request.id;
-    let cursor = canReplay ? context.after : undefined;
-    let state: TaskState | undefined;
-    /** Attempts in a row without a new event. */
-    let attempt = 0;
-
-    for (let resumed = false; ; resumed = true) {
-      let opening = resumed;
-      let fresh = false;
-      /** When the connection was made; `undefined` where it was not. */
-      let since: number | undefined;
-      let error: A2AError;
-      try {
-        if (resumed) {
-          ({ batches } = await (taskId === undefined
-            ? next.stream(operation, request, context)
-            : next.stream("SubscribeToTask", { id: taskId }, { ...context, after: cursor })));
-        }
-        since = clock.elapsed();
-        for await (const batch of batches) {
-          const news: StreamItem[] = [];
-          let over = false;
-          for (const item of batch) {
-            const { seq, payload } = item;
-            const event = payload.value;
-            const snapshot = opening && event.task !== undefined;
-            opening = false;
-            if (snapshot) cursor = undefined;
-            else if (seq !== undefined && cursor !== undefined && seq <= cursor) continue;
-            if (canReplay && seq !== undefined) cursor = seq;
-            fresh ||= !snapshot;
-            taskId ??= event.task?.id ?? event.statusUpdate?.taskId ?? event.artifactUpdate?.taskId;
-            state = stateOf(event) ?? state;
-            news.push(item);
-            // The binding ends a stream by the operation that opened it, which is another one after a reconnection.
-            over = resumed && closesAfter(event, operation);
-            if (over) break;
-          }
-          if (news.length > 0) yield news;
-          if (over) return;
-        }
-        // A server that can replay keeps a subscription open while its task is interrupted: an end means that it broke.
-        const open = operation === "SubscribeToTask" && state !== undefined && isInterrupted(state);
-        if (!canReplay || !open) return;
-        error = new A2AError("ConnectionLost", "The stream ended before its task did");
-      } catch (thrown) {
-        if (context.signal?.aborted) throw thrown;
-        // A stream may be reconnected after a timeout too: it is one of the connection here, not of the whole call.
-        if (!isTransient(thrown) && !hasCode(thrown, "Timeout")) {
-          // Some servers refuse a request with the first event of a stream.
-          const subscribed = resumed || !("message" in request);
-          if (taskId === undefined || !subscribed) throw await meaning(request, thrown, context);
-          yield await insteadOf(thrown, taskId, context);
-          return;
-        }
-        error = thrown;
-      }
-      if (since !== undefined) {
-        if (taskId !== undefined && state === undefined && (error.cause === undefined || !canReplay)) {
-          // The stream closed without an event: so does that of a finished task when the reader has all of its events.
-          // A server that cannot replay may also break off here.
-          const batch = await finishedTask(taskId, context);
-          if (batch !== undefined) {
-            yield batch;
-            return;
-          }
-        }
-        if (fresh || clock.elapsed() - since >= streams.maxDelay) attempt = 0;
-      }
-      attempt++;
-      // There was no event, so it is not known whether the message arrived.
-      if (taskId === undefined && !canResend) throw error;
-      await beforeRetry(clock, streams, attempt, error, context.signal, (delay) =>
-        logger?.info("A stream broke and is reconnected", { operation, taskId, attempt, delay, cause: error }),
-      );
-    }
-  }
-
+  const calls = new Calls(next, options);
   return {
     async call<Name extends UnaryName>(
       operation: Name,
@@ -217,29 +36,192 @@ export function resilient(next: AgentService, options: ResilientOptions): AgentS
       // A plain object, because interceptors spread it. The signal of a server's context is made when it is first read.
       const context = { ...rest, signal };
       try {
-        return await repeat<Reply<Operations[Name]["response"]>>(operation, context, () =>
+        return await calls.repeat<Reply<Operations[Name]["response"]>>(operation, context, () =>
           next.call(operation, request, context),
         );
       } catch (thrown) {
-        throw await meaning(request, thrown, context);
+        throw await calls.meaning(request, thrown, context);
       }
     },
     async stream(operation, request, { after, signal, ...rest }) {
       const { own, release } = follow(signal);
-      // The event ids of other servers may mean anything.
-      const known = { ...rest, signal: own.signal, after: canReplay ? after : undefined };
+      // The event ids of a server that cannot replay may mean anything.
+      const context = { ...rest, signal: own.signal, after: options.canReplay ? after : undefined };
+      const stream = new ResilientStream(next, options, calls, operation, request, context);
       try {
-        const reply = await open(operation, request, known);
-        // A stream can be closed at any time: before its first event, and while a read waits.
+        const reply = await stream.open();
+        // A reader can leave at any time: before the first event, and while a read waits.
         const close = async (): Promise<void> => {
           own.abort(new A2AError("Aborted", "The reader closed the stream"));
           await reply.batches[Symbol.asyncIterator]().return?.();
         };
-        return { ...reply, batches: finishing(survive(operation, request, known, reply), release, close) };
+        return { ...reply, batches: finishing(stream.read(reply.batches), release, close) };
       } catch (thrown) {
         release();
         throw thrown;
       }
     },
   };
+}
+
+type Batch = readonly StreamItem[];
+
+/**
+ * One stream, over as many connections as it needs. It reads; where the connection is lost, it waits, subscribes again
+ * after the last event, and drops what the reader has had.
+ */
+class ResilientStream<Name extends StreamName> {
+  readonly #next: AgentService;
+  readonly #options: ResilientOptions;
+  readonly #calls: Calls;
+  readonly #operation: Name;
+  readonly #request: StreamOperations[Name]["request"];
+  readonly #context: CallContext;
+  #taskId: string | undefined;
+  #state: TaskState | undefined;
+  /** Number of the last event, where the server can replay. */
+  #cursor: number | undefined;
+  /** Connections in a row that brought no new event. */
+  #attempt = 0;
+  #resumed = false;
+  /** Whether the protocol says that no event follows. */
+  #over = false;
+  /** Of the current connection: since when it is open, whether no event has come, and whether a new one has. */
+  #openSince: number | undefined;
+  #opening = false;
+  #fresh = false;
+
+  constructor(
+    next: AgentService,
+    options: ResilientOptions,
+    calls: Calls,
+    operation: Name,
+    request: StreamOperations[Name]["request"],
+    context: CallContext,
+  ) {
+    this.#next = next;
+    this.#options = options;
+    this.#calls = calls;
+    this.#operation = operation;
+    this.#request = request;
+    this.#context = context;
+    if (!("message" in request)) this.#taskId = request.id;
+    if (options.canReplay) this.#cursor = context.after;
+  }
+
+  /** Makes the first connection. A finished task is the whole stream. */
+  async open(): Promise<StreamReply> {
+    const send = (): Promise<StreamReply> => this.#next.stream(this.#operation, this.#request, this.#context);
+    try {
+      return await this.#calls.repeat(this.#operation, this.#context, send);
+    } catch (thrown) {
+      return { batches: once(await this.#insteadOf(thrown)) };
+    }
+  }
+
+  async *read(opened: StreamReply["batches"]): AsyncGenerator<Batch, void, void> {
+    for (let batches: StreamReply["batches"] | undefined = opened; ; batches = undefined) {
+      this.#openSince = undefined;
+      let error: unknown;
+      try {
+        batches ??= await this.#reconnect();
+        this.#openSince = this.#options.clock.elapsed();
+        for await (const batch of batches) {
+          const unseen = this.#unseen(batch);
+          if (unseen.length > 0) yield unseen;
+          if (this.#over) return;
+        }
+        if (!this.#isBroken()) return;
+        error = new A2AError("ConnectionLost", "The stream ended before its task did");
+      } catch (thrown) {
+        if (this.#context.signal?.aborted) throw thrown;
+        error = thrown;
+      }
+      const last = await this.#lastBatch(error);
+      if (last !== undefined) {
+        yield last;
+        return;
+      }
+      await this.#wait(error as A2AError);
+    }
+  }
+
+  async #reconnect(): Promise<StreamReply["batches"]> {
+    this.#resumed = this.#opening = true;
+    this.#fresh = false;
+    const id = this.#taskId;
+    const { batches } = await (id === undefined
+      ? this.#next.stream(this.#operation, this.#request, this.#context)
+      : this.#next.stream("SubscribeToTask", { id }, { ...this.#context, after: this.#cursor }));
+    return batches;
+  }
+
+  /** The items that the reader has not had. */
+  #unseen(batch: Batch): Batch {
+    const unseen: StreamItem[] = [];
+    for (const item of batch) {
+      if (!this.#isNew(item)) continue;
+      unseen.push(item);
+      // The binding ends a stream by the operation that opened it, which is another one after a reconnection.
+      this.#over = this.#resumed && closesAfter(item.payload.value, this.#operation);
+      if (this.#over) break;
+    }
+    return unseen;
+  }
+
+  #isNew({ seq, payload }: StreamItem): boolean {
+    const event = payload.value;
+    const snapshot = this.#opening && event.task !== undefined;
+    this.#opening = false;
+    if (snapshot) this.#cursor = undefined;
+    else if (seq !== undefined && this.#cursor !== undefined && seq <= this.#cursor) return false;
+    if (this.#options.canReplay && seq !== undefined) this.#cursor = seq;
+    this.#fresh ||= !snapshot;
+    this.#taskId ??= event.task?.id ?? event.statusUpdate?.taskId ?? event.artifactUpdate?.taskId;
+    this.#state = stateOf(event) ?? this.#state;
+    return true;
+  }
+
+  /** Whether a connection that ended in good order was lost: a server that can replay keeps it open at an interrupted task. */
+  #isBroken(): boolean {
+    const { canReplay } = this.#options;
+    return (
+      canReplay && this.#operation === "SubscribeToTask" && this.#state !== undefined && isInterrupted(this.#state)
+    );
+  }
+
+  /** The last batch where the task is finished; `undefined` where a new connection may help. Throws the error where none can. */
+  async #lastBatch(error: unknown): Promise<Batch | undefined> {
+    // A stream may be reconnected after a timeout too: it is one of the connection here, not of the whole call.
+    if (!isTransient(error) && !hasCode(error, "Timeout")) return this.#insteadOf(error);
+    if (this.#openSince === undefined || this.#taskId === undefined || this.#state !== undefined) return undefined;
+    // The stream closed without an event. That of a finished task does so too, when the reader has all of its events. A
+    // server that cannot replay may break off instead.
+    const closed = error.cause === undefined || !this.#options.canReplay;
+    return closed ? this.#calls.finishedTask(this.#taskId, this.#context) : undefined;
+  }
+
+  /** The last batch where a subscription was refused because the task is finished. Throws the error in any other case. */
+  async #insteadOf(error: unknown): Promise<Batch> {
+    const id = this.#taskId;
+    // Some servers refuse a message with the first event of its stream.
+    const subscribes = this.#resumed || !("message" in this.#request);
+    if (id === undefined || !subscribes) throw await this.#calls.meaning(this.#request, error, this.#context);
+    const batch = refusesFinished(error) && (await this.#calls.finishedTask(id, this.#context));
+    if (batch) return batch;
+    throw error;
+  }
+
+  /** Waits before the next connection. Throws the error where there is none. */
+  async #wait(error: A2AError): Promise<void> {
+    const { clock, logger, streams, canResend } = this.#options;
+    const since = this.#openSince;
+    if (since !== undefined && (this.#fresh || clock.elapsed() - since >= streams.maxDelay)) this.#attempt = 0;
+    const told = { operation: this.#operation, taskId: this.#taskId, attempt: ++this.#attempt };
+    // Without an event it is not known whether the message arrived.
+    if (told.taskId === undefined && !canResend) throw error;
+    await beforeRetry(clock, streams, told.attempt, error, this.#context.signal, (delay) =>
+      logger?.info("A stream broke and is reconnected", { ...told, delay, cause: error }),
+    );
+  }
 }

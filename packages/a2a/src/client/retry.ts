@@ -1,6 +1,15 @@
-import type { Clock } from "../base/index.ts";
-import { type A2AError, hasCode } from "../model/index.ts";
-import { onAbort } from "../transport/http/index.ts";
+import type { Clock, Logger } from "../base/index.ts";
+import { A2AError, hasCode, isTerminal, type SendMessageRequest } from "../model/index.ts";
+import {
+  type AgentService,
+  type CallContext,
+  type OperationName,
+  operations,
+  type StreamItem,
+} from "../protocol/index.ts";
+import { onAbort } from "../transport/client/signals.ts";
+
+/** When something is tried again, and what an error says about that. */
 
 /** How often and how soon something is tried again. The delay doubles with each attempt, and half of it is random. */
 export interface RetryPolicy {
@@ -17,6 +26,22 @@ export interface RetryPolicy {
 export const callPolicy: RetryPolicy = { attempts: 3, minDelay: 200, maxDelay: 5_000, maxRetryAfter: 30_000 };
 
 export const streamPolicy: RetryPolicy = { attempts: 10, minDelay: 250, maxDelay: 30_000, maxRetryAfter: 300_000 };
+
+/** Options of `resilient()`. */
+export interface ResilientOptions {
+  /** Measures delays. */
+  readonly clock: Clock;
+  /** Logs retries and reconnections. Default: nothing is logged. */
+  readonly logger?: Logger | undefined;
+  /** How calls are repeated. */
+  readonly calls: RetryPolicy;
+  /** How streams are reconnected. */
+  readonly streams: RetryPolicy;
+  /** Whether the server continues a subscription after `Last-Event-ID` (`resumeExtension`). */
+  readonly canReplay: boolean;
+  /** Whether the server joins a repeated message with the first one (`idempotentSendExtension`). */
+  readonly canResend: boolean;
+}
 
 /**
  * Waits after an attempt that failed with `error`. `attempt` is its number, from 1; `tell` is called with the delay. Throws
@@ -74,4 +99,61 @@ export function neverProcessed(error: A2AError): boolean {
     if (cause.message.includes("client error (Connect)")) return true;
   }
   return false;
+}
+
+/** Whether the error may mean that the task is finished. The first code is right (A2A 1.0 §3.1.6); some SDKs use the others. */
+export function refusesFinished(error: unknown): error is A2AError {
+  return hasCode(error, "UnsupportedOperation", "InvalidParams", "TaskNotFound", "InvalidRequest");
+}
+
+/** A call that took longer than this, in milliseconds, was a send that waited for its task. */
+const longWait = 60_000;
+
+/** Repeats calls that are safe to repeat, and finds out whether an error means that the task is finished. */
+export class Calls {
+  readonly #next: AgentService;
+  readonly #options: ResilientOptions;
+
+  constructor(next: AgentService, options: ResilientOptions) {
+    this.#next = next;
+    this.#options = options;
+  }
+
+  async repeat<T>(operation: OperationName, { signal }: CallContext, run: () => Promise<T>): Promise<T> {
+    const { clock, logger, calls, canResend } = this.#options;
+    const safe = operations[operation].idempotent || (canResend && operation.startsWith("Send"));
+    for (let attempt = 1; ; attempt++) {
+      const since = clock.elapsed();
+      try {
+        return await run();
+      } catch (thrown) {
+        if (!isTransient(thrown) || !(safe || neverProcessed(thrown))) throw thrown;
+        // A call that took this long was a send that waited for its task. Runtimes and proxies end such calls (Node's
+        // fetch after 5 minutes). The next attempt is then as good as the first one.
+        if (clock.elapsed() - since >= longWait) attempt = 1;
+        await beforeRetry(clock, calls, attempt, thrown, signal, (delay) =>
+          logger?.info("A call is repeated", { operation, attempt, delay, cause: thrown }),
+        );
+      }
+    }
+  }
+
+  /** The task as the last batch of its stream, where it is finished. */
+  async finishedTask(id: string, context: CallContext): Promise<readonly StreamItem[] | undefined> {
+    try {
+      const { payload } = await this.repeat("GetTask", context, () => this.#next.call("GetTask", { id }, context));
+      return isTerminal(payload.value.status.state) ? [{ payload: payload.map((task) => ({ task })) }] : undefined;
+    } catch (thrown) {
+      if (hasCode(thrown, "Aborted", "Timeout")) throw thrown;
+      return undefined;
+    }
+  }
+
+  /** The error of a message to a finished task is `UnsupportedOperation` (A2A 1.0 §3.1.1), whatever code the server uses. */
+  async meaning({ message }: Partial<SendMessageRequest>, error: unknown, context: CallContext): Promise<unknown> {
+    const taskId = message?.taskId;
+    if (!taskId || !refusesFinished(error) || error.fields.length > 0) return error;
+    if (error.code === "UnsupportedOperation" || !(await this.finishedTask(taskId, context))) return error;
+    return new A2AError("UnsupportedOperation", error.message, { metadata: error.metadata, cause: error });
+  }
 }

@@ -1,5 +1,10 @@
-import type { StreamResponse } from "../model/index.ts";
+import type { Clock } from "../base/index.ts";
+import { A2AError, isTerminal, type Message, type StreamResponse, type Task, TaskFold } from "../model/index.ts";
 import type { StreamItem, StreamReply } from "../protocol/index.ts";
+import type { CallOptions } from "./requests.ts";
+import { pause, refusesFinished } from "./retry.ts";
+
+/** The events of a task, and ways to read them: one by one, as the task that they describe, or until a state. */
 
 type Result = IteratorResult<StreamResponse, void>;
 
@@ -110,6 +115,120 @@ export class EventStream implements AsyncIterable<StreamResponse>, AsyncIterator
     this.#over = true;
     this.#batch = [];
     const reply = await this.#opened?.catch(() => undefined);
-    if (reply !== undefined) await (this.#batches ??= reply.batches[Symbol.asyncIterator]()).return?.();
+    if (reply) await (this.#batches ??= reply.batches[Symbol.asyncIterator]()).return?.();
+  }
+}
+
+/**
+ * The task that the events of a stream describe, at any moment of the stream.
+ *
+ * @example
+ * ```ts
+ * const view = new TaskView();
+ * for await (const event of client.subscribeToTask(taskId)) {
+ *   view.apply(event);
+ *   console.log(view.task?.artifacts?.length ?? 0);
+ * }
+ * ```
+ */
+export class TaskView {
+  #fold: TaskFold | undefined;
+  #message: Message | undefined;
+
+  /** Adds an event. A `task` event replaces everything before it: it comes after a reconnection. */
+  apply(event: StreamResponse): void {
+    if (event.message !== undefined) {
+      this.#message = event.message;
+    } else if (event.task !== undefined) {
+      this.#fold = new TaskFold(event.task);
+    } else {
+      const update = event.statusUpdate ?? event.artifactUpdate;
+      // Some servers leave out the task at the beginning of a stream.
+      this.#fold ??= new TaskFold({
+        id: update.taskId,
+        contextId: update.contextId,
+        status: { state: "TASK_STATE_SUBMITTED" },
+      });
+      const problem = this.#fold.apply(event);
+      if (problem === "unknownArtifact" && event.artifactUpdate !== undefined) {
+        const { append: _, ...first } = event.artifactUpdate;
+        this.#fold.apply({ artifactUpdate: first });
+      }
+    }
+  }
+
+  /** The task after the events so far; `undefined` before the first event of a task. */
+  get task(): Task | undefined {
+    return this.#fold?.snapshot();
+  }
+
+  /** The direct message of an agent that made no task. */
+  get message(): Message | undefined {
+    return this.#message;
+  }
+}
+
+/**
+ * Reads a stream to its end and returns the task, or the message of an agent that made no task.
+ *
+ * @throws A2AError `InvalidResponse` where the stream has no event, and whatever the stream throws.
+ *
+ * @example
+ * ```ts
+ * const { task, message } = await collect(client.sendStreamingMessage("Will it rain?"));
+ * ```
+ */
+export async function collect(
+  stream: AsyncIterable<StreamResponse>,
+): Promise<{ readonly task: Task; readonly message?: never } | { readonly message: Message; readonly task?: never }> {
+  const view = new TaskView();
+  for await (const event of stream) view.apply(event);
+  const { task, message } = view;
+  if (task !== undefined) return { task };
+  if (message !== undefined) return { message };
+  throw new A2AError("InvalidResponse", "The stream ended without an event");
+}
+
+/** What waiting for a task needs of a client. */
+interface TaskSource {
+  readonly card: { readonly capabilities: { readonly streaming?: boolean } };
+  getTask(id: string, options: CallOptions): Promise<Task>;
+  subscribeToTask(id: string, options: CallOptions): AsyncIterable<StreamResponse>;
+}
+
+/** First and longest delay between two polls, in milliseconds. */
+const minPoll = 500;
+const maxPoll = 10_000;
+
+/**
+ * Returns the task as soon as `until` returns true for it. It follows the stream of the task where the agent streams, and
+ * else polls. `options` apply to the whole wait.
+ */
+export async function waitForTask(
+  source: TaskSource,
+  clock: Clock,
+  id: string,
+  until: (task: Task) => boolean,
+  options: CallOptions,
+): Promise<Task> {
+  if (source.card.capabilities.streaming === true) {
+    try {
+      for await (const event of source.subscribeToTask(id, options)) {
+        const task = event.statusUpdate === undefined ? event.task : await source.getTask(id, options);
+        if (task !== undefined && until(task)) return task;
+      }
+    } catch (thrown) {
+      // Some agents declare streaming without having it, and some cannot stream a task from before their last restart.
+      if (!refusesFinished(thrown)) throw thrown;
+    }
+  }
+  for (let delay = minPoll; ; delay = Math.min(maxPoll, delay * 1.5)) {
+    const task = await source.getTask(id, options);
+    if (until(task)) return task;
+    const { state } = task.status;
+    if (isTerminal(state)) {
+      throw new A2AError("UnsupportedOperation", `Task ${id} ended in ${state} before the awaited state`);
+    }
+    await pause(clock, delay, options.signal);
   }
 }

@@ -4,7 +4,7 @@
 export * from "./operations.ts";
 export * from "./service.ts";
 export { Payload, TextPayload } from "./payload.ts";
-export { intercept, mapItems, type Interceptor } from "./intercept.ts";
+export { intercept, interceptClient, mapItems, type Interceptor } from "./intercept.ts";
 export {
   endedBy,
   observeCalls,

@@ -32,15 +32,43 @@ type Batch = readonly StreamItem[];
  */
 export function intercept(service: AgentService, interceptors: readonly Interceptor[]): AgentService {
   if (interceptors.length === 0) return service;
-  const sound = new WeakSet<StreamReply["batches"]>();
-  const outermost = interceptors.reduceRight<AgentService>(
-    (next, interceptor, at) => checked(wrap(interceptor, next, at), nameOf(interceptor, at), sound),
-    separated(service, sound),
-  );
+  const outermost = chain(separated(service), interceptors, hidden);
   return {
     call: (operation, request, context) => outermost.call(operation, request, spreadable(context)),
     stream: (operation, request, context) => outermost.stream(operation, request, spreadable(context)),
   };
+}
+
+/**
+ * A client's service behind interceptors. The answers of `service` are passed on as they are. Where an interceptor returns
+ * no answer, the message of the error names it: the caller is the program that passed it.
+ *
+ * @throws A2AError `InvalidParams` when an interceptor is no function, or returns no service.
+ */
+export function interceptClient(service: AgentService, interceptors: readonly Interceptor[]): AgentService {
+  return interceptors.length === 0 ? service : chain(service, interceptors, shown);
+}
+
+/** Makes the error for an interceptor that returned no answer. */
+type ErrorOf = (problem: string) => A2AError;
+
+const hidden: ErrorOf = (problem) => new A2AError("InternalError", undefined, { cause: new TypeError(problem) });
+const shown: ErrorOf = (problem) => new A2AError("InternalError", problem);
+
+function chain(service: AgentService, interceptors: readonly Interceptor[], errorOf: ErrorOf): AgentService {
+  /** Streams that need no check. */
+  const sound = new WeakSet<StreamReply["batches"]>();
+  return interceptors.reduceRight<AgentService>(
+    (next, interceptor, at) => checked(wrap(interceptor, next, at), nameOf(interceptor, at), sound, errorOf),
+    {
+      call: (operation, request, context) => service.call(operation, request, context),
+      async stream(operation, request, context) {
+        const reply = await service.stream(operation, request, context);
+        sound.add(reply.batches);
+        return reply;
+      },
+    },
+  );
 }
 
 function wrap(interceptor: Interceptor, next: AgentService, at: number): AgentService {
@@ -56,38 +84,41 @@ function nameOf({ name }: Interceptor, at: number): string {
   return name === "" ? `interceptors[${at}]` : `interceptors[${at}] (${name})`;
 }
 
-/** The service itself. Its answers share no objects with the values that it keeps. Its streams are added to `sound`. */
-function separated(service: AgentService, sound: WeakSet<StreamReply["batches"]>): AgentService {
+/** The service itself. Its answers share no objects with the values that it keeps. */
+function separated(service: AgentService): AgentService {
   return {
     async call(operation, request, context) {
       const reply = await service.call(operation, request, context);
       if (reply.payload instanceof TextPayload) return reply;
       return { ...reply, payload: new TextPayload(reply.payload.json) };
     },
-    async stream(operation, request, context) {
-      const reply = await service.stream(operation, request, context);
-      sound.add(reply.batches);
-      return reply;
-    },
+    stream: (operation, request, context) => service.stream(operation, request, context),
   };
 }
 
 /** The service of an interceptor, with its answers checked. A stream of `sound` that it passes on is not checked again. */
-function checked(service: AgentService, name: string, sound: WeakSet<StreamReply["batches"]>): AgentService {
+function checked(
+  service: AgentService,
+  name: string,
+  sound: WeakSet<StreamReply["batches"]>,
+  errorOf: ErrorOf,
+): AgentService {
+  const nonsense = (operation: OperationName, problem: string): A2AError =>
+    errorOf(`${name} ${problem}, for ${operation}`);
   return {
     async call<Name extends UnaryName>(...asked: Parameters<typeof service.call<Name>>) {
       const reply: unknown = await service.call(...asked);
       const problem = problemOfReply(reply);
-      if (problem !== undefined) throw nonsense(name, asked[0], problem);
+      if (problem !== undefined) throw nonsense(asked[0], problem);
       return reply as Awaited<ReturnType<typeof service.call<Name>>>;
     },
     async stream<Name extends StreamName>(...asked: Parameters<typeof service.stream<Name>>) {
       const reply: unknown = await service.stream(...asked);
       const problem = problemOfStream(reply);
-      if (problem !== undefined) throw nonsense(name, asked[0], problem);
+      if (problem !== undefined) throw nonsense(asked[0], problem);
       const { batches, ...rest } = reply as StreamReply;
       if (sound.has(batches)) return reply as StreamReply;
-      const made = new CheckedBatches(batches, (found) => nonsense(name, asked[0], found));
+      const made = new CheckedBatches(batches, (found) => nonsense(asked[0], found));
       sound.add(made);
       return { batches: made, ...rest };
     },
@@ -175,10 +206,6 @@ function problemOfExtensions(extensions: unknown): string | undefined {
 
 function problemOfNumber(field: "seq" | "generation", item: Readonly<Record<string, unknown>>): string | undefined {
   return item[field] === undefined || Number.isSafeInteger(item[field]) ? undefined : `whose ${field} is no integer`;
-}
-
-function nonsense(name: string, operation: OperationName, problem: string): A2AError {
-  return new A2AError("InternalError", undefined, { cause: new TypeError(`${name} ${problem}, for ${operation}`) });
 }
 
 function isObject(value: unknown): value is Readonly<Record<string | symbol, unknown>> {

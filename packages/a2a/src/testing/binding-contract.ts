@@ -1,4 +1,4 @@
-import type { ClientBinding } from "../transport/http/index.ts";
+import type { ClientBinding } from "../transport/client/binding.ts";
 import type { Agent } from "../protocol/index.ts";
 import type { AgentMount } from "../server/options.ts";
 import { callCases, listCases } from "./binding/call-cases.ts";

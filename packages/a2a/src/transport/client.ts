@@ -1,15 +1,12 @@
 /** What a client's binding is made of, in addition to `@parley/a2a/protocol` and `@parley/a2a/wires`. */
 
+export type { ClientBinding, ClientHost, ClientLimits, HeadersRequest, HeadersSource } from "./client/binding.ts";
+export { requestHeaders, sendRequest, type ClientResponse } from "./client/request.ts";
 export {
-  abortError,
-  requestHeaders,
-  sendRequest,
-  untilOver,
-  waits,
-  type ClientBinding,
-  type ClientHost,
-  type ClientLimits,
-  type ClientResponse,
-  type HeadersRequest,
-  type HeadersSource,
-} from "./http/index.ts";
+  clientService,
+  readEvents,
+  type ClientTransport,
+  type EncodedCall,
+  type EventSource,
+} from "./client/service.ts";
+export { abortError } from "./client/signals.ts";

@@ -124,20 +124,22 @@ function readDetail(detail: unknown, found: Details): void {
     found.details.push(detail);
     return;
   }
-  const type = typeof detail["@type"] === "string" ? detail["@type"] : "";
+  const type = textOf(detail["@type"]) ?? "";
+  const retryAfter = Number.parseFloat(String(detail["retryDelay"]));
   if (type.endsWith("ErrorInfo") || (type === "" && typeof detail["reason"] === "string")) {
     const code = codeOfReason(detail["reason"]);
-    if (code !== undefined) found.code ??= code;
-    if (isObject(detail["metadata"]))
+    if (code) found.code ??= code;
+    else found.details.push(detail);
+    if (isObject(detail["metadata"])) {
       for (const [name, text] of Object.entries(detail["metadata"]))
         if (typeof text === "string") found.metadata[name] = text;
-    if (code === undefined) found.details.push(detail);
+    }
   } else if (type.endsWith("BadRequest") && Array.isArray(detail["fieldViolations"])) {
     for (const violation of detail["fieldViolations"] as readonly unknown[]) readViolation(violation, found);
   } else if (type === "" && typeof detail["field"] === "string") {
     readViolation(detail, found);
-  } else if (type.endsWith("RetryInfo") && Number.parseFloat(String(detail["retryDelay"])) >= 0) {
-    found.retryAfter = Number.parseFloat(String(detail["retryDelay"]));
+  } else if (type.endsWith("RetryInfo") && retryAfter >= 0) {
+    found.retryAfter = retryAfter;
   } else found.details.push(detail);
 }
 

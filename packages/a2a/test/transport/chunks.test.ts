@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { StreamResponse } from "../../src/model/index.ts";
-import { chunkDecoder } from "../../src/transport/http/chunks.ts";
+import { chunkDecoder } from "../../src/transport/client/chunks.ts";
 import { Utf8Pieces } from "../../src/base/text-pieces.ts";
 import { decodeEvent } from "../../src/wire/v1/decode.ts";
 

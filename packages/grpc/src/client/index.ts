@@ -6,7 +6,7 @@ import { compressed, frameOf } from "../frames.ts";
 import { formatTimeout } from "../metadata.ts";
 import { begin } from "./call.ts";
 import { Channel, type ChannelOptions } from "./channel.ts";
-import { GrpcService, GrpcTypes, originOf, type Transport } from "./service.ts";
+import { grpcService, GrpcTypes, originOf, type Transport } from "./service.ts";
 
 /** Options of gRPC at a client. */
 export interface GrpcBindingOptions extends ChannelOptions {
@@ -39,7 +39,7 @@ export function grpcBinding(
       const origin = originOf(url, card) as string;
       const channel = channels.get(origin) ?? new Channel(origin, options);
       channels.set(origin, channel);
-      return new GrpcService(codec, types, host, url, overHttp2(channel, url, host, options.compressAbove ?? Infinity));
+      return grpcService(codec, types, host, url, overHttp2(channel, url, host, options.compressAbove ?? Infinity));
     },
   };
 }

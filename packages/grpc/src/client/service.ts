@@ -1,20 +1,19 @@
 import { A2AError, type AgentCard } from "@parley/a2a";
 import {
   isLoopback,
-  Payload,
   type AgentService,
   type CallContext,
   type OperationName,
-  type Operations,
-  type Reply,
-  type StreamItem,
   type StreamName,
-  type StreamOperations,
   type StreamReply,
-  type UnaryName,
-  type UnaryOperations,
 } from "@parley/a2a/protocol";
-import { untilOver, waits, type ClientHost } from "@parley/a2a/transport/client";
+import {
+  clientService,
+  readEvents,
+  type ClientHost,
+  type ClientTransport,
+  type EncodedCall,
+} from "@parley/a2a/transport/client";
 import { grpcWire, type Codec, type Shapes } from "@parley/a2a/wires";
 import { decode } from "../protobuf/decode.ts";
 import { encode } from "../protobuf/encode.ts";
@@ -62,8 +61,19 @@ export class GrpcTypes {
   }
 }
 
-/** An agent that is called by gRPC or gRPC-Web. */
-export class GrpcService implements AgentService {
+/** The service of an agent that is called by gRPC or gRPC-Web. */
+export function grpcService(
+  codec: Codec,
+  types: GrpcTypes,
+  host: ClientHost,
+  url: string,
+  send: Transport,
+): AgentService {
+  const shapes = grpcWire(codec);
+  return clientService(shapes, host, new GrpcCalls(codec, shapes, types, host, url, send));
+}
+
+class GrpcCalls implements ClientTransport {
   readonly #codec: Codec;
   readonly #shapes: Shapes;
   readonly #types: GrpcTypes;
@@ -71,23 +81,18 @@ export class GrpcService implements AgentService {
   readonly #url: string;
   readonly #send: Transport;
 
-  constructor(codec: Codec, types: GrpcTypes, host: ClientHost, url: string, send: Transport) {
+  constructor(codec: Codec, shapes: Shapes, types: GrpcTypes, host: ClientHost, url: string, send: Transport) {
     this.#codec = codec;
-    this.#shapes = grpcWire(codec);
+    this.#shapes = shapes;
     this.#types = types;
     this.#host = host;
     this.#url = url;
     this.#send = send;
   }
 
-  async call<Name extends UnaryName>(
-    operation: Name,
-    request: UnaryOperations[Name]["request"],
-    context: CallContext,
-  ): Promise<Reply<UnaryOperations[Name]["response"]>> {
-    const method = this.#method(operation);
-    const usual = waits(operation, request) ? false : this.#host.limits.connectTimeout;
-    const answer = await this.#begin(method, request, context, context.outgoing?.connectTimeout ?? usual);
+  async call(call: EncodedCall): Promise<{ result: unknown; extensions?: readonly string[] }> {
+    const method = this.#method(call.operation);
+    const answer = await this.#begin(method, call);
     const messages: Uint8Array[] = [];
     const unexpected = (count: string): A2AError =>
       new A2AError("InvalidResponse", `${this.#url} answered with ${count} instead of one`);
@@ -101,21 +106,21 @@ export class GrpcService implements AgentService {
     this.#check(answer);
     const [message] = messages;
     if (message === undefined) throw unexpected("no message");
-    const payload = new Payload(this.#shapes.decodeResponse<Name>(operation, this.#read(method, message)));
-    return { payload, ...activated(answer.headers, answer.trailers) };
+    return { result: this.#read(method, message), ...activated(answer.headers, answer.trailers) };
   }
 
-  async stream<Name extends StreamName>(
-    operation: Name,
-    request: StreamOperations[Name]["request"],
-    context: CallContext,
-  ): Promise<StreamReply> {
-    const method = this.#method(operation);
+  async stream(call: EncodedCall<StreamName>): Promise<StreamReply> {
+    const method = this.#method(call.operation);
     // Many servers send their headers only with the first event, which may take hours. Some send headers and then refuse
     // the request.
-    const answer = await this.#begin(method, request, context, false);
+    const answer = await this.#begin(method, { ...call, timeout: false });
     if (!(await answer.hasMessage())) this.#check(answer);
-    return { batches: this.#batches(answer, operation, method), ...activated(answer.headers) };
+    const batches = readEvents(this.#shapes, call.operation, {
+      batches: this.#messages(answer),
+      read: (message) => ({ event: this.#read(method, message) }),
+      close: () => answer.cancel(),
+    });
+    return { batches, ...activated(answer.headers) };
   }
 
   #method(operation: OperationName): A2AMethod {
@@ -125,16 +130,11 @@ export class GrpcService implements AgentService {
     throw new A2AError("UnsupportedOperation", `${operation} is not a method of gRPC in A2A ${version}`);
   }
 
-  async #begin<Name extends OperationName>(
-    method: A2AMethod,
-    request: Operations[Name]["request"],
-    context: CallContext,
-    headTimeout: number | false,
-  ): Promise<Incoming> {
-    const message = encode(method.input, this.#shapes.encodeRequest(method.operation, request));
+  async #begin(method: A2AMethod, { params, context, timeout }: EncodedCall): Promise<Incoming> {
+    const message = encode(method.input, params);
     const metadata = await metadataOf(this.#host, this.#codec, this.#url, method.operation, context);
     const { operation, path } = method;
-    return this.#send({ operation, path, metadata, message, context, headTimeout });
+    return this.#send({ operation, path, metadata, message, context, headTimeout: timeout });
   }
 
   /** Decodes a message of the server. An absent field means an empty value. */
@@ -157,28 +157,6 @@ export class GrpcService implements AgentService {
         ? new A2AError("ConnectionLost", `${this.#url} ended the call without an answer`)
         : errorOf(this.#types.statuses, this.#codec, this.#url, headers, trailers);
     if (error !== undefined) throw error;
-  }
-
-  #batches(answer: Incoming, operation: StreamName, method: A2AMethod): AsyncIterable<readonly StreamItem[]> {
-    const shapes = this.#shapes;
-    let ends: true | undefined;
-    const itemOf = (message: Uint8Array): StreamItem => {
-      const value = this.#read(method, message);
-      ends = shapes.endsStream?.(value) === true ? true : undefined;
-      return { payload: new Payload(shapes.decodeEvent(value)) };
-    };
-    const items = untilOver(this.#messages(answer), operation, itemOf, () => ends);
-    return {
-      [Symbol.asyncIterator]: () => ({
-        next: () => items.next(),
-        async return() {
-          // A generator that has not begun runs no clean-up of its own.
-          answer.cancel();
-          await items.return();
-          return { done: true, value: undefined };
-        },
-      }),
-    };
   }
 
   async *#messages(answer: Incoming): AsyncGenerator<readonly Uint8Array[], void, void> {

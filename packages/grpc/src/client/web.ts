@@ -4,7 +4,7 @@ import { byVersion, codecV11, wires, type Codec } from "@parley/a2a/wires";
 import { compressed, FrameReader, frameOf, trailers as trailersFlag, type Frame } from "../frames.ts";
 import { formatTimeout } from "../metadata.ts";
 import type { AnswerHeaders } from "./headers.ts";
-import { GrpcService, GrpcTypes, originOf, type Incoming, type Transport } from "./service.ts";
+import { grpcService, GrpcTypes, originOf, type Incoming, type Transport } from "./service.ts";
 
 /**
  * The gRPC-Web binding of a client, over `fetch`: for browsers and other runtimes without HTTP/2. It calls the GRPC
@@ -22,7 +22,7 @@ export function grpcWebBinding(codecs: readonly Codec[] = [...Object.values(wire
     origin: originOf,
     open({ url }, version, host, card) {
       const codec = known.get(version) as Codec;
-      return new GrpcService(codec, types, host, url, overFetch(originOf(url, card) as string, host));
+      return grpcService(codec, types, host, url, overFetch(originOf(url, card) as string, host));
     },
   };
 }
@@ -37,12 +37,8 @@ function overFetch(origin: string, host: ClientHost): Transport {
     headers["accept"] = mediaType;
     headers["x-grpc-web"] = "1";
     if (headTimeout !== false) headers["grpc-timeout"] = formatTimeout(headTimeout);
-    const { outgoing, ...rest } = context;
-    const answer = await sendRequest(
-      host,
-      { method: "POST", url: origin + path, headers, body: frameOf(message) },
-      { ...rest, outgoing: { ...outgoing, connectTimeout: headTimeout } },
-    );
+    const request = { method: "POST", url: origin + path, headers, body: frameOf(message), timeout: headTimeout };
+    const answer = await sendRequest(host, request, context);
     return new WebAnswer(answer, origin + path, host.limits.maxResponseBytes);
   };
 }

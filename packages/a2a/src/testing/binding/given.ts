@@ -17,7 +17,7 @@ import {
   type UnaryOperations,
 } from "../../protocol/index.ts";
 import type { AgentMount, HandlerOptions } from "../../server/options.ts";
-import type { ClientBinding, ClientHost, ClientLimits, FetchLike } from "../../transport/http/index.ts";
+import type { ClientBinding, ClientHost, ClientLimits, FetchLike } from "../../transport/client/binding.ts";
 import type { Expectation } from "../store/given.ts";
 
 /** What the cases of the binding contract are written with. */

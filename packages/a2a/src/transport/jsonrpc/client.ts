@@ -1,55 +1,58 @@
 import { once } from "../../base/index.ts";
 import { A2AError, type AgentInterface } from "../../model/index.ts";
-import {
-  Payload,
-  type AgentService,
-  type CallContext,
-  type OperationName,
-  type Operations,
-  type StreamName,
-  type StreamOperations,
-  type UnaryName,
-  type UnaryOperations,
-} from "../../protocol/index.ts";
-import { byVersion } from "../../wire/codec.ts";
+import { isObject } from "../../model/schema.ts";
+import { type AgentService, Payload } from "../../protocol/index.ts";
 import type { JsonRpcClientCodec } from "../../wire/bindings.ts";
-import { activatedExtensions, eventJson, isObject, parseJson, refusal, streamItems } from "../http/answer.ts";
-import type { ClientBinding } from "../http/binding.ts";
-import { type ClientHost, sendRequest, type ClientResponse, requestHeaders, waits } from "../http/request.ts";
+import { byVersion } from "../../wire/codec.ts";
+import type { ClientBinding, ClientHost } from "../client/binding.ts";
+import { chunkDecoder } from "../client/chunks.ts";
+import { type ClientResponse, requestHeaders, sendRequest } from "../client/request.ts";
+import { activatedExtensions, eventJson, parseJson, refusal, streamItems } from "../client/response.ts";
+import { clientService, type EncodedCall } from "../client/service.ts";
 
-/** JSON-RPC as a client speaks it (A2A 1.0 §9). */
+/** JSON-RPC at a client (A2A 1.0 §9). */
 export function jsonRpcBinding(codecs: readonly JsonRpcClientCodec[]): ClientBinding {
+  return bindingWith(codecs, chunkDecoder);
+}
+
+/** The same without the fast decoder of chunks: a smaller bundle. */
+export function smallJsonRpcBinding(codecs: readonly JsonRpcClientCodec[]): ClientBinding {
+  return bindingWith(codecs, (decode) => decode);
+}
+
+function bindingWith(codecs: readonly JsonRpcClientCodec[], decoder: typeof chunkDecoder): ClientBinding {
   const known = byVersion(codecs);
   return {
     name: "JSONRPC",
     versions: [...known.keys()],
     open(target, version, host) {
-      return jsonRpcService(known.get(version) as JsonRpcClientCodec, target, host);
+      return jsonRpcService(known.get(version) as JsonRpcClientCodec, target, host, decoder);
     },
   };
 }
 
-function jsonRpcService(codec: JsonRpcClientCodec, { url }: AgentInterface, host: ClientHost): AgentService {
+function jsonRpcService(
+  codec: JsonRpcClientCodec,
+  { url }: AgentInterface,
+  host: ClientHost,
+  decoder: typeof chunkDecoder,
+): AgentService {
   const wire = codec.bindings.JSONRPC;
   let last = 0;
 
-  async function send<Name extends OperationName>(
-    operation: Name,
-    request: Operations[Name]["request"],
-    context: CallContext,
+  async function send(
+    { operation, params, context, timeout }: EncodedCall,
     accept: string,
   ): Promise<{ id: number; answer: ClientResponse }> {
     const id = ++last;
     const headers = await requestHeaders(host, { url, operation }, context, codec);
-    const params = wire.encodeRequest(operation, request);
-    const body = JSON.stringify({ jsonrpc: "2.0", id, method: wire.method(operation), params });
     headers["content-type"] = "application/json";
     headers["accept"] = accept;
-    const sent = { method: "POST", url, headers, body, waits: waits(operation, request) };
-    return { id, answer: await sendRequest(host, sent, context) };
+    const body = JSON.stringify({ jsonrpc: "2.0", id, method: wire.method(operation), params });
+    return { id, answer: await sendRequest(host, { method: "POST", url, headers, body, timeout }, context) };
   }
 
-  /** The result of a JSON-RPC response; throws its error. */
+  /** The result of a JSON-RPC response. Throws its error. */
   function resultOf(value: unknown, id: number): unknown {
     const { error, result, id: answered }: Readonly<Record<string, unknown>> = isObject(value) ? value : {};
     if (isObject(error)) throw wire.decodeError(error);
@@ -62,36 +65,28 @@ function jsonRpcService(codec: JsonRpcClientCodec, { url }: AgentInterface, host
   async function wholeResult(answer: ClientResponse, id: number): Promise<unknown> {
     const text = await answer.text();
     const value = parseJson(answer, text);
-    // Whoever else is at that address has errors in JSON too.
+    // A proxy or another server at this address may have errors in JSON too.
     const known = isObject(value) && "jsonrpc" in value;
     if (known && answer.status === 200) return resultOf(value, id);
     const decoded = known && isObject(value["error"]) ? wire.decodeError(value["error"]) : undefined;
     throw refusal(answer, host.clock, url, text, decoded);
   }
 
-  return {
-    async call<Name extends UnaryName>(
-      operation: Name,
-      request: UnaryOperations[Name]["request"],
-      context: CallContext,
-    ) {
-      const { id, answer } = await send(operation, request, context, "application/json");
-      const payload = new Payload(wire.decodeResponse<Name>(operation, await wholeResult(answer, id)));
-      return { payload, ...activatedExtensions(answer) };
+  return clientService(wire, host, {
+    async call(call) {
+      const { id, answer } = await send(call, "application/json");
+      return { result: await wholeResult(answer, id), ...activatedExtensions(answer) };
     },
-    async stream<Name extends StreamName>(
-      operation: Name,
-      request: StreamOperations[Name]["request"],
-      context: CallContext,
-    ) {
-      const { id, answer } = await send(operation, request, context, "text/event-stream, application/json");
+    async stream(call) {
+      const { id, answer } = await send(call, "text/event-stream, application/json");
+      const extensions = activatedExtensions(answer);
       if (answer.status === 200 && answer.mediaType === "text/event-stream") {
-        const batches = streamItems(answer, operation, wire, (data) => resultOf(eventJson(data), id));
-        return { batches, ...activatedExtensions(answer) };
+        const batches = streamItems(answer, call.operation, wire, (data) => resultOf(eventJson(data), id), decoder);
+        return { batches, ...extensions };
       }
-      // An error; or the one event of a server that saw no need for a stream.
+      // An error, or the only event of a server that opened no stream.
       const event = wire.decodeEvent(await wholeResult(answer, id));
-      return { batches: once([{ payload: new Payload(event) }]), ...activatedExtensions(answer) };
+      return { batches: once([{ payload: new Payload(event) }]), ...extensions };
     },
-  };
+  });
 }

@@ -1,45 +1,46 @@
 import type { Artifact, Part, StreamResponse, TaskArtifactUpdateEvent } from "../../model/index.ts";
 
-/** What all events of a run of chunks have in common. */
-interface Mold {
-  /** The text of an event as it came, before and after the one literal that changes. */
+/** What consecutive chunks of an artifact have in common. */
+interface Template {
+  /** The text of an event before the string literal that changes. */
   readonly before: string;
+  /** The text of an event after that literal. */
   readonly after: string;
   readonly update: TaskArtifactUpdateEvent;
   readonly part: Part;
 }
 
-/** After so many unused molds in a row no more are made: the stream is of another kind. */
-const mostUnused = 8;
+/** After so many unused templates in a row no more are made, because the stream has no such chunks. */
+const maxUnused = 8;
 
 /**
- * Decodes events whose neighbours differ in one text alone, as the chunks of an artifact do, without parsing again what
- * they have in common. Anything else goes to `decode`, so that what comes out is the same. The parsing and checking of
- * a chunk of thirty characters was two thirds of what a client spends on it; this takes a fifth of the time.
+ * Decodes events. Consecutive chunks of an artifact differ in one string only: then only that string is parsed, and what
+ * the chunks have in common is reused. Any other event goes to `decode`, so the result is always the same. Parsing and
+ * checking took two thirds of a client's time for a chunk of 30 characters; this takes a fifth of that.
  */
 export function chunkDecoder(decode: (data: string) => StreamResponse): (data: string) => StreamResponse {
-  let mold: Mold | undefined;
+  let template: Template | undefined;
   let unused = 0;
   return (data) => {
-    const cast = mold && castIn(mold, data);
-    if (cast !== undefined) {
+    const chunk = template && fill(template, data);
+    if (chunk !== undefined) {
       unused = 0;
-      return cast;
+      return chunk;
     }
     const event = decode(data);
-    mold = unused < mostUnused ? moldOf(data, event, decode) : undefined;
-    if (mold) unused += 1;
+    template = unused < maxUnused ? templateOf(data, event, decode) : undefined;
+    if (template) unused += 1;
     return event;
   };
 }
 
-/** The event, if it fits: what stands where the literal stood must be one literal, too. */
-function castIn({ before, after, update, part }: Mold, data: string): StreamResponse | undefined {
-  // Slices are compared in one go, where `startsWith` looks at each character.
+/** The event of a text that fits the template: one string literal is where the literal of the template was. */
+function fill({ before, after, update, part }: Template, data: string): StreamResponse | undefined {
+  // Comparing slices is faster than `startsWith`, which looks at each character.
   if (data.slice(0, before.length) !== before || data.slice(-after.length) !== after) return undefined;
   let text: unknown;
   try {
-    // Parsed even where nothing is escaped: a slice would keep all of the piece that it was cut from in memory.
+    // It is parsed even without escapes, because a slice would keep the whole piece that it was cut from in memory.
     text = JSON.parse(data.slice(before.length, -after.length));
   } catch {
     return undefined;
@@ -49,7 +50,11 @@ function castIn({ before, after, update, part }: Mold, data: string): StreamResp
   return { artifactUpdate: { ...update, artifact } };
 }
 
-function moldOf(data: string, event: StreamResponse, decode: (data: string) => StreamResponse): Mold | undefined {
+function templateOf(
+  data: string,
+  event: StreamResponse,
+  decode: (data: string) => StreamResponse,
+): Template | undefined {
   const part = onlyPart(event);
   if (part?.text === undefined) return undefined;
   const literal = JSON.stringify(part.text);
@@ -57,17 +62,17 @@ function moldOf(data: string, event: StreamResponse, decode: (data: string) => S
   if (at === -1) return undefined;
   const before = data.slice(0, at);
   const after = data.slice(at + literal.length);
-  // The same characters may stand elsewhere too. The proof is that another text there becomes the text of the part.
-  const proof = `${part.text}?`;
+  // The same literal may occur elsewhere. To be sure, another text is put there: it must become the text of the part.
+  const other = `${part.text}?`;
   try {
-    if (onlyPart(decode(before + JSON.stringify(proof) + after))?.text !== proof) return undefined;
+    if (onlyPart(decode(before + JSON.stringify(other) + after))?.text !== other) return undefined;
   } catch {
     return undefined;
   }
   return { before, after, update: event.artifactUpdate as TaskArtifactUpdateEvent, part };
 }
 
-/** The part of a chunk that has one, and nothing below it that two events could come to share. */
+/** The part of a chunk with one part and no nested objects, which two events could come to share. */
 function onlyPart({ artifactUpdate, ...more }: StreamResponse): Part | undefined {
   if (artifactUpdate === undefined || Object.keys(more).length > 0) return undefined;
   const { artifact, ...update } = artifactUpdate;

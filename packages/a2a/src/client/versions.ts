@@ -1,22 +1,55 @@
 import { withoutSlashes } from "../base/index.ts";
-import { A2AError, type AgentCard } from "../model/index.ts";
+import { type AgentCard, type AgentInterface, hasCode } from "../model/index.ts";
 import {
-  Payload,
   type AgentService,
   type CallContext,
+  Payload,
   type Reply,
   type UnaryName,
   type UnaryOperations,
 } from "../protocol/index.ts";
-import {
-  type ClientBinding,
-  type ClientHost,
-  sendRequest,
-  parseJson,
-  refusal,
-  requestHeaders,
-} from "../transport/http/index.ts";
+import type { ClientBinding, ClientHost } from "../transport/client/binding.ts";
+import { requestHeaders, sendRequest } from "../transport/client/request.ts";
+import { parseJson, refusal } from "../transport/client/response.ts";
 import { byVersion, type Codec } from "../wire/codec.ts";
+
+/** What a client needs to talk to servers of every version: it reads their cards, and their services behave the same. */
+
+/** What identifies a card of version 0.3 or earlier. The other members of such a card may be there too. */
+export interface OlderCard {
+  /** Name of the agent. */
+  readonly name: string;
+  /** Address of the agent. */
+  readonly url: string;
+}
+
+/**
+ * Reads a card with the first codec that can. Some cards have the shapes of several versions: such a card gets the
+ * interfaces of all of them. Throws the `InvalidResponse` of the version that the card seems to have.
+ */
+export function readCard(codecs: readonly Pick<Codec, "decodeCard">[], value: unknown): AgentCard {
+  const errors: unknown[] = [];
+  const cards = codecs.flatMap((codec) => {
+    try {
+      return codec.decodeCard(structuredClone(value));
+    } catch (thrown) {
+      errors.push(thrown);
+      return [];
+    }
+  });
+  const [card, ...others] = cards;
+  if (card === undefined) {
+    const newest = typeof value !== "object" || value === null || "supportedInterfaces" in value;
+    throw errors.at(newest ? 0 : -1);
+  }
+  const known = new Set(card.supportedInterfaces.map(key));
+  const more = others.flatMap((other) => other.supportedInterfaces).filter((each) => !known.has(key(each)));
+  return more.length === 0 ? card : { ...card, supportedInterfaces: [...card.supportedInterfaces, ...more] };
+}
+
+function key({ url, protocolBinding, protocolVersion }: AgentInterface): string {
+  return JSON.stringify([url, protocolBinding, protocolVersion.split(".", 2)]);
+}
 
 /** A binding whose services behave the same for every version (`Codec.adaptClient`). */
 export function adapted(binding: ClientBinding, codecs: readonly Codec[]): ClientBinding {
@@ -47,16 +80,14 @@ function withCardElsewhere(service: AgentService, url: string, codec: Codec, hos
       const reply = service.call(operation, request, context);
       if (operation !== "GetExtendedAgentCard") return reply;
       return reply.catch(async (thrown: unknown) => {
-        const card = isUnknown(thrown) ? await cardElsewhere(url, path, codec, host, context) : undefined;
+        const card = hasCode(thrown, "MethodNotFound")
+          ? await cardElsewhere(url, path, codec, host, context)
+          : undefined;
         if (card === undefined) throw thrown;
         return { payload: new Payload(card) } as Reply<never>;
       });
     },
   };
-}
-
-function isUnknown(thrown: unknown): boolean {
-  return thrown instanceof A2AError && thrown.code === "MethodNotFound";
 }
 
 /** The extended card of a server of 0.2: beside the agent's address, below it, or at the root of its host. */

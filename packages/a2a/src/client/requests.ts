@@ -1,0 +1,81 @@
+import type { Ids } from "../base/index.ts";
+import type {
+  Content,
+  Message,
+  Part,
+  SendMessageConfiguration,
+  SendMessageConfigurationDraft,
+  SendMessageRequest,
+  Task,
+} from "../model/index.ts";
+import type { Outgoing } from "../protocol/index.ts";
+
+/** What callers pass to the methods of a client: messages, and options of calls. */
+
+/** Options of one call. The client's own options apply where one is absent. */
+export interface CallOptions extends Outgoing {
+  /** Ends the call when it is aborted. The call then throws `Aborted`. */
+  readonly signal?: AbortSignal | undefined;
+  /** Longest call, with its retries and the whole of a stream, in milliseconds. `false`: no limit. */
+  readonly timeout?: number | false;
+  /** URIs of extensions to ask for, beside those of the client (A2A 1.0 §4.6). */
+  readonly extensions?: readonly string[];
+  /** W3C `traceparent` to send. */
+  readonly trace?: string;
+}
+
+/** Options of a subscription. */
+export interface SubscribeOptions extends CallOptions {
+  /** Continue after the event of this number (`EventStream.seq`). It has an effect only where the agent's card promises it. */
+  readonly after?: number;
+}
+
+/** Options of `Client.waitFor()`. */
+export interface WaitOptions extends CallOptions {
+  /** Whether to stop waiting. Called with the task after each change of its status. Default: it is terminal or interrupted. */
+  readonly until?: (task: Task) => boolean;
+}
+
+/** A message without its id and its role: the client adds them. */
+export interface MessageInit extends Partial<Message> {
+  /** The content, at least one part. */
+  readonly parts: readonly Part[];
+}
+
+/** What a send takes: a text, a part, parts, a message, or a request around any of them (A2A 1.0 §3.2.1). */
+export type SendInput = Content | MessageInit | SendInit;
+
+/** A send request whose message may be a text, a part, parts or a message. The client adds the `tenant`. */
+export interface SendInit extends Omit<SendMessageRequest, "message" | "tenant" | "configuration"> {
+  /** The message. */
+  readonly message: Content | MessageInit;
+  /** How it is to be answered. */
+  readonly configuration?: SendMessageConfiguration | SendMessageConfigurationDraft;
+}
+
+/** The send request for an input. */
+export function toSendRequest(input: SendInput, ids: Ids): SendMessageRequest {
+  if (typeof input === "string" || isParts(input) || !("message" in input)) return { message: toMessage(input, ids) };
+  return { ...input, message: toMessage(input.message, ids) };
+}
+
+function toMessage(input: Content | MessageInit, ids: Ids): Message {
+  const init: MessageInit =
+    typeof input === "string"
+      ? { parts: [{ text: input }] }
+      : isParts(input)
+        ? { parts: input }
+        : "parts" in input
+          ? input
+          : { parts: [input] };
+  return { ...init, messageId: init.messageId ?? ids.next(), role: init.role ?? "ROLE_USER" };
+}
+
+function isParts(input: SendInput): input is readonly Part[] {
+  return Array.isArray(input);
+}
+
+/** The request for a task that is given as its id, or as the request. */
+export function byId<T extends { readonly id: string }>(task: string | T): T | { readonly id: string } {
+  return typeof task === "string" ? { id: task } : task;
+}

@@ -1,0 +1,76 @@
+import type { Bytes, Clock } from "../../base/index.ts";
+import type { AgentCard, AgentInterface } from "../../model/index.ts";
+import type { AgentService, OperationName } from "../../protocol/index.ts";
+
+/** The port of a client's binding, and what a client gives to it. */
+
+/** A binding of a client. It opens interfaces that a card lists under the binding's name. */
+export interface ClientBinding {
+  /** The name on cards, `protocolBinding` (A2A 1.0 §4.4.6). */
+  readonly name: string;
+  /** Versions that it speaks, as `Major.Minor`. The preferred version is the first. */
+  readonly versions: readonly string[];
+  /** Says why the URL of an interface cannot be used: "is not …". Default: all but absolute HTTP URLs are refused. */
+  unusable?(url: string): string | undefined;
+  /** The origin that gets the requests, where the URL of the interface is not an HTTP URL. */
+  origin?(url: string, card: AgentCard): string | undefined;
+  /**
+   * Makes the service of an interface. It connects with the first call, not now. `version` is one of `versions`, and `card`
+   * is the card that lists the interface.
+   */
+  open(target: AgentInterface, version: string, host: ClientHost, card: AgentCard): AgentService;
+}
+
+/** What the bindings of a client are given. */
+export interface ClientHost {
+  /** Sends the requests. */
+  readonly fetch: FetchLike;
+  /** Headers of every request. */
+  readonly headers: HeadersSource;
+  /** Measures the timeouts. */
+  readonly clock: Clock;
+  /** The limits. */
+  readonly limits: ClientLimits;
+}
+
+/** Limits of a client. */
+export interface ClientLimits {
+  /** Longest wait for the headers of a response, in milliseconds. It does not apply to a send that waits for its task. */
+  readonly connectTimeout: number | false;
+  /** Longest pause within a response, in milliseconds. */
+  readonly idleTimeout: number | false;
+  /** Largest response, in bytes. */
+  readonly maxResponseBytes: number;
+  /** Largest event of a stream, in bytes. */
+  readonly maxEventBytes: number;
+}
+
+/** Sends a request, as the `fetch` of the runtime does. */
+export type FetchLike = (url: string, init: FetchInit) => Promise<Response>;
+
+/** The part of `RequestInit` that a client uses, so that a guarded fetch or a test double can take its place. */
+export interface FetchInit {
+  /** HTTP method. */
+  readonly method: string;
+  /** Headers by their lower-case names. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** The body. Only gRPC-Web sends bytes. */
+  readonly body?: string | Bytes;
+  /** Ends the request when it is aborted. */
+  readonly signal: AbortSignal;
+  /** `follow` only for a card without credentials: a redirect would send credentials and messages to another address. */
+  readonly redirect: "manual" | "follow";
+}
+
+/** Headers of every request, or a function that is called before each request, for example to renew a token. */
+export type HeadersSource =
+  | Readonly<Record<string, string>>
+  | ((request: HeadersRequest) => Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>>);
+
+/** The request that headers are asked for. */
+export interface HeadersRequest {
+  /** URL of the request. */
+  readonly url: string;
+  /** The operation that is called, or `AgentCard` for the card. */
+  readonly operation: OperationName | "AgentCard";
+}
