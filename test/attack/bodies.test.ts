@@ -5,16 +5,16 @@ import { Http2Connection } from "./harness/http2-connection.ts";
 import { servers } from "./harness/servers.ts";
 import { withstands } from "./harness/withstand.ts";
 
-/** Bodies that come in ways that nobody needs: in the smallest pieces, and never to their end. */
+/* Request bodies in one-byte pieces, and request bodies that never end. */
 
 const json = { "content-type": "application/json", "a2a-version": "1.0" };
 const attacked = servers();
 
-/** More than a heap of this size could hold, at some hundred bytes a piece. */
+/** Too many for the heap of the server, if each piece took some hundred bytes. */
 const pieces = 4 * mebi;
 
 describe("a body in one-byte pieces", () => {
-  it("over HTTP/1.1 costs its bytes, not its pieces", async () => {
+  it("takes memory for its bytes and not for its pieces over HTTP/1.1", async () => {
     const server = await attacked.start();
     await withstands(server, async (other) => {
       const attacker = await Connection.to(server.port);
@@ -26,7 +26,7 @@ describe("a body in one-byte pieces", () => {
     });
   });
 
-  it("over HTTP/2 costs its bytes, not its pieces", async () => {
+  it("takes memory for its bytes and not for its pieces over HTTP/2", async () => {
     const server = await attacked.start();
     await withstands(server, async (other) => {
       const attacker = await Http2Connection.to(server.port);
@@ -39,7 +39,7 @@ describe("a body in one-byte pieces", () => {
   it.each([
     ["gRPC", "/lf.a2a.v1.A2AService/SendMessage"],
     ["gRPC's health check", "/grpc.health.v1.Health/Check"],
-  ])("over %s costs its bytes, not its pieces", async (_name, path) => {
+  ])("takes memory for its bytes and not for its pieces over %s", async (_name, path) => {
     const server = await attacked.start();
     await withstands(server, async (other) => {
       const attacker = await Http2Connection.to(server.port);
@@ -53,8 +53,8 @@ describe("a body in one-byte pieces", () => {
   });
 });
 
-describe("bodies that never end", () => {
-  /** Begins so many requests of which all but the last bytes come. */
+describe("request bodies that never end", () => {
+  /** Sends all but the last byte of each request. */
   async function unfinished(port: number, count: number, size: number): Promise<readonly Connection[]> {
     const most = Buffer.alloc(size - 1, " ");
     return Promise.all(
@@ -69,7 +69,7 @@ describe("bodies that never end", () => {
     );
   }
 
-  it("200 of 9.5 MiB on 200 connections do not fill the memory, and others are answered beside them", async () => {
+  it("do not fill the memory, 200 of 9.5 MiB on 200 connections, and other callers are answered", async () => {
     const server = await attacked.start();
     await withstands(server, async (other) => {
       const attackers = await unfinished(server.port, 200, 9.5 * mebi);

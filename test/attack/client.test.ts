@@ -4,13 +4,13 @@ import { clients } from "./harness/clients.ts";
 import { grpcAnswer } from "./harness/grpc.ts";
 import { behindCard, cardAt, hostile, oddHeads } from "./harness/hostile.ts";
 
-/** A client whose agent means harm. */
+/* Attacks of a server on a client. */
 
 const start = clients();
 const servers = hostile();
 
 describe("a client", () => {
-  it("reads an error page of 4 MB of `<` in passing", async () => {
+  it("reads an error page of 4 MB of `<` without a delay", async () => {
     const client = await start();
     const url = await servers.http(
       behindCard((_request, response) => {
@@ -25,7 +25,7 @@ describe("a client", () => {
     });
   });
 
-  it("gives up an event of short lines without an end", async () => {
+  it("ends a stream with an event of short lines that never ends", async () => {
     const client = await start();
     const url = await servers.http(
       behindCard((_request, response) => {
@@ -44,7 +44,7 @@ describe("a client", () => {
     });
   });
 
-  it("takes no more of a stream by gRPC than it reads: 300 messages of 4 MB wait at the server", async () => {
+  it("receives no more of a gRPC stream than it reads: 300 messages of 4 MB wait at the server", async () => {
     const client = await start();
     const parts = [{ text: "a".repeat(4 * mebi) }];
     const event = { artifactUpdate: { taskId: "t", contextId: "c", artifact: { artifactId: "a", parts } } };
@@ -73,14 +73,14 @@ describe("a client", () => {
   });
 });
 
-describe("a client that is given a card", () => {
+describe("a client that gets a card", () => {
   const withCard = (card: string): Promise<string> =>
     servers.http((_request, response) => {
       response.setHeader("content-type", "application/json");
       response.end(card);
     });
 
-  it("of 300,000 interfaces", async () => {
+  it("with 300,000 interfaces answers with an error", async () => {
     const client = await start();
     const card = cardAt("http://127.0.0.1:1/");
     const [one] = card.supportedInterfaces;
@@ -93,7 +93,7 @@ describe("a client that is given a card", () => {
     });
   });
 
-  it("that leads elsewhere, redirected or not: no credentials go along", async () => {
+  it("that points or redirects to another server sends no credentials there", async () => {
     const client = await start();
     const seen: (string | undefined)[] = [];
     const elsewhere = await servers.http((request, response) => {
@@ -119,8 +119,8 @@ describe("a client that is given a card", () => {
       "params of an extension",
       (deep: string) => `{"extensions":[{"uri":"https://e.example/","params":{"a":${deep}}}]}`,
     ],
-    ["a member that nobody knows", (deep: string) => `{"unknown":${deep}}`],
-  ])("nested 5,000 deep in %s", async (_name, capabilities) => {
+    ["an unknown member", (deep: string) => `{"unknown":${deep}}`],
+  ])("with 5,000 levels in %s answers with an error", async (_name, capabilities) => {
     const client = await start();
     const deep = "[".repeat(5_000) + "]".repeat(5_000);
     const card = JSON.stringify(cardAt("http://127.0.0.1:1/")).replace('{"streaming":true}', capabilities(deep));
@@ -131,8 +131,8 @@ describe("a client that is given a card", () => {
   });
 });
 
-describe("a client ends a call with an error of the protocol, where a server answers with", () => {
-  it("an odd head, or none", async () => {
+describe("a client ends a call with an error of the protocol where a server sends", () => {
+  it("an invalid status line or headers, or none", async () => {
     const client = await start();
     const sources = await Promise.all(oddHeads.map(async ([name, talk]) => [name, await servers.raw(talk)] as const));
     await client.withstands(async () => {
@@ -146,7 +146,7 @@ describe("a client ends a call with an error of the protocol, where a server ans
     });
   });
 
-  it("a card that drips, a byte at a time", async () => {
+  it("a card slowly, one byte at a time", async () => {
     const client = await start();
     const url = await servers.http((_request, response) => {
       response.writeHead(200, { "content-type": "application/json" });
@@ -158,7 +158,7 @@ describe("a client ends a call with an error of the protocol, where a server ans
     });
   });
 
-  it("an answer that drips, a byte at a time", async () => {
+  it("an answer slowly, one byte at a time", async () => {
     const client = await start();
     const url = await servers.http(
       behindCard((_request, response) => {

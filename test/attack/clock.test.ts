@@ -3,23 +3,23 @@ import { newTask, send } from "./harness/bodies.ts";
 import { tasksOf } from "./harness/reading.ts";
 import { servers, type Attacked } from "./harness/servers.ts";
 
-/** A wall clock that is set to another time while leases stand: two servers on one file, each with a clock of its own. */
+/* Wall clocks that are set while leases are held: two servers on one file, each with a clock of its own. */
 
 const attacked = servers();
 const minute = 60_000;
 const mounts = [{ agent: "actor" }, { agent: "patient", path: "/p" }, { agent: "brief", path: "/brief" }] as const;
 
-/** A server with a clock of its own, whose name in leases says nothing of its process: nobody sees that it is gone. */
+/** A server with a clock of its own. The name in its leases does not identify its process, so that others cannot see that it is dead. */
 function start(holder: string): Promise<Attacked> {
   return attacked.start({ mounts, options: { lease: { ttl: 2_000, holder } } }, { ownClock: true });
 }
 
-describe("a wall clock that jumps", () => {
-  it("an hour back on both servers: a task of the one that dies is taken over by the other", async () => {
+describe("a wall clock that is set", () => {
+  it("an hour back on both servers lets one take over the task of the other, which dies", async () => {
     const [dying, survivor] = [await start("one"), await start("other")];
     const task = await newTask(`${dying.url}/p`, { words: "wait", returnImmediately: true });
     for (const server of [dying, survivor]) server.jump(-60 * minute);
-    // Its clock was set, and it goes on with that: it has stored something by it.
+    // The server stores something with the new time.
     await newTask(dying.url, { words: "work" });
     await dying.kill();
     await vi.waitFor(async () => {
@@ -32,12 +32,12 @@ describe("a wall clock that jumps", () => {
   it.each([
     ["one server", 1],
     ["both servers", 2],
-  ])("ten minutes forward on %s: no task is ended for its silence, or taken away", async (_name, jumping) => {
+  ])("ten minutes forward on %s ends no task by its timeout, and no lease", async (_name, jumping) => {
     const running = [await start("one"), await start("other")];
     const sent = running.map(({ url }) => newTask(url, { words: "hold", returnImmediately: true }));
     const held = await Promise.all(sent);
     for (const server of running.slice(0, jumping)) server.jump(10 * minute);
-    // A task that may be silent for 3 seconds alone is ended by then: leases were renewed meanwhile, and all limits looked at.
+    // When the idle timeout of 3 seconds has ended these tasks, leases were renewed and all timeouts were checked.
     const silent = running.map(({ url }) => send(`${url}/brief`, { words: "hold" }));
     for (const { body } of await Promise.all(silent)) expect(body.task?.status.state).toBe("TASK_STATE_FAILED");
     const states = (await tasksOf(running[0]?.url ?? "")).map(({ id, status }) => [id, status.state]);

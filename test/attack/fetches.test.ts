@@ -5,14 +5,14 @@ import { tasksOf } from "./harness/reading.ts";
 import { servers } from "./harness/servers.ts";
 import { withstands } from "./harness/withstand.ts";
 
-/** An agent that fetches what a stranger names: the data analyst, and servers of files that mean harm to it. */
+/* Attacks on an agent that fetches an address of its caller: the data analyst of the examples, and hostile file servers. */
 
 const attacked = servers();
 const files = hostile();
 const mounts = [{ agent: "actor" }, { agent: "analyst", path: "/analyst" }] as const;
 
 describe("the data analyst", () => {
-  it("ends every task whose file comes from a server with an odd head, and goes on", async () => {
+  it("ends each task whose file server answers with an invalid head, and serves on", async () => {
     const server = await attacked.start({ mounts });
     const url = `${server.url}/analyst`;
     await withstands(server, async (other) => {

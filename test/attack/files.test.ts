@@ -4,12 +4,12 @@ import { describe, expect, it, vi } from "vitest";
 import { send } from "./harness/bodies.ts";
 import { servers } from "./harness/servers.ts";
 
-/** Database files that somebody removes under a running server. */
+/* Database files that are removed while a server uses them. */
 
 const attacked = servers();
 
-describe("a server whose database files vanish", () => {
-  it("says it, and acknowledges no task that nobody will find again", async () => {
+describe("a server whose database files are removed", () => {
+  it("logs it, and accepts no task that it could not find again", async () => {
     const server = await attacked.start();
     const folder = await attacked.folder();
     expect((await send(server.url, { words: "work" })).status).toBe(200);

@@ -4,7 +4,7 @@ import { sendBody } from "./harness/bodies.ts";
 import { servers } from "./harness/servers.ts";
 import { withstands } from "./harness/withstand.ts";
 
-/** DNS rebinding: a page of `evil.example` whose name leads to this machine asks a server that listens here alone. */
+/* DNS rebinding: a page of `evil.example`, whose name resolves to this machine, calls a server on loopback. */
 
 const attacked = servers();
 
@@ -23,7 +23,7 @@ function ask(port: number, path: string, headers: Readonly<Record<string, string
 describe("a server on loopback without authentication", () => {
   const type = { "content-type": "application/json", "a2a-version": "1.0" };
 
-  it("refuses the name of somebody else, by whatever header it comes, and knows its own", async () => {
+  it("refuses foreign names in each header, and accepts its own", async () => {
     const server = await attacked.start();
     const { port } = server;
     const evil = "evil.example";

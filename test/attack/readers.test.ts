@@ -9,12 +9,12 @@ import { tasksOf } from "./harness/reading.ts";
 import { servers, type Attacked } from "./harness/servers.ts";
 import { withstands } from "./harness/withstand.ts";
 
-/** Readers of one task, who do not read: its agent says 24 MiB, in chunks of 128 KiB. */
+/* Clients that ask for large answers and do not read them: an agent streams 24 MiB in chunks of 128 KiB. */
 
 const words = `stream 192 ${128 * 1024}`;
 const attacked = servers();
 
-/** Has the agent speak, and waits until it has said everything. */
+/** Lets the agent stream, and waits until it has ended. */
 async function speak(server: Attacked, task: string): Promise<void> {
   await server.ask("speak");
   await vi.waitFor(async () => {
@@ -23,15 +23,15 @@ async function speak(server: Attacked, task: string): Promise<void> {
   }, 60_000);
 }
 
-describe("readers who do not read", () => {
-  it("40 over HTTP/1.1 cost what is bounded for each", async () => {
+describe("clients that do not read", () => {
+  it("take no more than the limit of each, 40 streams over HTTP/1.1", async () => {
     const server = await attacked.start();
     await withstands(server, async (other) => {
       const task = await newTask(server.url, { words, returnImmediately: true });
       const readers = await Promise.all(
         Array.from({ length: 40 }, async () => {
           const reader = await Connection.to(server.port);
-          // Its head, and no more.
+          // The client reads the head, and nothing more.
           const begun = new Promise<unknown>((resolve) => reader.socket.once("data", resolve));
           await reader.send(head(`/tasks/${task}:subscribe`, { "a2a-version": "1.0", "content-length": 0 }));
           await begun;
@@ -45,7 +45,7 @@ describe("readers who do not read", () => {
     });
   });
 
-  it("100 streams of gRPC with a window of 0 cost what is bounded for each", async () => {
+  it("take no more than the limit of each, 100 gRPC streams with a window of 0", async () => {
     const server = await attacked.start();
     await withstands(server, async (other) => {
       const task = await newTask(server.url, { words, returnImmediately: true });
@@ -69,20 +69,20 @@ describe("readers who do not read", () => {
   it.each<Question>([
     { name: "a task of 24 MiB", ask: (id) => get(`/tasks/${id}`) },
     { name: "a list with such a task in it", ask: () => get(`/tasks?includeArtifacts=true&contextId=${contextId}`) },
-    { name: "one over JSON-RPC", ask: (id) => post("/", "1.0", { method: "GetTask", params: { id } }) },
-    { name: "one in the words of 0.3", ask: (id) => post("/", "0.3", { method: "tasks/get", params: { id } }) },
-    { name: "one in those of the draft", ask: (id) => post("/", "1.1", { method: "GetTask", params: { id } }) },
-    { name: "one that goes on", ask: (id) => post(`/tasks/${id}:subscribe`, "1.0"), what: "unfinished" },
+    { name: "a task over JSON-RPC", ask: (id) => post("/", "1.0", { method: "GetTask", params: { id } }) },
+    { name: "a task in 0.3", ask: (id) => post("/", "0.3", { method: "tasks/get", params: { id } }) },
+    { name: "a task in the draft of 1.1", ask: (id) => post("/", "1.1", { method: "GetTask", params: { id } }) },
+    { name: "the stream of a task", ask: (id) => post(`/tasks/${id}:subscribe`, "1.0"), what: "unfinished" },
     {
-      name: "one that goes on, in the words of 0.3",
+      name: "the stream of a task in 0.3",
       ask: (id) => post("/", "0.3", { method: "tasks/resubscribe", params: { id } }),
       what: "unfinished",
     },
     {
-      name: "one, by the message that made it",
+      name: "a task by its message",
       ask: () => post("/message:send", "1.0", { message: theMessage("artifacts") }),
     },
-  ])("40 who ask for $name cost what is bounded for all", async ({ ask, what = "artifacts" }) => {
+  ])("take no more than the limit of all, 40 that ask for $name", async ({ ask, what = "artifacts" }) => {
     const server = await attacked.start();
     const task = await large(server, what);
     await withstands(server, async (other) => {
@@ -101,31 +101,34 @@ describe("readers who do not read", () => {
 
   it.each([
     ["a task of 24 MiB", "GetTask", "artifacts"],
-    ["one that goes on", "SubscribeToTask", "unfinished"],
-  ] as const)("40 connections of gRPC with a window of 0 that ask for %s as well", async (_name, operation, what) => {
-    const server = await attacked.start();
-    const task = await large(server, what);
-    await withstands(server, async (other) => {
-      const { path, body } = grpcCall(operation, { id: task });
-      const sessions = await Promise.all(
-        Array.from({ length: 40 }, async () => {
-          const session = connectHttp2(server.url, { settings: { initialWindowSize: 0 } });
-          session.on("error", () => {});
-          await once(session, "connect");
-          const headers = { ":method": "POST", ":path": path, "content-type": "application/grpc", te: "trailers" };
-          session
-            .request(headers)
-            .on("error", () => {})
-            .end(body);
-          return session;
-        }),
-      );
-      await other.answers(10);
-      for (const session of sessions) session.destroy();
-    });
-  });
+    ["the stream of a task", "SubscribeToTask", "unfinished"],
+  ] as const)(
+    "take no more than the limit of all, 40 gRPC connections with a window of 0 that ask for %s",
+    async (_name, operation, what) => {
+      const server = await attacked.start();
+      const task = await large(server, what);
+      await withstands(server, async (other) => {
+        const { path, body } = grpcCall(operation, { id: task });
+        const sessions = await Promise.all(
+          Array.from({ length: 40 }, async () => {
+            const session = connectHttp2(server.url, { settings: { initialWindowSize: 0 } });
+            session.on("error", () => {});
+            await once(session, "connect");
+            const headers = { ":method": "POST", ":path": path, "content-type": "application/grpc", te: "trailers" };
+            session
+              .request(headers)
+              .on("error", () => {})
+              .end(body);
+            return session;
+          }),
+        );
+        await other.answers(10);
+        for (const session of sessions) session.destroy();
+      });
+    },
+  );
 
-  it("events of 8 MiB wait for their room, as tasks do", async () => {
+  it("make events of 8 MiB wait for memory, as tasks do", async () => {
     const server = await attacked.start();
     await withstands(server, async (other) => {
       const task = await newTask(server.url, { words: `stream 3 ${8 * mebi}`, returnImmediately: true });
@@ -145,7 +148,7 @@ describe("readers who do not read", () => {
     });
   });
 
-  it("who reads gets the whole task, or is told when to come again", async () => {
+  it("do not keep others from getting the whole task, or a Retry-After", async () => {
     const server = await attacked.start();
     const task = await large(server, "artifacts");
     await withstands(server, async () => {
@@ -169,7 +172,7 @@ describe("readers who do not read", () => {
 
 interface Question {
   readonly name: string;
-  /** The request, as it is sent. */
+  /** The request. */
   ask(task: string): string;
   /** What the agent does. */
   readonly what?: "artifacts" | "unfinished";
@@ -186,15 +189,15 @@ function post(path: string, version: string, body?: object): string {
   return head(path, { ...type, "content-length": text.length }) + text;
 }
 
-/** Of the large task alone, so that a list of it has no other. */
+/** The context of the large task only, so that a list of it has no other task. */
 const contextId = "large";
 
-/** The same for all, so that whoever repeats it hears the first answer. */
+/** The same for all callers, so that each repetition gets the first answer. */
 function theMessage(what: string): Message {
   return { messageId: "large", contextId, role: "ROLE_USER", parts: [{ text: `${what} 24 ${mebi}` }] };
 }
 
-/** A task that has artifacts of 24 MiB. */
+/** Makes a task with artifacts of 24 MiB. */
 async function large(server: Attacked, what: "artifacts" | "unfinished"): Promise<string> {
   const answer = await fetch(`${server.url}/message:send`, {
     method: "POST",

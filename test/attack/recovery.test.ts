@@ -6,13 +6,13 @@ import { tasksOf } from "./harness/reading.ts";
 import { servers } from "./harness/servers.ts";
 import { withstands } from "./harness/withstand.ts";
 
-/** What a server finds when it starts: tasks of agents that are gone, and tasks that end whoever takes them up. */
+/* Tasks that a server finds when it starts: of agents that are not hosted any more, and tasks that make it crash. */
 
 const attacked = servers();
 const lease = { ttl: 2_000 };
 
-describe("a server that starts again", () => {
-  it("takes over its own task beside 110 of an agent that has another name now", async () => {
+describe("a server that is restarted", () => {
+  it("takes over its task beside 110 tasks of an agent that was renamed", async () => {
     const mounts = (old: string) => [
       { agent: "actor", path: `/${old}` } as const,
       { agent: "patient", path: "/p" } as const,
@@ -32,7 +32,7 @@ describe("a server that starts again", () => {
     }, 60_000);
   });
 
-  it("gives up a task that ended two starts, says which, and goes on with the others", async () => {
+  it("gives up a task that made it crash twice, logs its id, and continues the others", async () => {
     const mounts = [
       { agent: "actor" },
       { agent: "poisoned", path: "/poison" },
@@ -41,14 +41,14 @@ describe("a server that starts again", () => {
     const settings = { mounts, options: { lease } };
     const first = await attacked.start(settings);
     const neighbour = await newTask(`${first.url}/p`, { words: "wait", returnImmediately: true });
-    // Its answer may be lost with the process.
+    // The answer may be lost with the process.
     const sent = send(`${first.url}/poison`, { words: "x", returnImmediately: true });
     await Promise.allSettled([sent, first.ended()]);
 
     let died = 0;
     let server = await attacked.launch(settings);
     for (; !(await outlives(server)); died++) server = await attacked.launch(settings);
-    expect(died, "starts that died of it").toBe(2);
+    expect(died, "starts that crashed").toBe(2);
     const url = String(await server.greeting);
     const [poisoned] = await tasksOf(`${url}/poison`);
     expect(poisoned).toMatchObject({ status: { state: "TASK_STATE_FAILED" } });
@@ -60,14 +60,14 @@ describe("a server that starts again", () => {
   });
 });
 
-/** Whether a server lives until no task of the poisoned agent waits for anything. */
+/** Whether a server is alive when all tasks of the poisoned agent have failed. */
 async function outlives(server: Child): Promise<boolean> {
   while (server.alive) {
     try {
       const tasks = await tasksOf(`${String(await server.greeting)}/poison`);
       if (tasks.every(({ status }) => status.state === "TASK_STATE_FAILED")) return true;
     } catch {
-      // It is gone, or about to be.
+      // The server has crashed, or is about to.
     }
     await pause(50);
   }

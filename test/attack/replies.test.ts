@@ -3,17 +3,17 @@ import { mebi, send } from "./harness/bodies.ts";
 import { servers } from "./harness/servers.ts";
 import { withstands } from "./harness/withstand.ts";
 
-/** Direct replies are remembered, with what they answer, for retries and for the conversation. */
+/* Direct replies are remembered with the messages that they answer: for retries, and for the conversation. */
 
 describe.each([
   ["SQLite", 150],
   ["memory", 60],
 ] as const)("on %s %i messages of 9 MB that are answered directly", (store, count) => {
   const attacked = servers(store);
-  // In memory 32 MiB of a conversation stay, and the oldest of it goes.
+  // 32 MiB of a conversation are kept in memory. The oldest messages are dropped.
   const allowance = { keeps: store === "memory" ? 33 * mebi : 0 };
 
-  it("are remembered within bounds", async () => {
+  it("are remembered within their limits", async () => {
     const server = await attacked.start();
     await withstands(
       server,

@@ -4,16 +4,16 @@ import { pagesOf, textLength } from "./harness/reading.ts";
 import { servers } from "./harness/servers.ts";
 import { withstands } from "./harness/withstand.ts";
 
-/** More text than fits into memory, or into one string of the runtime: 536,870,888 characters. */
+/* More text than fits into memory, or into one string of the runtime: 536,870,888 characters. */
 
 describe.each([
   { store: "SQLite", tasks: 100 },
-  // What is kept in memory has to fit there.
+  // The store in memory must fit into the heap.
   { store: "memory", tasks: 20 },
 ] as const)("$tasks tasks with a file of 5.5 MB each, on $store", ({ store, tasks }) => {
   const attacked = servers(store);
 
-  it("are listed page by page, and read one by one, whatever page size is asked for", async () => {
+  it("are listed page by page and read one by one, for each page size", async () => {
     const server = await attacked.start();
     const file = 5.5 * mebi;
     const ids: string[] = [];
@@ -22,7 +22,7 @@ describe.each([
       ids.push(...(await Promise.all(made)));
     }
     await withstands(server, async (other) => {
-      // The 100 newest, of which most are too large for one page; those of the other caller are among them.
+      // The 100 newest tasks, too large for one page. Those of the other caller are among them.
       const listed = await pagesOf(`${server.url}/tasks?pageSize=100`);
       expect(listed.longest).toBeLessThan(24 * mebi);
       expect(ids.filter((id) => !listed.ids.has(id))).toEqual([]);
@@ -37,10 +37,10 @@ describe.each([
 
 describe.each(["SQLite", "memory"] as const)("a task on %s", (store) => {
   const attacked = servers(store);
-  // A task takes 32 MiB, and in memory they stay.
+  // A task may take 32 MiB, and stays in memory.
   const allowance = { keeps: store === "memory" ? 33 * mebi : 0 };
 
-  it("takes follow-ups of 9.5 MB until it is full, refuses the rest by name, and can be read and taken over", async () => {
+  it("accepts follow-ups of 9.5 MB until it is full, refuses the others with the field, and can be read and taken over", async () => {
     let server = await attacked.start();
     const taskId = await newTask(server.url, { words: "hold", returnImmediately: true });
     await withstands(
@@ -75,7 +75,7 @@ describe.each(["SQLite", "memory"] as const)("a task on %s", (store) => {
     }
   });
 
-  it("fails for a reason where its agent says more than it can hold: 60 artifacts of 10 MB", async () => {
+  it("fails with the reason where its agent yields more than fits: 60 artifacts of 10 MB", async () => {
     const server = await attacked.start();
     await withstands(
       server,

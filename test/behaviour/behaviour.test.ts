@@ -4,20 +4,20 @@ import { describe, expect, it, vi } from "vitest";
 import { as, events, extension, interfaces, reach, serving, services, type Interface } from "./served.ts";
 
 /**
- * One suite of what an A2A server does (1.0 §3), through real connections, for every binding, version and store. What a
- * version or a binding cannot say, or says otherwise, has cases of its own below.
+ * What an A2A server does (A2A 1.0 §3), tested over real connections for each binding, version and store. Where a version or
+ * a binding differs, it has tests of its own below.
  */
 
 const former = ({ version }: Interface): boolean => version === "0.3";
 const draft = ({ version }: Interface): boolean => version === "1.1";
-/** JSON-RPC of 0.3 has no method for it, and its gRPC neither. */
+/** JSON-RPC and gRPC of 0.3 have no method for it. */
 const lists = (chosen: Interface): boolean => !former(chosen) || chosen.binding === "HTTP+JSON";
 const not =
   (is: (chosen: Interface) => boolean) =>
   (chosen: Interface): boolean =>
     !is(chosen);
 
-/** What is said of a bad field. JSON-RPC of 0.3 says it in a sentence alone: its SDKs fail at anything beside that. */
+/** The error for a wrong field. JSON-RPC of 0.3 names the field in its message only, because the SDKs of 0.3 fail at details. */
 const wrong = (chosen: Interface, field: string): object => ({
   code: "InvalidParams",
   fields: former(chosen) && chosen.binding === "JSONRPC" ? [] : [{ field }],
@@ -39,24 +39,24 @@ describe.each(services)("on %s", (store) => {
       expect(await at.client.getTask(task?.id ?? "")).toEqual(task);
     });
 
-    it("streams a task from its making to its end (§3.1.2)", async () => {
+    it("streams a task from its creation to its end (§3.1.2)", async () => {
       const stream = at.client.sendStreamingMessage("stream 50");
       const all = await events(stream);
       expect(all[0]?.task?.status.state).toBe("TASK_STATE_SUBMITTED");
       expect(all.filter(({ artifactUpdate }) => artifactUpdate !== undefined)).toHaveLength(50);
       expect(all.at(-1)?.statusUpdate?.status.state).toBe("TASK_STATE_COMPLETED");
-      // Without a break: the Task, working, fifty pieces, completed. gRPC has no place for the number of an event.
+      // The Task, working, fifty chunks, completed, without a gap. gRPC carries no number of an event.
       expect(stream.seq).toBe(binding === "GRPC" ? undefined : 53);
     });
 
-    it("goes on after any event that was seen, although the task has ended", async () => {
+    it("continues a stream after any event, also when the task has ended", async () => {
       const all = await events(at.client.sendStreamingMessage("stream 20"));
       const id = all[0]?.task?.id ?? "";
       const rest = await events(at.client.subscribeToTask(id, { after: 10 }));
       expect(rest).toEqual(all.slice(10));
     });
 
-    it("asks, and goes on with the answer in the same task and context (§3.4.3)", async () => {
+    it("asks for input, and continues with the answer in the same task and context (§3.4.3)", async () => {
       const conversation = at.client.conversation();
       const asked = await conversation.send("ask");
       expect(asked.task?.status.state).toBe("TASK_STATE_INPUT_REQUIRED");
@@ -65,7 +65,7 @@ describe.each(services)("on %s", (store) => {
       expect(task?.history?.map(({ parts }) => parts[0]?.text)).toEqual(["ask", "Which one?", "stream 2"]);
     });
 
-    it("cancels at once, and tells those who watch (§3.1.5)", async () => {
+    it("cancels a task at once, and sends the event to its readers (§3.1.5)", async () => {
       const stream = at.client.sendStreamingMessage("wait 2");
       const seen: StreamResponse[] = [];
       for await (const event of stream) {
@@ -79,7 +79,7 @@ describe.each(services)("on %s", (store) => {
       await expect(at.client.cancelTask(seen[0]?.task?.id ?? "")).rejects.toMatchObject({ code: "TaskNotCancelable" });
     });
 
-    it("works on for a caller who has given up waiting (§3.2.2)", async () => {
+    it("continues a task whose caller does not wait any more (§3.2.2)", async () => {
       const taskId = (await at.client.sendMessage("ask")).task?.id ?? "";
       const leaving = new AbortController();
       const asked = { message: message("wait 1", { taskId }) };
@@ -90,13 +90,13 @@ describe.each(services)("on %s", (store) => {
       leaving.abort();
       expect(await gaveUp).toBe("gave up");
       expect((await at.client.getTask(taskId)).status.state).toBe("TASK_STATE_WORKING");
-      // To come back is to wait for the same answer.
+      // The same message again waits for the same answer.
       const back = at.client.sendMessage(asked);
       expect((await at.client.cancelTask(taskId)).status.state).toBe("TASK_STATE_CANCELED");
       expect((await back).task?.status.state).toBe("TASK_STATE_CANCELED");
     });
 
-    it("answers a burst of sends that do not wait, and its card, while all their agents work (§3.2.2)", async () => {
+    it("answers many sends with returnImmediately, and serves its card, while all their agents work (§3.2.2)", async () => {
       const configuration = { returnImmediately: true };
       const sends = Array.from({ length: 100 }, () => at.client.sendMessage({ message: "wait 1", configuration }));
       const found = await open();
@@ -107,16 +107,16 @@ describe.each(services)("on %s", (store) => {
       expect(new Set(canceled.map(({ status }) => status.state))).toEqual(new Set(["TASK_STATE_CANCELED"]));
     });
 
-    it("joins a repeated send to the first", async () => {
+    it("answers a repeated send with the task of the first", async () => {
       const request = { message: message("stream 2") };
       const [first, second] = await Promise.all([at.client.sendMessage(request), at.client.sendMessage(request)]);
       expect(second).toEqual(first);
       const other = { message: { ...message("hello"), messageId: request.message.messageId } };
-      // Clients that count from 1 are many: another question under the same id is another message.
+      // Many clients number their messages from 1: other content under the same id is another message.
       expect((await at.client.sendMessage(other)).message?.parts).toEqual([{ text: "Hello" }]);
     });
 
-    it("hides everything of one caller from another (§13.1)", async () => {
+    it("hides the data of one caller from another (§13.1)", async () => {
       const bob = await open(as("bob"));
       const { task } = await at.client.sendMessage("stream 1");
       const id = task?.id ?? "";
@@ -132,7 +132,7 @@ describe.each(services)("on %s", (store) => {
       await expect(stranger.getTask(id)).rejects.toMatchObject({ code: "Unauthenticated" });
     });
 
-    it("says what is wrong in the same words on every binding (§5.4)", async () => {
+    it("reports errors with the same code and fields on each binding (§5.4)", async () => {
       await expect(at.client.getTask("nobody")).rejects.toMatchObject({ code: "TaskNotFound" });
       const asking = (await at.client.sendMessage("ask")).task?.id ?? "";
       const elsewhere = message("more", { taskId: asking, contextId: "another" });
@@ -150,7 +150,7 @@ describe.each(services)("on %s", (store) => {
       expect(JSON.stringify(failed)).not.toContain("secret");
     });
 
-    it("refuses what its card does not declare (§3.3.4)", async () => {
+    it("refuses operations that its card does not declare (§3.3.4)", async () => {
       const taskId = (await at.client.sendMessage("stream 1")).task?.id ?? "";
       const none = { code: "PushNotificationNotSupported" };
       const hook = { taskId, id: "hook" };
@@ -160,13 +160,13 @@ describe.each(services)("on %s", (store) => {
       await expect(service.call("GetTaskPushNotificationConfig", hook, context)).rejects.toMatchObject(none);
       await expect(service.call("ListTaskPushNotificationConfigs", { taskId }, context)).rejects.toMatchObject(none);
       await expect(service.call("DeleteTaskPushNotificationConfig", hook, context)).rejects.toMatchObject(none);
-      // 0.3 has one code for a card that is not there, declared or not.
+      // 0.3 has one code for a missing card, whether it is declared or not.
       await expect(service.call("GetExtendedAgentCard", {}, context)).rejects.toMatchObject({
         code: former(chosen) ? "ExtendedAgentCardNotConfigured" : "UnsupportedOperation",
       });
     });
 
-    it("gives as much history as is asked for (§3.2.4)", async () => {
+    it("returns as much history as is asked for (§3.2.4)", async () => {
       const conversation = at.client.conversation();
       for (const words of ["ask", "ask"]) await conversation.send(words);
       const { task } = await conversation.send("stream 1");
@@ -179,12 +179,12 @@ describe.each(services)("on %s", (store) => {
       expect(await history()).toEqual(all);
       expect(await history(2)).toEqual(all.slice(-2));
       expect(await history(100)).toEqual(all);
-      // The proto of 0.3 cannot tell 0 from nothing.
+      // In the proto of 0.3, 0 is the same as absent.
       expect(await history(0)).toEqual(former(chosen) && binding !== "JSONRPC" ? all : undefined);
       await expect(history(-1)).rejects.toMatchObject({ code: "InvalidParams", fields: [{ field: "historyLength" }] });
     });
 
-    it("says which extensions it activated (§3.2.6)", async () => {
+    it("reports the extensions that it activated (§3.2.6)", async () => {
       const asked = { ...context, extensions: [extension, "https://example.com/extensions/unknown"] };
       const request = { message: message("hello") };
       expect((await at.client.service.call("SendMessage", request, asked)).extensions).toEqual([extension]);
@@ -193,7 +193,7 @@ describe.each(services)("on %s", (store) => {
       await stream.batches[Symbol.asyncIterator]().return?.();
     });
 
-    it("keeps what a message is made of", async () => {
+    it("keeps all parts of a message", async () => {
       const parts: readonly Part[] = [
         { text: "stream 1", metadata: { lang: "en" } },
         { raw: "AAEC", filename: "a.bin", mediaType: "application/octet-stream" },
@@ -208,50 +208,50 @@ describe.each(services)("on %s", (store) => {
     });
   });
 
-  describe.each(interfaces.filter(former))("over $binding $version, as 0.3 has it", (chosen) => {
+  describe.each(interfaces.filter(former))("over $binding $version, by the rules of 0.3", (chosen) => {
     const at = reach(url, chosen);
 
-    it("gives a finished task to who subscribes to it (0.3 §7.9)", async () => {
+    it("answers a subscription to a finished task with the task (0.3 §7.9)", async () => {
       const { task } = await at.client.sendMessage("stream 1");
       const { client: watching, told } = await at.spied();
       expect(await events(watching.subscribeToTask(task?.id ?? ""))).toEqual([{ task }]);
       expect(told).toEqual(["opened"]);
     });
 
-    it("ends a subscription with a final event where the task wants its user; it is taken up again", async () => {
+    it("ends a subscription with a final event where the task asks for input, and the client subscribes again", async () => {
       const { states, told } = await at.askedTwice();
       expect(states.at(-1)).toBe("TASK_STATE_CANCELED");
       expect(told).toEqual(["opened", "opened"]);
     });
   });
 
-  describe.each(interfaces.filter(not(former)))("over $binding $version, as 1.0 has it", (chosen) => {
+  describe.each(interfaces.filter(not(former)))("over $binding $version, by the rules of 1.0", (chosen) => {
     const at = reach(url, chosen);
 
-    it("refuses a subscription to a finished task (§3.1.6); its final state comes instead", async () => {
+    it("refuses a subscription to a finished task (§3.1.6), and the client yields the final state", async () => {
       const { task } = await at.client.sendMessage("stream 1");
       const { client: watching, told } = await at.spied();
       expect(await events(watching.subscribeToTask(task?.id ?? ""))).toEqual([{ task }]);
       expect(told).toEqual(["UnsupportedOperation"]);
     });
 
-    it("keeps a subscription open where the task wants its user", async () => {
+    it("keeps a subscription open where the task asks for input", async () => {
       const { states, told } = await at.askedTwice();
       expect(states.at(-1)).toBe("TASK_STATE_CANCELED");
       expect(told).toEqual(["opened"]);
     });
   });
 
-  describe.each(interfaces.filter(draft))("over $binding $version, as the draft of 1.1 has it", (chosen) => {
+  describe.each(interfaces.filter(draft))("over $binding $version, by the rules of the draft of 1.1", (chosen) => {
     const at = reach(url, chosen);
 
-    it("numbers what happens to a task (1.1 §3.2.7)", async () => {
+    it("counts the generations of a task (1.1 §3.2.7)", async () => {
       const all = await events(at.client.sendStreamingMessage("stream 3"));
       expect(all.map(generationOf)).toEqual(all.map((_, at) => at + 1));
       expect(generationOf(await at.client.getTask(all[0]?.task?.id ?? ""))).toBe(all.length);
     });
 
-    it("waits for what a caller does not know yet (1.1 §3.1.3)", async () => {
+    it("waits for a generation that the caller does not have (1.1 §3.1.3)", async () => {
       const stream = at.client.sendStreamingMessage("wait 1");
       const id = (await stream.next()).value?.task?.id ?? "";
       let seen = 1;
@@ -262,7 +262,7 @@ describe.each(services)("on %s", (store) => {
       expect(generationOf(await waiting)).toBe(4);
     });
 
-    it("takes a message only for the task as its sender knows it (1.1 §3.2.2)", async () => {
+    it("accepts a message only where the task has the expected generation (1.1 §3.2.2)", async () => {
       const task = (await at.client.sendMessage("ask")).task as Task;
       const send = (ifGenerationMatch: number) =>
         at.client.sendMessage({
@@ -278,7 +278,7 @@ describe.each(services)("on %s", (store) => {
   describe.each(interfaces.filter(not(draft)))("over $binding $version, which is not the draft of 1.1", (chosen) => {
     const at = reach(url, chosen);
 
-    it("has no numbers of the draft of 1.1, and leaves out what is asked in its words", async () => {
+    it("has no generations, and ignores the members of the draft", async () => {
       const all = await events(at.client.sendStreamingMessage("stream 3"));
       expect(all.map(generationOf)).toEqual(all.map(() => undefined));
       const id = all[0]?.task?.id ?? "";
@@ -289,7 +289,7 @@ describe.each(services)("on %s", (store) => {
   describe.each(interfaces.filter(lists))("over $binding $version, which has a list of tasks", (chosen) => {
     const at = reach(url, chosen);
 
-    it("lists what is its caller's, page by page, newest first (§3.1.4)", async () => {
+    it("lists the tasks of its caller, page by page, newest first (§3.1.4)", async () => {
       const contextId = crypto.randomUUID();
       const made: string[] = [];
       for (let n = 0; n < 5; n += 1) {
@@ -312,7 +312,7 @@ describe.each(services)("on %s", (store) => {
   describe.each(interfaces.filter(not(lists)))("over $binding $version, which has no list of tasks", (chosen) => {
     const at = reach(url, chosen);
 
-    it("has no list of tasks, and says so", async () => {
+    it("refuses to list tasks", async () => {
       await expect(at.client.listTasks()).rejects.toMatchObject({ code: "UnsupportedOperation" });
     });
   });

@@ -8,7 +8,7 @@ import { sqliteStore } from "@parley/sql/sqlite";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { stores } from "./served.ts";
 
-/** What a token said of its owner stays out of the store, but for what an agent declares. */
+/** The claims of a token are not stored, except those that an agent declares in `keepClaims`. */
 
 const principal: Principal = {
   subject: "ada",
@@ -57,7 +57,7 @@ function served(store: Store, seen: Principal[]) {
 }
 
 describe.each(stores)("the claims of a caller, on %s", (kind) => {
-  it("are whole in the turn that begins with the request; a turn that waited or was resumed has the declared ones", async () => {
+  it("are complete in a turn that begins at once, and only the declared ones in a turn that waited or was resumed", async () => {
     const folder = await mkdtemp(join(tmpdir(), "parley-claims-"));
     onTestFinished(() => rm(folder, { recursive: true }));
     const open = (): Promise<Store> | Store => sqliteStore({ path: join(folder, "tasks.db") });

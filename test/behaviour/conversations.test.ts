@@ -18,10 +18,10 @@ import { sqliteStore } from "@parley/sql/sqlite";
 import { afterEach, describe, expect, it, onTestFinished } from "vitest";
 import { stores } from "./served.ts";
 
-/** What a conversation remembers: of a restart, and as a model needs it. */
+/** What a conversation remembers: after a restart, and in the form that a language model needs. */
 
 describe("a conversation of direct replies", () => {
-  it("outlives its server with the defaults of serve(), state and all", async () => {
+  it("is kept with its state when its server restarts, with the defaults of serve()", async () => {
     const folder = await mkdtemp(join(tmpdir(), "parley-conversations-"));
     onTestFinished(() => rm(folder, { recursive: true }));
     const agent = defineAgent({
@@ -99,7 +99,7 @@ describe.each(stores)("turn.context.history(), on %s", (kind) => {
     return history.map(({ role, text: said, name }) => `${role}${name === undefined ? "" : ` (${name})`}: ${said}`);
   }
 
-  it("has what the agent streamed, in whichever task, and direct replies, as a model needs it", async () => {
+  it("has the artifacts of all tasks and the direct replies, in the form that a language model needs", async () => {
     const seen: (readonly HistoryEntry[])[] = [];
     const made = run(await open(), async function* (turn) {
       seen.push(await turn.context.history());
@@ -136,7 +136,7 @@ describe.each(stores)("turn.context.history(), on %s", (kind) => {
     expect(seen[3]?.map(({ time }) => time)).toEqual(seen[3]?.map(({ time }) => time).toSorted((a, b) => a - b));
   });
 
-  it("is bounded in entries and bytes, the newest kept; the message of the turn is always there", async () => {
+  it("is limited in entries and bytes to the newest, and always has the message of the turn", async () => {
     const seen: (readonly HistoryEntry[])[] = [];
     const bounds: HistoryOptions[] = [{}, { limit: 3 }, { limit: 1 }, { bytes: 6_000 }, { bytes: 1 }];
     const made = run(await open(), async function* (turn) {
@@ -159,7 +159,7 @@ describe.each(stores)("turn.context.history(), on %s", (kind) => {
     expect(seen[0]?.[1]?.text.length).toBe(10_000);
   });
 
-  it("is the same for each attempt of a turn, and has nothing that a lost run of it had said", async () => {
+  it("is the same for each attempt of a turn, without what a lost run of the turn yielded", async () => {
     const store = await open();
     const seen: (readonly string[])[] = [];
     const agent: OnMessage = async function* (turn) {

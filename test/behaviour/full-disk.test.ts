@@ -9,10 +9,10 @@ import { sqliteStore } from "@parley/sql/sqlite";
 import { expect, it, onTestFinished } from "vitest";
 
 it.each(["JSONRPC", "HTTP+JSON", "GRPC"] as const)(
-  "a full disk: a clear error over %s, no half-written task, and service again once there is room",
+  "a full disk over %s: an error that says so, no half-written task, and service again once there is space",
   async (binding) => {
     const folder = await mkdtemp(join(tmpdir(), "parley-full-"));
-    // A real limit of SQLite's own: it answers as it does when the disk is full (SQLITE_FULL).
+    // With this limit SQLite fails as on a full disk (SQLITE_FULL).
     const store = await sqliteStore({ path: join(folder, "tasks.db"), maxPages: 200 });
     const agent = defineAgent({
       name: "Hoarder",
@@ -45,14 +45,14 @@ it.each(["JSONRPC", "HTTP+JSON", "GRPC"] as const)(
     expect(kept.length).toBeGreaterThan(3);
     expect(inspect(log, { depth: 8 })).toContain("SQLITE_FULL");
 
-    // What was answered is there, whole; what was refused left nothing behind.
+    // All answered tasks are complete in the store. The refused one is not there.
     const listed: Task[] = [];
     for await (const task of client.tasks({ includeArtifacts: true })) listed.push(task);
     expect(listed.map(({ id }) => id).sort()).toEqual(kept.map(({ id }) => id).sort());
     for (const task of kept) expect(await client.getTask(task.id)).toEqual(task);
     for (const task of listed) expect(isTerminal(task.status.state)).toBe(true);
 
-    // Room again: the oldest tasks go.
+    // The deletion of the oldest tasks makes space again.
     await store.sweep({ now: Date.now(), deleteBefore: Date.now() + 1, limit: 100 });
     expect((await client.sendMessage("x")).task?.status.state).toBe("TASK_STATE_COMPLETED");
   },

@@ -5,11 +5,11 @@ import { changing, counting } from "./interceptors.ts";
 import { as, events, interfaces, reach, serving } from "./served.ts";
 
 /**
- * What interceptors do to answers and streams is what goes out, over every binding and version, and nothing of what they
- * do is lost in the store. That transparent ones change nothing is the third service of `behaviour.test.ts`.
+ * Interceptors change answers and streams on each binding and version, and do not change what is stored. `behaviour.test.ts`
+ * tests interceptors that change nothing, as its third service.
  */
 
-/** Every answer of the agent holds this word, and no text may that a redactor has seen. */
+/** Each answer of the agent has this word. The redactor must remove it. */
 const secret = "Hello";
 
 function redacted<T>(value: T): T {
@@ -30,9 +30,9 @@ const redacting: Interceptor = changing({
 
 const refused = new A2AError("PermissionDenied", "Not on Sundays");
 
-/** Interceptors that nobody should write, by what they do. */
+/** Interceptors with bugs. */
 const faults = {
-  "throws what it has in mind": (service) => ({
+  "throws an error of the protocol": (service) => ({
     ...service,
     call: () => Promise.reject(refused),
     stream: () => Promise.reject(refused),
@@ -79,7 +79,7 @@ const faults = {
 
 type Fault = keyof typeof faults;
 
-/** What the server's one interceptor does to the calls of a test. */
+/** The interceptor that the server uses in a test. */
 let chosen: Interceptor = (next) => next;
 const choosing: Interceptor = (next) => ({
   call: (...asked) => chosen(next).call(...asked),
@@ -98,7 +98,7 @@ const url = serving("memory", { interceptors: [choosing], logger });
 describe.each(interfaces)("over $binding $version", (way) => {
   const at = reach(url, way);
 
-  it("what a redactor takes out of an answer is nowhere in it, and the store has it still", async () => {
+  it("what a redactor removes from an answer is not sent, and stays in the store", async () => {
     chosen = redacting;
     const sent = await at.client.sendMessage("hello");
     expect(sent.message?.parts).toEqual([{ text: "[gone]" }]);
@@ -115,14 +115,14 @@ describe.each(interfaces)("over $binding $version", (way) => {
     expect(stored.artifacts?.[0]?.parts).toEqual([{ text: "0" }, { text: "1" }]);
   });
 
-  it("another answer in its place is the one that goes out, a message for a task too", async () => {
+  it("another answer takes the place of the original, also a message in place of a task", async () => {
     const instead = { message: { messageId: "m", role: "ROLE_AGENT", parts: [{ text: "Later" }] } } as const;
     chosen = changing({ reply: (reply) => ({ ...reply, payload: new Payload(instead) as never }) });
     const { message, task } = await at.client.sendMessage("stream 2");
     expect([message?.parts, task]).toEqual([[{ text: "Later" }], undefined]);
   });
 
-  it("each call passes the interceptor once, and each event of a stream", async () => {
+  it("the interceptor gets each call once, and each event of a stream once", async () => {
     const { interceptor, counts } = counting();
     chosen = interceptor;
     const all = await events(at.client.sendStreamingMessage("stream 5"));
@@ -136,13 +136,13 @@ describe.each(interfaces)("over $binding $version", (way) => {
   });
 
   it.each(Object.keys(faults) as Fault[])(
-    "one that %s: a safe error, a line for the operator, and a whole task",
+    "an interceptor that %s: the caller gets a safe error, the log the cause, and the task is complete",
     async (fault) => {
       const { task } = await at.client.sendMessage("ask");
       const id = task?.id ?? "";
       lines.length = 0;
       chosen = faults[fault];
-      const expected = fault === "throws what it has in mind" ? "PermissionDenied" : "InternalError";
+      const expected = fault === "throws an error of the protocol" ? "PermissionDenied" : "InternalError";
       const { service } = await at.open({ ...as("ada"), retry: false, reconnect: false });
       const context: CallContext = at.context;
       const told: unknown[] = [];
@@ -169,7 +169,7 @@ describe.each(interfaces)("over $binding $version", (way) => {
         expect(lines.every(({ fields }) => fields["cause"] instanceof TypeError)).toBe(true);
       } else expect(lines).toEqual([]);
       chosen = (next) => next;
-      // A message that never reached the service is sent again; one that did is joined.
+      // Where the message did not reach the service, the task still waits for input.
       const after = await at.client.getTask(id);
       const state = after.status.state;
       if (state === "TASK_STATE_INPUT_REQUIRED") return;

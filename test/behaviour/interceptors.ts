@@ -2,7 +2,7 @@ import { setImmediate as turnOfTheLoop } from "node:timers/promises";
 import type { AgentService, Interceptor, Reply, StreamItem, StreamReply } from "@parley/a2a";
 import { mapItems, Payload, type OperationName } from "@parley/a2a/protocol";
 
-/** Interceptors that change what passes, each in its own way, and leave its meaning as it is. */
+/** Interceptors that change the form of calls and answers, each in another way, and not their meaning. */
 
 interface Changes {
   /** Called before the call goes on. */
@@ -30,7 +30,7 @@ const spreading: Interceptor = changing({
   stream: (reply) => ({ ...reply, batches: mapItems(reply.batches, (item) => ({ ...item })) }),
 });
 
-/** Another payload of another value that says the same. */
+/** Another payload with an equal value. */
 const replacing: Interceptor = changing({
   reply: (reply) => ({ ...reply, payload: new Payload(structuredClone(reply.payload.value)) }),
   stream: (reply) => ({
@@ -39,7 +39,7 @@ const replacing: Interceptor = changing({
   }),
 });
 
-/** A turn of the event loop before the call, and one before each batch. */
+/** Waits for a turn of the event loop before the call and before each batch. */
 const delaying: Interceptor = changing({
   before: () => turnOfTheLoop(),
   stream: (reply) => ({
@@ -59,7 +59,7 @@ const delaying: Interceptor = changing({
   }),
 });
 
-/** One batch an item, and what passed it. */
+/** Puts each item into a batch of its own, and counts calls and items. */
 export function counting(): { readonly interceptor: Interceptor; readonly counts: Map<string, number> } {
   const counts = new Map<string, number>();
   const count = (what: string): void => void counts.set(what, (counts.get(what) ?? 0) + 1);
@@ -78,7 +78,7 @@ export function counting(): { readonly interceptor: Interceptor; readonly counts
   return { interceptor, counts };
 }
 
-/** All of them, one around the other. */
+/** All of them, nested. */
 export function transparent(): readonly Interceptor[] {
   return [spreading, counting().interceptor, replacing, delaying, spreading];
 }

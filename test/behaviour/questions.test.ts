@@ -5,7 +5,7 @@ import { sqliteStore } from "@parley/sql/sqlite";
 import { afterEach, describe, expect, it } from "vitest";
 import { stores } from "./served.ts";
 
-/** What an agent says after it has asked its user (A2A 1.0 §4.1.3, §7.6.1): a question never disappears silently. */
+/** What an agent may yield after it has asked for input (A2A 1.0 §4.1.3, §7.6.1). A question is never lost without an error. */
 
 describe.each(stores)("a question, on %s", (kind) => {
   const closing: (() => Promise<void>)[] = [];
@@ -62,7 +62,7 @@ describe.each(stores)("a question, on %s", (kind) => {
     ["turn.authRequired()", (turn) => turn.authRequired("Log in")],
   ];
 
-  it.each(overwriting)("stands against %s after it, and the log says how to ask right", async (name, later) => {
+  it.each(overwriting)("is not replaced by %s after it, and the log says why", async (name, later) => {
     let wentOn = false;
     let cleaned = false;
     const made = await run(async function* (turn) {
@@ -90,7 +90,7 @@ describe.each(stores)("a question, on %s", (kind) => {
     ]);
   });
 
-  it("stands against what is yielded in one array with it, and what came before in the array is stored", async () => {
+  it("is not replaced by events after it in the same array, and events before it are stored", async () => {
     const made = await run(async function* (turn) {
       yield [turn.artifact({ parts: [{ text: "draft" }] }), turn.inputRequired("Good?"), turn.completed("Sent")];
     });
@@ -100,7 +100,7 @@ describe.each(stores)("a question, on %s", (kind) => {
     expect(errors()).toHaveLength(1);
   });
 
-  it("stands beside a result that comes after it; the log says that it is seen late", async () => {
+  it("may be followed by an artifact, and the log warns that readers see it late", async () => {
     const made = await run(async function* (turn) {
       yield turn.inputRequired("Good?");
       yield turn.artifact({ artifactId: "draft", parts: [{ text: "dra" }], open: true });
@@ -114,7 +114,7 @@ describe.each(stores)("a question, on %s", (kind) => {
     expect(errors()).toEqual([]);
   });
 
-  it("ends with its task where the agent says why, or throws", async () => {
+  it("ends with its task where the agent fails or rejects the task, or throws", async () => {
     const made = await run(async function* (turn) {
       yield turn.inputRequired("Where to?");
       if (turn.text === "throw") throw new Error("a bug");
@@ -132,7 +132,7 @@ describe.each(stores)("a question, on %s", (kind) => {
     }
   });
 
-  it("is not lost by a run that resumes after it", async () => {
+  it("is kept by a run that resumes after it", async () => {
     const kept = kind === "memory" ? memoryStore() : await sqliteStore({ path: ":memory:" });
     closing.push(() => kept.close());
     const attempts: number[] = [];
@@ -159,7 +159,7 @@ describe.each(stores)("a question, on %s", (kind) => {
     expect(attempts).toEqual([1, 2]);
   });
 
-  it("for an authorization is another thing: the turn goes on once it has come (§7.6.1)", async () => {
+  it("for an authorization does not end the turn, which continues once it is given (§7.6.1)", async () => {
     const made = await run(async function* (turn) {
       yield turn.authRequired("Log in there");
       yield turn.artifact({ parts: [{ text: "secret" }] });

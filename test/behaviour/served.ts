@@ -19,11 +19,11 @@ import { sqliteStore } from "@parley/sql/sqlite";
 import { afterAll, beforeAll, expect } from "vitest";
 import { transparent } from "./interceptors.ts";
 
-/** What the suite runs against: one agent on a store, and the ways to it. */
+/* What the tests run against: one agent, its stores, and its bindings. */
 
 export const stores = ["memory", "SQLite"] as const;
 
-/** What stands behind the bindings. */
+/** What is behind the bindings. */
 export const services = [...stores, "memory, behind interceptors"] as const;
 
 export interface Interface {
@@ -43,7 +43,7 @@ export const interfaces: readonly Interface[] = [
   { binding: "GRPC", version: "0.3" },
 ];
 
-/** One that the agent declares. */
+/** An extension that the agent declares. */
 export const extension = "https://example.com/extensions/behaviour";
 
 const agent = defineAgent({
@@ -72,7 +72,7 @@ export function as(name: "ada" | "bob"): ConnectOptions {
   return { headers: { Authorization: `Bearer ${name}-token` } };
 }
 
-/** Serves while the tests around the call run; gives the URL. */
+/** Serves while the tests of the current block run. Returns a function that returns the URL. */
 export function serving(kind: (typeof services)[number], more: Partial<ServeOptions> = {}): () => string {
   let server: Server;
   let stop: (() => Promise<void>) | undefined;
@@ -98,20 +98,20 @@ export async function events(stream: AsyncIterable<StreamResponse>): Promise<Str
   return all;
 }
 
-/** What a way to the agent gives the cases. */
+/** Clients of one interface of the agent. */
 export interface Reach {
-  /** Ada's. */
+  /** A client of Ada. */
   readonly client: Client;
-  /** For operations as they are, without what the client does for its callers. */
+  /** For calls of the service below the client. */
   readonly context: CallContext;
   open(options?: ConnectOptions): Promise<Client>;
-  /** A client of Ada's, and what became of each stream that it asked for. */
+  /** A client of Ada, and the result of each stream that it opened: "opened" or the code of an error. */
   spied(): Promise<{ readonly client: Client; readonly told: readonly unknown[] }>;
-  /** Subscribes to a task that has asked, has it ask again, and then cancels it. */
+  /** Subscribes to a task that asks for input, lets it ask again, and then cancels it. */
   askedTwice(): Promise<{ readonly states: readonly unknown[]; readonly told: readonly unknown[] }>;
 }
 
-/** One way to the agent; its client is there once the tests run. */
+/** Clients of one interface. They can be used once the tests run. */
 export function reach(url: () => string, { binding, version }: Interface): Reach {
   let client: Client | undefined;
   beforeAll(async () => {

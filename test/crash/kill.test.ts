@@ -13,9 +13,8 @@ import { random } from "./plan.ts";
 import { reservePort, Supervisor } from "./supervisor.ts";
 
 /**
- * SIGKILL at random points of streaming turns. A third of the deaths come from inside, just
- * before or after a commit; the others from outside, after so many events were seen. PARLEY_SEED repeats a run, as far
- * as two races can be alike.
+ * SIGKILL at random points of streaming turns. In a third of the cases the server kills itself just before or just after a
+ * commit. In the others the test kills it after a random number of events. PARLEY_SEED repeats a run, except for the timing.
  */
 const kills = times(8, 200);
 const seed = Number(process.env["PARLEY_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
@@ -28,7 +27,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** Counts events for whoever waits for a number of them. */
+/** Counts events, and lets a caller wait for a number of them. */
 class Counter {
   count = 0;
   #waiting: { readonly at: number; readonly resolve: () => void } | undefined;
@@ -38,15 +37,15 @@ class Counter {
     if (this.#waiting !== undefined && this.count >= this.#waiting.at) this.#waiting.resolve();
   }
 
-  /** Resolves when so many more have come. */
+  /** Resolves after so many more events. */
   more(events: number): Promise<void> {
     if (events === 0) return Promise.resolve();
     return new Promise((resolve) => (this.#waiting = { at: this.count + events, resolve }));
   }
 }
 
-describe("a server that is killed and started again on its file", () => {
-  it(`loses no event, repeats none, and leaves no task behind: ${kills} kills, seed ${seed}`, async () => {
+describe("a server that is killed and restarted on its file", () => {
+  it(`loses no event, repeats none, and ends every task: ${kills} kills, seed ${seed}`, async () => {
     const next = random(seed);
     const upTo = (most: number): number => Math.floor(next() * most);
     const seen = new Counter();
@@ -56,7 +55,7 @@ describe("a server that is killed and started again on its file", () => {
     const cards = { resumable: await cardOf("resumable"), plain: await cardOf("plain") };
     const load = new Load({ cards, random: random(seed + 1), onEvent: () => seen.note() });
     const ended = load.run();
-    // Callers end by themselves only once they are told to.
+    // The load must not end before `load.end()`.
     const trouble = ended.then(() => Promise.reject(new Error("The load ended before its time")));
     trouble.catch(() => {});
 
@@ -109,11 +108,11 @@ describe("a server that is killed and started again on its file", () => {
       const outcome = outcomes[stream.story.agent].get(stream.story.taskId);
       if (outcome !== undefined) expectComplete(stream, outcome);
     }
-    // Each message made one task, however often it was sent.
+    // Each message made one task, also where it was sent several times.
     const ids = new Set(load.stories.map(({ taskId }) => taskId));
     expect(ids.size).toBe(load.stories.length);
     expect(outcomes.resumable.size + outcomes.plain.size).toBe(ids.size);
-    // Sends that could not be repeated failed clearly.
+    // Sends that the client may not repeat failed with an error that says so.
     for (const failure of load.failures) {
       expect(failure).toBeInstanceOf(A2AError);
       expect(["ConnectionFailed", "ConnectionLost"]).toContain((failure as A2AError).code);

@@ -2,32 +2,32 @@ import { silentLogger, type AgentCard, type Message, type StreamResponse, type T
 import { message } from "@parley/a2a/model";
 import { connect, type Client, type EventStream } from "@parley/a2a/client";
 
-/** Callers that go on through every crash, and keep what they saw. */
+/* Callers that continue through every crash, and keep what they saw. */
 
 export type AgentName = "resumable" | "plain";
 export type Binding = "JSONRPC" | "HTTP+JSON";
 
-/** What came over one stream. */
+/** The events of one stream. */
 export interface Seen {
   readonly events: { readonly seq: number | undefined; readonly event: StreamResponse }[];
   readonly story: Story;
 }
 
-/** One task, as its caller knows it. */
+/** One task as its caller knows it. */
 export interface Story {
   readonly agent: AgentName;
   /** The messages that were accepted, in order. */
   readonly texts: string[];
-  /** Known once anything has come back. */
+  /** Known after the first answer. */
   taskId: string;
-  /** What a send that waited for the end was answered with. */
+  /** The answer of a send that waited for the end. */
   answer?: Task;
 }
 
 export interface LoadOptions {
   readonly cards: Readonly<Record<AgentName, AgentCard>>;
   readonly random: () => number;
-  /** Called with every event that any caller sees. */
+  /** Called for each event that a caller gets. */
   readonly onEvent: () => void;
 }
 
@@ -36,9 +36,9 @@ const bindings: readonly Binding[] = ["JSONRPC", "HTTP+JSON"];
 export class Load {
   readonly stories: Story[] = [];
   readonly streams: Seen[] = [];
-  /** What sends came to that broke off and were not to be repeated. */
+  /** The errors of sends whose connection was lost and that the client may not repeat. */
   readonly failures: unknown[] = [];
-  /** How often a stream was taken up again. */
+  /** How often a stream was resumed. */
   resumed = 0;
   readonly #options: LoadOptions;
   readonly #watching: Promise<void>[] = [];
@@ -49,7 +49,7 @@ export class Load {
     this.#options = options;
   }
 
-  /** Keeps both agents busy in every way until `end`, and then sees everything through. Rejects with what no caller should meet. */
+  /** Calls both agents in all ways until `end`, and then lets all tasks end. Rejects with an error that no caller should get. */
   async run(): Promise<void> {
     const callers = (["resumable", "plain"] as const).flatMap((agent) =>
       bindings.flatMap((binding) => [
@@ -69,7 +69,7 @@ export class Load {
     this.#ending = true;
   }
 
-  /** A task that is streamed to its end; sometimes another reader comes later. */
+  /** A task that is streamed to its end, sometimes with another reader that comes later. */
   async #streamed(agent: AgentName, binding: Binding): Promise<void> {
     const story = this.#begin(agent);
     const client = await this.#client(agent, binding);
@@ -84,25 +84,25 @@ export class Load {
     await this.#read(client.subscribeToTask(story.taskId), story);
   }
 
-  /** A task that asks for more before it ends: a stream for each message. */
+  /** A task that asks for input before it ends, with a stream for each message. */
   async #asked(agent: AgentName, binding: Binding): Promise<void> {
     const story = this.#begin(agent);
     const client = await this.#client(agent, binding);
     const last = await this.#read(client.sendStreamingMessage(this.#plan(story, "ask")), story);
-    // A stream that was taken up only after the question shows it in the task.
+    // A stream that was resumed after the question has it in the task.
     const { status } = last?.statusUpdate ?? last?.task ?? {};
     if (status?.state !== "TASK_STATE_INPUT_REQUIRED") return;
     const answer = { ...this.#plan(story, "plan"), taskId: story.taskId };
     try {
       await this.#read(client.sendStreamingMessage(answer), story);
     } catch (error) {
-      // It asked, and was lost before its turn had ended.
+      // It asked, and was lost before its turn ended.
       if (agent === "resumable" || !isOver(error)) throw error;
       story.texts.pop();
     }
   }
 
-  /** A send that waits for the end. One whose client may not repeat it fails, and the message is sent once more. */
+  /** A send that waits for the end. Where the client may not repeat it, it fails, and the message is sent once more. */
   async #awaited(agent: AgentName, binding: Binding): Promise<void> {
     const story = this.#begin(agent);
     const request = this.#plan(story, "plan");
@@ -115,7 +115,7 @@ export class Load {
     this.#answered(story, (await client.sendMessage(request)).task);
   }
 
-  /** A message that comes while its task is at work: once it is accepted, it gets its turn. */
+  /** A message to a task that a run works on. Once it is accepted, it gets its turn. */
   async #interrupted(): Promise<void> {
     const story = this.#begin("resumable");
     const client = await this.#client("resumable", "JSONRPC");
@@ -134,12 +134,12 @@ export class Load {
       await client.sendMessage({ message: message(note, { taskId: story.taskId }), configuration });
       story.texts.push(note);
     } catch (error) {
-      // It came too late.
+      // The task had ended before.
       if (!isOver(error)) throw error;
     }
   }
 
-  /** Reads a stream to its end, and gives its last event. */
+  /** Reads a stream to its end. Returns its last event. */
   async #read(
     stream: EventStream,
     story: Story,
@@ -153,7 +153,7 @@ export class Load {
       this.#options.onEvent();
       onCount(seen.events.length);
     }
-    if (seen.events.length === 0) throw new Error("A stream showed nothing");
+    if (seen.events.length === 0) throw new Error("A stream had no events");
     return seen.events.at(-1)?.event;
   }
 
@@ -170,12 +170,12 @@ export class Load {
   }
 
   #answered(story: Story, task: Task | undefined): void {
-    if (task === undefined) throw new Error("The answer was no task");
+    if (task === undefined) throw new Error("The answer is no task");
     story.taskId = task.id;
     story.answer = task;
   }
 
-  /** A client that comes back as often as it takes, or one that takes things as they are. */
+  /** A client that retries without a limit, or one that does not retry. */
   #client(agent: AgentName, binding: Binding, patient = true): Promise<Client> {
     const policy = patient ? ({ attempts: Infinity, minDelay: 10, maxDelay: 100 } as const) : false;
     const info = (message: string): void => {

@@ -6,13 +6,13 @@ import { expect } from "vitest";
 import type { AgentName, Seen, Story } from "./load.ts";
 import { planner, told } from "./plan.ts";
 
-/** What a task came to: as the store gives it, and its log. */
+/** A task of the store, and its log. */
 export interface Outcome {
   readonly task: Task;
   readonly log: readonly LogRecord[];
 }
 
-/** Every task of an agent, by its id. */
+/** All tasks of an agent by their ids. */
 export async function outcomesOf(store: Store, agent: AgentName): Promise<ReadonlyMap<string, Outcome>> {
   const scope = { agent: `/${agent}` };
   const found = new Map<string, Outcome>();
@@ -34,7 +34,7 @@ export async function outcomesOf(store: Store, agent: AgentName): Promise<Readon
   return found;
 }
 
-/** The log has no gaps, and the task that the store gives is its fold. */
+/** Expects a log without gaps, whose fold is the task. */
 export function expectWhole({ task, log }: Outcome): void {
   expect(log.map(({ seq }) => seq)).toEqual(log.map((_, at) => at + 1));
   expect(task).toEqual(foldOf(log));
@@ -46,12 +46,12 @@ function foldOf(log: readonly LogRecord[]): Task {
   return fold.snapshot();
 }
 
-/** A stream showed the task as it stood, then all that came after, once and in order, to its end. */
+/** Expects a stream with the task as it was and all events after that, once and in order, to the end. */
 export function expectComplete({ events }: Seen, { task, log }: Outcome): void {
   const [first, ...rest] = events;
   if (first?.event.task === undefined) throw new Error(`A stream of ${task.id} did not begin with the task`);
   if (first.seq === undefined) {
-    // The task was over before the stream began.
+    // The task had ended before the stream began.
     expect(rest).toEqual([]);
     expect(first.event.task).toEqual(task);
     return;
@@ -66,7 +66,7 @@ export function expectComplete({ events }: Seen, { task, log }: Outcome): void {
   if (state !== "TASK_STATE_INPUT_REQUIRED") expect([state && isTerminal(state), to]).toEqual([true, log.length]);
 }
 
-/** What the messages of a story come to where nothing goes wrong. */
+/** The artifacts of the same messages without a crash. */
 export async function undisturbed({ agent, texts }: Story): Promise<readonly Artifact[]> {
   const { service, engine } = inProcess(planner({ resumable: agent === "resumable", pauses: false }));
   let task: Task | undefined;
@@ -83,14 +83,14 @@ export async function undisturbed({ agent, texts }: Story): Promise<readonly Art
   ];
 }
 
-/** Artifacts that can be compared: where time decides about the chunks, only their text counts. */
+/** Artifacts in a form that can be compared. Where chunks depend on the time, only their text counts. */
 export function comparable(artifacts: readonly Artifact[] = []): readonly Artifact[] {
   return artifacts.map((artifact) =>
     artifact.artifactId.startsWith(told) ? { ...artifact, parts: [text(textOf(artifact))] } : artifact,
   );
 }
 
-/** What a lost task had said is the beginning of what it would have said. */
+/** Expects the beginning of the artifacts that the task would have without a crash. */
 export function expectBeginning(artifacts: readonly Artifact[] = [], whole: readonly Artifact[]): void {
   for (const { artifactId, parts } of comparable(artifacts)) {
     const said = comparable(whole).find((one) => one.artifactId === artifactId)?.parts ?? [];

@@ -1,11 +1,11 @@
 import { defineAgent, text, type Agent, type AgentEvent, type AgentYield, type Turn } from "@parley/a2a";
 
 /**
- * An agent whose every word follows from its message, so that a run that was killed can be compared with one that was
- * not. Only its pauses are left to chance.
+ * An agent whose events follow from its message, so that a run that was killed can be compared with one that was not. Only
+ * its pauses are random.
  */
 
-/** Numbers between 0 and 1 that follow from a seed (mulberry32). */
+/** Random numbers between 0 and 1 from a seed (mulberry32). */
 export function random(seed: number): () => number {
   let state = seed;
   return () => {
@@ -18,16 +18,16 @@ export function random(seed: number): () => number {
 
 export interface Behaviour {
   readonly resumable: boolean;
-  /** Whether it takes its time, so that it can be killed at its work. */
+  /** Whether it pauses, so that it can be killed in between. */
   readonly pauses: boolean;
 }
 
-/** Where a turn stands: what a checkpoint keeps. `open`: artifacts that more can be said to. */
+/** The state of a turn, which a checkpoint keeps. `open`: artifacts that can still be appended to. */
 type Place = { readonly step: number; readonly open: readonly string[] };
 
 /**
- * `plan 7 60` takes sixty steps that follow from 7; `ask 7 60` takes them and then asks for the next message; `note x`
- * says x as an artifact of its own.
+ * `plan 7 60` takes sixty steps that follow from the seed 7. `ask 7 60` takes them and then asks for input. `note x` makes an
+ * artifact with the text x.
  */
 export function planner({ resumable, pauses }: Behaviour): Agent {
   return defineAgent({
@@ -59,7 +59,7 @@ export function planner({ resumable, pauses }: Behaviour): Agent {
   });
 }
 
-/** How the ids of artifacts begin whose chunks are cut by time: no two runs cut them alike. */
+/** Beginning of the ids of artifacts whose chunks depend on the time. They differ between runs. */
 export const told = "told-";
 
 async function* tokens(next: () => number, pauses: boolean): AsyncGenerator<string, void, void> {
@@ -69,7 +69,7 @@ async function* tokens(next: () => number, pauses: boolean): AsyncGenerator<stri
   }
 }
 
-/** What the step at a place says: mostly chunks, and a checkpoint in the same array now and then. */
+/** The events of one step: mostly chunks, sometimes with a checkpoint in the same array. */
 function stepOf(turn: Turn, seed: number, { step, open }: Place): { events: AgentYield; next: Place } {
   const next = random(seed * 100_003 + step);
   const events: AgentEvent[] = [];

@@ -4,8 +4,8 @@ import { serve } from "@parley/node";
 import { sqliteStore } from "@parley/sql/sqlite";
 import { planner } from "./plan.ts";
 
-// A server that is there to be killed: node server.ts FILE PORT [before|after COUNT]. With the last two it kills itself, just
-// before or just after that append to its store. Says "ready" once it listens, and on stderr what went wrong.
+// The server that is killed: node server.ts FILE PORT [before|after COUNT]. With the last two it kills itself just before or
+// just after that append to its store. Prints "ready" once it listens, and its errors on stderr.
 
 const [path = "", port, moment, count] = process.argv.slice(2);
 
@@ -34,7 +34,7 @@ await serve(
     port: Number(port),
     store,
     logger: { ...silentLogger, error: say },
-    // A task lives through more crashes here than one should survive elsewhere.
+    // The tasks of this test are lost more often than the default allows.
     lease: { maxAttempts: Infinity, maxDeaths: Infinity },
   },
 );

@@ -7,20 +7,20 @@ import { typescript } from "../programs.ts";
 
 const script = fileURLToPath(new URL("server.ts", import.meta.url));
 
-/** When a server kills itself, counted in appends to its store. */
+/** At which append to its store a server kills itself. */
 export interface SelfKill {
   readonly moment: "before" | "after";
   readonly append: number;
 }
 
-/** One life of the server. */
+/** One process of the server. */
 export interface Life {
   kill(signal: NodeJS.Signals): void;
   /** The signal that ended it, or its exit code. */
   readonly end: Promise<NodeJS.Signals | number | null>;
 }
 
-/** Starts servers on one file and one port, one after the other, and keeps what they complained of. */
+/** Starts servers on one file and one port, one after the other, and collects their errors. */
 export class Supervisor {
   readonly complaints: string[] = [];
   readonly #path: string;
@@ -36,7 +36,7 @@ export class Supervisor {
     return `http://127.0.0.1:${this.#port}`;
   }
 
-  /** Resolves once the server listens, or has died before that. */
+  /** Resolves once the server listens, or has ended before. */
   async start(selfKill?: SelfKill): Promise<Life> {
     const how = selfKill === undefined ? [] : [selfKill.moment, String(selfKill.append)];
     const child = spawn(process.execPath, [...typescript, script, this.#path, String(this.#port), ...how], {
@@ -50,15 +50,15 @@ export class Supervisor {
     return { kill: (signal) => void child.kill(signal), end };
   }
 
-  /** Leaves nothing behind. */
+  /** Ends the server that runs. */
   stop(): void {
     this.#child?.kill("SIGKILL");
   }
 }
 
 /**
- * A port for servers that come and go. Not one that the system would hand out: while no server listens, a client that
- * connects to such a port can be given the same one as its own, and then talks to itself.
+ * A port for servers that start and stop. It is outside of the range of ephemeral ports: while no server listens, a client
+ * could get such a port as its own local port and then connect to itself.
  */
 export async function reservePort(): Promise<number> {
   for (;;) {

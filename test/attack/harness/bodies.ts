@@ -1,15 +1,15 @@
 import type { Part } from "@parley/a2a";
 
-/** Large requests, made at the cost of one copy. */
+/* Large requests that are built with one copy. */
 
 export const mebi = 2 ** 20;
 
 export interface Sent {
-  /** What the agent is told to do. */
+  /** The command for the agent. */
   readonly words: string;
-  /** Length of a file that goes along, in characters of its base64. */
+  /** Length of a file in the message, in characters of its base64. */
   readonly file?: number;
-  /** A part that goes along. */
+  /** One more part of the message. */
   readonly part?: Part;
   readonly taskId?: string;
   readonly returnImmediately?: boolean;
@@ -23,7 +23,7 @@ export function sendBody({ words, file = 0, part, taskId, returnImmediately = fa
   const message = { messageId: crypto.randomUUID(), role: "ROLE_USER", ...(taskId !== undefined && { taskId }), parts };
   const [head = "", tail] = JSON.stringify({
     message,
-    // What was sent need not come back.
+    // The answer need not contain the message.
     configuration: { returnImmediately, historyLength: 0 },
   }).split("@");
   if (tail === undefined) return Buffer.from(head);
@@ -32,7 +32,7 @@ export function sendBody({ words, file = 0, part, taskId, returnImmediately = fa
 
 const json = { "content-type": "application/json", "a2a-version": "1.0" };
 
-/** Sends a message over REST; gives the status and what was said, as it came. */
+/** Sends a message over REST. Returns the status and the body of the answer. */
 export async function send(url: string, sent: Sent): Promise<Answer> {
   const response = await fetch(`${url}/message:send`, { method: "POST", headers: json, body: sendBody(sent) });
   return { status: response.status, body: (await response.json()) as Answer["body"] };
@@ -47,7 +47,7 @@ export interface Answer {
   };
 }
 
-/** Makes a task, and gives its id. */
+/** Makes a task. Returns its id. */
 export async function newTask(url: string, sent: Sent): Promise<string> {
   const { status, body } = await send(url, sent);
   if (body.task === undefined) throw new Error(`No task was made: ${status} ${JSON.stringify(body).slice(0, 500)}`);

@@ -8,14 +8,14 @@ import type { Question, Reply } from "../processes/answer.ts";
 
 const mebi = 2 ** 20;
 
-/** The heap of every process here, in MiB. */
+/** The heap of each process, in MiB. */
 const heap = 256;
 
-/** A process under a small heap: it can be asked how much it holds, and says how it ended. */
+/** A process with a small heap. It reports how much memory it holds, and how it ended. */
 export class Child {
   /** What it wrote to standard error. */
   readonly log: string[] = [];
-  /** What it said when it was ready. */
+  /** The value that it sent when it was ready. */
   readonly greeting: Promise<unknown>;
   readonly #process: ChildProcess;
   readonly #ended: Promise<unknown>;
@@ -47,7 +47,7 @@ export class Child {
       this.#waiting.clear();
     });
     this.greeting = this.#reply(0);
-    // A process that never gets ready may be one that is expected to die.
+    // A test may expect that the process dies before it is ready.
     this.greeting.catch(() => undefined);
   }
 
@@ -66,7 +66,7 @@ export class Child {
     return reply;
   }
 
-  /** What it holds, in bytes, and nobody else could use. */
+  /** How many bytes of memory it holds. */
   async held(): Promise<number> {
     return Number(await this.ask("held"));
   }
@@ -76,7 +76,7 @@ export class Child {
     this.#tell({ jump: ms });
   }
 
-  /** The most memory that it had at a time since `forgetPeak`, in MiB. */
+  /** The most memory that it had since `forgetPeak`, in MiB. */
   get peak(): number {
     const status = readFileSync(`/proc/${this.pid}/status`, "utf8");
     return Math.round((Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1]) * 1024) / mebi);
@@ -86,7 +86,7 @@ export class Child {
     writeFileSync(`/proc/${this.pid}/clear_refs`, "5");
   }
 
-  /** Resolves once it is gone, by whatever cause. */
+  /** Resolves once it has ended, for any reason. */
   async ended(): Promise<void> {
     await this.#ended;
   }
@@ -97,7 +97,7 @@ export class Child {
   }
 
   #tell(message: Question | { readonly jump: number }): void {
-    // One that is just gone takes nothing; who waits for its answer is told by its end.
+    // A process that has just ended gets nothing. Its end rejects the calls that wait.
     if (this.#process.connected) this.#process.send(message, () => {});
   }
 

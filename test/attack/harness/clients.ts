@@ -10,7 +10,7 @@ import { keepAsking } from "./witness.ts";
 export interface AttackedClient {
   call(what: "send" | "stream" | "dawdle", url: string, settings?: CallSettings): Promise<CallOutcome>;
   leave(): Promise<void>;
-  /** It lives, its other calls are answered meanwhile, and it holds no more in the end. */
+  /** Expects that it stays alive, that its other calls are answered meanwhile, and that it holds no more memory in the end. */
   withstands(attack: Attack): Promise<void>;
 }
 
@@ -22,7 +22,7 @@ const friendly = defineAgent({
   onMessage: (turn) => turn.reply("Hello"),
 });
 
-/** Clients for one test after the other, and the server that their other calls go to. */
+/** Starts a client for each test, and a server for their other calls. */
 export function clients(): () => Promise<AttackedClient> {
   let server: Server;
   const children: Child[] = [];

@@ -1,9 +1,9 @@
 import { connect, type Socket } from "node:net";
 
-/** A connection that sends bytes as it is told to, and hears what comes back. */
+/** A TCP connection that sends any bytes, and reads the answer. */
 export class Connection {
   readonly socket: Socket;
-  /** Whether it is over; the other side may have ended it, and that is its right. */
+  /** Whether it has ended. The other side may end it. */
   over = false;
   readonly #changed = new Set<() => void>();
 
@@ -24,13 +24,13 @@ export class Connection {
     return new Connection(socket);
   }
 
-  /** Sends, and waits until the other side took it or went. */
+  /** Sends, and waits until the other side has read the bytes or has ended the connection. */
   async send(bytes: string | Uint8Array): Promise<void> {
     if (this.over || this.socket.write(bytes)) return;
     await this.until(() => !this.socket.writableNeedDrain);
   }
 
-  /** Waits for something that `wake` tells of; comes back as well when the connection is over. */
+  /** Resolves when `wake` is called, or when the connection has ended. */
   until(done: () => boolean): Promise<void> {
     return new Promise((resolve) => {
       const look = (): void => {
@@ -52,7 +52,7 @@ export class Connection {
   }
 }
 
-/** What HTTP/1.1 sends before a body. */
+/** The request line and headers of HTTP/1.1. */
 export function head(path: string, headers: Readonly<Record<string, string | number>>): string {
   const lines = Object.entries({ host: "127.0.0.1", ...headers }).map(([name, value]) => `${name}: ${value}\r\n`);
   return `POST ${path} HTTP/1.1\r\n${lines.join("")}\r\n`;

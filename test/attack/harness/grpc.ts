@@ -3,7 +3,7 @@ import { frameOf } from "../../../packages/grpc/src/frames.ts";
 import { encode } from "../../../packages/grpc/src/protobuf/encode.ts";
 import { serviceV1, type A2AMethod } from "../../../packages/grpc/src/services.ts";
 
-/** Calls and answers of gRPC, for who writes them by hand. */
+/* Calls and answers of gRPC as bytes. */
 
 const { operations } = serviceV1();
 

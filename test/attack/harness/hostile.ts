@@ -4,18 +4,18 @@ import { createServer, type AddressInfo, type Server, type Socket } from "node:n
 import type { AgentCard } from "@parley/a2a";
 import { afterEach } from "vitest";
 
-/** Servers that do what no server should. */
+/** Starts hostile servers. */
 
 export interface Hostile {
-  /** Speaks HTTP. */
+  /** An HTTP server. */
   http(answer: RequestListener): Promise<string>;
-  /** Speaks bytes: what it sends is what it is, whoever asks. */
+  /** A TCP server that sends any bytes. */
   raw(talk: (socket: Socket) => void): Promise<string>;
-  /** Speaks gRPC, or anything that comes over HTTP/2. */
+  /** An HTTP/2 server, for gRPC. */
   http2(answer: (stream: ServerHttp2Stream) => void): Promise<string>;
 }
 
-/** They are gone after each test. */
+/** The servers are closed after each test. */
 export function hostile(): Hostile {
   const stops: (() => Promise<void>)[] = [];
   afterEach(async () => {
@@ -47,7 +47,7 @@ export function hostile(): Hostile {
   };
 }
 
-/** A card that leads to an address, whatever else it says. */
+/** A card with one interface at an address. */
 export function cardAt(url: string, binding: "JSONRPC" | "GRPC" = "JSONRPC"): AgentCard {
   return {
     name: "Hostile",
@@ -61,7 +61,7 @@ export function cardAt(url: string, binding: "JSONRPC" | "GRPC" = "JSONRPC"): Ag
   };
 }
 
-/** Answers with a card, and everything else by `answer`. */
+/** Serves a card, and answers other requests by `answer`. */
 export function behindCard(answer: RequestListener): RequestListener {
   return (request, response) => {
     if (request.url?.endsWith("/agent-card.json") !== true) {
@@ -73,12 +73,12 @@ export function behindCard(answer: RequestListener): RequestListener {
   };
 }
 
-/** An answer whose status line is as it says. */
+/** An answer with this status line. */
 function statusLine(line: string, rest = "Content-Length: 2\r\n\r\nhi"): (socket: Socket) => void {
   return (socket) => void socket.once("data", () => socket.write(`HTTP/1.1 ${line}\r\n${rest}`));
 }
 
-/** Statuses and heads that the parsers of HTTP let pass, and `Response` does not. */
+/** Statuses and headers that HTTP parsers accept and `Response` does not. */
 export const oddHeads: readonly (readonly [string, (socket: Socket) => void])[] = [
   ["status 999", statusLine("999 Odd")],
   ["status 600", statusLine("600 Odd")],

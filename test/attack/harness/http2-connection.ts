@@ -1,6 +1,6 @@
 import { Connection } from "./connection.ts";
 
-/** HTTP/2 as an attacker speaks it (RFC 9113): each byte of a body can be a frame of its own. */
+/** HTTP/2 frame by frame (RFC 9113), so that each byte of a body can be a frame of its own. */
 
 const frame = { data: 0, headers: 1, settings: 4, ping: 6, windowUpdate: 8 };
 const endStream = 1;
@@ -10,7 +10,7 @@ const headLength = 9;
 
 export class Http2Connection {
   readonly #connection: Connection;
-  /** What may be sent on the connection, and on each stream. */
+  /** The flow-control windows of the connection and of each stream. */
   #window = 65_535;
   #initial = 65_535;
   readonly #windows = new Map<number, number>();
@@ -39,7 +39,7 @@ export class Http2Connection {
     return this.#connection.over;
   }
 
-  /** Begins a `POST`; gives the number of its stream. */
+  /** Begins a `POST`. Returns the number of its stream. */
   async open(path: string, headers: Readonly<Record<string, string>>): Promise<number> {
     const stream = this.#next;
     this.#next += 2;
@@ -50,7 +50,7 @@ export class Http2Connection {
     return stream;
   }
 
-  /** Sends so many bytes of a body, one in a frame, as far as the other side takes them; gives how many it took. */
+  /** Sends bytes of a body, one in each frame, as far as the window allows. Returns how many were sent. */
   async pieces(stream: number, count: number, first: Uint8Array = Buffer.alloc(0)): Promise<number> {
     if (first.length > 0) {
       this.#take(stream, first.length);
@@ -115,7 +115,7 @@ export class Http2Connection {
     }
     const isLast = (type === frame.data || type === frame.headers) && (flags & endStream) !== 0;
     if (isLast || type === 3) this.#ended.add(stream);
-    // Whatever the peer says with a GOAWAY, it opens nothing more for us.
+    // After a GOAWAY the peer accepts no new streams.
     if (type === 7) this.close();
   }
 }
@@ -129,7 +129,7 @@ function frameOf(type: number, flags: number, stream: number, payload: Uint8Arra
   return Buffer.concat([head, payload]);
 }
 
-/** A header that no table remembers (RFC 7541 §6.2.2); names and values below 127 bytes. */
+/** A header that is not added to the table (RFC 7541 §6.2.2). Names and values must be shorter than 127 bytes. */
 function literal(name: string, value: string): Buffer {
   return Buffer.concat([
     Buffer.from([0, name.length]),

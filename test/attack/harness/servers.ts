@@ -12,7 +12,7 @@ export interface Attacked extends Child {
 }
 
 export interface Attackable {
-  /** Starts a server on the store of this test, or on another. */
+  /** Starts a server on the store of this test, or on another one. */
   start(settings?: Partial<ServerSettings>, options?: { readonly ownClock?: boolean }): Promise<Attacked>;
   /** Starts a process that may die before it listens. */
   launch(settings?: Partial<ServerSettings>): Promise<Child>;
@@ -20,7 +20,7 @@ export interface Attackable {
   folder(): Promise<string>;
 }
 
-/** Servers for one test after the other; nothing of them is left. */
+/** Starts servers for a test. They are ended, and their files removed, after it. */
 export function servers(store: "SQLite" | "memory" = "SQLite"): Attackable {
   let folder: Promise<string> | undefined;
   const children: Child[] = [];

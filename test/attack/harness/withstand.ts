@@ -3,22 +3,22 @@ import type { Child } from "./child.ts";
 import type { Attacked } from "./servers.ts";
 import { witness, type Witness } from "./witness.ts";
 
-/** What an attacked process may have of the machine at a time, in MiB: its heap, and half as much again and again beside it. */
+/** How much memory an attacked process may use, in MiB: three times its heap. */
 const mostMemory = 768;
 
-/** Answers that somebody else gets at least, during an attack and after it. */
+/** How many answers another caller must get after an attack. */
 const answers = 5;
 
 export type Attack = (other: Witness) => Promise<void>;
 
 export interface Allowance {
-  /** Bytes that a store in memory keeps rightly, since the attack made a task of them. */
+  /** Bytes that a store in memory may keep, because the attack made tasks. */
   readonly keeps?: number;
 }
 
 /**
- * Holds a server to what it promises under attack: it lives, answers others meanwhile, never takes more memory than it
- * should, and in the end holds no more than a fifth more than at the start.
+ * Expects of a server under attack that it stays alive, answers other callers meanwhile, never uses more than `mostMemory`, and
+ * in the end holds at most a fifth more memory than at the start.
  */
 export async function withstands(server: Attacked, attack: Attack, options?: Allowance): Promise<void> {
   const other = await witness(server.url);
@@ -29,22 +29,22 @@ export async function withstands(server: Attacked, attack: Attack, options?: All
   }
 }
 
-/** The same for any process, with a witness of one's own. */
+/** The same for any process, with another witness. */
 export async function staysSmall(
   child: Child,
   other: Witness,
   attack: Attack,
   { keeps = 0 }: Allowance = {},
 ): Promise<void> {
-  // What is made with the first questions is there before the first look.
+  // The first calls allocate memory that is kept, so they come before the first measurement.
   await other.answers(10);
   const before = await child.held();
   child.forgetPeak();
   await attack(other);
   await other.answers(answers);
   const { peak } = child;
-  expect(peak, "memory at its most, in MiB").toBeLessThan(mostMemory);
-  // What an attack left goes by and by: connections close, a writer's last batch is let go of.
+  expect(peak, "peak of memory, in MiB").toBeLessThan(mostMemory);
+  // Memory is released some time after the attack: connections close, and pending batches are written.
   await vi.waitFor(async () => expect(await child.held(), `held, from ${before}`).toBeLessThan(1.2 * before + keeps), {
     timeout: 30_000,
     interval: 200,

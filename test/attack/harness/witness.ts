@@ -2,17 +2,17 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { Client } from "@parley/a2a/client";
 import { connect } from "@parley/node";
 
-/** A caller who behaves, and goes on asking while others do not. */
+/** A normal caller that goes on calling during an attack. */
 export interface Witness {
-  /** Resolves once so many more questions were answered rightly, and rejects with the first that was not. */
+  /** Resolves after so many more right answers, and rejects after a wrong one. */
   answers(count: number): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** How long it waits between two questions, in milliseconds. */
+/** The pause between two calls, in milliseconds. */
 const interval = 20;
 
-/** Asks a server for its card, for a reply, and for a task. */
+/** Calls a server for its card, for a reply, and for a task. */
 export async function witness(url: string): Promise<Witness> {
   const client = await connect(url, { binding: "JSONRPC" });
   const taskId = await taskOf(client);
@@ -25,7 +25,7 @@ export async function witness(url: string): Promise<Witness> {
   });
 }
 
-/** Goes on asking whatever `ask` asks, which rejects when the answer is not right. */
+/** Calls `ask` again and again. It rejects when an answer is wrong. */
 export function keepAsking(ask: () => Promise<void>): Witness {
   let right = 0;
   let going = true;
@@ -52,12 +52,12 @@ export function keepAsking(ask: () => Promise<void>): Witness {
           if (wrong === undefined && right < wanted) return;
           wakes.delete(look);
           if (wrong === undefined) resolve();
-          else reject(new Error("The server answered somebody else wrongly", { cause: wrong.error }));
+          else reject(new Error("Another caller got a wrong answer", { cause: wrong.error }));
         };
         wakes.add(look);
         look();
       });
-      // Where the attack fails as well, nobody waits for this any more.
+      // If the attack fails too, nothing else handles this rejection.
       answered.catch(() => undefined);
       return answered;
     },

@@ -2,7 +2,7 @@ import { defineAgent, text, type Agent } from "@parley/a2a";
 import { guardedFetch } from "@parley/a2a/net";
 import { nodeDialer } from "@parley/node";
 
-/** The agents of the servers. What the first part of a message says is what happens. */
+/* The agents of the servers. The first part of a message is the command. */
 
 const described = { description: "Does what it is told", version: "1.0.0", skills: [], defaultInputModes: ["*/*"] };
 
@@ -14,7 +14,7 @@ function actor(): Agent {
     ...described,
     name: "Actor",
     async *onMessage(turn) {
-      // The other parts are as large as an attacker likes.
+      // The other parts may be large.
       const [what, ...numbers] = (turn.message.parts[0]?.text ?? "").split(" ");
       const [count = 0, bytes = 0] = numbers.map(Number);
       if (what === "hello") return turn.reply("Hello");
@@ -34,7 +34,7 @@ function actor(): Agent {
   });
 }
 
-/** Ends its process with the first thing that it does, and whoever takes it up again does the same. */
+/** Ends its process at once, also when it is resumed. */
 function poisoned(): Agent {
   return defineAgent({
     ...described,
@@ -49,7 +49,7 @@ function poisoned(): Agent {
   });
 }
 
-/** Goes on where it was, each time that it is started again, until it is told to end. */
+/** Resumes after its checkpoint each time, until it is told to end. */
 function patient(): Agent {
   return defineAgent({
     ...described,
@@ -65,7 +65,7 @@ function patient(): Agent {
   });
 }
 
-/** May not be silent for long. */
+/** Has a short idle timeout. */
 function brief(): Agent {
   return defineAgent({
     ...described,
@@ -78,13 +78,13 @@ function brief(): Agent {
   });
 }
 
-/** The one of the examples, which may fetch from this machine here, and has less patience. */
+/** The agent of the examples, with shorter timeouts, and allowed to fetch from this machine. */
 async function analyst(): Promise<Agent> {
   const { createDataAnalyst } = await import("../../../examples/data-analyst/src/agent.ts");
   return createDataAnalyst({ fetch: guardedFetch({ allowPrivate: true, timeout: 2_000 }, nodeDialer()) });
 }
 
-/** Lets those who have something to stream begin. */
+/** Lets the agents begin that wait to stream. */
 export { speak };
 export const agents = { actor, poisoned, patient, brief, analyst };
 export type AgentName = keyof typeof agents;

@@ -1,4 +1,4 @@
-/** What a process of this suite can be asked by the test that started it, by name. */
+/** The calls that a test can make to a process that it started, by name. */
 export type Questions = Readonly<Record<string, (...input: never[]) => unknown>>;
 
 export interface Question {
@@ -7,29 +7,29 @@ export interface Question {
   readonly input: readonly unknown[];
 }
 
-/** What goes back; `id` 0 is the process itself, which says that it is ready. */
+/** An answer. `id` 0: the process reports that it is ready. */
 export interface Reply {
   readonly id: number;
   readonly value?: unknown;
   readonly failure?: string;
 }
 
-/** What a process holds, in bytes, once everything that nobody needs is gone. */
+/** How many bytes of memory a process holds after a garbage collection. */
 function held(): number {
   const collect = (globalThis as { gc?: () => void }).gc;
   if (collect === undefined) throw new Error("Start this process with --expose-gc");
   collect();
   const { heapUsed, external } = process.memoryUsage();
-  // `external` has the array buffers in it.
+  // `external` includes array buffers.
   return heapUsed + external;
 }
 
-/** Answers questions until the parent is gone. */
+/** Answers calls until the parent process ends. */
 export function answer(questions: Questions, ready: unknown): void {
   const reply = (said: Reply): void => void process.send?.(said);
   const all: Questions = { ...questions, held };
   process.on("message", ({ id, name, input }: Question) => {
-    // A promise, so that what is thrown at once is told as well.
+    // In a promise, so that an error that is thrown synchronously is sent too.
     Promise.resolve()
       .then(() => all[name]?.(...(input as never[])))
       .then(

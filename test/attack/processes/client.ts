@@ -3,15 +3,15 @@ import type { ConnectOptions, EventStream } from "@parley/a2a/client";
 import { connect } from "@parley/node";
 import { answer } from "./answer.ts";
 
-/** A client that others attack: it calls whom it is told to. */
+/* The process of a client that is attacked. It calls the given address. */
 
 export interface CallSettings extends Pick<ConnectOptions, "binding" | "timeout" | "idleTimeout" | "headers"> {}
 
-/** What came of a call: a text, or an error of the protocol. */
+/** The result of a call: a text, or an error of the protocol. */
 export type CallOutcome =
   | { readonly result: string }
   | { readonly error: string; readonly message: string }
-  /** Something that no caller is told to expect. */
+  /** An error that is not one of the protocol. */
   | { readonly thrown: string };
 
 const once = { retry: false, reconnect: false } as const;
@@ -43,7 +43,7 @@ answer(
         for await (const event of client.sendStreamingMessage("hello")) events.push(event);
         return String(events.length);
       }),
-    /** Reads one event, and then no more until it is told to `leave`. */
+    /** Reads one event, and no more until `leave` is called. */
     dawdle: (url: string, settings: CallSettings = {}) =>
       outcomeOf(async () => {
         const client = await connect(url, { ...once, ...settings });

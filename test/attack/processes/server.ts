@@ -5,12 +5,12 @@ import { sqliteStore } from "@parley/sql/sqlite";
 import { answer } from "./answer.ts";
 import { agents, speak, type AgentName } from "./agents.ts";
 
-/** A server under attack: server.ts SETTINGS, which are JSON. */
+/* The process of a server that is attacked: server.ts SETTINGS, which are JSON. */
 
 export interface ServerSettings {
   /** A file, or `memory`. */
   readonly store: string;
-  /** Default: the actor alone, at the root. */
+  /** Default: only the actor, at the root. */
   readonly mounts?: readonly { readonly agent: AgentName; readonly path?: string; readonly id?: string }[];
   readonly options?: Pick<ServeOptions, "lease" | "limits" | "stallTimeout" | "keepAlive" | "pollInterval">;
 }
