@@ -60,7 +60,6 @@ export const rooms = {
     shared: [
       "bytes.ts",
       "churn-map.ts",
-      "context-view.ts",
       "conversations.ts",
       "direct-replies.ts",
       "mistakes.ts",

@@ -1,6 +1,6 @@
 import { utf8Length } from "../base/index.ts";
-import { textOf, type Message } from "../model/index.ts";
-import type { HistoryEntry, HistoryOptions } from "../protocol/index.ts";
+import { textOf, type JsonValue, type Message } from "../model/index.ts";
+import type { HistoryEntry, HistoryOptions, TurnContext } from "../protocol/index.ts";
 import type {
   AppendOutcome,
   ContextEffect,
@@ -9,16 +9,17 @@ import type {
   SaidArtifact,
   SaidMessage,
 } from "../store/index.ts";
-import { ContextView, type AskingTurn } from "./context-view.ts";
-import type { Committer } from "./log/index.ts";
-import { replyWindow, type EngineSettings } from "./options.ts";
+import { exceeds } from "./bytes.ts";
 import { newestOf, RememberedReplies } from "./direct-replies.ts";
+import type { Committer } from "./log/index.ts";
+import { agentMistake, jsonOf } from "./mistakes.ts";
+import { replyWindow, type EngineSettings } from "./options.ts";
 
-/** How much of a conversation a turn gets to see by default: messages, and bytes. */
+/** How much of a conversation `turn.context.history()` returns by default: messages, and bytes. */
 const defaultLimit = 100;
 const defaultBytes = 256 << 10;
 
-/** What belongs to conversations and to none of their tasks. */
+/** The conversations of an engine: their state, their history, and direct replies, which belong to no task. */
 export class Conversations {
   readonly #settings: EngineSettings;
   readonly #committer: Committer;
@@ -36,7 +37,7 @@ export class Conversations {
     return new ContextView(key, false, (options) => this.#history(key, asking, options), state, stateBytes);
   }
 
-  /** The context that begins with this message: there is nothing to read. */
+  /** The context of a turn whose message begins the conversation: there is nothing to read. */
   begin(key: ContextKey, { message }: AskingTurn): ContextView {
     const { clock, limits } = this.#settings;
     const history = (): Promise<HistoryEntry[]> => Promise.resolve([entryOf({ time: clock.now(), message })]);
@@ -44,8 +45,8 @@ export class Conversations {
   }
 
   /**
-   * Keeps a message and the JSON text of its direct answer, a state that the turn left, and the idempotency key of a durable answer.
-   * `undefined` where memory is the place for all of it.
+   * Keeps a message and the JSON text of its direct answer, together with the state that the turn has set and, where answers
+   * are durable, the idempotency key. `undefined` where all of it is kept in memory.
    */
   keepReply(
     view: ContextView,
@@ -76,7 +77,7 @@ export class Conversations {
     const before = { taskId, turn, seq };
     const { entries } = await this.#settings.store.conversation(key, { limit: Math.max(0, limit - 1), bytes, before });
     const remembered = this.#remembered.messagesOf(key);
-    // What is remembered stands between what is stored; the bounds are those of both together.
+    // Replies in memory and stored entries are sorted by time, and limited together.
     const all =
       remembered.length === 0
         ? entries
@@ -90,6 +91,67 @@ export class Conversations {
             (each) => each.bytes,
           );
     return [...all, { time: this.#settings.clock.now(), message }].map(entryOf);
+  }
+}
+
+/** The turn that a context belongs to. */
+export interface AskingTurn {
+  readonly taskId: string;
+  readonly turn: number;
+  /** `seq` of its message. */
+  readonly seq: number;
+  readonly message: Message;
+}
+
+type ReadHistory = (options: HistoryOptions) => Promise<readonly HistoryEntry[]>;
+
+/** The context of one turn, and the state that the turn has set. */
+export class ContextView implements TurnContext {
+  readonly key: ContextKey;
+  /** Whether the context begins with this turn's message. */
+  readonly begins: boolean;
+  readonly #history: ReadHistory;
+  readonly #stateBytes: number;
+  #state: JsonValue | undefined;
+  #change: string | null | undefined;
+
+  constructor(key: ContextKey, begins: boolean, history: ReadHistory, stored: string | undefined, stateBytes: number) {
+    this.key = key;
+    this.#stateBytes = stateBytes;
+    this.begins = begins;
+    this.#history = history;
+    this.#state = stored === undefined ? undefined : (JSON.parse(stored) as JsonValue);
+  }
+
+  get id(): string {
+    return this.key.contextId;
+  }
+
+  history(options: HistoryOptions = {}): Promise<readonly HistoryEntry[]> {
+    return this.#history(options);
+  }
+
+  state<T extends JsonValue>(): T | undefined {
+    return this.#state as T | undefined;
+  }
+
+  setState(value: JsonValue | undefined): void {
+    // A copy by way of text: the agent may go on changing its object.
+    const json = value === undefined ? null : jsonOf(value, "context.setState()");
+    if (json !== null && exceeds(json, this.#stateBytes)) {
+      throw agentMistake(
+        `context.setState(): the value takes ${utf8Length(json)} bytes, and limits.stateBytes is ${this.#stateBytes}`,
+      );
+    }
+    this.#change = json;
+    this.#state = this.#change === null ? undefined : (JSON.parse(this.#change) as JsonValue);
+  }
+
+  /** The state that was set since the last call, as JSON text; `null`: it was removed; `undefined`: nothing was set. */
+  takeChange(): string | null | undefined {
+    const taken = this.#change;
+    this.#change = undefined;
+    return taken;
   }
 }
 

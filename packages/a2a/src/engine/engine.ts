@@ -6,13 +6,13 @@ import { serverIsStopping } from "./refusals.ts";
 import { checkedAgent, createService, Sends } from "./service/index.ts";
 import { startSupervisor } from "./supervise/index.ts";
 
-/** The server's heart: what executes agents, keeps their tasks, and answers for them. */
+/** Executes agents, keeps their tasks, and answers the operations of the protocol for them. */
 export interface Engine {
   /** The service of one agent; throws for an id that was not given. */
   service(agentId: string): AgentService;
   /**
-   * Takes nothing new, lets turns go on for `grace` milliseconds (default 0), hands resumable tasks to the next process and
-   * fails the others, then ends what still waits. The store stays open: whoever opened it closes it.
+   * Refuses new calls, lets turns go on for `grace` milliseconds (default 0), leaves resumable tasks to another process and
+   * fails the others, then ends the streams and sends that still wait. It does not close the store.
    */
   close(options?: { readonly grace?: number }): Promise<void>;
 }
@@ -38,7 +38,7 @@ export function createEngine(options: EngineOptions): Engine {
 
   async function close(grace: number): Promise<void> {
     await supervisor.stop(grace);
-    // Streams break off without a last event: their clients come back, to whoever runs the task then.
+    // Streams break off without a last event, so that their clients subscribe again, to the process that runs the task then.
     liveLogs.close(serverIsStopping());
   }
 

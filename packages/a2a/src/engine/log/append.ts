@@ -125,7 +125,7 @@ export const endOfRun: readonly TaskEffect[] = [
 
 /** The result of an append. */
 export type AppendResult =
-  /** It is stored, and the turn goes on. Or a message came before the end of the turn: the batch is appended again without that end. */
+  /** It is stored, and the turn goes on. Or a message was first: the batch is appended again, without the end of the turn. */
   | { readonly kind: "open" }
   /** The task was created. `log`: all of its records, where its turn has ended too. */
   | { readonly kind: "created"; readonly log: readonly NewRecord[] | undefined }

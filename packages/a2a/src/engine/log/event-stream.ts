@@ -4,36 +4,36 @@ import { TextPayload, type StreamItem, type StreamName } from "../../protocol/in
 import { taskJson, type Snapshot } from "../../store/index.ts";
 import { answers, LogReader, pageSize, type Position } from "./reader.ts";
 
-/** Where the events of a task begin for a reader. */
+/** Where a reader begins with the events of a task. */
 export interface StreamPosition extends Position {
   /** For the stream of a send: `seq` of its message. */
   readonly input: number;
-  /** The task's generation at `after`, where events are to tell theirs. */
+  /** The generation of the task at `after`, where the version of the protocol has generations. */
   readonly generation?: number;
 }
 
 /** Where a stream of a task begins. */
 export interface StreamFrom extends StreamPosition {
-  /** Goes out first: the task as it stood at `after`. Its state is given beside it, so that a large task need not be parsed. */
+  /** The first event: the task as it was at `after`. `state` is that of the task, so that a large task need not be parsed. */
   readonly first?: { readonly item: StreamItem; readonly state: TaskState };
 }
 
-/** Finds out what there is to stream: a task from somewhere on, one message, or nothing. */
+/** Resolves to what there is to stream: the events of a task, one message, or nothing. */
 export type OpenStream = () => Promise<StreamFrom | StreamItem | undefined>;
 
 type Batch = readonly StreamItem[];
 
 /**
- * The stream that an operation answers with, as its caller iterates it. Thousands of them stand idle, so they keep little:
- * what was needed to open one is released, and a reader that waits is one suspended function, at half a kilobyte each.
+ * The stream of an operation, as its caller iterates it. Thousands of them may be idle (row `subscribers` of the benchmarks),
+ * so each keeps little: what was needed to open it is released, and one suspended function waits, at half a kilobyte.
  */
 export class EventStream implements AsyncIterableIterator<Batch, void, void> {
   readonly #operation: StreamName;
   #open: OpenStream;
-  /** Absent while it is opened, and for a stream of one message. */
+  /** Absent while the stream is opened, and for a stream of one message. */
   #events: TaskEvents | undefined;
   #over = false;
-  /** While it is opened: ends the wait of a caller who leaves. */
+  /** While the stream is opened: ends the wait of a caller who leaves. */
   #leave: () => void = nothing;
 
   constructor(operation: StreamName, open: OpenStream) {
@@ -66,7 +66,7 @@ export class EventStream implements AsyncIterableIterator<Batch, void, void> {
     return Promise.resolve(over);
   }
 
-  /** Opens the stream; gives its first events. */
+  /** Opens the stream. Resolves to its first events. */
   async #begin(): Promise<Batch> {
     const opened = await this.#opened();
     if (opened === undefined || this.#over) {
@@ -85,7 +85,7 @@ export class EventStream implements AsyncIterableIterator<Batch, void, void> {
     return [first.item];
   }
 
-  /** `undefined` when there is nothing to stream, or the caller has left. */
+  /** `undefined`: there is nothing to stream, or the caller has left. */
   async #opened(): Promise<StreamFrom | StreamItem | undefined> {
     // A caller who leaves before the agent has yielded anything need not wait for it.
     const left = new Promise<undefined>((resolve) => (this.#leave = () => resolve(undefined)));
@@ -106,12 +106,12 @@ const over: IteratorReturnResult<void> = { done: true, value: undefined };
 const nothing = (): void => {};
 const nothingToOpen: OpenStream = () => Promise.resolve(undefined);
 
-/** The events of a task from a position on, until the protocol says that the stream is over. */
-export class TaskEvents {
+/** The events of a task from a position on, until the one that ends the stream (A2A 1.0 §3.1.2, §3.1.6). */
+class TaskEvents {
   readonly #operation: StreamName;
   readonly #from: StreamPosition;
   readonly #reader: LogReader;
-  /** Of the last event, where they tell theirs. */
+  /** Of the last event, where the version has generations. */
   #generation: number | undefined;
   #over = false;
 
@@ -127,7 +127,7 @@ export class TaskEvents {
     return this.#over;
   }
 
-  /** The next events, none where there are none yet. A promise only where something has to be read: chunks need none. */
+  /** The next events, or none where there are none yet. A promise only where something has to be read: chunks need none. */
   poll(): readonly StreamItem[] | Promise<readonly StreamItem[]> {
     if (this.#over) return [];
     const records = this.#reader.poll();
@@ -135,7 +135,7 @@ export class TaskEvents {
     return mayClose ? this.#untilClosed(records) : this.#itemsOf(records);
   }
 
-  /** Resolves when there may be more than at the last `poll`, or the stream was closed. */
+  /** Resolves when there may be more events than at the last `poll`, or when the stream is closed. */
   wait(): Promise<void> {
     return this.#reader.wait();
   }
@@ -158,7 +158,7 @@ export class TaskEvents {
 
   async #lastStatus(): Promise<LogRecord | undefined> {
     const { store, scope, task, input, after: end } = this.#from;
-    // Only messages can have come after the status.
+    // Only messages can be in the log after the status.
     let after = Math.max(input, end - pageSize);
     for (let last: LogRecord | undefined; ;) {
       const page = await store.read(scope, task.taskId, { after, limit: pageSize, kinds: ["statusUpdate"] });
@@ -180,7 +180,7 @@ export class TaskEvents {
     return this.#itemsOf(records);
   }
 
-  /** User messages are records of the log, but no events of a stream (§3.1.2). */
+  /** Messages of the user are records of the log, but no events of a stream (§3.1.2). */
   #itemsOf(records: readonly LogRecord[]): readonly StreamItem[] {
     const items: StreamItem[] = [];
     for (const record of records) {
@@ -191,7 +191,7 @@ export class TaskEvents {
     return items;
   }
 
-  /** `closesAfter` for a record, without parsing it, and for a send only where the record answers its message. */
+  /** Whether a record is the last event of the stream. For a send, it is only if it answers the message. */
   async #closes(record: LogRecord): Promise<boolean> {
     if (record.state === undefined) return false;
     if (isTerminal(record.state)) return true;
@@ -203,7 +203,7 @@ export class TaskEvents {
   }
 }
 
-/** The task as it stood, as the first event of a stream (A2A 1.0 §3.1.6). */
+/** A task as the first event of a stream (A2A 1.0 §3.1.6). */
 export function snapshotItem(snapshot: Snapshot): StreamItem {
   const { seq, generation } = snapshot.head;
   return { payload: new TextPayload(wrapped("task", taskJson(snapshot))), seq, generation };

@@ -3,7 +3,7 @@ import { placed, type LogRecord, type NewRecord, type TaskState } from "../../mo
 import type { StoredRun, TaskKey } from "../../store/index.ts";
 import { ChurnMap } from "../churn-map.ts";
 
-/** What is known of a task without asking the store. */
+/** The current head of a task, known without asking the store. */
 export interface LiveHead {
   readonly seq: number;
   readonly state: TaskState;
@@ -17,30 +17,30 @@ export interface LiveLimits {
   readonly liveBytes: number;
 }
 
-/** Someone who waits for the next notification. */
+/** A reader that waits for the next notification. */
 export interface Waiter {
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
 }
 
 /**
- * The newest records of one task in memory, shared by all its readers, and the notification that there are more. It
- * is a cache: a reader that does not find here what comes next reads the store.
+ * The newest records of one task in memory, shared by all of its readers, which it notifies of new records. It is a cache: a
+ * reader whose next record is not in memory reads the store.
  */
 export class LiveLog {
   readonly task: TaskKey;
   readonly contextId: string;
   readonly #limits: LiveLimits;
   #records: LogRecord[] = [];
-  /** Bytes of each record, and of all. */
+  /** Bytes of each record, and of all together. */
   #sizes: number[] = [];
   #bytes = 0;
   #head: LiveHead | undefined;
   #waiters = new Set<Waiter>();
-  /** Counts notifications, so that a reader sees whether one came while it was reading. */
+  /** How many notifications there were, so that a reader sees whether one came while it was reading. */
   notifications = 0;
   #closed: { readonly error: unknown } | undefined;
-  /** How many use it: readers, and the run. `LiveLogs` drops it at zero. */
+  /** How many readers and runs use it. `LiveLogs` drops it at zero. */
   users = 0;
 
   constructor(task: TaskKey, contextId: string, limits: LiveLimits) {
@@ -49,26 +49,26 @@ export class LiveLog {
     this.#limits = limits;
   }
 
-  /** The task as it stands, while this process runs it and so makes or sees all of its changes; else `undefined`. */
+  /** The head of the task while this process runs it, and so makes or sees all of its changes; else `undefined`. */
   get head(): LiveHead | undefined {
     return this.#head;
   }
 
-  /** This process begins to run the task. */
+  /** This process runs the task from now on. */
   attach(head: LiveHead): void {
     this.#head = head;
     this.#clear();
     this.notify();
   }
 
-  /** This process runs it no longer: readers read the store again. */
+  /** This process runs the task no longer: its readers read the store again. */
   detach(): void {
     this.#head = undefined;
     this.#clear();
     this.notify();
   }
 
-  /** Takes a record that this process stored beside the run: a message, a cancel. */
+  /** Adds a record that this process stored outside of the run: a message, or a cancel. */
   add(record: NewRecord, seq: number): void {
     const head = this.#head;
     if (head === undefined) this.notify();
@@ -76,8 +76,8 @@ export class LiveLog {
   }
 
   /**
-   * Takes what a commit of this process stored, in the order of the commits: `records` are the last ones up to `head.seq`,
-   * `sizes` the bytes of each.
+   * Adds the records of a commit of this process. Called in the order of the commits. `records` are the last ones up to
+   * `head.seq`, `sizes` the bytes of each.
    */
   push(records: readonly NewRecord[], sizes: readonly number[], head: LiveHead): void {
     if (this.#head !== undefined) {
@@ -98,8 +98,8 @@ export class LiveLog {
   }
 
   /**
-   * The next records after `seq`, at most `bytes` of them and at least one. Empty when there are none; `undefined` when
-   * they are not in memory, and the store is to be read.
+   * The next records after `seq`: at least one, and no more than `bytes` together otherwise. Empty when there are none;
+   * `undefined` when they are not in memory, so that the store has to be read.
    */
   after(seq: number, bytes: number): readonly LogRecord[] | undefined {
     if (this.#head === undefined) return undefined;
@@ -117,8 +117,8 @@ export class LiveLog {
   }
 
   /**
-   * Calls one function of `waiter` at the next notification, `resolve` at once when there have been more than `seen`.
-   * `unsubscribe` takes it back.
+   * Calls one function of `waiter` at the next notification, or `resolve` at once when there have been more than `seen`
+   * notifications.
    */
   subscribe(seen: number, waiter: Waiter): void {
     if (this.#closed !== undefined) waiter.reject(this.#closed.error);
@@ -130,17 +130,17 @@ export class LiveLog {
     this.#waiters.delete(waiter);
   }
 
-  /** There may be more to read. */
+  /** Tells the waiting readers that there may be more to read. */
   notify(): void {
     for (const { resolve } of this.#takeWaiters()) resolve();
   }
 
-  /** Tells those who wait now that nothing will come, because the store failed. */
+  /** Tells the waiting readers that the store failed. */
   fail(error: unknown): void {
     for (const { reject } of this.#takeWaiters()) reject(error);
   }
 
-  /** Tells those who wait now, and whoever would wait later, that nothing will come. */
+  /** Tells the waiting readers, and all that would wait later, that nothing more will come. */
   close(error: unknown): void {
     this.#closed = { error };
     this.fail(error);
@@ -162,7 +162,7 @@ export class LiveLog {
   #trim(): void {
     const { liveRecords, liveBytes } = this.#limits;
     if (this.#records.length <= liveRecords && this.#bytes <= liveBytes) return;
-    // Down to half, so that the cost of moving the rest is spread over as many pushes.
+    // Down to half, so that the cost of copying the other half is spread over many commits.
     let from = 0;
     while (this.#records.length - from > liveRecords / 2 || this.#bytes > liveBytes / 2) {
       this.#bytes -= this.#sizes[from] ?? 0;
@@ -184,7 +184,7 @@ export class LiveLogs {
     this.#limits = limits;
   }
 
-  /** The live log of a task, made when there is none. Give it back with `release`. */
+  /** The live log of a task, made when there is none. Each call needs one call of `release`. */
   acquire(task: TaskKey, contextId: string): LiveLog {
     let log = this.#logs.get(task.taskId);
     if (log === undefined) {
@@ -211,7 +211,7 @@ export class LiveLogs {
     else for (const log of this.#logs.values()) if (log.head === undefined) log.notify();
   }
 
-  /** The server stops: nobody waits for anything any more. */
+  /** The server stops: all readers are told so. */
   close(error: unknown): void {
     this.#closed = { error };
     for (const log of this.#logs.values()) log.close(error);

@@ -12,27 +12,27 @@ import {
 } from "../../store/index.ts";
 import type { LiveLog, LiveLogs, Waiter } from "./live-log.ts";
 
-/** Records of one page: enough to keep a fast reader busy, little enough to hold for many readers that do not read. */
+/** Records of one page. Many readers may hold a page without reading it, so it is small. */
 export const pageSize = 256;
-/** The same in bytes of JSON; a record that is larger is read alone, and needs room. */
+/** The same in bytes of JSON. A larger record is a page of its own, and is counted (`Position.room`). */
 const pageBytes = roomless;
 
-/** Which log to read, for whom, and from where. */
+/** A place in the log of a task, to read on from. */
 export interface Position {
   readonly store: Store;
   readonly liveLogs: LiveLogs;
   readonly scope: Scope;
   readonly task: TaskKey;
   readonly contextId: string;
-  /** Begin after this `seq`. */
+  /** `seq` of the record before the first one to read. */
   readonly after: number;
-  /** Asked before records are given that are larger than a page, where the server counts what its readers hold. */
+  /** Asked before a record is returned that is larger than a page, where the server counts what its readers hold. */
   readonly room?: Room;
 }
 
 /**
- * Reads the log of a task from a position on: first what is stored, then what comes. Everything that waits for a task,
- * a stream or a send, has one of these. A class and not a generator, since a generator that waits cannot be closed.
+ * Reads the log of a task from a position on: first the stored records, then new ones as they come. Streams and sends that wait
+ * for a task use it. It is a class because a generator that waits cannot be closed.
  */
 export class LogReader {
   readonly #from: Position;
@@ -50,7 +50,7 @@ export class LogReader {
     this.#seen = this.#live.notifications;
   }
 
-  /** The next records, at least one; waits until there are any. `undefined` once closed. */
+  /** Resolves to the next records, at least one; `undefined` once closed. */
   async read(): Promise<readonly LogRecord[] | undefined> {
     while (!this.#closed) {
       const polled = this.poll();
@@ -61,7 +61,7 @@ export class LogReader {
     return undefined;
   }
 
-  /** The next records, none where there are none yet, and once closed. A promise only where the store is read. */
+  /** The next records, or none where there are none yet. A promise only where the store is read. */
   poll(): readonly LogRecord[] | Promise<readonly LogRecord[]> {
     if (this.#closed) return [];
     this.#seen = this.#live.notifications;
@@ -73,7 +73,7 @@ export class LogReader {
     return this.#reserve(room, records);
   }
 
-  /** Resolves when there may be more than at the last `poll`, or the reader is closed. */
+  /** Resolves when there may be more records than at the last `poll`, or when the reader is closed. */
   wait(): Promise<void> {
     if (this.#closed) return Promise.resolve();
     return new Promise<void>((resolve, reject) => {
@@ -82,7 +82,7 @@ export class LogReader {
     });
   }
 
-  /** Releases everything; a `read` that waits gives `undefined`. */
+  /** Stops reading. A `read` that waits resolves to `undefined`. */
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
@@ -116,15 +116,15 @@ async function readPage(
   const options = { after, limit: pageSize, bytes: pageBytes };
   const page = await store.read(scope, taskId, room === undefined ? options : { ...options, room });
   if (page === undefined) throw new A2AError("TaskNotFound", undefined, { metadata: { taskId } });
-  // The log was compacted meanwhile and cannot be read on from here. Whoever subscribes again gets the Task first.
+  // The log was compacted meanwhile, so it cannot be read on from here. A new subscription begins with the Task.
   if (after + 1 < page.head.firstSeq) throw new A2AError("Unavailable", "This stream must be opened anew");
   return page.records;
 }
 
 /**
- * Whether a record answers the message at `input`, so that a send which waits for it returns (A2A 1.0 §3.2.2). A terminal
- * state always does. An interrupted one only when it belongs to the turn of that message: the turn before it may ask
- * something while the message waits for its own.
+ * Whether a record answers the message at `input`, so that a send which waits for the answer returns (A2A 1.0 §3.2.2). A
+ * terminal state answers every message. An interrupted one answers the message of its own turn: an earlier turn may ask its
+ * user something while the message waits.
  */
 export async function answers(
   record: LogRecord,
@@ -135,37 +135,51 @@ export async function answers(
   if (isTerminal(record.state)) return true;
   if (!isInterrupted(record.state)) return false;
   const head = liveLogs.find(task.taskId)?.head ?? (await store.head(scope, task.taskId));
-  // No run: every message had its turn, and the task waits for the next one.
+  // Without a run, every message has had its turn.
   return head?.run === undefined || (head.run.input >= input && head.run.turn === record.turn);
 }
 
-/** Waits until the message at `input` has been answered: the task waits for its user, or is over. */
+/** Resolves once the message at `input` is answered: its task waits for its user, or is over. Rejects when `signal` fires. */
 export async function waitForAnswer(from: Position, input: number, signal: AbortSignal | undefined): Promise<void> {
+  const answered = await readUntil(from, signal, (record) => answers(record, input, from));
+  if (!answered) throw new A2AError("Aborted", "The caller is gone");
+}
+
+/** Reads records until one is the `last`. `false`: `signal` fired, or the `timeout` in milliseconds was over, before. */
+async function readUntil(
+  from: Position,
+  signal: AbortSignal | undefined,
+  last: (record: LogRecord) => boolean | Promise<boolean>,
+  limit?: { readonly clock: Clock; readonly timeout: number },
+): Promise<boolean> {
+  if (signal?.aborted === true) return false;
   const reader = new LogReader(from);
   const close = (): void => reader.close();
+  const clearTimer = limit?.clock.after(limit.timeout, close);
   signal?.addEventListener("abort", close, { once: true });
   try {
     for (;;) {
-      if (signal?.aborted === true) throw new A2AError("Aborted", "The caller is gone");
-      const records = (await reader.read()) ?? [];
-      for (const record of records) if (await answers(record, input, from)) return;
+      const records = await reader.read();
+      if (records === undefined) return false;
+      for (const record of records) if (await last(record)) return true;
     }
   } finally {
+    clearTimer?.();
     signal?.removeEventListener("abort", close);
     reader.close();
   }
 }
 
-/** What the log of a task has after the message of the last turn. */
+/** The messages of a log after that of the last turn. */
 interface NextMessage {
   readonly head: TaskHead;
-  /** The oldest message that waits for a turn, if one does. */
+  /** The oldest of them, which waits for a turn; absent when there is none. */
   readonly message: LogRecord | undefined;
-  /** Whether another one waits after it. */
+  /** Whether there is another one after it. */
   readonly more: boolean;
 }
 
-/** Reads the log after `seq`, the message of the last turn. */
+/** Reads the message after `seq`, which is that of the last turn. */
 export async function readNextMessage(store: Store, task: TaskKey, seq: number): Promise<NextMessage> {
   const page = await store.read(task, task.taskId, { after: seq, limit: 2, kinds: ["message"] });
   if (page === undefined) throw new Error(`Task ${task.taskId} is gone from the store`);
@@ -175,21 +189,16 @@ export async function readNextMessage(store: Store, task: TaskKey, seq: number):
   return { head: page.head, message, more };
 }
 
-/** Of two long messages a page has the first alone. */
+/** Whether there is another message. The page does not tell where the first one has filled it. */
 async function hasMessageAfter(store: Store, task: TaskKey, { seq }: LogRecord, { head }: LogPage): Promise<boolean> {
   if (head.seq === seq || head.bytes <= defaultPageBytes) return false;
   const page = await store.read(task, task.taskId, { after: seq, limit: 1, kinds: ["message"] });
   return page !== undefined && page.records.length > 0;
 }
 
-/*
- * Generations count the changes of a task that its readers see: its creation, statuses and artifacts, but no messages of
- * the user (1.1 draft, §3.2.7).
- */
-
 /**
- * Waits until a task is beyond a generation, is over, or `timeout` milliseconds have passed. Of a task that is over nothing
- * more can come.
+ * Resolves once a task is beyond a generation, is over, or `timeout` milliseconds have passed. Generations count the changes of
+ * a task that readers see: its creation, statuses and artifacts, but no messages of the user (1.1 draft, §3.2.7).
  */
 export async function waitForGeneration(
   from: Position,
@@ -199,29 +208,16 @@ export async function waitForGeneration(
   clock: Clock,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  let { generation, state } = head;
-  if (generation > beyond || isTerminal(state) || signal?.aborted === true) return;
-  const reader = new LogReader(from);
-  const close = (): void => reader.close();
-  const clearTimer = clock.after(timeout, close);
-  signal?.addEventListener("abort", close, { once: true });
-  try {
-    while (generation <= beyond && !isTerminal(state)) {
-      const records = await reader.read();
-      if (records === undefined) return;
-      for (const record of records) {
-        if (countsInGeneration(record.kind)) generation += 1;
-        state = record.state ?? state;
-      }
-    }
-  } finally {
-    clearTimer();
-    signal?.removeEventListener("abort", close);
-    reader.close();
-  }
+  let { generation } = head;
+  if (generation > beyond || isTerminal(head.state)) return;
+  const isLast = ({ kind, state }: LogRecord): boolean => {
+    if (countsInGeneration(kind)) generation += 1;
+    return generation > beyond || (state !== undefined && isTerminal(state));
+  };
+  await readUntil(from, signal, isLast, { clock, timeout });
 }
 
-/** The generation of a task at a `seq` of its log: that of its head, less the records since that count. */
+/** The generation of a task at a `seq` of its log: that of its head, minus the records after `seq` that count. */
 export async function generationAt({ store, scope, task: { taskId } }: Position, seq: number): Promise<number> {
   let messages = 0;
   for (let after = seq; ;) {

@@ -14,7 +14,7 @@ import {
 import type { AgentMessage, ArtifactEvent, Principal } from "../../protocol/index.ts";
 import { agentMistake } from "../mistakes.ts";
 
-/** Where records belong, and who makes them. */
+/** The task, the turn and the call that a record belongs to. */
 export interface Origin {
   readonly taskId: string;
   readonly contextId: string;
@@ -24,9 +24,9 @@ export interface Origin {
   readonly trace: string | undefined;
 }
 
-/** What a turn must know of the call that brought its message, kept with the message so that a lost run can be resumed. */
+/** What a turn needs of the call that brought its message. It is stored with the message, so that a lost run can be resumed. */
 export interface StoredCall {
-  /** As it may be stored: `storedPrincipal`. */
+  /** The result of `storedPrincipal`. */
   readonly principal: Principal;
   readonly version: string;
   readonly extensions: readonly string[];
@@ -36,8 +36,8 @@ export interface StoredCall {
 }
 
 /**
- * What is stored of a caller: what owns its tasks, what it may do, and the claims that the agent declares. Whatever else a
- * token said is for the turn that begins with it, and stands in no file.
+ * The part of a caller that is stored: the identity that owns its tasks, its scopes, and the claims that the agent declares
+ * (`keepClaims`). Other claims of a token are known to the turn that begins with it, and are never stored.
  */
 export function storedPrincipal(
   { subject, organization, scopes, claims }: Principal,
@@ -64,7 +64,7 @@ function common(origin: Origin, time: number): Common {
   };
 }
 
-/** The first record of a task: as it was made, with the message that made it. */
+/** The first record of a task: the new task, with the message that made it. */
 export function taskRecord(
   origin: Origin,
   state: TaskState,
@@ -84,7 +84,7 @@ export function taskRecord(
   };
 }
 
-/** A later message of the user's. */
+/** A message of the user to a task that exists. */
 export function messageRecord(origin: Origin, message: Message, call: StoredCall, time: number): NewRecord {
   return {
     kind: "message",
@@ -101,7 +101,7 @@ export interface MessageIds {
   readonly taskId?: string;
 }
 
-/** The agent's words as a message. Throws `InvalidAgentResponse` when they make none. */
+/** A message of the agent, with ids and role. Throws `InvalidAgentResponse` when it is not valid. */
 export function agentMessage(message: AgentMessage, ids: MessageIds): Message {
   const { messageId = ids.messageId } = message;
   return checked(messageSchema, Object.assign({}, message, ids, { messageId, role: "ROLE_AGENT" }), "message");
@@ -153,7 +153,7 @@ export function artifactRecord(origin: Origin, event: ArtifactEvent, time: numbe
   return { kind: "artifactUpdate", json, actor: "agent", ...common(origin, time) };
 }
 
-/** What an agent yielded, held to the protocol: nothing that it made up reaches the log. */
+/** Checks what an agent yielded against the protocol, and copies it without unknown members. */
 function checked<T>(schema: Schema<T>, value: unknown, what: string): T {
   const result = check(schema, value, "copy");
   if (result.ok) return result.value;

@@ -1,6 +1,6 @@
 import { A2AError } from "../../model/index.ts";
 import type { AgentEvent, TurnAbortKind } from "../../protocol/index.ts";
-import type { ContextView } from "../context-view.ts";
+import type { ContextView } from "../conversations.ts";
 import { agentMessage, type Loss } from "../log/index.ts";
 import { agentMistake } from "../mistakes.ts";
 import { DirectReply } from "../direct-replies.ts";

@@ -4,8 +4,9 @@ import { defer, type Clock } from "../../base/index.ts";
 const timeSlice = 1;
 
 /**
- * Keeps agents from blocking the event loop. An agent that yields without waiting goes on from one microtask to the next, and
- * meanwhile no request is read and no answer written. Once the time slice is used up, agents wait for the next turn of the loop.
+ * Keeps agents from blocking the event loop. An agent that yields without waiting goes on from one microtask to the next,
+ * and meanwhile no request is read and no answer written. Once the time slice is used up, agents wait for the next turn of
+ * the event loop.
  *
  * The window of a writer bounds one agent, but not many: without the slice, 32 agents at full speed take 160 ms of CPU in one
  * turn instead of 2 (docs/decisions/hot-path.md, and "many agents at full speed" in test/engine/cost.test.ts).

@@ -2,8 +2,7 @@ import type { Resolver } from "../../base/index.ts";
 import type { A2AError, Message, NewRecord, Task } from "../../model/index.ts";
 import type { AgentEvent, ByteBudget, Principal, TurnAbortKind } from "../../protocol/index.ts";
 import type { FeatureEffect, OnceEffect, OnceRecord, TaskKey } from "../../store/index.ts";
-import type { ContextView } from "../context-view.ts";
-import type { Conversations } from "../conversations.ts";
+import type { Conversations, ContextView } from "../conversations.ts";
 import type { Committer, LiveLogs, Loss, StoredCall, WriterStart } from "../log/index.ts";
 import type { EngineSettings, HostedAgent } from "../options.ts";
 import type { DirectReply } from "../direct-replies.ts";
@@ -77,7 +76,7 @@ export interface Phase {
   /** Nothing that the agent yields from now on is stored. */
   readonly stopped: boolean;
 
-  /** Takes events that the agent yielded together. Whether the turn goes on; a promise only where there is something to wait for. */
+  /** Takes events that the agent yielded together. Whether the turn goes on; a promise only where there is a wait. */
   accept(events: readonly AgentEvent[], context: ContextView): boolean | Promise<boolean>;
   /** Resolves once everything accepted so far is stored; rejects when it cannot be. */
   flush(): Promise<void>;

@@ -106,8 +106,8 @@ export class Replay {
 }
 
 /**
- * Events of a lost run that the run after it did not repeat. Their statuses stay: they are history. Their chunks do not count:
- * the next chunk of such an artifact replaces it, by the artifact as it was before the first difference together with that chunk.
+ * Events of a lost run that the run after it did not repeat. Their statuses stay: they are history. Their chunks do not
+ * count: the next chunk of such an artifact replaces the artifact by what it was before the first difference, and the chunk.
  */
 export class LostTail {
   /** How many events there are. */

@@ -9,7 +9,7 @@ import {
   type TurnSignal,
 } from "../../protocol/index.ts";
 import type { ContextKey, TaskKey } from "../../store/index.ts";
-import type { AskingTurn, ContextView } from "../context-view.ts";
+import type { AskingTurn, ContextView } from "../conversations.ts";
 import { isMistake } from "../mistakes.ts";
 import type { HostedAgent } from "../options.ts";
 import { FirstMessage } from "./first-message.ts";
@@ -27,7 +27,7 @@ import { Recorder } from "./recorder.ts";
 import { TaskRun } from "./task-run.ts";
 import { EngineTurn, RunAbort, type StoredCheckpoint, type TurnHost, type TurnInput } from "./turn.ts";
 
-/** What a run needs beside the rooms that its phases need. */
+/** What a run needs of the engine, and of the runs of this process. */
 export interface OwnRooms extends RunRooms {
   readonly pace: Pace;
   /** Called when the run can write no more. */
@@ -92,12 +92,12 @@ export class Run implements TurnHost, PhaseHost {
     });
   }
 
-  /** What it works on: a message that has no task yet, or a task. */
+  /** What the run works on: a message that has no task yet, or a task. */
   get phase(): Phase {
     return this.#phase;
   }
 
-  /** For the turn: fires when the run is over, in whatever way. */
+  /** For the turn: fires when the run is aborted. */
   get signal(): TurnSignal {
     return this.#abort.signal;
   }

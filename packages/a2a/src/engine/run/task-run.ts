@@ -3,7 +3,7 @@ import { A2AError, isInterrupted, isTerminal, type NewRecord, type TaskState } f
 import type { AgentEvent, TurnAbortKind } from "../../protocol/index.ts";
 import type { StoredRun, TaskEffect, TaskKey } from "../../store/index.ts";
 import { eventDoesNotFit, taskIsFull } from "../bytes.ts";
-import type { ContextView } from "../context-view.ts";
+import type { ContextView } from "../conversations.ts";
 import { LogWriter, readNextMessage, type AppendResult, type Loss, type WriterStart } from "../log/index.ts";
 import { agentMistake } from "../mistakes.ts";
 import type { HostedAgent } from "../options.ts";
@@ -281,7 +281,7 @@ function isProgress(records: readonly NewRecord[], effects: readonly TaskEffect[
   return records.length > 0 || effects.some(({ effect }) => effect === "checkpoint");
 }
 
-/** Whether an artifact shows more than the state: that the agent works on a new task, or that it was authorized elsewhere (A2A 1.0 §7.6.1). */
+/** Whether a result shows that the state is out of date: the agent has begun, or was authorized elsewhere (A2A 1.0 §7.6.1). */
 function isAtRest(state: TaskState): boolean {
   return state === "TASK_STATE_SUBMITTED" || state === "TASK_STATE_AUTH_REQUIRED";
 }

@@ -10,29 +10,29 @@ import {
 } from "../../protocol/index.ts";
 import type { StoredCall } from "../log/index.ts";
 
-/** A checkpoint as it is stored: the agent's value, and how far its events and ids had come. */
+/** A checkpoint as it is stored: the value of the agent, and how many events and ids it had made. */
 export interface StoredCheckpoint {
   readonly value: JsonValue;
   readonly events: number;
   readonly ids: number;
-  /** A question of this turn stands. */
+  /** The turn had asked a question. */
   readonly asked?: true;
 }
 
-/** Which turn of its task it is, and the message that it answers. */
+/** A turn of a task, and the message that it answers. */
 export interface TurnInput {
   /** From 1. */
   readonly turn: number;
-  /** Which try of it; more than 1 resumes a run that was lost. */
+  /** From 1. A later attempt resumes a run that was lost. */
   readonly attempt: number;
   /** `seq` of the message. */
   readonly input: number;
   readonly message: Message;
   readonly call: StoredCall;
-  /** Who sent it: with all that the authenticator found where the turn begins with the request, else as it was stored. */
+  /** The sender: with all claims where the turn begins with its request, else as far as it was stored. */
   readonly principal: Principal;
   readonly checkpoint: StoredCheckpoint | undefined;
-  /** How many ids the agent has asked for, those before its checkpoint included: a resumed run makes the same ids again. */
+  /** How many ids `makeId` has returned, those before the checkpoint included: a resumed run makes the same ids again. */
   ids: number;
 }
 
@@ -52,7 +52,7 @@ export interface TurnHost {
   flush(): Promise<void>;
 }
 
-/** A turn as an executor sees it. A class of getters, made for every message: what nobody asks for costs nothing. */
+/** A turn as an executor sees it. It is made for every message, so members that few agents read are getters. */
 export class EngineTurn implements TurnBase {
   readonly message: Message;
   readonly taskId: string;
@@ -133,7 +133,7 @@ interface Reason {
   readonly cause: unknown;
 }
 
-/** The signal of a run, which most agents never ask for: the controller is made for those that do. */
+/** The signal of a run. Most agents never read it, so the controller is made when one does. */
 export class RunAbort {
   #reason: Reason | undefined;
   #controller: AbortController | undefined;
@@ -146,13 +146,13 @@ export class RunAbort {
     return this.#controller.signal;
   }
 
-  /** Fires the signal; only the first reason counts. */
+  /** Fires the signal. Only the first reason counts. */
   abort(kind: TurnAbortKind, text: string, cause?: unknown): void {
     this.#reason ??= { kind, text, cause };
     this.#controller?.abort(errorOf(this.#reason));
   }
 
-  /** The run is over: a signal that is asked for from now on has fired. One that an agent has already does not fire for it. */
+  /** The run is over: a signal that is read from now on has fired. A signal that was read before does not fire. */
   end(): void {
     this.#reason ??= over;
   }
@@ -164,7 +164,7 @@ function errorOf({ kind, text, cause }: Reason): TurnAborted {
   return new TurnAborted(kind, text, { cause });
 }
 
-/** The turn of a message that waited in the log. */
+/** The first attempt at a message that waited in the log. */
 export function nextTurnInput({ seq, json, call: stored }: LogRecord, turn: number): TurnInput {
   const call = JSON.parse(stored ?? "null") as StoredCall;
   const message = JSON.parse(json) as Message;
