@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { exchangeOf, Responder, type HttpOptions } from "./http.ts";
-import { withParsedBody, type MountedHandler } from "./mount.ts";
+import { exchangeOf, Responder, type HttpOptions, withParsedBody, type MountedHandler } from "./http.ts";
 
 /** What Express adds to a request, as far as it matters here. */
 export interface ExpressRequest extends IncomingMessage {

@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
-import { exchangeOf, Responder, type HttpOptions } from "./http.ts";
-import { withParsedBody, type MountedHandler } from "./mount.ts";
+import { exchangeOf, Responder, type HttpOptions, withParsedBody, type MountedHandler } from "./http.ts";
 
 /** What of a Fastify request is used here. */
 export interface FastifyRequestLike {

@@ -1,10 +1,13 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Http2ServerResponse, type Http2ServerRequest } from "node:http2";
-import { silentLogger, type Logger } from "@parley/a2a";
+import { silentLogger, type Logger, A2AError, type Handler } from "@parley/a2a";
 import type { BodyWriter, Sink, UniversalHandler } from "@parley/a2a/protocol";
 import type { Exchange, Head, WholeBody } from "./exchange.ts";
 import { Http1Exchange } from "./http1.ts";
 import { Http2Exchange } from "./http2.ts";
+import type { Readable } from "node:stream";
+import type { Port, PortHandlers } from "./port.ts";
+import type { Upgrades } from "./upgrade.ts";
 
 /** How answers leave this host. */
 export interface HttpOptions {
@@ -139,3 +142,47 @@ const nobody: Sink = {
 /** Only a defect below the bindings leads here: they word their errors themselves. */
 const internalError: Head = { status: 500, headers: { "content-type": "application/json" } };
 const internalErrorBody = '{"error":{"code":500,"status":"INTERNAL","message":"Internal error"}}';
+
+/** What a mount needs of a handler that `createHandler` made. */
+export type MountedHandler = Pick<Handler, "handle" | "answers">;
+
+/** The same exchange, where a framework's parser may have read the body before, and left it as `body`. */
+export function withParsedBody(exchange: Exchange, incoming: Readable, body: unknown): Exchange {
+  if (!incoming.readableDidRead) return exchange;
+  exchange.text = async (limit) => {
+    const text = textOf(body);
+    if (Buffer.byteLength(text) > limit) throw new A2AError("RequestTooLarge");
+    return text;
+  };
+  return exchange;
+}
+
+function textOf(body: unknown): string {
+  if (typeof body === "string") return body;
+  if (Buffer.isBuffer(body)) return body.toString("utf8");
+  if (body === undefined) throw new Error("The request body was read before, and not kept: mount the agents first");
+  try {
+    return JSON.stringify(body);
+  } catch (cause) {
+    // Parsers take any depth, but what is nested by the thousands cannot be written again.
+    throw new A2AError("InvalidRequest", "The request body is nested too deeply", { cause });
+  }
+}
+
+/** Has the requests of a port answered, over whichever version of HTTP they come, and its connections upgraded. */
+export function dispatch(port: Port, responder: Responder, upgrades?: Upgrades): PortHandlers {
+  return {
+    http1(incoming, response, asksFirst) {
+      port.connections.owe(response);
+      void responder.answer(new Http1Exchange(incoming, response, incoming.url, asksFirst));
+    },
+    http2(stream, headers) {
+      // A stream that nobody listens to ends the process with its errors; that its peer is gone is told by `aborted`.
+      stream.on("error", ignore);
+      void responder.answer(new Http2Exchange(stream, headers));
+    },
+    ...(upgrades?.possible === true && { upgrades }),
+  };
+}
+
+function ignore(): void {}

@@ -1,10 +1,15 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { BodyBudget, ByteFlow, ByteReader, RequestFacts, Sink } from "@parley/a2a/protocol";
 import { IncomingBody, readText } from "./body.ts";
-import { isBodiless, originForm, type Exchange, type Head, type WholeBody } from "./exchange.ts";
-import { ConnectionFacts } from "./facts.ts";
-import { onGone } from "./gone.ts";
-import { WritableSink } from "./sink.ts";
+import {
+  isBodiless,
+  originForm,
+  type Exchange,
+  type Head,
+  type WholeBody,
+  ConnectionFacts,
+  WritableSink,
+} from "./exchange.ts";
 
 /** An exchange over HTTP/1.1. Everything is looked up when it is asked for: most calls need little of it. */
 export class Http1Exchange implements Exchange {
@@ -138,4 +143,21 @@ function linger(incoming: IncomingMessage, response: ServerResponse): void {
   };
   const timer = setTimeout(end, lingerTime);
   incoming.once("end", end).once("close", end).on("error", end).resume();
+}
+
+/** Calls `run` once when the peer leaves before its answer is complete; at once when it has left. */
+export function onGone(incoming: IncomingMessage, response: ServerResponse, run: () => void): void {
+  const { socket } = incoming;
+  if (response.destroyed || socket.destroyed) {
+    run();
+  } else if (response.socket !== null) {
+    // Not `once`: it comes once anyway, and each wrapper is two hundred bytes of a stream.
+    response.on("close", () => {
+      if (!response.writableFinished) run();
+    });
+  } else {
+    // On a pipelined connection an answer that waits behind another one has no socket yet, and hears nothing of its end.
+    socket.setMaxListeners(0).once("close", run);
+    response.once("finish", () => socket.off("close", run));
+  }
 }

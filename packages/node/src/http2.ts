@@ -2,9 +2,16 @@ import { validateHeaderValue } from "node:http";
 import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { BodyBudget, ByteFlow, ByteReader, RequestFacts, Sink } from "@parley/a2a/protocol";
 import { brokeOff, IncomingBody, readText } from "./body.ts";
-import { ConnectionFacts } from "./facts.ts";
-import { isBodiless, originForm, type Exchange, type Head, type Headers, type WholeBody } from "./exchange.ts";
-import { WritableSink } from "./sink.ts";
+import {
+  ConnectionFacts,
+  isBodiless,
+  originForm,
+  type Exchange,
+  type Head,
+  type Headers,
+  type WholeBody,
+  WritableSink,
+} from "./exchange.ts";
 
 /** How long a request may take to come in whole, in milliseconds; over HTTP/1.1 Node itself sees to it. */
 export const requestTimeout = 300_000;

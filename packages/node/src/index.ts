@@ -1,5 +1,4 @@
-export { serve, type CloseOptions, type ServeOptions, type Server } from "./serve.ts";
-export type { BindingOnPort } from "./bindings.ts";
+export { serve, type BindingOnPort, type CloseOptions, type ServeOptions, type Server } from "./serve.ts";
 export type { UpgradeBinding, UpgradedConnection, UpgradeEndpoint } from "./upgrade.ts";
 export { standardLogger, type LogLevel, type LogStream, type StandardLoggerOptions } from "./logger.ts";
 export { nodeListener, type HttpOptions, type NodeListener } from "./http.ts";

@@ -13,13 +13,11 @@ import {
   type ServerHttp2Stream,
 } from "node:http2";
 import type { ServerOptions as TlsOptions } from "node:https";
-import { createServer as createNet, type Server as NetServer, type Socket } from "node:net";
+import { createServer as createNet, type AddressInfo, type Server as NetServer, type Socket } from "node:net";
 import { createServer as createTls } from "node:tls";
 import type { Logger } from "@parley/a2a";
-import { bind } from "./bind.ts";
 import { Connections } from "./connections.ts";
 import { requestTimeout } from "./http2.ts";
-import { peek } from "./preface.ts";
 import { withoutUpgrade } from "./upgrade.ts";
 
 /** Who answers what comes in. */
@@ -219,4 +217,59 @@ export class Port {
  */
 function stayPaused(this: Socket): void {
   if (this.isPaused()) this.emit("pause");
+}
+
+/** Listens, and says in plain words why it cannot. Gives the port that was bound. */
+function bind(server: NetServer, host: string, port: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const onError = (cause: NodeJS.ErrnoException): void => {
+      reject(new Error(`Cannot listen on ${host}:${port}: ${reasons[cause.code ?? ""] ?? cause.message}`, { cause }));
+    };
+    server.once("error", onError);
+    server.listen({ host, port }, () => {
+      server.off("error", onError);
+      resolve((server.address() as AddressInfo).port);
+    });
+  });
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  EADDRINUSE: "another process listens there; choose another port, or 0 for any that is free",
+  EACCES: "this user may not listen there; ports below 1024 often need more rights",
+  EADDRNOTAVAIL: "this machine has no such address",
+};
+
+/** What every HTTP/2 connection begins with (RFC 9113 §3.4), made so that no HTTP/1.1 server takes it for a request. */
+const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
+
+/**
+ * Tells clear-text HTTP/2 from HTTP/1.1 by the first bytes of a connection, and hands it on with all of them still to be
+ * read. Most clients send enough at once; some send their bytes one by one. One that leaves the question open for
+ * `timeout` milliseconds is closed: no server has it yet that would do so.
+ */
+function peek(socket: Socket, timeout: number, decided: (isHttp2: boolean) => void): void {
+  let seen: Buffer | undefined;
+  const timer = setTimeout(giveUp, timeout);
+  socket.on("data", look).on("end", giveUp).on("error", giveUp).on("close", settle);
+
+  function look(chunk: Buffer): void {
+    seen = seen === undefined ? chunk : Buffer.concat([seen, chunk]);
+    const length = Math.min(seen.length, preface.length);
+    const isHttp2 = preface.compare(seen, 0, length, 0, length) === 0;
+    if (isHttp2 && length < preface.length) return;
+    settle();
+    // While it flows, what is put back would wait for the bytes after it.
+    socket.pause().unshift(seen);
+    decided(isHttp2);
+  }
+
+  function settle(): void {
+    clearTimeout(timer);
+    socket.off("data", look).off("end", giveUp).off("error", giveUp).off("close", settle);
+  }
+
+  function giveUp(): void {
+    settle();
+    socket.destroy();
+  }
 }

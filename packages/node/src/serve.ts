@@ -1,10 +1,8 @@
+import { lookup } from "node:dns/promises";
 import type { ServerOptions as TlsOptions } from "node:https";
-import { isIPv6 } from "node:net";
-import process from "node:process";
-import { getHeapStatistics } from "node:v8";
+import { isIP, isIPv6 } from "node:net";
 import {
   createHandler,
-  silentLogger,
   type Agent,
   type AgentMount,
   type Handler,
@@ -14,100 +12,105 @@ import {
   type ServerBinding,
 } from "@parley/a2a";
 import { isLoopback, type UniversalHandler } from "@parley/a2a/protocol";
-import { beforeRouter } from "@parley/a2a/transport";
 import type { Store } from "@parley/a2a/store";
-import { addressOf, urlOf } from "./bind.ts";
-import { defaultBindings, elsewhere, hasOwnPort, type BindingOnPort } from "./bindings.ts";
-import { defaultStore } from "./default-store.ts";
-import { dispatch } from "./dispatch.ts";
-import { Responder, type HttpOptions } from "./http.ts";
-import { standardLogger, type LogLevel } from "./logger.ts";
+import { beforeRouter, type AnyPathBinding } from "@parley/a2a/transport";
+import { defaultBindings, defaultLogger, defaultStore, heapShare } from "./defaults.ts";
+import { dispatch, Responder, type HttpOptions } from "./http.ts";
+import type { LogLevel } from "./logger.ts";
 import { Port } from "./port.ts";
-import { processLease } from "./process-lease.ts";
-import { onStopSignal } from "./signals.ts";
+import { onStopSignal, processLease } from "./process.ts";
 import { Upgrades } from "./upgrade.ts";
 
-/** What `serve` takes, beside the options of `createHandler`. */
+/** Options of `serve`, in addition to those of `createHandler`. */
 export interface ServeOptions
   extends Omit<HandlerOptions, "bindings" | "store" | "publicUrl" | "logger" | "facts">, Omit<HttpOptions, "logger"> {
-  /** Default 4000; 0 takes any free port. */
+  /** The port to listen on; 0 takes any free port. Default 4000. */
   readonly port?: number;
-  /** Name or address to listen on. Default `127.0.0.1`: this machine alone. */
+  /** Host name or address to listen on. Default `127.0.0.1`, which only this machine can reach. */
   readonly host?: string;
   /**
-   * The URL that cards give out: how clients reach this server. Default: the address it listens on, where that is a
-   * loopback one; for any other it has to be said, since nobody elsewhere can use `0.0.0.0`.
+   * The URL of this server for clients, which cards contain. Required where the server listens on another address than a
+   * loopback address, because clients cannot use `0.0.0.0`. Default: the address that it listens on.
    */
   readonly publicUrl?: string;
   /**
-   * Where tasks live. Default: SQLite in `.parley/parley.db` below the working directory where `@parley/sql` is installed,
-   * else memory, with a warning: to the logger, or as a warning of the process where there is none. A store that is given
+   * Where tasks are kept. Default: SQLite in `.parley/parley.db` below the working directory, where `@parley/sql` is installed.
+   * Otherwise memory, with a warning to the logger, or a warning of the process where there is no logger. A store that you pass
    * stays open when the server closes.
    */
   readonly store?: Store;
   /**
-   * What went wrong, with its stack, and what an operator should know. Default: standard error, as text on a terminal and
-   * as JSON lines elsewhere (`standardLogger`); `false`: nowhere.
+   * Where the server logs errors, with their stacks, and what an operator should know. Default: `standardLogger`, which writes
+   * to standard error: text on a terminal, otherwise lines of JSON. `false`: no log.
    */
   readonly logger?: Logger | false;
-  /** How much the default logger says. Default `"info"`. */
+  /** Level of the default logger. Default `"info"`. */
   readonly logLevel?: LogLevel;
   /**
-   * How agents are called, in the order of their cards. A binding that knows its requests by their headers may have a port of
-   * its own: `{ binding: grpcBinding(), port: 50051 }`. Default: `jsonRpcBinding()`, `restBinding()` and, where `@parley/grpc`
-   * is installed, its `grpcBinding()`.
+   * The bindings, in the order of the cards. A binding that recognizes its requests by their headers may have a port of its
+   * own: `{ binding: grpcBinding(), port: 50051 }`. Default: `jsonRpcBinding()`, `restBinding()` and, where `@parley/grpc` is
+   * installed, `grpcBinding()`.
    */
   readonly bindings?: readonly (ServerBinding | BindingOnPort)[];
-  /** Certificate and key, as `node:https` takes them: the server then speaks HTTPS, and HTTP/2 with who asks for it. */
+  /** Certificate and key, as for `node:https`. The server then speaks HTTPS, and HTTP/2 with clients that support it. */
   readonly tls?: TlsOptions;
   /**
-   * Names of hosts that requests may name, beside loopback names and the host of `publicUrl`. Default: none where the server
-   * listens on a loopback address without an authenticator, since any page that a browser here opens could have its own name
-   * resolve to this machine and use the agents (DNS rebinding); any name elsewhere. `["*"]`: any name here too.
+   * Host names that requests may use, in addition to loopback names and the host of `publicUrl`. `["*"]` allows any name.
+   * Default: no further names where the server listens on a loopback address without an authenticator, because a page in a
+   * browser on this machine could let its own name resolve to this machine and use the agents (DNS rebinding). Otherwise any
+   * name.
    */
   readonly allowedHosts?: readonly string[];
-  /** Serves an address beyond this machine without an authenticator: whoever reaches it may use the agents. */
+  /** Allows to serve other machines without an authenticator: everyone who reaches the address may use the agents. */
   readonly insecure?: boolean;
-  /** Whether SIGTERM and SIGINT close the server before the process ends of them (default true). A second one does not wait. */
+  /** Whether the server closes at SIGTERM and SIGINT before the process ends. A second signal ends the process at once. Default true. */
   readonly signals?: boolean;
-  /** Default of `close`, and what signals give, in milliseconds. Default 10 s. */
+  /** Grace of `close()` and of signals, in milliseconds. Default 10 s. */
   readonly grace?: number;
+}
+
+/** A binding on a port of its own. It recognizes its requests by their headers, as gRPC does, because it has no paths. */
+export interface BindingOnPort {
+  /** The binding. */
+  readonly binding: AnyPathBinding;
+  /** The port; 0 takes any free port. */
+  readonly port: number;
 }
 
 /** How a server closes. */
 export interface CloseOptions {
-  /** How long turns that are under way may go on, in milliseconds; what is left then goes to the next server on this store. */
+  /** How long running turns may continue, in milliseconds. Unfinished resumable tasks then continue on the next server of this store. */
   readonly grace?: number;
 }
 
 /** A running server. */
 export interface Server {
-  /** Where it listens: `http://127.0.0.1:4000`. */
+  /** The URL that it listens on: `http://127.0.0.1:4000`. */
   readonly url: string;
   /** The port that it listens on. */
   readonly port: number;
-  /** The ports of bindings that have one of their own, by their names: `{ GRPC: 50051 }`. */
+  /** Ports of the bindings that have a port of their own, by their names: `{ GRPC: 50051 }`. */
   readonly ports: Readonly<Record<string, number>>;
-  /** What is served, with the addresses that the cards say. */
+  /** The agents, with their addresses and cards. */
   readonly agents: readonly ServedAgent[];
   /**
-   * Stops: takes no new connections, lets calls and turns finish within the grace, then ends the streams that are left, so
-   * that their clients go on elsewhere. Always comes to an end; called again it gives the same promise.
+   * Stops the server. It accepts no new connections, lets calls and turns finish within the grace, and then ends the remaining
+   * streams, so that their clients continue elsewhere. It always resolves. Further calls return the same promise.
    */
   close(options?: CloseOptions): Promise<void>;
 }
 
-/** What the handler gets beyond its grace, and the last answers to reach their readers, in milliseconds. */
+/** Time beyond the grace for the handler to stop, and for the last answers to reach their readers, in milliseconds. */
 const closeTimeout = 1_000;
 
 /**
- * Serves one agent at the root, or several by path and by tenant, over JSON-RPC, REST and, where `@parley/grpc` is
- * installed, gRPC: everything on one port, over HTTP/1.1 and HTTP/2. Rejects where an option is missing or wrong, and where the port cannot be had.
+ * Serves one agent at the root, or several agents by path and by tenant. Everything is on one port, over HTTP/1.1 and HTTP/2:
+ * JSON-RPC, REST and, where `@parley/grpc` is installed, gRPC. Rejects where an option is missing or wrong, and where the server
+ * cannot listen.
  */
-export async function serve(agents: Agent | readonly AgentMount[], given: ServeOptions = {}): Promise<Server> {
-  const logger = loggerOf(given);
-  const options = { ...given, logger };
-  const { host = "127.0.0.1", port: wanted = 4000, tls, signals = true } = options;
+export async function serve(agents: Agent | readonly AgentMount[], options: ServeOptions = {}): Promise<Server> {
+  const logger = defaultLogger(options);
+  const { host = "127.0.0.1", tls, signals = true, grace: usualGrace = 10_000 } = options;
   const address = await addressOf(host);
   if (!isLoopback(address)) refuseOpenDoor(host, options);
 
@@ -116,7 +119,7 @@ export async function serve(agents: Agent | readonly AgentMount[], given: ServeO
   const main = newPort();
   const others = bindings.filter(hasOwnPort).map((each) => ({ ...each, own: newPort() }));
   const ports = [main, ...others.map(({ own }) => own)];
-  const store = options.store ?? (await defaultStore(tellMemory(given, logger), logger));
+  const store = options.store ?? (await defaultStore(options, logger));
   const release = async (): Promise<void> => {
     if (options.store === undefined) await store.close();
   };
@@ -125,88 +128,95 @@ export async function serve(agents: Agent | readonly AgentMount[], given: ServeO
   const bound: Record<string, number> = {};
   let handler: Handler;
   try {
-    port = await main.bind(address, wanted);
+    port = await main.bind(address, options.port ?? 4000);
     for (const other of others) bound[other.binding.name] = await other.own.bind(address, other.port);
+    const url = options.publicUrl ?? urlOf(host, port, tls !== undefined);
+    const onCards = bindings.map((each) =>
+      hasOwnPort(each) ? elsewhere(each.binding, bound[each.binding.name] as number) : each,
+    );
     handler = createHandler(agents, {
-      ...options,
-      bindings: bindings.map((each) =>
-        hasOwnPort(each) ? elsewhere(each.binding, bound[each.binding.name] as number) : each,
-      ),
-      limits: { totalBytes: heapShare(), answerBytes: heapShare(), ...options.limits },
-      ...allowedHostsOf(options, isLoopback(address), host),
-      store,
-      publicUrl: options.publicUrl ?? urlOf(host, port, tls !== undefined),
-      lease: { ...processLease(), ...options.lease },
+      ...handlerOptions(options, host, address),
+      ...{ bindings: onCards, logger, store, publicUrl: url },
     });
   } catch (error) {
     for (const each of ports) each.drain();
     await release();
     throw error;
   }
-  // From here on nothing waits, so no request can come before there is someone to answer it.
-  const isLast = (): boolean => main.connections.draining;
+  // No `await` between here and `answer()`: a request that came before would have no handler.
   const upgrades = new Upgrades(handler, bindings, logger);
-  main.answer(dispatch(main, new Responder(handler.handle, options, isLast), upgrades), logger);
-  const apart = others.map(({ binding, own }) => {
+  const responder = (handle: UniversalHandler): Responder =>
+    new Responder(handle, { ...options, logger }, () => main.connections.draining);
+  main.answer(dispatch(main, responder(handler.handle), upgrades), logger);
+  const endpoints = others.map(({ binding, own }) => {
     const endpoint = binding.openAnyPath(handler.host);
-    own.answer(dispatch(own, new Responder(beforeRouter([endpoint], nothingElse), options, isLast)), logger);
+    own.answer(dispatch(own, responder(beforeRouter([endpoint], nothingElse))), logger);
     return endpoint;
   });
 
-  let closing: Promise<void> | undefined;
-  const close = (grace: number): Promise<void> => {
-    closing ??= (async () => {
-      forgetSignals();
-      for (const each of ports) each.drain();
-      for (const endpoint of apart) endpoint.close?.();
-      await within(grace + closeTimeout, handler.close({ grace }), logger);
-      upgrades.close();
-      await Promise.all(ports.map((each) => each.end(closeTimeout)));
-      await release();
-    })();
-    return closing;
+  const close = async (grace: number): Promise<void> => {
+    forgetSignals();
+    for (const each of ports) each.drain();
+    for (const endpoint of endpoints) endpoint.close?.();
+    await within(grace + closeTimeout, handler.close({ grace }), logger);
+    upgrades.close();
+    await Promise.all(ports.map((each) => each.end(closeTimeout)));
+    await release();
   };
-  const forgetSignals = signals ? onStopSignal(() => close(options.grace ?? defaultGrace)) : () => {};
+  let closing: Promise<void> | undefined;
+  const closeOnce = ({ grace = usualGrace }: CloseOptions = {}): Promise<void> => (closing ??= close(grace));
+  const forgetSignals = signals ? onStopSignal(closeOnce) : () => {};
   return {
     url: urlOf(host, port, tls !== undefined),
     port,
     ports: bound,
     agents: handler.agents,
-    close: ({ grace = options.grace ?? defaultGrace } = {}) => close(grace),
+    close: closeOnce,
   };
 }
 
-const defaultGrace = 10_000;
-
-function loggerOf({ logger, logLevel }: ServeOptions): Logger {
-  if (logger === false) return silentLogger;
-  return logger ?? standardLogger({ ...(logLevel !== undefined && { level: logLevel }) });
+/** The options of the handler that do not depend on the port. */
+function handlerOptions(
+  { bindings: _, logger: __, ...options }: ServeOptions,
+  host: string,
+  address: string,
+): Omit<HandlerOptions, "publicUrl" | "store"> {
+  const { allowedHosts, authenticator } = options;
+  const isOpen = allowedHosts === undefined && (!isLoopback(address) || authenticator !== undefined);
+  return {
+    ...options,
+    limits: { totalBytes: heapShare(), answerBytes: heapShare(), ...options.limits },
+    lease: { ...processLease(), ...options.lease },
+    ...(!isOpen && { allowedHosts: [bracketed(host), ...(allowedHosts ?? [])] }),
+  };
 }
 
-/** The warning that tasks end with the process is also given where there is no log: otherwise the first sign of it would be lost tasks. */
-function tellMemory({ logger: given, logLevel }: ServeOptions, logger: Logger): (text: string) => void {
-  const unheard = given === false || (given === undefined && logLevel === "error");
-  return (text) => (unheard ? process.emitWarning(text, { code: "PARLEY_MEMORY_STORE" }) : logger.warn(text));
+function hasOwnPort(binding: ServerBinding | BindingOnPort): binding is BindingOnPort {
+  return "port" in binding;
 }
 
-/** What the port of one binding says to requests that are not that binding's. */
+/** The entries on cards for a binding that is served on another port. */
+function elsewhere(binding: AnyPathBinding, port: number): ServerBinding {
+  return {
+    name: binding.name,
+    interfaces: ({ url, ...agent }, codec) => binding.interfaces({ ...agent, url: withPort(url, port) }, codec),
+  };
+}
+
+function withPort(text: string, port: number): string {
+  const url = new URL(text);
+  url.port = String(port);
+  return url.href.replace(/\/$/, "");
+}
+
+/** The answer on the port of one binding to requests that do not belong to that binding. */
 const nothingElse: UniversalHandler = () => ({
   status: 404,
   headers: { "content-type": "application/json" },
   body: '{"error":{"code":404,"status":"NOT_FOUND","message":"Nothing of this kind is answered on this port"}}',
 });
 
-/** The names that requests may have beside those that cards give out, where that matters. */
-function allowedHostsOf(
-  { allowedHosts, authenticator }: ServeOptions,
-  isLocal: boolean,
-  host: string,
-): Pick<HandlerOptions, "allowedHosts"> {
-  if (allowedHosts === undefined && (!isLocal || authenticator !== undefined)) return {};
-  return { allowedHosts: [isIPv6(host) ? `[${host}]` : host, ...(allowedHosts ?? [])] };
-}
-
-/** Others reach this address: they must be told apart or welcomed on purpose, and need a URL that leads here. */
+/** Refuses to serve other machines without an authenticator or a `publicUrl`. */
 function refuseOpenDoor(host: string, { authenticator, insecure = false, publicUrl }: ServeOptions): void {
   if (authenticator === undefined && !insecure) {
     throw new Error(
@@ -218,7 +228,28 @@ function refuseOpenDoor(host: string, { authenticator, insecure = false, publicU
   }
 }
 
-/** Waits for work that should end by itself, but no longer than `ms`. */
+/** Resolves a host name. */
+export async function addressOf(host: string): Promise<string> {
+  if (isIP(host) !== 0) return host;
+  try {
+    return (await lookup(host)).address;
+  } catch (cause) {
+    throw new Error(`Cannot listen on ${host}: this machine knows no address of that name; give it an address`, {
+      cause,
+    });
+  }
+}
+
+export function urlOf(host: string, port: number, tls: boolean): string {
+  return `${tls ? "https" : "http"}://${bracketed(host)}:${port}`;
+}
+
+/** A host as URLs have it: addresses of IPv6 are in brackets. */
+function bracketed(host: string): string {
+  return isIPv6(host) ? `[${host}]` : host;
+}
+
+/** Waits for work that should end by itself, but no longer than `ms` milliseconds. */
 async function within(ms: number, work: Promise<void>, logger: Logger): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<void>((resolve) => {
@@ -232,9 +263,4 @@ async function within(ms: number, work: Promise<void>, logger: Logger): Promise<
     work.catch((cause: unknown) => logger.error("The agents did not stop cleanly", { cause })),
   ]);
   clearTimeout(timer);
-}
-
-/** What of the memory the tasks that run here may take, in bytes of JSON: parsed and written anew each takes some times as much. And what large answers may. */
-function heapShare(): number {
-  return Math.min(2 ** 30, Math.floor(getHeapStatistics().heap_size_limit / 8));
 }

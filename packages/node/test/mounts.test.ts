@@ -6,7 +6,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { A2AError } from "@parley/a2a";
 import { expressMount } from "../src/express.ts";
 import { fastifyMount } from "../src/fastify.ts";
-import type { MountedHandler } from "../src/mount.ts";
+import type { MountedHandler } from "../src/http.ts";
 import { deferred } from "./support/host.ts";
 
 /** Answers below `/agents` with what came in. */

@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
-import { processLease } from "../src/process-lease.ts";
+import { processLease } from "../src/process.ts";
 
 const { holder, isGone } = processLease();
 const [place, pid, start, random] = JSON.parse(holder) as [string, number, number, string];

@@ -7,7 +7,7 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { bearer, memoryStore, type Agent, type AgentMount } from "@parley/a2a";
 import { connect } from "@parley/a2a/client";
 import { isLoopback } from "@parley/a2a/protocol";
-import { addressOf, urlOf } from "../src/bind.ts";
+import { addressOf, urlOf } from "../src/serve.ts";
 import { serve, type ServeOptions, type Server } from "../src/index.ts";
 import { echoAgent, slowAgent } from "./support/agents.ts";
 import { certificateFor } from "./support/certificate.ts";

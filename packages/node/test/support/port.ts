@@ -1,7 +1,6 @@
 import { silentLogger } from "@parley/a2a";
 import type { UniversalHandler } from "@parley/a2a/protocol";
-import { dispatch } from "../../src/dispatch.ts";
-import { Responder, type HttpOptions } from "../../src/http.ts";
+import { dispatch, Responder, type HttpOptions } from "../../src/http.ts";
 import { Port, type PortOptions } from "../../src/port.ts";
 
 export interface TestPort extends AsyncDisposable {
