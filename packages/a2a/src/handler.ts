@@ -11,6 +11,7 @@ import {
   safeObserver,
   type Agent,
   type AgentService,
+  type Observer,
 } from "./protocol/index.ts";
 import { toFetch } from "./server/fetch.ts";
 import {
@@ -50,24 +51,17 @@ export type {
   ServerBinding,
 };
 
-/** What `createHandler` takes. */
+/** Options of `createHandler`. */
 export type HandlerOptions = Options<ProtocolVersion>;
 
 /**
- * Serves agents over every binding at once.
+ * Serves agents over all bindings.
  *
- * @throws A2AError `InvalidParams` when `publicUrl` is missing, or when two agents or two bindings would have one address or
- * one name.
+ * @throws A2AError `InvalidParams` where an option is missing or wrong, or where two agents or two bindings have one address or one
+ * name.
  */
 export function createHandler(agents: Agent | AgentMount | readonly AgentMount[], options: HandlerOptions): Handler {
-  const {
-    authenticator,
-    authorizer,
-    interceptors = [],
-    logger = silentLogger,
-    clock = systemClock,
-    cors = false,
-  } = options;
+  const { authenticator, logger = silentLogger, clock = systemClock } = options;
   const { bindings = [jsonRpcBinding(), restBinding()] } = options;
   checkLimits(options.limits);
   const {
@@ -79,7 +73,6 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
   } = options.limits ?? {};
   const codecs = codecsOf(wires, options.versions);
   const publicUrl = readPublicUrl(options.publicUrl);
-  const mounts = mountsOf(agents);
   const by = {
     publicUrl: withoutSlashes(publicUrl.href),
     bindings,
@@ -88,32 +81,21 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
     extensions: options.extensions ?? [],
     dedupes: options.dedupe !== false,
   };
-  const served = mounts.map((mount) => serveAgent(mount, by));
+  const served = mountsOf(agents).map((mount) => serveAgent(mount, by));
   checkIds(served.map(({ id }) => id));
   const engine = createEngine({ ...options, limits: engineLimits, agents: served.map(engineAgent) });
   const observer = options.observer && safeObserver(options.observer, logger);
-  const services = served.map(({ id }) => {
-    const service = intercept(engine.service(id), interceptors);
-    const allowed = authorizer === undefined ? service : authorized(service, authorizer, id);
-    return observer?.call === undefined ? allowed : observeCalls(observer, id)(allowed);
-  });
+  const services = served.map(({ id }) => wrapped(engine.service(id), id, options, observer));
 
   const answers = new ByteBudget(answerBytes, clock, "The server is busy with other large answers");
-  const ownHosts = [publicUrl.host, ...served.flatMap(({ card }) => hostsOf(card))];
-  const admit = options.allowedHosts && admission([...ownHosts, ...options.allowedHosts], originsOf(cors));
-  const host: ServerHost = {
+  const hostNames = [publicUrl.host, ...served.flatMap(({ card }) => hostsOf(card))];
+  const host = serverHost(options, hostNames, {
     codecs: [...codecs, ...draftsOf(codecs)],
-    operations,
     services: new Map(served.map(({ label }, at) => [label, services[at] as AgentService])),
-    authenticate: authenticator === undefined ? () => anonymous : (request) => authenticator.authenticate(request),
     limits: { bodyBytes, depth, unfinished: unfinishedBodies(bodyBytes, unfinishedBytes, clock), answers },
-    ...(admit !== undefined && { admit }),
-    strictVersion: options.strictVersion ?? false,
-    keepAlive: new KeepAlive(clock, options.keepAlive ?? 15_000),
     clock,
     logger,
-    ...(cors !== false && { cors }),
-  };
+  });
   const basePath = withoutSlashes(options.basePath ?? publicUrl.pathname);
   const router = createRouter(
     served.map((each, at) => serviceMount(basePath, each, services[at] as AgentService)),
@@ -133,5 +115,35 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
       answers.close(new A2AError("Unavailable", "The server is stopping", { retryAfter: 1 }));
       return engine.close(closing);
     },
+  };
+}
+
+/** The service of one agent: the engine's, in the interceptors, in the authorizer, in the observer. */
+function wrapped(
+  service: AgentService,
+  id: string,
+  { authorizer, interceptors = [] }: HandlerOptions,
+  observer: Observer | undefined,
+): AgentService {
+  const intercepted = intercept(service, interceptors);
+  const allowed = authorizer === undefined ? intercepted : authorized(intercepted, authorizer, id);
+  return observer?.call === undefined ? allowed : observeCalls(observer, id)(allowed);
+}
+
+/** What the bindings get. `hostNames`: the hosts in the addresses of this server. */
+function serverHost(
+  { authenticator, cors = false, allowedHosts, strictVersion = false, keepAlive = 15_000 }: HandlerOptions,
+  hostNames: readonly string[],
+  given: Pick<ServerHost, "codecs" | "services" | "limits" | "clock" | "logger">,
+): ServerHost {
+  const admit = allowedHosts && admission([...hostNames, ...allowedHosts], originsOf(cors));
+  return {
+    ...given,
+    operations,
+    authenticate: authenticator === undefined ? () => anonymous : (request) => authenticator.authenticate(request),
+    ...(admit !== undefined && { admit }),
+    strictVersion,
+    keepAlive: new KeepAlive(given.clock, keepAlive),
+    ...(cors !== false && { cors }),
   };
 }

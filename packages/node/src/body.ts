@@ -10,19 +10,19 @@ import {
   type UniversalRequest,
 } from "@parley/a2a/protocol";
 
-/** The peer left before its request body was whole. */
+/** The error where the client leaves before its request body is complete. */
 export function brokeOff(): A2AError {
   return new A2AError("InvalidRequest", "Request body broke off");
 }
 
-/** What comes of a request body, of either version of HTTP. Nothing is asked for before the first `resume()`. */
+/** A request body while it is received, for both versions of HTTP. Nothing is read before the first `resume()`. */
 export class IncomingBody implements ByteFlow {
   readonly #stream: Readable;
   readonly #reader: ByteReader;
   #before: (() => void) | undefined;
   #begun = false;
 
-  /** `before` is called before the first byte is asked for. */
+  /** `before` is called before the first byte is read. */
   constructor(stream: Readable & { readonly aborted?: boolean }, reader: ByteReader, before?: () => void) {
     this.#stream = stream;
     this.#reader = reader;
@@ -30,10 +30,10 @@ export class IncomingBody implements ByteFlow {
     const broken = (): void => {
       if (!stream.readableEnded) reader.gone();
     };
-    // A stream of HTTP/2 that its peer gives up comes to its end as one that is whole.
+    // A stream of HTTP/2 that the client aborts also emits `end`.
     stream.on("end", () => (stream.aborted === true ? reader.gone() : reader.end()));
     stream.on("error", broken).on("close", broken);
-    // An empty body may have ended before anybody reads it, which is told to nobody any more.
+    // An empty body may have ended before it is read, and then emits no further event.
     if (stream.readableEnded) reader.end();
     else if (stream.destroyed) reader.gone();
   }
@@ -54,7 +54,7 @@ export class IncomingBody implements ByteFlow {
   }
 }
 
-/** What is known of a body before it is read. */
+/** Limits of a body, and what its request says about it. */
 interface Announcement {
   readonly limit: number;
   readonly budget: BodyBudget | undefined;
@@ -62,7 +62,7 @@ interface Announcement {
   readonly length: string | undefined;
 }
 
-/** Reads a body as text; stops, and leaves the rest where it is, as soon as more than `limit` bytes came. */
+/** Reads a body as text. It stops reading as soon as more than `limit` bytes came. */
 export function readText(
   request: Pick<UniversalRequest, "connection"> & { read(reader: ByteReader): ByteFlow },
   announcement: Announcement,
@@ -70,7 +70,7 @@ export function readText(
   return new Promise((resolve, reject) => new TextReader(request, announcement, resolve, reject).begin());
 }
 
-/** Lets go of everything once the body is read: its request, and what listens to it, live as long as the answer to it. */
+/** Reads a body. Afterwards it references nothing, because the request and its listeners live as long as the answer. */
 class TextReader implements ByteReader, BodyReader {
   readonly #flow: ByteFlow;
   #body: BodyBytes | undefined;
@@ -140,7 +140,7 @@ class TextReader implements ByteReader, BodyReader {
   }
 }
 
-/** A byte order mark is no part of the text (RFC 8259 §8.1); `fetch` hosts drop it too. */
+/** Removes a byte order mark, which is not part of the text (RFC 8259 §8.1). `TextDecoder` does the same on other hosts. */
 function withoutMark(text: string): string {
   return text.charCodeAt(0) === 0xfeff ? text.slice(1) : text;
 }

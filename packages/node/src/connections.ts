@@ -2,15 +2,15 @@ import type { ServerResponse } from "node:http";
 import type { ServerHttp2Session } from "node:http2";
 import type { Socket } from "node:net";
 
-/** The connections of a port, so that it can stop without cutting an answer short and without waiting for idle clients. */
+/** The connections of a port. When the port closes, answers are completed and idle clients are not waited for. */
 export class Connections {
-  /** Every accepted connection, those that are still in a TLS handshake too. */
+  /** Every accepted connection, also during its TLS handshake. */
   readonly #accepted = new Set<Socket>();
-  /** Those that speak HTTP/1.1, or have not said yet what they speak, with how many requests each is owed an answer to. */
+  /** Connections of HTTP/1.1, or of a version not yet known, each with its number of unanswered requests. */
   readonly #open = new Map<Socket, number>();
-  /** Those that speak HTTP/2. */
+  /** Connections of HTTP/2. */
   readonly #sessions = new Map<ServerHttp2Session, Socket>();
-  /** Those that speak another protocol. */
+  /** Connections that have changed to another protocol. */
   readonly #released = new Set<Socket>();
   readonly #forget: (this: Socket) => void;
   readonly #onAnswered: (this: ServerResponse) => void;
@@ -20,7 +20,7 @@ export class Connections {
     const accepted = this.#accepted;
     const open = this.#open;
     const released = this.#released;
-    // One function for all: a listener of its own is two hundred bytes of each connection, one by `once` four hundred.
+    // One function for all: a closure takes two hundred bytes for each connection, `once` four hundred.
     this.#forget = function (this: Socket): void {
       accepted.delete(this);
       open.delete(this);
@@ -32,18 +32,18 @@ export class Connections {
     };
   }
 
-  /** Whether those that there are end with their next answer. */
+  /** Whether open connections close after their next answer. */
   get draining(): boolean {
     return this.#draining;
   }
 
-  /** A connection as the system gives it. */
+  /** Adds a connection that was accepted. */
   accept(socket: Socket): void {
     this.#accepted.add(socket);
     socket.on("close", this.#forget);
   }
 
-  /** The same, or what TLS made of it, when it can be read; or one that was released, and speaks HTTP after all. */
+  /** The connection, or its TLS socket, can be read. Also for a released connection that continues with HTTP. */
   open(socket: Socket): void {
     if (this.#released.delete(socket)) {
       this.#open.set(socket, 0);
@@ -54,20 +54,20 @@ export class Connections {
     if (this.#draining) socket.destroy();
   }
 
-  /** The same when it turned out to speak HTTP/2. */
+  /** The connection speaks HTTP/2. */
   upgrade(socket: Socket, session: ServerHttp2Session): void {
     this.#open.delete(socket);
     this.#sessions.set(session, socket);
     session.on("close", () => this.#sessions.delete(session));
   }
 
-  /** The same when it speaks HTTP no more: who took it over ends it. */
+  /** The connection has changed to another protocol. The binding that took it over closes it. */
   release(socket: Socket): void {
     this.#open.delete(socket);
     this.#released.add(socket);
   }
 
-  /** Counts a request over HTTP/1.1 until its answer is out. */
+  /** Counts a request of HTTP/1.1 until its answer is sent. */
   owe(response: ServerResponse): void {
     const { socket } = response.req;
     this.#open.set(socket, (this.#open.get(socket) ?? 0) + 1);
@@ -81,14 +81,14 @@ export class Connections {
     if (this.#draining && owed === 1) socket.destroy();
   }
 
-  /** Closes what is idle, and tells HTTP/2 clients to go elsewhere with what they ask next (GOAWAY). */
+  /** Closes idle connections, and tells clients of HTTP/2 to use another connection for further requests (GOAWAY). */
   drain(): void {
     this.#draining = true;
     for (const [socket, owed] of this.#open) if (owed === 0) socket.destroy();
     for (const session of this.#sessions.keys()) session.close();
   }
 
-  /** Waits up to `timeout` milliseconds for answers that are on their way out, then closes everything. */
+  /** Waits up to `timeout` milliseconds for answers that are being sent, then closes everything. */
   async end(timeout: number): Promise<void> {
     const closed = [...this.#accepted].map((socket) => new Promise((resolve) => socket.once("close", resolve)));
     const timer = setTimeout(
@@ -102,7 +102,7 @@ export class Connections {
   }
 
   #owing(): boolean {
-    // A session is over before the last of its bytes are out, and then waits for its peer to close as well.
+    // A session closes before its last bytes are sent, and then waits for its client to close.
     return (
       [...this.#open.values()].some((owed) => owed > 0) ||
       [...this.#sessions.values()].some((socket) => !socket.writableFinished) ||

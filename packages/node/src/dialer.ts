@@ -7,16 +7,16 @@ import type { Dialer, DialInit, ResolvedAddress } from "@parley/a2a/net";
 
 /** Options of `nodeDialer()`. */
 export interface DialerOptions {
-  /** How names become addresses. Default: the system's resolver, which reads `/etc/hosts` too. */
+  /** Resolves host names. Default: the resolver of the system, which also reads `/etc/hosts`. */
   readonly resolve?: Dialer["resolve"];
-  /** Certificates to trust, and whatever else `node:https` takes for a connection. */
+  /** Certificates to trust, and further TLS options of `node:https`. */
   readonly tls?: Pick<RequestOptions, "ca" | "cert" | "key" | "minVersion">;
 }
 
 /**
- * Opens connections to exactly the addresses that the guard has checked: a name that points elsewhere a moment later
- * (DNS rebinding) changes nothing. Each call has a connection of its own, so none that was checked under another policy
- * is taken up again. The host name stays what the server is asked for and what its certificate must show.
+ * Opens connections to exactly the addresses that the guard has checked, so that a name that resolves to another address a
+ * moment later (DNS rebinding) changes nothing. Each call has a connection of its own: none is reused that was checked under
+ * another policy. The `Host` header and the check of the certificate use the host name.
  */
 export function nodeDialer(options: DialerOptions = {}): Dialer {
   return {
@@ -30,10 +30,10 @@ async function resolveBySystem(hostname: string): Promise<readonly ResolvedAddre
   return found.map(({ address, family }) => ({ address, family: family === 6 ? 6 : 4 }));
 }
 
-/** More of them before an answer are no part of a conversation: a server may send any number (RFC 9110 §15.2). */
+/** Most interim answers before an answer. HTTP has no limit (RFC 9110 §15.2). */
 const mostInformation = 16;
 
-/** Settles whatever the server does: each way that an exchange can end rejects or resolves, and none throws out of a callback. */
+/** Sends a request. The promise settles however the exchange ends, and nothing is thrown from a callback. */
 function dial(
   url: URL,
   addresses: readonly ResolvedAddress[],
@@ -45,7 +45,7 @@ function dial(
     const request = send(url, {
       ...tls,
       method,
-      // What is not compressed cannot swell beyond the bound on its size.
+      // A compressed answer could exceed the limit on its size when it is decompressed.
       headers: { "accept-encoding": "identity", ...headers },
       lookup: pinned(addresses),
       agent: false,
@@ -77,7 +77,7 @@ function dial(
   });
 }
 
-/** A resolver that knows one answer. Literal addresses are never looked up; the guard hands them on as they are. */
+/** A resolver that always returns the same addresses. Node does not look up literal addresses; the guard passes them unchanged. */
 function pinned(addresses: readonly ResolvedAddress[]): LookupFunction {
   return (_hostname, { all }, callback) => {
     const [first] = addresses;
@@ -86,13 +86,13 @@ function pinned(addresses: readonly ResolvedAddress[]): LookupFunction {
   };
 }
 
-/** What a `Response` takes (RFC 9110 §15). A reason phrase that holds anything else is left out: it means nothing to a client. */
+/** Reason phrases that `Response` accepts. Others are left out: they have no meaning to a client (RFC 9110 §15). */
 const reason = /^[\t\x20-\x7e\x80-\xff]*$/;
 
-/** Bytes that wait for their reader; beyond them the server waits. Left to itself, Node lets 16,384 pieces wait. */
+/** Bytes that wait for their reader before reading stops. Node's default is 16,384 pieces of any size. */
 const waiting = new ByteLengthQueuingStrategy({ highWaterMark: 64 * 1024 });
 
-/** Throws where the answer cannot be shown as a `Response`. */
+/** The answer as a `Response`. Throws where that is not possible. */
 function toResponse(incoming: IncomingMessage, method: string): Response {
   const { statusCode: status = 0, statusMessage = "", rawHeaders } = incoming;
   if (status < 200 || status > 599) throw new Error(`The server answered with the status ${status}, which is none`);
@@ -102,7 +102,7 @@ function toResponse(incoming: IncomingMessage, method: string): Response {
     headers.append(rawHeaders[index] ?? "", rawHeaders[index + 1] ?? "");
   }
   if (method === "HEAD" || status === 204 || status === 205 || status === 304) {
-    // Whatever is sent all the same is not waited for.
+    // Such an answer has no body. Bytes that are sent anyway are not read.
     incoming.on("error", () => {}).destroy();
     return new Response(null, { status, statusText, headers });
   }

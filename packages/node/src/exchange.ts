@@ -1,44 +1,47 @@
-import type { Sink, UniversalRequest, UniversalResponse, PeerCertificate, RequestFacts } from "@parley/a2a/protocol";
-import type { Writable } from "node:stream";
 import type { Socket } from "node:net";
+import type { Writable } from "node:stream";
 import type { TLSSocket } from "node:tls";
+import type { PeerCertificate, RequestFacts, Sink, UniversalRequest, UniversalResponse } from "@parley/a2a/protocol";
+
+/* What both versions of HTTP share: a request with its answer, the sink of a streamed answer, and facts about the client. */
 
 export type Headers = UniversalResponse["headers"];
 
-/** The body of an answer that is there as a whole. */
+/** The body of an answer that is not streamed. */
 export type WholeBody = Exclude<UniversalResponse["body"], (...args: never) => unknown>;
 
-/** The head of an answer. */
+/** Status and headers of an answer. */
 export type Head = Pick<UniversalResponse, "status" | "headers" | "trailers">;
 
-/** A request and the way back to who sent it, in one object: an answer needs no other. */
+/** A request, and the functions that send its answer, in one object. */
 export interface Exchange extends UniversalRequest {
-  /** Finds the user that a framework knows, for `facts`. */
+  /** Finds the user of the framework, for `facts`. */
   user?: (() => unknown) | undefined;
-  /** Sends a whole answer. `last`: the connection ends with it, where that can be said. */
-  send(head: Head, body: WholeBody, last: boolean): void;
-  /** Begins a streamed answer: its head, and where its body goes. */
-  open(head: Head): Sink;
-  /** Sends the head of a streamed answer, if it waits for the first bytes of the body. */
+  /**
+   * Sends a whole answer.
+   *
+   * @param last - Whether the connection closes after it, over HTTP/1.1.
+   * @param stallTimeout - The answer is aborted when the client takes nothing for this time in milliseconds while data waits.
+   */
+  send(head: Head, body: WholeBody, last: boolean, stallTimeout: number): void;
+  /** Begins a streamed answer, and returns the sink for its body. `stallTimeout` is the same as for `send`. */
+  open(head: Head, stallTimeout: number): Sink;
+  /** Sends the head of a streamed answer, where it waits for the first bytes of the body. */
   flush(): void;
   /** Ends a streamed answer. */
   end(): void;
-  /** Whether an answer has begun, so that there can be no other one. */
+  /** Whether the head of an answer was sent, so that no other answer is possible. */
   readonly begun: boolean;
-  /** Whether a part of the answer waits for the peer to take it. */
-  readonly pending: boolean;
-  /** Breaks an answer off in such a way that nobody takes it for whole. */
+  /** Aborts an answer, so that the client sees that it is incomplete. */
   breakOff(): void;
-  /** Breaks the answer off when the peer takes nothing for `timeout` milliseconds while something waits to go out. */
-  closeWhenStalled(timeout: number): void;
 }
 
-/** Answers that have no body, whatever they say about one (RFC 9110 §6.4.1). */
+/** Whether answers of this status have no body (RFC 9110 §6.4.1). */
 export function isBodiless(status: number): boolean {
   return status === 204 || status === 304;
 }
 
-/** Proxies may send the whole URL as the target (RFC 9112 §3.2.2), and `OPTIONS *` has no path. */
+/** Path and query of a request target. Proxies may send an absolute URL (RFC 9112 §3.2.2), and `OPTIONS *` has no path. */
 export function originForm(url: string): string {
   if (url.startsWith("/")) return url;
   if (!URL.canParse(url)) return "/";
@@ -46,14 +49,11 @@ export function originForm(url: string): string {
   return pathname.startsWith("/") ? pathname + search : "/";
 }
 
-/**
- * A streamed answer written to the socket as it comes. Memory is bounded by back-pressure: Node takes little beyond its
- * high-water mark, and a writer that heeds `ready()` waits.
- */
+/** The sink of a streamed answer. Node buffers little beyond its high-water mark, and a writer that awaits `ready()` waits there. */
 export class WritableSink implements Sink {
   closed = false;
   readonly #writable: Writable;
-  /** Whom to tell that the peer is gone, and who waits for room: seldom more than one, mostly nobody. */
+  /** Called when the client is gone. Most streams have one such function or none, and none that waits for room. */
   #leaving: (() => void)[] | undefined;
   #waiting: (() => void)[] | undefined;
 
@@ -78,7 +78,7 @@ export class WritableSink implements Sink {
     else (this.#leaving ??= []).push(run);
   }
 
-  /** To be called when the peer is gone, or when nothing that is written has a use. */
+  /** Called by the exchange when the client is gone, or needs no body. */
   close(): void {
     this.closed = true;
     this.#wake();
@@ -94,12 +94,12 @@ export class WritableSink implements Sink {
   }
 }
 
-/** What a connection of Node tells of the client. Each fact is looked up when it is asked for. */
+/** The facts that a connection of Node has about the client. Each is looked up when it is read. */
 export class ConnectionFacts implements RequestFacts {
   readonly #socket: Socket | undefined;
   readonly #user: (() => unknown) | undefined;
 
-  /** `user`: the user that a framework has found. */
+  /** `user`: finds the user of the framework. */
   constructor(socket: Socket | undefined, user: (() => unknown) | undefined) {
     this.#socket = socket;
     this.#user = user;
@@ -120,7 +120,7 @@ export class ConnectionFacts implements RequestFacts {
 
 function certificateOf(socket: Socket): PeerCertificate | undefined {
   if (!isTls(socket)) return undefined;
-  // Node gives an empty object where there is none, and null once the connection is closed.
+  // Node returns an empty object where there is no certificate, and null after the connection was closed.
   const shown = socket.getPeerCertificate() as Partial<ReturnType<TLSSocket["getPeerCertificate"]>> | null;
   if (!shown?.raw || !shown.fingerprint256) return undefined;
   return {
@@ -133,11 +133,11 @@ function certificateOf(socket: Socket): PeerCertificate | undefined {
 }
 
 function isTls(socket: Socket): socket is TLSSocket {
-  // Read, since the socket of an HTTP/2 session stands behind a proxy that does not answer `in`.
+  // Not `in`: the socket of an HTTP/2 session is a proxy that does not support it.
   return (socket as Partial<TLSSocket>).encrypted === true;
 }
 
-/** Node writes them as `DNS:a, URI:"b, c"`: a name with a comma or a quote in it stands in quotes, as JSON text. */
+/** Splits a list such as `DNS:a, URI:"b, c"`. Node writes a name that contains a comma or a quote as JSON text. */
 function namesIn(list = ""): readonly string[] {
   return [...list.matchAll(/(?:, )?([^:,]+:)("(?:[^"\\]|\\.)*"|[^,]*)/gy)].map(([, kind = "", name = ""]) =>
     name.startsWith('"') ? kind + (JSON.parse(name) as string) : kind + name,

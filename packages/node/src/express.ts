@@ -1,19 +1,19 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { exchangeOf, Responder, type HttpOptions, withParsedBody, type MountedHandler } from "./http.ts";
 
-/** What Express adds to a request, as far as it matters here. */
+/** The members of an Express request that are used here. */
 export interface ExpressRequest extends IncomingMessage {
-  /** The URL before routers took their prefixes away. */
+  /** The URL before routers removed their prefixes. */
   readonly originalUrl?: string;
-  /** The body, where a parser has read it. */
+  /** The parsed body, where a parser has read it. */
   readonly body?: unknown;
-  /** What authentication middleware before the mount has found. */
+  /** The user that authentication middleware before the mount has found. */
   readonly user?: unknown;
 }
 
-/** How agents are mounted in an Express application. */
+/** Options of `expressMount`. */
 export interface ExpressMountOptions extends HttpOptions {
-  /** The application's own user of a request, which authenticators read as `request.facts.user`. Default: `request.user`. */
+  /** The application's user of a request, for authenticators (`request.facts.user`). Default: `request.user`. */
   readonly user?: (request: ExpressRequest) => unknown;
 }
 
@@ -21,9 +21,9 @@ export interface ExpressMountOptions extends HttpOptions {
 export type ExpressMiddleware = (request: ExpressRequest, response: ServerResponse, next: () => void) => void;
 
 /**
- * Agents as middleware of an Express application: `app.use(expressMount(handler))`, with or without body parsers before
- * it. The path of the handler's `publicUrl` decides where its agents are, or `basePath` where a proxy changes paths;
- * what has another path goes on to the next middleware.
+ * Agents as middleware of an Express application: `app.use(expressMount(handler))`, with or without body parsers before it.
+ * The path of the handler's `publicUrl` is the path of its agents, or its `basePath` where a proxy changes paths. Requests to
+ * other paths go to the next middleware.
  *
  * To stop, close the handler and then the server.
  */

@@ -2,21 +2,21 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import { exchangeOf, Responder, type HttpOptions, withParsedBody, type MountedHandler } from "./http.ts";
 
-/** What of a Fastify request is used here. */
+/** The members of a Fastify request that are used here. */
 export interface FastifyRequestLike {
   /** The request of Node. */
   readonly raw: IncomingMessage | Http2ServerRequest;
-  /** What authentication hooks before the mount have found. */
+  /** The user that authentication hooks before the mount have found. */
   readonly user?: unknown;
 }
 
-/** How agents are mounted in a Fastify application. */
+/** Options of `fastifyMount`. */
 export interface FastifyMountOptions extends HttpOptions {
-  /** The application's own user of a request, which authenticators read as `request.facts.user`. Default: `request.user`. */
+  /** The application's user of a request, for authenticators (`request.facts.user`). Default: `request.user`. */
   readonly user?: (request: FastifyRequestLike) => unknown;
 }
 
-/** What of a Fastify instance is used here. */
+/** The members of a Fastify instance that are used here. */
 export interface FastifyInstanceLike {
   /** Removes the parsers of bodies. */
   removeAllContentTypeParsers(): void;
@@ -39,9 +39,9 @@ export interface FastifyInstanceLike {
 export type FastifyPlugin = (instance: FastifyInstanceLike) => Promise<void>;
 
 /**
- * Agents as a Fastify plugin: `app.register(fastifyMount(handler), { prefix: "/agents" })`, the prefix being the path of
- * the handler's `publicUrl`, or its `basePath` where a proxy changes paths. Parsers and limits of the application do not
- * touch what is posted to them; what has no route of theirs is answered by the application's own not-found handler.
+ * Agents as a Fastify plugin: `app.register(fastifyMount(handler), { prefix: "/agents" })`. The prefix is the path of the
+ * handler's `publicUrl`, or its `basePath` where a proxy changes paths. Parsers and limits of the application do not apply to
+ * requests of the agents. The not-found handler of the application answers requests to other paths.
  *
  * To stop, close the handler and then the application.
  */
@@ -49,7 +49,7 @@ export function fastifyMount(handler: MountedHandler, options: FastifyMountOptio
   const { user = (request) => request.user } = options;
   const responder = new Responder(handler.handle, options);
   return async (instance) => {
-    // Inside this plugin alone bodies are left unread: the handler reads them under its own limit.
+    // Fastify reads no bodies inside this plugin. The handler reads them, under its own limit.
     instance.removeAllContentTypeParsers();
     instance.addContentTypeParser("*", (_request, _payload, done) => done(null));
     for (const path of ["/", "/*"]) {

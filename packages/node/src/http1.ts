@@ -2,16 +2,16 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { BodyBudget, ByteFlow, ByteReader, RequestFacts, Sink } from "@parley/a2a/protocol";
 import { IncomingBody, readText } from "./body.ts";
 import {
+  ConnectionFacts,
   isBodiless,
   originForm,
+  WritableSink,
   type Exchange,
   type Head,
   type WholeBody,
-  ConnectionFacts,
-  WritableSink,
 } from "./exchange.ts";
 
-/** An exchange over HTTP/1.1. Everything is looked up when it is asked for: most calls need little of it. */
+/** An exchange over HTTP/1.1. Its members are looked up when they are read, because most calls need few of them. */
 export class Http1Exchange implements Exchange {
   readonly method: string;
   readonly url: string;
@@ -22,7 +22,10 @@ export class Http1Exchange implements Exchange {
   #facts: RequestFacts | undefined;
   user: (() => unknown) | undefined;
 
-  /** `url` where a framework has taken a prefix away; `asksFirst` where the client waits to be told to send its body (RFC 9110 §10.1.1). */
+  /**
+   * @param url - The original URL, where a framework has removed a prefix.
+   * @param asksFirst - Whether the client sends its body only after `100 Continue` (RFC 9110 §10.1.1).
+   */
   constructor(
     incoming: IncomingMessage,
     response: ServerResponse,
@@ -59,28 +62,30 @@ export class Http1Exchange implements Exchange {
   }
 
   text(limit: number, budget?: BodyBudget): Promise<string> {
-    // Where a parser has been before, an empty body may have come to its end, and tells so to nobody any more.
+    // An empty body that a framework has read has ended already, and emits no further event.
     if (this.#incoming.readableEnded) return Promise.resolve("");
-    // Node holds the bytes that came meanwhile, so nothing is read, and nothing asked for, of a body that is announced as too large.
+    // Node keeps the bytes that have come, so that nothing is read of a body whose announced size is too large.
     return readText(this, { limit, budget, length: this.#incoming.headers["content-length"] });
   }
 
-  send({ status, headers }: Head, body: WholeBody, last: boolean): void {
-    const parting = last ? { connection: "close", ...headers } : headers;
-    const complete = isBodiless(status) ? parting : { "content-length": Buffer.byteLength(body ?? ""), ...parting };
-    if (!bodyIsLeft(this.#incoming)) {
-      this.#response.writeHead(status, complete).end(body);
-      return;
-    }
-    this.#response.writeHead(status, { ...complete, connection: "close" });
-    this.#response.write(body ?? "");
-    linger(this.#incoming, this.#response);
+  send({ status, headers }: Head, body: WholeBody, last: boolean, stallTimeout: number): void {
+    const response = this.#response;
+    const own = last ? { connection: "close", ...headers } : headers;
+    const complete = isBodiless(status) ? own : { "content-length": Buffer.byteLength(body ?? ""), ...own };
+    if (bodyIsLeft(this.#incoming)) {
+      response.writeHead(status, { ...complete, connection: "close" });
+      response.write(body ?? "");
+      linger(this.#incoming, response);
+    } else response.writeHead(status, complete).end(body);
+    // The kernel has not taken all of it: the client may never read the rest.
+    if (response.writableLength > 0) response.setTimeout(stallTimeout, abortWhenStalled);
   }
 
-  open({ status, headers }: Head): Sink {
-    this.#response.writeHead(status, headers);
+  open({ status, headers }: Head, stallTimeout: number): Sink {
+    // Partial progress of a large write restarts the time. Node keeps all timeouts of one length behind one timer.
+    this.#response.writeHead(status, headers).setTimeout(stallTimeout, abortWhenStalled);
     const sink = new WritableSink(this.#response);
-    // Who asks for the head only has no use for the body, and its writer lets go at once.
+    // A HEAD request needs no body: the writer releases its source at once.
     if (this.method === "HEAD") sink.close();
     else onGone(this.#incoming, this.#response, () => sink.close());
     return sink;
@@ -98,32 +103,23 @@ export class Http1Exchange implements Exchange {
     return this.#response.headersSent;
   }
 
-  get pending(): boolean {
-    return this.#response.writableLength > 0;
-  }
-
   breakOff(): void {
     this.#response.destroy();
   }
-
-  /** Node looks at partial progress of a large write as well, and keeps all timeouts of one length in one list behind one timer. */
-  closeWhenStalled(timeout: number): void {
-    this.#response.setTimeout(timeout, giveUp);
-  }
 }
 
-/** One function for all: streams are many. */
-function giveUp(this: ServerResponse): void {
+/** One function for all streams, which saves memory. */
+function abortWhenStalled(this: ServerResponse): void {
   if (this.writableLength > 0) this.destroy();
 }
 
-/** How long the rest of a refused request is still read and thrown away, in milliseconds. */
+/** How long the rest of a refused request is read and discarded, in milliseconds. */
 const lingerTime = 2_000;
 
-/** The longest unread request body that is worth reading to keep a connection. */
+/** The largest unread request body, in bytes, that is read to keep the connection. */
 const worthDraining = 64 * 1024;
 
-/** Whether so much of the request was left unread that the connection is of no more use. */
+/** Whether so much of the request is unread that the connection is closed. */
 function bodyIsLeft(incoming: IncomingMessage): boolean {
   if (incoming.complete) return false;
   const announced = incoming.headers["content-length"];
@@ -132,9 +128,9 @@ function bodyIsLeft(incoming: IncomingMessage): boolean {
 }
 
 /**
- * Ends a response whose request is still on its way. Closing a socket with unread bytes in it resets the connection, and
- * the reset can overtake the answer: so the answer goes out whole, by its content-length, the rest of the request is
- * thrown away for a moment, and the close comes after (RFC 9112 §9.6).
+ * Ends a response whose request is not completely read. Closing a socket with unread bytes resets the connection, and the client
+ * may lose the answer by that reset. So the whole answer is sent, the rest of the request is read and discarded for a moment,
+ * and then the connection is closed (RFC 9112 §9.6).
  */
 function linger(incoming: IncomingMessage, response: ServerResponse): void {
   const end = (): void => {
@@ -145,18 +141,18 @@ function linger(incoming: IncomingMessage, response: ServerResponse): void {
   incoming.once("end", end).once("close", end).on("error", end).resume();
 }
 
-/** Calls `run` once when the peer leaves before its answer is complete; at once when it has left. */
-export function onGone(incoming: IncomingMessage, response: ServerResponse, run: () => void): void {
+/** Calls `run` once when the client leaves before its answer is complete, or at once where it has left already. */
+function onGone(incoming: IncomingMessage, response: ServerResponse, run: () => void): void {
   const { socket } = incoming;
   if (response.destroyed || socket.destroyed) {
     run();
   } else if (response.socket !== null) {
-    // Not `once`: it comes once anyway, and each wrapper is two hundred bytes of a stream.
+    // Not `once`: the event comes once anyway, and the wrapper of `once` takes two hundred bytes for each stream.
     response.on("close", () => {
       if (!response.writableFinished) run();
     });
   } else {
-    // On a pipelined connection an answer that waits behind another one has no socket yet, and hears nothing of its end.
+    // A pipelined answer that waits for another one has no socket yet, and gets no event when the socket closes.
     socket.setMaxListeners(0).once("close", run);
     response.once("finish", () => socket.off("close", run));
   }

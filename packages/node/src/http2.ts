@@ -13,15 +13,15 @@ import {
   WritableSink,
 } from "./exchange.ts";
 
-/** How long a request may take to come in whole, in milliseconds; over HTTP/1.1 Node itself sees to it. */
+/** Longest time to receive a whole request, in milliseconds. For HTTP/1.1 Node enforces it. */
 export const requestTimeout = 300_000;
 
-/** How long the rest of a request that was answered is still read and thrown away, in milliseconds. */
+/** How long the rest of an answered request is read and discarded, in milliseconds. */
 const lingerTime = 2_000;
 
 /**
- * An exchange over HTTP/2: one stream of a connection. Written to the stream itself; Node's imitation of HTTP/1.1 on top
- * of it tells nobody when there is room again.
+ * An exchange over HTTP/2: one stream of a connection. It writes to the stream itself, because Node's compatibility API does not
+ * report when there is room again.
  */
 export class Http2Exchange implements Exchange {
   readonly method: string;
@@ -31,10 +31,10 @@ export class Http2Exchange implements Exchange {
   #signal: AbortSignal | undefined;
   #facts: RequestFacts | undefined;
   user: (() => unknown) | undefined;
-  /** Somebody reads the body, and may go on with it after the head of the answer. */
+  /** Whether the body is being read, which may continue after the head of the answer. */
   #reading = false;
 
-  /** `url` where a framework has taken a prefix away. */
+  /** `url`: the original URL, where a framework has removed a prefix. */
   constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, url: string | undefined = headers[":path"]) {
     this.method = headers[":method"] ?? "GET";
     this.url = originForm(url ?? "/");
@@ -88,7 +88,7 @@ export class Http2Exchange implements Exchange {
     }
   }
 
-  send(head: Head, body: WholeBody): void {
+  send(head: Head, body: WholeBody, _last: boolean, stallTimeout: number): void {
     const stream = this.#stream;
     if (stream.closed) return;
     const headers = this.#headersOf(head);
@@ -99,12 +99,15 @@ export class Http2Exchange implements Exchange {
     const endStream = bodiless && head.trailers === undefined;
     this.#respond(head, headers, endStream);
     if (!endStream) stream.end(bodiless ? undefined : body);
+    // The connection has not taken all of it: the client may never read the rest.
+    if (stream.writableLength > 0) this.#abortWhenStalled(stallTimeout);
   }
 
-  open(head: Head): Sink {
+  open(head: Head, stallTimeout: number): Sink {
     const sink = new WritableSink(this.#stream);
     if (!this.#stream.closed) this.#respond(head, this.#headersOf(head), false);
-    // Who asks for the head only has no use for the body, and its writer lets go at once.
+    this.#abortWhenStalled(stallTimeout);
+    // A HEAD request needs no body: the writer releases its source at once.
     if (this.method === "HEAD") sink.close();
     else this.#onGone(() => sink.close());
     return sink;
@@ -129,8 +132,8 @@ export class Http2Exchange implements Exchange {
   }
 
   /**
-   * What is left of a request is thrown away, and the peer told to stop (RFC 9113 §8.1) a moment after the answer is out:
-   * what it is told at once can overtake the end of an answer that waits for room with the peer.
+   * Discards the rest of the request. A moment after the answer is sent the client is told to stop (RFC 9113 §8.1). Sent at once,
+   * that could arrive before the end of an answer that waits for the client.
    */
   #discardRequest(): void {
     const stream = this.#stream;
@@ -143,7 +146,7 @@ export class Http2Exchange implements Exchange {
     if (!this.#reading) stream.resume();
   }
 
-  /** A head never waits here. */
+  /** Over HTTP/2 the head is sent by `open`. */
   flush(): void {}
 
   end(): void {
@@ -154,19 +157,15 @@ export class Http2Exchange implements Exchange {
     return this.#stream.headersSent;
   }
 
-  get pending(): boolean {
-    return this.#stream.writableLength > 0;
-  }
-
-  /** Not by `close`: that ends the answer first, as if it were whole. */
+  /** Not by `close`, which would end the answer as if it were complete. */
   breakOff(): void {
     this.#stream.destroy(new Error("The answer broke off"));
   }
 
-  /** What goes out on other streams of the connection counts as progress too. */
-  closeWhenStalled(timeout: number): void {
-    // Handed to `setTimeout` it would be told once only.
-    this.#stream.on("timeout", giveUp).setTimeout(timeout);
+  /** Data sent on other streams of the connection counts as progress, too. */
+  #abortWhenStalled(timeout: number): void {
+    // As the callback of `setTimeout` it would be called only once.
+    this.#stream.on("timeout", abortWhenStalled).setTimeout(timeout);
   }
 
   #onGone(run: () => void): void {
@@ -175,11 +174,11 @@ export class Http2Exchange implements Exchange {
   }
 }
 
-/** Over HTTP/1.1 Node looks itself; here a proxy would make two lines of one. */
+/** Refuses line breaks in headers, which a proxy to HTTP/1.1 could turn into two headers. For HTTP/1.1 Node checks them. */
 function validateHeaders(headers: Headers): void {
   for (const name in headers) validateHeaderValue(name, headers[name] as string);
 }
 
-function giveUp(this: ServerHttp2Stream): void {
+function abortWhenStalled(this: ServerHttp2Stream): void {
   if (this.writableLength > 0) this.destroy(new Error("The peer takes nothing"));
 }

@@ -4,16 +4,16 @@ import type { Logger, LogFields } from "@parley/a2a";
 
 const levels = ["debug", "info", "warn", "error"] as const;
 
-/** How much is logged: records of this level and those above it. */
+/** A level of the log. Records of this level and of higher levels are logged. */
 export type LogLevel = (typeof levels)[number];
 
-/** Where log records go: a stream of Node, or anything that takes text. */
+/** Where log records are written: a stream of Node, or any object with `write`. */
 export interface LogStream {
   /** Writes text. */
   write(text: string): unknown;
-  /** Whether a person looks at it. */
+  /** Whether it is a terminal. */
   readonly isTTY?: boolean;
-  /** Bytes that wait within it. */
+  /** Bytes that wait to be written. */
   readonly writableLength?: number;
   /** Adds a listener for errors of the stream. */
   on?(event: "error", listener: () => void): unknown;
@@ -25,18 +25,18 @@ export interface LogStream {
 export interface StandardLoggerOptions {
   /** Default `"info"`. */
   readonly level?: LogLevel;
-  /** Text for people, or one JSON document a line. Default: text on a terminal, JSON elsewhere. */
+  /** Text for people, or lines of JSON. Default: text on a terminal, otherwise JSON. */
   readonly format?: "text" | "json";
   /** Default: standard error. */
   readonly stream?: LogStream;
-  /** Whether text has colours. Default: on a terminal, unless `NO_COLOR` is set or `TERM` is `dumb`. */
+  /** Whether text has colors. Default: on a terminal, unless `NO_COLOR` is set or `TERM` is `dumb`. */
   readonly colors?: boolean;
 }
 
-/** What may wait in a stream that is read too slowly, in bytes: further records are counted and left out. */
+/** Most bytes that may wait in a stream that is read too slowly. Further records are counted and left out. */
 const waitingBytes = 1 << 20;
 
-/** One function for all loggers, so that a stream has it once. */
+/** One function for all loggers, so that a stream gets this listener only once. */
 function ignore(): void {}
 
 function hasColours(stream: LogStream): boolean {
@@ -45,10 +45,9 @@ function hasColours(stream: LogStream): boolean {
 }
 
 /**
- * A logger that writes to standard error: text for people on a terminal, elsewhere one JSON document a line with `time`,
- * `level`, `message`, the fields, and `cause` with its stack. Content of requests cannot control a terminal or look like a
- * record of its own, long values are cut, and a record has at most some 32,000 characters. It never throws, also where
- * its stream is closed.
+ * A logger that writes to standard error: text for people on a terminal, otherwise lines of JSON with `time`, `level`, `message`,
+ * the fields, and `cause` with its stack. Content of requests cannot control a terminal or look like another record. Long values
+ * are cut, and a record has about 32,000 characters at most. The logger never throws, also where its stream is closed.
  */
 export function standardLogger(options: StandardLoggerOptions = {}): Logger {
   const { level = "info", stream = process.stderr } = options;
@@ -56,14 +55,14 @@ export function standardLogger(options: StandardLoggerOptions = {}): Logger {
   const colours = options.colors ?? hasColours(stream);
   let lost = 0;
 
-  // A closed stream emits `error`, which ends the process where there is no listener.
+  // A closed stream emits `error`, which ends the process without a listener.
   if (stream.listeners?.("error").includes(ignore) === false) stream.on?.("error", ignore);
 
   const put = (at: LogLevel, message: string, fields: LogFields): void => {
     try {
       stream.write(text ? textRecord(at, message, fields, colours) : jsonRecord(at, message, fields));
     } catch {
-      // There is nowhere left to tell it.
+      // There is no other place to log the error.
     }
   };
   const writer =
@@ -93,7 +92,7 @@ function jsonRecord(level: LogLevel, message: string, fields: LogFields): string
 
 const labels = { debug: "dim", info: "cyan", warn: "yellow", error: "red" } as const;
 
-/** One line, and below it, indented, what caused it. */
+/** A record as one line, and its cause as indented lines below it. */
 function textRecord(level: LogLevel, message: string, fields: LogFields, colours: boolean): string {
   const style = (format: "dim" | "cyan" | "yellow" | "red", words: string): string =>
     colours ? styleText(format, words, { validateStream: false }) : words;
@@ -108,17 +107,17 @@ function shown(fields: LogFields): ReturnType<typeof shownFields> {
   try {
     return shownFields(fields);
   } catch {
-    // An object that throws when it is looked at.
+    // A proxy in the fields can throw.
     return { unreadable: "the fields of this record cannot be shown" };
   }
 }
 
-/** A value as it is where that is one word, else as JSON. */
+/** A single word as it is, any other value as JSON. */
 function word(value: Shown): string {
   return visible(typeof value === "string" && /^[\w.:/@+-]+$/.test(value) ? value : JSON.stringify(value));
 }
 
-/** An error with its stack, what else it says, and what caused it, each line indented. */
+/** An error with its stack, its further members and its cause, each line indented. */
 function causeLines(cause: Shown, indent: string): readonly string[] {
   if (typeof cause !== "object" || cause === null || !("stack" in cause || "message" in cause))
     return [`${indent}${word(cause)}`];
@@ -134,14 +133,14 @@ function causeLines(cause: Shown, indent: string): readonly string[] {
   ];
 }
 
-/** Values as a log shows them: content of requests must neither control a terminal nor fill a disk. */
+/* Values in log records. Content of requests must neither control a terminal nor fill a disk. */
 
-// C0 but tab and line feed, DEL, C1, and what turns the direction of text: all that moves a cursor, paints, or hides.
+// C0 except tab and line feed, DEL, C1, and marks of text direction: they could move the cursor, change colors, or hide text.
 const unsafe =
   // eslint-disable-next-line no-control-regex
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
-/** Control characters as escapes, so that they show and do nothing. In JSON the value stays the same. */
+/** Replaces control characters by visible escapes. In JSON the value stays the same. */
 function visible(text: string): string {
   return text.replace(unsafe, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
@@ -151,26 +150,26 @@ function oneLine(text: string): string {
   return visible(text.replace(/\n\s*/g, " "));
 }
 
-/** What a record may hold, in characters; a single text, a stack, the members of a list or object, and their depth. */
+/** Limits of a record: its characters, those of one text and of one stack, the members of a list or object, and the nesting. */
 const limits = { record: 32_000, text: 2_000, stack: 8_000, members: 50, depth: 6 };
 
-/** The beginning of a long text, and how much more there was. */
+/** Cuts a long text, and says how much is left out. */
 function cut(text: string, length: number = limits.text): string {
   return text.length <= length ? text : `${text.slice(0, length)}… (${text.length - length} more characters)`;
 }
 
-/** A value as JSON has it, within bounds. */
+/** A JSON value within the limits. */
 type Shown = string | number | boolean | null | readonly Shown[] | { readonly [name: string]: Shown };
 
 /**
- * Fields of a record as plain JSON: long texts, lists and objects are cut, errors tell their stack, their members and
- * their causes, and what JSON has no word for stands as text. Getters and `toJSON` are not called.
+ * The fields of a record as JSON. Long texts, lists and objects are cut, errors have their stacks, members and causes, and values
+ * that JSON does not have become text. Getters and `toJSON` are not called.
  */
 function shownFields(fields: Readonly<Record<string, unknown>>): Readonly<Record<string, Shown>> {
   return new Walk().object(fields, 0);
 }
 
-/** One record being looked at, with what it may still hold. */
+/** Converts one record, and counts the characters that are left for it. */
 class Walk {
   #left = limits.record;
 

@@ -20,12 +20,12 @@ import { Connections } from "./connections.ts";
 import { requestTimeout } from "./http2.ts";
 import { withoutUpgrade } from "./upgrade.ts";
 
-/** Who answers what comes in. */
+/** The functions that answer the requests of a port. */
 export interface PortHandlers {
-  /** `asksFirst`: the client waits to be told to send its body (RFC 9110 §10.1.1). */
+  /** `asksFirst`: the client sends its body only after `100 Continue` (RFC 9110 §10.1.1). */
   http1(incoming: IncomingMessage, response: ServerResponse, asksFirst: boolean): void;
   http2(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void;
-  /** Who takes connections over from HTTP/1.1. Absent: nobody ever does. */
+  /** Takes connections over from HTTP/1.1. Absent: upgrades are not possible. */
   readonly upgrades?: {
     claims(incoming: IncomingMessage): boolean;
     take(incoming: IncomingMessage, socket: Socket, head: Buffer): void;
@@ -33,42 +33,45 @@ export interface PortHandlers {
 }
 
 export interface PortOptions {
-  /** With a certificate the port speaks TLS alone, and the client chooses the version of HTTP in its handshake (ALPN). */
+  /** With a certificate the port speaks only TLS, and the client chooses the version of HTTP in the handshake (ALPN). */
   readonly tls?: TlsOptions;
   /**
-   * How long an idle connection is kept, in milliseconds. Default 65 s: beyond the minute that load balancers commonly
-   * keep theirs, so that it is never the server who closes first.
+   * How long an idle connection is kept, in milliseconds. Default 65 s. Load balancers usually keep theirs for a minute, and must
+   * close first.
    */
   readonly keepAliveTimeout?: number;
-  /** How long a request may take to show its headers, a connection its version of HTTP, and a quiet peer to answer a ping. Default 30 s. */
+  /**
+   * Longest wait in milliseconds for the headers of a request, for the first bytes of a connection, and for the answer of a quiet
+   * client to a ping. Default 30 s.
+   */
   readonly headersTimeout?: number;
-  /** How often connections are looked at for slow headers, in milliseconds. Default 30 s. */
+  /** Time between two checks for slow headers, in milliseconds. Default 30 s. */
   readonly checkInterval?: number;
 }
 
-/** What one HTTP/2 connection may take. Node's own limits on headers and on floods of pings, settings, resets and bad frames come on top. */
+/** Limits of one HTTP/2 connection. Node also limits headers, and floods of pings, settings, resets and invalid frames. */
 const http2Options = {
   settings: {
-    // Streams of tasks stay open for hours, and a proxy brings those of all its clients over one connection.
+    // Streams of tasks stay open for hours, and a proxy sends those of all its clients over one connection.
     maxConcurrentStreams: 1_000,
-    // Four times the default of the protocol: a message with a file need not wait for a round trip every 64 KiB.
+    // Four times the default of the protocol, so that a message with a file does not wait for a round trip every 64 KiB.
     initialWindowSize: 256 * 1024,
   },
-  // In MiB. Answers that wait for their readers count, and while it is used up all further requests are refused.
+  // In MiB. Answers that wait for their readers count. While the limit is reached, further requests are refused.
   maxSessionMemory: 128,
 };
 
-/** The same for a connection as a whole, in bytes. */
+/** The flow-control window of a whole connection, in bytes. */
 const connectionWindow = 1024 * 1024;
 
-/** What the types of Node 20 do not have: which requests for an upgrade become one. Node 22.21 and newer ask it. */
+/** Decides which requests for an upgrade become one. Node 22.21 and newer call it. The types of Node 20 do not have it. */
 interface UpgradeOptions {
   shouldUpgradeCallback(incoming: IncomingMessage): boolean;
 }
 
 /**
- * A port for HTTP/1.1 and HTTP/2 at once, in clear text or over TLS. It accepts the connections, and hands each to one of
- * two servers that do not listen themselves: clear-text HTTP/2 is known by its first bytes, over TLS the handshake says.
+ * A port for HTTP/1.1 and HTTP/2, with or without TLS. It accepts the connections and passes each to one of two servers, which
+ * do not listen themselves. Without TLS the first bytes tell the version of HTTP, with TLS the handshake.
  */
 export class Port {
   readonly connections: Connections = new Connections();
@@ -86,7 +89,7 @@ export class Port {
       ...tls,
       keepAliveTimeout,
       headersTimeout,
-      // For sending the whole request; an answer may take as long as it will.
+      // The limit for receiving a whole request. Answers have no such limit.
       requestTimeout,
       connectionsCheckingInterval: checkInterval,
       shouldUpgradeCallback: (incoming) => this.#upgrades?.claims(incoming) === true,
@@ -94,47 +97,47 @@ export class Port {
     this.#http1 = createHttp1(http1Options);
     this.#front =
       tls === undefined
-        ? // As `node:http` has its own sockets: who has sent all that it will may still want the answer.
+        ? // Half-open, as in `node:http`: a client that has closed its side may still read the answer.
           createNet({ allowHalfOpen: true, noDelay: true }, (socket) => this.#accept(socket))
         : this.#secure(tls);
   }
 
-  /** Listens, and gives the port that was bound; rejects in plain words where that cannot be. */
+  /** Listens. Resolves with the port number. Rejects with the reason where the port cannot be used. */
   bind(address: string, port: number): Promise<number> {
     return bind(this.#front, address, port);
   }
 
-  /** Says who answers: at once after `bind`, so that no request comes before there is somebody to answer it. */
+  /** Sets the functions that answer. Call it in the same turn of the event loop as `bind` resolves, before a request comes. */
   answer({ http1, http2, upgrades }: PortHandlers, logger: Logger): void {
     this.#http1.on("request", (incoming, response) => http1(incoming, response, false));
     this.#http1.on("checkContinue", (incoming, response) => http1(incoming, response, true));
     this.#http2.on("stream", http2);
     this.#upgrades = upgrades;
-    // Without a listener Node answers as if it had not been asked for an upgrade.
+    // Without this listener Node answers requests for an upgrade as ordinary requests.
     if (upgrades !== undefined) {
       this.#http1.on("upgrade", (incoming, socket: Socket, head: Buffer) => {
         this.connections.release(socket);
         if (upgrades.claims(incoming)) return upgrades.take(incoming, socket, head);
-        // A Node that does not know `shouldUpgradeCallback` asks nobody before: what nobody takes goes back to be answered.
+        // A Node without `shouldUpgradeCallback` upgrades every such request. One that no binding takes is answered over HTTP.
         this.connections.open(socket);
         if (!socket.destroyed) this.#toHttp1(socket, withoutUpgrade(incoming, head));
       });
     }
-    // Has it look after slow headers; it would begin so when it listens.
+    // Starts the checks for slow headers, which Node starts when a server listens.
     this.#http1.emit("listening");
     this.#front.on("error", (cause) => logger.error("A connection could not be accepted", { cause }));
   }
 
-  /** Takes no new connections, and lets those that there are end with the answers that they are owed. */
+  /** Accepts no new connections, and closes each open one after the answers that it waits for. */
   drain(): void {
     this.#front.close();
     this.connections.drain();
   }
 
-  /** Waits up to `timeout` milliseconds for answers that are on their way out, then closes everything. */
+  /** Waits up to `timeout` milliseconds for answers that are being sent, then closes everything. */
   async end(timeout: number): Promise<void> {
     await this.connections.end(timeout);
-    // Lets go of the timer that it checks headers with; that it does not listen is no news.
+    // Stops the checks for slow headers. The callback ignores the error that the server does not listen.
     this.#http1.close(() => {});
   }
 
@@ -147,7 +150,7 @@ export class Port {
     };
     const front = createTls(options, (socket) => {
       this.connections.open(socket);
-      // Too late, where the port closes already.
+      // The port is closing.
       if (socket.destroyed) return;
       if (socket.alpnProtocol === "h2") this.#toHttp2(socket);
       else this.#http1.emit("connection", socket);
@@ -166,7 +169,7 @@ export class Port {
     });
   }
 
-  /** `first` is read before all that is still to come. */
+  /** `first`: bytes that were read already. */
   #toHttp1(socket: Socket, first?: Buffer): void {
     if (first !== undefined) socket.pause().unshift(first);
     this.#http1.emit("connection", socket);
@@ -174,19 +177,19 @@ export class Port {
   }
 
   #toHttp2(socket: Socket): void {
-    // Node's sessions do not notice a peer that has closed its side, and go on for nobody.
+    // Otherwise a session would stay open after its client has closed its side.
     socket.allowHalfOpen = false;
     const begin = (session: ServerHttp2Session): void => {
       this.connections.upgrade(socket, session);
       session.setLocalWindowSize(connectionWindow);
       this.#watch(session, socket);
     };
-    // Within the call, and not at all where the connection is lost meanwhile.
+    // The session is emitted within the call, or not at all where the connection is lost.
     this.#http2.once("session", begin).emit("connection", socket);
     this.#http2.off("session", begin);
   }
 
-  /** Closes a session that nobody uses, and one whose client has streams open but answers no more. */
+  /** Closes a session without streams when it is idle, and a session with streams when its client does not answer a ping. */
   #watch(session: ServerHttp2Session, socket: Socket): void {
     let streams = 0;
     session.on("stream", (stream) => {
@@ -203,7 +206,7 @@ export class Port {
         const late = setTimeout(giveUp, this.#headersTimeout);
         session.ping(() => {
           clearTimeout(late);
-          // An answer to a ping does not count as life.
+          // Node does not count the answer to a ping as activity.
           session.setTimeout(this.#keepAliveTimeout);
         });
       }
@@ -212,14 +215,14 @@ export class Port {
 }
 
 /**
- * What was put back is parsed before the socket tells that it flows again. Where a body had enough by then, Node's server
- * took that news for leave to read on, and read all that came into memory.
+ * Bytes that were put back are parsed before the socket emits `resume`. Where a body was paused by then, Node's server would take
+ * that event as permission to read on, and would read the whole body into memory.
  */
 function stayPaused(this: Socket): void {
   if (this.isPaused()) this.emit("pause");
 }
 
-/** Listens, and says in plain words why it cannot. Gives the port that was bound. */
+/** Listens. Resolves with the port number. Rejects with an error that says why the port cannot be used. */
 function bind(server: NetServer, host: string, port: number): Promise<number> {
   return new Promise((resolve, reject) => {
     const onError = (cause: NodeJS.ErrnoException): void => {
@@ -239,13 +242,13 @@ const reasons: Readonly<Record<string, string>> = {
   EADDRNOTAVAIL: "this machine has no such address",
 };
 
-/** What every HTTP/2 connection begins with (RFC 9113 §3.4), made so that no HTTP/1.1 server takes it for a request. */
+/** The first bytes of every HTTP/2 connection (RFC 9113 §3.4). They are no valid request of HTTP/1.1. */
 const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
 
 /**
- * Tells clear-text HTTP/2 from HTTP/1.1 by the first bytes of a connection, and hands it on with all of them still to be
- * read. Most clients send enough at once; some send their bytes one by one. One that leaves the question open for
- * `timeout` milliseconds is closed: no server has it yet that would do so.
+ * Reads the first bytes of a connection without TLS until they tell HTTP/2 from HTTP/1.1, and puts them back. Most clients send
+ * enough at once, some send single bytes. A connection that has not sent enough after `timeout` milliseconds is closed here,
+ * because no server has it yet.
  */
 function peek(socket: Socket, timeout: number, decided: (isHttp2: boolean) => void): void {
   let seen: Buffer | undefined;
@@ -258,7 +261,7 @@ function peek(socket: Socket, timeout: number, decided: (isHttp2: boolean) => vo
     const isHttp2 = preface.compare(seen, 0, length, 0, length) === 0;
     if (isHttp2 && length < preface.length) return;
     settle();
-    // While it flows, what is put back would wait for the bytes after it.
+    // Paused first: in a flowing socket the bytes that are put back would wait for the next ones.
     socket.pause().unshift(seen);
     decided(isHttp2);
   }

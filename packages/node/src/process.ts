@@ -5,8 +5,8 @@ import { isMainThread } from "node:worker_threads";
 import type { LeaseOptions } from "@parley/a2a";
 
 /**
- * A name for the leases of this process that its successor on the same machine can judge: tasks of a process that
- * is known to be dead need not wait for their leases to run out. Where nothing is known, they wait.
+ * The lease holder of this process. The next process on the same machine can tell from its name whether this process still
+ * runs, so that the tasks of a dead process need not wait until their leases expire. Where that is not known, they wait.
  */
 export function processLease(): Required<Pick<LeaseOptions, "holder" | "isGone">> {
   const here = { place: place(), pid: process.pid, start: isMainThread ? Math.round(performance.timeOrigin) : 0 };
@@ -16,13 +16,13 @@ export function processLease(): Required<Pick<LeaseOptions, "holder" | "isGone">
       const [where, pid, start] = parse(holder);
       if (where !== here.place || typeof pid !== "number" || typeof start !== "number") return false;
       if (pid !== here.pid) return !isAlive(pid);
-      // In containers the successor often has its predecessor's number; only the time of their start tells them apart.
+      // In containers the next process often has the same pid. Only its start time differs.
       return start > 0 && here.start > 0 && start !== here.start;
     },
   };
 }
 
-/** Within what process numbers mean something: a machine, and in it a container. */
+/** The scope of process ids: a machine, and in it a container. */
 function place(): string {
   try {
     return `${hostname()} ${readlinkSync("/proc/self/ns/pid")}`;
@@ -45,7 +45,7 @@ function isAlive(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    // A process of another user is there all the same.
+    // Any other error means that the process exists, for example as a process of another user.
     return (error as NodeJS.ErrnoException).code !== "ESRCH";
   }
 }
@@ -53,8 +53,8 @@ function isAlive(pid: number): boolean {
 const stopSignals = ["SIGTERM", "SIGINT"] as const;
 
 /**
- * Has SIGTERM and SIGINT close something before the process ends of them as it would have done. A second signal does not
- * wait. The returned function takes it back.
+ * Calls `close` at SIGTERM and SIGINT, and then lets the signal end the process. A second signal does not wait for `close`. The
+ * returned function removes the listeners.
  */
 export function onStopSignal(close: () => Promise<void>): () => void {
   let closing = false;
@@ -63,7 +63,7 @@ export function onStopSignal(close: () => Promise<void>): () => void {
   };
   const finish = (signal: NodeJS.Signals): void => {
     forget();
-    // Who else listens, another server or the program itself, decides when the process ends.
+    // Another listener, of another server or of the program, decides when the process ends.
     if (process.listenerCount(signal) === 0) process.kill(process.pid, signal);
   };
   const stop = (signal: NodeJS.Signals): void => {

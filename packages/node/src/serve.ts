@@ -13,7 +13,7 @@ import {
 } from "@parley/a2a";
 import { isLoopback, type UniversalHandler } from "@parley/a2a/protocol";
 import type { Store } from "@parley/a2a/store";
-import { beforeRouter, type AnyPathBinding } from "@parley/a2a/transport";
+import { beforeRouter, type AnyPathBinding, type AnyPathEndpoint } from "@parley/a2a/transport";
 import { defaultBindings, defaultLogger, defaultStore, heapShare } from "./defaults.ts";
 import { dispatch, Responder, type HttpOptions } from "./http.ts";
 import type { LogLevel } from "./logger.ts";
@@ -130,14 +130,10 @@ export async function serve(agents: Agent | readonly AgentMount[], options: Serv
   try {
     port = await main.bind(address, options.port ?? 4000);
     for (const other of others) bound[other.binding.name] = await other.own.bind(address, other.port);
-    const url = options.publicUrl ?? urlOf(host, port, tls !== undefined);
-    const onCards = bindings.map((each) =>
-      hasOwnPort(each) ? elsewhere(each.binding, bound[each.binding.name] as number) : each,
-    );
-    handler = createHandler(agents, {
-      ...handlerOptions(options, host, address),
-      ...{ bindings: onCards, logger, store, publicUrl: url },
-    });
+    const publicUrl = options.publicUrl ?? urlOf(host, port, tls !== undefined);
+    const onCards = bindings.map((each) => (hasOwnPort(each) ? elsewhere(each.binding, bound) : each));
+    const own = { bindings: onCards, logger, store, publicUrl };
+    handler = createHandler(agents, { ...handlerOptions(options, host, address), ...own });
   } catch (error) {
     for (const each of ports) each.drain();
     await release();
@@ -154,25 +150,34 @@ export async function serve(agents: Agent | readonly AgentMount[], options: Serv
     return endpoint;
   });
 
-  const close = async (grace: number): Promise<void> => {
-    forgetSignals();
-    for (const each of ports) each.drain();
-    for (const endpoint of endpoints) endpoint.close?.();
-    await within(grace + closeTimeout, handler.close({ grace }), logger);
-    upgrades.close();
-    await Promise.all(ports.map((each) => each.end(closeTimeout)));
-    await release();
-  };
   let closing: Promise<void> | undefined;
-  const closeOnce = ({ grace = usualGrace }: CloseOptions = {}): Promise<void> => (closing ??= close(grace));
-  const forgetSignals = signals ? onStopSignal(closeOnce) : () => {};
-  return {
-    url: urlOf(host, port, tls !== undefined),
-    port,
-    ports: bound,
-    agents: handler.agents,
-    close: closeOnce,
+  const close = ({ grace = usualGrace }: CloseOptions = {}): Promise<void> => {
+    if (closing === undefined) forgetSignals();
+    return (closing ??= closeAll({ ports, endpoints, handler, upgrades, logger, release }, grace));
   };
+  const forgetSignals = signals ? onStopSignal(close) : () => {};
+  return { url: urlOf(host, port, tls !== undefined), port, ports: bound, agents: handler.agents, close };
+}
+
+/** What a running server consists of. */
+interface Parts {
+  readonly ports: readonly Port[];
+  readonly endpoints: readonly AnyPathEndpoint[];
+  readonly handler: Handler;
+  readonly upgrades: Upgrades;
+  readonly logger: Logger;
+  /** Closes the store, where this server has opened it. */
+  release(): Promise<void>;
+}
+
+async function closeAll(parts: Parts, grace: number): Promise<void> {
+  const { ports, endpoints, handler, upgrades, logger } = parts;
+  for (const port of ports) port.drain();
+  for (const endpoint of endpoints) endpoint.close?.();
+  await within(grace + closeTimeout, handler.close({ grace }), logger);
+  upgrades.close();
+  await Promise.all(ports.map((port) => port.end(closeTimeout)));
+  await parts.release();
 }
 
 /** The options of the handler that do not depend on the port. */
@@ -195,8 +200,9 @@ function hasOwnPort(binding: ServerBinding | BindingOnPort): binding is BindingO
   return "port" in binding;
 }
 
-/** The entries on cards for a binding that is served on another port. */
-function elsewhere(binding: AnyPathBinding, port: number): ServerBinding {
+/** The entries on cards for a binding that is served on a port of its own. */
+function elsewhere(binding: AnyPathBinding, ports: Readonly<Record<string, number>>): ServerBinding {
+  const port = ports[binding.name] as number;
   return {
     name: binding.name,
     interfaces: ({ url, ...agent }, codec) => binding.interfaces({ ...agent, url: withPort(url, port) }, codec),

@@ -5,35 +5,35 @@ import type { UniversalRequest } from "@parley/a2a/protocol";
 import type { HttpBinding, HttpEndpoint, ServerBinding, ServerHost } from "@parley/a2a/transport";
 import { Http1Exchange } from "./http1.ts";
 
-/** A binding that can take a connection over from HTTP/1.1 (RFC 9110 §7.8), as WebSocket does. */
+/** A binding that takes connections over from HTTP/1.1 (RFC 9110 §7.8), as WebSocket does. */
 export interface UpgradeBinding extends ServerBinding {
-  /** The protocol that it speaks then, as the header `Upgrade` names it, in lower case: `websocket`. */
+  /** Name of its protocol in the header `Upgrade`, in lower case: `websocket`. */
   readonly upgradesTo: string;
   /** How it answers HTTP, and takes connections over. */
   readonly http: Omit<HttpBinding, "open"> & { open(host: ServerHost): UpgradeEndpoint };
 }
 
-/** A client asks for the upgrade by a GET at a path that the binding claims. One that does not ask is answered by `answer`. */
+/** Clients ask for the upgrade by a GET at a path that the binding claims. `answer` gets all other requests to that path. */
 export interface UpgradeEndpoint extends HttpEndpoint {
-  /** Takes the connection over, or refuses and closes it. Who calls is not known yet. */
+  /** Takes the connection over, or refuses and closes it. The caller is not authenticated yet. */
   upgrade(connection: UpgradedConnection): void;
-  /** The server has stopped, and all calls have ended: the connections close. */
+  /** Closes the connections: the server has stopped, and all calls have ended. */
   close?(): void;
 }
 
-/** A connection that a client wants to leave HTTP with. */
+/** A connection whose client has asked for an upgrade. */
 export interface UpgradedConnection {
-  /** The request that asks for it, as bindings see requests. It has been admitted. */
+  /** The request for the upgrade. It has been admitted. */
   readonly request: UniversalRequest;
-  /** The same as Node has it. */
+  /** The same request as an object of Node. */
   readonly incoming: IncomingMessage;
   /** The socket of the connection. */
   readonly socket: Socket;
-  /** What the client has sent of the new protocol already. */
+  /** Bytes of the new protocol that the client has sent already. */
   readonly head: Buffer;
 }
 
-/** Finds out who takes a connection over. */
+/** Passes connections to the endpoints that take them over. */
 export class Upgrades {
   readonly #handler: Pick<Handler, "find" | "host">;
   readonly #protocols: ReadonlySet<string>;
@@ -51,12 +51,12 @@ export class Upgrades {
     return this.#protocols.size > 0;
   }
 
-  /** Whether an endpoint speaks what the client asks for, so that it takes the connection over. `false`: answer the request as it is. */
+  /** Whether an endpoint takes the connection over. `false`: the request is answered over HTTP. */
   claims(incoming: IncomingMessage): boolean {
     return this.#claimOf(incoming) !== undefined;
   }
 
-  /** Gives a connection to the endpoint that claims it. */
+  /** Passes a connection to the endpoint that takes it over. */
   take(incoming: IncomingMessage, socket: Socket, head: Buffer): void {
     const claim = this.#claimOf(incoming);
     if (claim === undefined) return;
@@ -70,7 +70,7 @@ export class Upgrades {
     }
   }
 
-  /** Tells the endpoints that the server has stopped. */
+  /** Closes the endpoints: the server has stopped. */
   close(): void {
     for (const endpoint of this.#used) endpoint.close?.();
   }
@@ -85,7 +85,7 @@ export class Upgrades {
       this.#handler.host.admit?.(request);
       return { endpoint, request };
     } catch {
-      // Whoever answers the request refuses it in the same way, and in words.
+      // The request is then answered over HTTP, where it is refused with an error.
       return undefined;
     }
   }
@@ -105,8 +105,8 @@ function takesOver(endpoint: HttpEndpoint): endpoint is UpgradeEndpoint {
 }
 
 /**
- * The bytes of a request that is not upgraded, without what asked for that: a server may answer as if it had not been asked
- * (RFC 9110 §7.8).
+ * The bytes of a request without its headers for an upgrade. A server may ignore a request for an upgrade and answer it over
+ * HTTP (RFC 9110 §7.8).
  */
 export function withoutUpgrade({ method, url, httpVersion, rawHeaders }: IncomingMessage, head: Buffer): Buffer {
   const lines = [`${method} ${url} HTTP/${httpVersion}`];
@@ -117,7 +117,7 @@ export function withoutUpgrade({ method, url, httpVersion, rawHeaders }: Incomin
   return Buffer.concat([Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1"), head]);
 }
 
-/** `Connection` names the headers that end here, `Upgrade` among them. */
+/** `Connection` lists the headers of this connection, `Upgrade` among them. */
 function withoutOption(name: string, value: string): string {
   if (name.toLowerCase() !== "connection") return value;
   const options = value.split(",").map((option) => option.trim());

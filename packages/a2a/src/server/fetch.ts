@@ -10,14 +10,14 @@ import {
   type UniversalRequest,
 } from "../protocol/index.ts";
 
-/** A host on the Fetch API: Node, Bun, Deno, Workers, and every framework that speaks it. */
+/* The host for the Fetch API: Bun, Deno, Workers, Node, and frameworks that use it. */
 
-/** Bytes that may wait for the peer before writers are told to wait. */
+/** Bytes that may wait for the client before writers have to wait. */
 const highWaterMark = 64 * 1024;
 
 /**
- * Tells what the runtime or the framework knows of the sender of a request. `platform` is what a runtime passes beside the
- * request, such as the connection in Deno.
+ * Returns what the runtime or the framework knows about the sender of a request. `platform` is what the runtime passes in addition
+ * to the request, such as the connection in Deno.
  *
  * @example
  * ```ts
@@ -26,10 +26,10 @@ const highWaterMark = 64 * 1024;
  */
 export type FetchFacts = (request: Request, ...platform: readonly unknown[]) => RequestFacts;
 
-/** Answers a `Request`. What else a runtime passes goes to `FetchFacts` and nowhere else. */
+/** Answers a `Request`. Further arguments of the runtime go to `FetchFacts` only. */
 export type FetchHandler = (this: void, request: Request, ...platform: readonly unknown[]) => Promise<Response>;
 
-/** Answers `Request`s by a universal handler. */
+/** A fetch handler that answers through a universal handler. */
 export function toFetch(handler: UniversalHandler, facts?: FetchFacts): FetchHandler {
   return async (request, ...platform) => {
     const incoming = new FetchRequest(request, facts && (() => facts(request, ...platform)));
@@ -66,7 +66,7 @@ class FetchRequest implements UniversalRequest {
   header(name: string): string | undefined {
     const value = this.#request.headers.get(name);
     if (value !== null) return value;
-    // Over HTTP/2 the host is no header (RFC 9113 §8.3.1): here the URL has it.
+    // Over HTTP/2 the host is not a header (RFC 9113 §8.3.1), but part of the URL.
     return name === "host" ? new URL(this.#request.url).host : undefined;
   }
 
@@ -82,7 +82,7 @@ class FetchRequest implements UniversalRequest {
     return this.#leaving.signal;
   }
 
-  /** Calls `run` when the runtime tells that the peer is gone. Some only cancel the body of the answer. */
+  /** Calls `run` when the runtime reports that the client is gone. Some runtimes only cancel the body of the answer. */
   onAbort(run: () => void): void {
     if (this.#request.signal.aborted) run();
     else this.#request.signal.addEventListener("abort", run, { once: true });
@@ -109,7 +109,7 @@ class FetchRequest implements UniversalRequest {
       source.close();
       throw error;
     }
-    // A byte order mark is no part of JSON text (RFC 8259 §8.1): the decoder drops it.
+    // The decoder removes a byte order mark, which is not part of JSON text (RFC 8259 §8.1).
     const decoder = new TextDecoder("utf-8", { fatal: true });
     try {
       return decoder.decode(bytes.take());
@@ -119,7 +119,7 @@ class FetchRequest implements UniversalRequest {
   }
 }
 
-/** The pieces of a body, and what the budget says to their reader. */
+/** Reads the pieces of a body, as fast as the budget allows. */
 class BodySource implements BodyReader {
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
   #room = deferred<void>();
@@ -151,11 +151,11 @@ class BodySource implements BodyReader {
   refuse(error: A2AError): void {
     this.#refusal = error;
     this.#room.resolve();
-    // Ends a read that waits for a slow sender.
+    // Ends a pending read of a slow sender.
     this.close();
   }
 
-  /** The rest is of no interest, and so is whether the peer could be told. */
+  /** Discards the rest of the body. An error of that has no consequence. */
   close(): void {
     this.#reader.cancel().catch(() => undefined);
   }
@@ -163,7 +163,7 @@ class BodySource implements BodyReader {
 
 const encoder = new TextEncoder();
 
-/** A sink whose peer reads a `ReadableStream`. */
+/** A sink that writes to a `ReadableStream`. */
 class StreamSink implements Sink {
   closed = false;
   readonly #request: FetchRequest;
@@ -184,7 +184,7 @@ class StreamSink implements Sink {
             this.#close();
             controller.error(new DOMException("The peer is gone", "AbortError"));
           });
-          // Not awaited here: a stream that has not started is never pulled from.
+          // Not awaited: `pull` is not called before `start` has returned.
           void writer(this).then(
             () => this.#end((each) => each.close()),
             (error: unknown) => this.#end((each) => each.error(error)),

@@ -18,20 +18,21 @@ export interface AgentMount {
   /** Path of its base below `publicUrl`, such as `/weather`. Default: `publicUrl` itself. */
   readonly path?: string;
   /**
-   * Where its bindings are below that, by the names that they have on cards: `{ JSONRPC: "/jsonrpc", "HTTP+JSON": "/rest" }`.
-   * Default: JSON-RPC is posted to the base itself, and the paths of REST follow it. Agents that share a path share these.
+   * Paths of the bindings below the base, by the names of the bindings on cards: `{ JSONRPC: "/jsonrpc", "HTTP+JSON": "/rest" }`.
+   * Default: JSON-RPC requests are posted to the base itself, and the paths of REST begin there. Agents with the same `path` must
+   * have the same `interfaces`.
    */
   readonly interfaces?: InterfacePaths;
-  /** Further paths below that which its card is found at, such as `/jsonrpc/.well-known/agent-card.json`. */
+  /** Further paths of its card below the base, such as `/jsonrpc/.well-known/agent-card.json`. */
   readonly cardPaths?: readonly string[];
   /** The protocol's routing label, for agents that share a path (A2A 1.0 §8.3.2). */
   readonly tenant?: string;
   /**
-   * Under what name its tasks are stored. Default: its path and tenant; name it before an agent moves, and its tasks
-   * move along.
+   * The name that its tasks are stored under. Default: its path and tenant. Set it before an agent gets another path, so that it
+   * keeps its tasks.
    */
   readonly id?: string;
-  /** The card that authenticated callers get (§3.1.11), made of the public one. Needs an authenticator. */
+  /** Makes the card for authenticated callers from the public card (A2A 1.0 §3.1.11). Needs an authenticator. */
   readonly extendedCard?: (card: AgentCard, principal: Principal) => AgentCard;
 }
 
@@ -40,69 +41,73 @@ export interface HandlerLimits extends EngineLimits {
   /** Largest request body in bytes. Default 10 MiB. */
   readonly bodyBytes?: number;
   /**
-   * What all request bodies hold together while they come in, in bytes, whoever sends them and over whatever binding.
-   * Default 64 MiB, or four times the largest body where that is more; twice that body is the least. Beyond it large bodies
-   * wait for room for up to 10 seconds, or are refused (`Unavailable`); bodies of up to 64 KiB have a quarter for themselves.
+   * Memory of all request bodies that are being received, in bytes. Default 64 MiB, or four times `bodyBytes` where that is more.
+   * At least twice `bodyBytes`. When it is full, large bodies wait for room for up to 10 seconds, or are refused (`Unavailable`).
+   * A quarter is reserved for bodies of up to 64 KiB.
    */
   readonly unfinishedBytes?: number;
   /**
-   * What all large answers hold together until their readers have taken them, in bytes of memory: twice their JSON, and four
-   * times where it is converted, as for 0.3 and gRPC. Default 128 MiB. No caller has more than half of it, an answer alone is
-   * always given. Beyond it answers wait for ten seconds, a hundred of them, or are refused (`Unavailable`); tasks and pages of up to 256 KiB
-   * are not counted.
+   * Memory of all large answers until their readers have taken them, in bytes. An answer counts twice its JSON, and four times
+   * where it is converted, as for 0.3 and gRPC. Tasks and pages of up to 256 KiB are not counted. Default 128 MiB. A caller gets
+   * half of it at most, and a single answer always fits. When it is full, up to a hundred answers wait for 10 seconds; any other
+   * is refused (`Unavailable`).
    */
   readonly answerBytes?: number;
   /** Deepest nesting of a request. Default 64. */
   readonly depth?: number;
 }
 
-/** `Version`: the names of the versions that there are. */
+/** Options of `createHandler`. `Version`: the names of all versions of the protocol. */
 export interface HandlerOptions<Version extends string = string> extends Omit<EngineOptions, "agents" | "limits"> {
   /**
-   * The URL that clients reach this handler at, such as `https://agents.example.com`. Cards say it; it is never taken
-   * from a request, whose headers anyone can write. A path in it stands before every path that is answered here.
+   * The URL of this handler for clients, such as `https://agents.example.com`. Cards contain it. It is never taken from a
+   * request, because anyone can write its headers. The path of this URL is before every path that the handler answers.
    */
   readonly publicUrl: string;
-  /** The path before every path that reaches the handler, where a proxy takes off or adds one. Default: that of `publicUrl`. */
+  /** The path before every path that the handler answers, where a proxy removes or adds a path. Default: that of `publicUrl`. */
   readonly basePath?: string;
-  /** How the agents are spoken to, in the order that cards list them in. Default: `[jsonRpcBinding(), restBinding()]`. */
+  /** The bindings, in the order of the cards. Default: `[jsonRpcBinding(), restBinding()]`. */
   readonly bindings?: readonly ServerBinding[];
-  /** Who calls. Absent: everyone is the same anonymous caller. */
+  /** Finds the caller of a request. Absent: everyone is the same anonymous caller. */
   readonly authenticator?: Authenticator;
-  /** What callers may do. It is asked after the authenticator and before the interceptors. Absent: everything. */
+  /** Decides what a caller may do, after the authenticator and before the interceptors. Absent: everything is allowed. */
   readonly authorizer?: Authorizer;
   /**
-   * Names of hosts that requests may name (`agents.internal`, a port is not compared), beside loopback names and the host of
-   * `publicUrl`; others, and pages of others that `cors` does not allow, are refused with 403. `"*"` among them: any. Default: any.
+   * Host names that requests may use (`agents.internal`; ports are not compared), in addition to loopback names and the host of
+   * `publicUrl`. Requests to other hosts are refused with 403, and so are requests of pages from other hosts unless `cors` allows
+   * them. An element `"*"` allows any host. Default: any.
    */
   readonly allowedHosts?: readonly string[];
-  /** For `fetch`: what the runtime or the framework knows of a client, for authenticators. Called when one asks. Default: nothing. */
+  /** For `fetch`: returns what the runtime or the framework knows about a client. Called when an authenticator reads it. Default: nothing. */
   readonly facts?: FetchFacts;
-  /** Which pages of other origins may call; `true`: any. Default: none. */
+  /** The pages of other origins that may call. `true`: any. Default: none. */
   readonly cors?: CorsOptions | boolean;
   /** Versions of the protocol to speak, the preferred one first. Default: all. */
   readonly versions?: readonly Version[];
-  /** Read requests that name no version as 0.3, as §3.6.2 has it, or refuse them where that is not spoken. Default: their method or path tells. */
+  /**
+   * Whether a request that names no version has the version 0.3 (A2A 1.0 §3.6.2), and is refused where the server does not speak
+   * 0.3. Default: its method or its path tells the version.
+   */
   readonly strictVersion?: boolean;
-  /** Around every service, the first of them outermost. */
+  /** Interceptors around every service. The first one is the outermost. */
   readonly interceptors?: readonly Interceptor[];
   /** Limits in bytes and counts. */
   readonly limits?: HandlerLimits;
-  /** A comment goes out on every open stream this often, in milliseconds. Default 15 s. */
+  /** Time between two keep-alive comments on an open stream, in milliseconds. Default 15 s. */
   readonly keepAlive?: number;
-  /** How long clients may keep a card without asking again, in seconds. Default 300. */
+  /** How long clients may cache a card, in seconds. Default 300. */
   readonly cardMaxAge?: number;
 }
 
 /** An agent at its address. */
 export interface ServedAgent {
-  /** Key of its tasks in the store. */
+  /** The name that its tasks are stored under. */
   readonly id: string;
-  /** Base URL: unless the mount says otherwise, JSON-RPC is posted here, and REST paths follow. */
+  /** URL of its base. Unless `AgentMount.interfaces` says otherwise, JSON-RPC is posted here, and the paths of REST begin here. */
   readonly url: string;
-  /** Its tenant, where agents share a path. */
+  /** Its tenant, where agents have the same path. */
   readonly tenant?: string;
-  /** Address of its card. */
+  /** URL of its card. */
   readonly cardUrl: string;
   /** Its public card. */
   readonly card: AgentCard;
@@ -110,29 +115,29 @@ export interface ServedAgent {
 
 /** Agents that are ready to be served by a host. `createHandler()` makes one. */
 export interface Handler {
-  /** For hosts: the function that answers. */
+  /** For hosts: answers a request. */
   readonly handle: UniversalHandler;
-  /** For everything that speaks Fetch: Bun, Deno, Workers, Hono. */
+  /** For runtimes and frameworks of the Fetch API: Bun, Deno, Workers, Hono. */
   readonly fetch: FetchHandler;
-  /** Whether a URL, as `UniversalRequest` has it, is one of the addresses here, by whatever method: frameworks go on with the others. */
+  /** Whether the handler serves something at a URL of `UniversalRequest`, by any HTTP method. If not, a framework may serve it. */
   answers(this: void, url: string): boolean;
   /**
-   * For hosts: whose address a URL is, so that a connection can be handed to a binding that takes it over. Who carries the
-   * request admits it: see `host.admit`.
+   * For hosts: the endpoint at a URL, for a binding that takes the connection over. The host has to admit the request itself: see
+   * `host.admit`.
    */
   find(this: void, url: string): Found | undefined;
   /** The agents, with their addresses. */
   readonly agents: readonly ServedAgent[];
   /**
-   * For bindings beyond HTTP paths, such as gRPC: the agents by a label in place of a path. It is the tenant, below the
-   * path where there is one: `weather`, `weather/berlin`; an agent at the root has none.
+   * For bindings without paths, such as gRPC: the agents by their labels. A label is the path and the tenant of an agent:
+   * `weather`, `weather/berlin`. The agent at the root has none.
    */
   readonly host: ServerHost;
-  /** Takes nothing new, gives running turns `grace` milliseconds to end, and hands the rest over to whoever comes next. */
+  /** Stops the handler. Running turns get `grace` milliseconds. Unfinished resumable tasks continue on the next server of the store. */
   close(options?: { readonly grace?: number }): Promise<void>;
 }
 
-/** The types forbid anything else; who writes JavaScript, or passes what a module did not export, hears it here. */
+/** The mounts of the agents. JavaScript callers can pass anything, such as a name that a module does not export. */
 export function mountsOf(agents: Agent | AgentMount | readonly AgentMount[]): readonly AgentMount[] {
   const mounts: readonly (Partial<AgentMount> | null | undefined)[] = isAgent(agents)
     ? [{ agent: agents }]
@@ -150,7 +155,7 @@ function isAgent(value: unknown): value is Agent {
   return typeof value === "object" && value !== null && "execute" in value;
 }
 
-/** The codecs of the versions that are asked for, the preferred one first. */
+/** The codecs of the chosen versions, the preferred one first. */
 export function codecsOf<T extends Codec>(
   wires: Readonly<Record<string, T>>,
   versions: readonly string[] = Object.keys(wires),
@@ -165,7 +170,7 @@ export function codecsOf<T extends Codec>(
   return [first, ...others];
 }
 
-/** A bound that is no number bounds nothing, and one below 1 lets nothing through. */
+/** Refuses limits that are no number, which would limit nothing, and limits below 1, which would refuse everything. */
 export function checkLimits(limits: HandlerLimits = {}): void {
   for (const [name, value] of Object.entries(limits) as [string, unknown][]) {
     if (value === undefined || (typeof value === "number" && value >= 1)) continue;
@@ -173,14 +178,19 @@ export function checkLimits(limits: HandlerLimits = {}): void {
   }
 }
 
-/** The budget of request bodies that come in: `bytes` for all, in bytes, where one may have `largest`. Default: 64 MiB, or four of the largest. */
+/**
+ * The budget of request bodies.
+ *
+ * @param largest - Largest request body in bytes.
+ * @param bytes - Memory of all bodies in bytes. Default: 64 MiB, or four times the largest body.
+ */
 export function unfinishedBodies(largest: number, bytes: number | undefined, clock: Clock): Unfinished {
   const all = bytes ?? Math.max(64 << 20, 4 * largest);
   if (all >= 2 * largest) return new Unfinished(all, largest, clock);
   throw cannotServe("limits.unfinishedBytes", `must be twice \`limits.bodyBytes\` at least, which is ${largest}`);
 }
 
-/** Pages that may call, as host admission compares them. */
+/** The origins of pages that may call, for the check of hosts and origins. */
 export function originsOf(cors: CorsOptions | boolean): "*" | readonly string[] {
   return typeof cors === "object" ? cors.origins : cors ? "*" : [];
 }

@@ -10,9 +10,9 @@ import { cannotServe, type ServerBinding } from "../transport/server/binding.ts"
 import type { Codec } from "../wire/codec.ts";
 import type { AgentMount, ServedAgent } from "./options.ts";
 
-/** What is the same for all agents of a server. */
+/** What all agents of a server share. */
 export interface ServedBy {
-  /** Without a slash at its end. */
+  /** The public URL, without a slash at its end. */
   readonly publicUrl: string;
   readonly bindings: readonly ServerBinding[];
   /** The versions that cards name. */
@@ -20,14 +20,14 @@ export interface ServedBy {
   readonly authenticator?: Authenticator;
   /** Extensions with hooks, which every card declares. */
   readonly extensions: readonly Extension[];
-  /** Whether a message that is sent again joins the first one. */
+  /** Whether a repeated message gets the answer of the first one. */
   readonly dedupes: boolean;
 }
 
-/** An agent at its address, and what else the server knows of it. */
+/** An agent at its address, with its mount. */
 export interface MountedAgent extends ServedAgent {
   readonly mount: AgentMount;
-  /** What stands for its address where there are no paths. */
+  /** Its name for bindings without paths. */
   readonly label: string | undefined;
 }
 
@@ -35,7 +35,7 @@ export interface MountedAgent extends ServedAgent {
 export function serveAgent(mount: AgentMount, by: ServedBy): MountedAgent {
   const { agent, path = "", tenant, id, extendedCard } = mount;
   const { authenticator } = by;
-  // The types forbid it; who writes JavaScript hears it here.
+  // JavaScript callers can pass it.
   if ((agent.capabilities as AgentCapabilities | undefined)?.pushNotifications === true) {
     throw cannotServe("capabilities.pushNotifications", "cannot be declared: this server sends no webhooks");
   }
@@ -66,7 +66,7 @@ export function serveAgent(mount: AgentMount, by: ServedBy): MountedAgent {
   };
 }
 
-/** What this server does beyond the protocol. */
+/** The extensions that this server adds to the card. */
 function extensionsOf({ agent }: AgentMount, { dedupes, extensions: hooked }: ServedBy): readonly AgentExtension[] {
   const extensions: AgentExtension[] = [];
   if (agent.capabilities?.streaming ?? true) {
@@ -80,7 +80,7 @@ function extensionsOf({ agent }: AgentMount, { dedupes, extensions: hooked }: Se
   }
   const declared = new Set(agent.capabilities?.extensions?.map(({ uri }) => uri));
   for (const { uri, description, required, params } of hooked) {
-    // What the agent says of it itself counts.
+    // The agent's own declaration counts.
     if (declared.has(uri)) continue;
     extensions.push({
       uri,
@@ -102,7 +102,7 @@ function tidy(paths: InterfacePaths = {}): InterfacePaths {
   return Object.fromEntries(Object.entries(paths).map(([name, path]) => [name, withoutSlashes(path)]));
 }
 
-/** What the engine is to know of it. */
+/** The agent for the engine. */
 export function engineAgent({ id, card, mount }: MountedAgent): EngineOptions["agents"][number] {
   const { agent, extendedCard } = mount;
   return {
@@ -113,7 +113,7 @@ export function engineAgent({ id, card, mount }: MountedAgent): EngineOptions["a
   };
 }
 
-/** What the router is to know of it. `basePath` stands before every path. */
+/** The agent for the router. `basePath` is before every path. */
 export function serviceMount(basePath: string, { card, mount }: MountedAgent, service: AgentService): ServiceMount {
   const { path = "", tenant, interfaces, cardPaths } = mount;
   return {

@@ -2,22 +2,22 @@ import type { Clock } from "../../base/index.ts";
 import { A2AError } from "../../model/index.ts";
 import { smallBody, type BodyBudget, type BodyPlace, type BodyReader } from "../../protocol/index.ts";
 
-/** How often the progress of senders is checked while there is little room, in milliseconds. */
+/** Time between two checks of the senders' progress while there is little room, in milliseconds. */
 const interval = 1_000;
 
-/** A body of which fewer bytes come in an interval is slow. */
+/** A body that receives fewer bytes in an interval is slow. */
 const slowBytes = 8 * 1024;
 
-/** A body that is slow for so many intervals in a row is refused where others need its room. */
+/** A body that is slow for this many intervals in a row is refused where others need its room. */
 const slowIntervals = 3;
 
-/** A body that has waited for room for so many intervals is refused. */
+/** A body that has waited for room for this many intervals is refused. */
 const waitIntervals = 10;
 
-/** What a body counts for at least, in bytes: its request and its buffers are there before its content. */
+/** Least memory of a body, in bytes: its request and its buffers exist before its content. */
 const least = 1024;
 
-/** A share of the budget, and what is taken of it. */
+/** A part of the budget. */
 class Pool {
   readonly size: number;
   /** Most that one connection may take. */
@@ -51,25 +51,25 @@ class Pool {
 }
 
 /**
- * The bound on what all unfinished bodies of a server hold together, over all connections.
+ * Limits the memory of all request bodies that a server is receiving, over all connections.
  *
- * A quarter is reserved for small bodies, so that large ones never hold them up. A large body gets the room for all of it
- * before more is read, so that two half-read bodies never wait for each other; until then it is queued, and the smallest
- * is served first. While others wait, slow senders are refused.
+ * A quarter is reserved for small bodies, so that they never wait for large ones. A large body gets room for its whole size before
+ * more of it is read, so that two half-read bodies never wait for each other. Until then it is queued, and the smallest body in
+ * the queue is next. While bodies wait, slow senders are refused.
  */
 export class Unfinished implements BodyBudget {
   /** Room for small bodies. */
   readonly small: Pool;
   /** Room for large bodies. */
   readonly large: Pool;
-  /** What queued bodies hold: those of unknown size have been read in part. */
+  /** Room for bodies in the queue: a body without `Content-Length` has been read in part when it is queued. */
   readonly queue: Pool;
   readonly #clock: Clock;
   readonly #places = new Set<Place>();
   readonly #waiting = new Set<Place>();
   #ticking = false;
 
-  /** `bytes`: all together; at least twice the largest body, or that could never come in. */
+  /** `bytes`: the whole budget, at least twice `largest`. `largest`: size of the largest body in bytes. */
   constructor(bytes: number, largest: number, clock: Clock) {
     this.small = new Pool(bytes / 4, bytes / 8);
     this.queue = new Pool(bytes / 8, bytes / 16);
@@ -84,7 +84,7 @@ export class Unfinished implements BodyBudget {
     return place;
   }
 
-  /** Bytes that unfinished bodies hold, or have been promised. */
+  /** Bytes that bodies hold or have reserved. */
   get used(): number {
     return this.small.used + this.large.used + this.queue.used;
   }
@@ -93,7 +93,7 @@ export class Unfinished implements BodyBudget {
   left(place: Place): void {
     this.#places.delete(place);
     this.#waiting.delete(place);
-    // Nothing else makes room for those that wait.
+    // Only a large body that leaves makes room for those that wait.
     if (place.pool === this.large && this.#waiting.size > 0) this.#letIn();
   }
 
@@ -103,11 +103,11 @@ export class Unfinished implements BodyBudget {
     this.watch();
   }
 
-  /** Gives room to those that fit, the smallest first. */
+  /** Gives room to the waiting bodies that fit, the smallest first. */
   #letIn(): void {
     const waiting = [...this.#waiting].sort((one, other) => one.wanted - other.wanted);
     for (const place of waiting) {
-      // `resume` may end a body at once, and so run this for the others.
+      // `resume` may complete a body at once, and so call this function again.
       if (this.#waiting.has(place) && this.large.take(place.wanted, place.connection)) {
         this.#waiting.delete(place);
         place.moveTo(this.large, place.wanted);
@@ -116,7 +116,7 @@ export class Unfinished implements BodyBudget {
     }
   }
 
-  /** Checks the progress of senders from now on, as long as there is little room. @internal */
+  /** Starts the checks of the senders' progress, which continue while there is little room. @internal */
   watch(): void {
     if (this.#ticking || (this.#waiting.size === 0 && this.small.used <= this.small.size / 2)) return;
     this.#ticking = true;
@@ -140,7 +140,7 @@ export class Unfinished implements BodyBudget {
           place.refuse("The request comes too slowly for a server this busy");
       }
     }
-    // Its connection's share may have room again for one of them.
+    // The share of a connection may have room again.
     if (this.#waiting.size > 0) this.#letIn();
   }
 }
@@ -148,10 +148,10 @@ export class Unfinished implements BodyBudget {
 class Place implements BodyPlace {
   readonly reader: BodyReader;
   readonly connection: object | undefined;
-  /** What it takes of which pool. */
+  /** The pool that it takes room from. */
   pool: Pool;
   #taken = 0;
-  /** The most that it will take, once it is known to be more than a small body. */
+  /** Its largest size in bytes, once that is known to be more than a small body. */
   wanted = 0;
   /** Bytes that came since the last check. */
   sent = 0;
@@ -198,7 +198,7 @@ class Place implements BodyPlace {
     return true;
   }
 
-  /** `bytes` were taken of `pool` for it. */
+  /** Gives its room back, and holds `bytes`, which were taken from `pool`. */
   moveTo(pool: Pool, bytes: number): void {
     this.pool.give(this.#taken, this.connection);
     this.pool = pool;
