@@ -1,7 +1,7 @@
 import { headers, routes } from "./bindings.ts";
 import type { Request } from "./client.ts";
 
-/** What can be wrong with a request beside its fields. None of these is accepted. */
+/** A request that is wrong outside of its fields. None of them is accepted. */
 
 /** The same for both bindings. */
 export interface AskedTwice {
@@ -10,14 +10,14 @@ export interface AskedTwice {
   readonly rest: Request;
 }
 
-/** What one binding alone has. */
+/** A request that only one binding has. */
 export interface AskedOnce {
   readonly name: string;
   readonly request: Request;
   readonly read: "jsonrpc" | "rest";
 }
 
-/** None that is spoken here. */
+/** Versions that the server does not support. */
 export const versions: readonly string[] = [
   "9.9",
   "0.1",

@@ -9,10 +9,10 @@ export const routes: ReadonlyMap<OperationName, RestRoute> = new Map(
   codecV1.bindings["HTTP+JSON"].routes.map((route) => [route.operation, route]),
 );
 
-/** Node refuses a request line and headers of more than 16 KiB in all before anybody sees them. */
+/** Node refuses a request whose head has more than 16 KiB before the server gets it. */
 const longestUrl = 8_000;
 
-/** Of a good request. */
+/** The headers of a valid request. */
 export const headers: Readonly<Record<string, string>> = { "content-type": "application/json", "a2a-version": "1.0" };
 
 export function jsonrpcRequest(operation: OperationName, params: string): Request {
@@ -24,14 +24,14 @@ export function jsonrpcRequest(operation: OperationName, params: string): Reques
   };
 }
 
-/** The names of the fields that a route has in its path. */
+/** The names of the fields in the path of a route. */
 export function pathFields(route: RestRoute): readonly string[] {
   return [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name as string);
 }
 
 /**
- * The request on REST, or `undefined` where REST cannot say it: a number as a path segment, an object as a query
- * parameter, text in a query that would be read as what it should have been.
+ * The request on REST, or `undefined` where REST cannot express it: a number as a path segment, an object as a query
+ * parameter, or a text in a query that is read as the right type.
  */
 export function restRequest(operation: OperationName, params: string): Request | undefined {
   const route = routes.get(operation) as RestRoute;
@@ -39,13 +39,13 @@ export function restRequest(operation: OperationName, params: string): Request |
   const [method] = route.methods as readonly [string];
   const value = parse(params);
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    // An empty body is an empty request on REST, and no JSON at all on JSON-RPC.
+    // An empty body is an empty request on REST, and invalid JSON on JSON-RPC.
     return route.body && inPath.length === 0 && params !== ""
       ? { method, path: route.path, headers, body: params }
       : undefined;
   }
 
-  // `__proto__` included: as members of an object of its own they stay what they are.
+  // In a map, the name `__proto__` is a key like any other.
   const fields = new Map<string, unknown>(Object.entries(value));
   let path = route.path;
   for (const name of inPath) {
@@ -95,15 +95,15 @@ function encode(value: unknown): string | undefined {
 }
 
 /**
- * The text without these members. Where they do not stand in it, it stays as it is to the letter, doubled members and
- * all; else it is written anew, if it can be: `1e400` cannot.
+ * The text without these members. Where it has none of them, it is returned unchanged, with duplicate members. Otherwise it is
+ * serialized again, where that is possible: not for `1e400`.
  */
 function without(text: string, value: object, names: readonly string[]): string | undefined {
   if (!names.some((name) => Object.hasOwn(value, name))) return text;
   const rest = Object.fromEntries(Object.entries(value).filter(([name]) => !names.includes(name)));
   try {
     return JSON.stringify(rest, (_name, member: unknown) => {
-      if (typeof member === "number" && !Number.isFinite(member)) throw new RangeError("no JSON number");
+      if (typeof member === "number" && !Number.isFinite(member)) throw new RangeError("not a number of JSON");
       return member;
     });
   } catch {

@@ -1,6 +1,6 @@
 import type { Random } from "./random.ts";
 
-/** What is done to the bytes of a message. */
+/** A way to damage the bytes of a message. */
 export type ByteDamage = (bytes: Uint8Array, random: Random) => Uint8Array;
 
 function below(random: Random, limit: number): number {
@@ -11,7 +11,7 @@ function join(...pieces: readonly (Uint8Array | readonly number[])[]): Uint8Arra
   return Buffer.concat(pieces.map((piece) => Uint8Array.from(piece)));
 }
 
-/** Two places of it, the first one before the second. */
+/** Two positions in the bytes, in order. */
 function range(bytes: Uint8Array, random: Random): readonly [number, number] {
   const start = below(random, bytes.length + 1);
   return [start, start + below(random, bytes.length + 1 - start)];
@@ -37,7 +37,7 @@ function appended(...pieces: readonly (readonly number[])[]): ByteDamage {
   return (bytes, random) => join(bytes, pieces[below(random, pieces.length)] ?? []);
 }
 
-/** A field that nobody knows, and those of the message in every kind of writing. */
+/** An unknown field, and the fields of the message with each wire type. */
 const strangeFields: readonly (readonly number[])[] = [
   [0xf8, 0x07, 0x01],
   [0xfa, 0x07, 0x03, 1, 2, 3],
@@ -61,7 +61,7 @@ const strangeFields: readonly (readonly number[])[] = [
 const tooLong = [0xff, 0xff, 0xff, 0xff, 0x0f];
 const endless = Array.from({ length: 12 }, () => 0xff);
 
-/** A list in a list, so many times, as a google.protobuf.Value; and an object in an object. */
+/** A google.protobuf.Value of nested lists, and one of nested objects. */
 export function nestedValue(levels: number, isList: boolean): Uint8Array {
   let bytes: Uint8Array = Uint8Array.of(0x20, 0x01);
   const wrap = (tag: number, inner: Uint8Array): Uint8Array => join([tag], lengthOf(inner.length), inner);

@@ -7,16 +7,16 @@ import { build, pathsOf, type Shape } from "./fields.ts";
 import { saidBy, type RawCall } from "./grpc.ts";
 import type { Random } from "./random.ts";
 
-/** The same request as a call of gRPC. */
+/** A request as a call of gRPC. */
 
-/** Services of gRPC, by the version that they speak. */
+/** Services of gRPC, by version. */
 export const services = { "1.0": serviceV1(), "0.3": serviceV03() } as const;
 
 export type GrpcVersion = keyof typeof services;
 
 export interface Call {
   readonly request: RawCall;
-  /** What its bytes say, as JSON; `undefined` where they say nothing. */
+  /** Its bytes as JSON. `undefined` where they cannot be decoded. */
   readonly said: string | undefined;
 }
 
@@ -24,7 +24,7 @@ function callOf(method: A2AMethod, bytes: Uint8Array): Call {
   return { request: { path: method.path, frames: frameOf(bytes) }, said: said(method, bytes) };
 }
 
-/** A JSON text as a call, where it is one that protobuf has words for. */
+/** A JSON text as a call, where protobuf can express it. */
 export function callSaying(version: GrpcVersion, operation: OperationName, text: string): Call | undefined {
   const method = services[version].operations.get(operation);
   if (method === undefined) return undefined;
@@ -49,14 +49,14 @@ export interface DamagedCall {
   readonly call: Call;
 }
 
-/** A good request, as JSON text. */
+/** A valid request as JSON text. */
 export interface GoodCall {
   readonly name: string;
   readonly operation: OperationName;
   readonly text: string;
 }
 
-/** One for every field of every request. */
+/** A valid request for each field of each operation. */
 export function* goodCalls(
   requests: ReadonlyMap<OperationName, Shape>,
   fill: (text: string) => string,
@@ -73,7 +73,7 @@ const nested = [20, 60, 100, 500, 4_000].flatMap((levels) =>
   [true, false].map((isList) => [levels, nestedValue(levels, isList)] as const),
 );
 
-/** Good requests, each with their bytes damaged in every way, and values that are nested too deep. */
+/** Valid requests with their bytes damaged in each way, and requests with too deeply nested values. */
 export function* damagedCalls(version: GrpcVersion, goods: Iterable<GoodCall>, random: Random): Generator<DamagedCall> {
   for (const { name, operation, text } of goods) {
     const method = services[version].operations.get(operation) as A2AMethod;
@@ -83,7 +83,7 @@ export function* damagedCalls(version: GrpcVersion, goods: Iterable<GoodCall>, r
     }
   }
   for (const [operation, method] of services[version].operations) {
-    // As fields of whatever number: the metadata of one request, unknown to another.
+    // The field number is the metadata of one request and unknown to another.
     for (const [levels, bytes] of nested) {
       yield { name: `${version} ${operation}, ${levels} levels`, operation, call: callOf(method, bytes) };
     }

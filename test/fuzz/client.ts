@@ -1,6 +1,6 @@
 import { Agent, request as send } from "node:http";
 
-/** Raw requests over connections that stay open; nothing is checked and nothing put right. */
+/** Raw requests over connections that stay open. Nothing is checked or corrected. */
 
 export interface Request {
   readonly method: string;
@@ -25,7 +25,7 @@ export class Client {
     this.#agent = new Agent({ keepAlive: true, maxSockets: connections });
   }
 
-  /** Rejects where no whole answer comes, or none within 20 s. */
+  /** Rejects where no complete answer comes within 20 s. */
   request({ method, path, headers, body = "" }: Request): Promise<Answer> {
     this.sent += 1;
     return new Promise((resolve, reject) => {

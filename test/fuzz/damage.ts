@@ -1,22 +1,22 @@
 import { build, complete, shapeAt, type Path, type Shape } from "./fields.ts";
 import { randomText, randomValue, type Random } from "./random.ts";
 
-/** What is done to one place of a good request. */
+/** A way to damage one place of a valid request. */
 export interface Damage {
   readonly name: string;
-  /** JSON text to stand at the place, or `undefined` where this damage does not apply. */
+  /** JSON text for this place, or `undefined` where this damage does not apply. */
   readonly text: (place: Place, random: Random) => string | undefined;
-  /** What becomes of the text around it. */
+  /** Changes the text around it. */
   readonly around?: (before: string, text: string, after: string) => string;
 }
 
 interface Place {
   readonly shape: Shape;
-  /** Name of the member; a number in a list; `undefined` where the place is the whole request. */
+  /** Name of the member, or index in a list. `undefined` where the place is the whole request. */
   readonly key: string | number | undefined;
-  /** The good value, as JSON text. */
+  /** The valid value as JSON text. */
   readonly good: string;
-  /** The shapes that may stand here, where they are alternatives in a list. */
+  /** The shapes that are allowed here, where they are alternatives in a list. */
   readonly alternatives: readonly Shape[];
 }
 
@@ -92,7 +92,7 @@ const literals: Readonly<Record<string, string>> = {
 };
 
 export const damages: readonly Damage[] = [
-  // The good value itself: that it is taken shows that what is refused is refused for its damage.
+  // The valid value must be accepted. So other values are refused because of their damage.
   { name: "nothing", text: ({ good }) => good },
   { name: "missing", text: ({ key }) => (typeof key === "string" ? "" : undefined), around: withoutMember },
   ...Object.entries(literals).map(([name, text]) => always(name, text)),
@@ -131,7 +131,7 @@ function withoutMember(before: string, _text: string, after: string): string {
   return start + (after.startsWith(",") ? after.slice(1) : after);
 }
 
-/** A good request of `shape` with one place of it damaged, as JSON text. */
+/** A valid request of `shape` with one damaged place, as JSON text. */
 export function damaged(shape: Shape, path: Path, damage: Damage, random: Random): string | undefined {
   const mark = "\u0001";
   let good: unknown;

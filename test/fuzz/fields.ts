@@ -3,15 +3,15 @@ import { parseSync } from "oxc-parser";
 import type { OperationName } from "@parley/a2a/protocol";
 
 /**
- * Which fields the requests of the protocol have, read from the sources of the types themselves, so that a field which
- * is new there is damaged here without another word.
+ * The fields of the requests of the protocol. They are read from the sources of the types, so that a new field is fuzzed
+ * without a change here.
  */
 
-/** A value as its type declares it. */
+/** The shape of a value, from its type. */
 export type Shape =
   | { readonly kind: "string" | "number" | "boolean" | "json"; readonly sample: unknown }
   | { readonly kind: "object"; readonly fields: ReadonlyMap<string, Field> }
-  /** One shape an alternative: an array of all of them is a good value. */
+  /** A shape for each alternative. An array of all of them is a valid value. */
   | { readonly kind: "list"; readonly items: readonly Shape[] };
 
 export interface Field {
@@ -21,7 +21,7 @@ export interface Field {
 
 export type Path = readonly (string | number)[];
 
-/** As much of the syntax tree as is read here. */
+/** The part of the syntax tree that is read here. */
 interface Node {
   readonly type: string;
   readonly [member: string]: unknown;
@@ -49,7 +49,7 @@ function nameOf(node: unknown): string {
 
 const types = declarationsIn("model/types.ts");
 
-/** Good values where not any text is one; by the name of the field. */
+/** Valid values of fields that do not accept any text, by the name of the field. */
 const samples: Readonly<Record<string, string>> = {
   raw: "aGVsbG8=",
   url: "https://files.example.com/a.txt",
@@ -57,7 +57,7 @@ const samples: Readonly<Record<string, string>> = {
   acceptedOutputModes: "text/plain",
 };
 
-/** The type that a field is declared with, as a shape; `name` is the field's. */
+/** The type of a field as a shape. `name`: of the field. */
 function shapeOf(type: Node, name: string): Shape {
   switch (type.type) {
     case "TSStringKeyword":
@@ -73,7 +73,7 @@ function shapeOf(type: Node, name: string): Shape {
     case "TSTypeReference":
       return shapeNamed(nameOf(type["typeName"]), name);
     default:
-      throw new Error(`A field of type ${type.type}: say here how it is damaged`);
+      throw new Error(`A field of type ${type.type}: add how it is damaged`);
   }
 }
 
@@ -89,12 +89,12 @@ function shapeNamed(type: string, name: string): Shape {
   if (type === "JsonValue") return { kind: "json", sample: [1, "two", null] };
   if (type === "Timestamp") return { kind: "string", sample: "2026-01-31T12:00:00.000Z" };
   const declared = types.get(type);
-  if (declared === undefined) throw new Error(`There is no type ${type}`);
+  if (declared === undefined) throw new Error(`The type ${type} does not exist`);
   if (declared.type === "TSInterfaceDeclaration") return { kind: "object", fields: fieldsOf(declared) };
   const alias = declared["typeAnnotation"] as Node;
   const [first] = alias.type === "TSUnionType" ? (alias["types"] as Node[]) : [alias];
   const literal = first?.["literal"] as { value?: unknown } | undefined;
-  // A union of names: the first of them is a good value.
+  // A union of names: the first one is a valid value.
   if (typeof literal?.value === "string") return { kind: "string", sample: literal.value };
   return shapeOf(alias, name);
 }
@@ -118,7 +118,7 @@ function fieldsOf(declared: Node): ReadonlyMap<string, Field> {
 export const requests: ReadonlyMap<OperationName, Shape & { kind: "object" }> = new Map(
   ["UnaryOperations", "StreamOperations"].flatMap((table) => {
     const declared = declarationsIn("protocol/operations.ts").get(table);
-    if (declared === undefined) throw new Error(`There is no table ${table}`);
+    if (declared === undefined) throw new Error(`The table ${table} does not exist`);
     return (declared["body"] as { body: Node[] }).body.map((row) => {
       const { members } = (row["typeAnnotation"] as { typeAnnotation: { members: Node[] } }).typeAnnotation;
       const request = members.find((member) => nameOf(member["key"]) === "request");
@@ -129,7 +129,7 @@ export const requests: ReadonlyMap<OperationName, Shape & { kind: "object" }> = 
   }),
 );
 
-/** Every place in a value of this shape: members, members of members, the elements of lists. */
+/** All places in a value of this shape: members at each depth, and elements of lists. */
 export function pathsOf(shape: Shape): Path[] {
   const inner = (key: string | number, each: Shape): Path[] => [[key], ...pathsOf(each).map((path) => [key, ...path])];
   if (shape.kind === "object") return [...shape.fields].flatMap(([name, field]) => inner(name, field.shape));
@@ -147,8 +147,8 @@ export function shapeAt(shape: Shape, [key, ...rest]: Path): Shape {
 }
 
 /**
- * A good value of this shape: what is required, and what leads to `path`, where `put` stands instead. Of a list's
- * alternatives there is the one on the path, else the first.
+ * A valid value of this shape with `put` at `path`. It has the required members and those on the path. Of the alternatives of
+ * a list it has the one on the path, or else the first.
  */
 export function build(shape: Shape, path: Path | undefined, put: (value: unknown) => unknown): unknown {
   if (path?.length === 0) return put(build(shape, undefined, put));
@@ -167,7 +167,7 @@ export function build(shape: Shape, path: Path | undefined, put: (value: unknown
   return shape.sample;
 }
 
-/** A value with every field and every alternative in it. */
+/** A value with each field and each alternative. */
 export function complete(shape: Shape): unknown {
   if (shape.kind === "object") {
     return Object.fromEntries([...shape.fields].map(([name, field]) => [name, complete(field.shape)]));

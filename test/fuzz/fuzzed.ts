@@ -14,16 +14,16 @@ import type { Stats } from "./server.ts";
 
 const connections = 16;
 
-/** Give it in the environment to see a run again. */
+/** The seed, from the environment to repeat a run. */
 export const seed: number = Number(process.env["FUZZ_SEED"] ?? Math.floor(Math.random() * 2 ** 32));
 
-/** The server that is fuzzed, a process of its own, and ways to it. */
+/** The process of the server that is fuzzed, with its clients. */
 export class Fuzzed {
   client!: Client;
   grpc!: GrpcClient;
-  /** What it wrote to its outputs. */
+  /** The output of the process. */
   said = "";
-  /** What went wrong, each kind once. */
+  /** The problems that were found, each kind once. */
   readonly problems = new Set<string>();
   #child!: ChildProcess;
 
@@ -56,7 +56,7 @@ export class Fuzzed {
     return ((await answer) as [Stats])[0];
   }
 
-  /** Sends, and reads what came back; what must never come back is noted under `name`. */
+  /** Sends a request, and reads the answer. An answer that is never allowed is noted as a problem of `name`. */
   ask(name: string, request: Request, read: (answer: Answer) => Outcome): Promise<Outcome | undefined> {
     return this.noting(name, async () => {
       const answer = await this.client.request(request);
@@ -78,7 +78,7 @@ export class Fuzzed {
     }
   }
 
-  /** What it has come to; throws where anything went wrong, or where it has something to tell its operator. */
+  /** The figures of the server. Throws where there are problems, or where the server has logged warnings. */
   async sound(): Promise<Stats> {
     const stats = await this.stats();
     const wrong = [...[...this.problems].slice(0, 20), ...stats.errors, this.said].filter((text) => text !== "");
@@ -87,12 +87,12 @@ export class Fuzzed {
   }
 }
 
-/** What an item that was stored meanwhile may take in a store in memory. */
+/** How many bytes an item may take in a store in memory. */
 const storedBytes = 4 * 1024;
 
 /**
- * That the server holds what it held `before`, give or take a tenth, and what it has stored since then: random ids make some
- * requests new ones. Only long runs tell by what is resident: V8 lets go late.
+ * Expects that the server holds at most a tenth more memory than `before`, beside what it has stored since then: random ids
+ * make some requests new ones. Resident memory is checked in long runs only, because V8 releases it late.
  */
 export function expectNoGrowth(before: Stats | undefined, after: Stats): void {
   expect(before).toBeDefined();
@@ -102,7 +102,7 @@ export function expectNoGrowth(before: Stats | undefined, after: Stats): void {
   if (inFull) expect(after.resident).toBeLessThanOrEqual(before.resident * 1.1 + stored);
 }
 
-/** Runs while the tests around the call do. */
+/** Starts the server for the tests of the current block. */
 export function fuzzed(store: "memory" | "SQLite"): Fuzzed {
   const server = new Fuzzed();
   let folder = "";
@@ -118,7 +118,7 @@ export function fuzzed(store: "memory" | "SQLite"): Fuzzed {
   return server;
 }
 
-/** Runs through `list`, as many at once as there are connections. */
+/** Runs the cases of `list`, as many at once as connections. */
 export async function through<T>(list: Iterable<T>, each: (item: T) => Promise<unknown> | undefined): Promise<void> {
   const items = list[Symbol.iterator]();
   await Promise.all(

@@ -5,13 +5,13 @@ import { versions } from "./around.ts";
 import { services } from "./calls.ts";
 import type { RawCall } from "./grpc.ts";
 
-/** What can be wrong with a call of gRPC beside its message. None of these is accepted. */
+/** A call of gRPC that is wrong outside of its message. None of them is accepted. */
 export interface AskedByCall {
   readonly name: string;
   readonly request: RawCall;
-  /** What it must come to: one of these of gRPC, */
+  /** The allowed statuses of gRPC. */
   readonly status: readonly number[];
-  /** or this of HTTP, where it never gets so far. */
+  /** The status of HTTP, where the call is refused before gRPC. */
   readonly http?: number;
 }
 
@@ -62,7 +62,7 @@ export function* askedByCall(bodyBytes: number): Generator<AskedByCall> {
   yield framed("a frame of one byte too many", bytes(head(bodyBytes + 1)), invalidArgument);
   yield framed("a frame of four gigabytes", bytes(head(0xffff_ffff)), invalidArgument);
   yield framed("a frame much too large", frameOf(new Uint8Array(20 * bodyBytes)), invalidArgument);
-  // What gRPC itself wants: the flag says compressed, and nothing says how.
+  // The flag says that the message is compressed, and no header says how.
   yield framed("packed, and nothing says how", frameOf(packed, 1), internal);
   yield framed("packed as identity", frameOf(packed, 1), internal, { "grpc-encoding": "identity" });
   for (const flags of [2, 3, 0x80, 0xff]) yield framed(`flags ${flags}`, frameOf(message, flags), invalidArgument);
@@ -129,7 +129,7 @@ export function* askedByCall(bodyBytes: number): Generator<AskedByCall> {
   }
 }
 
-/** Callers that leave before they have said what they want. */
+/** Callers that leave before the end of their request. */
 export function* leaving(): Generator<RawCall> {
   for (const method of services["1.0"].methods.keys()) {
     for (let size = 0; size < 12; size += 1) {

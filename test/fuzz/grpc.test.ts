@@ -13,10 +13,10 @@ import { randomFrom } from "./random.ts";
 import { bodyBytes, type Stats } from "./server.ts";
 import { times } from "../counts.ts";
 
-/** In a short run damaged bytes of every fourth good request, of others with each seed. */
+/** A short run damages the bytes of each fourth valid request, chosen by the seed. */
 const apart = times(4, 1);
 
-describe(`bad calls of gRPC (FUZZ_SEED=${seed})`, () => {
+describe(`invalid calls of gRPC (FUZZ_SEED=${seed})`, () => {
   const random = randomFrom(seed);
   const server = fuzzed("memory");
   const { problems } = server;
@@ -31,25 +31,25 @@ describe(`bad calls of gRPC (FUZZ_SEED=${seed})`, () => {
   const askCall = (name: string, { request }: Call, codec: Codec = codecV1): Promise<Outcome | undefined> =>
     server.noting(`${name} on gRPC`, async () => ofGrpc(await server.grpc.raw({ ...request, codec }), codec));
 
-  /** Notes where two bindings differ; whether both refused. On gRPC of 0.3 the name of an error is in its message too. */
+  /** Notes where two bindings differ. Returns whether both refused. On gRPC of 0.3 the name of an error is also in its message. */
   function compare(name: string, grpc: Outcome | undefined, other: Outcome | undefined): boolean {
     const texts = [grpc, other].map((outcome) => JSON.stringify({ ...outcome, message: undefined }));
     if (texts[0] !== texts[1]) problems.add(`${name}:\n  gRPC ${texts[0]}\n  else ${texts[1]}`);
     return grpc?.accepted === false;
   }
 
-  /** Asks gRPC, and JSON-RPC for what the bytes say; whether it was refused. */
+  /** Sends the bytes to gRPC, and what they decode to to JSON-RPC. Returns whether they were refused. */
   async function askAlike({ name, operation, call }: DamagedCall): Promise<boolean> {
     const outcome = await askCall(name, call);
     const { said } = call;
     if (said === undefined && outcome?.accepted === true) problems.add(`${name}: accepted, and says nothing`);
-    // What is too large as JSON alone is not refused alike.
+    // A request that is too large only as JSON is refused only there.
     if (said === undefined || said.length > bodyBytes / 2) return outcome?.accepted === false;
     const other = await server.ask(`${name} on JSON-RPC`, jsonrpcRequest(operation, said), ofJsonRpc);
     return compare(`${name}, ${said.slice(0, 300)}`, outcome, other);
   }
 
-  test("around a call: by the status that gRPC or A2A has for it", async () => {
+  test("with errors outside of their messages get the status of gRPC or A2A for it", async () => {
     const before = await server.stats();
     await through(askedByCall(bodyBytes), async ({ name, request, status, http = 200 }) => {
       const ending = await server.grpc.raw(request).catch(String);
@@ -64,7 +64,7 @@ describe(`bad calls of gRPC (FUZZ_SEED=${seed})`, () => {
     expect((await server.sound()).appended).toBe(before.appended);
   });
 
-  test("damaged bytes: the same error and field as what they say on JSON-RPC, nothing stored, memory as it was", async () => {
+  test("with damaged bytes get the same error and field as on JSON-RPC, are not stored and leave no memory behind", async () => {
     const fill = (text: string): string =>
       text
         .replaceAll('"some-messageId"', '"bytes"')
@@ -88,7 +88,7 @@ describe(`bad calls of gRPC (FUZZ_SEED=${seed})`, () => {
     expect((await server.sound()).appended).toBe(late.appended);
   });
 
-  test("damaged bytes of 0.3: refused or taken, and nothing of what is refused is stored", async () => {
+  test("with damaged bytes of 0.3 are accepted, or refused and not stored", async () => {
     const goods = Object.entries(calls).map(([operation, value]) => {
       return { name: operation, operation: operation as OperationName, text: JSON.stringify(value) };
     });

@@ -9,16 +9,16 @@ import { encode } from "../../packages/grpc/src/protobuf/encode.ts";
 import { serviceV1, type A2AMethod } from "../../packages/grpc/src/services.ts";
 import { Statuses } from "../../packages/grpc/src/status.ts";
 
-/** What a call came to: nothing was wrong, or this was. */
+/** The result of a call: no error, or this one. */
 export interface Ending {
   readonly error: A2AError | undefined;
-  /** Of gRPC; `undefined` where the call never got so far. */
+  /** The status of gRPC. `undefined` where the call was refused before. */
   readonly status: number | undefined;
-  /** Of HTTP. */
+  /** The status of HTTP. */
   readonly http: number;
 }
 
-/** A call as it goes out; nothing is checked and nothing put right. */
+/** A raw call. Nothing is checked or corrected. */
 export interface RawCall {
   readonly path: string;
   readonly frames: Uint8Array;
@@ -26,14 +26,14 @@ export interface RawCall {
   readonly headers?: Readonly<Record<string, string>>;
   /** Leaves in the middle of the request. */
   readonly leaves?: boolean;
-  /** What its errors are read by. Default: that of 1.0. */
+  /** The codec that reads its errors. Default: that of 1.0. */
   readonly codec?: Codec;
 }
 
 const service = serviceV1();
 const statuses = new Statuses();
 
-/** Calls of gRPC over one connection, on the port of everything else. */
+/** Calls of gRPC over one connection, on the port of the other bindings. */
 export class GrpcClient {
   sent = 0;
   readonly #session: ClientHttp2Session;
@@ -43,9 +43,9 @@ export class GrpcClient {
     this.#session.on("error", () => {});
   }
 
-  /** Rejects where a call breaks off, or has not come to its end within 20 s. */
+  /** Rejects where a call has no complete answer within 20 s. */
   async call(operation: OperationName, frames: Uint8Array): Promise<Ending> {
-    // So that a frame may say that its message is compressed.
+    // Allows frames with the flag for compressed messages.
     const headers = { "a2a-version": "1.0", "grpc-encoding": "gzip" };
     const ending = await this.raw({ path: methodOf(operation).path, frames, headers });
     if (ending.status === undefined) throw new Error(`the call broke off: HTTP ${ending.http}`);
@@ -95,8 +95,8 @@ function methodOf(operation: OperationName): A2AMethod {
 }
 
 /**
- * A request, given as JSON text, as gRPC sends it, and as JSON text again with what protobuf made of it: it knows no
- * unknown members, and does not tell an empty text from none. `undefined` where it cannot say it at all.
+ * A request in JSON as a frame of gRPC, and as the JSON that its protobuf decodes to: without unknown members, and without
+ * empty texts. `undefined` where protobuf cannot express it.
  */
 export function overProtobuf(operation: OperationName, text: string): { frame: Uint8Array; text: string } | undefined {
   const { input } = methodOf(operation);
@@ -108,10 +108,10 @@ export function overProtobuf(operation: OperationName, text: string): { frame: U
   }
 }
 
-/** What the bytes of a request say, as JSON text; throws where they say nothing. */
+/** The bytes of a request as JSON text. Throws where they cannot be decoded. */
 export function saidBy({ input, operation }: A2AMethod, bytes: Uint8Array): string {
   const said = decode(input, bytes);
-  // Some clients always send it: over gRPC it is the same as none.
+  // Some clients always send it. Over gRPC it is the same as absent.
   if (operation === "ListTasks" && said["pageSize"] === 0) delete said["pageSize"];
   return JSON.stringify(said);
 }

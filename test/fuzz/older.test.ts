@@ -5,7 +5,7 @@ import { pathsOf, type Path } from "./fields.ts";
 import { bodies, params, shapeOf } from "./older.ts";
 import { randomFrom } from "./random.ts";
 
-/** Give it in the environment to see a run again. */
+/** The seed, from the environment to repeat a run. */
 const seed = Number(process.env["FUZZ_SEED"] ?? Math.floor(Math.random() * 2 ** 32));
 
 interface Said {
@@ -16,7 +16,7 @@ interface Said {
 
 const refusals: ReadonlySet<number> = new Set([-32700, -32600, -32601, -32602, -32001, -32003, -32004, -32005, -32007]);
 
-/** What ProtoJSON calls the fields of a message that are called otherwise on JSON-RPC. */
+/** Fields of a message that have another name in ProtoJSON than on JSON-RPC. */
 const namesOfRest: Readonly<Record<string, readonly string[]>> = {
   parts: ["content"],
   bytes: ["fileWithBytes"],
@@ -25,15 +25,15 @@ const namesOfRest: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * The field that a sentence names, as JSON-RPC calls it. Which of a part's fields is wrong depends on how the kind of a
- * part is told, which is not the same in the two.
+ * The field that a message names, with its name on JSON-RPC. The two encodings mark the kind of a part in different ways, so
+ * they may name different fields of it.
  */
 function fieldIn({ message }: Said): string | undefined {
   const [, field] = /^Invalid parameters: (\S+)/.exec(message) ?? [];
   return field?.replace(/^message\.(?:content|parts)(\[\d+\])?.*/, "message.parts$1");
 }
 
-describe(`bad requests of A2A 0.3 (FUZZ_SEED=${seed})`, () => {
+describe(`invalid requests of A2A 0.3 (FUZZ_SEED=${seed})`, () => {
   const random = randomFrom(seed);
   const errors: unknown[] = [];
   let handler: Handler;
@@ -85,12 +85,12 @@ describe(`bad requests of A2A 0.3 (FUZZ_SEED=${seed})`, () => {
 
   function errorIn(text: string): Pick<Said, "code" | "message"> {
     const value = JSON.parse(text) as { code?: number; message?: unknown; error?: { code: number; message: string } };
-    // Of REST the code of JSON-RPC stands beside the error.
+    // On REST the code of JSON-RPC is beside the error.
     const code = typeof value.message === "string" ? value.code : value.error?.code;
     return { code, message: value.error?.message ?? "" };
   }
 
-  /** Damages each place of a good request in each way. */
+  /** Damages each place of a valid request in each way. */
   async function through(name: string, sample: object, ask: (text: string) => Promise<Said>): Promise<number> {
     const problems: string[] = [];
     const shape = shapeOf(sample);
@@ -117,19 +117,25 @@ describe(`bad requests of A2A 0.3 (FUZZ_SEED=${seed})`, () => {
     return refused;
   }
 
-  test.each(Object.entries(params))("%s over JSON-RPC: refused by a name, nothing stored", async (method, sample) => {
-    const refused = await through(method, sample, (text) =>
-      post("/", `{"jsonrpc":"2.0","id":7,"method":"${method}","params":${text}}`),
-    );
-    expect(refused).toBeGreaterThan(0);
-  });
+  test.each(Object.entries(params))(
+    "of %s over JSON-RPC are refused with a named error and not stored",
+    async (method, sample) => {
+      const refused = await through(method, sample, (text) =>
+        post("/", `{"jsonrpc":"2.0","id":7,"method":"${method}","params":${text}}`),
+      );
+      expect(refused).toBeGreaterThan(0);
+    },
+  );
 
-  test.each(Object.entries(bodies))("%s over REST: refused by a name, nothing stored", async (path, sample) => {
-    const refused = await through(path, sample, (text) => post(path, text));
-    expect(refused).toBeGreaterThan(0);
-  });
+  test.each(Object.entries(bodies))(
+    "of %s over REST are refused with a named error and not stored",
+    async (path, sample) => {
+      const refused = await through(path, sample, (text) => post(path, text));
+      expect(refused).toBeGreaterThan(0);
+    },
+  );
 
-  test("a message is refused by the same error and field over JSON-RPC and REST", async () => {
+  test("with a message get the same error and field over JSON-RPC and REST", async () => {
     const jsonrpc = shapeOf(params["message/stream"] ?? {});
     const rest = shapeOf(bodies["/v1/message:stream"] ?? {});
     const places = pathsOf(rest).map(String);
@@ -139,7 +145,7 @@ describe(`bad requests of A2A 0.3 (FUZZ_SEED=${seed})`, () => {
       const same = path.flatMap((key): Path => namesOfRest[key] ?? [key]);
       if (!places.includes(String(same))) continue;
       for (const damage of damages) {
-        // The kind of a part says on JSON-RPC which of them counts.
+        // On JSON-RPC the kind of a part tells which of its fields is used.
         if (damage.name.startsWith("any ") || damage.name === "several contents") continue;
         const text = damaged(jsonrpc, path, damage, random);
         const body = damaged(rest, same, damage, random);

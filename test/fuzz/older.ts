@@ -1,9 +1,9 @@
 import type { OperationName } from "@parley/a2a/protocol";
 import type { Field, Shape } from "./fields.ts";
 
-/** Good requests of A2A 0.3, with every field that they can have, and what may be damaged in them. */
+/** Valid requests of A2A 0.3 with all of their fields, and the places that are damaged in them. */
 
-/** What a value is, told from one. Members of `metadata` and `data` are anybody's. */
+/** The shape of a value. `metadata` and `data` may have any members. */
 export function shapeOf(sample: unknown, name = ""): Shape {
   if (typeof sample === "string") return { kind: "string", sample };
   if (typeof sample === "number") return { kind: "number", sample };
@@ -18,7 +18,7 @@ export function shapeOf(sample: unknown, name = ""): Shape {
   return { kind: "object", fields: new Map<string, Field>(fields) };
 }
 
-/** Fields that a good request can do without; of the others those on the way to what is damaged are enough. */
+/** Optional fields. A damaged request has only those of them that are on the path to the damage. */
 const optional: ReadonlySet<string> = new Set([
   "acceptedOutputModes",
   "authentication",
@@ -73,10 +73,10 @@ const protoMessage = {
   metadata: { a: 1 },
 };
 
-/** Whether the sender wants to wait is left out: a damaged request never should get so far. */
+/** Without `blocking`, because a damaged request must be refused before it matters. */
 const configuration = { acceptedOutputModes: ["text/plain"], historyLength: 1 };
 
-/** Parameters by the methods of JSON-RPC. */
+/** Parameters by method of JSON-RPC. */
 export const params: Readonly<Record<string, object>> = {
   "message/send": {
     message,
@@ -94,7 +94,7 @@ export const params: Readonly<Record<string, object>> = {
   "agent/getAuthenticatedExtendedCard": {},
 };
 
-/** Bodies by the paths of REST that take one. */
+/** Request bodies by path of REST. */
 export const bodies: Readonly<Record<string, object>> = {
   "/v1/message:send": {
     message: protoMessage,
@@ -110,7 +110,7 @@ export const bodies: Readonly<Record<string, object>> = {
   },
 };
 
-/** Requests of gRPC, by operation. */
+/** Requests of gRPC by operation. */
 export const calls: Readonly<Partial<Record<OperationName, object>>> = {
   SendMessage: { message: protoMessage, configuration: { ...configuration, pushNotification: push, blocking: true } },
   SendStreamingMessage: { message: protoMessage, configuration, metadata: {} },

@@ -6,7 +6,7 @@ import { statusCode, type StatusName } from "../../packages/grpc/src/status.ts";
 import type { Answer } from "./client.ts";
 import type { Ending } from "./grpc.ts";
 
-/** What a binding made of a request: accepted, or refused by a name and for fields. */
+/** The answer of a binding: accepted, or refused with the name of an error and its fields. */
 export type Outcome =
   | { readonly accepted: true }
   | {
@@ -18,7 +18,7 @@ export type Outcome =
 
 const accepted: Outcome = { accepted: true };
 
-/** The error under one name, by the codes and details that it came with; a name that does not fit them is a failure itself. */
+/** The outcome for an error that was decoded from the codes and details of an answer. */
 function refused({ code, message, fields }: A2AError): Outcome {
   return { accepted: false, code, message, fields };
 }
@@ -52,7 +52,7 @@ export function ofRest({ status, type, body }: Answer, codec: RestCodec = codecV
   return refused(error);
 }
 
-/** UNKNOWN, INTERNAL, UNAVAILABLE, DATA_LOSS: whatever a caller did, it must not be the server that failed. */
+/** UNKNOWN, INTERNAL, UNAVAILABLE, DATA_LOSS: no request may make the server fail. */
 const faults: readonly unknown[] = [2, 13, 14, 15];
 
 export function ofGrpc({ error, status }: Ending, codec: Codec = codecV1): Outcome {

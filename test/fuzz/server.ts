@@ -3,23 +3,23 @@ import { serve } from "@parley/node";
 import { sqliteStore } from "@parley/sql/sqlite";
 
 /**
- * The server that is fuzzed: a process of its own, so that its memory is its own and a crash is seen. Its argument is the
- * file of its database; without one it keeps everything in memory.
+ * The server that is fuzzed. It has a process of its own, so that its memory can be measured and a crash is noticed. Its argument
+ * is the file of its database. Without one it keeps everything in memory.
  */
 
-/** What it has come to; sent whenever the test asks. */
+/** The figures of the server, which the test asks for. */
 export interface Stats {
   /** Resident memory after a collection, in bytes. */
   readonly resident: number;
-  /** Of that, what is in use on the heap and in buffers. */
+  /** The part of it that is in use on the heap and in buffers. */
   readonly live: number;
-  /** What was handed to the store, in items. */
+  /** How many items the store got. */
   readonly appended: number;
-  /** Lines that an operator would have to look at. */
+  /** Warnings and errors of the log. */
   readonly errors: readonly string[];
 }
 
-/** Small enough that a body over it is cheap to send a thousand times. */
+/** The limit of bodies. It is small, so that a thousand larger bodies can be sent. */
 export const bodyBytes = 64 * 1024;
 
 const agent = defineAgent({
@@ -57,9 +57,9 @@ if (process.send !== undefined) {
     port: 0,
     store,
     logger,
-    // What is answered directly is stored as well, so that a count of what is stored misses nothing.
+    // Direct replies are stored as well, so that the count of stored items has them.
     conversations: "store",
-    // What is said under an id that was accepted before is refused, and not one message more for the store to hold.
+    // Other content under a used id is refused and not stored as another message.
     dedupe: { onConflict: "refuse" },
     limits: { bodyBytes },
   });
