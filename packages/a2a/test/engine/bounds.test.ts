@@ -6,11 +6,11 @@ import { eventually, gate, gist, harness, type OnMessage, type Reading } from ".
 const kib = 1 << 10;
 const full = "The task has become larger than a task may be.";
 
-describe("a task is bounded in bytes", () => {
+describe("limits.taskBytes", () => {
   const limits = { taskBytes: 64 * kib };
   const long = "x".repeat(20 * kib);
 
-  it("takes follow-ups while they fit, and refuses the others with the field named (§3.3.2)", async () => {
+  it("accepts follow-ups that fit, and refuses the others with the name of the field (A2A 1.0 §3.3.2)", async () => {
     const { opened, open } = gate();
     const { stream, send, get, store } = harness(
       async function* (turn) {
@@ -32,14 +32,14 @@ describe("a task is bounded in bytes", () => {
         expect(outcome.reason).toMatchObject({ code: "InvalidParams", fields: [{ field: "message.parts" }] });
     }
     open();
-    // All four turns come to their end: the artifacts are short.
+    // All four turns end: their artifacts are short.
     await eventually(async () => (await get(taskId)).status.state === "TASK_STATE_COMPLETED");
     expect((await get(taskId)).artifacts).toHaveLength(4);
     const head = await store.head({ agent: "agent" }, taskId);
     expect(head?.bytes).toBeLessThan(limits.taskBytes);
   });
 
-  it("a message for a task that waits is refused in the same way, and the task goes on waiting", async () => {
+  it("refuses a message to a task that waits for its user, and the task goes on waiting", async () => {
     const { send, get } = harness(
       async function* (turn) {
         yield turn.inputRequired("And?");
@@ -53,7 +53,7 @@ describe("a task is bounded in bytes", () => {
     expect((await send("short", { message: { taskId: id } })).status.state).toBe("TASK_STATE_INPUT_REQUIRED");
   });
 
-  it("a message that is too large to make a task is refused before anything is stored", async () => {
+  it("refuses a message that is too large to make a task, and stores nothing", async () => {
     const { send, store } = harness((turn) => Promise.resolve(turn.completed("ok")), { limits });
     await expect(send("x".repeat(80 * kib))).rejects.toMatchObject({ fields: [{ field: "message.parts" }] });
     await expect(send("é".repeat(44 * kib))).rejects.toMatchObject({ fields: [{ field: "message.parts" }] });
@@ -101,7 +101,7 @@ describe("a task is bounded in bytes", () => {
     expect((await store.head({ agent: "agent" }, id))?.bytes).toBeLessThan(limits.taskBytes);
   });
 
-  it("a last word that does not fit is replaced by a reason, and the end of a full task fits", async () => {
+  it("replaces a final status that does not fit by a reason, and leaves room for the end of a full task", async () => {
     const { send, log } = harness(
       async function* (turn) {
         yield turn.artifact({ artifactId: "a", parts: [{ text: "x".repeat(63 * kib) }] });
@@ -116,8 +116,8 @@ describe("a task is bounded in bytes", () => {
   });
 });
 
-describe("what an agent keeps is bounded in bytes", () => {
-  it("a checkpoint that is too large is the agent's mistake, and named", async () => {
+describe("the limits of what an agent keeps", () => {
+  it("fail the task for a checkpoint that is too large, with the name of the method in the log", async () => {
     const { send, log } = harness(
       async function* (turn) {
         yield turn.saveCheckpoint("x".repeat(5 * kib));
@@ -130,7 +130,7 @@ describe("what an agent keeps is bounded in bytes", () => {
     );
   });
 
-  it("a state of a context that is too large is refused where it is set", async () => {
+  it("make context.setState() throw for a state that is too large", async () => {
     const { send, ask, log } = harness(
       (turn) => {
         try {
@@ -150,7 +150,7 @@ describe("what an agent keeps is bounded in bytes", () => {
     );
   });
 
-  it("remembered replies are bounded in bytes: an old one is forgotten, and a small one joins as long as it fits", async () => {
+  it("apply to remembered replies: the oldest are forgotten first", async () => {
     let runs = 0;
     const { ask } = harness((turn) => Promise.resolve(turn.reply(`${(runs += 1)}${turn.text}`)), {
       dedupe: { replyBytes: 100 * kib },
@@ -161,18 +161,18 @@ describe("what an agent keeps is bounded in bytes", () => {
     expect((await again("first", "small")).message).toEqual(first);
     for (let n = 0; n < 10; n += 1) await again(`m-${n}`, "x".repeat(20 * kib));
     expect(runs).toBe(11);
-    // Ten of twenty kilobytes do not fit: the first are forgotten, and their messages are new ones.
+    // Ten replies of twenty kilobytes do not fit. The first are forgotten, and their messages are new ones.
     await again("m-0", "x".repeat(20 * kib));
     await again("first", "small");
     expect(runs).toBe(13);
-    // What takes more than half of it is not remembered, and drives nothing out.
+    // A reply that takes more than half of the memory is not remembered, and no other is forgotten for it.
     await again("huge", "x".repeat(80 * kib));
     await again("huge", "x".repeat(80 * kib));
     await again("first", "small");
     expect(runs).toBe(15);
   });
 
-  it("of checkpoints that follow each other at once only the last waits for the store", async () => {
+  it("allow many checkpoints at once, of which only the last one is stored", async () => {
     const inner = memoryStore();
     let most = 0;
     const append = inner.append.bind(inner);
@@ -193,7 +193,7 @@ describe("what an agent keeps is bounded in bytes", () => {
       { store: inner },
     );
     await send("Go");
-    // One of the agent's, and the one that forgets it.
+    // One checkpoint of the agent, and the effect that removes it at the end.
     expect(most).toBeLessThanOrEqual(2);
   });
 });
@@ -202,8 +202,8 @@ async function sizes(reading: Reading): Promise<number[][]> {
   return (await reading.batches()).map((batch) => batch.map(({ payload }) => payload.json.length));
 }
 
-describe("answers are bounded in bytes (D17, §3.1.4)", () => {
-  it("a list ends its page early, with a token, and nothing is skipped", async () => {
+describe("large answers", () => {
+  it("end the page of a list early, with a token, and no task is skipped (§3.1.4)", async () => {
     const { send, service } = harness(
       async function* (turn) {
         yield turn.artifact({ parts: [{ text: "x".repeat(10 * kib) }] });
@@ -225,7 +225,7 @@ describe("answers are bounded in bytes (D17, §3.1.4)", () => {
     expect(seen).toEqual(made.toReversed());
   });
 
-  it("a stream reads a log in pieces of bounded size, from the store and live", async () => {
+  it("are read in pieces of limited size by a stream, from the store and live", async () => {
     const text = "x".repeat(100 * kib);
     const { opened, open } = gate();
     const { stream, subscribe } = harness(async function* (turn) {
@@ -245,7 +245,7 @@ describe("answers are bounded in bytes (D17, §3.1.4)", () => {
     }
   });
 
-  it("two waiting messages that no page holds together are both answered", async () => {
+  it("do not keep two waiting messages, which no page holds together, from being answered", async () => {
     const { opened, open } = gate();
     const { stream, send, get } = harness(async function* (turn) {
       yield turn.artifact({ artifactId: `turn-${turn.number}`, parts: [{ text: turn.text.slice(0, 1) }] });

@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { expect, it } from "vitest";
 import { ChurnMap } from "../../src/engine/churn-map.ts";
 
-it("is a map, through thousands of entries that come and go", () => {
+it("works like a Map while thousands of entries come and go", () => {
   const step = fc.tuple(fc.constantFrom("set", "delete"), fc.integer({ min: 0, max: 100 }));
   fc.assert(
     fc.property(fc.array(step, { maxLength: 2_000, size: "max" }), (steps) => {
@@ -24,7 +24,7 @@ it("is a map, through thousands of entries that come and go", () => {
   );
 });
 
-it("lets everything be looked at although entries go meanwhile", () => {
+it("can be iterated while entries are deleted", () => {
   const map = new ChurnMap<number, number>();
   for (let key = 0; key < 1_000; key++) map.set(key, key);
   const seen: number[] = [];

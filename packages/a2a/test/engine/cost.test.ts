@@ -5,7 +5,7 @@ import { harness } from "./support.ts";
 
 const chunks = 16_000;
 
-/** A store that counts what it is asked to do. */
+/** A store that counts its reads, and the characters that it appends. */
 function counting() {
   const store = memoryStore();
   const work = { reads: 0, chars: 0 };
@@ -27,7 +27,7 @@ function counting() {
 }
 
 describe(`a stream of ${chunks} small chunks`, () => {
-  it("is stored chunk by chunk, read from memory alone, and leaves other callers their turns", async () => {
+  it("is stored chunk by chunk, is read from memory only, and lets other callers be answered", async () => {
     const { store, work } = counting();
     let running = true;
     const { stream, get } = harness(
@@ -46,7 +46,7 @@ describe(`a stream of ${chunks} small chunks`, () => {
       while (running) {
         await get(id, { historyLength: 0 });
         answered += 1;
-        // Callers come in turns of the event loop.
+        // Requests are read between turns of the event loop.
         await new Promise((resolve) => setImmediate(resolve));
       }
     })();
@@ -55,7 +55,7 @@ describe(`a stream of ${chunks} small chunks`, () => {
     expect(seen).toHaveLength(chunks);
     const largest = Math.max(...seen.map(({ payload }) => payload.json.length));
     expect(work.chars - before.chars).toBeLessThan(chunks * (largest + 20));
-    // The others' questions are calls to the store; the stream itself asks nothing.
+    // The other callers read the store. The stream does not.
     expect(work.reads - before.reads - answered).toBeLessThan(20);
     expect(answered).toBeGreaterThan(chunks / 64 / 4);
   });
@@ -98,7 +98,7 @@ describe("many agents at full speed", () => {
 });
 
 describe("a short answer", () => {
-  it("goes down in one commit, and is answered without a look into the store, however much the others take of the turn", async () => {
+  it("takes one commit and no read of the store, also when other agents have used up the time slice", async () => {
     const { store, work } = counting();
     const append = store.append.bind(store);
     const records: number[] = [];

@@ -5,7 +5,7 @@ import { callContext } from "../../src/testing/index.ts";
 import { gate, gist, harness, messageOf, short, type OnMessage } from "./support.ts";
 
 describe("the life of a task (A2A 1.0 §3.1.1, §4.1.3)", () => {
-  it("completes when the agent falls off the end", async () => {
+  it("completes when the agent returns", async () => {
     const { send } = harness(async function* (turn) {
       yield turn.working("Shaking the ball");
       yield turn.artifact({ name: "fortune", parts: [{ text: "It is certain." }] });
@@ -72,13 +72,13 @@ describe("the life of a task (A2A 1.0 §3.1.1, §4.1.3)", () => {
     expect((await get(task?.id ?? "")).status.message?.parts).toEqual([{ text: "A late reply" }]);
   });
 
-  it("gives back the direct Message that came in time although returnImmediately was asked for", async () => {
+  it("answers with a direct Message that comes in time, also for returnImmediately", async () => {
     const { ask } = harness((turn) => turn.reply("quick"));
     const { message } = await ask("Go", { configuration: { returnImmediately: true } });
     expect(message?.parts).toEqual([{ text: "quick" }]);
   });
 
-  it("keeps its context when only the taskId is given, and refuses another one (§3.4.3)", async () => {
+  it("keeps its context where a message names the task only, and refuses another context (§3.4.3)", async () => {
     const { send } = harness(async function* (turn) {
       if (turn.number === 1) yield turn.inputRequired("Which one?");
       else yield turn.artifact({ parts: [{ text: turn.text }] });
@@ -98,14 +98,14 @@ describe("the life of a task (A2A 1.0 §3.1.1, §4.1.3)", () => {
     expect(second.history?.map(({ parts }) => parts[0]?.text)).toEqual(["Chart it", "Which one?", "The left one"]);
   });
 
-  it("accepts and keeps a context that the client made (§3.4.1)", async () => {
+  it("keeps a context id that the client made (§3.4.1)", async () => {
     const { send } = harness(async function* (turn) {
       yield turn.working();
     });
     expect((await send("x", { message: { contextId: "mine" } })).contextId).toBe("mine");
   });
 
-  it("refuses messages to a task that is over, and to one that is not there (§3.1.1)", async () => {
+  it("refuses messages to a task that is over, and to an unknown one (§3.1.1)", async () => {
     const { send } = harness(async function* (turn) {
       yield turn.working();
     });
@@ -114,7 +114,7 @@ describe("the life of a task (A2A 1.0 §3.1.1, §4.1.3)", () => {
     await expect(send("more", { message: { taskId: "nobody" } })).rejects.toMatchObject({ code: "TaskNotFound" });
   });
 
-  it("shows only messages that matter in the history: progress when the agent says keep, what stops the task always (§3.7)", async () => {
+  it("has in its history the messages that stop the task, and progress only where the agent says keep (§3.7)", async () => {
     const { send } = harness(async function* (turn) {
       yield turn.working("a step");
       yield turn.working("a step worth keeping", { keep: true });
@@ -132,7 +132,7 @@ describe("the life of a task (A2A 1.0 §3.1.1, §4.1.3)", () => {
     });
   });
 
-  it("writes down its records in the order of their times, also when the clock moves while the agent speaks", async () => {
+  it("stores its records in the order of their times, also when the clock advances between events", async () => {
     let now = 1_000_000;
     const clock = { now: () => (now += 1), elapsed: () => now, after: () => () => {} };
     const { send, store } = harness((turn) => Promise.resolve(turn.completed("at once")), { clock });
@@ -145,7 +145,7 @@ describe("the life of a task (A2A 1.0 §3.1.1, §4.1.3)", () => {
     expect(entries.map((entry) => "message" in entry && entry.message.parts[0]?.text)).toEqual(["Go", "at once"]);
   });
 
-  it("gives the agent the whole task on a later turn, and what it was asked with", async () => {
+  it("gives the agent the whole task in a later turn, and the call that brought the message", async () => {
     const seen: unknown[] = [];
     const { send } = harness(async function* (turn) {
       seen.push({ number: turn.number, artifacts: turn.task?.artifacts?.length, metadata: turn.metadata });
@@ -159,12 +159,12 @@ describe("the life of a task (A2A 1.0 §3.1.1, §4.1.3)", () => {
       { number: 1, artifacts: undefined, metadata: undefined },
       { number: 2, artifacts: 1, metadata: undefined },
     ]);
-    // A turn without an event is the agent's mistake even when an earlier one had many.
+    // A turn without an event is a mistake of the agent, also after turns with events.
     expect(failed.status.state).toBe("TASK_STATE_FAILED");
   });
 });
 
-describe("an agent that does wrong", () => {
+describe("an agent with a mistake", () => {
   async function failure(onMessage: Parameters<typeof harness>[0]) {
     const { send, log, get } = harness(onMessage);
     const task = await send("Go");
@@ -184,7 +184,7 @@ describe("an agent that does wrong", () => {
     expect(said).toBe("The agent failed and could not complete this task.");
     expect(JSON.stringify(task)).not.toContain("secret");
     expect(cause).toMatchObject({ message: "postgres://user:secret@db/prod refused" });
-    // What was there before stays there: history and artifacts are not cut.
+    // The failed task keeps its history and artifacts.
     expect(task.history).toHaveLength(3);
     expect(task.artifacts).toHaveLength(1);
   });
@@ -200,7 +200,7 @@ describe("an agent that does wrong", () => {
     expect((await failure(() => Promise.reject(new Error("later")))).state).toBe("failed");
   });
 
-  it("that publishes nothing fails as an invalid response, and nobody is left waiting", async () => {
+  it("that yields nothing fails as an invalid response, and no caller waits on", async () => {
     const { state, said, cause } = await failure(async function* () {});
     expect([state, said]).toEqual(["failed", "The agent gave no answer."]);
     expect(cause).toBeInstanceOf(A2AError);
@@ -346,7 +346,7 @@ describe("an agent that does wrong", () => {
     ]);
   });
 
-  it("that goes on after the end changes nothing (§4.1.3: terminal states are final)", async () => {
+  it("that yields after the end of the task changes nothing: terminal states are final (§4.1.3)", async () => {
     let cleanedUp = false;
     const { stream, get } = harness(async function* (turn) {
       try {
@@ -383,7 +383,7 @@ describe("an agent that does wrong", () => {
     expect((await send("Go")).artifacts?.[0]?.parts).toEqual([{ text: "as yielded" }]);
   });
 
-  it("whose values are used by a caller in the same process cannot be changed by it", async () => {
+  it("whose values a caller in the same process gets does not let the caller change them", async () => {
     const { stream, get } = harness(async function* (turn) {
       yield turn.artifact({ parts: [{ text: "mine" }] });
     });
@@ -397,16 +397,16 @@ describe("an agent that does wrong", () => {
   });
 });
 
-describe("what is refused before any work (D13, §3.3.4)", () => {
+describe("a call is refused before any work (§3.3.4)", () => {
   const reply = harness.bind(undefined, (turn) => turn.reply("ok"));
 
-  it("streams when the card says that it does not stream", async () => {
+  it("for a stream, where the card does not declare streaming", async () => {
     const { stream, subscribe } = reply({ card: { capabilities: { streaming: false } } });
     await expect(stream("x")).rejects.toMatchObject({ code: "UnsupportedOperation" });
     await expect(subscribe("x")).rejects.toMatchObject({ code: "UnsupportedOperation" });
   });
 
-  it("webhooks, also inside a send", async () => {
+  it("for webhooks, also within a send", async () => {
     const { ask, service } = reply();
     const refused = { code: "PushNotificationNotSupported" };
     const configuration = { taskPushNotificationConfig: { url: "https://example.com/hook" } };
@@ -421,7 +421,7 @@ describe("what is refused before any work (D13, §3.3.4)", () => {
     await expect(service.call("DeleteTaskPushNotificationConfig", key, context)).rejects.toMatchObject(refused);
   });
 
-  it("the extended card: undeclared is unsupported, declared and missing is not configured", async () => {
+  it("for the extended card: unsupported where it is not declared, not configured where it is missing", async () => {
     const undeclared = reply();
     await expect(undeclared.service.call("GetExtendedAgentCard", {}, callContext())).rejects.toMatchObject({
       code: "UnsupportedOperation",
@@ -432,7 +432,7 @@ describe("what is refused before any work (D13, §3.3.4)", () => {
     });
   });
 
-  it("callers who did not ask for a required extension (§4.6)", async () => {
+  it("where a required extension is not requested (§4.6)", async () => {
     const extensions = [{ uri: "urn:example:needed", required: true }, { uri: "urn:example:other" }];
     const { ask, service } = reply({ card: { capabilities: { streaming: true, extensions } } });
     await expect(ask("x")).rejects.toMatchObject({ code: "ExtensionSupportRequired" });
@@ -441,7 +441,7 @@ describe("what is refused before any work (D13, §3.3.4)", () => {
     expect(activated).toEqual(["urn:example:needed"]);
   });
 
-  it("media types that the agent does not read, by the card's modes and those of its skills", async () => {
+  it("for media types that neither the card nor a skill of the agent has among its input modes", async () => {
     const skill = { id: "s", name: "s", description: "s", tags: [], inputModes: ["image/*"] };
     const { ask } = reply({ card: { defaultInputModes: ["text/plain"], skills: [skill] } });
     const part = (init: object) => ({ message: { parts: [init as { text: string }] } });
@@ -454,7 +454,7 @@ describe("what is refused before any work (D13, §3.3.4)", () => {
     await ask("", part({ url: "https://example.com/unknown" }));
   });
 
-  it("messages that pretend to be the agent's", async () => {
+  it("for a message in the role of the agent", async () => {
     const { ask } = reply();
     await expect(ask("x", { message: { role: "ROLE_AGENT" } })).rejects.toMatchObject({
       code: "InvalidParams",

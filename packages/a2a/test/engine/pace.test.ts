@@ -5,7 +5,7 @@ import { Pace } from "../../src/engine/run/pace.ts";
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 describe("the pace of agents", () => {
-  it("lets them go on for a millisecond of a turn of the event loop, then all of them wait for the next", async () => {
+  it("lets all of them run for a millisecond of a turn of the event loop, then lets them wait for the next turn", async () => {
     const clock = fakeClock();
     const pace = new Pace(clock);
     expect(pace.rest()).toBeUndefined();
@@ -20,13 +20,13 @@ describe("the pace of agents", () => {
     for (let microtask = 0; microtask < 100; microtask += 1) await Promise.resolve();
     expect(over).toBe(0);
     await Promise.all(rests);
-    // Time counts from when they were let go on.
+    // The next millisecond begins when they go on.
     expect(pace.rest()).toBeUndefined();
     clock.advance(1);
     expect(pace.rest()).toBeInstanceOf(Promise);
   });
 
-  it("counts anew in each turn", async () => {
+  it("begins a new millisecond in each turn", async () => {
     const clock = fakeClock();
     const pace = new Pace(clock);
     expect(pace.rest()).toBeUndefined();

@@ -4,7 +4,7 @@ import { memoryStore } from "../../src/store/index.ts";
 import { fakeClock } from "../../src/testing/index.ts";
 import { bound, eventually, harness, type OnMessage } from "./support.ts";
 
-/** An agent that works until its signal fires, and what the signal then says. */
+/** An agent that works until its signal fires, and the reason of the signal. */
 function worker() {
   const told: unknown[] = [];
   const onMessage: OnMessage = async function* (turn) {
@@ -20,8 +20,8 @@ function isOf(kind: TurnAbortKind) {
   return expect.objectContaining({ code: "Aborted", kind }) as unknown;
 }
 
-describe("turn.signal says why nothing more counts", () => {
-  it("`canceled`: somebody canceled the task (A2A 1.0 §3.1.5)", async () => {
+describe("turn.signal fires with the reason", () => {
+  it("`canceled`: the task was canceled (A2A 1.0 §3.1.5)", async () => {
     const { told, onMessage } = worker();
     const { stream, cancel } = harness(onMessage);
     const id = (await (await stream("Go")).next())?.payload.value.task?.id ?? "";
@@ -31,7 +31,7 @@ describe("turn.signal says why nothing more counts", () => {
     expect(told[0]).toBeInstanceOf(TurnAborted);
   });
 
-  it("`canceled` too where another process was asked to: it hears at its next word, or when it renews its lease", async () => {
+  it("`canceled`, where another process canceled the task: at the next event, or when the lease is renewed", async () => {
     for (const speaks of [true, false]) {
       const clock = fakeClock();
       const told: unknown[] = [];
@@ -74,12 +74,12 @@ describe("turn.signal says why nothing more counts", () => {
     }
   });
 
-  it("`leaseLost`: another process runs the task now", async () => {
+  it("`leaseLost`: another process has taken the task over", async () => {
     const clock = fakeClock();
     const { told, onMessage } = worker();
     const store = memoryStore();
     let cut = false;
-    // A process that cannot reach its store for a while renews no lease.
+    // A process that cannot reach its store renews no lease.
     const flaky = {
       ...bound(store),
       append: (items: Parameters<typeof store.append>[0]) =>
@@ -103,7 +103,7 @@ describe("turn.signal says why nothing more counts", () => {
     expect(told).toEqual([isOf("leaseLost")]);
   });
 
-  it("`shutdown`: the server stops, whether the task can go on elsewhere or not", async () => {
+  it("`shutdown`: the server stops, for a resumable agent and for another one", async () => {
     for (const resumable of [true, false]) {
       const { told, onMessage } = worker();
       const { stream, engine } = harness(onMessage, { behaviour: { resumable } });
@@ -114,7 +114,7 @@ describe("turn.signal says why nothing more counts", () => {
     }
   });
 
-  it("`storeFailed`: what was yielded is not stored", async () => {
+  it("`storeFailed`: the events yielded last are not stored", async () => {
     const told: unknown[] = [];
     const store = memoryStore();
     let broken = false;
@@ -139,7 +139,7 @@ describe("turn.signal says why nothing more counts", () => {
     expect(told).toEqual([isOf("storeFailed")]);
   });
 
-  it("`failed`: the agent threw while work of its own went on", async () => {
+  it("`failed`: the agent threw, while work that it had started went on", async () => {
     const told: unknown[] = [];
     const { send } = harness(async function* (turn) {
       turn.signal.addEventListener("abort", () => told.push(turn.signal.reason));
@@ -151,7 +151,7 @@ describe("turn.signal says why nothing more counts", () => {
     expect((told[0] as TurnAborted).cause).toEqual(new Error("a bug"));
   });
 
-  it("to who asks late as well: `over` where the turn had ended by itself", async () => {
+  it("`over`, for an agent that first reads it after the end of the turn", async () => {
     const turns: Turn[] = [];
     const { ask, stream, cancel } = harness(async function* (turn) {
       turns.push(turn);

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { gate, gist, harness } from "./support.ts";
 
-describe("streams are cursors over the log", () => {
-  it("begin with the Task, then show every event in order under its place in the log (§3.1.2, §3.1.6)", async () => {
+describe("streams", () => {
+  it("begin with the Task, then show every event in order, each with its seq (A2A 1.0 §3.1.2, §3.1.6)", async () => {
     const { stream } = harness(async function* (turn) {
       yield turn.working("a");
       yield turn.artifact({ parts: [{ text: "b" }] });
@@ -23,7 +23,7 @@ describe("streams are cursors over the log", () => {
     expect((await (await stream("Hi")).all()).map(({ payload }) => gist(payload.value))).toEqual(["message Hello"]);
   });
 
-  it("are accepted before the agent has said a word", async () => {
+  it("are accepted before the agent has yielded anything", async () => {
     const { opened, open } = gate();
     const { stream } = harness(async (turn) => {
       await opened;
@@ -34,7 +34,7 @@ describe("streams are cursors over the log", () => {
     expect((await reading.all()).map(({ payload }) => gist(payload.value))).toEqual(["message at last"]);
   });
 
-  it("go on after any place, with no snapshot in between, while the task runs and after it ended", async () => {
+  it("continue after any seq without a snapshot, while the task runs and after its end", async () => {
     const { opened, open } = gate();
     const { stream, subscribe } = harness(async function* (turn) {
       yield turn.working("0");
@@ -59,7 +59,7 @@ describe("streams are cursors over the log", () => {
     expect(await (await subscribe(id, { after: 11 })).all()).toEqual([]);
   });
 
-  it("begin anew with the Task for a cursor above the head, and refuse a finished task without one (§3.1.6)", async () => {
+  it("begin with the Task for a cursor above the head, and are refused for a finished task without a cursor (§3.1.6)", async () => {
     const { opened, open } = gate();
     const { stream, subscribe } = harness(async function* (turn) {
       yield turn.working();
@@ -100,7 +100,7 @@ describe("streams are cursors over the log", () => {
       .filter(({ payload }) => gist(payload.value) !== "artifact 0")
       .map(({ payload }) => payload.json);
     expect(expected).toHaveLength(600);
-    // One after the other: the last ones are far behind what is kept at hand, and page through the log.
+    // One after the other: the last ones are far behind the records in memory, and read the store.
     for (const reader of readers) {
       const got = (await reader.all()).filter(({ payload }) => gist(payload.value) !== "artifact 0");
       expect(got.map(({ payload }) => payload.json)).toEqual(expected);
@@ -140,7 +140,7 @@ describe("streams are cursors over the log", () => {
     });
     const reading = await stream("Go");
     await reading.until((event) => event.statusUpdate?.status.state === "TASK_STATE_AUTH_REQUIRED");
-    // A send that waits returns: its caller must act.
+    // A send that waits returns, since its caller has to act.
     expect((await send("Go too")).status.state).toBe("TASK_STATE_AUTH_REQUIRED");
     open();
     expect((await reading.all()).map(({ payload }) => gist(payload.value))).toEqual([
@@ -150,7 +150,7 @@ describe("streams are cursors over the log", () => {
     ]);
   });
 
-  it("let go of everything when their reader leaves, even while nothing happens", async () => {
+  it("release everything when their reader leaves, also while nothing happens", async () => {
     const { opened, open } = gate();
     const { stream, subscribe } = harness(async function* (turn) {
       yield turn.working();
@@ -167,7 +167,7 @@ describe("streams are cursors over the log", () => {
     expect((await reading.all()).map(({ payload }) => gist(payload.value)).at(-1)).toBe("completed");
   });
 
-  it("cut the history of their Task as asked (§3.2.4)", async () => {
+  it("limit the history of their Task as requested (§3.2.4)", async () => {
     const { stream } = harness(async function* (turn) {
       yield turn.working();
     });
@@ -175,7 +175,7 @@ describe("streams are cursors over the log", () => {
     expect(none?.payload.value.task).not.toHaveProperty("history");
   });
 
-  it("gather what comes while the reader is busy into one batch", async () => {
+  it("put the events that come while their reader is busy into one batch", async () => {
     const { stream } = harness(async function* (turn) {
       yield { kind: "artifact", artifact: { artifactId: "a", parts: [{ text: "0" }] } };
       for (let n = 1; n < 100; n += 1) yield turn.append("a", [{ text: String(n) }]);

@@ -14,4 +14,4 @@ export {
   type StatusInit,
   type StoredCall,
 } from "./records.ts";
-export { LogWriter, type TurnEnd, type WriterStart } from "./writer.ts";
+export { LogWriter, type WriterStart } from "./writer.ts";

@@ -28,7 +28,7 @@ export interface WriterInit {
 }
 
 /** The outcome of `endTurn`: the turn has ended, or a message is in the log that needs another turn. */
-export type TurnEnd = "ended" | "messageWaits";
+type TurnEnd = "ended" | "messageWaits";
 
 interface Ending {
   /** The last record of the turn, if it needs one. */
