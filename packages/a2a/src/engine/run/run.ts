@@ -120,6 +120,8 @@ export class Run implements TurnHost, PhaseHost {
               observer.turn(this.#observed()),
               Promise.resolve().then(() => this.#runTurn(context)),
             ));
+        // A direct reply is over here: what ends a turn is two promises, and an error for the operator.
+        if (this.#phase.stopped) return;
         const next = await this.#phase.endTurn(context);
         if (next === undefined) return;
         this.#begin(next);
