@@ -1,5 +1,5 @@
-// Appends to the file that it is given until it is killed, and says on stdout what was acknowledged. With a number it ends by
-// itself after so many batches, in the middle of others.
+// Appends to a file until it is killed, and prints the ids that were acknowledged. With a number of batches it exits after
+// them, in the middle of others.
 import { writeSync } from "node:fs";
 import type { Message } from "@parley/a2a";
 import type { NewRecord } from "@parley/a2a/model";
@@ -15,7 +15,7 @@ const submitted = "TASK_STATE_SUBMITTED";
 const completed = "TASK_STATE_COMPLETED";
 
 for (let number = 1; ; number += 1) {
-  // Two tasks a batch: either both of them are there, or none.
+  // Two tasks in each batch: both of them are stored, or none.
   const ids = [`${life}-${number}-a`, `${life}-${number}-b`];
   const outcomes = await store.append(ids.flatMap((taskId) => wholeLife(taskId, "x".repeat(number % 5000))));
   if (!outcomes.every((outcome) => outcome.ok)) throw new Error(JSON.stringify(outcomes));

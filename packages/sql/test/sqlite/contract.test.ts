@@ -31,7 +31,7 @@ function onFiles(driver: DriverName, thread: boolean, histories: number): StoreC
       return open(paths.get(store) ?? "");
     },
     share: (store) => open(paths.get(store) ?? ""),
-    // The old connection is left as it is: its file and log are what a process leaves that was killed.
+    // The old connection stays open: the file and its log are as a killed process leaves them.
     crash(store) {
       fallen.push(store);
       return open(paths.get(store) ?? "");
@@ -41,12 +41,12 @@ function onFiles(driver: DriverName, thread: boolean, histories: number): StoreC
 }
 
 describe.each(drivers)("sqliteStore on %s", (driver) => {
-  describe("on a file, with a thread that writes", () => {
-    // Few histories: each begins threads, and hundreds would take a minute.
+  describe("on a file, with a writer thread", () => {
+    // Few histories: each starts threads, and hundreds would take a minute.
     storeContract({ describe, it, expect }, onFiles(driver, true, 3));
   });
 
-  describe("on a file, in one thread", () => {
+  describe("on a file, without a writer thread", () => {
     storeContract({ describe, it, expect }, onFiles(driver, false, times(60, 150)));
   });
 

@@ -9,7 +9,7 @@ import type { Driver, Row, Value } from "../../src/sqlite/driver.ts";
 import { ScopeIds } from "../../src/sqlite/scopes.ts";
 import { openDriver } from "./drivers.ts";
 
-/** What a turn pays for the conversation that it is told of: what it asked for, however much there is. */
+/** The cost of a turn's conversation depends on what the turn asks for, not on the length of the conversation. */
 
 const owner = { agent: "agent", owner: "alice" };
 const conversation = { ...owner, contextId: "c" };
@@ -57,7 +57,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** A driver that counts what it gives. */
+/** A driver that counts the rows and the text that it returns. */
 function counting() {
   const seen = { rows: 0, characters: 0, statements: new Map<string, readonly Value[]>() };
   function count(sql: string, values: readonly Value[], rows: readonly Row[]): void {
@@ -90,7 +90,7 @@ function counting() {
 }
 
 describe("reading a conversation of 100,000 replies and 40 MB of an artifact", () => {
-  it("costs what was asked for, in rows and in text", () => {
+  it("reads only the rows and the text that were asked for", () => {
     for (const [bounds, entries, rows, characters] of [
       [{ limit: 0 }, 0, 5, 1_000],
       [{ limit: 20, bytes: 250_000 }, 1, 100, 300_000],
@@ -106,7 +106,7 @@ describe("reading a conversation of 100,000 replies and 40 MB of an artifact", (
     }
   });
 
-  it("goes by an index in every statement, and sorts nothing", () => {
+  it("uses an index in every statement, and sorts nothing", () => {
     const { seen, counted } = counting();
     const before = { taskId: "t", turn: 9, seq: 999 };
     readConversation(counted, new ScopeIds(counted), conversation, { limit: 20, bytes: 250_000, before });

@@ -19,7 +19,7 @@ function chunk(n: number): NewRecord {
 }
 
 describe("the cost of a chunk", () => {
-  it("in bytes that are written is for the last of 16,000 what it was for the first", async () => {
+  it("is the same for the last of 16,000 as for the first, in bytes written", async () => {
     const path = join(folder, "cost.db");
     const store = await sqliteStore({ path });
     const state = "TASK_STATE_WORKING";
@@ -27,7 +27,7 @@ describe("the cost of a chunk", () => {
     await store.append([{ task, create: { contextId: "c" }, records: [{ ...record, kind: "task", state, json }] }]);
     const log = openDriver(path);
     let made = 0;
-    /** Appends so many chunks, one a transaction, and gives how much SQLite wrote for them. */
+    /** Appends `count` chunks, one in each transaction. Returns the bytes that SQLite wrote. */
     async function written(count: number): Promise<number> {
       log.exec("PRAGMA wal_checkpoint(TRUNCATE)");
       for (let n = 0; n < count; n += 1) await store.append([{ task, records: [chunk(made++)] }]);

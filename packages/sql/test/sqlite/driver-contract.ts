@@ -4,20 +4,20 @@ import { join } from "node:path";
 import type { Driver, Value } from "../../src/sqlite/driver.ts";
 import type { OpenDriver } from "../../src/sqlite/drivers/load.ts";
 
-/** What the suite asks of a test runner, so that it runs in vitest and in Bun alike. */
+/** The functions of a test runner that the suite needs: it runs in vitest and in Bun. */
 export interface Runner {
   describe(name: string, body: () => void): unknown;
   it(name: string, body: () => void): unknown;
   expect(actual: unknown, message?: string): { toEqual(expected: unknown): void };
 }
 
-/** What a call throws: the code of SQLite's, or the name of the class of the error. */
+/** SQLite's code of the error that a call throws, or the name of its class. */
 function thrownBy(call: () => unknown): unknown {
   try {
     call();
   } catch (thrown) {
     if (!(thrown instanceof Error)) return thrown;
-    // An extended code says more after the name of the primary one, and not every library gives it.
+    // An extended code adds details to the primary one. Not every library has them.
     const [code] =
       "code" in thrown && typeof thrown.code === "string" ? thrown.code.split(/(?<=^SQLITE_[A-Z]+)_/u) : [];
     return code ?? thrown.name;
@@ -25,7 +25,7 @@ function thrownBy(call: () => unknown): unknown {
   return "nothing";
 }
 
-/** Every rule of the `Driver` port as a test: the store relies on each, and no library may behave unlike another. */
+/** Every rule of the `Driver` port as a test. The store relies on each, with every library. */
 export function driverContract({ describe, it, expect }: Runner, open: OpenDriver): void {
   function inMemory(body: (driver: Driver) => void): void {
     const driver = open(":memory:");
@@ -45,7 +45,7 @@ export function driverContract({ describe, it, expect }: Runner, open: OpenDrive
   }
 
   describe("values", () => {
-    it("come back as they were: safe integers, text, nothing", () =>
+    it("are returned as they were stored: safe integers, text, null", () =>
       inMemory((driver) => {
         const { MAX_SAFE_INTEGER: max, MIN_SAFE_INTEGER: min } = Number;
         driver.exec("CREATE TABLE t (id INTEGER PRIMARY KEY, v ANY) STRICT");
@@ -55,7 +55,7 @@ export function driverContract({ describe, it, expect }: Runner, open: OpenDrive
         expect(values.map((_, at) => driver.prepare("SELECT v FROM t WHERE id = ?").get(at + 1)?.[0])).toEqual(values);
       }));
 
-    it("that a library would store as something else, cut or die of are refused, and so are wrong numbers of them", () =>
+    it("are refused where a library would change them or end the process, and where their number is wrong", () =>
       inMemory((driver) => {
         const select = driver.prepare("SELECT ?, ?");
         const blob = new Uint8Array([1, 2]);
@@ -71,7 +71,7 @@ export function driverContract({ describe, it, expect }: Runner, open: OpenDrive
   });
 
   describe("statements", () => {
-    it("give rows as arrays in the order of the columns, also of columns that share a name", () =>
+    it("return rows as arrays in the order of the columns, also if columns share a name", () =>
       inMemory((driver) => {
         expect(driver.prepare("SELECT 1 AS a, 2 AS a UNION ALL SELECT 3, 4").all()).toEqual([
           [1, 2],
@@ -83,7 +83,7 @@ export function driverContract({ describe, it, expect }: Runner, open: OpenDrive
         expect(driver.prepare("PRAGMA user_version").all()).toEqual([[0]]);
       }));
 
-    it("say how many rows they changed, and the number of the row that was added last", () =>
+    it("return the number of changed rows, and the id of the last new row", () =>
       inMemory((driver) => {
         driver.exec("CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT) STRICT; CREATE INDEX i ON t (v)");
         const insert = driver.prepare("INSERT INTO t (v) VALUES (?), (?)");
@@ -92,7 +92,7 @@ export function driverContract({ describe, it, expect }: Runner, open: OpenDrive
         expect(driver.prepare("UPDATE t SET v = ? WHERE id > ?").run("x", 1).changes).toEqual(3);
       }));
 
-    it("are prepared once, and go on when the tables have changed", () =>
+    it("are prepared once, and still work after the tables have changed", () =>
       inMemory((driver) => {
         driver.exec("CREATE TABLE t (id INTEGER PRIMARY KEY)");
         const select = driver.prepare("SELECT count(*) FROM t");
@@ -101,7 +101,7 @@ export function driverContract({ describe, it, expect }: Runner, open: OpenDrive
         expect(select.get()).toEqual([1]);
       }));
 
-    it("end with what they gave: one row of many pins nothing", () =>
+    it("end after `get` has returned one row of many, and hold no snapshot", () =>
       inFolder((folder) => {
         const [one, two] = [open(join(folder, "t.db")), open(join(folder, "t.db"))];
         one.exec("PRAGMA journal_mode = WAL; CREATE TABLE t (v); INSERT INTO t VALUES (1), (2), (3)");
@@ -113,7 +113,7 @@ export function driverContract({ describe, it, expect }: Runner, open: OpenDrive
         two.close();
       }));
 
-    it("throw with the code of SQLite's, and can be asked again", () =>
+    it("throw errors with SQLite's code, and can be run again", () =>
       inMemory((driver) => {
         driver.exec("CREATE TABLE t (id INTEGER PRIMARY KEY)");
         const insert = driver.prepare("INSERT INTO t (id) VALUES (?)");
@@ -126,7 +126,7 @@ export function driverContract({ describe, it, expect }: Runner, open: OpenDrive
   });
 
   describe("transactions", () => {
-    it("are rolled back when their body throws, and what it threw comes out", () =>
+    it("are rolled back when their body throws, and rethrow the error", () =>
       inMemory((driver) => {
         driver.exec("CREATE TABLE t (v TEXT)");
         const insert = driver.prepare("INSERT INTO t VALUES (?)");
@@ -139,7 +139,7 @@ export function driverContract({ describe, it, expect }: Runner, open: OpenDrive
         expect(driver.transaction("read", () => driver.prepare("SELECT v FROM t").all())).toEqual([["a"]]);
       }));
 
-    it("that read see one moment, whatever another connection writes meanwhile", () =>
+    it("that read see one moment, while another connection writes", () =>
       inFolder((folder) => {
         const [one, two] = [open(join(folder, "t.db")), open(join(folder, "t.db"))];
         one.exec("PRAGMA journal_mode = WAL; CREATE TABLE t (v)");
@@ -154,7 +154,7 @@ export function driverContract({ describe, it, expect }: Runner, open: OpenDrive
         two.close();
       }));
 
-    it("that write find the file busy at once, without waiting for it, and begin when it is free", () =>
+    it("that write fail at once while the file is busy, and begin when it is free", () =>
       inFolder((folder) => {
         const [one, two] = [open(join(folder, "t.db")), open(join(folder, "t.db"))];
         one.exec("PRAGMA journal_mode = WAL; CREATE TABLE t (v)");
@@ -167,7 +167,7 @@ export function driverContract({ describe, it, expect }: Runner, open: OpenDrive
         two.close();
       }));
 
-    it("end with SQLITE_FULL where nothing fits any more, without a trace, and go on with what does", () =>
+    it("fail with SQLITE_FULL if the file is full, leave nothing, and succeed with less data", () =>
       inFolder((folder) => {
         const driver = open(join(folder, "t.db"));
         driver.exec("PRAGMA journal_mode = WAL; CREATE TABLE t (v)");
@@ -182,7 +182,7 @@ export function driverContract({ describe, it, expect }: Runner, open: OpenDrive
   });
 
   describe("a connection", () => {
-    it("that cannot be opened says why with SQLite's code", () =>
+    it("that cannot be opened throws an error with SQLite's code", () =>
       inFolder((folder) => {
         writeFileSync(join(folder, "text"), "This is not a database. ".repeat(1000));
         const read = (path: string): void => {
@@ -198,7 +198,7 @@ export function driverContract({ describe, it, expect }: Runner, open: OpenDrive
         expect(thrownBy(() => read(join(folder, "none", "t.db")))).toEqual("SQLITE_CANTOPEN");
       }));
 
-    it("is closed for good, with its statements", () => {
+    it("refuses all calls after it is closed, and so do its statements", () => {
       const driver = open(":memory:");
       const select = driver.prepare("SELECT 1");
       driver.close();
@@ -215,7 +215,7 @@ export function driverContract({ describe, it, expect }: Runner, open: OpenDrive
       }
     });
 
-    it("leaves everything in the one file when it is closed, and nothing in the log", () =>
+    it("moves everything from the log into the database file when it is closed", () =>
       inFolder((folder) => {
         const path = join(folder, "t.db");
         const driver = open(path);
@@ -229,7 +229,7 @@ export function driverContract({ describe, it, expect }: Runner, open: OpenDrive
         again.close();
       }));
 
-    it("has the settings that it is given, and SQLite's functions that the store asks for", () =>
+    it("keeps its settings, and has the SQLite functions that the store uses", () =>
       inFolder((folder) => {
         const driver = open(join(folder, "t.db"));
         driver.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");

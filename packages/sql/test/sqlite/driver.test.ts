@@ -8,15 +8,15 @@ describe.each(drivers)("the driver %s", async (name) => {
   driverContract({ describe, it, expect }, await loadDriver(name));
 });
 
-it("here are the drivers that are promised for this version of Node", () => {
+it("the drivers that are promised for this version of Node are available", () => {
   const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
   const hasOwn = major > 22 || (major === 22 && minor >= 16);
   expect(drivers).toEqual(hasOwn ? ["node:sqlite", "libsql"] : ["libsql"]);
   expect(defaultDriver()).toBe(drivers[0]);
 });
 
-describe("names and JSON as text that SQLite holds", () => {
-  it("names come back as they were, and no two become one", () => {
+describe("names and JSON as text of SQLite", () => {
+  it("keeps names as they are, and distinct names distinct", () => {
     const names = [
       "",
       "plain",
@@ -39,7 +39,7 @@ describe("names and JSON as text that SQLite holds", () => {
     for (const text of encoded) expect(text).not.toContain("\0");
   });
 
-  it("JSON keeps its meaning, also with a lone surrogate in a string", () => {
+  it("keeps the meaning of JSON, also with a lone surrogate in a string", () => {
     const json = '{"a":"x\ud800","b":"😀"}';
     expect(JSON.parse(encodeJson(json))).toEqual(JSON.parse(json));
     expect(Buffer.from(encodeJson(json)).toString()).toBe(encodeJson(json));

@@ -1,9 +1,9 @@
 import { loadDriver, MissingDriver, type DriverName, type OpenDriver } from "../../src/sqlite/drivers/load.ts";
 
-/** The drivers that this runtime has. `libsql` comes with the workspace, the others with the runtime. */
+/** The drivers that are available here. `libsql` is a dependency of the workspace, the others belong to the runtime. */
 export const drivers: readonly DriverName[] = await presentOf(["node:sqlite", "bun:sqlite", "libsql"]);
 
-/** The one that a store takes by default here. */
+/** The default driver of a store here. */
 export const openDriver: OpenDriver = await loadDriver();
 
 async function presentOf(names: readonly DriverName[]): Promise<readonly DriverName[]> {
@@ -16,6 +16,6 @@ async function presentOf(names: readonly DriverName[]): Promise<readonly DriverN
       if (!(thrown instanceof MissingDriver)) throw thrown;
     }
   }
-  // Bun has `node:sqlite` as well, and runs `libsql` as Node does; a store on Bun has no reason to take them.
+  // Bun also has `node:sqlite` and can run `libsql`, but a store on Bun has no reason to use them.
   return "bun" in process.versions ? present.filter((name) => name === "bun:sqlite") : present;
 }

@@ -38,7 +38,7 @@ function completed(taskId: string): TaskAppend {
 }
 
 describe("a full disk", () => {
-  it("refuses what does not fit, stores none of it, serves what there is, and goes on once there is room", async () => {
+  it("refuses an append that does not fit, stores none of it, still serves reads, and accepts appends once there is room", async () => {
     const store = await sqliteStore({ path: newPath(), maxPages: 200 });
     const stored: string[] = [];
     let refused: unknown;
@@ -72,7 +72,7 @@ describe("a full disk", () => {
 });
 
 describe("a file that another process uses", () => {
-  it("is waited for, without holding up the event loop", async () => {
+  it("is waited for without blocking the event loop", async () => {
     const path = newPath();
     const store = await sqliteStore({ path });
     const other = openDriver(path);
@@ -88,7 +88,7 @@ describe("a file that another process uses", () => {
     await store.close();
   });
 
-  it("makes a call fail as Unavailable when it is not given back, with nothing stored", async () => {
+  it("makes a call fail as Unavailable after the timeout, with nothing stored", async () => {
     const path = newPath();
     const store = await sqliteStore({ path, busyTimeout: 20 });
     const other = openDriver(path);
@@ -104,7 +104,7 @@ describe("a file that another process uses", () => {
     await store.close();
   });
 
-  it("closes only after the calls that wait", async () => {
+  it("is closed only after the calls that wait for it", async () => {
     const path = newPath();
     const store = await sqliteStore({ path });
     const other = openDriver(path);
@@ -117,7 +117,7 @@ describe("a file that another process uses", () => {
     other.close();
   });
 
-  it("may be opened and written by two stores at once: leases and sequences hold between them", async () => {
+  it("can be written by two stores at once, which see each other's leases and sequence numbers", async () => {
     const path = newPath();
     const [old, young] = await Promise.all([sqliteStore({ path }), sqliteStore({ path })]);
     await old.append([making("t")]);
@@ -146,7 +146,7 @@ describe("a file that another process uses", () => {
     await young.close();
   });
 
-  it("tells its watchers that something changed", async () => {
+  it("calls watchers after another process has written", async () => {
     const path = newPath();
     const [one, two] = await Promise.all([
       sqliteStore({ path, watchInterval: 5 }),
@@ -154,7 +154,7 @@ describe("a file that another process uses", () => {
     ]);
     let tell = (): void => {};
     const told = (): Promise<void> => new Promise((resolve) => (tell = resolve));
-    // The first look knows nothing of before, and says so.
+    // The first check has nothing to compare with, and reports a change.
     const first = told();
     const stop = one.watch?.(() => tell());
     await first;
@@ -179,7 +179,7 @@ describe("a file that cannot be opened", () => {
     throw new Error("it was opened");
   }
 
-  it("is refused when a newer release made it, saying so", async () => {
+  it("is refused if a newer release wrote it, and the error says so", async () => {
     const path = newPath();
     await (await sqliteStore({ path })).close();
     const database = openDriver(path);
@@ -191,7 +191,7 @@ describe("a file that cannot be opened", () => {
     });
   });
 
-  it("is brought up when an older release made it: sizes of tasks are counted, runs found by agent, and rows of features kept", async () => {
+  it("is migrated if an older release wrote it: task sizes are counted, runs found by agent, and rows of features kept", async () => {
     const path = newPath();
     const first = await sqliteStore({ path });
     const lost = { effect: "run", run: { turn: 1, attempt: 1, input: 1 } } as const;
@@ -213,7 +213,7 @@ describe("a file that cannot be opened", () => {
     await store.close();
   });
 
-  it("is refused when it is something else, or a folder", async () => {
+  it("is refused if it is no database, or a folder", async () => {
     const path = newPath();
     await writeFile(path, "This is not a database. ".repeat(1000));
     const folderPath = newPath();
@@ -225,15 +225,15 @@ describe("a file that cannot be opened", () => {
     }
   });
 
-  it("is made with its folders where there is none", async () => {
+  it("is created with its folders if it is missing", async () => {
     const store = await sqliteStore({ path: join(folder, "a", "b", "new.db") });
     expect(await store.append([making("t")])).toMatchObject([{ ok: true }]);
     await store.close();
   });
 });
 
-describe("values that SQLite cannot hold", () => {
-  it("reject the call, and nothing of it is stored", async () => {
+describe("values that SQLite cannot store", () => {
+  it("reject the call, of which nothing is stored", async () => {
     const store: Store = await sqliteStore({ path: newPath() });
     const bad = [NaN, 0.5, Infinity, 2 ** 60, true as unknown as number, undefined as unknown as number];
     for (const time of bad) {
@@ -246,7 +246,7 @@ describe("values that SQLite cannot hold", () => {
     await store.close();
   });
 
-  it("leave no trace of the owners that the call had brought", async () => {
+  it("leave no trace of the new owners of the call", async () => {
     const store = await sqliteStore({ path: newPath() });
     const item = making("t");
     const broken = { ...making("u"), records: item.records.map((one) => ({ ...one, time: NaN })) };

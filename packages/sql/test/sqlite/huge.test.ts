@@ -14,10 +14,13 @@ afterAll(() => rm(folder, { recursive: true }));
 const program = fileURLToPath(new URL("huge.ts", import.meta.url));
 const tsx = pathToFileURL(createRequire(import.meta.url).resolve("tsx")).href;
 
-/** More of 10 MB each than the store gives as one text; at length more than the 536,870,888 characters over which `libsql` ends the process. */
+/**
+ * Texts of 10 MB, together more than the store returns as one text. In long runs more than 536,870,888 characters, which end
+ * the process in `libsql`.
+ */
 const many = times(27, 60);
 
-it("outlives pages and tasks of more text than a string can hold, each with an answer or a refusal", async () => {
+it("answers or refuses requests for pages and tasks of more text than a string can hold, and the process survives", async () => {
   const args = ["--conditions=@parley/source", "--import", tsx, program, join(folder, "huge.db"), String(many)];
   const { stdout } = await promisify(execFile)(process.execPath, args);
   expect(JSON.parse(stdout)).toEqual({

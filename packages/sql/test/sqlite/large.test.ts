@@ -18,7 +18,7 @@ async function create(given: StoreBounds, join: number): Promise<Store> {
 describe("sqliteStore", () => {
   largeTasks((bounds) => create(bounds, 20_000));
 
-  it("tells the same of tasks that are read row by row (property)", async () => {
+  it("reads a task row by row as it reads it joined (property)", async () => {
     await storeHistories({ create: () => create(defaultStoreBounds, 300) }, expect);
   });
 });

@@ -39,7 +39,7 @@ async function manifestOf(folder: string): Promise<Manifest> {
 }
 
 let project = "";
-// What npm puts into a project that depends on these three packages: them, and what they depend on.
+// The files that npm installs in a project that depends on these three packages.
 beforeAll(async () => {
   project = await mkdtemp(join(tmpdir(), "parley-driver-"));
   const modules = join(project, "node_modules");
@@ -69,7 +69,7 @@ async function saidIn(cwd: string, ...args: readonly string[]): Promise<string> 
   return stdout.trimEnd();
 }
 
-it("a project installs no native code of ours, and serves where Node has SQLite; elsewhere it is told what to install", async () => {
+it("a project without native code serves if Node has SQLite, and else gets an error that says what to install", async () => {
   const { dependencies, peerDependenciesMeta } = await manifestOf(join(root, "packages", "sql"));
   expect(Object.keys(dependencies ?? {})).toEqual(["@parley/a2a"]);
   expect(peerDependenciesMeta).toEqual({ libsql: { optional: true } });
@@ -80,7 +80,7 @@ it("a project installs no native code of ours, and serves where Node has SQLite;
   );
 });
 
-it("a driver that was asked for and is not there is named, with what to do", async () => {
+it("the error for a missing driver names it and says what to do", async () => {
   expect(await said("libsql")).toBe("Unavailable: The driver libsql is not installed: `npm install libsql@0.5.29`");
   expect(await said("bun:sqlite")).toBe(
     `Unavailable: Node ${process.versions.node} has no bun:sqlite. Leave out \`driver\`, and the store uses the library that is available`,
@@ -90,7 +90,7 @@ it("a driver that was asked for and is not there is named, with what to do", asy
   } else expect(await said("node:sqlite")).toBe("served");
 });
 
-it("a program that npx installed finds libsql in the project that it is started in", async () => {
+it("a program outside of the project finds the libsql of the project that it is started in, as with npx", async () => {
   const started = await mkdtemp(join(tmpdir(), "parley-project-"));
   await mkdir(join(started, "node_modules"));
   await symlink(join(root, "node_modules", "libsql"), join(started, "node_modules", "libsql"));
@@ -98,7 +98,7 @@ it("a program that npx installed finds libsql in the project that it is started 
   await rm(started, { recursive: true });
 });
 
-it("the version that is named is the one that the tests run with", async () => {
+it("the version in the error is the one that the tests use", async () => {
   const { devDependencies } = (await manifestOf(root)) as { devDependencies?: Record<string, string> };
   expect(devDependencies?.["libsql"]).toBe("0.5.29");
 });

@@ -7,7 +7,7 @@ import { callContext, inProcess, type InProcessOptions } from "@parley/a2a/testi
 import { expect, it, onTestFinished } from "vitest";
 import { sqliteStore } from "../../src/sqlite/index.ts";
 
-/** What processes do with a file that another one left behind. */
+// What a process does with the file of a process that ended.
 
 const mebi = 1 << 20;
 
@@ -17,7 +17,7 @@ async function file(): Promise<string> {
   return join(folder, "tasks.db");
 }
 
-/** A process on the file; `die` cuts it off from its store, as SIGKILL would, and its successors know that it is gone. */
+/** A process on the file. `die` cuts it off from its store, as SIGKILL would; its successors know that it has ended. */
 async function processOn(
   path: string,
   dead: Set<string>,
@@ -50,7 +50,7 @@ async function processOn(
     ...options,
   });
   const close = async (): Promise<void> => {
-    // A process that is dead waits for nothing.
+    // A process that has ended waits for nothing.
     if (!dead.has(holder)) await made.engine.close();
     await store.close();
   };
@@ -76,7 +76,7 @@ const message = (text: string, taskId?: string) => ({
 const never = new Promise<void>(() => {});
 const configuration = { returnImmediately: true, historyLength: 0 };
 
-it("a task that follow-ups have filled is taken over after a restart, message by message, and ends", async () => {
+it("a task with many queued messages is taken over after a restart, message by message, and ends", async () => {
   const path = await file();
   const dead = new Set<string>();
   const limits = { taskBytes: 4 * mebi };
@@ -110,7 +110,7 @@ it("a task that follow-ups have filled is taken over after a restart, message by
   expect(turns).toHaveLength(1 + taken);
 });
 
-it("five thousand orphans of a renamed agent keep a process from nothing, and are counted once", async () => {
+it("five thousand tasks of a renamed agent delay no other task, and are counted once", async () => {
   const path = await file();
   const dead = new Set<string>();
   async function* onMessage(turn: Turn) {
@@ -154,7 +154,7 @@ it("five thousand orphans of a renamed agent keep a process from nothing, and ar
   ]);
 });
 
-it("a task of which each start dies is given up by the third, and what died is told apart over restarts", async () => {
+it("a task whose every run ends the process fails after the third, and other tasks are not blamed", async () => {
   const path = await file();
   const dead = new Set<string>();
   async function* onMessage(turn: Turn, die: () => void) {

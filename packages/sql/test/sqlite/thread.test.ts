@@ -17,7 +17,7 @@ afterAll(() => rm(folder, { recursive: true }));
 const alice = { agent: "agent", owner: "alice" };
 const require = createRequire(import.meta.url);
 
-/** Runs a script to its end; gives what it said and how it ended. */
+/** Runs a script to its end. Returns its output and its exit code or signal. */
 async function run(script: string, ...args: readonly string[]): Promise<{ said: string; ended: unknown }> {
   const child = spawn(process.execPath, [...typescript, script, ...args], { stdio: ["ignore", "pipe", "inherit"] });
   let said = "";
@@ -29,7 +29,7 @@ async function run(script: string, ...args: readonly string[]): Promise<{ said: 
 describe("a process that ends without closing its store", () => {
   const appender = fileURLToPath(new URL("appender.ts", import.meta.url));
 
-  it("ends as it meant to, in the middle of its appends, and has lost none that was acknowledged", async () => {
+  it("exits with its own code in the middle of its appends, and loses none that was acknowledged", async () => {
     const path = join(folder, "exit.db");
     const acknowledged: string[] = [];
     for (let life = 1; life <= 5; life += 1) {
@@ -43,7 +43,7 @@ describe("a process that ends without closing its store", () => {
     await store.close();
   });
 
-  it("is kept alive by an append that is under way, and by nothing else", async () => {
+  it("is kept alive by an append in progress, and by nothing else", async () => {
     const script = join(folder, "alive.mts");
     await writeFile(
       script,
@@ -56,7 +56,7 @@ describe("a process that ends without closing its store", () => {
   });
 });
 
-describe("a thread that is gone", () => {
+describe("a thread that has ended", () => {
   const options = {
     path: ":memory:",
     driver: "libsql",
@@ -79,8 +79,8 @@ describe("a thread that is gone", () => {
   });
 });
 
-describe("a program that was put into one file", () => {
-  it("has no file for a thread, and writes without one", async () => {
+describe("a program that was bundled into one file", () => {
+  it("writes without a thread", async () => {
     const outfile = join(folder, "bundled.mjs");
     const libsql = require.resolve("libsql");
     await build({

@@ -31,7 +31,7 @@ interface Opened {
   readonly store: Store;
   readonly folder: string;
   readonly path: string;
-  /** What was logged as errors, and as warnings. */
+  /** Logged errors and warnings. */
   readonly errors: { message: string; path: unknown }[];
   readonly warnings: string[];
 }
@@ -52,7 +52,7 @@ async function opened(thread: boolean): Promise<Opened> {
   return { store, folder, path, errors, warnings };
 }
 
-/** Reads look at the files now and then: asks until they have. */
+/** Calls `ask` until it is refused: reads check the files only from time to time. */
 async function refused(ask: () => unknown): Promise<void> {
   for (;;) {
     try {
@@ -65,11 +65,11 @@ async function refused(ask: () => unknown): Promise<void> {
   }
 }
 
-/** D3: what is acknowledged is there after a restart, so nothing is acknowledged that went into files which nobody finds. */
+/** D3: what is acknowledged is there after a restart, so an append into files that were removed is not acknowledged. */
 describe.each([
-  ["with a thread that writes", true],
-  ["in one thread", false],
-])("a SQLite store whose files are taken away while it is open, %s", (_, thread) => {
+  ["with a writer thread", true],
+  ["without a writer thread", false],
+])("a SQLite store whose files are removed or replaced while it is open, %s", (_, thread) => {
   const acts: Record<string, (at: Opened) => Promise<unknown>> = {
     "the database is removed": ({ path }) => rm(path),
     "its log is removed": ({ path }) => rm(`${path}-wal`),
@@ -91,7 +91,7 @@ describe.each([
     },
   };
 
-  it.each(Object.keys(acts))("refuses every call and says so once when %s", async (name) => {
+  it.each(Object.keys(acts))("refuses every call and logs that once when %s", async (name) => {
     const at = await opened(thread);
     const { store, path, errors } = at;
     await acts[name]?.(at);
@@ -104,7 +104,7 @@ describe.each([
     await store.close();
   });
 
-  it("refuses reads too, though nobody writes", async () => {
+  it("refuses reads too, without a write", async () => {
     const at = await opened(thread);
     await at.store.head(owner, "before");
     await rm(at.path);
@@ -114,7 +114,7 @@ describe.each([
     await at.store.close();
   });
 
-  it("says so to nobody's question where it is watched", async () => {
+  it("logs it without a call if it is watched", async () => {
     const at = await opened(thread);
     const unwatch = at.store.watch?.(() => {});
     await rm(at.path);
@@ -123,7 +123,7 @@ describe.each([
     await at.store.close();
   });
 
-  it("goes on when the same files are back, with all that it had acknowledged and nothing that it refused", async () => {
+  it("works again when the same files are back, with all that it acknowledged and nothing that it refused", async () => {
     const { store, folder, path, errors, warnings } = await opened(thread);
     for (let round = 1; round <= 2; round += 1) {
       await rename(folder, `${folder}-moved`);
