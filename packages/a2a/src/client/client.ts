@@ -140,16 +140,12 @@ export class Client {
 
   /** Every task of the list. The next page is read when the loop comes to it. */
   async *tasks(request: ListTasksRequest = {}, options?: CallOptions): AsyncGenerator<Task, void, void> {
-    for (let page: string | undefined = request.pageToken; ;) {
-      const answer: ListTasksResponse = await this.listTasks(
-        page === undefined ? request : { ...request, pageToken: page },
-        options,
-      );
-      yield* answer.tasks;
-      if (answer.nextPageToken === "") return;
-      if (answer.nextPageToken === page)
-        throw new A2AError("InvalidResponse", "nextPageToken is that of the same page");
-      page = answer.nextPageToken;
+    for (let next = request; ;) {
+      const { tasks, nextPageToken: pageToken } = await this.listTasks(next, options);
+      yield* tasks;
+      if (pageToken === "") return;
+      if (pageToken === next.pageToken) throw new A2AError("InvalidResponse", "nextPageToken is that of the same page");
+      next = { ...request, pageToken };
     }
   }
 

@@ -2,80 +2,80 @@ import type { A2AError, AgentCard, StreamResponse } from "../model/index.ts";
 import type { AgentService, OperationName, Operations, Reply, StreamItem } from "../protocol/index.ts";
 
 /**
- * What a version of the protocol is on the wire. One closed room a version implements it; bindings are handed codecs and know
- * no version by name, and a version knows a binding only where it has something to say of it.
+ * What a version of the protocol is on the wire. Each version implements it in a room of its own. Bindings are given codecs, and
+ * know no version by name.
  */
 export interface Codec {
   /** `Major.Minor`. */
   readonly version: string;
-  /** Further versions whose requests it reads as its own. */
+  /** Further versions that it reads. */
   readonly aliases?: readonly string[];
-  /** What requests, answers, events and errors look like, to every binding that the version says nothing else of. */
+  /** Requests, responses, events and errors, for every binding that is not in `bindings`. */
   readonly shapes: OwnShapes;
   /**
-   * What else the version says for one binding, by the name that the binding has on a card. The binding says what that is, and
-   * whether it can do without.
+   * What the version needs for single bindings, by their names on a card. Each binding defines the type of its member, and
+   * whether it can do without it.
    */
   readonly bindings: Readonly<Record<string, unknown>>;
-  /** Requests have no field for a tenant: it is a part of the address. */
+  /** Whether the tenant is a part of the address, because requests have no field for it. */
   readonly tenantInPath?: boolean;
-  /** Where clients of this version look for a card, below a base, beside the place of every version. */
+  /** Further paths of the card, below a base, where clients of this version look. */
   readonly cardPaths?: readonly string[];
-  /** Where servers of this version may have the card of authenticated callers (§3.1.11) for a GET, beside their address, where they have no method for it. */
+  /** Path of the extended card (§3.1.11), for a GET, at servers of this version that have no method for it. */
   readonly extendedCardPath?: string;
-  /** The header that names extensions, in lower case. Default: `a2a-extensions`. */
+  /** Header with the URIs of extensions, in lower case. Default: `a2a-extensions`. */
   readonly extensionsHeader?: string;
-  /** A card as this version writes it. */
+  /** Writes a card. */
   encodeCard(card: AgentCard): unknown;
-  /** Reads a card of this version; throws `InvalidResponse`. */
+  /** Reads a card of this version. Throws `InvalidResponse`. */
   decodeCard(value: unknown): AgentCard;
-  /** A server's service as callers of this version expect it to behave, where that differs. */
+  /** Wraps the service of a server, where callers of this version expect it to behave differently. */
   adapt?(service: AgentService): AgentService;
-  /** A peer's service of this version as callers here expect it to behave, where that differs. */
+  /** Wraps the service of a client, where servers of this version behave differently. */
   adaptClient?(service: AgentService): AgentService;
 }
 
-/** What a request without a version means to the letter of A2A 1.0 §3.6.2. */
+/** The version of a request that names none (A2A 1.0 §3.6.2). */
 export const versionOfSilence = "0.3";
 
-/** What requests, answers and events look like. Values are what `JSON.parse` gives. */
+/** How requests, responses and events are written. Values are those of `JSON.parse`. */
 export interface Shapes {
-  /** The request of an operation; throws `InvalidParams` with every bad field. May change the value in place. */
+  /** Reads a request. Throws `InvalidParams` with every wrong field. May change the value in place. */
   decodeRequest<Name extends OperationName>(operation: Name, value: unknown): Operations[Name]["request"];
-  /** The request as it may go out; throws `InvalidParams` for what a server would refuse. */
+  /** Writes a request. Throws `InvalidParams` for what a server would refuse. */
   encodeRequest<Name extends OperationName>(operation: Name, request: Operations[Name]["request"]): unknown;
-  /** An answer as a value. */
+  /** A response as a value. */
   responseOf<Name extends OperationName>(operation: Name, reply: Reply<Operations[Name]["response"]>): unknown;
-  /** An answer as JSON text: `responseOf`, by way of the text that is at hand where that can be. */
+  /** A response as JSON text. It uses the text of the payload where it can. */
   encodeResponse<Name extends OperationName>(operation: Name, reply: Reply<Operations[Name]["response"]>): string;
-  /** The same text where it is large and need not be joined; `undefined` where `encodeResponse` is to be asked. */
+  /** The same text in pieces, where it is large; `undefined` where `encodeResponse` has to be used. */
   responsePieces?<Name extends OperationName>(
     operation: Name,
     reply: Reply<Operations[Name]["response"]>,
   ): readonly string[] | undefined;
-  /** A peer's answer; throws `InvalidResponse`. Lenient: unknown fields pass. */
+  /** Reads a response. Throws `InvalidResponse`. Unknown fields are allowed. */
   decodeResponse<Name extends OperationName>(operation: Name, value: unknown): Operations[Name]["response"];
-  /** An event as a value, and as JSON text. */
+  /** An event as a value. */
   eventOf(item: StreamItem): unknown;
   /** An event as JSON text. */
   encodeEvent(item: StreamItem): string;
-  /** The text of a large event where it need not be joined, as `responsePieces`. */
+  /** The same text in pieces: see `responsePieces`. */
   eventPieces?(item: StreamItem): readonly string[] | undefined;
-  /** Reads an event of a server; throws `InvalidResponse`. */
+  /** Reads an event. Throws `InvalidResponse`. */
   decodeEvent(value: unknown): StreamResponse;
-  /** Whether a peer's event says by itself that nothing follows it on its stream. Default: its state tells. */
+  /** Whether an event says that it is the last one of its stream. Default: its state decides. */
   endsStream?(value: unknown): boolean;
 }
 
 /** Shapes with errors. */
 export interface OwnShapes extends Shapes {
-  /** An error as JSON text, of an object. */
+  /** An error as the JSON text of an object. */
   encodeError(error: A2AError): string;
-  /** Back from that, parsed. `status`: of HTTP, that of the answer or the one that means the same. */
+  /** Reads an error. `status` is the HTTP status of the response, or the one that means the same. */
   decodeError(status: number, body: unknown): A2AError;
 }
 
-/** What every client needs to know of a version. */
+/** What every client needs of a version. */
 export type ClientCodec = Pick<Codec, "version" | "aliases" | "extensionsHeader">;
 
 /** Codecs by every version that they read. */

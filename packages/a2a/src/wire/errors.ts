@@ -13,15 +13,15 @@ import {
 import { isObject } from "../model/schema.ts";
 
 /**
- * Errors of A2A 1.0 on JSON-RPC (§9.5) and REST (§11.6). Both carry the same detail objects of `google.rpc`; readers go by
- * the reason in them first, then by the code, then by the HTTP status, so that they understand peers of 1.0.0 and of
- * 0.3 too. Versions share this file, since codes and reasons are the same in all of them.
+ * Errors of A2A 1.0 over JSON-RPC (§9.5) and REST (§11.6). Both have the same details of `google.rpc`. A reader uses the reason
+ * in them first, then the code, then the HTTP status, so that it understands 1.0.0 and 0.3 too. All versions share this file,
+ * because their codes and reasons are the same.
  */
 
 const types = "type.googleapis.com/google.rpc.";
-/** Domain of the reasons that A2A defines (§11.6), and of those that every SDK has for the errors of JSON-RPC. */
+/** Domain of the reasons that A2A defines (§11.6), and of the reasons that all SDKs use for errors of JSON-RPC. */
 const a2aDomain = "a2a-protocol.org";
-/** Domain of the names that tell apart what they give one code. */
+/** Domain of our own reasons. They tell errors with the same code apart. */
 const ownDomain = "parley";
 
 interface JsonRpcErrorObject {
@@ -52,11 +52,11 @@ export function encodeRestError(error: A2AError): string {
   return JSON.stringify(restErrorOf(error));
 }
 
-/** The whole body. */
+/** The body of a REST error. */
 export function restErrorOf(error: A2AError): object {
   const code = wireCode(error.code);
   const row = wireErrors[code];
-  // The status says it all, but the official client types wrong parameters by their reason.
+  // The status says enough, but the official client recognizes wrong parameters by their reason.
   const isPlain = code !== "InvalidParams" && codeOfHttp(row.http, wireStatuses[code], true) === code;
   const details = detailsOf(error, code, isPlain);
   return { error: { code: row.http, status: wireStatuses[code], message: error.message, details } };
@@ -64,20 +64,20 @@ export function restErrorOf(error: A2AError): object {
 
 export function decodeRestError(status: number, body: unknown): A2AError {
   const outer = isObject(body) ? body : {};
-  // Not only `{"error": {…}}`: older servers send what is in it, or problem details (RFC 9457).
+  // Older servers send the error without the member `error`, or problem details (RFC 9457).
   const error = isObject(outer["error"]) ? outer["error"] : outer;
   const details = readDetails(error["details"] ?? error["data"] ?? error["errors"]);
   const rpc = typeof error["code"] === "number" && error["code"] < 0 ? codeOfJsonRpc(error["code"]) : undefined;
   const name = typeof error["status"] === "string" ? error["status"] : "";
   const understood = "code" in error || name !== "" || details.fields.length > 0;
-  // In the middle of a stream the HTTP status is long gone; the body repeats it.
+  // Within a stream there is no HTTP status. The body repeats it.
   const http = status < 400 && typeof error["code"] === "number" ? error["code"] : status;
   const code = details.code ?? codeOfProblem(error["type"]) ?? rpc ?? codeOfHttp(http, name, understood);
   const text = textOf(error["message"]) ?? textOf(error["detail"]) ?? textOf(error["title"]);
   return new A2AError(code, text ?? `The peer answered with HTTP ${status}`, details);
 }
 
-/** What a client alone can run into is nobody's business beyond a proxy that passes errors on. */
+/** The code that is sent for an error. Codes of clients become those that a proxy answers with. */
 export function wireCode(code: A2AErrorCode): WireErrorCode {
   return isWireErrorCode(code) ? code : code === "InvalidResponse" ? "InvalidAgentResponse" : "Unavailable";
 }
@@ -108,11 +108,11 @@ interface Details {
   fields: FieldViolation[];
   metadata: Record<string, string>;
   retryAfter?: number;
-  /** Of no type known here. */
+  /** Details of unknown types. */
   details: unknown[];
 }
 
-/** An array of detail objects, one alone, or anything else that a peer thought of. */
+/** Reads details: an array of objects, one object, or anything else. */
 function readDetails(data: unknown): Details {
   const found: Details = { fields: [], metadata: {}, details: [] };
   for (const detail of [data ?? []].flat()) readDetail(detail, found);
@@ -153,19 +153,19 @@ function codeOfReason(reason: unknown): WireErrorCode | undefined {
   return wireErrorCodes.find((code) => reasonOf(code) === reason);
 }
 
-/** Of several errors with one code the first in the table, which is the one that JSON-RPC itself defines. */
+/** The first error of the table with this code: the one that JSON-RPC itself defines. */
 function codeOfJsonRpc(code: number): WireErrorCode | undefined {
   return wireErrorCodes.find((name) => wireErrors[name].jsonrpc === code);
 }
 
-/** Whether A2A defines it: then its reason is the code in upper snake case (`reasonOf`, §11.6). */
+/** Whether A2A defines the error. Its reason is then the code in upper snake case (`reasonOf`, §11.6). */
 function isNamed(code: WireErrorCode): boolean {
   const { jsonrpc, outside } = wireErrors[code];
-  // Beside the codes of JSON-RPC itself, which begin with -32700.
+  // The codes of JSON-RPC itself begin with -32700.
   return jsonrpc > -32_100 && outside !== true;
 }
 
-/** Whether everyone knows it, by its code: it is one of A2A or of JSON-RPC. */
+/** Whether A2A or JSON-RPC defines the error, so that every implementation knows its code. */
 export function isShared(code: WireErrorCode): boolean {
   return isNamed(code) || codeOfJsonRpc(wireErrors[code].jsonrpc) === code;
 }
@@ -181,7 +181,7 @@ function codeOfProblem(type: unknown): WireErrorCode | undefined {
   );
 }
 
-/** What a status means beside what the table of errors says; `spoken` when the body is one of the protocol. Some are those of 1.0.0. */
+/** What a status means where the table of errors does not say. `spoken` applies where the body follows the protocol. Some are of 1.0.0. */
 const statuses: Readonly<Record<number, WireErrorCode>> = {
   404: "MethodNotFound",
   409: "TaskNotCancelable",
@@ -196,9 +196,9 @@ const spoken: Readonly<Record<number, WireErrorCode>> = {
   502: "InvalidAgentResponse",
 };
 
-/** For answers without a reason. */
+/** The code of an answer without a reason. */
 function codeOfHttp(status: number, name: string, understood: boolean): WireErrorCode {
-  // Every web framework has a 404 of its own for addresses where no agent is.
+  // Web frameworks answer 404 where there is no agent.
   if (status === 404 && name === "NOT_FOUND") return "TaskNotFound";
   if (status === 409 && name === "ABORTED") return "TaskGenerationMismatch";
   if (name === "FAILED_PRECONDITION" && status === 400) return "UnsupportedOperation";

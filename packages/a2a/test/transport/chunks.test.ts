@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { StreamResponse } from "../../src/model/index.ts";
 import { chunkDecoder } from "../../src/transport/client/chunks.ts";
 import { Utf8Pieces } from "../../src/base/text-pieces.ts";
-import { decodeEvent } from "../../src/wire/v1/decode.ts";
+import { decodeEvent } from "../../src/wire/v1/shapes.ts";
 
 const plain = (data: string): StreamResponse => decodeEvent(JSON.parse(data));
 

@@ -1,5 +1,5 @@
 import { once } from "../../base/index.ts";
-import { A2AError, isTerminal, type Task, type TaskPushNotificationConfig } from "../../model/index.ts";
+import { A2AError, hasCode, isTerminal, type Task, type TaskPushNotificationConfig } from "../../model/index.ts";
 import {
   Payload,
   type AgentService,
@@ -11,12 +11,14 @@ import {
   type UnaryName,
   type UnaryOperations,
 } from "../../protocol/index.ts";
-import { isFinal } from "./from-model.ts";
+import { isFinal } from "./conversion.ts";
 
-/** A server's service as callers of 0.3 expect it, where that is not what 1.0 says. */
+/** Where services of 0.3 behave differently from those of 1.0: at a server for callers of 0.3, at a client for servers of 0.3. */
+
+/** Wraps the service of a server, so that it behaves as callers of 0.3 expect. */
 export function adapt(service: AgentService): AgentService {
   return {
-    // Not async functions of their own: what is left alone costs nothing.
+    // No async function, because that would cost time for calls that are not adapted.
     call<Name extends UnaryName>(operation: Name, request: UnaryOperations[Name]["request"], context: CallContext) {
       if (operation === "GetTaskPushNotificationConfig" && (request as { readonly id: string }).id === "") {
         const { taskId } = request as UnaryOperations["GetTaskPushNotificationConfig"]["request"];
@@ -42,31 +44,26 @@ export function adapt(service: AgentService): AgentService {
   };
 }
 
-/** One code for a card that is not there, declared or not (0.3 §7.10, §8.2). */
+/** 0.3 has one code for a card that does not exist, declared or not (0.3 §7.10, §8.2). */
 function refuseCard(thrown: unknown): never {
-  throw isUnsupported(thrown)
-    ? new A2AError("ExtendedAgentCardNotConfigured", thrown.message, { cause: thrown })
-    : thrown;
+  if (!hasCode(thrown, "UnsupportedOperation")) throw thrown;
+  throw new A2AError("ExtendedAgentCardNotConfigured", thrown.message, { cause: thrown });
 }
 
-function isUnsupported(thrown: unknown): thrown is A2AError {
-  return thrown instanceof A2AError && thrown.code === "UnsupportedOperation";
-}
-
-/** A subscription to a finished task gives the task and closes; 1.0 refuses it (A2A 1.0 §3.1.6). */
+/** A subscription to a finished task gets the task and ends. In 1.0 it is refused (A2A 1.0 §3.1.6). */
 async function finishedTask(
   service: AgentService,
   id: string,
   thrown: unknown,
   context: CallContext,
 ): Promise<Task | undefined> {
-  // The same code says that an agent does not stream; it names no task then.
-  if (!isUnsupported(thrown) || thrown.metadata["taskId"] !== id) return undefined;
+  // An agent that does not stream answers with the same code, but names no task.
+  if (!hasCode(thrown, "UnsupportedOperation") || thrown.metadata["taskId"] !== id) return undefined;
   const { payload } = await service.call("GetTask", { id }, context);
   return isTerminal(payload.value.status.state) ? payload.value : undefined;
 }
 
-/** The config whose id is the task's, else the newest (0.3 §7.6 has no word on which). */
+/** For a request without the id of a config: the config that has the id of the task, else the newest (0.3 §7.6 does not say). */
 async function someConfig(
   service: AgentService,
   taskId: string,
@@ -79,11 +76,92 @@ async function someConfig(
   throw new A2AError("TaskNotFound", "This task has no push notification config", { metadata: { taskId } });
 }
 
+/** Ends a stream with its `final` event (0.3 §7.2.2). In 1.0 a subscription stays open at input-required. */
+function untilFinal(batches: Batches): Batches {
+  return rewritten(batches, (batch) => {
+    const last = batch.findIndex(({ payload }) => isFinal(payload.value.statusUpdate?.status.state));
+    return last < 0 ? { batch, ends: false } : { batch: batch.slice(0, last + 1), ends: true };
+  });
+}
+
 /**
- * Ends a stream with the event that says `final` (0.3 §7.2.2); a subscription of 1.0 goes on at input-required. No
- * generator: a reader that leaves must reach the source while it is waited for.
+ * Wraps the service of a server of 0.3, so that it behaves as callers of 1.0 expect: a subscription begins with the task (A2A
+ * 1.0 §3.1.6). Some servers of 0.3 begin with the next event (0.3 §7.9 does not say), so the reader would miss earlier ones.
  */
-function untilFinal(batches: AsyncIterable<readonly StreamItem[]>): AsyncIterable<readonly StreamItem[]> {
+export function adaptClient(service: AgentService): AgentService {
+  return {
+    call: (operation, request, context) => service.call(operation, request, context),
+    async stream<Name extends StreamName>(
+      operation: Name,
+      request: StreamOperations[Name]["request"],
+      context: CallContext,
+    ) {
+      const reply = await service.stream(operation, request, context);
+      // With a cursor the card promises that the stream continues after it.
+      if (!("id" in request) || context.after !== undefined) return reply;
+      return { ...reply, batches: fromTheTask(reply.batches, () => taskOf(service, request.id, context)) };
+    },
+  };
+}
+
+/** The task; `undefined` where it cannot be read. */
+async function taskOf(service: AgentService, id: string, context: CallContext): Promise<Task | undefined> {
+  try {
+    return (await service.call("GetTask", { id }, context)).payload.value;
+  } catch (thrown) {
+    if (hasCode(thrown, "Aborted", "Timeout")) throw thrown;
+    return undefined;
+  }
+}
+
+/**
+ * A stream that begins with the task. Where the server did not send it, the task is read and put in front. It may contain the
+ * first events already, or not. So at the end the task takes the place of the last event: the reader then has the right state.
+ */
+function fromTheTask(batches: Batches, get: () => Promise<Task | undefined>): Batches {
+  /** Whether the task has to be put in front; `undefined` before the first event. */
+  let adds: boolean | undefined;
+  return rewritten(batches, async (batch) => {
+    const unchanged = { batch, ends: false };
+    if (adds === false) return unchanged;
+    const begins = adds === undefined;
+    const events = batch.map(({ payload }) => payload.value);
+    adds ??= events[0]?.statusUpdate !== undefined || events[0]?.artifactUpdate !== undefined;
+    const last = events.findIndex(({ statusUpdate }) => isFinal(statusUpdate?.status.state));
+    const task = adds && (begins || last >= 0) ? await get() : undefined;
+    if (task === undefined) return unchanged;
+    const { state } = task.status;
+    // The task does not have the state of the last event yet, so the event stays.
+    if (last >= 0 && events[last]?.statusUpdate?.status.state !== state) return unchanged;
+    const item: StreamItem = { payload: new Payload({ task }) };
+    if (last < 0 && !isTerminal(state)) {
+      return { batch: [item, ...batch.filter((other) => !contains(task, other))], ends: false };
+    }
+    return { batch: [...(begins ? [] : batch.slice(0, last)), item], ends: true };
+  });
+}
+
+/** Whether the task contains the artifact, or the chunk, of an event. */
+function contains(task: Task, { payload }: StreamItem): boolean {
+  const { artifactUpdate } = payload.value;
+  if (artifactUpdate === undefined) return false;
+  const { artifact, append } = artifactUpdate;
+  const known = task.artifacts?.find(({ artifactId }) => artifactId === artifact.artifactId)?.parts ?? [];
+  const compared = append === true ? known.slice(-artifact.parts.length) : known;
+  return JSON.stringify(compared) === JSON.stringify(artifact.parts);
+}
+
+type Batch = readonly StreamItem[];
+type Batches = AsyncIterable<Batch>;
+
+interface Rewritten {
+  readonly batch: Batch;
+  /** Whether the stream ends after this batch. */
+  readonly ends: boolean;
+}
+
+/** The batches that `rewrite` returns. No generator, because a reader that leaves must reach the source while a read waits. */
+function rewritten(batches: Batches, rewrite: (batch: Batch) => Rewritten | Promise<Rewritten>): Batches {
   return {
     [Symbol.asyncIterator]() {
       const source = batches[Symbol.asyncIterator]();
@@ -98,11 +176,9 @@ function untilFinal(batches: AsyncIterable<readonly StreamItem[]>): AsyncIterabl
           if (over) return { done: true, value: undefined };
           const result = await source.next();
           if (result.done === true) return result;
-          const batch = result.value;
-          const last = batch.findIndex(({ payload }) => isFinal(payload.value.statusUpdate?.status.state));
-          if (last < 0) return result;
-          await end();
-          return { done: false, value: batch.slice(0, last + 1) };
+          const { batch, ends } = await rewrite(result.value);
+          if (ends) await end();
+          return { done: false, value: batch };
         },
         return: end,
       };

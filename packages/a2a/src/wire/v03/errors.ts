@@ -5,16 +5,16 @@ import { decodeRestError as decodeDetailed, isShared, restErrorOf, wireCode } fr
 export { decodeJsonRpcError } from "../errors.ts";
 
 /**
- * An error of JSON-RPC (0.3 §8), without `data`: the SDKs for Go fail to read an answer where that is not what they
- * expect, an object in 0.3, a list in 2.x. The sentence names the field that is wrong.
+ * An error of JSON-RPC (0.3 §8), without `data`: the Go SDKs cannot read an answer whose `data` is not what they expect, an
+ * object in 0.3 and a list in 2.x. The message names the wrong field.
  */
 export function encodeJsonRpcError(error: A2AError): unknown {
   return { code: wireErrors[wireCode(error.code)].jsonrpc, message: error.message };
 }
 
 /**
- * An error of REST: the body of 1.0, and beside it what SDKs look for there and nowhere else: that of JavaScript the code
- * of JSON-RPC and the message, Python's of 1.x its own name of the error, which gRPC puts before its text.
+ * An error of REST: the body of 1.0, and what SDKs of 0.3 read. The JavaScript SDK reads the code of JSON-RPC and the message,
+ * the Python SDK 1.x its own name of the error, which gRPC puts before the text.
  */
 export function encodeRestError(error: A2AError): string {
   const code = wireCode(error.code);
@@ -27,7 +27,7 @@ function typeOf(code: WireErrorCode): string {
   return code.endsWith("Error") ? code : `${code}Error`;
 }
 
-/** What an HTTP status of 0.3 means; some stand for several errors, which their words tell apart. */
+/** What an HTTP status means in 0.3. Where a status stands for several errors, the message decides. */
 const statuses: Readonly<Record<number, readonly (readonly [words: RegExp, code: WireErrorCode])[]>> = {
   404: [
     [/card/i, "ExtendedAgentCardNotConfigured"],
@@ -47,7 +47,7 @@ const statuses: Readonly<Record<number, readonly (readonly [words: RegExp, code:
   502: [[/(?:)/, "InvalidAgentResponse"]],
 };
 
-/** The HTTP status of Python's REST that stands for what JavaScript's gRPC says under such a name, without details. */
+/** The HTTP status for a gRPC status without details, as the JavaScript SDK sends it. */
 const named: Readonly<Record<string, number>> = { FAILED_PRECONDITION: 409, UNIMPLEMENTED: 501 };
 
 /** An error of REST in any dialect of 0.3: `{code, message, data}`, `google.rpc.Status`, or a message alone under a status. */
@@ -57,7 +57,7 @@ export function decodeRestError(status: number, body: unknown): A2AError {
   return code === undefined ? decodeDetailed(status, body) : new A2AError(code, plain?.message);
 }
 
-/** An error that is known by a status and its words alone. */
+/** The status and the message of an error that has nothing else. */
 function plainError(status: number, body: unknown): { readonly status: number; readonly message: string } | undefined {
   if (!isObject(body)) return undefined;
   if (typeof body["message"] === "string" && Object.keys(body).length === 1)

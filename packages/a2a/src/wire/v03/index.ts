@@ -1,18 +1,26 @@
 import type { OwnShapes } from "../codec.ts";
 import type { GrpcCodec, JsonRpcCodec, RestCodec } from "../bindings.ts";
-import { adaptClient } from "./adapt-client.ts";
-import { adapt } from "./adapt.ts";
-import { decodeCard, encodeCard } from "./card.ts";
-import { decodeEvent, decodeRequest, decodeResponse, endsStream } from "./decode.ts";
-import { encodeEvent, encodeRequest, encodeResponse, eventOf, responseOf } from "./encode.ts";
+import { adapt, adaptClient } from "./adapt.ts";
+import { decodeCard } from "./decode-card.ts";
+import { encodeCard } from "./encode-card.ts";
 import { decodeJsonRpcError, decodeRestError, encodeJsonRpcError, encodeRestError } from "./errors.ts";
-import { elsewhere, extendedCardPath, routes } from "./proto-routes.ts";
 import { grpcShapes, restShapes } from "./proto-shapes.ts";
-import { names } from "./routes.ts";
+import { elsewhere, extendedCardPath, names, routes } from "./routes.ts";
+import {
+  decodeEvent,
+  decodeRequest,
+  decodeResponse,
+  encodeEvent,
+  encodeRequest,
+  encodeResponse,
+  endsStream,
+  eventOf,
+  responseOf,
+} from "./shapes.ts";
 
 const errors = { encodeError: encodeRestError, decodeError: decodeRestError };
 
-/** Those of JSON-RPC, and the errors of REST. */
+/** The shapes of JSON-RPC with the errors of REST: for bindings that 0.3 does not know. */
 const shapes: OwnShapes = {
   decodeRequest,
   encodeRequest,
@@ -26,7 +34,7 @@ const shapes: OwnShapes = {
   ...errors,
 };
 
-/** A2A 0.3, and 0.2.5 with it, whose JSON-RPC is the same. */
+/** The codec of A2A 0.3. It reads 0.2.5 too, because its JSON-RPC is the same. */
 export const codecV03: JsonRpcCodec & RestCodec & GrpcCodec = /* @__PURE__ */ makeCodec();
 
 function makeCodec(): JsonRpcCodec & RestCodec & GrpcCodec {
@@ -42,8 +50,7 @@ function makeCodec(): JsonRpcCodec & RestCodec & GrpcCodec {
       JSONRPC: {
         ...shapes,
         streamsErrors: true,
-        operation: (method) => names.operation(method),
-        method: (operation) => names.method(operation),
+        ...names,
         encodeError: encodeJsonRpcError,
         decodeError: decodeJsonRpcError,
       },
@@ -51,7 +58,7 @@ function makeCodec(): JsonRpcCodec & RestCodec & GrpcCodec {
       GRPC: {
         ...grpcShapes,
         ...errors,
-        // What all SDKs of 0.3 send and read; the text has no word on it.
+        // The specification does not say. All SDKs of 0.3 send and read these.
         statuses: { PushNotificationNotSupported: "UNIMPLEMENTED", UnsupportedOperation: "UNIMPLEMENTED" },
       },
     },

@@ -13,7 +13,6 @@ import type {
   ProtoArtifact,
   ProtoMessage,
   ProtoPart,
-  ProtoPushConfig,
   ProtoSendRequest,
   ProtoState,
   ProtoStatus,
@@ -21,7 +20,7 @@ import type {
   ProtoTask,
 } from "./proto-schemas.ts";
 
-/** The two JSONs of 0.3, that of JSON-RPC and ProtoJSON, one as the other. */
+/** Converts the JSON of JSON-RPC to ProtoJSON, and back. */
 
 const toProtoState: Readonly<Record<TaskState03, ProtoState>> = {
   submitted: "TASK_STATE_SUBMITTED",
@@ -69,7 +68,7 @@ function ofProtoPart({ text, file, data, metadata }: ProtoPart): Part03 {
   return { kind: "text", text: text ?? "", ...more };
 }
 
-/** The proto of 0.3 has no place for `referenceTaskIds`. */
+/** The proto of 0.3 has no `referenceTaskIds`. */
 function toProtoMessage({ kind: _, referenceTaskIds: __, role, parts, ...rest }: Message03): ProtoMessage {
   return { role: role === "user" ? "ROLE_USER" : "ROLE_AGENT", content: parts.map(toProtoPart), ...rest };
 }
@@ -130,7 +129,7 @@ export function toProtoEvent(event: Event03): ProtoStreamResponse {
   }
 }
 
-/** `event` has exactly one member: it was checked. */
+/** The event was checked, so it has exactly one member. */
 export function ofProtoEvent({ task, message, statusUpdate, artifactUpdate }: ProtoStreamResponse): Event03 {
   if (task !== undefined) return ofProtoTask(task);
   if (message !== undefined) return ofProtoMessage(message);
@@ -156,7 +155,7 @@ export function toProtoSend({ message, configuration, metadata }: MessageSendPar
   };
 }
 
-/** Proto3 tells no `false` and no `0` from what was not said: not to wait, and the whole history (0.3 §7.1). */
+/** In proto3 an absent field is `false` or `0`: the call does not wait, and the whole history is sent (0.3 §7.1). */
 export function ofProtoSend({ message, configuration = {}, metadata }: ProtoSendRequest): MessageSendParams03 {
   const { pushNotification, historyLength, blocking, ...rest } = configuration;
   return {
@@ -173,13 +172,13 @@ export function ofProtoSend({ message, configuration = {}, metadata }: ProtoSend
 
 const pushName = /^tasks\/([^/]+)\/pushNotificationConfigs(?:\/([^/]*))?$/;
 
-/** A webhook's config under its resource name, `tasks/{task}/pushNotificationConfigs/{id}`. */
+/** The config of a webhook with its resource name, `tasks/{task}/pushNotificationConfigs/{id}`. */
 export function toProtoPush(
   taskId: string,
   config: PushNotificationConfig03,
 ): {
   readonly name: string;
-  readonly pushNotificationConfig: ProtoPushConfig;
+  readonly pushNotificationConfig: PushNotificationConfig03;
 } {
   return { name: pushNameOf(taskId, config.id ?? ""), pushNotificationConfig: config };
 }
@@ -188,7 +187,7 @@ export function pushNameOf(taskId: string, id: string): string {
   return `tasks/${taskId}/pushNotificationConfigs/${id}`;
 }
 
-/** The ids in a resource name: of a task, or of a config of it. */
+/** The ids in the resource name of a task or of a config. */
 export function idsIn(name: string): { readonly taskId: string; readonly id?: string } | undefined {
   const [, taskId, id] = pushName.exec(name) ?? /^tasks\/([^/]+)$/.exec(name) ?? [];
   if (taskId === undefined) return undefined;

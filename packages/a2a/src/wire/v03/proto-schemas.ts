@@ -7,22 +7,27 @@ import {
   id,
   integer,
   list,
+  none,
+  nothing,
   object,
   oneName,
   optional,
   optionalId,
   required,
   string,
+  strings,
   struct,
   timestamp,
   type Schema,
 } from "../../model/schema.ts";
 import type { JsonObject } from "../../model/index.ts";
+import { pushNotificationConfig03 } from "./schemas.ts";
+import type { PushNotificationConfig03 } from "./types.ts";
 
 /**
- * The ProtoJSON of the 0.3 proto, which REST and gRPC carry (0.3 §3.2.2, §3.2.3). Fields may come under their proto names,
- * which `object` sees to, and some under names that they have nowhere but in the proto. What SDKs added to it is read
- * too: names of files, metadata of parts.
+ * ProtoJSON of 0.3, for REST and gRPC (0.3 §3.2.2, §3.2.3): types and schemas. `object` reads fields under their proto names
+ * too; `aliased` reads the few that have a name of their own in the proto. What SDKs added is read as well: names of files,
+ * metadata of parts.
  */
 
 export interface ProtoFile {
@@ -69,7 +74,7 @@ export const protoStates = [
   "TASK_STATE_FAILED",
   "TASK_STATE_REJECTED",
   "TASK_STATE_AUTH_REQUIRED",
-  // As 1.0 has it, and peers that speak both.
+  // The spelling of 1.0, which implementations of both versions send.
   "TASK_STATE_CANCELED",
   "TASK_STATE_UNSPECIFIED",
 ] as const;
@@ -115,34 +120,23 @@ export interface ProtoStreamResponse {
   readonly artifactUpdate?: ProtoArtifactUpdate;
 }
 
-export interface ProtoPushConfig {
-  readonly id?: string;
-  readonly url: string;
-  readonly token?: string;
-  readonly authentication?: { readonly schemes: readonly string[]; readonly credentials?: string };
-}
-
 export interface ProtoTaskPushConfig {
   readonly name?: string;
-  readonly pushNotificationConfig: ProtoPushConfig;
+  readonly pushNotificationConfig: PushNotificationConfig03;
 }
 
 export interface ProtoSendRequest {
   readonly message: ProtoMessage;
   readonly configuration?: {
     readonly acceptedOutputModes?: readonly string[];
-    readonly pushNotification?: ProtoPushConfig;
+    readonly pushNotification?: PushNotificationConfig03;
     readonly historyLength?: number;
     readonly blocking?: boolean;
   };
   readonly metadata?: JsonObject;
 }
 
-const strings: Schema<readonly string[]> = list(string);
-const none = (): readonly never[] => [];
-const nothing = (): string => "";
-
-/** What stands under `alias`, read as the field of that name. */
+/** Reads the field `alias` as the field `name`. */
 function aliased<T>(schema: Schema<T>, alias: string, name: string): Schema<T> {
   return (value, run) => {
     if (typeof value !== "object" || value === null || !(alias in value) || name in value) return schema(value, run);
@@ -242,21 +236,9 @@ export const protoStreamResponse: Schema<ProtoStreamResponse> = aliased(
   "message",
 );
 
-const pushConfig: Schema<ProtoPushConfig> = object<ProtoPushConfig>({
-  id: optional(optionalId),
-  url: required(filled),
-  token: optional(blank),
-  authentication: optional(
-    object<NonNullable<ProtoPushConfig["authentication"]>>({
-      schemes: required(list(filled, "must name at least one scheme"), none),
-      credentials: optional(blank),
-    }),
-  ),
-});
-
 export const protoTaskPushConfig: Schema<ProtoTaskPushConfig> = object<ProtoTaskPushConfig>({
   name: optional(blank),
-  pushNotificationConfig: required(pushConfig),
+  pushNotificationConfig: required(pushNotificationConfig03),
 });
 
 export const protoSendRequest: Schema<ProtoSendRequest> = aliased(
@@ -265,7 +247,7 @@ export const protoSendRequest: Schema<ProtoSendRequest> = aliased(
     configuration: optional(
       object<NonNullable<ProtoSendRequest["configuration"]>>({
         acceptedOutputModes: optional(strings),
-        pushNotification: optional(pushConfig),
+        pushNotification: optional(pushNotificationConfig03),
         historyLength: optional(integer(0)),
         blocking: optional(boolean),
       }),

@@ -12,10 +12,18 @@ import {
 import { list } from "../../model/schema.ts";
 import type { OperationName, Operations, Reply, StreamItem } from "../../protocol/index.ts";
 import type { Shapes } from "../codec.ts";
-import { decodeCard, encodeCard } from "./card.ts";
-import { answered, asked, checked } from "./decode.ts";
-import { fromEvent, fromPushConfig, fromSendRequest, fromTask } from "./from-model.ts";
-import { ofProtoCard, toProtoCard, toRestCard } from "./proto-card.ts";
+import {
+  fromEvent,
+  fromPushConfig,
+  fromSendRequest,
+  fromTask,
+  toEvent,
+  toPushConfig,
+  toSendRequest,
+  toTask,
+} from "./conversion.ts";
+import { decodeCard } from "./decode-card.ts";
+import { encodeCard, toProtoCard, toRestCard } from "./encode-card.ts";
 import {
   idsIn,
   ofProtoEvent,
@@ -35,11 +43,11 @@ import {
   protoTaskPushConfig,
   type ProtoTaskPushConfig,
 } from "./proto-schemas.ts";
-import { toEvent, toPushConfig, toSendRequest, toTask } from "./to-model.ts";
+import { answered, asked, checked } from "./shapes.ts";
 
 /**
- * ProtoJSON of 0.3. REST and gRPC say the same in answers and events; which task a request is about stands in REST's path
- * and in a resource name of gRPC's, and a server reads either.
+ * Requests, responses and events of 0.3 in ProtoJSON. Responses and events are the same over REST and gRPC. A request names its
+ * task in the path over REST, and by a resource name over gRPC. A server reads both.
  */
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -69,7 +77,7 @@ const readers: Readers<"request"> = {
     return toPushConfig({ taskId, pushNotificationConfig });
   },
   GetTaskPushNotificationConfig(value) {
-    // Which one, where none is named, is for `adapt` to find.
+    // `adapt` finds a config where none is named.
     const { taskId, id = "" } = configIn(value, "name");
     return { taskId, id };
   },
@@ -82,9 +90,9 @@ const readers: Readers<"request"> = {
   GetExtendedAgentCard: (value) => asked(getExtendedAgentCardRequestSchema, value),
 };
 
-/** What stands in the path of a REST request stands in its value too, for the transport to take out. */
+/** Requests over REST. They contain the fields of the path too: the transport takes them out. */
 const restWriters: Values<"request"> = {
-  // A configuration that is not there means not to wait, which is the opposite of what its absence means since 1.0.
+  // Without a configuration the call does not wait. In 1.0 it is the other way round.
   SendMessage: (request) =>
     checked(protoSendRequest, toProtoSend(fromSendRequest({ configuration: {}, ...request })), "copy"),
   SendStreamingMessage: (request) => checked(protoSendRequest, toProtoSend(fromSendRequest(request)), "copy"),
@@ -93,7 +101,7 @@ const restWriters: Values<"request"> = {
     withState(checked(listTasksRequestSchema, request, "copy"), "TASK_STATE_CANCELED", "TASK_STATE_CANCELLED"),
   CancelTask: ({ id }) => checked(protoQuery, { id }, "copy"),
   SubscribeToTask: ({ id }) => checked(protoQuery, { id }, "copy"),
-  // The whole request, as gRPC has it: the proto's annotation makes `config` the body, and no server of 0.3 goes by that.
+  // The whole request, as in gRPC. The annotation of the proto makes `config` the body, but no server of 0.3 follows it.
   CreateTaskPushNotificationConfig: (config) => ({
     taskId: config.taskId,
     parent: taskName(config.taskId ?? ""),
@@ -152,15 +160,15 @@ const results: Readers<"response"> = {
   },
   CancelTask: readTask,
   SubscribeToTask: decodeEvent,
-  // Some servers wrap the config as the request does.
+  // Some servers wrap the config, as the request does.
   CreateTaskPushNotificationConfig: (value) => readConfig(fieldsOf(value)["config"] ?? value),
   GetTaskPushNotificationConfig: readConfig,
-  // The text says an array, all SDKs an object with one.
+  // The text says an array. All SDKs send an object with an array.
   ListTaskPushNotificationConfigs: (value) => ({
     configs: (Array.isArray(value) ? value : ((fieldsOf(value)["configs"] ?? []) as unknown[])).map(readConfig),
   }),
   DeleteTaskPushNotificationConfig: (value) => answered(emptySchema, value ?? {}, "answer"),
-  GetExtendedAgentCard: (value) => decodeCard(ofProtoCard(value)),
+  GetExtendedAgentCard: decodeCard,
 };
 
 function shapesWith(writers: Values<"request">, card: Values<"response">["GetExtendedAgentCard"]): Shapes {
@@ -180,11 +188,11 @@ function shapesWith(writers: Values<"request">, card: Values<"response">["GetExt
   };
 }
 
-/** Peers read the card at `/v1/card` in one form or the other. */
+/** Clients read the card at `/v1/card` in JSON or in ProtoJSON, so it has the members of both. */
 export const restShapes: Shapes = /* @__PURE__ */ shapesWith(restWriters, (card) => toRestCard(encodeCard(card)));
 export const grpcShapes: Shapes = /* @__PURE__ */ shapesWith(grpcWriters, answers.GetExtendedAgentCard);
 
-/** Whether a server says with this event that it ends the stream. */
+/** Whether an event says that it is the last one of its stream. */
 function endsStream(value: unknown): boolean {
   const { statusUpdate, status_update: underProtoName } = fieldsOf(value);
   return fieldsOf(statusUpdate ?? underProtoName)["final"] === true;
@@ -219,7 +227,7 @@ function taskName(id: string): string {
   return `tasks/${id}`;
 }
 
-/** The request with the id of its task, out of the resource name where it has one. */
+/** The request with the id of its task. It may be in a resource name. */
 function withTask(value: unknown): unknown {
   const { name, ...rest } = fieldsOf(value);
   if (rest["id"] !== undefined || name === undefined) return { ...rest };
@@ -236,7 +244,7 @@ function wrongName(field: string): never {
   throw invalidParams([{ field, description: "must be a resource name such as tasks/123" }]);
 }
 
-/** 0.3 spells one of the states with two Ls. */
+/** 0.3 spells `CANCELLED` with two Ls. */
 function withState(value: unknown, from: string, to: string): ListTasksRequest {
   const fields = fieldsOf(value);
   return fields["status"] === from ? { ...fields, status: to as NonNullable<ListTasksRequest["status"]> } : fields;

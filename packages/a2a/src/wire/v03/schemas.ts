@@ -6,12 +6,15 @@ import {
   id,
   integer,
   list,
+  none,
+  nothing,
   object,
   oneName,
   optional,
   optionalId,
   required,
   string,
+  strings,
   struct,
   timestamp,
   type Schema,
@@ -41,17 +44,14 @@ import type {
   TextPart03,
 } from "./types.ts";
 
-/** A schema for each object of A2A 0.3 on JSON-RPC (0.3 §6, §7), so that errors name the fields as their sender knows them. */
+/** Schemas of A2A 0.3 over JSON-RPC (0.3 §6, §7). So errors name the fields that the sender wrote, not those of the model. */
 
-const strings: Schema<readonly string[]> = list(string);
 const ids: Schema<readonly string[]> = list(id);
 const historyLength: Schema<number> = integer(0);
-const none = (): readonly never[] => [];
-const nothing = (): string => "";
 
 /**
- * A union told apart by `kind`. What a peer answers without one is read by the first member that it has: some leave it
- * out, and nothing is lost by understanding them.
+ * A union whose members differ in `kind`. Some servers leave `kind` out of their answers. Then the first member of `tells` that
+ * is present decides.
  */
 function byKind<T extends { readonly kind: string }>(
   schemas: { readonly [Kind in T["kind"]]: Schema<Extract<T, { readonly kind: Kind }>> },
@@ -192,7 +192,7 @@ export const event03: Schema<Event03> = byKind<Event03>(
   ],
 );
 
-const pushNotificationConfig: Schema<PushNotificationConfig03> = object<PushNotificationConfig03>({
+export const pushNotificationConfig03: Schema<PushNotificationConfig03> = object<PushNotificationConfig03>({
   id: optional(optionalId),
   url: required(filled),
   token: optional(blank),
@@ -206,7 +206,7 @@ const pushNotificationConfig: Schema<PushNotificationConfig03> = object<PushNoti
 
 export const taskPushNotificationConfig03: Schema<TaskPushNotificationConfig03> = object<TaskPushNotificationConfig03>({
   taskId: required(id),
-  pushNotificationConfig: required(pushNotificationConfig),
+  pushNotificationConfig: required(pushNotificationConfig03),
 });
 
 export const messageSendParams03: Schema<MessageSendParams03> = object<MessageSendParams03>({
@@ -215,7 +215,7 @@ export const messageSendParams03: Schema<MessageSendParams03> = object<MessageSe
     object<MessageSendConfiguration03>({
       acceptedOutputModes: optional(strings),
       historyLength: optional(historyLength),
-      pushNotificationConfig: optional(pushNotificationConfig),
+      pushNotificationConfig: optional(pushNotificationConfig03),
       blocking: optional(boolean),
     }),
   ),

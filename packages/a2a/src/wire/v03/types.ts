@@ -1,8 +1,8 @@
 import type { AgentCardSignature, AgentExtension, AgentProvider, JsonObject } from "../../model/index.ts";
 
 /**
- * The JSON of A2A 0.3 and 0.2.5 as JSON-RPC carries it (0.3 §5.5, §6, §7). The types say what may be met: what some
- * peers leave out or misname is optional here.
+ * The JSON of A2A 0.3 and 0.2.5 over JSON-RPC (0.3 §5.5, §6, §7). Members that some implementations leave out or name
+ * differently are optional here.
  */
 
 export interface TextPart03 {
@@ -11,7 +11,7 @@ export interface TextPart03 {
   readonly metadata?: JsonObject;
 }
 
-/** One of `bytes` and `uri`; older texts call them `fileWithBytes` and `fileWithUri`. */
+/** It has `bytes` or `uri`. Older versions call them `fileWithBytes` and `fileWithUri`. */
 export interface File03 {
   readonly bytes?: string;
   readonly uri?: string;
@@ -68,7 +68,7 @@ export type TaskState03 =
   | "rejected"
   | "auth-required"
   | "unknown"
-  /** As the proto of 0.3 spells it, and with it some peers. */
+  /** The spelling of the proto of 0.3, which some implementations use in JSON too. */
   | "cancelled";
 
 export interface TaskStatus03 {
@@ -106,7 +106,7 @@ export interface TaskArtifactUpdateEvent03 {
   readonly metadata?: JsonObject;
 }
 
-/** What a stream carries, told apart by `kind`. */
+/** An event of a stream. `kind` tells which one. */
 export type Event03 =
   | (Task03 & { readonly kind: "task" })
   | (Message03 & { readonly kind: "message" })
@@ -147,7 +147,7 @@ export interface TaskQueryParams03 extends TaskIdParams03 {
   readonly historyLength?: number;
 }
 
-/** Without `pushNotificationConfigId` it asks for a config of the task, whichever that is. */
+/** Without `pushNotificationConfigId` it asks for any config of the task. */
 export interface PushConfigParams03 extends TaskIdParams03 {
   readonly pushNotificationConfigId?: string;
 }
@@ -163,12 +163,12 @@ export interface OAuthFlow03 {
   readonly scopes?: { readonly [scope: string]: string };
 }
 
-/** Members of every kind of scheme; `type` tells which it is, or in the proto's form a member of its own. */
+/** The members of all kinds of schemes. `type` tells which kind it is. */
 export interface SecurityScheme03 {
   readonly type?: string;
   readonly description?: string;
   readonly in?: string;
-  /** What the proto calls `in`. */
+  /** The name of `in` in the proto. */
   readonly location?: string;
   readonly name?: string;
   readonly scheme?: string;
@@ -218,7 +218,7 @@ export interface AgentCard03 {
   readonly defaultOutputModes: readonly string[];
   readonly skills: readonly AgentSkill03[];
   readonly supportsAuthenticatedExtendedCard?: boolean;
-  /** What some peers call it. */
+  /** Its name in some implementations. */
   readonly supportsExtendedAgentCard?: boolean;
   readonly signatures?: readonly AgentCardSignature[];
 }

@@ -1,36 +1,30 @@
+import type { AgentCard } from "../../model/index.ts";
+import type { JsonRpcClientCodec, JsonRpcCodec, RestCodec } from "../bindings.ts";
 import type { OwnShapes } from "../codec.ts";
-import type { JsonRpcCodec, RestCodec } from "../bindings.ts";
-import { decodeCard, decodeEvent, decodeRequest, decodeResponse } from "./decode.ts";
-import {
-  encodeCard,
-  encodeEvent,
-  encodeRequest,
-  encodeResponse,
-  eventOf,
-  eventPieces,
-  responseOf,
-  responsePieces,
-} from "./encode.ts";
 import { decodeJsonRpcError, decodeRestError, encodeJsonRpcError, encodeRestError } from "../errors.ts";
 import { names, routes } from "./routes.ts";
+import { decodeCard, decodeEvent, decodeRequest, decodeResponse, encodeRequest } from "./shapes.ts";
 
-/** One for every binding: the JSON of A2A 1.0 is ProtoJSON (§5.5). */
+/**
+ * A2A 1.0 on the wire. The JSON of 1.0 is ProtoJSON (§5.5) and the same over every binding. It is also the JSON of the model,
+ * so responses and events are sent as they are.
+ */
 const shapes: OwnShapes = {
   decodeRequest: (operation, value) => decodeRequest(operation, value, "request"),
   encodeRequest,
-  responseOf,
-  encodeResponse,
-  responsePieces,
+  responseOf: (_operation, { payload }) => payload.read(),
+  encodeResponse: (_operation, { payload }) => payload.json,
+  responsePieces: (_operation, { payload }) => payload.pieces,
   decodeResponse,
-  eventOf,
-  encodeEvent,
-  eventPieces,
+  eventOf: ({ payload }) => payload.read(),
+  encodeEvent: ({ payload }) => payload.json,
+  eventPieces: ({ payload }) => payload.pieces,
   decodeEvent,
   encodeError: encodeRestError,
   decodeError: decodeRestError,
 };
 
-/** A2A 1.0. Made by a call that is marked pure: bundlers can then drop what nobody uses. */
+/** The codec of A2A 1.0. It is made by a call that is marked pure, so that bundlers can remove it where it is not used. */
 export const codecV1: JsonRpcCodec & RestCodec = /* @__PURE__ */ makeCodec();
 
 function makeCodec(): JsonRpcCodec & RestCodec {
@@ -38,18 +32,25 @@ function makeCodec(): JsonRpcCodec & RestCodec {
     version: "1.0",
     shapes,
     bindings: {
-      JSONRPC: {
-        ...shapes,
-        operation: (method) => names.operation(method),
-        method: (operation) => names.method(operation),
-        encodeError: encodeJsonRpcError,
-        decodeError: decodeJsonRpcError,
-      },
+      JSONRPC: { ...shapes, ...names, encodeError: encodeJsonRpcError, decodeError: decodeJsonRpcError },
       "HTTP+JSON": { ...shapes, routes, mediaType: "application/a2a+json" },
     },
-    encodeCard,
+    encodeCard: (card) => card,
     decodeCard,
   };
 }
 
-export { jsonRpcClientV1 } from "./client.ts";
+/** The part of A2A 1.0 that a client over JSON-RPC needs. The whole codec would double the size of its bundle. */
+export const jsonRpcClientV1: JsonRpcClientCodec & { readonly decodeCard: (value: unknown) => AgentCard } = {
+  version: "1.0",
+  bindings: {
+    JSONRPC: {
+      method: (operation) => operation,
+      encodeRequest,
+      decodeResponse,
+      decodeEvent,
+      decodeError: decodeJsonRpcError,
+    },
+  },
+  decodeCard,
+};

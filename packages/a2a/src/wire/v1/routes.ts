@@ -7,7 +7,7 @@ export const names: Pick<JsonRpcWire, "operation" | "method"> = {
   method: (operation) => operation,
 };
 
-/** A2A 1.0 §11.3. Names in braces are fields of the request, so that a path and the rest of a request make up the whole. */
+/** Routes of REST (A2A 1.0 §11.3). A name in braces is a field of the request. */
 export const routes: readonly RestRoute[] = [
   { operation: "SendMessage", methods: ["POST"], path: "/message:send", body: true },
   { operation: "SendStreamingMessage", methods: ["POST"], path: "/message:stream", body: true },
@@ -28,8 +28,8 @@ export const routes: readonly RestRoute[] = [
     },
   },
   { operation: "CancelTask", methods: ["POST"], path: "/tasks/{id}:cancel", body: true },
-  // The text says POST (§5.3, §11.3.2), the proto's annotation GET. POST goes first: it is what the official clients
-  // send and what every server known to us takes.
+  // The text of the specification says POST (§5.3, §11.3.2), the annotation of its proto GET. Clients send POST, because the
+  // official clients do, and every server that we know accepts it.
   { operation: "SubscribeToTask", methods: ["POST", "GET"], path: "/tasks/{id}:subscribe", body: false },
   {
     operation: "CreateTaskPushNotificationConfig",

@@ -11,8 +11,8 @@ import type { Shapes } from "../codec.ts";
 import type { JsonRpcCodec, RestCodec, RestRoute } from "../bindings.ts";
 
 /**
- * The draft of A2A 1.1: the wire of 1.0, which comes in from outside, and generations (§3.2.7 of the draft). Nobody gets it
- * who does not ask for it, and it has no interface on a card.
+ * The draft of A2A 1.1: the wire of 1.0, which is passed in, and generations (§3.2.7 of the draft). It is spoken only with
+ * callers who ask for it, and no card lists it.
  */
 export function draftOf(base: JsonRpcCodec & RestCodec): JsonRpcCodec & RestCodec {
   const { JSONRPC: jsonRpc, "HTTP+JSON": rest } = base.bindings;
@@ -51,7 +51,7 @@ function shapesOf(
     },
     encodeRequest<Name extends OperationName>(operation: Name, request: Operations[Name]["request"]): unknown {
       const value = base.encodeRequest(operation, request) as Operations[Name]["request"];
-      // An int64 is text in ProtoJSON.
+      // An int64 is a string in ProtoJSON.
       return withDraft(operation, value, draftIn(operation, request), String);
     },
     responseOf(operation, reply) {
@@ -87,7 +87,7 @@ function shapesOf(
   };
 }
 
-/** What a request says of generations; read before the wire of 1.0 drops what it does not know. */
+/** The generation in a request. It is read first, because the wire of 1.0 removes unknown members. */
 function draftIn(operation: OperationName, value: unknown): number | undefined {
   if (operation === "GetTask") return int64Of(memberOf(value, "currentGeneration"), "currentGeneration");
   if (!sends.has(operation)) return undefined;
@@ -114,7 +114,7 @@ function memberOf(value: unknown, name: string): unknown {
   return typeof value === "object" && value !== null ? (value as Record<string, unknown>)[name] : undefined;
 }
 
-/** An int64 as ProtoJSON writes it, text or a number. */
+/** An int64 in ProtoJSON, a string or a number. */
 function int64Of(value: unknown, field: string): number | undefined {
   if (value === undefined || value === null) return undefined;
   const number = typeof value === "string" && /^-?\d+$/.test(value) ? Number(value) : value;
@@ -138,8 +138,8 @@ function generated(operation: OperationName, value: unknown, generations: Readon
 }
 
 /**
- * Where the text of an answer has its only task: 1 is the outermost object, 2 its only member. `undefined` where it has to
- * be parsed: a list has several, and an interceptor may have put a message in the place of the task.
+ * The depth of the only task in the text of an answer: 1 is the outermost object, 2 its only member. `undefined` where the text
+ * has to be parsed: a list has several tasks, and an interceptor may have replaced the task with a message.
  */
 function onlyTask(operation: OperationName, text: string): 1 | 2 | undefined {
   if (operation === "ListTasks") return undefined;
@@ -152,14 +152,14 @@ function firstOf(generations: ReadonlyMap<string, number>): number | undefined {
   return undefined;
 }
 
-/** JSON text of an object with the member put first into the object at a depth: 1 is the outermost, 2 its only member. */
+/** The text with the generation as the first member of the object at `depth`: 1 is the outermost, 2 its only member. */
 function spliced(text: string, depth: 1 | 2, generation: number | undefined): string {
   if (generation === undefined || text.startsWith('{"message":')) return text;
   const brace = depth === 1 ? 0 : text.indexOf("{", 1);
   return withFirstMember(text, brace, "generation", `"${generation}"`);
 }
 
-/** The same of a text in pieces, the first two of which hold both braces. */
+/** The same for a text in pieces. The first two pieces contain both braces. */
 function splicedPieces(
   [first = "", second = "", ...rest]: readonly string[],
   depth: 1 | 2,

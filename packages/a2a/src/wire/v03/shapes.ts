@@ -11,8 +11,19 @@ import {
   type StreamResponse,
 } from "../../model/index.ts";
 import { list } from "../../model/schema.ts";
-import type { OperationName, Operations } from "../../protocol/index.ts";
-import { decodeCard } from "./card.ts";
+import type { OperationName, Operations, Reply, StreamItem } from "../../protocol/index.ts";
+import {
+  fromEvent,
+  fromPushConfig,
+  fromSendRequest,
+  fromTask,
+  toEvent,
+  toPushConfig,
+  toSendRequest,
+  toTask,
+} from "./conversion.ts";
+import { decodeCard } from "./decode-card.ts";
+import { encodeCard } from "./encode-card.ts";
 import {
   event03,
   messageSendParams03,
@@ -23,13 +34,17 @@ import {
   taskPushNotificationConfig03,
   taskQueryParams03,
 } from "./schemas.ts";
-import { toEvent, toPushConfig, toSendRequest, toTask } from "./to-model.ts";
+
+/** Requests, responses and events of 0.3 over JSON-RPC. */
 
 type Readers<Part extends "request" | "response"> = {
   readonly [Name in OperationName]: (value: unknown) => Operations[Name][Part];
 };
+type Writers<Part extends "request" | "response"> = {
+  readonly [Name in OperationName]: (value: Operations[Name][Part]) => unknown;
+};
 
-const requests: Readers<"request"> = {
+const requestReaders: Readers<"request"> = {
   SendMessage: (value) => toSendRequest(asked(messageSendParams03, value)),
   SendStreamingMessage: (value) => toSendRequest(asked(messageSendParams03, value)),
   GetTask: (value) => {
@@ -42,7 +57,7 @@ const requests: Readers<"request"> = {
   CreateTaskPushNotificationConfig: (value) => toPushConfig(asked(taskPushNotificationConfig03, value)),
   GetTaskPushNotificationConfig: (value) => {
     const { id, pushNotificationConfigId } = asked(pushConfigGetParams03, value);
-    // Which one is for `adapt` to find.
+    // `adapt` finds a config where none is named.
     return { taskId: id, id: pushNotificationConfigId ?? "" };
   },
   ListTaskPushNotificationConfigs: (value) => ({ taskId: asked(taskIdParams03, value).id }),
@@ -55,7 +70,7 @@ const requests: Readers<"request"> = {
 
 const configs03 = list(taskPushNotificationConfig03);
 
-const responses: Readers<"response"> = {
+const responseReaders: Readers<"response"> = {
   SendMessage: readSendResult,
   SendStreamingMessage: decodeEvent,
   GetTask: (value) => toTask(answered(task03, value, "answer")),
@@ -64,7 +79,7 @@ const responses: Readers<"response"> = {
   SubscribeToTask: decodeEvent,
   CreateTaskPushNotificationConfig: (value) => toPushConfig(answered(taskPushNotificationConfig03, value, "answer")),
   GetTaskPushNotificationConfig: (value) => toPushConfig(answered(taskPushNotificationConfig03, value, "answer")),
-  // Some peers have nothing to say where there is none.
+  // Some servers answer with nothing where there is no config.
   ListTaskPushNotificationConfigs: (value) => ({
     configs: answered(configs03, value ?? [], "answer").map(toPushConfig),
   }),
@@ -72,8 +87,8 @@ const responses: Readers<"response"> = {
   GetExtendedAgentCard: decodeCard,
 };
 
-/** The list of tasks came with the other bindings of 0.3 (§3.5.6). */
-export function noList(): never {
+/** In 0.3 only the other bindings have a list of tasks (§3.5.6). */
+function noList(): never {
   throw new A2AError("UnsupportedOperation", "A2A 0.3 has no list of tasks over JSON-RPC");
 }
 
@@ -81,21 +96,21 @@ export function decodeRequest<Name extends OperationName>(
   operation: Name,
   value: unknown,
 ): Operations[Name]["request"] {
-  return requests[operation](value);
+  return requestReaders[operation](value);
 }
 
 export function decodeResponse<Name extends OperationName>(
   operation: Name,
   value: unknown,
 ): Operations[Name]["response"] {
-  return responses[operation](value);
+  return responseReaders[operation](value);
 }
 
 export function decodeEvent(value: unknown): StreamResponse {
   return toEvent(answered(event03, value, "event"));
 }
 
-/** Whether a server says with this event that it ends the stream. */
+/** Whether an event says that it is the last one of its stream. */
 export function endsStream(value: unknown): boolean {
   return typeof value === "object" && value !== null && "final" in value && value.final === true;
 }
@@ -107,22 +122,85 @@ function readSendResult(value: unknown): SendMessageResponse {
   throw new A2AError("InvalidResponse", "The peer's answer is neither a task nor a message");
 }
 
-/** No parameters at all are parameters with nothing set. */
+/** Checks the parameters of a request. A request without parameters is an empty one. */
 export function asked<T>(schema: Schema<T>, value: unknown): T {
   return checked(schema, value ?? {}, "request");
 }
 
-/** The parameters as they may go out. */
+/** Checks parameters. Throws `InvalidParams`. */
 export function checked<T>(schema: Schema<T>, value: unknown, mode: CheckMode): T {
   const result = check(schema, value, mode);
   if (result.ok) return result.value;
   throw invalidParams(result.violations);
 }
 
+/** Checks what a server answered. `what` names it in the error. Throws `InvalidResponse`. */
 export function answered<T>(schema: Schema<T>, value: unknown, what: string): T {
   const result = check(schema, value, "answer");
   if (result.ok) return result.value;
   throw new A2AError("InvalidResponse", withFields(`The peer's ${what} is not valid`, result.violations), {
     fields: result.violations,
   });
+}
+
+/** Parameters without members that 0.3 does not know, such as the tenant. */
+const requestWriters: Writers<"request"> = {
+  SendMessage: (request) => checked(messageSendParams03, fromSendRequest(request), "copy"),
+  SendStreamingMessage: (request) => checked(messageSendParams03, fromSendRequest(request), "copy"),
+  GetTask: (request) => checked(taskQueryParams03, request, "copy"),
+  ListTasks: noList,
+  CancelTask: (request) => checked(taskIdParams03, request, "copy"),
+  SubscribeToTask: (request) => checked(taskIdParams03, request, "copy"),
+  CreateTaskPushNotificationConfig: (config) => checked(taskPushNotificationConfig03, fromPushConfig(config), "copy"),
+  GetTaskPushNotificationConfig: ({ taskId, id }) =>
+    checked(pushConfigGetParams03, { id: taskId, pushNotificationConfigId: id }, "copy"),
+  ListTaskPushNotificationConfigs: ({ taskId }) => checked(taskIdParams03, { id: taskId }, "copy"),
+  DeleteTaskPushNotificationConfig: ({ taskId, id }) =>
+    checked(pushConfigDeleteParams03, { id: taskId, pushNotificationConfigId: id }, "copy"),
+  // The method has no parameters (0.3 §7.10).
+  GetExtendedAgentCard: () => undefined,
+};
+
+const responseWriters: Writers<"response"> = {
+  SendMessage: fromEvent,
+  SendStreamingMessage: fromEvent,
+  GetTask: fromTask,
+  ListTasks: noList,
+  CancelTask: fromTask,
+  SubscribeToTask: fromEvent,
+  CreateTaskPushNotificationConfig: fromPushConfig,
+  GetTaskPushNotificationConfig: fromPushConfig,
+  ListTaskPushNotificationConfigs: ({ configs = [] }) => configs.map(fromPushConfig),
+  DeleteTaskPushNotificationConfig: () => null,
+  GetExtendedAgentCard: encodeCard,
+};
+
+/** Throws `InvalidParams` for what a server would refuse, and `UnsupportedOperation` for what 0.3 does not have. */
+export function encodeRequest<Name extends OperationName>(
+  operation: Name,
+  request: Operations[Name]["request"],
+): unknown {
+  return requestWriters[operation](request);
+}
+
+export function responseOf<Name extends OperationName>(
+  operation: Name,
+  reply: Reply<Operations[Name]["response"]>,
+): unknown {
+  return responseWriters[operation](reply.payload.read());
+}
+
+export function encodeResponse<Name extends OperationName>(
+  operation: Name,
+  reply: Reply<Operations[Name]["response"]>,
+): string {
+  return JSON.stringify(responseOf(operation, reply));
+}
+
+export function eventOf(item: StreamItem): unknown {
+  return fromEvent(item.payload.read());
+}
+
+export function encodeEvent(item: StreamItem): string {
+  return JSON.stringify(fromEvent(item.payload.read()));
 }

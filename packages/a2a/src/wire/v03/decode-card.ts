@@ -1,5 +1,8 @@
 import {
   A2AError,
+  agentCardSignatureSchema,
+  agentExtensionSchema,
+  agentProviderSchema,
   check,
   withFields,
   type AgentCard,
@@ -9,93 +12,128 @@ import {
   type SecurityRequirement,
   type SecurityScheme,
 } from "../../model/index.ts";
-import { card03 } from "./card-schemas.ts";
-import type { AgentCard03, AgentSkill03, OAuthFlow03, Security03, SecurityScheme03 } from "./types.ts";
+import {
+  boolean,
+  filled,
+  isObject,
+  list,
+  none,
+  nothing,
+  object,
+  optional,
+  record,
+  required,
+  string,
+  strings,
+  type Schema,
+} from "../../model/schema.ts";
+import type {
+  AgentCard03,
+  AgentInterface03,
+  AgentSkill03,
+  OAuthFlow03,
+  Security03,
+  SecurityScheme03,
+} from "./types.ts";
 
-/** The card as clients of 0.3 and 0.2.5 know it (0.3 §5.5), from the model and back. */
+/**
+ * Reads cards of 0.3 and 0.2.5 (0.3 §5.5), in JSON and in the ProtoJSON of gRPC, which some servers send over REST too. It
+ * accepts what other implementations leave out.
+ */
 
-const defaultTransport = "JSONRPC";
+/** `{ name: [scopes] }`. In ProtoJSON it is `{ schemes: { name: { list: [scopes] } } }`. */
+const requirement: Schema<Readonly<Record<string, readonly string[]>>> = (value, run) => {
+  const schemes = isObject(value) && isObject(value["schemes"]) ? value["schemes"] : undefined;
+  if (schemes === undefined) return record(strings)(value, run);
+  return record(strings)(
+    Object.fromEntries(
+      Object.entries(schemes).map(([name, scopes]) => [name, isObject(scopes) ? (scopes["list"] ?? []) : scopes]),
+    ),
+    run,
+  );
+};
 
-/** Whether an interface is one of this wire. */
-function isOurs({ protocolVersion }: AgentInterface): boolean {
-  return /^0\.[23](?:\.|$)/.test(protocolVersion);
-}
+const oAuthFlow: Schema<OAuthFlow03> = object<OAuthFlow03>({
+  authorizationUrl: optional(string),
+  tokenUrl: optional(string),
+  refreshUrl: optional(string),
+  scopes: optional(record(string)),
+});
 
-/** A patch number, as the texts of that time have it. */
-function wholeVersion(version: string): string {
-  return /^\d+\.\d+$/.test(version) ? `${version}.0` : version;
-}
+const fields: Schema<SecurityScheme03> = object<SecurityScheme03>({
+  type: optional(string),
+  description: optional(string),
+  in: optional(string),
+  location: optional(string),
+  name: optional(string),
+  scheme: optional(string),
+  bearerFormat: optional(string),
+  flows: optional(record(oAuthFlow)),
+  oauth2MetadataUrl: optional(string),
+  openIdConnectUrl: optional(string),
+});
 
-export function encodeCard(card: AgentCard): AgentCard03 {
-  const ours = card.supportedInterfaces.filter(isOurs);
-  const interfaces = ours.length > 0 ? ours : card.supportedInterfaces;
-  const [main, ...others] = interfaces;
-  const { extendedAgentCard, ...capabilities } = card.capabilities;
-  return {
-    protocolVersion: wholeVersion(main?.protocolVersion ?? "0.3"),
-    name: card.name,
-    description: card.description,
-    url: main?.url ?? "",
-    preferredTransport: main?.protocolBinding ?? defaultTransport,
-    // The main one stands among them too, so that who looks for a transport finds them all in one place (§5.5.5).
-    ...(others.length > 0 && {
-      additionalInterfaces: interfaces.map(({ url, protocolBinding }) => ({ url, transport: protocolBinding })),
+/** In ProtoJSON a scheme has one member, whose name is its type. */
+const members: Readonly<Record<string, string>> = {
+  apiKeySecurityScheme: "apiKey",
+  httpAuthSecurityScheme: "http",
+  oauth2SecurityScheme: "oauth2",
+  openIdConnectSecurityScheme: "openIdConnect",
+  mtlsSecurityScheme: "mutualTLS",
+};
+
+const securityScheme: Schema<SecurityScheme03> = (value, run) => {
+  if (!isObject(value) || typeof value["type"] === "string") return fields(value, run);
+  const member = Object.keys(members).find((name) => isObject(value[name]));
+  if (member === undefined) return fields(value, run);
+  return fields({ ...(value[member] as object), type: members[member] }, run);
+};
+
+const skill: Schema<AgentSkill03> = object<AgentSkill03>({
+  id: required(filled),
+  name: required(filled, nothing),
+  description: required(filled, nothing),
+  tags: required(strings, none),
+  examples: optional(strings),
+  inputModes: optional(strings),
+  outputModes: optional(strings),
+  security: optional(list(requirement)),
+});
+
+export const card03: Schema<AgentCard03> = object<AgentCard03>({
+  protocolVersion: optional(string),
+  name: required(filled, nothing),
+  description: required(filled, nothing),
+  url: required(filled),
+  preferredTransport: optional(string),
+  additionalInterfaces: optional(
+    list(object<AgentInterface03>({ url: required(filled), transport: required(filled) })),
+  ),
+  iconUrl: optional(string),
+  provider: optional(agentProviderSchema),
+  version: required(filled, nothing),
+  documentationUrl: optional(string),
+  capabilities: required(
+    object<AgentCard03["capabilities"]>({
+      streaming: optional(boolean),
+      pushNotifications: optional(boolean),
+      extensions: optional(list(agentExtensionSchema)),
     }),
-    ...(card.iconUrl !== undefined && { iconUrl: card.iconUrl }),
-    ...(card.provider !== undefined && { provider: card.provider }),
-    version: card.version,
-    ...(card.documentationUrl !== undefined && { documentationUrl: card.documentationUrl }),
-    capabilities,
-    ...(card.securitySchemes !== undefined && {
-      securitySchemes: mapValues(card.securitySchemes, encodeScheme),
-    }),
-    ...(card.securityRequirements !== undefined && { security: encodeSecurity(card.securityRequirements) }),
-    defaultInputModes: card.defaultInputModes,
-    defaultOutputModes: card.defaultOutputModes,
-    skills: card.skills.map(encodeSkill),
-    ...(extendedAgentCard !== undefined && { supportsAuthenticatedExtendedCard: extendedAgentCard }),
-    ...(card.signatures !== undefined && { signatures: card.signatures }),
-  };
-}
+    () => ({}),
+  ),
+  securitySchemes: optional(record(securityScheme)),
+  security: optional(list(requirement)),
+  defaultInputModes: required(strings, none),
+  defaultOutputModes: required(strings, none),
+  skills: required(list(skill), none),
+  supportsAuthenticatedExtendedCard: optional(boolean),
+  supportsExtendedAgentCard: optional(boolean),
+  signatures: optional(list(agentCardSignatureSchema)),
+});
 
-function encodeSkill({ securityRequirements, ...rest }: AgentSkill): AgentSkill03 {
-  return securityRequirements === undefined ? rest : { security: encodeSecurity(securityRequirements), ...rest };
-}
-
-function encodeSecurity(requirements: readonly SecurityRequirement[]): Security03 {
-  return requirements.map(({ schemes = {} }) => mapValues(schemes, ({ list = [] }) => list));
-}
-
-function encodeScheme(scheme: SecurityScheme): SecurityScheme03 {
-  if (scheme.apiKeySecurityScheme !== undefined) {
-    const { location, ...rest } = scheme.apiKeySecurityScheme;
-    return { type: "apiKey", in: location, ...rest };
-  }
-  if (scheme.httpAuthSecurityScheme !== undefined) return { type: "http", ...scheme.httpAuthSecurityScheme };
-  if (scheme.oauth2SecurityScheme !== undefined) {
-    const { flows, ...rest } = scheme.oauth2SecurityScheme;
-    return { type: "oauth2", flows: encodeFlows(flows), ...rest };
-  }
-  if (scheme.openIdConnectSecurityScheme !== undefined) {
-    return { type: "openIdConnect", ...scheme.openIdConnectSecurityScheme };
-  }
-  return { type: "mutualTLS", ...scheme.mtlsSecurityScheme };
-}
-
-/** 0.3 has no word for the device code; an object of flows without one says at least that this is OAuth. */
-function encodeFlows({
-  deviceCode: _,
-  authorizationCode,
-  ...others
-}: OAuthFlows): Readonly<Record<string, OAuthFlow03>> {
-  if (authorizationCode === undefined) return others;
-  const { pkceRequired: __, ...flow } = authorizationCode;
-  return { authorizationCode: flow };
-}
-
-/** @throws A2AError `InvalidResponse` when it is no card of these versions. */
+/** Reads a card. Throws `InvalidResponse` where it is not a card of these versions. */
 export function decodeCard(value: unknown): AgentCard {
-  // A copy: a card that carries the shapes of several versions is read by each of them.
+  // A copy, because the codecs of several versions read the same card.
   const checked = check(card03, structuredClone(value), "answer");
   if (!checked.ok) {
     throw new A2AError("InvalidResponse", withFields("The peer's agent card is not valid", checked.violations), {
@@ -128,10 +166,10 @@ export function decodeCard(value: unknown): AgentCard {
   };
 }
 
-/** The main interface first, the others in their order, each address once. A card without a version is one of 0.2.5. */
+/** The main interface, then the others in their order, each once. A card without a version is a card of 0.2.5. */
 function interfacesOf({
   url,
-  preferredTransport = defaultTransport,
+  preferredTransport = "JSONRPC",
   additionalInterfaces = [],
   protocolVersion = "0.2.5",
 }: AgentCard03): readonly AgentInterface[] {
@@ -168,7 +206,7 @@ function decodeSecurity(security: Security03): readonly SecurityRequirement[] {
   return security.map((schemes) => ({ schemes: mapValues(schemes, (list) => ({ list })) }));
 }
 
-/** What is of no kind known here stays in the card as a scheme that nobody can satisfy. */
+/** A scheme of an unknown type stays in the card as an empty scheme, which nobody can satisfy. */
 function decodeScheme(scheme: SecurityScheme03): SecurityScheme {
   const description = scheme.description !== undefined && { description: scheme.description };
   switch (scheme.type) {
@@ -201,7 +239,7 @@ function decodeScheme(scheme: SecurityScheme03): SecurityScheme {
   }
 }
 
-/** Of several flows the one that 1.0 would rather have (A2A 1.0 §4.5.7 has room for one). */
+/** 1.0 has one flow (A2A 1.0 §4.5.7): the first of these. */
 function decodeFlows({
   authorizationCode,
   clientCredentials,

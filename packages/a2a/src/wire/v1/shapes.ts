@@ -27,7 +27,7 @@ import {
 } from "../../model/index.ts";
 import type { OperationName, Operations } from "../../protocol/index.ts";
 
-/** What goes in and what comes out, by operation. */
+/** Schemas of requests and responses, by operation. */
 const schemas: {
   readonly [Name in OperationName]: readonly [
     Schema<Operations[Name]["request"]>,
@@ -50,23 +50,33 @@ const schemas: {
   GetExtendedAgentCard: [getExtendedAgentCardRequestSchema, agentCardSchema],
 };
 
-/** In mode `request` for what came in, `copy` for what is about to go out. */
+/** Checks the request of an operation. Throws `InvalidParams`. A request without parameters is an empty one. */
 export function decodeRequest<Name extends OperationName>(
   operation: Name,
   value: unknown,
   mode: CheckMode,
 ): Operations[Name]["request"] {
-  // No parameters at all, as in JSON-RPC without `params`, are a request with nothing set.
   const checked = check(schemas[operation][0], value ?? {}, mode);
   if (checked.ok) return checked.value;
   throw invalidParams(checked.violations);
+}
+
+/**
+ * The request as it is sent: a copy without members that this version does not know, because some servers refuse those.
+ * Throws `InvalidParams` for what a server would refuse.
+ */
+export function encodeRequest<Name extends OperationName>(
+  operation: Name,
+  request: Operations[Name]["request"],
+): Operations[Name]["request"] {
+  return decodeRequest(operation, request, "copy");
 }
 
 export function decodeResponse<Name extends OperationName>(
   operation: Name,
   value: unknown,
 ): Operations[Name]["response"] {
-  // Some peers answer a deletion with `null`, or with nothing.
+  // Some servers answer a deletion with `null`, or with nothing.
   const answer = operation === "DeleteTaskPushNotificationConfig" ? (value ?? {}) : value;
   return decodeAnswer(schemas[operation][1], answer, "answer");
 }
