@@ -57,7 +57,7 @@ const head = (more: string): string =>
 const message = (text: string): string =>
   JSON.stringify({ message: { messageId: crypto.randomUUID(), role: "ROLE_USER", parts: [{ text }] } });
 
-it("holds a body in one-byte chunks in little more than its size (HTTP/1.1)", async () => {
+it("a body in one-byte chunks takes little more memory than its size (HTTP/1.1)", async () => {
   await using server = await serving();
   using client = await RawClient.to(server.port);
   client.socket.write(head("transfer-encoding: chunked"));
@@ -68,7 +68,7 @@ it("holds a body in one-byte chunks in little more than its size (HTTP/1.1)", as
   expect(held() - before).toBeLessThan(4 * mib);
 });
 
-it("holds a body in one-byte frames in little more than its size (HTTP/2)", async () => {
+it("a body in one-byte frames takes little more memory than its size (HTTP/2)", async () => {
   await using server = await serving();
   using client = await Http2Client.to(server.origin);
   const before = held();
@@ -83,7 +83,7 @@ it("holds a body in one-byte frames in little more than its size (HTTP/2)", asyn
   expect(held() - before).toBeLessThan(4 * mib);
 });
 
-it("answers others while 200 large bodies stand unfinished, and lets them in when the stalled are sent away", async () => {
+it("answers others while 200 large bodies are unfinished, and reads waiting bodies when stalled ones are refused", async () => {
   await using server = await serving({ bodyBytes: mib, unfinishedBytes: 8 * mib });
   const before = held();
   const body = Buffer.alloc(0.95 * mib, " ");
@@ -117,7 +117,7 @@ it("answers others while 200 large bodies stand unfinished, and lets them in whe
   for (const each of clients) each[Symbol.dispose]();
 });
 
-it("stops reading a connection whose request nobody reads (HTTP/1.1)", async () => {
+it("stops reading a connection whose request is not read (HTTP/1.1)", async () => {
   const waiting = deferred();
   await using port = await openPort(async (request) => {
     await waiting.promise;
@@ -143,7 +143,7 @@ it("stops reading a connection whose request nobody reads (HTTP/1.1)", async () 
   await client.until((text) => text.endsWith(String(8 * mib)));
 });
 
-it("refuses a body over HTTP/2 that is announced as too large before it is sent", async () => {
+it("refuses a body by its announced length before it is sent (HTTP/2)", async () => {
   await using server = await serving({ bodyBytes: mib });
   using client = await Http2Client.to(server.origin);
   const headers = { ":method": "POST", "content-type": "application/json", "content-length": 2 * mib };

@@ -27,7 +27,7 @@ const sayHost: RequestListener = (request, response) => response.end(request.hea
 const codeOf = (error: unknown): unknown => (error instanceof A2AError ? error.code : error);
 
 describe("the Node dialer", () => {
-  it("connects to the addresses that were checked, whatever the name means by then (DNS rebinding)", async () => {
+  it("connects to the addresses that were checked, also where the name resolves to others by then (DNS rebinding)", async () => {
     const port = await portOf(createServer(sayHost));
     const asked: string[] = [];
     const resolve: Dialer["resolve"] = async (name) => {
@@ -42,7 +42,7 @@ describe("the Node dialer", () => {
     expect(asked).toEqual(["rebinding.example"]);
   });
 
-  it("is not reached for a name that leads into this machine", async () => {
+  it("is not called for a name that resolves to this machine", async () => {
     let reached = false;
     const port = await portOf(createServer(() => (reached = true)));
     const fetch = guardedFetch({}, nodeDialer({ resolve: toHere }));
@@ -77,13 +77,13 @@ describe("the Node dialer", () => {
     expect(await answer.text()).toBe(`127.0.0.1:${port}`);
   });
 
-  it("resolves names as the system does", async () => {
+  it("resolves names with the resolver of the system", async () => {
     const port = await portOf(createServer(sayHost));
     const answer = await guardedFetch({ allow: ["localhost"] }, nodeDialer())(`http://localhost:${port}/`);
     expect(await answer.text()).toBe(`localhost:${port}`);
   });
 
-  it("gives back status, headers and body, and follows no redirect", async () => {
+  it("returns status, headers and body, and follows no redirect", async () => {
     const port = await portOf(
       createServer((_request, response) => {
         response.setHeader("x-many", ["a", "b"]);
@@ -100,13 +100,13 @@ describe("the Node dialer", () => {
     expect([answer.status, answer.body]).toEqual([status, null]);
   });
 
-  it("asks for nothing compressed, which could swell", async () => {
+  it("asks for uncompressed answers", async () => {
     const port = await portOf(createServer((request, response) => response.end(request.headers["accept-encoding"])));
     const answer = await guardedFetch({ allowPrivate: true }, nodeDialer())(`http://127.0.0.1:${port}/`);
     expect(await answer.text()).toBe("identity");
   });
 
-  it("breaks the connection off when the body is let go of", async () => {
+  it("closes the connection when the body is canceled", async () => {
     let gone!: () => void;
     const closed = new Promise<void>((resolve) => (gone = resolve));
     const port = await portOf(
@@ -120,7 +120,7 @@ describe("the Node dialer", () => {
     await expect(closed).resolves.toBeUndefined();
   });
 
-  it("ends with the time of the call, within the answer too", async () => {
+  it("ends when the signal of the call fires, also within the answer", async () => {
     const port = await portOf(createServer((_request, response) => response.write("half")));
     const fetch = guardedFetch({ allowPrivate: true, timeout: 200 }, nodeDialer());
     const answer = await fetch(`http://127.0.0.1:${port}/`);
@@ -128,7 +128,7 @@ describe("the Node dialer", () => {
     expect(codeOf(error)).toBe("Timeout");
   });
 
-  it("names the host to a TLS server, and takes no certificate but one of that name", async () => {
+  it("sends the host name to a TLS server, and accepts only a certificate of that name", async () => {
     const { cert, key } = await certificateFor("hooks.example");
     const server = createTlsServer({ cert, key }, (request, response) => {
       response.end(`${request.headers.host} ${String((request.socket as TLSSocket).servername)}`);

@@ -94,7 +94,7 @@ describe("the facts of a request", () => {
     expect(seen.map(({ certificate }) => certificate)).toEqual([ours, theirs, undefined, ours]);
   });
 
-  it("read a name of a certificate that has the text of another name within it as one name", async () => {
+  it("have one name where a name of a certificate contains the text of another one", async () => {
     const { handle, seen } = noting();
     const server = await certificateFor("127.0.0.1");
     const known = await certificateFor("agent-7.example", 'urn:x", DNS:admin.example', "urn:a, DNS:admin.example");
@@ -107,7 +107,7 @@ describe("the facts of a request", () => {
     ]);
   });
 
-  it("have the user of Express and of Fastify, found when somebody asks", async () => {
+  it("have the user of Express and of Fastify, found when it is read", async () => {
     const { handle, seen } = noting();
     const handler = { handle, answers: () => true };
     const user = { id: "ada" };
@@ -166,8 +166,8 @@ function known(
 
 const list = "/tasks";
 
-describe("an authenticator that goes by facts", () => {
-  it("knows a client by its certificate, and nobody without one that was checked (A2A 1.0 §4.5.6)", async () => {
+describe("an authenticator that reads facts", () => {
+  it("accepts a client by its certificate, and refuses clients without a checked one (A2A 1.0 §4.5.6)", async () => {
     const { handle } = known((facts) => (facts?.certificate?.authorized ? facts.certificate.fingerprint : undefined));
     const [server, ours, stranger] = await Promise.all(
       ["127.0.0.1", "a.example", "b.example"].map((name) => certificateFor(name)),
@@ -178,7 +178,7 @@ describe("an authenticator that goes by facts", () => {
     expect([await ask(ours), await ask(stranger), await ask()]).toEqual([200, 401, 401]);
   });
 
-  it("knows the user that the fetch host's option tells, with what the runtime passes", async () => {
+  it("accepts the user that the option of the fetch host returns, with what the runtime passes", async () => {
     const handler = known(({ user } = {}) => (typeof user === "string" ? user : undefined), {
       facts: (request, info) => ({ user: request.headers.get("x-session") === "good" ? info : undefined }),
     });
@@ -189,7 +189,7 @@ describe("an authenticator that goes by facts", () => {
     expect([await ask("good"), await ask("bad")]).toEqual([200, 401]);
   });
 
-  it("is told nothing by what a runtime passes beside the request, unless the option reads it", async () => {
+  it("gets nothing of what a runtime passes in addition to the request, unless the option reads it", async () => {
     const handler = known(({ user } = {}) => (typeof user === "string" ? user : undefined));
     const request = new Request(`https://agents.example.com${list}`);
     expect((await handler.fetch(request, { user: "ada" }, { user: "ada" })).status).toBe(401);

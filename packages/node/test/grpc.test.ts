@@ -38,7 +38,7 @@ const faces = (server: Server): unknown[] =>
   );
 
 describe("serve with @parley/grpc", () => {
-  it("speaks gRPC on its one port, and the card says where, without a scheme", async () => {
+  it("speaks gRPC on the same port, and the card has its address without a scheme", async () => {
     const server = await start(echoAgent());
     const url = `127.0.0.1:${server.port}`;
     expect(server.ports).toEqual({});
@@ -56,7 +56,7 @@ describe("serve with @parley/grpc", () => {
     }
   });
 
-  it("speaks it over TLS, beside REST and JSON-RPC on the same connection", async () => {
+  it("speaks gRPC over TLS, beside REST and JSON-RPC on the same connection", async () => {
     const tls = await certificateFor("localhost", "127.0.0.1");
     const server = await start(echoAgent(), { tls });
     const trusting = [grpcBinding(undefined, { tls: { ca: tls.cert } })];
@@ -66,7 +66,7 @@ describe("serve with @parley/grpc", () => {
     expect((await http.get("/tasks", { "a2a-version": "1.0" })).status).toBe(200);
   });
 
-  it("tells agents apart by a label in place of their path", async () => {
+  it("tells agents apart by a label instead of their path", async () => {
     const server = await start([
       { agent: echoAgent("Root") },
       { agent: echoAgent("Weather"), path: "/weather" },
@@ -87,14 +87,14 @@ describe("serve with @parley/grpc", () => {
     expect(faces(await start(echoAgent(), { publicUrl }))[0]).toEqual(["1.0", url]);
   });
 
-  it("names whatever address it is told", async () => {
+  it("has the given address on its card", async () => {
     const server = await start(echoAgent(), {
       bindings: [grpcServerBinding({ url: "http://grpc.example.com:50051" })],
     });
     expect(faces(server)[0]).toEqual(["1.0", "http://grpc.example.com:50051"]);
   });
 
-  it("may have a second port for it alone", async () => {
+  it("may have a second port for gRPC alone", async () => {
     const server = await start(echoAgent(), { bindings: onPort(0) });
     const { GRPC: port = 0 } = server.ports;
     expect([0, server.port]).not.toContain(port);
@@ -108,13 +108,13 @@ describe("serve with @parley/grpc", () => {
     await expect(fetch(`http://127.0.0.1:${port}/`)).rejects.toThrow("fetch failed");
   });
 
-  it("whose second port is taken lets go of the first", async () => {
+  it("closes the first port where the second one is taken", async () => {
     const other = await start(echoAgent());
     const refused = start(echoAgent(), { bindings: onPort(other.port) });
     await expect(refused).rejects.toThrow("another process listens there");
   });
 
-  it("does without where it is told so", async () => {
+  it("does not speak gRPC where the bindings do not list it", async () => {
     const server = await start(echoAgent(), { bindings: [jsonRpcBinding(), restBinding()] });
     expect(faces(server)).toEqual([]);
     using http = await Http2Client.to(server.url);
@@ -160,7 +160,7 @@ describe("serve with @parley/grpc", () => {
 });
 
 describe("connect in Node", () => {
-  it("speaks gRPC when it is asked to, and what the card prefers when it is not", async () => {
+  it("speaks gRPC where the options choose it, otherwise the first interface of the card", async () => {
     const server = await start(echoAgent());
     const asked = await connectInNode(server.url, { binding: "GRPC" });
     expect((await asked.sendMessage("hi")).task?.artifacts?.[0]?.parts).toEqual([{ text: "Echo: hi" }]);
@@ -169,7 +169,7 @@ describe("connect in Node", () => {
     expect(names).toEqual(["GRPC", "JSONRPC", "HTTP+JSON"]);
   });
 
-  it("goes on to another binding and version where an interface is dead (A2A 1.0 §8.3.2)", async () => {
+  it("continues with another binding and version where an interface does not answer (A2A 1.0 §8.3.2)", async () => {
     const server = await start(echoAgent());
     const grpc = { url: `127.0.0.1:${server.port}`, protocolBinding: "GRPC" };
     const rpc = { url: server.url, protocolBinding: "JSONRPC" };

@@ -111,7 +111,7 @@ describe.each(Object.entries(ways))("a server on loopback without an authenticat
     }
   });
 
-  it("refuses every other one in its own words", async () => {
+  it("refuses every other host with an error of the binding", async () => {
     const { port } = await start({ publicUrl: "https://agents.example.com/" });
     for (const host of ["evil.example", `evil.example:${port}`, "localhost.evil.example", "127.0.0.1.evil.example"]) {
       const { status, text } = await ask(port, host);
@@ -123,7 +123,7 @@ describe.each(Object.entries(ways))("a server on loopback without an authenticat
     }
   });
 
-  it("refuses pages of other origins, but for those that cors allows", async () => {
+  it("refuses pages of other origins that cors does not allow", async () => {
     const { port } = await start({ cors: { origins: ["https://app.example.com"] } });
     const from = async (origin: string): Promise<number> => (await ask(port, `127.0.0.1:${port}`, { origin })).status;
     expect(await from("https://app.example.com")).toBe(200);
@@ -139,7 +139,7 @@ describe.each(Object.entries(ways))("a server on loopback without an authenticat
       expect(await from(origin), origin).toBe(403);
   });
 
-  it("answers further names where they are given, and any where that is asked for", async () => {
+  it("answers the names of allowedHosts, and any name with an asterisk", async () => {
     const named = await start({ allowedHosts: ["agents.internal"] });
     expect(await ask(named.port, "agents.internal:9")).toMatchObject({ status: 200 });
     expect(await ask(named.port, "evil.example")).toMatchObject({ status: 403 });
@@ -148,7 +148,7 @@ describe.each(Object.entries(ways))("a server on loopback without an authenticat
   });
 });
 
-it("asks for credentials, and not for names, where there is an authenticator", async () => {
+it("checks credentials and no host names where there is an authenticator", async () => {
   const { port } = await start({ authenticator: bearer({ good: { subject: "ann" } }) });
   const headers = { authorization: "Bearer good" };
   expect(await ways["REST over HTTP/1.1"]!(port, "proxied.example", headers)).toMatchObject({ status: 200 });
@@ -185,7 +185,7 @@ it.each([
   expect(await rawStatus(port, host)).toBe(403);
 });
 
-it("says at start which of the names is none", async () => {
+it("refuses at start a name that is not a host name", async () => {
   await expect(start({ allowedHosts: ["http://agents.example"] })).rejects.toThrow(
     /allowedHosts has .* which is no host/,
   );

@@ -38,7 +38,7 @@ function answerOf(
 }
 
 describe("a request", () => {
-  it("reaches the handler as it stands in the request line", async () => {
+  it("reaches the handler with its target unchanged", async () => {
     const seen: object[] = [];
     await using server = await host((request) => {
       seen.push({ method: request.method, url: request.url, remoteAddress: request.facts?.remoteAddress });
@@ -60,7 +60,7 @@ describe("a request", () => {
     expect(body).toBe(expected);
   });
 
-  it("gives repeated headers joined by commas", async () => {
+  it("has repeated headers joined by commas", async () => {
     await using server = await host((request) => ({
       status: 200,
       headers: json,
@@ -73,7 +73,7 @@ describe("a request", () => {
     expect(await client.ended()).toContain("x, y|undefined");
   });
 
-  it("has its body read as text, whatever the sizes of its pieces", async () => {
+  it("has its body as text, in pieces of any size", async () => {
     await using server = await host(echo());
     using client = await RawClient.to(server.port);
     const bytes = Buffer.from("grüße 🦜", "utf8");
@@ -106,7 +106,7 @@ describe("a request", () => {
 describe("a body over the limit", () => {
   const big = "x".repeat(4_000_000);
 
-  it("is refused by its announced length before it is read, and the client sees the answer", async () => {
+  it("is refused by its announced length before it is read, and the client gets the answer", async () => {
     await using server = await host(echo(1000));
     const { status, body, message } = await answerOf(server.url, {
       method: "POST",
@@ -116,7 +116,7 @@ describe("a body over the limit", () => {
     expect([status, body, message.headers.connection]).toEqual([413, '"RequestTooLarge"', "close"]);
   });
 
-  it("is cut off while it is read where no length was announced", async () => {
+  it("is refused while it is read where no length was announced", async () => {
     await using server = await host(echo(1000));
     using client = await RawClient.to(server.port);
     client.socket.write("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
@@ -139,7 +139,7 @@ describe("a body over the limit", () => {
     expect(await (await fetch(server.url, { method: "POST", body: "ok" })).text()).toBe("ok");
   });
 
-  it("of a client that departs in the middle is no server error", async () => {
+  it("of a client that leaves in the middle is no server error", async () => {
     const told = deferred<string>();
     await using server = await host(async (request) => {
       const code = await request.text(1000).catch((error: unknown) => (error as A2AError).code);
@@ -155,7 +155,7 @@ describe("a body over the limit", () => {
 });
 
 describe("an answer", () => {
-  it("says how long it is, and keeps the connection", async () => {
+  it("has a Content-Length, and keeps the connection", async () => {
     await using server = await host(() => ({ status: 200, headers: json, body: '"ü"' }));
     const agent = new Agent({ keepAlive: true });
     const first = await answerOf(server.url, { agent });
@@ -171,7 +171,7 @@ describe("an answer", () => {
     expect([message.headers["content-length"], body]).toEqual(["5", ""]);
   });
 
-  it("to HEAD lets go of a stream at once", async () => {
+  it("to HEAD closes a stream at once", async () => {
     let closed: boolean | undefined;
     await using server = await host(() => ({
       status: 200,
@@ -209,7 +209,7 @@ describe("an answer", () => {
     expect(text.indexOf("</1>")).toBeLessThan(text.indexOf("</2>"));
   });
 
-  it("is a plain 500 when the handler throws, and the cause goes to the log alone", async () => {
+  it("is a plain 500 where the handler throws, and the cause is only logged", async () => {
     const lines: unknown[] = [];
     const logger: Logger = {
       debug() {},
@@ -227,7 +227,7 @@ describe("an answer", () => {
     expect(lines).toEqual([cause]);
   });
 
-  it("with a header that breaks the line is refused, not split", async () => {
+  it("with a line break in a header is refused", async () => {
     await using server = await host(() => ({ status: 200, headers: { "x-evil": "a\r\nset-cookie: b=c" } }));
     const answer = await fetch(server.url);
     expect([answer.status, answer.headers.get("set-cookie")]).toEqual([500, null]);
@@ -235,7 +235,7 @@ describe("an answer", () => {
 });
 
 describe("a stream that cannot begin", () => {
-  it("is told to its writer, who lets go of what it holds for the answer", async () => {
+  it("calls its writer, which releases what it holds for the answer", async () => {
     const told = deferred<Sink>();
     await using server = await host(() => ({
       status: 200,
@@ -251,7 +251,7 @@ describe("a stream that cannot begin", () => {
 });
 
 describe("the signal of a request", () => {
-  it("is aborted when the client departs", async () => {
+  it("is aborted when the client leaves", async () => {
     const aborted = deferred();
     const arrived = deferred();
     await using server = await host((request) => {
@@ -266,7 +266,7 @@ describe("the signal of a request", () => {
     await expect(aborted.promise).resolves.toBeUndefined();
   });
 
-  it("is aborted for requests that wait behind another one on their connection, however many", async () => {
+  it("is aborted for all requests that wait behind another one on their connection", async () => {
     const count = 30;
     let arrived = 0;
     let aborted = 0;
@@ -284,7 +284,7 @@ describe("the signal of a request", () => {
     await expect(gone.promise).resolves.toBeUndefined();
   });
 
-  it("stays as it is when the answer went out", async () => {
+  it("is not aborted when the answer was sent", async () => {
     let signal: AbortSignal | undefined;
     await using server = await host((request) => {
       ({ signal } = request);
@@ -298,7 +298,7 @@ describe("the signal of a request", () => {
 });
 
 describe("a stream", () => {
-  it("sends its headers before its first word", async () => {
+  it("sends its headers before the body begins", async () => {
     const go = deferred();
     await using server = await host(() => ({
       status: 200,
@@ -314,7 +314,7 @@ describe("a stream", () => {
     expect(await answer.text()).toBe("data: 1\n\n");
   });
 
-  it("breaks off when its writer fails, so that nobody takes it for whole", async () => {
+  it("is aborted when its writer fails, so that the client sees that it is incomplete", async () => {
     const fail = deferred();
     await using server = await host(() => ({
       status: 200,
@@ -330,7 +330,7 @@ describe("a stream", () => {
     await expect(answer.text()).rejects.toThrow("terminated");
   });
 
-  it("is told when its reader departs", async () => {
+  it("is closed when its reader leaves", async () => {
     const gone = deferred<Sink>();
     await using server = await host(() => ({
       status: 200,
@@ -356,7 +356,7 @@ describe("a stream", () => {
     expect(again).toBe(true);
   });
 
-  it("waits for a slow reader and holds little for it, then closes one that takes nothing", async () => {
+  it("waits for a slow reader with little memory, and is aborted where the reader takes nothing", async () => {
     const chunk = "x".repeat(1024);
     let written = 0;
     let fullest = 0;
@@ -388,7 +388,7 @@ describe("a stream", () => {
     expect(fullest).toBeLessThan(256 * 1024);
   });
 
-  it("that has nothing to say is not closed for its silence", async () => {
+  it("is not closed while it is quiet", async () => {
     const go = deferred();
     await using server = await host(
       () => ({
@@ -410,7 +410,7 @@ describe("a stream", () => {
     expect(await answer.text()).toBe("ab");
   });
 
-  it("goes on when a slow reader comes back", async () => {
+  it("continues when a slow reader reads again", async () => {
     const total = 20_000;
     await using server = await host(() => ({
       status: 200,
@@ -424,7 +424,7 @@ describe("a stream", () => {
     expect(text.length).toBe(total * 1000);
   });
 
-  it("on a pipelined connection that is lost before its turn is told too", async () => {
+  it("on a pipelined connection that is lost before its turn is closed, too", async () => {
     const gone = deferred();
     const ready = deferred();
     await using server = await host((request) =>
@@ -453,7 +453,7 @@ describe("a stream", () => {
 });
 
 describe("a large answer", () => {
-  it("that nobody reads is given up", async () => {
+  it("that nobody reads is aborted", async () => {
     await using server = await host(() => ({ status: 200, headers: json, body: "x".repeat(50_000_000) }), {
       stallTimeout: 100,
     });

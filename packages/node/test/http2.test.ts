@@ -49,7 +49,7 @@ describe("a request over HTTP/2", () => {
     expect(seen).toEqual([["DELETE", "/tasks/a%20b?historyLength=0", "127.0.0.1", "x, y", host, undefined]]);
   });
 
-  it("has its body read as text, whatever the sizes of its pieces", async () => {
+  it("has its body as text, in pieces of any size", async () => {
     await using server = await openPort(echo());
     using client = await Http2Client.to(server.origin);
     const stream = client.begin("/", { ":method": "POST" });
@@ -63,7 +63,7 @@ describe("a request over HTTP/2", () => {
     expect((await client.post("/", "")).body).toBe("");
   });
 
-  it("may have a body beyond every window of flow control", async () => {
+  it("may have a body larger than all windows of flow control", async () => {
     await using server = await openPort(async (request) => {
       const { length } = await request.text(20_000_000);
       return { status: 200, headers: json, body: String(length) };
@@ -72,7 +72,7 @@ describe("a request over HTTP/2", () => {
     expect((await client.post("/", "x".repeat(12_000_000))).body).toBe("12000000");
   });
 
-  it("is told to send its body only when somebody wants to read it (RFC 9110 §10.1.1)", async () => {
+  it("gets 100 Continue only when its body is read (RFC 9110 §10.1.1)", async () => {
     await using server = await openPort(echo(1000));
     using client = await Http2Client.to(server.origin);
     const stream = client.begin("/", { ":method": "POST", expect: "100-continue" });
@@ -86,7 +86,7 @@ describe("a request over HTTP/2", () => {
     expect([(await answerOf(greedy)).status, asked]).toEqual([413, false]);
   });
 
-  it("that breaks off is no whole one, though Node lets its body come to an end", async () => {
+  it("that is aborted is incomplete, although Node ends its body", async () => {
     const told = deferred<string>();
     await using server = await openPort(async (request) => {
       const code = await request.text(1000).catch((error: unknown) => (error as A2AError).code);
@@ -114,7 +114,7 @@ describe("a body over the limit over HTTP/2", () => {
     expect([status, body, headers["connection"]]).toEqual([413, '"RequestTooLarge"', undefined]);
   });
 
-  it("leaves the connection ready for what comes next", async () => {
+  it("leaves the connection ready for the next request", async () => {
     await using server = await openPort(echo(1000));
     using client = await Http2Client.to(server.origin);
     const refused = Array.from({ length: 20 }, () => client.post("/", big));
@@ -124,14 +124,14 @@ describe("a body over the limit over HTTP/2", () => {
 });
 
 describe("an answer over HTTP/2", () => {
-  it("says how long it is, and nothing of the connection (RFC 9113 §8.2.2)", async () => {
+  it("has a Content-Length, and no Connection header (RFC 9113 §8.2.2)", async () => {
     await using server = await openPort(() => ({ status: 200, headers: json, body: '"ü"' }));
     using client = await Http2Client.to(server.origin);
     const { headers, body } = await client.get("/");
     expect([headers["content-length"], headers["connection"], body]).toEqual(["4", undefined, '"ü"']);
   });
 
-  it("to HEAD has the length but no body, and lets go of a stream at once (RFC 9110 §9.3.2)", async () => {
+  it("to HEAD has the length but no body, and closes a stream at once (RFC 9110 §9.3.2)", async () => {
     let closed: boolean | undefined;
     await using server = await openPort((request) =>
       request.url === "/"
@@ -158,7 +158,7 @@ describe("an answer over HTTP/2", () => {
     expect([answer.status, answer.headers["content-length"], answer.body]).toEqual([status, undefined, ""]);
   });
 
-  it("does not wait for a request that nobody reads", async () => {
+  it("does not wait for a request whose body is not read", async () => {
     await using server = await openPort(() => ({ status: 401, headers: json, body: "no" }));
     using client = await Http2Client.to(server.origin);
     const stream = client.begin("/", { ":method": "POST" });
@@ -166,7 +166,7 @@ describe("an answer over HTTP/2", () => {
     expect((await answerOf(stream)).status).toBe(401);
   });
 
-  it("is a plain 500 when the handler throws, and the cause goes to the log alone", async () => {
+  it("is a plain 500 where the handler throws, and the cause is only logged", async () => {
     const lines: unknown[] = [];
     const logger: Logger = {
       debug() {},
@@ -185,14 +185,14 @@ describe("an answer over HTTP/2", () => {
     expect(lines).toEqual([cause]);
   });
 
-  it("with a header that breaks the line is refused", async () => {
+  it("with a line break in a header is refused", async () => {
     await using server = await openPort(() => ({ status: 200, headers: { "x-evil": "a\r\nset-cookie: b=c" } }));
     using client = await Http2Client.to(server.origin);
     const { status, headers } = await client.get("/");
     expect([status, headers["x-evil"], headers["set-cookie"]]).toEqual([500, undefined, undefined]);
   });
 
-  it("of many megabytes leaves room for others on its connection while its reader rests", async () => {
+  it("of many megabytes leaves room for others on its connection while its reader pauses", async () => {
     const body = "x".repeat(50_000_000);
     await using server = await openPort((request) => ({
       status: 200,
@@ -209,7 +209,7 @@ describe("an answer over HTTP/2", () => {
     expect((await answer).body.length).toBe(body.length);
   });
 
-  it("that nobody reads is given up", async () => {
+  it("that nobody reads is aborted", async () => {
     await using server = await openPort(() => ({ status: 200, headers: json, body: "x".repeat(50_000_000) }), {
       stallTimeout: 100,
     });
@@ -236,7 +236,7 @@ describe("the signal of a request over HTTP/2", () => {
     return { handle, arrived: arrived.promise, aborted: aborted.promise };
   };
 
-  it("is aborted when the client gives the stream up", async () => {
+  it("is aborted when the client cancels the stream", async () => {
     const { handle, arrived, aborted } = waiting();
     await using server = await openPort(handle);
     using client = await Http2Client.to(server.origin);
@@ -256,7 +256,7 @@ describe("the signal of a request over HTTP/2", () => {
     await expect(aborted).resolves.toBeUndefined();
   });
 
-  it("is aborted when the client closes its side, though the other could still be written to", async () => {
+  it("is aborted when the client closes its side of the connection", async () => {
     const { handle, arrived, aborted } = waiting();
     await using server = await openPort(handle);
     using client = await RawClient.to(server.port);
@@ -266,7 +266,7 @@ describe("the signal of a request over HTTP/2", () => {
     await expect(aborted).resolves.toBeUndefined();
   });
 
-  it("stays as it is when the answer went out", async () => {
+  it("is not aborted when the answer was sent", async () => {
     let signal: AbortSignal | undefined;
     await using server = await openPort((request) => {
       ({ signal } = request);
@@ -281,7 +281,7 @@ describe("the signal of a request over HTTP/2", () => {
 });
 
 describe("a stream over HTTP/2", () => {
-  it("sends its headers before its first word", async () => {
+  it("sends its headers before the body begins", async () => {
     const go = deferred();
     await using server = await openPort(() => ({
       status: 200,
@@ -299,7 +299,7 @@ describe("a stream over HTTP/2", () => {
     expect((await answer).body).toBe("data: 1\n\n");
   });
 
-  it("breaks off when its writer fails, so that nobody takes it for whole", async () => {
+  it("is aborted when its writer fails, so that the client sees that it is incomplete", async () => {
     const fail = deferred();
     await using server = await openPort(() => ({
       status: 200,
@@ -318,7 +318,7 @@ describe("a stream over HTTP/2", () => {
     await expect(answer).rejects.toThrow("INTERNAL_ERROR");
   });
 
-  it("is told when its reader departs", async () => {
+  it("is closed when its reader leaves", async () => {
     const gone = deferred<Sink>();
     await using server = await openPort(() => ({
       status: 200,
@@ -341,7 +341,7 @@ describe("a stream over HTTP/2", () => {
     await sink.ready();
   });
 
-  it("waits for a slow reader and holds little for it, then gives up one that takes nothing", async () => {
+  it("waits for a slow reader with little memory, and is aborted where the reader takes nothing", async () => {
     const chunk = "x".repeat(1024);
     let written = 0;
     const over = deferred();
@@ -367,7 +367,7 @@ describe("a stream over HTTP/2", () => {
     expect(written).toBeLessThan(1024 * 1024);
   });
 
-  it("does not hold up others on its connection while its reader rests", async () => {
+  it("does not delay others on its connection while its reader pauses", async () => {
     await using server = await openPort((request) =>
       request.url === "/"
         ? { status: 200, headers: json, body: "{}" }
@@ -386,7 +386,7 @@ describe("a stream over HTTP/2", () => {
     for (let at = 0; at < 100; at++) expect((await client.get("/")).body).toBe("{}");
   });
 
-  it("goes on when a slow reader comes back", async () => {
+  it("continues when a slow reader reads again", async () => {
     const total = 20_000;
     await using server = await openPort(() => ({
       status: 200,
@@ -405,7 +405,7 @@ describe("a stream over HTTP/2", () => {
     expect((await answer).body.length).toBe(total * 1000);
   });
 
-  it("that has nothing to say is not given up for its silence", async () => {
+  it("is not aborted while it is quiet", async () => {
     const go = deferred();
     await using server = await openPort(
       () => ({
@@ -431,14 +431,14 @@ describe("a stream over HTTP/2", () => {
 });
 
 describe("a session", () => {
-  it("that is idle is told to go, and closed though its client says nothing", async () => {
+  it("that is idle gets GOAWAY, and is closed also where its client does not answer", async () => {
     await using server = await openPort(echo(), { keepAliveTimeout: 50, headersTimeout: 50 });
     using client = await RawClient.to(server.port);
     client.socket.write(preface);
     expect(await client.ended()).toContain(goaway);
   });
 
-  it("that is quiet with a stream open is asked whether somebody is there, and stays for who answers", async () => {
+  it("that is quiet with an open stream gets a ping, and stays open where its client answers", async () => {
     const go = deferred();
     await using server = await openPort(
       async () => {
@@ -454,7 +454,7 @@ describe("a session", () => {
     expect((await answer).body).toBe("late");
   });
 
-  it("whose client vanished while a stream was open is closed, and the stream is told", async () => {
+  it("whose client has vanished is closed, and so is its open stream", async () => {
     const aborted = deferred();
     await using server = await openPort(
       (request) => {
@@ -471,7 +471,7 @@ describe("a session", () => {
 });
 
 describe("a flood over HTTP/2", () => {
-  it("of streams is held to the number that the settings say", async () => {
+  it("of streams is limited to the number in the settings", async () => {
     await using server = await openPort(() => new Promise(() => {}));
     using client = await Http2Client.to(server.origin);
     await vi.waitFor(() => expect(client.session.remoteSettings.maxConcurrentStreams).toBe(1000));
@@ -524,8 +524,8 @@ function once(socket: RawClient["socket"], event: string): Promise<void> {
   return new Promise((resolve) => socket.once(event, () => resolve()));
 }
 
-describe("another server's HTTP/2", () => {
-  it("may call the listener for node:http", async () => {
+describe("HTTP/2 of another server", () => {
+  it("may use the listener for node:http", async () => {
     const server = createHttp2(nodeListener(echo(1000)));
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     try {
@@ -537,7 +537,7 @@ describe("another server's HTTP/2", () => {
     }
   });
 
-  it("is Fastify's as well", async () => {
+  it("may be that of Fastify", async () => {
     const app = fastify({ http2: true });
     const handler = { answers: (url: string) => url.startsWith("/agents"), handle: echo(1000) };
     await app.register(fastifyMount(handler), { prefix: "/agents" });

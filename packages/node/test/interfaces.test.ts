@@ -61,12 +61,12 @@ const addresses = (url: string): readonly string[] => [
 ];
 
 describe("interfaces at paths of their own", () => {
-  it("are what the card says, and share its tasks", async () => {
+  it("are on the card, and share the tasks of the agent", async () => {
     const server = await start([mount]);
     expect(await useAll(server.url)).toEqual(addresses(server.url));
   });
 
-  it("have the card at its usual place and at those that are named", async () => {
+  it("have the card at its usual path and at the paths of cardPaths", async () => {
     const server = await start([mount]);
     const usual = await (await fetch(`${server.url}/.well-known/agent-card.json`)).text();
     for (const path of ["/jsonrpc/.well-known/agent-card.json", "/card.json", "/.well-known/agent.json"]) {
@@ -75,7 +75,7 @@ describe("interfaces at paths of their own", () => {
     }
   });
 
-  it("leave nothing where they would be otherwise", async () => {
+  it("leave nothing at the default paths", async () => {
     const server = await start([mount]);
     const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "ListTasks", params: {} });
     const headers = { "content-type": "application/json" };
@@ -103,7 +103,7 @@ describe("interfaces at paths of their own", () => {
     expect(await useAll(other!.cardUrl)).toHaveLength(4);
   });
 
-  it("are mounted in Express and Fastify, which keep every other path", async () => {
+  it("are mounted in Express and Fastify, which serve every other path", async () => {
     const make = (port: number) =>
       createHandler(mount, { store: memoryStore(), publicUrl: `http://127.0.0.1:${port}/agent` });
     const app = express();
@@ -130,7 +130,7 @@ describe("interfaces at paths of their own", () => {
   });
 });
 
-describe("addresses that would be of two things are refused at start", () => {
+describe("two claims for one address are refused at start", () => {
   const { agent } = mount;
   const cases: readonly (readonly [string, readonly AgentMount[]])[] = [
     ["/tasks would be the address of JSONRPC and of HTTP+JSON", [{ agent, interfaces: { JSONRPC: "/tasks" } }]],
@@ -165,7 +165,7 @@ describe("addresses that would be of two things are refused at start", () => {
     expect(make).toThrow(says);
   });
 
-  it("and nothing else is", () => {
+  it("other addresses are not refused", () => {
     const mounts = [mount, { agent, path: "/tasks" }, { agent, path: "/weather" }];
     const handler = createHandler(mounts, { store: memoryStore(), publicUrl: "http://127.0.0.1" });
     expect(handler.answers("/tasks/tasks")).toBe(true);

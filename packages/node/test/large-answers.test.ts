@@ -36,7 +36,7 @@ async function ask(version: string, path: string, call?: object): Promise<Answer
 
 /** D17: what is large is written as it lies, and not joined with what stands around it. */
 describe("an answer with a large task", () => {
-  it("leaves in pieces over each binding, and says the same on all of them", async () => {
+  it("is sent in pieces over each binding, with the same content on all of them", async () => {
     const message = { messageId: "m", role: "ROLE_USER", parts: [{ text: "Go" }] };
     const sent = await ask("1.0", "/", { method: "SendMessage", params: { message } });
     const { task } = (sent.body as { result: { task: Task } }).result;
@@ -61,7 +61,7 @@ describe("an answer with a large task", () => {
     ).toBe(`c${megabyte}`);
   });
 
-  it("is whole to the end where the task is small", async () => {
+  it("is complete where the task is small", async () => {
     const { length } = await ask("1.0", "/tasks?pageSize=1");
     expect(Number(length)).toBeGreaterThan(100);
   });

@@ -29,7 +29,7 @@ function nested(depth: number): object {
 }
 
 describe("the standard logger", () => {
-  it("writes one JSON document a record where nobody looks", () => {
+  it("writes lines of JSON where the stream is no terminal", () => {
     const { logger, records } = recorded();
     logger.info("Hello", { taskId: "t1", turn: 2, nothing: undefined });
     logger.warn("Careful");
@@ -39,7 +39,7 @@ describe("the standard logger", () => {
     ]);
   });
 
-  it("writes text on a terminal, in colours unless NO_COLOR or TERM=dumb forbid them", () => {
+  it("writes text on a terminal, with colors unless NO_COLOR or TERM=dumb is set", () => {
     vi.stubEnv("NO_COLOR", "");
     vi.stubEnv("TERM", "xterm");
     const said = (options: StandardLoggerOptions = {}): string => {
@@ -57,7 +57,7 @@ describe("the standard logger", () => {
     expect(said({ format: "json" })).toMatch(/^\{.*\}$/);
   });
 
-  it("leaves out what is below its level, and knows no level but its own", () => {
+  it("leaves out records below its level, and refuses unknown levels", () => {
     const { logger, records } = recorded({ level: "warn" });
     for (const level of ["debug", "info", "warn", "error"] as const) logger[level](level);
     expect(records().map(({ level }) => level)).toEqual(["warn", "error"]);
@@ -66,7 +66,7 @@ describe("the standard logger", () => {
     );
   });
 
-  it("shows an error with its stack, its members and its causes", () => {
+  it("writes an error with its stack, its members and its causes", () => {
     const inner = new TypeError("no route");
     const cause = Object.assign(new Error("cannot save", { cause: inner }), { code: "E42", fields: [] });
     const json = recorded();
@@ -91,7 +91,7 @@ describe("the standard logger", () => {
     expect(lines.slice(1).every((line) => line.startsWith("  "))).toBe(true);
   });
 
-  it("names every error of several", () => {
+  it("writes every error of an AggregateError", () => {
     const { logger, lines } = recorded({ isTTY: true, colors: false });
     logger.error("It broke", { cause: new AggregateError([new Error("one"), new Error("two")], "all failed") });
     expect(
@@ -101,7 +101,7 @@ describe("the standard logger", () => {
     ).toEqual(["AggregateError: all failed", "one of:", "Error: one", "one of:", "Error: two"]);
   });
 
-  it("lets no stranger drive the terminal, or begin a record", () => {
+  it("lets no content control the terminal or look like another record", () => {
     const evil = '\u001b[2J\u009b31m\u202e\r\n12:00:00 error Forged\n{"level":"error"}';
     const cause = new Error(evil);
     const human = recorded({ isTTY: true, colors: false });
@@ -117,7 +117,7 @@ describe("the standard logger", () => {
     expect(json.records()[0]).toMatchObject({ message: evil, [evil]: evil, cause: { message: evil } });
   });
 
-  it("bounds what a record holds", () => {
+  it("limits the size of a record", () => {
     const long = "x".repeat(1_000_000);
     const wide = Array.from({ length: 100_000 }, () => [long, { long }]);
     const cause = Object.assign(new Error(long, { cause: new Error(long) }), { wide });
@@ -130,7 +130,7 @@ describe("the standard logger", () => {
     }
   });
 
-  it("never throws, whatever it is given", () => {
+  it("never throws", () => {
     const cycle: { self?: unknown } = {};
     cycle.self = cycle;
     const hostile = new Proxy(
@@ -174,7 +174,7 @@ describe("the standard logger", () => {
     expect(() => broken.error("lost")).not.toThrow();
   });
 
-  it("outlives a stream that was closed, and watches one that many loggers share once", async () => {
+  it("survives a closed stream, and adds one listener to a stream of many loggers", async () => {
     const stream = new PassThrough();
     for (let i = 0; i < 20; i++) standardLogger({ stream });
     expect(stream.listenerCount("error")).toBe(1);
@@ -184,7 +184,7 @@ describe("the standard logger", () => {
     await new Promise((done) => stream.once("close", done).resume());
   });
 
-  it("leaves records out that a slow reader would pile up in memory, and says how many", () => {
+  it("leaves out records that would wait for a slow reader, and counts them", () => {
     let said = "";
     const stream = { writableLength: 0, write: (words: string) => (said += words) };
     const logger = standardLogger({ stream });
@@ -233,7 +233,7 @@ describe("serve()", () => {
     }
   }
 
-  it("tells the developer by default what the client does not learn (§3.3.2)", async () => {
+  it("logs by default the causes that clients do not get (§3.3.2)", async () => {
     const { client, stderr } = await said("throw");
     expect(client).toContain("TASK_STATE_FAILED");
     expect(client).not.toContain("secret");
@@ -245,14 +245,14 @@ describe("serve()", () => {
     });
   });
 
-  it("names the event that broke a rule, and how to write it right", async () => {
+  it("logs which event broke a rule, and how to correct it", async () => {
     const { client, stderr } = await said("append");
     expect(client).not.toContain("append");
     const { cause } = JSON.parse(stderr) as { cause: { message: string } };
     expect(cause.message).toMatch(/turn\.append\("x"\).*artifact "x" is closed: open it with/);
   });
 
-  it("says as much as logLevel asks for, nothing with logger: false, and all to a logger of one's own", async () => {
+  it("logs by logLevel, nothing with logger: false, and everything to a custom logger", async () => {
     expect((await said("throw", { logLevel: "error" })).stderr).toContain("A task failed");
     expect((await said("throw", { logger: false })).stderr).toBe("");
     const lines: string[] = [];

@@ -67,7 +67,7 @@ const post = (url: string, body: string, type = "application/json"): Promise<Res
 const deep = `${"[".repeat(100_000)}${"]".repeat(100_000)}`;
 
 describe("in Express", () => {
-  it("agents answer below their path, whatever prefix Express takes away", async () => {
+  it("agents answer below their path, also where Express removes a prefix", async () => {
     for (const app of [express().use(expressMount(handler)), express().use("/agents", expressMount(handler))]) {
       const url = await listen(app);
       expect(await (await fetch(`${url}/agents/tasks/a%20b?x=1`)).text()).toBe("GET /agents/tasks/a%20b?x=1 ");
@@ -94,20 +94,20 @@ describe("in Express", () => {
     expect(await (await post(`${url}/agents/x`, "")).text()).toBe("POST /agents/x ");
   });
 
-  it("a parsed body keeps to the limit of the agents", async () => {
+  it("a parsed body has the limit of the agents", async () => {
     const url = await listen(express().use(express.json(), expressMount(handler)));
     const big = JSON.stringify({ a: "x".repeat(2000) });
     expect((await post(`${url}/agents`, big)).status).toBe(413);
   });
 
-  it("a parsed body that is nested too deeply is the client's error", async () => {
+  it("a parsed body that is nested too deeply is an error of the client", async () => {
     const url = await listen(express().use(express.json({ limit: "1mb" }), expressMount(handler)));
     // Since Node 26 text of any depth can be written, and this one is refused for its size.
     const refused = Number.parseInt(process.versions.node) >= 26 ? 413 : 400;
     expect((await post(`${url}/agents`, deep)).status).toBe(refused);
   });
 
-  it("a body that was read and thrown away is the operator's error", async () => {
+  it("a body that was read and discarded is an error of the operator", async () => {
     const causes: unknown[] = [];
     const logger = { debug() {}, info() {}, warn() {}, error: (_text: string, fields?: object) => causes.push(fields) };
     const app = express();
@@ -120,7 +120,7 @@ describe("in Express", () => {
     expect(causes).toHaveLength(1);
   });
 
-  it("other paths go on to the application", async () => {
+  it("requests to other paths go to the application", async () => {
     const app = express();
     app.use(express.json(), expressMount(handler));
     app.all("/{*rest}", (request, response) => void response.status(418).send(`app ${request.url}`));
@@ -131,7 +131,7 @@ describe("in Express", () => {
     }
   });
 
-  it("streams run, and are told when their reader departs", async () => {
+  it("streams are sent, and closed when their reader leaves", async () => {
     const url = await listen(express().use(express.json(), expressMount(handler)));
     expect(await (await post(`${url}/agents/stream`, "{}")).text()).toBe(":\n\ndata: 1\n\n");
     left = deferred();
@@ -155,7 +155,7 @@ describe("in Fastify", () => {
     expect(await untyped.text()).toBe("DELETE /agents/x ");
   });
 
-  it("bodies keep to the limit of the agents, not to the application's", async () => {
+  it("bodies have the limit of the agents, not that of the application", async () => {
     const app = fastify({ bodyLimit: 10 });
     await app.register(fastifyMount(handler), { prefix: "/agents" });
     const url = await listenFastify(app);
@@ -164,7 +164,7 @@ describe("in Fastify", () => {
     expect([answer.status, await answer.text()]).toEqual([413, "RequestTooLarge"]);
   });
 
-  it("other paths, and the parsers of other routes, stay the application's", async () => {
+  it("other paths, and the parsers of other routes, belong to the application", async () => {
     const app = fastify();
     await app.register(fastifyMount(handler));
     app.post("/own", (request) => ({ got: request.body }));
@@ -177,7 +177,7 @@ describe("in Fastify", () => {
     }
   });
 
-  it("streams run, and are told when their reader departs", async () => {
+  it("streams are sent, and closed when their reader leaves", async () => {
     const app = fastify({ forceCloseConnections: true });
     await app.register(fastifyMount(handler), { prefix: "/agents" });
     const url = await listenFastify(app);

@@ -75,7 +75,7 @@ describe.each([
   ["HTTP/1.1 over TLS", () => secure, overHttp1],
   ["HTTP/2 over TLS", () => secure, overHttp2],
 ])("one port over %s", (_name, server, ask) => {
-  it("gives the card", async () => {
+  it("serves the card", async () => {
     const answer = await ask(server(), "GET", "/.well-known/agent-card.json");
     expect([answer.status, answer.type]).toEqual([200, "application/json"]);
     expect(JSON.parse(answer.body)).toMatchObject({ name: "Echo" });
@@ -89,7 +89,7 @@ describe.each([
     });
   });
 
-  it("answers REST, errors too", async () => {
+  it("answers REST, errors included", async () => {
     const sent = await ask(server(), "POST", "/message:send", JSON.stringify(message("hi")));
     expect([sent.status, sent.type]).toEqual([200, "application/a2a+json"]);
     const { task } = JSON.parse(sent.body) as { task: { id: string } };

@@ -23,7 +23,7 @@ async function oneByOne(client: RawClient, bytes: Buffer): Promise<void> {
   }
 }
 
-describe("a clear-text connection", () => {
+describe("a connection without TLS", () => {
   it.each(["GET / HTTP/1.1\r\n", "POST / HTTP/1.1\r\nContent-Length: 2\r\n", "PROPFIND / HTTP/1.1\r\n"])(
     "that sends its bytes one by one speaks HTTP/1.1: %s",
     async (line) => {
@@ -70,7 +70,7 @@ describe("a clear-text connection", () => {
     await client.until((seen) => seen.includes("<GET /3 >"));
   });
 
-  it("that asks to go over to HTTP/2 gets its answer as it is (RFC 9113 §3.1)", async () => {
+  it("that asks for an upgrade to HTTP/2 is answered over HTTP/1.1 (RFC 9113 §3.1)", async () => {
     await using server = await openPort(echo);
     using client = await RawClient.to(server.port);
     const upgrade = "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n";
@@ -124,7 +124,7 @@ describe("a clear-text connection", () => {
     expect(await client.ended()).toContain(expected);
   });
 
-  it("that is reset while its version is open harms nobody", async () => {
+  it("that is reset while its version is not known does no harm", async () => {
     await using server = await openPort(echo);
     for (let at = 0; at < 20; at++) {
       using client = await RawClient.to(server.port);
@@ -147,7 +147,7 @@ describe("a TLS connection", () => {
     expect(text).toContain("<GET / >");
   });
 
-  it("whose handshake never ends, or is none, is closed", async () => {
+  it("whose handshake never ends, or is no handshake, is closed", async () => {
     await using server = await openPort(echo, { tls: await certificateFor("localhost"), headersTimeout: 50 });
     using silent = await RawClient.to(server.port);
     using garbage = await RawClient.to(server.port);
@@ -156,7 +156,7 @@ describe("a TLS connection", () => {
   });
 });
 
-describe("a binding that knows its requests by their headers", () => {
+describe("a binding that recognizes its requests by their headers", () => {
   /** Says `ok` to what is its own, as gRPC does: a head, a message, trailers. */
   const grpc: AnyPathEndpoint = {
     claims: (request) =>
@@ -190,7 +190,7 @@ describe("a binding that knows its requests by their headers", () => {
     expect((await client.post("/other", "", head)).body).toBe("<POST /other >");
   });
 
-  it("answers them over HTTP/1.1, the question that browsers ask before among them", async () => {
+  it("answers them over HTTP/1.1, preflight requests included", async () => {
     await using server = await openPort(handle);
     const headers = { "content-type": "application/grpc-web+proto" };
     const ask = async (path: string, init: RequestInit): Promise<string> =>
@@ -201,7 +201,7 @@ describe("a binding that knows its requests by their headers", () => {
     expect(await ask("/pkg.Service/Method", { method: "POST", headers: json, body: "{}" })).toContain("<POST");
   });
 
-  it("answers nothing else with its defects", async () => {
+  it("does not answer other requests with its errors", async () => {
     const broken: AnyPathEndpoint = {
       claims: (request) => request.url === "/broken",
       answer() {
@@ -264,7 +264,7 @@ describe("a port that closes", () => {
     expect((await answer).body).toMatch(/x ?ended$/);
   });
 
-  it("does not wait for idle sessions, nor for clients that never leave", async () => {
+  it("does not wait for idle sessions, or for clients that never close", async () => {
     await using server = await openPort(echo);
     using idle = await Http2Client.to(server.origin);
     await idle.get("/");
@@ -278,7 +278,7 @@ describe("a port that closes", () => {
     await Promise.all([mute.ended(), undecided.ended()]);
   });
 
-  it("refuses who comes through its TLS handshake late", async () => {
+  it("closes connections whose TLS handshake ends after it began to close", async () => {
     const tls = await certificateFor("localhost");
     await using server = await openPort(echo, { tls });
     const late = new Promise<unknown>((resolve) => {
@@ -290,7 +290,7 @@ describe("a port that closes", () => {
     await server.main.end(60_000);
   });
 
-  it("cuts off what goes on beyond its patience", async () => {
+  it("aborts what takes longer than its timeout", async () => {
     await using server = await openPort(() => new Promise(() => {}));
     using client = await Http2Client.to(server.origin);
     const answer = client.get("/").catch((error: unknown) => error);

@@ -11,7 +11,7 @@ function deadPid(): number {
 }
 
 describe("the holder of a lease", () => {
-  it("has a name of its own in each server, and is here", () => {
+  it("has a different name for each server, and is alive", () => {
     expect(processLease().holder).not.toBe(holder);
     expect(isGone(holder)).toBe(false);
     expect(isGone(processLease().holder)).toBe(false);

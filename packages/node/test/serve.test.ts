@@ -76,7 +76,7 @@ describe("serve", () => {
     }
   });
 
-  it("says the public URL on cards, whatever a request's Host says", async () => {
+  it("puts the public URL on cards, whatever the Host of a request is", async () => {
     const server = await start(echoAgent(), { publicUrl: "https://agents.example.com/echo", allowedHosts: ["*"] });
     const client = await RawClient.to(server.port);
     client.socket.write(
@@ -109,7 +109,7 @@ describe("serve", () => {
     });
   });
 
-  it("asks for a large body only when somebody wants to read it (RFC 9110 §10.1.1)", async () => {
+  it("sends 100 Continue only when a large body is read (RFC 9110 §10.1.1)", async () => {
     const server = await start(echoAgent(), { limits: { bodyBytes: 1000 } });
     using client = await RawClient.to(server.port);
     const head = "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nExpect: 100-continue\r\n";
@@ -125,7 +125,7 @@ describe("serve", () => {
     expect(text).toMatch(/^HTTP\/1\.1 413 /);
   });
 
-  it("takes calls while earlier ones on the same connection wait (pipelining)", async () => {
+  it("accepts calls while earlier ones on the same connection wait (pipelining)", async () => {
     const { agent, begun, finish } = slowAgent();
     const server = await start([{ agent }, { agent: echoAgent(), path: "/echo" }]);
     using client = await RawClient.to(server.port);
@@ -174,24 +174,24 @@ describe("an address to listen on", () => {
     expect(urlOf(host, 4000, false)).toBe(url);
   });
 
-  it("may be a name, judged by where it leads", async () => {
+  it("may be a name, which is judged by its address", async () => {
     expect(isLoopback(await addressOf("localhost"))).toBe(true);
     expect(urlOf("localhost", 4000, true)).toBe("https://localhost:4000");
   });
 });
 
 describe("serve refuses", () => {
-  it("an address that others reach, without an authenticator or a word that this is meant", async () => {
+  it("an address that other machines reach, without an authenticator and without insecure: true", async () => {
     const refused = start(echoAgent(), { host: "0.0.0.0", publicUrl: "https://agents.example.com" });
     await expect(refused).rejects.toThrow(/no authenticator .* `insecure: true`/);
   });
 
-  it("an address that others reach, without a URL for them", async () => {
+  it("an address that other machines reach, without a publicUrl", async () => {
     await expect(start(echoAgent(), { host: "0.0.0.0", insecure: true })).rejects.toThrow("publicUrl");
     await expect(start(echoAgent(), { host: "::", insecure: true })).rejects.toThrow("publicUrl");
   });
 
-  it("nothing of that with an authenticator", async () => {
+  it("no such address with an authenticator and a publicUrl", async () => {
     const authenticator = bearer({ secret: { subject: "ann" } });
     const server = await start(echoAgent(), {
       host: "0.0.0.0",
@@ -206,25 +206,25 @@ describe("serve refuses", () => {
     expect([answer.status, answer.headers.get("www-authenticate")]).toEqual([401, expect.stringContaining("Bearer")]);
   });
 
-  it("a port that is taken, in plain words, and leaves nothing behind", async () => {
+  it("a port that is taken, with the reason, and leaves nothing open", async () => {
     const first = await start(echoAgent());
     await expect(start(echoAgent(), { port: first.port })).rejects.toThrow(
       `Cannot listen on 127.0.0.1:${first.port}: another process listens there`,
     );
   });
 
-  it("a port that is none", async () => {
+  it("a port that is not valid", async () => {
     await expect(start(echoAgent(), { port: 70_000 })).rejects.toThrow("port");
   });
 
-  it("a host that has no address, in plain words", async () => {
+  it("a host name without an address, with the reason", async () => {
     const host = "no-such-host.invalid";
     await expect(start(echoAgent(), { host })).rejects.toThrow(
       `Cannot listen on ${host}: this machine knows no address`,
     );
   });
 
-  it("options that the handler refuses, and lets go of the port", async () => {
+  it("options that the handler refuses, and closes the port", async () => {
     const { port, close } = await serve(echoAgent(), { port: 0, signals: false, store: memoryStore() });
     await close();
     await expect(start(echoAgent(), { port, publicUrl: "nonsense" })).rejects.toThrow("publicUrl");
@@ -233,7 +233,7 @@ describe("serve refuses", () => {
 });
 
 describe("close", () => {
-  it("lets a call finish within the grace, and says that the connection ends", async () => {
+  it("lets a call finish within the grace, and closes its connection", async () => {
     const { agent, begun, finish } = slowAgent();
     const server = await start(agent);
     const answer = fetch(server.url, {
@@ -250,7 +250,7 @@ describe("close", () => {
     await closing;
   });
 
-  it("stops what goes on longer, and ends the streams so that their clients go on elsewhere", async () => {
+  it("stops what takes longer, and ends the streams so that their clients continue elsewhere", async () => {
     const { agent, begun, aborted } = slowAgent();
     const store = memoryStore();
     const server = await start(agent, { store });
@@ -266,7 +266,7 @@ describe("close", () => {
     expect(await client.ended()).not.toContain("TASK_STATE_COMPLETED");
   });
 
-  it("lets a call over HTTP/2 finish within the grace, and ends what goes on longer", async () => {
+  it("lets a call over HTTP/2 finish within the grace, and ends what takes longer", async () => {
     const { agent, begun, finish } = slowAgent();
     const server = await start(agent);
     using client = await Http2Client.to(server.url);
@@ -291,7 +291,7 @@ describe("close", () => {
     expect(body).not.toContain("TASK_STATE_COMPLETED");
   });
 
-  it("takes no new connection", async () => {
+  it("accepts no new connection", async () => {
     const server = await start(echoAgent());
     await server.close();
     const refused = await new Promise((resolve) => {
@@ -300,7 +300,7 @@ describe("close", () => {
     expect(refused).toMatchObject({ code: "ECONNREFUSED" });
   });
 
-  it("again is the same promise", async () => {
+  it("called again returns the same promise", async () => {
     const server = await start(echoAgent());
     expect(server.close()).toBe(server.close({ grace: 5 }));
     await server.close();
@@ -326,7 +326,7 @@ describe("close", () => {
     expect(await silent.ended()).toBe("");
   });
 
-  it("does not cut off an answer that is on its way to a slow reader", async () => {
+  it("does not abort an answer that is being sent to a slow reader", async () => {
     const text = "x".repeat(8_000_000);
     const server = await start(echoAgent());
     using client = await RawClient.to(server.port);
@@ -345,7 +345,7 @@ describe("close", () => {
     await closing;
   });
 
-  it("leaves a store open that it was given, and closes its own", async () => {
+  it("leaves a given store open, and closes its own", async () => {
     const store = memoryStore();
     const server = await start(echoAgent(), { store });
     await server.close();

@@ -58,8 +58,8 @@ async function stream(url: string, text: string): Promise<{ events: string[]; ov
   return { events, over };
 }
 
-describe("a server that is told to stop", () => {
-  it("by SIGTERM lets a turn with an open stream finish, and then ends of the signal", async () => {
+describe("a server that gets a signal", () => {
+  it("lets a turn with an open stream finish after SIGTERM, and then ends by the signal", async () => {
     const { child, url, ended } = await startChild(60_000);
     const { events, over } = await stream(url, "finish");
     child.kill("SIGTERM");
@@ -68,7 +68,7 @@ describe("a server that is told to stop", () => {
     expect(await ended).toEqual([null, "SIGTERM"]);
   });
 
-  it("by SIGINT breaks off streams whose turns go on beyond the grace", async () => {
+  it("ends streams whose turns take longer than the grace after SIGINT", async () => {
     const { child, url, ended } = await startChild(50);
     const { events, over } = await stream(url, "go on");
     child.kill("SIGINT");
@@ -77,7 +77,7 @@ describe("a server that is told to stop", () => {
     expect(await ended).toEqual([null, "SIGINT"]);
   });
 
-  it("a second time does not wait", async () => {
+  it("does not wait after a second signal", async () => {
     const { child, url, ended } = await startChild(3_600_000);
     await stream(url, "go on");
     child.kill("SIGTERM");

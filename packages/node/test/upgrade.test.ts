@@ -45,7 +45,7 @@ const asking = (path: string, protocol = "shout", more = ""): string =>
   `GET ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: keep-alive, Upgrade\r\nUpgrade: ${protocol}\r\n${more}\r\n`;
 
 describe("a request for an upgrade", () => {
-  it("goes to the binding that claims the path, with what came after it", async () => {
+  it("goes to the binding that claims the path, with the bytes after it", async () => {
     using client = await start(shouting());
     client.socket.write(`${asking("/shout")}early `);
     client.socket.write("late");
@@ -68,7 +68,7 @@ describe("a request for an upgrade", () => {
     await client.until((text) => text.includes('"name":"Echo"'));
   });
 
-  it("that has a body is answered with it (RFC 9112 §6)", async () => {
+  it("that has a body is answered over HTTP, and its body is read (RFC 9112 §6)", async () => {
     using client = await start(shouting());
     const body = JSON.stringify({ jsonrpc: "2.0", id: 7, method: "ListTasks", params: {} });
     const head = ["POST / HTTP/1.1", "Host: localhost", "Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c"];
@@ -78,7 +78,7 @@ describe("a request for an upgrade", () => {
     expect(await client.until((text) => text.includes('"id":7'))).toContain("HTTP/1.1 200 ");
   });
 
-  it("whose binding fails costs its own connection alone", async () => {
+  it("whose binding fails closes only its own connection", async () => {
     using client = await start(
       shouting(() => {
         throw new Error("defect");
@@ -89,7 +89,7 @@ describe("a request for an upgrade", () => {
   });
 });
 
-it("an upgraded connection goes on until the server has stopped, and its binding is told", async () => {
+it("an upgraded connection stays open until the server has stopped, which closes its binding", async () => {
   const close = vi.fn<() => void>();
   using client = await start(shouting(undefined, close));
   client.socket.write(asking("/shout"));

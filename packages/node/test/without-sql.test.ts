@@ -45,7 +45,7 @@ async function stderrOf(given: string): Promise<string> {
   return stderr;
 }
 
-it("without @parley/sql a server says once that its tasks are not durable, and what to do about it", async () => {
+it("without @parley/sql a server warns once that its tasks are not durable, and how to change that", async () => {
   const [line = "", ...others] = (await stderrOf("nothing")).trimEnd().split("\n");
   expect(others).toEqual([]);
   expect(JSON.parse(line)).toMatchObject({
@@ -57,12 +57,15 @@ it("without @parley/sql a server says once that its tasks are not durable, and w
   expect(await readdir(project)).not.toContain(".parley");
 });
 
-it.each(["off", "errors"])("as a warning of the process where the log would not show it: %s", async (given) => {
-  const said = await stderrOf(given);
-  expect(said).toContain("[PARLEY_MEMORY_STORE] Warning: Tasks are kept in memory");
-  expect(said.match(/Tasks are kept in memory/g)).toHaveLength(1);
-});
+it.each(["off", "errors"])(
+  "it warns by a warning of the process where the log would not show it: %s",
+  async (given) => {
+    const said = await stderrOf(given);
+    expect(said).toContain("[PARLEY_MEMORY_STORE] Warning: Tasks are kept in memory");
+    expect(said.match(/Tasks are kept in memory/g)).toHaveLength(1);
+  },
+);
 
-it("not at all where memory was asked for", async () => {
+it("it does not warn where a store in memory was passed", async () => {
   expect(await stderrOf("memory")).toBe("");
 });

@@ -23,11 +23,11 @@ export {
 } from "./observer.ts";
 
 // HTTP without a runtime, and limits on memory.
-export * from "./http.ts";
+export type * from "./http.ts";
 export { BodyBytes, GrowingBytes, smallBody, type BodyBudget, type BodyPlace, type BodyReader } from "./body.ts";
 export { ByteBudget } from "./byte-budget.ts";
 
 // Agents.
-export * from "./agent.ts";
-export * from "./agent-event.ts";
+export type * from "./agent.ts";
+export type * from "./agent-event.ts";
 export * from "./turn.ts";

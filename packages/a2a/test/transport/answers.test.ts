@@ -78,7 +78,7 @@ describe("large answers", () => {
     },
   );
 
-  test("leave in writes of 64 KiB that cut no character, each when there is room for it", async () => {
+  test("are written in pieces of 64 KiB that split no character, each when there is room for it", async () => {
     const { handler } = serving();
     const { sink, done } = await open(handler, get());
     await done;
@@ -91,7 +91,7 @@ describe("large answers", () => {
     expect(slow.sink.writes.length).toBe(1);
   });
 
-  test("give their room back when the reader goes", async () => {
+  test("release their memory when the reader leaves", async () => {
     const { handler, answers } = serving();
     const { sink, done } = await open(handler, get(), true);
     expect(answers.used).toBe(2 * bytes);
@@ -100,7 +100,7 @@ describe("large answers", () => {
     expect(answers.used).toBe(0);
   });
 
-  test("are broken off where their reader takes no piece for ten seconds and others wait for room", async () => {
+  test("are aborted where their reader takes no piece for ten seconds and others wait for room", async () => {
     const { handler, service, answers, clock } = serving();
     const slow = await open(handler, get("slow"), true);
     const failure = slow.done.catch((thrown: unknown) => thrown);
@@ -114,7 +114,7 @@ describe("large answers", () => {
     expect([service.loaded, next.sink.text, answers.used]).toEqual([2, json, 0]);
   });
 
-  test("go on where their reader takes a piece in time, though others wait", async () => {
+  test("continue where their reader takes a piece in time, also while others wait", async () => {
     const { handler, answers, clock } = serving();
     const slow = await open(handler, get("slow"), true);
     await settled();
@@ -130,7 +130,7 @@ describe("large answers", () => {
     ).done;
   });
 
-  test("are refused with Retry-After after ten seconds without room, and nothing stays of them", async () => {
+  test("are refused with Retry-After after ten seconds without room, and hold nothing afterwards", async () => {
     const { handler, service, answers, clock } = serving();
     const first = await handler(get());
     const refused = ask(handler, get());
@@ -146,7 +146,7 @@ describe("large answers", () => {
     expect(typeof first.body).toBe("function");
   });
 
-  test("are waited for by nobody whose caller has left", async () => {
+  test("stop waiting for room when their caller leaves", async () => {
     const { handler, answers, clock } = serving();
     await handler(get());
     const leaving = new AbortController();
@@ -158,7 +158,7 @@ describe("large answers", () => {
     expect([answers.waiting, clock.timers, answers.used]).toEqual([0, 0, 2 * bytes]);
   });
 
-  test("of one caller take half of the room at most, so that there is some for others", async () => {
+  test("of one caller take half of the room at most", async () => {
     const { handler, service, answers } = serving(2_000 * kib);
     await handler(get("greedy"));
     const waits = handler(get("greedy"));
@@ -171,7 +171,7 @@ describe("large answers", () => {
     await waits;
   });
 
-  test("that fail give their room back", async () => {
+  test("release their memory when they fail", async () => {
     const { handler, service, answers } = serving();
     const load = service.script;
     service.script = async (call) => {
@@ -182,7 +182,7 @@ describe("large answers", () => {
     expect(answers.used).toBe(0);
   });
 
-  test("that turn out small are sent whole, and hold nothing", async () => {
+  test("that are smaller than reserved are sent whole, and hold nothing", async () => {
     const { handler, service, answers } = serving();
     const load = service.script;
     service.script = async (call) => {
@@ -193,7 +193,7 @@ describe("large answers", () => {
     expect(answers.used).toBe(0);
   });
 
-  test("in the words of 0.3 count while they are converted, and then as what came of it", async () => {
+  test("of 0.3 count as they are while they are converted, and then by their size", async () => {
     const { handler, answers, service } = serving(4_000 * kib);
     let most = 0;
     const load = service.script;
@@ -246,7 +246,7 @@ describe("a large event of a stream", () => {
     await done;
   });
 
-  test("gives its room back when its reader goes", async () => {
+  test("releases its memory when its reader leaves", async () => {
     const { handler, service, answers } = serving();
     const { sink, done } = await open(handler, request("POST", "/tasks/t1:subscribe"));
     sink.full = true;

@@ -43,10 +43,10 @@ const router = (
   more: Parameters<typeof routerOptions>[0] = {},
 ) => createRouter(mounts, routerOptions({ ...more, bindings }));
 
-describe("a binding of one's own", () => {
+describe("a custom binding", () => {
   const own = named("urn:own", { paths: [{ path: "/own" }, { path: "/own/acme", tenant: "acme" }] });
 
-  test("answers at the paths that it claims, beside ours", async () => {
+  test("answers at the paths that it claims, beside JSON-RPC and REST", async () => {
     const { handle } = router([jsonRpcBinding(), restBinding(), own]);
     const answer = await ask(handle, request("GET", "/own?a=1"));
     expect(answer.json).toEqual({ name: "urn:own", path: "/own", query: "a=1", tenants: [null] });
@@ -56,13 +56,13 @@ describe("a binding of one's own", () => {
     expect((await ask(handle, request("POST", "/", { body }))).json).toMatchObject({ id: 1 });
   });
 
-  test("is handed one tenant at the path of that tenant, and all of them elsewhere", async () => {
+  test("gets one tenant at the path of that tenant, and all tenants elsewhere", async () => {
     const { handle } = router([own], [mount({ tenant: "acme" }), mount({ tenant: "bolt" })]);
     expect((await ask(handle, request("GET", "/own"))).json.tenants).toEqual(["acme", "bolt"]);
     expect((await ask(handle, request("GET", "/own/acme"))).json.tenants).toEqual([null, "acme"]);
   });
 
-  test("may have all below a path, the longest one first", async () => {
+  test("may claim everything below a path, and the longest path counts", async () => {
     const { handle, answers } = router([
       named("urn:all", { below: "", reserves: () => false }),
       named("urn:deep", { below: "/deep", owns: (path) => path === "/deep/here" }),
@@ -72,14 +72,14 @@ describe("a binding of one's own", () => {
     expect(answers("/deep/here")).toBe(true);
   });
 
-  test("is found by the URL of a connection that it may take over", () => {
+  test("is found by the URL of a connection that it could take over", () => {
     const { find } = router([own, restBinding()]);
     expect(find("/own?x")?.target).toEqual({ path: "/own", query: "x" });
     expect(find("/.well-known/agent-card.json")?.target.path).toBe("/.well-known/agent-card.json");
     expect(router([own]).find("/elsewhere")).toBeUndefined();
   });
 
-  test("gets no request that is not admitted, and says so in its own words", async () => {
+  test("gets no request that is not admitted, and writes that error itself", async () => {
     const admit = () => {
       throw new A2AError("PermissionDenied");
     };
@@ -89,7 +89,7 @@ describe("a binding of one's own", () => {
     expect((await ask(handle, request("GET", "/nowhere"))).json).toMatchObject({ error: { code: 403 } });
   });
 
-  test("needs no other: what it has no answer for is a 404 in the words of the version", async () => {
+  test("may be the only one: other paths are a 404 as the version writes it", async () => {
     const { handle } = router([own]);
     for (const url of ["/", "/tasks/t1"]) {
       expect(await ask(handle, request("GET", url))).toMatchObject({ status: 404, json: { error: { code: 404 } } });
@@ -97,7 +97,7 @@ describe("a binding of one's own", () => {
   });
 });
 
-test("a version that says nothing of a binding is not spoken by it, and its own shapes are there for every other", async () => {
+test("a binding without an entry in a version does not speak it, and the shapes of the version are for all others", async () => {
   const silent = { ...codecV1, bindings: {} };
   expect(() => serveAlone(new ScriptedService(), { codecs: [silent] })).toThrow(
     "bindings has JSONRPC, which speaks none of the versions 1.0",
@@ -109,7 +109,7 @@ test("a version that says nothing of a binding is not spoken by it, and its own 
   expect(refused.json.error).toMatchObject({ code: -32009 });
 });
 
-describe("what cannot be told apart is refused when a server is put together:", () => {
+describe("refused when the server is created:", () => {
   const exact = (name: string, path: string) => named(name, { paths: [{ path }] });
   const cases: readonly [string, readonly ServerBinding[], ServiceMount[]?][] = [
     ["bindings must name one at least", []],

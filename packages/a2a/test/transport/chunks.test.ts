@@ -38,7 +38,7 @@ function outcome(work: () => unknown): unknown {
 }
 
 describe("chunks of one artifact", () => {
-  test("are parsed whole once, and proved once", () => {
+  test("are parsed whole once, and checked once", () => {
     const { chunks, counter } = counting();
     for (let number = 0; number < 100; number++) {
       const data = chunk(`word ${number}`);
@@ -47,7 +47,7 @@ describe("chunks of one artifact", () => {
     expect(counter.asked).toBe(2);
   });
 
-  test("share nothing that a reader could change for the next one", () => {
+  test("share no object that a reader could change", () => {
     const { chunks } = counting();
     const [first, second, third] = [chunk("a"), chunk("b"), chunk("c")].map((data) => chunks(data));
     const artifact = second?.artifactUpdate?.artifact;
@@ -73,7 +73,7 @@ describe("chunks of one artifact", () => {
     for (const data of [...events, ...events]) expect(outcome(() => chunks(data))).toEqual(outcome(() => plain(data)));
   });
 
-  test("come out as they would alone, whatever follows whatever", () => {
+  test("are decoded as they would be alone, in any order", () => {
     const text = fc.oneof(fc.constantFrom("a1", "t1", "text", '"', "\\", ""), fc.string({ unit: "binary" }));
     const few = fc.constantFrom("a1", "a2");
     const data = fc.oneof(
@@ -95,14 +95,14 @@ describe("chunks of one artifact", () => {
     );
   });
 
-  test("cost an eighth try at most in a stream without two alike", () => {
+  test("cost eight attempts at most in a stream without two similar events", () => {
     const { chunks, counter } = counting();
     for (let number = 0; number < 100; number++) chunks(chunk("a", {}, { artifactId: `a${number}` }));
     expect(counter.asked).toBe(108);
   });
 });
 
-describe("bytes cut anywhere", () => {
+describe("bytes that are split anywhere", () => {
   const cut = (bytes: Uint8Array, places: readonly number[]): string => {
     const utf8 = new Utf8Pieces();
     const ends = [...places.map((place) => place % (bytes.length + 1)).sort((a, b) => a - b), bytes.length];
@@ -111,7 +111,7 @@ describe("bytes cut anywhere", () => {
   /** A stream that ends within a character leaves it out. */
   const whole = (bytes: Uint8Array): string => new TextDecoder().decode(bytes, { stream: true });
 
-  test("become the text that they are", () => {
+  test("become their text", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), fc.array(fc.nat()), (text, places) => {
         const bytes = new TextEncoder().encode(text);
@@ -120,7 +120,7 @@ describe("bytes cut anywhere", () => {
     );
   });
 
-  test("become replacement characters where they are no text, as many as in one piece", () => {
+  test("become replacement characters where they are not UTF-8, as many as in one piece", () => {
     const byte = fc.constantFrom(0x41, 0x80, 0xbf, 0xc2, 0xe2, 0x82, 0xed, 0xa0, 0xef, 0xbb, 0xf0, 0x9f, 0xf8, 0xff);
     fc.assert(
       fc.property(fc.array(byte), fc.array(fc.nat()), (values, places) => {
@@ -131,7 +131,7 @@ describe("bytes cut anywhere", () => {
     );
   });
 
-  test("lose a byte order mark at the beginning, and there alone", () => {
+  test("lose a byte order mark only at the beginning", () => {
     const bytes = new TextEncoder().encode("\ufeffa\ufeffb");
     for (let place = 0; place <= bytes.length; place++) expect(cut(bytes, [place])).toBe("a\ufeffb");
   });

@@ -10,7 +10,7 @@ const path = "/.well-known/agent-card.json";
 const service = new ScriptedService();
 
 describe("the card's endpoint (A2A 1.0 §8.2, §8.6)", () => {
-  test("serves the card with a strong ETag and a time to keep it", async () => {
+  test("serves the card with a strong ETag and a max-age", async () => {
     const answer = await ask(serveAlone(service, { maxAge: 60 }), request("GET", path));
     expect(answer).toMatchObject({ status: 200, json: card() });
     expect(answer.headers).toMatchObject({ "content-type": "application/json", "cache-control": "public, max-age=60" });
@@ -18,7 +18,7 @@ describe("the card's endpoint (A2A 1.0 §8.2, §8.6)", () => {
     expect(answer.headers).not.toHaveProperty("vary");
   });
 
-  test("has the same ETag for the same card and another one for another", async () => {
+  test("has the same ETag for the same card and a different one for a different card", async () => {
     const tag = async (description: string) => {
       const handler = serveMounts([{ path: "", service, card: card({ description }) }]);
       return (await ask(handler, request("GET", path))).headers["etag"];
@@ -27,7 +27,7 @@ describe("the card's endpoint (A2A 1.0 §8.2, §8.6)", () => {
     expect(await tag("a")).not.toBe(await tag("b"));
   });
 
-  test("answers 304 without a body to who has the card", async () => {
+  test("answers 304 without a body where the client has the card", async () => {
     const handler = serveAlone(service);
     const etag = (await ask(handler, request("GET", path))).headers["etag"] ?? "";
     for (const known of [etag, `W/${etag}`, `"x", ${etag}`, "*"]) {
@@ -43,7 +43,7 @@ describe("the card's endpoint (A2A 1.0 §8.2, §8.6)", () => {
     });
   });
 
-  test("answers HEAD as GET, whose body the host leaves out, and other methods with 405", async () => {
+  test("answers HEAD like GET, without a body by the host, and other methods with 405", async () => {
     const handler = serveAlone(service);
     const head = await ask(handler, request("HEAD", path));
     expect(head).toEqual(await ask(handler, request("GET", path)));
@@ -53,12 +53,12 @@ describe("the card's endpoint (A2A 1.0 §8.2, §8.6)", () => {
     });
   });
 
-  test("needs no credentials: the card says which are needed", async () => {
+  test("needs no credentials", async () => {
     const handler = serveAlone(service, { authenticate: () => Promise.reject(new A2AError("Unauthenticated")) });
     expect(await ask(handler, request("GET", path))).toMatchObject({ status: 200 });
   });
 
-  test("says Vary where the answer depends on the version asked for", async () => {
+  test("sends Vary where the answer depends on the version of the request", async () => {
     const later = { ...codecV1, version: "9.1", encodeCard: () => ({ later: true }) };
     const handler = serveAlone(service, { codecs: [codecV1, later] });
     const plain = await ask(handler, request("GET", path));
@@ -72,7 +72,7 @@ describe("the card's endpoint (A2A 1.0 §8.2, §8.6)", () => {
     expect((await ask(handler, request("GET", path, { headers: { "a2a-version": "5.0" } }))).text).toBe(plain.text);
   });
 
-  test("merges the forms of all versions member by member for who names none; the first counts", async () => {
+  test("merges the cards of all versions for a request that names none; the first version counts", async () => {
     const forms = [
       { name: "one", schemes: { key: { a: 1 } }, skills: [{ id: "s", a: 1 }], list: [1] },
       { name: "two", schemes: { key: { b: 2 }, more: {} }, skills: [{ id: "t", b: 2 }], list: [2, 3], url: "x" },
@@ -88,7 +88,7 @@ describe("the card's endpoint (A2A 1.0 §8.2, §8.6)", () => {
     });
   });
 
-  test("says since when the card is as it is, and compares dates where there is no tag (RFC 9110 §13.1.3)", async () => {
+  test("sends Last-Modified, and compares dates where there is no tag (RFC 9110 §13.1.3)", async () => {
     const clock = new StillClock();
     clock.advance(86_400_500);
     const handler = serveAlone(service, { clock });
@@ -105,11 +105,11 @@ describe("the card's endpoint (A2A 1.0 §8.2, §8.6)", () => {
   });
 });
 
-describe("what a card says", () => {
+describe("a card has", () => {
   const bindings = [jsonRpcBinding(), restBinding()];
   const agent = { name: "Echo", description: "Says it again", version: "1.2.3", skills: [] };
 
-  test("both bindings of one URL, JSON-RPC first (§8.3.1), and what the agent left out", () => {
+  test("both bindings at one URL, JSON-RPC first (§8.3.1), and defaults for what the agent left out", () => {
     const interfaces = interfacesOf(bindings, [codecV1], { url: "https://x.example/echo" });
     expect(buildCard(agent, { interfaces })).toEqual({
       ...agent,
@@ -128,7 +128,7 @@ describe("what a card says", () => {
     expect(interfaces.map(({ tenant }) => tenant)).toEqual(["acme", "acme"]);
   });
 
-  test("the schemes of who is in charge of the door, beside the agent's own", () => {
+  test("the security schemes of the server, beside the agent's own", () => {
     const bearer = { httpAuthSecurityScheme: { scheme: "Bearer" } };
     const key = { apiKeySecurityScheme: { location: "header", name: "X-Key" } };
     const host = {
@@ -147,7 +147,7 @@ describe("what a card says", () => {
     });
   });
 
-  test("the host's extensions after the agent's own", () => {
+  test("the server's extensions after the agent's own", () => {
     const own = { ...agent, capabilities: { streaming: false, extensions: [{ uri: "urn:own" }] } };
     const { capabilities } = buildCard(own, {
       interfaces: [],
@@ -156,7 +156,7 @@ describe("what a card says", () => {
     expect(capabilities).toEqual({ streaming: false, extensions: [{ uri: "urn:own" }, { uri: "urn:host" }] });
   });
 
-  test("is read back as it is by the codec (no union form of ours is published)", () => {
+  test("members that the codec reads back unchanged", () => {
     const host = {
       interfaces: [],
       securitySchemes: { b: { httpAuthSecurityScheme: { scheme: "Bearer" } } },

@@ -24,7 +24,7 @@ describe("requests", () => {
     await seen(new Request(from.replace("user@", "")), (request) => expect(request.url).toBe(to));
   });
 
-  test("give their headers by name, repeated ones joined", async () => {
+  test("have headers by name, repeated ones joined", async () => {
     const headers = new Headers({ "A2A-Extensions": "urn:a" });
     headers.append("A2A-Extensions", "urn:b");
     await seen(new Request(url, { headers }), (request) => {
@@ -33,7 +33,7 @@ describe("requests", () => {
     });
   });
 
-  test("have the host of their URL where no header says it, as over HTTP/2 (RFC 9113 §8.3.1)", async () => {
+  test("have the host of their URL where there is no header, as over HTTP/2 (RFC 9113 §8.3.1)", async () => {
     await seen(new Request("https://evil.example:8443/x"), (request) =>
       expect(request.header("host")).toBe("evil.example:8443"),
     );
@@ -41,7 +41,7 @@ describe("requests", () => {
     await seen(named, (request) => expect(request.header("host")).toBe("agents.example"));
   });
 
-  test("give a body up to the limit, in whatever pieces it comes", async () => {
+  test("have a body up to the limit, in any pieces", async () => {
     const bytes = new TextEncoder().encode("grün ✓ 🎱");
     const body = new ReadableStream<Uint8Array>({
       start(controller) {
@@ -61,7 +61,7 @@ describe("requests", () => {
     );
   });
 
-  test("stop reading a body that goes on beyond the limit", async () => {
+  test("stop reading a body beyond the limit", async () => {
     let pulled = 0;
     let canceled = false;
     const body = new ReadableStream<Uint8Array>({
@@ -81,7 +81,7 @@ describe("requests", () => {
     expect(canceled).toBe(true);
   });
 
-  test("refuse by its announced length a body that is never read", async () => {
+  test("refuse a body by its announced length without reading it", async () => {
     const init = { method: "POST", body: "x".repeat(50), headers: { "content-length": "5000" } };
     await seen(new Request(url, init), async (request) => {
       await expect(request.text(1000)).rejects.toMatchObject({ code: "RequestTooLarge" });
@@ -104,7 +104,7 @@ describe("requests", () => {
     });
   });
 
-  test("tell when the peer is gone", async () => {
+  test("report when the client is gone", async () => {
     const leaving = new AbortController();
     await seen(new Request(url, { signal: leaving.signal }), (request) => {
       const { signal } = request;
@@ -117,7 +117,7 @@ describe("requests", () => {
 });
 
 describe("answers", () => {
-  test("carry status, headers and body, or none", async () => {
+  test("have status and headers, with or without a body", async () => {
     const fetch = toFetch(serveAlone(new ScriptedService()));
     const good = await fetch(new Request(url, { method: "POST", headers: json, body: rpc("GetTask", { id: "t1" }) }));
     expect(good.status).toBe(200);
@@ -136,7 +136,7 @@ describe("answers", () => {
     expect([notification.status, await notification.text()]).toEqual([204, ""]);
   });
 
-  test("to HEAD carry the headers alone", async () => {
+  test("to HEAD have only headers", async () => {
     const fetch = toFetch(serveAlone(new ScriptedService()));
     const head = await fetch(new Request(`${url}.well-known/agent-card.json`, { method: "HEAD" }));
     expect([head.status, head.body]).toEqual([200, null]);
@@ -161,7 +161,7 @@ describe("answers", () => {
     return { response, sink: await got, end: (error?: Error) => end(error), leaving };
   }
 
-  test("stream as they are written, and end when the writer does", async () => {
+  test("are streamed as they are written, and end with their writer", async () => {
     const { response, sink, end } = await openSink();
     const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
     expect(sink.write("grün")).toBe(true);
@@ -172,7 +172,7 @@ describe("answers", () => {
     expect((await reader.read()).done).toBe(true);
   });
 
-  test("tell the writer to wait while nobody reads, and when there is room again", async () => {
+  test("make the writer wait while nobody reads, until there is room again", async () => {
     const { response, sink, end } = await openSink();
     let room = true;
     let writes = 0;
@@ -209,13 +209,13 @@ describe("answers", () => {
     end();
   });
 
-  test("break off when the writer fails", async () => {
+  test("are aborted when the writer fails", async () => {
     const { response, end } = await openSink();
     end(new Error("broken"));
     await expect(response.text()).rejects.toThrow("broken");
   });
 
-  test("abort the signal of the request when its reader goes", async () => {
+  test("abort the signal of the request when their reader leaves", async () => {
     let signal: AbortSignal | undefined;
     const response = await toFetch((request) => {
       signal = request.signal;
@@ -225,7 +225,7 @@ describe("answers", () => {
     expect(signal?.aborted).toBe(true);
   });
 
-  test("carry a stream of events from end to end", async () => {
+  test("stream events from end to end", async () => {
     const service = new ScriptedService();
     const fetch = toFetch(serveAlone(service));
     const response = await fetch(new Request(`${url}tasks/t1:subscribe`));
@@ -236,7 +236,7 @@ describe("answers", () => {
     expect(text.split("\n\n").filter((event) => event.startsWith("id: "))).toHaveLength(2);
   });
 
-  test("let go of the source when a reader goes in the middle of a stream", async () => {
+  test("close the source when a reader leaves during a stream", async () => {
     const service = new ScriptedService();
     const response = await toFetch(serveAlone(service))(new Request(`${url}tasks/t1:subscribe`));
     const reader = response.body!.getReader();

@@ -58,7 +58,7 @@ describe("createHandler", () => {
     expect(await card.json()).toEqual(handler.agents[0]?.card);
   });
 
-  test("streams a turn from end to end, ids rising", async () => {
+  test("streams a turn from end to end, with rising ids", async () => {
     const handler = serve(
       agent({
         async *onMessage(turn) {
@@ -75,7 +75,7 @@ describe("createHandler", () => {
     expect(text).toContain("TASK_STATE_COMPLETED");
   });
 
-  test.each(["rest", "jsonrpc"])("goes on after Last-Event-ID, also when the task has ended: %s", async (binding) => {
+  test.each(["rest", "jsonrpc"])("continues after Last-Event-ID, also when the task has ended: %s", async (binding) => {
     const handler = serve(
       agent({
         async *onMessage(turn) {
@@ -145,7 +145,7 @@ describe("createHandler", () => {
     );
   });
 
-  test("puts publicUrl on the card, whatever a request's headers say", async () => {
+  test("puts publicUrl on the card, whatever the headers of a request are", async () => {
     const handler = serve(agent(), { publicUrl: "https://agents.example/a2a/" });
     const headers = { host: "evil.example", "x-forwarded-host": "evil.example", forwarded: "host=evil.example" };
     const response = await handler.fetch(new Request("http://localhost/a2a/.well-known/agent-card.json", { headers }));
@@ -157,7 +157,7 @@ describe("createHandler", () => {
     });
   });
 
-  test("expects the path of publicUrl on requests, or the one that a proxy makes of it", async () => {
+  test("expects the path of publicUrl in requests, or basePath where a proxy changes it", async () => {
     const publicUrl = "https://agents.example/a2a";
     const plain = serve(agent(), { publicUrl });
     expect((await send(plain, "http://inside/a2a/message:send")).status).toBe(200);
@@ -167,7 +167,7 @@ describe("createHandler", () => {
     expect((await send(stripped, "http://inside/a2a/message:send")).status).not.toBe(200);
   });
 
-  test("declares what this server does beyond the protocol, where it does so", () => {
+  test("declares the extensions of this server where they are active", () => {
     const urisOf = (handler: Handler) => handler.agents[0]?.card.capabilities.extensions?.map(({ uri }) => uri);
     expect(urisOf(serve(agent()))).toEqual([resumeExtension, idempotentSendExtension]);
     expect(urisOf(serve(agent(), { dedupe: false }))).toEqual([resumeExtension]);
@@ -175,7 +175,7 @@ describe("createHandler", () => {
     expect(urisOf(serve(agent({ capabilities: { streaming: false } }), { dedupe: false }))).toBeUndefined();
   });
 
-  test("lets in whom the authenticator knows, tells the card and the agent", async () => {
+  test("serves callers that the authenticator accepts, and tells the card and the agent", async () => {
     const who = agent({ onMessage: (turn) => turn.reply(turn.principal.subject) });
     const handler = serve(who, { authenticator: bearer({ "s3cret-token": { subject: "alice" } }) });
     const url = "https://agents.example/message:send";
@@ -189,13 +189,13 @@ describe("createHandler", () => {
     });
   });
 
-  test("without an authenticator takes everyone for the same anonymous caller", async () => {
+  test("has one anonymous caller where there is no authenticator", async () => {
     const handler = serve(agent({ onMessage: (turn) => turn.reply(turn.principal.subject) }));
     const answer = await send(handler, "https://agents.example/message:send", { authorization: "Bearer whatever" });
     expect(await answer.json()).toMatchObject({ message: { parts: [{ text: "anonymous" }] } });
   });
 
-  test("never takes a caller for anonymous whom its authenticator did not name", async () => {
+  test("does not accept an authenticator that returns no caller", async () => {
     const nobody: Authenticator = {
       authenticate: () => undefined as unknown as Principal,
       securitySchemes: {},
@@ -205,7 +205,7 @@ describe("createHandler", () => {
     expect(answer.status).toBe(500);
   });
 
-  test("gives the extended card to authenticated callers alone, and to no cache (§3.1.11)", async () => {
+  test("serves the extended card only to authenticated callers, and not to caches (§3.1.11)", async () => {
     const mount: AgentMount = {
       agent: agent(),
       extendedCard: (card, principal) => ({ ...card, description: `for ${principal.subject}` }),
@@ -220,7 +220,7 @@ describe("createHandler", () => {
     expect(into.headers.get("cache-control")).toContain("private");
   });
 
-  test("answers for an extended card that is declared and not configured (§3.3.4)", async () => {
+  test("answers with an error for an extended card that is declared and not configured (§3.3.4)", async () => {
     const handler = serve(agent({ capabilities: { extendedAgentCard: true } }));
     const answer = await handler.fetch(new Request("https://agents.example/extendedAgentCard"));
     expect(await answer.json()).toMatchObject({
@@ -228,7 +228,7 @@ describe("createHandler", () => {
     });
   });
 
-  test("takes bodies of up to 10 MiB, or as much as it is told to", async () => {
+  test("accepts bodies of up to 10 MiB, or up to its limit", async () => {
     const body = (length: number) => JSON.stringify({ message: { ...message, parts: [{ text: "x".repeat(length) }] } });
     const post = async (handler: Handler, length: number) => {
       const asked = new Request("https://agents.example/message:send", {
@@ -244,7 +244,7 @@ describe("createHandler", () => {
     expect([await post(small, 800), await post(small, 1000)]).toEqual([200, 413]);
   });
 
-  test("puts interceptors around the service, the first outermost", async () => {
+  test("wraps the service in interceptors, the first one outermost", async () => {
     const seen: string[] = [];
     const note =
       (name: string): Interceptor =>
@@ -263,7 +263,7 @@ describe("createHandler", () => {
     expect(await answer.json()).toMatchObject({ message: { parts: [{ text: "b" }] } });
   });
 
-  test("serves several agents by path and by tenant, and says where", async () => {
+  test("serves several agents by path and by tenant, and lists their addresses", async () => {
     const named = (name: string) => agent({ name, onMessage: (turn) => turn.reply(name) });
     const handler = serve(
       [
@@ -308,7 +308,7 @@ describe("createHandler", () => {
     }
   });
 
-  test("refuses two agents of one address, and two of one id", () => {
+  test("refuses two agents at one address, and two with one id", () => {
     const one = agent();
     expect(() =>
       serve([
@@ -324,7 +324,7 @@ describe("createHandler", () => {
     ).toThrow(/two agents/);
   });
 
-  test("refuses an agent that declares what is not there: webhooks", () => {
+  test("refuses an agent that declares webhooks, which are not supported", () => {
     // @ts-expect-error The types refuse it before the server does.
     const declared: NonNullable<AgentDefinition["capabilities"]> = { pushNotifications: true };
     expect(() => serve(agent({ capabilities: declared }))).toThrow(/pushNotifications/);
@@ -332,7 +332,7 @@ describe("createHandler", () => {
     expect(serve(agent({ capabilities: allowed })).agents).toHaveLength(1);
   });
 
-  test("answers capability and media checks of the card on both bindings alike (§3.3.4)", async () => {
+  test("checks capabilities and media types of the card on both bindings (§3.3.4)", async () => {
     const handler = serve(agent({ capabilities: { streaming: false } }));
     const stream = await send(handler, "https://agents.example/message:stream");
     expect([stream.status, await stream.json()]).toMatchObject([
@@ -346,7 +346,7 @@ describe("createHandler", () => {
     expect(await card.json()).toMatchObject({ error: { details: [{ reason: "UNSUPPORTED_OPERATION" }] } });
   });
 
-  test("is closed for good: what comes afterwards is told to come back later", async () => {
+  test("answers requests after close() with Unavailable and Retry-After", async () => {
     const handler = serve(agent());
     await handler.close({ grace: 0 });
     const late = await send(handler, "https://agents.example/message:send");

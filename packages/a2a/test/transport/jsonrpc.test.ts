@@ -48,7 +48,7 @@ describe("the JSON-RPC envelope (A2A 1.0 §9.3)", () => {
     expect(service.calls).toEqual([]);
   });
 
-  test("echoes the id of a request that is wrong elsewhere", async () => {
+  test("answers with the id of a request that is otherwise invalid", async () => {
     const { handler } = withService();
     const answer = await post(handler, JSON.stringify({ jsonrpc: "1.0", id: 5, method: "GetTask" }));
     expect(answer.json).toMatchObject({ id: 5, error: { code: -32600 } });
@@ -111,7 +111,7 @@ describe("the JSON-RPC envelope (A2A 1.0 §9.3)", () => {
     expect(await post(handler, rpc("GetTask", params))).toMatchObject({ json: { error: { code: -32602 } } });
   });
 
-  test("takes absent and null params where all of them are optional", async () => {
+  test("accepts absent and null params where all of them are optional", async () => {
     const { handler, service } = withService();
     const value = { tasks: [], nextPageToken: "", pageSize: 50, totalSize: 0 };
     service.script = () => ({ payload: new Payload(value) });
@@ -120,7 +120,7 @@ describe("the JSON-RPC envelope (A2A 1.0 §9.3)", () => {
     expect((await post(handler, rpc("GetTask"))).json.error.code).toBe(-32602);
   });
 
-  test("executes a notification and answers it with nothing, but says what is wrong with one", async () => {
+  test("executes a notification without an answer, but answers an invalid one with an error", async () => {
     const { handler, service } = withService();
     const notification = JSON.stringify({ jsonrpc: "2.0", method: "SendMessage", params: { message } });
     expect(await post(handler, notification)).toMatchObject({ status: 204, text: "" });
@@ -136,7 +136,7 @@ describe("the JSON-RPC envelope (A2A 1.0 §9.3)", () => {
     expect(unknown).toMatchObject({ status: 200, json: { id: null, error: { code: -32601 } } });
   });
 
-  test("lets go of the stream that a notification began", async () => {
+  test("closes the stream of a notification", async () => {
     const { handler, service } = withService();
     const notification = JSON.stringify({ jsonrpc: "2.0", method: "SendStreamingMessage", params: { message } });
     expect(await post(handler, notification)).toMatchObject({ status: 204, text: "" });
@@ -154,7 +154,7 @@ describe("JSON-RPC over HTTP", () => {
     }
   });
 
-  test("answers other methods with 405 and what it takes", async () => {
+  test("answers other methods with 405 and Allow", async () => {
     const { handler } = withService();
     for (const method of ["GET", "PUT", "DELETE", "OPTIONS"]) {
       const answer = await ask(handler, request(method, "/"));
@@ -207,7 +207,7 @@ describe("JSON-RPC over HTTP", () => {
     expect(service.calls.length).toBe(calls);
   });
 
-  test("does not take brackets in strings for nesting", async () => {
+  test("does not count brackets in strings as nesting", async () => {
     const { handler } = withService({ limits: { bodyBytes: 1 << 20, depth: 64 } });
     const text = `${"[{".repeat(100)}\\"\\\\`;
     const body = rpc("SendMessage", { message: { ...message, parts: [{ text }] } });
@@ -254,7 +254,7 @@ describe("JSON-RPC over HTTP", () => {
     }
   });
 
-  test("keeps what went wrong inside from the client, and tells the operator", async () => {
+  test("logs the cause of an internal error, and does not send it to the client", async () => {
     const logger = new LinesLogger();
     const { handler, service } = withService({ logger });
     const cause = new Error("connect postgres://admin:hunter2@db.internal failed");
@@ -266,7 +266,7 @@ describe("JSON-RPC over HTTP", () => {
     expect(logger.lines).toMatchObject([{ level: "error", fields: { method: "GetTask", cause } }]);
   });
 
-  test("takes the loss of a connection behind a proxy for its own failure", async () => {
+  test("answers with an internal error where a proxy loses its connection", async () => {
     const { handler, service } = withService();
     service.script = () => {
       throw new A2AError("ConnectionLost", "10.0.0.7:4000 went away");
@@ -275,7 +275,7 @@ describe("JSON-RPC over HTTP", () => {
     expect(answer.json.error).toEqual({ code: -32603, message: "Internal error" });
   });
 
-  test("writes JSON that is at hand as it is, without parsing it", async () => {
+  test("writes stored JSON unchanged, without parsing it", async () => {
     const { handler, service } = withService();
     const json = '{"id":"t1",  "status":{"state":"TASK_STATE_WORKING"}}';
     service.script = () => ({ payload: new TextPayload(json) });
@@ -286,7 +286,7 @@ describe("JSON-RPC over HTTP", () => {
 });
 
 describe("authentication", () => {
-  test("comes before the body is read", async () => {
+  test("is checked before the body is read", async () => {
     const { handler, service } = withService({
       authenticate: () => Promise.reject(new A2AError("Unauthenticated", undefined, { challenge: 'Bearer realm="x"' })),
     });
@@ -298,7 +298,7 @@ describe("authentication", () => {
     expect(service.calls).toEqual([]);
   });
 
-  test("gives the service its principal", async () => {
+  test("passes the principal to the service", async () => {
     const { handler, service } = withService({ authenticate: () => ({ subject: "alice" }) });
     await post(handler, rpc("GetTask", { id: "t1" }));
     expect(service.last.context.principal).toEqual({ subject: "alice" });
@@ -316,7 +316,7 @@ describe("tenants", () => {
     return { acme, plain, handler };
   };
 
-  test("are told apart by params.tenant; an empty one is none", async () => {
+  test("are told apart by params.tenant; an empty one counts as absent", async () => {
     const { acme, plain, handler } = two();
     await post(handler, rpc("GetTask", { id: "t1", tenant: "acme" }));
     await post(handler, rpc("GetTask", { id: "t1", tenant: "" }));
@@ -324,7 +324,7 @@ describe("tenants", () => {
     expect([acme.calls.length, plain.calls.length]).toEqual([1, 2]);
   });
 
-  test("that nobody configured are InvalidParams", async () => {
+  test("that do not exist are InvalidParams", async () => {
     const { handler } = two();
     const answer = await post(handler, rpc("GetTask", { id: "t1", tenant: "nobody" }));
     expect(answer.json.error).toMatchObject({ code: -32602, data: [{ fieldViolations: [{ field: "tenant" }] }] });
@@ -337,7 +337,7 @@ describe("tenants", () => {
   });
 });
 
-test("fields that an interceptor found wrong are named like all others", async () => {
+test("fields that an interceptor refuses are named like all others", async () => {
   const { handler, service } = withService();
   service.script = () => {
     throw invalidParams([{ field: "message.parts[0].url", description: "is not allowed" }]);

@@ -72,7 +72,7 @@ describe("the version of a request (A2A 1.0 §3.6)", () => {
     },
   );
 
-  test("is VersionNotSupported under the id of the request and the status of the binding", async () => {
+  test("that is not supported is an error with the id of the request and the status of the binding", async () => {
     const [[, jsonrpc], [, rest]] = bindings().both;
     expect(await jsonrpc({ "a2a-version": "0.5" })).toMatchObject({
       status: 200,
@@ -84,7 +84,7 @@ describe("the version of a request (A2A 1.0 §3.6)", () => {
     });
   });
 
-  test("that names none is 1.0 by its method or path, so that a plain curl works", async () => {
+  test("without a name is 1.0 by its method or path", async () => {
     const { both, service } = bindings();
     for (const [, send] of both) {
       for (const answer of [await send(), await send({ "a2a-version": "" }), await send({}, "?A2A-Version=")]) {
@@ -95,7 +95,7 @@ describe("the version of a request (A2A 1.0 §3.6)", () => {
     expect(service.calls.every(({ context }) => context.version === "1.0")).toBe(true);
   });
 
-  test("that names none is one of 0.3 with strictVersion, as §3.6.2 has it", async () => {
+  test("without a name is 0.3 with strictVersion (§3.6.2)", async () => {
     const { both } = bindings({ strictVersion: true });
     for (const [, send] of both) {
       expect(codeOf(await send())).toBe("VERSION_NOT_SUPPORTED");
@@ -104,13 +104,13 @@ describe("the version of a request (A2A 1.0 §3.6)", () => {
     }
   });
 
-  test("is that of the header where the query says another", async () => {
+  test("is that of the header where the query names another one", async () => {
     const { both } = bindings();
     for (const [, send] of both)
       expect(codeOf(await send({ "a2a-version": "1.0" }, "?A2A-Version=7.0"))).toBeUndefined();
   });
 
-  test("is found by method and path among several; a method and a header that disagree are an error", async () => {
+  test("follows from the method or the path; a header that names another version is an error", async () => {
     const { handler, service } = bindings({ codecs: [codecV1, codecV9], operations });
     await post(handler, rpc("tasks/nine", { id: "t1" }));
     expect(service.last.context.version).toBe("9.1");
@@ -135,7 +135,7 @@ describe("the version of a request (A2A 1.0 §3.6)", () => {
 });
 
 describe("other service parameters (A2A 1.0 §3.2.6)", () => {
-  test("A2A-Extensions is read comma-separated, as hosts join repeated ones, once each", async () => {
+  test("A2A-Extensions is a comma-separated list without duplicates", async () => {
     const { both, service } = bindings();
     for (const [, send] of both) {
       await send({ "a2a-extensions": "https://x.example/a,https://x.example/b , ,https://x.example/a, urn:c" });
@@ -145,7 +145,7 @@ describe("other service parameters (A2A 1.0 §3.2.6)", () => {
     }
   });
 
-  test("activated extensions come back in the header, and no header when there are none", async () => {
+  test("activated extensions are in the response header, which is absent when there are none", async () => {
     const { both, service } = bindings();
     for (const [, send] of both) {
       service.extensions = ["https://x.example/a", "urn:c"];

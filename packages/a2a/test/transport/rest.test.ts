@@ -114,7 +114,7 @@ describe("REST routes (A2A 1.0 §11.3)", () => {
     });
   });
 
-  test("names the id when it is empty or cannot be decoded", async () => {
+  test("names the field where the id is empty or cannot be decoded", async () => {
     const { handler, service } = withService();
     for (const [method, path] of [
       ["GET", "/tasks/"],
@@ -162,7 +162,7 @@ describe("REST routes (A2A 1.0 §11.3)", () => {
     });
   });
 
-  test("refuses a body that names another id than the path", async () => {
+  test("refuses a body whose id differs from the path", async () => {
     const { handler, service } = withService();
     const answer = await ask(handler, request("POST", "/tasks/t1:cancel", { body: '{"id":"t2"}' }));
     expect(answer).toMatchObject({
@@ -236,7 +236,7 @@ describe("REST bodies", () => {
     },
   );
 
-  test("of another type, or with none, are 415; no type is right for no body", async () => {
+  test("of another media type, or without one, are 415; an empty body needs none", async () => {
     const { handler, service } = withService();
     for (const type of ["text/plain", "application/x-www-form-urlencoded", ""]) {
       const asked = request("POST", "/message:send", { body: send, headers: { "content-type": type } });
@@ -259,7 +259,7 @@ describe("REST bodies", () => {
     expect(service.calls).toEqual([]);
   });
 
-  test("over the limit get 413, nested too deep 400", async () => {
+  test("beyond the limit are 413, nested too deeply 400", async () => {
     const { handler } = withService();
     const long = await ask(handler, request("POST", "/message:send", { body: `{"x":"${"x".repeat(2000)}"}` }));
     expect(long).toMatchObject({ status: 413, json: { error: { code: 413 } } });
@@ -310,7 +310,7 @@ describe("REST errors (A2A 1.0 §5.4, §11.6)", () => {
     expect(await ask(handler, request("GET", "/tasks/t1"))).toMatchObject({ status, headers });
   });
 
-  test("what nobody foresaw is 500, a safe sentence outside and the cause in the log", async () => {
+  test("an unexpected error is 500 with a safe message, and its cause is logged", async () => {
     const logger = new LinesLogger();
     const { handler, service } = withService({ logger });
     const cause = new TypeError("secret is not a function at /srv/app/agent.ts");
@@ -326,7 +326,7 @@ describe("REST errors (A2A 1.0 §5.4, §11.6)", () => {
     expect(logger.lines).toMatchObject([{ level: "error", fields: { operation: "GetTask", cause } }]);
   });
 
-  test("authentication comes before the path is looked at and the body is read", async () => {
+  test("the caller is authenticated before the path and the body are read", async () => {
     const { handler } = withService({
       authenticate: () => Promise.reject(new A2AError("Unauthenticated", undefined, { challenge: "Bearer" })),
     });
@@ -341,7 +341,7 @@ describe("REST errors (A2A 1.0 §5.4, §11.6)", () => {
 });
 
 describe("tenants on REST", () => {
-  test("stand in the path, percent-encoded, or in the query or body", async () => {
+  test("are in the path, percent-encoded, or in the query or body", async () => {
     const service = new ScriptedService();
     const handler = serveMounts([{ path: "", tenant: "a cme", service, card: card() }]);
     expect(await ask(handler, request("GET", "/a%20cme/tasks/t1"))).toMatchObject({ status: 200 });
@@ -356,7 +356,7 @@ describe("tenants on REST", () => {
     ]);
   });
 
-  test("that are unknown, missing or contradicted are InvalidParams, as on JSON-RPC", async () => {
+  test("that are unknown, missing or contradictory are InvalidParams, as in JSON-RPC", async () => {
     const handler = serveMounts([{ path: "", tenant: "acme", service: new ScriptedService(), card: card() }]);
     const bad = [
       request("GET", "/nobody/tasks/t1"),

@@ -11,7 +11,7 @@ const mount = (path: string, tenant?: string) => ({
 });
 
 describe("several agents behind one handler", () => {
-  test("are told apart by the longest path", async () => {
+  test("are found by the longest path", async () => {
     const mounts = [mount(""), mount("/weather"), mount("/weather/berlin"), mount("/news")];
     const handler = serveMounts(mounts);
     for (const [url, at] of [
@@ -55,7 +55,7 @@ describe("several agents behind one handler", () => {
     },
   );
 
-  test("answer a path of ten thousand slashes as any other that is unknown", async () => {
+  test("answer a path of ten thousand slashes like any unknown path", async () => {
     const long = `/weather${"/".repeat(10_000)}`;
     expect(await ask(serveMounts([mount("/weather")]), request("GET", long))).toMatchObject({ status: 404 });
   });
@@ -83,7 +83,7 @@ describe("several agents behind one handler", () => {
   });
 });
 
-test("knows which URLs are its own, so that a framework goes on with the others", () => {
+test("reports which URLs it serves, for frameworks that serve the others", () => {
   const knows = createRouter([mount("/a"), mount("/a", "acme"), mount("/b")], routerOptions()).answers;
   const own = [
     "/a",
@@ -114,14 +114,14 @@ describe("CORS", () => {
   const preflight = (origin: string, url = "/message:send") =>
     request("OPTIONS", url, { headers: { origin, "access-control-request-method": "POST" } });
 
-  test("is off unless it is asked for", async () => {
+  test("is off by default", async () => {
     const handler = serveMounts([mount("")]);
     const answer = await ask(handler, request("GET", "/tasks/t1", { headers: { origin: "https://app.example" } }));
     expect(Object.keys(answer.headers).filter((name) => name.startsWith("access-control"))).toEqual([]);
     expect((await ask(handler, preflight("https://app.example"))).status).toBe(405);
   });
 
-  test("lets any page call with `true`: the A2A headers, credentials and Last-Event-ID", async () => {
+  test("allows any page with `true`: the A2A headers, credentials and Last-Event-ID", async () => {
     const handler = serveMounts([mount("")], {
       cors: true,
       authenticate: () => Promise.reject(new A2AError("Unauthenticated", undefined, { challenge: "Bearer" })),
@@ -152,7 +152,7 @@ describe("CORS", () => {
     }
   });
 
-  test("holds to its list, and says that the answer differs by origin", async () => {
+  test("allows the origins of its list, and sends Vary", async () => {
     const handler = serveMounts([mount("")], {
       cors: { origins: ["https://app.example"], headers: ["x-api-key"], maxAge: 60 },
     });
@@ -181,12 +181,12 @@ describe("CORS", () => {
     expect(() => serveMounts([mount("")], { cors: { origins: [origin] } })).toThrow(cure);
   });
 
-  test("lets apps and extensions be in its list", () => {
+  test("allows apps and browser extensions in its list", () => {
     const origins = ["null", "capacitor://localhost", "chrome-extension://abcdef", "http://[::1]:3000"];
     expect(() => serveMounts([mount("")], { cors: { origins } })).not.toThrow();
   });
 
-  test("reaches cards and streams", async () => {
+  test("applies to cards and streams", async () => {
     const handler = serveMounts([mount("")], { cors: true });
     const headers = { origin: "https://app.example" };
     const asked = await ask(handler, request("GET", "/.well-known/agent-card.json", { headers }));
@@ -196,7 +196,7 @@ describe("CORS", () => {
     await settled();
   });
 
-  test("an OPTIONS request that is no preflight gets 405", async () => {
+  test("answers an OPTIONS request that is no preflight with 405", async () => {
     const handler = serveMounts([mount("")], { cors: true });
     expect(
       (await ask(handler, request("OPTIONS", "/tasks", { headers: { origin: "https://app.example" } }))).status,

@@ -79,7 +79,7 @@ describe.each(streams)("a stream on %s", (binding, subscribe, broken) => {
     await done;
   });
 
-  test("keeps the HTTP status of what is refused", async () => {
+  test("has the HTTP status of an error where the request is refused", async () => {
     const { service, handler } = withService();
     service.script = () => {
       throw new A2AError("UnsupportedOperation");
@@ -89,7 +89,7 @@ describe.each(streams)("a stream on %s", (binding, subscribe, broken) => {
     expect(answer.headers["content-type"]).toBe("application/json");
   });
 
-  test("carries the seq of an event as its id, none for a direct message", async () => {
+  test("has the seq of an event as its id, and no id for a direct message", async () => {
     const { service, handler } = withService();
     const { sink, done } = await open(handler, subscribe());
     service.feed.push(working);
@@ -102,7 +102,7 @@ describe.each(streams)("a stream on %s", (binding, subscribe, broken) => {
     expect(second).toBe(`data: ${JSON.stringify(wrap({ message: { ...message, role: "ROLE_AGENT" } }))}`);
   });
 
-  test("writes stored JSON as it stands, without parsing it", async () => {
+  test("writes stored JSON unchanged, without parsing it", async () => {
     const { service, handler } = withService();
     const { sink, done } = await open(handler, subscribe());
     const payload = new TextPayload<StreamResponse>('{"task":{"id":"t1" , "x":1}}');
@@ -116,7 +116,7 @@ describe.each(streams)("a stream on %s", (binding, subscribe, broken) => {
     expect(parsed).not.toHaveBeenCalled();
   });
 
-  test("writes a batch at once", async () => {
+  test("writes a batch in one write", async () => {
     const { service, handler } = withService();
     const { sink, done } = await open(handler, subscribe());
     service.feed.push({ payload: new Payload({ task }) }, working, completed);
@@ -126,7 +126,7 @@ describe.each(streams)("a stream on %s", (binding, subscribe, broken) => {
     expect(dataOf(sink.text)).toEqual([{ task }, working.payload.value, completed.payload.value].map(wrap));
   });
 
-  test("waits for a peer that is behind, and asks for nothing meanwhile", async () => {
+  test("waits for a client that is behind, and reads no further events meanwhile", async () => {
     const { service, handler } = withService();
     const { sink, done } = await open(handler, subscribe());
     sink.full = true;
@@ -141,7 +141,7 @@ describe.each(streams)("a stream on %s", (binding, subscribe, broken) => {
     expect(dataOf(sink.text)).toHaveLength(2);
   });
 
-  test("lets go of the source at once when the reader leaves", async () => {
+  test("closes the source at once when the reader leaves", async () => {
     const { service, handler } = withService();
     const { sink, done } = await open(handler, subscribe());
     sink.leave();
@@ -149,7 +149,7 @@ describe.each(streams)("a stream on %s", (binding, subscribe, broken) => {
     await done;
   });
 
-  test("lets go of the source when the reader left before the stream began, or while it was behind", async () => {
+  test("closes the source when the reader left before the stream began, or while it was behind", async () => {
     const { service, handler } = withService();
     const head = await handler(subscribe());
     if (typeof head.body !== "function") throw new Error("No stream");
@@ -164,7 +164,7 @@ describe.each(streams)("a stream on %s", (binding, subscribe, broken) => {
     expect(sink.writes).toHaveLength(2);
   });
 
-  test("says an error in mid-stream in words that a client can type", async () => {
+  test("sends an error within the stream as a typed error", async () => {
     const logger = new LinesLogger();
     const { service, handler } = withService({ logger });
     const { sink, done } = await open(handler, subscribe());
@@ -177,7 +177,7 @@ describe.each(streams)("a stream on %s", (binding, subscribe, broken) => {
     expect(logger.lines).toMatchObject([{ level: "warn", fields: { operation: "SubscribeToTask" } }]);
   });
 
-  test("keeps the cause of an error in mid-stream inside", async () => {
+  test("does not send the cause of an error within the stream", async () => {
     const logger = new LinesLogger();
     const { service, handler } = withService({ logger });
     const { sink, done } = await open(handler, subscribe());
@@ -190,7 +190,7 @@ describe.each(streams)("a stream on %s", (binding, subscribe, broken) => {
     ]);
   });
 
-  test("gives Last-Event-ID to the service as the place to read on from; what cannot be one is ignored", async () => {
+  test("passes Last-Event-ID to the service; an invalid one is ignored", async () => {
     const { service, handler } = withService();
     for (const [value, after] of [
       ["7", 7],
@@ -208,7 +208,7 @@ describe.each(streams)("a stream on %s", (binding, subscribe, broken) => {
     }
   });
 
-  test("tells the activated extensions", async () => {
+  test("lists the activated extensions in its header", async () => {
     const { service, handler } = withService();
     service.extensions = ["urn:x"];
     expect((await handler(subscribe())).headers).toMatchObject({
@@ -217,7 +217,7 @@ describe.each(streams)("a stream on %s", (binding, subscribe, broken) => {
     });
   });
 
-  test("is kept alive by comments while nothing happens, from one timer for all", async () => {
+  test("gets keep-alive comments while it is quiet, from one timer for all streams", async () => {
     const clock = new StillClock();
     const { service, handler } = withService({ clock, keepAlive: 15_000 });
     const opened = await Promise.all(Array.from({ length: 40 }, () => open(handler, subscribe())));
@@ -233,7 +233,7 @@ describe.each(streams)("a stream on %s", (binding, subscribe, broken) => {
     expect(service.feed.returned).toBe(40);
   });
 
-  test("is silent to every reader of events while nothing happens, to those who dispatch at each blank line too", async () => {
+  test("sends comments that no reader takes for an event, also readers that dispatch at each blank line", async () => {
     const clock = new StillClock();
     const { service, handler } = withService({ clock, keepAlive: 15_000 });
     const { sink, done } = await open(handler, subscribe());
@@ -255,7 +255,7 @@ describe.each(streams)("a stream on %s", (binding, subscribe, broken) => {
     expect(official).toEqual(events);
   });
 
-  test("gets no comments while its peer is behind, and gets them again afterwards", async () => {
+  test("gets no comments while its client is behind, and gets them again afterwards", async () => {
     const clock = new StillClock();
     const { service, handler } = withService({ clock, keepAlive: 15_000 });
     const { sink, done } = await open(handler, subscribe());
@@ -274,7 +274,7 @@ describe.each(streams)("a stream on %s", (binding, subscribe, broken) => {
   });
 });
 
-test("Last-Event-ID means nothing to a call that is no stream", async () => {
+test("Last-Event-ID is ignored for a call without a stream", async () => {
   const service = new ScriptedService();
   await ask(serveAlone(service), request("GET", "/tasks/t1", { headers: { "last-event-id": "3" } }));
   expect(service.last.context.after).toBeUndefined();

@@ -39,7 +39,7 @@ describe("the bytes of a body", () => {
     }
   });
 
-  test("are copied a few times only, also where more of them come than were announced", () => {
+  test("are copied only a few times, also where more come than were announced", () => {
     const bytes = new GrowingBytes(10);
     const capacities = new Set<number>();
     for (let count = 0; count < 100_000; count++) {
@@ -51,7 +51,7 @@ describe("the bytes of a body", () => {
     expect(Math.min(...capacities)).toBe(10);
   });
 
-  test("hold on to no large buffer that a small piece was cut from", () => {
+  test("do not keep a large buffer that a small piece is a view of", () => {
     const slab = new Uint8Array(64 * kib);
     const body = new BodyBytes(mib, undefined);
     body.push(slab.subarray(0, 10));
@@ -69,8 +69,8 @@ describe("the bytes of a body", () => {
   });
 });
 
-describe("what all unfinished bodies hold together", () => {
-  test("is bounded: beyond it large ones wait for room before anything is read of them", () => {
+describe("the memory of all unfinished bodies", () => {
+  test("is limited: beyond the limit large bodies wait for room before anything of them is read", () => {
     const { budget } = budgetOf(8 * mib);
     const all = Array.from({ length: 200 }, () => new Sending(budget, 950 * kib));
     const begun = all.filter(({ body }) => body.begin());
@@ -80,7 +80,7 @@ describe("what all unfinished bodies hold together", () => {
     expect(all.filter(({ resumed }) => resumed === 1)).toHaveLength(1);
   });
 
-  test("leaves small ones their share, whatever else stands there", () => {
+  test("has a reserved part for small bodies", () => {
     const { budget } = budgetOf(8 * mib);
     for (let count = 0; count < 200; count++) new Sending(budget, mib).body.begin();
     const small = new Sending(budget, 100);
@@ -89,7 +89,7 @@ describe("what all unfinished bodies hold together", () => {
     expect(small.body.take()).toHaveLength(100);
   });
 
-  test("lets the smallest of those that wait in first", () => {
+  test("is given to the smallest waiting body first", () => {
     const { budget } = budgetOf(2 * mib);
     const first = new Sending(budget, mib);
     expect(first.body.begin()).toBe(true);
@@ -99,7 +99,7 @@ describe("what all unfinished bodies hold together", () => {
     expect([large.resumed, middle.resumed]).toEqual([0, 1]);
   });
 
-  test("counts bodies of unknown size, which wait with what has come of them and are refused beyond that", () => {
+  test("includes the queue, where bodies of unknown size wait with the bytes that have come", () => {
     const { budget } = budgetOf(2 * mib);
     const all = Array.from({ length: 20 }, () => new Sending(budget, undefined));
     const ends = all.map(({ body }) => {
@@ -114,7 +114,7 @@ describe("what all unfinished bodies hold together", () => {
     expect(budget.used).toBeLessThanOrEqual(2 * mib);
   });
 
-  test("sends the slow away where others wait, and nobody else", () => {
+  test("is taken from slow senders only where others wait", () => {
     const { budget, clock } = budgetOf(2 * mib);
     const stalled = new Sending(budget, mib);
     stalled.body.begin();
@@ -137,7 +137,7 @@ describe("what all unfinished bodies hold together", () => {
     expect(third.resumed).toBe(1);
   });
 
-  test("does not have anyone wait for ever", () => {
+  test("is waited for for a limited time", () => {
     const { budget, clock } = budgetOf(2 * mib);
     const busy = new Sending(budget, mib);
     busy.body.begin();
@@ -151,7 +151,7 @@ describe("what all unfinished bodies hold together", () => {
     expect(clock.timers).toBe(0);
   });
 
-  test("lets no more wait than there is room to keep them in, although nothing has come of them yet", () => {
+  test("also limits how many bodies wait, although none of their bytes have come", () => {
     const { budget } = budgetOf(2 * mib);
     const outcomes = Array.from({ length: 1_000 }, () => {
       try {
@@ -165,7 +165,7 @@ describe("what all unfinished bodies hold together", () => {
     expect(budget.used).toBeLessThanOrEqual(2 * mib);
   });
 
-  test("has a share for each connection", () => {
+  test("has a limit for each connection", () => {
     const { budget } = budgetOf(8 * mib);
     const connection = {};
     const own = Array.from({ length: 10 }, () => new Sending(budget, mib, connection));
@@ -173,7 +173,7 @@ describe("what all unfinished bodies hold together", () => {
     expect(new Sending(budget, mib, {}).body.begin()).toBe(true);
   });
 
-  test("is nothing again when all are over", () => {
+  test("is released when all bodies are complete", () => {
     const { budget, clock } = budgetOf(2 * mib);
     const all = [100, 100 * kib, mib, undefined].map((announced) => new Sending(budget, announced, {}));
     for (const { body } of all) if (body.begin()) body.push(new Uint8Array(100));

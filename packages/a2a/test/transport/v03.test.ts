@@ -79,7 +79,7 @@ async function events(response: Response): Promise<Record<string, never>[]> {
 }
 
 describe("JSON-RPC of 0.3", () => {
-  test("message/send waits, and answers the task itself; tasks/get gives it again", async () => {
+  test("message/send waits and answers with the task; tasks/get returns the same", async () => {
     const handler = serve();
     const { result } = await rpc(handler, "message/send", user("hello"));
     expect(result).toMatchObject({
@@ -93,12 +93,12 @@ describe("JSON-RPC of 0.3", () => {
     expect(got.result).not.toHaveProperty("history");
   });
 
-  test("message/send answers a message as itself", async () => {
+  test("message/send answers with a direct message", async () => {
     const { result } = await rpc(serve(), "message/send", user("direct"));
     expect(result).toMatchObject({ kind: "message", role: "agent", parts: text("directly") });
   });
 
-  test("blocking: false answers before the agent is done", async () => {
+  test("blocking: false answers before the agent has finished", async () => {
     const never = agent({
       mayReplyDirectly: false,
       async *onMessage(turn) {
@@ -115,7 +115,7 @@ describe("JSON-RPC of 0.3", () => {
     expect((await rpc(handler, "tasks/cancel", { id: result["id"] })).error.code).toBe(-32002);
   });
 
-  test("message/stream: every data is a whole response, the last one is final", async () => {
+  test("message/stream: every event is a whole response, and the last one is final", async () => {
     const response = await post(serve(), "message/stream", user("data"), { id: 9 });
     expect(response.headers.get("content-type")).toBe("text/event-stream");
     const seen = await events(response);
@@ -134,7 +134,7 @@ describe("JSON-RPC of 0.3", () => {
     });
   });
 
-  test("a stream of a send ends with the final event that asks for more, and the task goes on", async () => {
+  test("the stream of a send ends with a final event at input-required, and the task continues", async () => {
     const handler = serve();
     const first = await events(await post(handler, "message/stream", user("ask")));
     const last = first.at(-1)?.["result"] as unknown as { taskId: string; contextId: string; final: boolean };
@@ -144,7 +144,7 @@ describe("JSON-RPC of 0.3", () => {
     expect((await rpc(handler, "message/send", user("more", { taskId: last.taskId }))).error.code).toBe(-32004);
   });
 
-  test("tasks/resubscribe to a finished task gives the task and closes", async () => {
+  test("tasks/resubscribe to a finished task sends the task and closes", async () => {
     const handler = serve();
     const { result } = await rpc(handler, "message/send", user("hello"));
     const seen = await events(await post(handler, "tasks/resubscribe", { id: result["id"] }));
@@ -152,7 +152,7 @@ describe("JSON-RPC of 0.3", () => {
     expect((await rpc(handler, "tasks/resubscribe", { id: "nope" })).error.code).toBe(-32001);
   });
 
-  test("an error is the one event of a stream, for who reads nothing else", async () => {
+  test("an error is the only event of a stream, for clients that read only events", async () => {
     const handler = serve();
     const headers = { accept: "text/event-stream" };
     // The second is what Python's SDK sends with message/stream.
@@ -185,7 +185,7 @@ describe("JSON-RPC of 0.3", () => {
     expect(await response.json()).toMatchObject({ id: 1, error: { code } });
   });
 
-  test("proto names are understood: Python's clients send them", async () => {
+  test("proto names are understood, because Python clients send them", async () => {
     const params = {
       message: { message_id: "m1", role: "user", kind: "message", parts: text("hi"), context_id: "c1" },
     };
@@ -214,7 +214,7 @@ describe("the version of a request (A2A 1.0 §3.6)", () => {
     expect(result).toMatchObject({ message: { role: "ROLE_AGENT" } });
   });
 
-  test("the query parameter counts as the header does", async () => {
+  test("the query parameter counts like the header", async () => {
     const { result } = await rpc(serve(), "message/send", user("direct"), { path: "/?A2A-Version=0.3" });
     expect(result).toMatchObject({ kind: "message" });
   });
@@ -236,7 +236,7 @@ describe("the version of a request (A2A 1.0 §3.6)", () => {
     expect((await rpc(serve(), method, {}, { headers })).error).toMatchObject({ code: -32601, message });
   });
 
-  test("errors of REST have their code and message in the open as well", async () => {
+  test("errors of REST also have code and message at their top level", async () => {
     const response = await serve().fetch(new Request(`${base}/v1/tasks/nope`));
     expect(await response.json()).toMatchObject({
       code: -32001,
@@ -245,7 +245,7 @@ describe("the version of a request (A2A 1.0 §3.6)", () => {
     });
   });
 
-  test("strictVersion reads silence as 0.3", async () => {
+  test("strictVersion reads a request without a version as 0.3", async () => {
     const handler = serve(agent(), { strictVersion: true });
     expect((await rpc(handler, "message/send", user("direct"))).result).toMatchObject({ kind: "message" });
     expect((await rpc(handler, "SendMessage", user10)).error.code).toBe(-32601);
@@ -253,7 +253,7 @@ describe("the version of a request (A2A 1.0 §3.6)", () => {
     expect(await rest.json()).toMatchObject({ error: { status: "UNIMPLEMENTED" } });
   });
 
-  test("a version that is not served is refused by name", async () => {
+  test("a version that is not served is refused, and named in the error", async () => {
     const only = serve(agent(), { versions: ["1.0"] });
     expect((await rpc(only, "message/send", user("direct"))).error.code).toBe(-32601);
     const asked = { headers: { "a2a-version": "0.3" } };
@@ -304,7 +304,7 @@ describe("REST of 0.3", () => {
     expect(await events(response)).toMatchObject([{ task: { id, status: { state: "TASK_STATE_COMPLETED" } } }]);
   });
 
-  test("streams bare events, the last one final, and waits only where it is told to", async () => {
+  test("streams events without a wrapper, the last one final, and waits with blocking: true", async () => {
     const handler = serve();
     const message = { messageId: "m1", role: "ROLE_USER", content: [{ text: "hello" }] };
     const send = (path: string, more: object = {}) =>
@@ -344,7 +344,7 @@ describe("extensions", () => {
     expect(response.headers.has(other)).toBe(false);
   });
 
-  test("under both names at once are all of them, and answered in today's", async () => {
+  test("under both header names are merged, and answered under the name of 1.0", async () => {
     const headers = { "a2a-extensions": "urn:a", "x-a2a-extensions": "urn:b" };
     const response = await post(serve(required), "message/stream", user("hello"), { headers });
     expect(response.headers.get("a2a-extensions")).toBe("urn:a, urn:b");
@@ -366,7 +366,7 @@ describe("the card", () => {
       bindings: [jsonRpcBinding(), restBinding(), { name: "GRPC", interfaces: () => [{ url: "agents.example:443" }] }],
     });
 
-  test("carries both shapes for who names no version", async () => {
+  test("has both shapes for a request without a version", async () => {
     const handler = secured();
     const { response, card } = await cardOf(handler);
     expect(response.headers.get("vary")).toBe("A2A-Version");
@@ -383,7 +383,7 @@ describe("the card", () => {
     expect(new Set([response, pure.response, old.response].map(({ headers }) => headers.get("etag"))).size).toBe(3);
   });
 
-  test("in the shape of 0.3 names its addresses, its transports and its locks", async () => {
+  test("in the shape of 0.3 has its addresses, transports and security schemes", async () => {
     const { card } = await cardOf(secured(), path, "0.3");
     expect(card).toMatchObject({
       protocolVersion: "0.3.0",
@@ -402,7 +402,7 @@ describe("the card", () => {
     expect(card).not.toHaveProperty("securityRequirements");
   });
 
-  test("is found where clients of 0.2 look", async () => {
+  test("is served where clients of 0.2 look", async () => {
     const handler = serve([{ agent: agent(), path: "/echo" }]);
     const { card } = await cardOf(handler, "/echo/.well-known/agent.json");
     expect(card).toEqual((await cardOf(handler, `/echo${path}`)).card);
@@ -411,14 +411,14 @@ describe("the card", () => {
     expect((await only.fetch(new Request(`${base}/.well-known/agent.json`))).status).toBe(404);
   });
 
-  test("of one version alone is that version's", async () => {
+  test("of a server with one version has the shape of that version", async () => {
     expect((await cardOf(serve(agent(), { versions: ["1.0"] }))).card).not.toHaveProperty("url");
     const old = (await cardOf(serve(agent(), { versions: ["0.3"] }))).card;
     expect(old).toHaveProperty("url", base);
     expect(old).not.toHaveProperty("supportedInterfaces");
   });
 
-  test("gives a tenant an address of its own, since 0.3 has no field for one", async () => {
+  test("has an address of its own for each tenant, because 0.3 has no field for it", async () => {
     const handler = serve([
       { agent: agent(), path: "/shop", tenant: "one & only" },
       { agent: agent(), path: "/shop", tenant: "other" },
@@ -444,7 +444,7 @@ describe("the extended card", () => {
     extendedCard: (card) => ({ ...card, description: `of ${path}` }),
   });
 
-  test("agent/getAuthenticatedExtendedCard gives it in the shape of 0.3", async () => {
+  test("agent/getAuthenticatedExtendedCard returns the shape of 0.3", async () => {
     const handler = serve([mount("")], { authenticator });
     const { result } = await rpc(handler, "agent/getAuthenticatedExtendedCard", undefined, { headers });
     expect(result).toMatchObject({ description: "of ", url: base, supportsAuthenticatedExtendedCard: true });
@@ -470,7 +470,7 @@ describe("the extended card", () => {
     }
   });
 
-  test("GET /v1/card gives its locks in both forms, since readers know one or the other", async () => {
+  test("GET /v1/card has security schemes in both forms, because clients read one or the other", async () => {
     const response = await serve([mount("")], { authenticator }).fetch(new Request(`${base}/v1/card`, { headers }));
     expect(await response.json()).toMatchObject({
       securitySchemes: { bearer: { type: "http", scheme: "Bearer", httpAuthSecurityScheme: { scheme: "Bearer" } } },
@@ -478,7 +478,7 @@ describe("the extended card", () => {
     });
   });
 
-  test("is not found where it could be that of two agents", async () => {
+  test("is not found where two agents could have it", async () => {
     const handler = serve([mount("/one"), mount("/two")], { authenticator });
     expect((await handler.fetch(new Request(`${base}/agent/authenticatedExtendedCard`, { headers }))).status).toBe(404);
     const own = await handler.fetch(new Request(`${base}/two/agent/authenticatedExtendedCard`, { headers }));
