@@ -1,7 +1,7 @@
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 import { LongFirst } from "./test/long-first.ts";
-import { long } from "./test/projects.ts";
+import { alone, long } from "./test/projects.ts";
 import { useFastFolder } from "./test/temporary.ts";
 
 // Tests run the sources: the packages' exports carry a condition of ours for that, so no build comes first.
@@ -20,15 +20,16 @@ export default defineConfig({
   resolve: { conditions },
   ssr: { resolve: { conditions } },
   test: {
-    // Processes, not threads: a native SQLite must neither be shared nor torn down with a thread.
+    // Processes, not threads: threads would share a native SQLite, and unload it when they end.
     pool: "forks",
-    // vitest leaves one core to itself, which is half of two.
-    // One more than there are cores: a fifth of the time some test waits for a process or a time limit.
+    // One more than there are cores, since tests also wait for processes and timeouts. The default is one less.
     maxWorkers: availableParallelism() + 1,
     sequence: { sequencer: LongFirst },
-    // Far beyond what any test takes, on the busiest machine: some start a dozen processes.
+    // Far more than any test takes on a busy machine. Some tests start a dozen processes.
     testTimeout: 120_000,
     hookTimeout: 120_000,
+    // A condition is waited for as long as a test may take, so that a busy machine fails no test.
+    expect: { poll: { timeout: 60_000 } },
     allowOnly: false,
     projects: [
       {
@@ -40,7 +41,18 @@ export default defineConfig({
             "{benchmarks,kits}/test/**/*.test.ts",
             "test/**/*.test.ts",
           ],
-          exclude: ["**/node_modules/**", ...long, ...browser, ...runtimes, ...interop, ...attack],
+          exclude: ["**/node_modules/**", ...alone, ...long, ...browser, ...runtimes, ...interop, ...attack],
+          globalSetup: "test/built.ts",
+          // Files share processes: most of them take less time than to load the sources into a new process.
+          isolate: false,
+          setupFiles: "test/shared-process.ts",
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: "alone",
+          include: [...alone],
           globalSetup: "test/built.ts",
         },
       },

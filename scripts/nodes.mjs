@@ -59,7 +59,7 @@ async function main() {
     const program = programOf(version);
     process.stdout.write(`\nNode ${version}: ${execFileSync(program, ["--version"], { encoding: "utf8" })}`);
     const vitest = join(root, "node_modules", "vitest", "vitest.mjs");
-    const projects = ["--project=unit", "--project=long"];
+    const projects = ["--project=unit", "--project=alone", "--project=long"];
     const { status } = spawnSync(program, [vitest, "run", ...projects, ...paths, ...args], {
       cwd: root,
       stdio: "inherit",

@@ -7,7 +7,9 @@ const args = process.argv.slice(2);
 const wanted = args.filter((arg) => arg !== "--full");
 if (wanted.length < args.length) process.env["PARLEY_TESTS"] = "full";
 // What needs a browser or another runtime has commands of its own.
-const projects = wanted.some((arg) => arg.startsWith("--project")) ? [] : ["--project=unit", "--project=long"];
+const projects = wanted.some((arg) => arg.startsWith("--project"))
+  ? []
+  : ["--project=unit", "--project=alone", "--project=long"];
 
 await ready();
 await become("node_modules/vitest/vitest.mjs", ["run", ...projects, ...wanted]);

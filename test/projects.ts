@@ -1,6 +1,6 @@
 /**
- * Tests that `npm run test:long` runs a second time, at length: those that take their counts from
- * test/counts.ts, and those that keep their files in a folder on the disk.
+ * Tests that `npm run test:long` runs again at full length: those that take their counts from test/counts.ts, and those
+ * that keep their files on the disk.
  */
 export const long: readonly string[] = [
   "test/fuzz/**/*.test.ts",
@@ -12,4 +12,17 @@ export const long: readonly string[] = [
   "packages/a2a/test/store/memory.test.ts",
   "packages/a2a/test/model/round-trip.test.ts",
   "packages/conform/test/mutants.test.ts",
+];
+
+/**
+ * Tests that need a process of their own: they measure its memory, or change its working directory or its module loader.
+ * All other files of `npm test` share processes with one another, see test/shared-process.ts.
+ */
+export const alone: readonly string[] = [
+  "packages/a2a/test/client/sse.test.ts",
+  "packages/cli/test/conform.test.ts",
+  "packages/grpc/test/hostile.test.ts",
+  "packages/node/test/bodies.test.ts",
+  "packages/node/test/readers.test.ts",
+  "packages/node/test/serve.test.ts",
 ];

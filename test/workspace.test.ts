@@ -3,7 +3,7 @@ import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
-import { long } from "./projects.ts";
+import { alone, long } from "./projects.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
@@ -80,6 +80,10 @@ describe("the workspace", () => {
       expect(optional.filter((name) => !named.has(`node_modules/${name}`))).toEqual([]);
     },
   );
+
+  test.each(alone)("has %s, which is listed to run alone", (file) => {
+    expect(existsSync(join(root, file))).toBe(true);
+  });
 
   test("runs at length, too, what takes its counts from test/counts.ts", () => {
     const counting = execFileSync("git", ["grep", "-lF", "counts.ts", "--", "*.test.ts"], {

@@ -500,7 +500,7 @@ describe("a flood over HTTP/2", () => {
 
   it("of streams that are reset at once ends the connection (rapid reset)", async () => {
     // The GOAWAY is of the library below Node, which leaves the connection to be closed for its silence.
-    await using server = await openPort(() => new Promise(() => {}), { keepAliveTimeout: 50, headersTimeout: 50 });
+    await using server = await openPort(() => new Promise(() => {}), { keepAliveTimeout: 500, headersTimeout: 500 });
     using client = await RawClient.to(server.port);
     client.socket.write(Buffer.concat([preface, frame(4, 1, 0)]));
     for (let at = 0; at < 5_000 && !client.closed; at++) {
