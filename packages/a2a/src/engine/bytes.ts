@@ -1,6 +1,5 @@
 import { utf8Length } from "../base/index.ts";
-import { invalidParams, type A2AError, type JsonValue, type Message, type NewRecord } from "../model/index.ts";
-import { agentMistake, nameOfRecord } from "./mistakes.ts";
+import type { JsonValue, Message } from "../model/index.ts";
 
 /** Whether a text takes more than so many bytes. They are counted only where its length cannot tell. */
 export function exceeds(text: string, bytes: number): boolean {
@@ -35,16 +34,4 @@ function sizeOfValue(value: JsonValue | undefined): number {
   let size = perValue;
   for (const [name, member] of Object.entries(value)) size += name.length + sizeOfValue(member);
   return size;
-}
-
-/** Refuses a message that does not fit into its task. */
-export function taskIsFull(taskBytes: number): A2AError {
-  const description = `does not fit: a task takes ${taskBytes} bytes, all of its messages and results together`;
-  return invalidParams([{ field: "message.parts", description }], "This task is full");
-}
-
-/** An agent's event does not fit into its task, which fails. */
-export function eventDoesNotFit(record: NewRecord, taskBytes: number): A2AError {
-  const event = `${nameOfRecord(record)} of ${utf8Length(record.json)} bytes`;
-  return agentMistake(`${event} does not fit: limits.taskBytes is ${taskBytes}`);
 }

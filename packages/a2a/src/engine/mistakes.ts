@@ -1,3 +1,4 @@
+import { utf8Length } from "../base/index.ts";
 import { A2AError, type NewRecord, type TaskArtifactUpdateEvent, type TaskState } from "../model/index.ts";
 import type { AgentEvent } from "../protocol/index.ts";
 
@@ -32,6 +33,12 @@ function asMistake(error: unknown): unknown {
   return agentMistake(`it is not JSON; use plain objects, arrays, strings and numbers: ${error.message}`);
 }
 
+/** For an event that does not fit into its task. */
+export function eventDoesNotFit(record: NewRecord, taskBytes: number): A2AError {
+  const event = `${nameOfRecord(record)} of ${utf8Length(record.json)} bytes`;
+  return agentMistake(`${event} does not fit: limits.taskBytes is ${taskBytes}`);
+}
+
 const builders: { readonly [State in TaskState]?: string } = {
   TASK_STATE_WORKING: "working",
   TASK_STATE_INPUT_REQUIRED: "inputRequired",
@@ -62,7 +69,7 @@ export function nameOf(event: AgentEvent): string {
 }
 
 /** The same for the record of an event. */
-export function nameOfRecord({ kind, json, state }: NewRecord): string {
+function nameOfRecord({ kind, json, state }: NewRecord): string {
   if (kind !== "artifactUpdate") return state === undefined ? "A record" : `A status ${describe(state)}`;
   const { artifact } = JSON.parse(json) as TaskArtifactUpdateEvent;
   return `An update of artifact ${describe(artifact.artifactId)}`;

@@ -1,4 +1,4 @@
-import { A2AError } from "../model/index.ts";
+import { A2AError, invalidParams } from "../model/index.ts";
 import type { TaskHead } from "../store/index.ts";
 
 /* Errors that several operations answer with. */
@@ -12,6 +12,12 @@ export function taskNotFound(taskId: string): A2AError {
 export function taskIsOver({ task, state }: TaskHead): A2AError {
   const metadata = { taskId: task.taskId, state };
   return new A2AError("UnsupportedOperation", "This task is over and takes no more messages", { metadata });
+}
+
+/** For a message that does not fit into its task. */
+export function taskIsFull(taskBytes: number): A2AError {
+  const description = `does not fit: a task takes ${taskBytes} bytes, all of its messages and results together`;
+  return invalidParams([{ field: "message.parts", description }], "This task is full");
 }
 
 export function serverIsStopping(): A2AError {

@@ -31,13 +31,13 @@ export interface RecordedTask {
 /** Events as records, before they are compared with those of a lost run. */
 interface Read {
   readonly records: readonly NewRecord[];
-  /** What extensions keep with each of the records. */
-  readonly kept: readonly (readonly FeatureEffect[])[];
+  /** What extensions keep with each of the records; absent where the turn has no extensions. */
+  readonly kept: readonly (readonly FeatureEffect[])[] | undefined;
   readonly checkpoints: readonly StoredCheckpoint[];
   readonly endsTurn: boolean;
 }
 
-const noEffects: readonly FeatureEffect[] = [];
+const none: readonly TaskEffect[] = [];
 
 /**
  * Makes log records of the events that an agent yields in the turns of one task. It checks events against the protocol and
@@ -124,7 +124,8 @@ export class Recorder {
 
   #plain(events: readonly AgentEvent[], state: TaskState | undefined): Recorded {
     const { records, kept, checkpoints, endsTurn } = this.#read(events, state);
-    return { records, effects: [...checkpoints.map((stored) => this.#save(stored)), ...kept.flat()], endsTurn };
+    const saved = checkpoints.length === 0 ? none : checkpoints.map((stored) => this.#save(stored));
+    return { records, effects: kept === undefined ? saved : [...saved, ...kept.flat()], endsTurn };
   }
 
   /** Leaves out events that the lost run has stored already. */
@@ -137,12 +138,12 @@ export class Recorder {
     const saved = checkpoints.map((stored) => this.#save({ ...stored, events: stored.events + lost }));
     const added = all.slice(repeated);
     const records = this.#lost === undefined ? added : await this.#lost.replaceIn(added);
-    return { records, effects: [...saved, ...kept.slice(repeated).flat()], endsTurn };
+    return { records, effects: kept === undefined ? saved : [...saved, ...kept.slice(repeated).flat()], endsTurn };
   }
 
   #read(events: readonly AgentEvent[], state: TaskState | undefined): Read {
     const records: NewRecord[] = [];
-    const kept: (readonly FeatureEffect[])[] = [];
+    const kept: FeatureEffect[][] | undefined = this.#turn.call.extensions.length === 0 ? undefined : [];
     const checkpoints: StoredCheckpoint[] = [];
     let before = state;
     for (const event of events) {
@@ -182,7 +183,7 @@ export class Recorder {
   }
 
   /** `kept`: takes what extensions keep with the record. */
-  #record(event: AgentEvent, before: TaskState | undefined, kept: (readonly FeatureEffect[])[]): NewRecord {
+  #record(event: AgentEvent, before: TaskState | undefined, kept: FeatureEffect[][] | undefined): NewRecord {
     this.#events += 1;
     try {
       if (before !== undefined && isTerminal(before)) {
@@ -209,13 +210,10 @@ export class Recorder {
   }
 
   /** The event as the extensions of the turn change it. */
-  #extended(event: AgentEvent, kept: (readonly FeatureEffect[])[]): AgentEvent {
+  #extended(event: AgentEvent, kept: FeatureEffect[][] | undefined): AgentEvent {
+    if (kept === undefined) return event;
     const { call, message } = this.#turn;
     const { extensions } = call;
-    if (extensions.length === 0) {
-      kept.push(noEffects);
-      return event;
-    }
     const turn = { contextId: this.#contextId, taskId: this.#key.taskId, message, extensions };
     const effects: FeatureEffect[] = [];
     kept.push(effects);

@@ -2,11 +2,11 @@ import type { Resolver } from "../../base/index.ts";
 import { A2AError, isInterrupted, isTerminal, type NewRecord, type TaskState } from "../../model/index.ts";
 import type { AgentEvent, TurnAbortKind } from "../../protocol/index.ts";
 import type { StoredRun, TaskEffect, TaskKey } from "../../store/index.ts";
-import { eventDoesNotFit, taskIsFull } from "../bytes.ts";
 import type { ContextView } from "../conversations.ts";
 import { LogWriter, readNextMessage, type AppendResult, type Loss, type WriterStart } from "../log/index.ts";
-import { agentMistake } from "../mistakes.ts";
+import { agentMistake, eventDoesNotFit } from "../mistakes.ts";
 import type { HostedAgent } from "../options.ts";
+import { taskIsFull } from "../refusals.ts";
 import {
   lossReasons,
   noEvent,
@@ -99,11 +99,12 @@ export class TaskRun implements Phase {
   store({ records, effects, endsTurn }: Recorded, context: ContextView): boolean | Promise<boolean> {
     if (this.stopped) return false;
     if (records[0]?.kind === "artifactUpdate" && isAtRest(this.#state)) this.#append([this.#working()], []);
-    const all = [...effects, ...stateChange(context)];
+    const change = stateChange(context);
+    const all = change.length === 0 ? effects : [...effects, ...change];
     if (records.length > 0 || all.length > 0) this.#append(records, all);
     const room = this.#writer.room();
     if (room !== undefined) return room.then(() => !endsTurn && !this.stopped);
-    return !endsTurn && !isTerminal(this.#state);
+    return !endsTurn && !this.stopped;
   }
 
   flush(): Promise<void> {

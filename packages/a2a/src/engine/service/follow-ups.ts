@@ -9,9 +9,9 @@ import {
   type SendMessageConfigurationDraft,
 } from "../../model/index.ts";
 import type { AppendOutcome, StoredRun, TaskAppend, TaskHead, TaskKey } from "../../store/index.ts";
-import { sizeOf, taskIsFull } from "../bytes.ts";
+import { sizeOf } from "../bytes.ts";
 import { messageRecord, statusRecord, type Origin } from "../log/index.ts";
-import { taskIsOver, taskNotFound } from "../refusals.ts";
+import { taskIsFull, taskIsOver, taskNotFound } from "../refusals.ts";
 import { inContext, joined, type Accepted, type Send, type SendRooms } from "./admission.ts";
 import type { Retries } from "./retries.ts";
 
