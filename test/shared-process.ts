@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, expect, vi } from "vitest";
+import { deepEqual } from "node:assert/strict";
+import { afterAll, beforeAll, vi } from "vitest";
 
 /**
  * Most test files share a process with others, one after the other. Each of them must leave the process as it was: this
@@ -24,5 +25,5 @@ beforeAll(() => {
 });
 
 afterAll(() => {
-  expect(state(), "the file must restore its process, or be listed in `alone` of test/projects.ts").toEqual(before);
+  deepEqual(state(), before, "The file must restore its process, or be listed in `alone` of test/projects.ts");
 });
