@@ -40,14 +40,8 @@ export interface ListMemory {
   readonly bounds: Bounds;
 }
 
-export function readList(
-  driver: Driver,
-  { scopes, kept, counts, bounds }: ListMemory,
-  scope: Scope,
-  query: ListQuery,
-  most: number,
-): TaskPage {
-  const { level, ids } = listScopes(driver, scopes, scope, query.contextId);
+export function readList(driver: Driver, memory: ListMemory, scope: Scope, query: ListQuery, most: number): TaskPage {
+  const { level, ids } = listScopes(driver, memory.scopes, scope, query.contextId);
   const wanted = query.state === undefined ? states : [query.state];
   let total = 0;
   const found: Place[] = [];
@@ -57,12 +51,12 @@ export function readList(
       const held = tally.held[stateNumber(state)] ?? 0;
       if (held === 0) continue;
       const list = { level, id, state, held, tally };
-      total += query.since === undefined ? held : counts.since(driver, list, query.since);
+      total += query.since === undefined ? held : memory.counts.since(driver, list, query.since);
       found.push(...positions(driver, level, id, state, query));
     }
   }
   found.sort((a, b) => b.statusTime - a.statusTime || b.number - a.number);
-  const tasks = readPage(driver, kept, bounds, found.slice(0, query.limit), query, most);
+  const tasks = readPage(driver, memory, found.slice(0, query.limit), query, most);
   const last = found[tasks.length - 1];
   if (found.length <= tasks.length || last === undefined) return { tasks, total };
   return { tasks, total, next: { statusTime: last.statusTime, number: last.number } };
@@ -125,27 +119,27 @@ function positions(driver: Driver, level: Level, id: number, state: TaskState, q
  * values each, three quarters of the time went into values.
  */
 
-const [unit, record] = ["\u001f", "\u001e"];
+const [betweenParts, betweenTasks] = ["\u001f", "\u001e"];
 
 const ofTask = `key > (t.number << 24) AND key <= (t.number << 24) + ${maxSeq}`;
-const history = joinOf(
+const joinedHistory = joinOf(
   eventText,
   `SELECT kind, json FROM log INDEXED BY log_history WHERE place IS NOT NULL AND ${ofTask} ORDER BY key DESC LIMIT ?2`,
 );
-const artifacts = joinOf("json", `SELECT json FROM log NOT INDEXED WHERE kind = 3 AND ${ofTask} ORDER BY key`);
-const metadata = joinOf(
+const joinedArtifacts = joinOf("json", `SELECT json FROM log NOT INDEXED WHERE kind = 3 AND ${ofTask} ORDER BY key`);
+const joinedMetadata = joinOf(
   "json",
   `SELECT json FROM log INDEXED BY log_metadata WHERE has_metadata = 1 AND ${ofTask} ORDER BY key`,
 );
 
-function select(withArtifacts: boolean): string {
+function pageStatement(withArtifacts: boolean): string {
   const fields = [
     "t.number",
     "b.base",
     "coalesce(s.json, '')",
-    `coalesce((${history}), '')`,
-    withArtifacts ? `coalesce((${artifacts}), '')` : "''",
-    `CASE WHEN t.has_metadata = 1 THEN coalesce((${metadata}), '') ELSE '' END`,
+    `coalesce((${joinedHistory}), '')`,
+    withArtifacts ? `coalesce((${joinedArtifacts}), '')` : "''",
+    `CASE WHEN t.has_metadata = 1 THEN coalesce((${joinedMetadata}), '') ELSE '' END`,
   ];
   return `SELECT group_concat(${fields.join(" || char(31) || ")}, char(30))
     FROM json_each(?1) p JOIN tasks t JOIN log b ON b.key = (t.number << 24) + 1
@@ -159,8 +153,7 @@ function select(withArtifacts: boolean): string {
  */
 function readPage(
   driver: Driver,
-  kept: KeptTasks,
-  bounds: Bounds,
+  { kept, bounds }: ListMemory,
   places: readonly Place[],
   query: ListQuery,
   most: number,
@@ -223,9 +216,9 @@ class Listed implements ListedTask {
 function readTasks(driver: Driver, places: readonly Place[], query: ListQuery): ReadonlyMap<number, string> {
   if (places.length === 0) return new Map();
   const numbers = JSON.stringify(places.map(({ number }) => number));
-  const row = driver.prepare(select(query.artifacts)).get(numbers, query.history ?? maxSeq);
-  const tasks = text(row, 0).split(record);
-  return new Map(tasks.map((task) => jsonOf(task.split(unit), query)));
+  const row = driver.prepare(pageStatement(query.artifacts)).get(numbers, query.history ?? maxSeq);
+  const tasks = text(row, 0).split(betweenTasks);
+  return new Map(tasks.map((task) => jsonOf(task.split(betweenParts), query)));
 }
 
 function jsonOf(parts: readonly string[], query: ListQuery): readonly [number, string] {
