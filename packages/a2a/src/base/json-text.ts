@@ -1,10 +1,10 @@
 /*
- * JSON text, taken apart and put together without parsing it. For text that is known to be well formed: what a store has
- * kept, or `JSON.stringify` has made. Strings are skipped by searching for their end, so the price is that of the structure
- * and not of the content. Rows of the benchmarks that need it: `task-memory`, `get-task`, `list` (docs/decisions/hot-path.md).
+ * JSON text that is taken apart and put together without parsing it. The text must be well formed: from a store or from
+ * `JSON.stringify`. A string is skipped by a search for its end, so the cost depends on the structure and not on the content.
+ * The benchmark rows `task-memory`, `get-task` and `list` need it (docs/decisions/hot-path.md).
  */
 
-/** The members of an object by name, each value as the text that it was. Of two of one name the last counts. */
+/** The members of an object by name, each value as its original text. Of two members with one name the last counts. */
 export function membersOf(json: string): Map<string, string> {
   const found = new Map<string, string>();
   let at = afterSpace(json, json.indexOf("{") + 1);
@@ -19,7 +19,7 @@ export function membersOf(json: string): Map<string, string> {
   return found;
 }
 
-/** The elements of an array, each as the text that it was. */
+/** The elements of an array, each as its original text. */
 export function elementsOf(json: string): string[] {
   const found: string[] = [];
   let at = afterSpace(json, json.indexOf("[") + 1);
@@ -31,7 +31,7 @@ export function elementsOf(json: string): string[] {
   return found;
 }
 
-/** What stands between the brackets of an array, or the quotes of a string. */
+/** The text between the brackets of an array, or between the quotes of a string. */
 export function insideOf(json: string): string {
   return json.slice(1, -1);
 }
@@ -48,7 +48,7 @@ export function openObjectOf(members: Iterable<readonly [string, string]>): stri
   return `{${texts.join(",")}`;
 }
 
-/** A text, or a large one in pieces that nobody has joined. */
+/** A text, or the pieces of a large text, which is never joined. */
 export type JsonText = string | readonly string[];
 
 /** An object with one member, whose name needs no escapes. */
@@ -56,34 +56,34 @@ export function wrapped(name: string, value: JsonText): JsonText {
   return typeof value === "string" ? `{"${name}":${value}}` : [`{"${name}":`, ...value, "}"];
 }
 
-/** An object with a member more, put first. `brace`: where the object begins in the text; it has other members. */
+/** Adds a first member to an object that has other members. `brace`: where the object begins in the text. */
 export function withFirstMember(json: string, brace: number, name: string, value: string): string {
   return `${json.slice(0, brace + 1)}"${name}":${value},${json.slice(brace + 1)}`;
 }
 
-/** A text as it stands inside of a JSON string. Most texts are the same there. */
+/** A text as the content of a JSON string. Most texts are the same there. */
 export function escaped(text: string): string {
   return special.test(text) ? insideOf(JSON.stringify(text)) : text;
 }
 
-/** What `escaped` was made of. */
+/** The reverse of `escaped`. */
 export function unescaped(text: string): string {
   return text.includes("\\") ? (JSON.parse(`"${text}"`) as string) : text;
 }
 
-/** The same JSON in text that UTF-8 can hold: a lone surrogate, which can stand inside of a string alone, as its escape. */
+/** The same JSON in text that UTF-8 can encode: lone surrogates, which only strings contain, are escaped. */
 export function wellFormed(json: string): string {
   if (!loneSurrogate.test(json)) return json;
   return json.replace(/\p{Surrogate}/gu, (unit) => `\\u${unit.charCodeAt(0).toString(16)}`);
 }
 
-// eslint-disable-next-line no-control-regex -- control characters are what this looks for
+// eslint-disable-next-line no-control-regex -- it searches for control characters
 const special = /[\u0000-\u001f"\\\p{Surrogate}]/u;
 const loneSurrogate = /\p{Surrogate}/u;
 
 /**
- * Whether JSON text has more than `limit` levels of arrays and objects. It is called before the text is parsed: a megabyte
- * of brackets costs a parser hundreds of megabytes, and costs whatever walks the value its stack.
+ * Whether JSON text has more than `limit` levels of arrays and objects. The text need not be valid. It is checked before it is
+ * parsed: a megabyte of brackets costs a parser hundreds of megabytes, and every function that walks the value its stack.
  */
 export function nestsDeeper(text: string, limit: number): boolean {
   if (text.length <= limit) return false;
@@ -98,8 +98,8 @@ export function nestsDeeper(text: string, limit: number): boolean {
   return false;
 }
 
-/** From behind the quote that opens a string to behind the one that closes it. */
-export function afterString(json: string, start: number): number {
+/** The position after the closing quote of a string. `start`: after its opening quote. */
+function afterString(json: string, start: number): number {
   for (let at = start; (at = json.indexOf('"', at) + 1) > 0;) {
     let escapes = at - 1;
     while (json.charCodeAt(escapes - 1) === 0x5c) escapes--;
@@ -113,7 +113,7 @@ function afterSpace(json: string, at: number): number {
   return at;
 }
 
-/** From the start of a value to the comma or bracket that ends it. */
+/** The position of the comma or bracket that ends a value. `at`: the start of the value. */
 function afterValue(json: string, at: number): number {
   let depth = 0;
   while (at < json.length) {

@@ -1,4 +1,4 @@
-import { isInterrupted, isTerminal } from "./states.ts";
+import { stateKinds } from "./states.ts";
 import type { StreamResponse, TaskState } from "./types.ts";
 
 /**
@@ -122,6 +122,6 @@ export function isHistory({ kind, state, keep }: Pick<NewRecord, "kind" | "state
     case "artifactUpdate":
       return false;
     case "statusUpdate":
-      return keep === true || (state !== undefined && (isInterrupted(state) || isTerminal(state)));
+      return keep === true || (state !== undefined && stateKinds[state] !== "active");
   }
 }
