@@ -10,7 +10,7 @@ import { deferred, RawClient } from "./support/host.ts";
 import { answerOf, Http2Client } from "./support/http2.ts";
 import { openPort } from "./support/port.ts";
 
-/** What request bodies hold in memory before they are whole, and before anyone has said who sends them. */
+/** The memory of request bodies before they are complete, and before their senders are authenticated. */
 
 const mib = 1024 * 1024;
 
@@ -18,7 +18,7 @@ setFlagsFromString("--expose-gc");
 const collect = runInNewContext("gc") as () => void;
 setFlagsFromString("--no-expose-gc");
 
-/** Bytes that are held, on the heap and beside it. */
+/** Bytes in memory, on the heap and outside of it. */
 function held(): number {
   collect();
   const { heapUsed, arrayBuffers } = process.memoryUsage();
@@ -76,7 +76,7 @@ it("a body in one-byte frames takes little more memory than its size (HTTP/2)", 
   const streams = Array.from({ length: 8 }, () => client.begin("/message:send", headers));
   for (let piece = 0; piece < 5_000; piece++) {
     for (const stream of streams) stream.write(" ");
-    // What is written in one turn of the event loop goes out as one frame.
+    // All writes of one turn of the event loop are sent as one frame.
     await new Promise((resolve) => setImmediate(resolve));
   }
   await vi.waitFor(() => expect(server.sockets[0]!.bytesRead).toBeGreaterThanOrEqual(10 * 8 * 5_000), 10_000);
@@ -100,11 +100,11 @@ it("answers others while 200 large bodies are unfinished, and reads waiting bodi
   const json = { "content-type": "application/json" };
   const small = await client.post("/message:send", message("hi"), json);
   expect(small.status).toBe(200);
-  // The budget, and what Node holds of each connection that it does not read on.
+  // The budget, and the buffers of Node for each connection that it does not read.
   expect(held() - before).toBeLessThan(8 * mib + 200 * 0.2 * mib);
   const text = message("x".repeat(mib / 2));
   const large = client.post("/message:send", text, { ...json, "content-length": text.length });
-  // As much as the server's window takes before the body has its room.
+  // As much as the window of the server takes before the body gets its room.
   await vi.waitFor(() => expect(server.sockets[200]!.bytesRead).toBeGreaterThan(200_000), 10_000);
   server.clock.advance(4_000);
   expect((await large).status).toBe(200);

@@ -13,7 +13,7 @@ import { grpcWebBinding } from "@parley/grpc/web";
 import { describe, expect, it } from "vitest";
 import { serve } from "../src/index.ts";
 
-/** Every binding of ours over real sockets, one at a time on a server that has no other. */
+/** Every binding of this project over real sockets, each on a server of its own. */
 
 const codecs = [wires["1.0"], codecV11, wires["0.3"]];
 
@@ -36,7 +36,7 @@ const runner = { describe, it, expect };
 const pairs: readonly (readonly [string, () => ServerBinding, ClientBinding, BindingContractOptions["without"]])[] = [
   ["JSON-RPC", jsonRpcServer, jsonRpcClient(codecs), []],
   ["REST", restServer, restClient(codecs), []],
-  // Its messages have no place for that of an event in the log, and its calls no form that a browser sends by itself.
+  // Its messages have no field for the seq of an event, and browsers send none of its calls without a preflight request.
   ["gRPC", grpcServer, grpcClient(codecs), ["resume", "http"]],
   ["gRPC-Web", grpcServer, grpcWebBinding(codecs), ["resume", "http"]],
 ];

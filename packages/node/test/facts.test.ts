@@ -22,14 +22,14 @@ import { echoAgent } from "./support/agents.ts";
 import { certificateFor, type Certificate } from "./support/certificate.ts";
 import { Http2Client } from "./support/http2.ts";
 
-/** What hosts tell of a client, beside what its request says, and authenticators that go by it. */
+/** Facts about a client that are not in its request, and authenticators that read them. */
 
 function listen(server: Server): Promise<number> {
   onTestFinished(() => void server.close());
   return new Promise((resolve) => server.listen(0, "127.0.0.1", () => resolve((server.address() as AddressInfo).port)));
 }
 
-/** A handler that notes the facts of each request, as they are told. */
+/** A handler that records the facts of each request. */
 function noting(): { readonly handle: UniversalHandler; readonly seen: RequestFacts[] } {
   const seen: RequestFacts[] = [];
   return {
@@ -43,7 +43,7 @@ function noting(): { readonly handle: UniversalHandler; readonly seen: RequestFa
 
 const plain = { remoteAddress: "127.0.0.1", certificate: undefined, user: undefined };
 
-/** TLS that asks its clients for certificates, and trusts those of `known`. */
+/** Options of TLS that ask clients for certificates, and trust those of `known`. */
 const mutual = (server: Certificate, known: Certificate) =>
   ({ ...server, ca: known.cert, requestCert: true, rejectUnauthorized: false }) as const;
 
@@ -140,7 +140,7 @@ describe("the facts of a request", () => {
   });
 });
 
-/** A handler whose callers are known by the facts of their requests alone. */
+/** A handler that authenticates its callers by the facts of their requests. */
 function known(
   by: (facts: RequestFacts | undefined) => string | undefined,
   options: Partial<HandlerOptions> = {},

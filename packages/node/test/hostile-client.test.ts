@@ -4,8 +4,8 @@ import { connect, type Client, type ConnectOptions } from "@parley/a2a/client";
 import { hostile, type HostileServer, type Misbehave, strange, unending } from "./support/hostile.ts";
 
 /**
- * The client lives with whatever answers: each call ends within its limits, with an `A2AError` and nothing else. The tests
- * wait for these limits, and do so side by side.
+ * The client with servers that answer anything: each call ends within its limits, with an `A2AError` and no other error. The
+ * tests wait for these limits, so they run concurrently.
  */
 
 async function serve(misbehave: Misbehave, context: TestContext): Promise<HostileServer> {
@@ -14,7 +14,7 @@ async function serve(misbehave: Misbehave, context: TestContext): Promise<Hostil
   return server;
 }
 
-/** The code of the error of a call; there must be one. */
+/** The code of the error of a call. Fails where the call succeeds. */
 async function outcome(work: Promise<unknown>): Promise<string> {
   const thrown = await work.then(
     () => new Error("It was answered"),
@@ -68,7 +68,7 @@ describe.concurrent("the client", () => {
         const ends = await Promise.all(each.map(([, run]) => outcome(run(client))));
         for (const end of ends) expect(end).toMatch(/^(Timeout|InvalidResponse|ConnectionLost)$/);
       }
-      // Since Node 26 the answer has no body that could be cancelled, and its fetch keeps the connection for itself.
+      // Since Node 26 the answer has no body that could be canceled, and `fetch` keeps the connection.
       const isKept = name === "a body to a status that has none" && Number.parseInt(process.versions.node) >= 26;
       if (!isKept) await closed(server);
     },

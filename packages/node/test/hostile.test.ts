@@ -5,8 +5,8 @@ import { nodeDialer } from "../src/dialer.ts";
 import { hostile, type HostileServer, type Misbehave, strange, unending } from "./support/hostile.ts";
 
 /**
- * Whatever calls out lives with whatever answers: each call ends, within its limits, with an answer or an `A2AError`, and
- * leaves no connection behind. What escapes from a callback would end the process, and with it the test run.
+ * Outgoing calls to servers that answer anything: each call ends within its limits, with an answer or an `A2AError`, and leaves
+ * no connection open. An error that is thrown from a callback would end the process, and with it the test run.
  */
 
 async function serve(misbehave: Misbehave): Promise<HostileServer> {
@@ -15,7 +15,7 @@ async function serve(misbehave: Misbehave): Promise<HostileServer> {
   return server;
 }
 
-/** How a call ended: the code of its error, or that there was an answer. */
+/** How a call ended: the code of its error, or `answer`. */
 async function outcome(work: Promise<unknown>): Promise<string> {
   try {
     await work;
@@ -71,7 +71,7 @@ describe("the pinned dialer", () => {
       more();
     });
     const answer = await guardedFetch({ ...policy, maxBytes: 1 << 30 }, nodeDialer())(server.url);
-    // Until the server is made to wait: what the system's own buffers take is some megabytes.
+    // Until the server has to wait: the buffers of the system take a few megabytes.
     let before = -1;
     while (before !== sent) {
       before = sent;

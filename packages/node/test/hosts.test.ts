@@ -9,7 +9,7 @@ import { serve, type ServeOptions, type Server } from "../src/index.ts";
 import { echoAgent } from "./support/agents.ts";
 import { Http2Client } from "./support/http2.ts";
 
-/** A page of another name that resolves to this machine must not use its agents (DNS rebinding). */
+/** A page under another name that resolves to this machine must not use its agents (DNS rebinding). */
 
 const running: Server[] = [];
 afterEach(async () => {
@@ -55,7 +55,7 @@ function http2(method: string, path: string, body?: string): Way {
 
 const list = serviceV1().operations.get("ListTasks")!;
 
-/** The status as HTTP would have it. */
+/** The HTTP status that corresponds to an answer. */
 const grpc: Way = async (port, host, headers = {}) => {
   using client = await Http2Client.to(`http://127.0.0.1:${port}`);
   const head = {
@@ -155,7 +155,7 @@ it("checks credentials and no host names where there is an authenticator", async
   expect(await ways["gRPC"]!(port, "proxied.example", headers)).toMatchObject({ status: 200 });
 });
 
-/** The status of a request with a `Host` that no client would write so. */
+/** The status of a request with a `Host` that no client sends. */
 function rawStatus(port: number, host: string): Promise<number> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, "127.0.0.1", () =>

@@ -6,7 +6,7 @@ import { deferred, host, RawClient } from "./support/host.ts";
 
 const json = { "content-type": "application/json" };
 
-/** Answers with the body that it got, or with the error in the way that a binding does. */
+/** Answers with the body of the request, or with its error as a binding writes it. */
 const echo =
   (limit = 1_000_000): UniversalHandler =>
   async (request) => {
@@ -18,7 +18,7 @@ const echo =
     }
   };
 
-/** Reads an answer of `node:http`, which shows what `fetch` hides. */
+/** Reads an answer with `node:http`, which shows more than `fetch`. */
 function answerOf(
   url: string,
   options: { method?: string; body?: string; agent?: Agent; headers?: Record<string, string> } = {},
@@ -122,7 +122,7 @@ describe("a body over the limit", () => {
     client.socket.write("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
     const chunk = `400\r\n${"x".repeat(1024)}\r\n`;
     client.socket.write(chunk);
-    // The rest never comes, and the answer does not wait for it.
+    // The rest of the body never comes, and the answer does not wait for it.
     const text = await client.until((seen) => seen.includes('"RequestTooLarge"'));
     expect(text).toMatch(/^HTTP\/1\.1 413 /);
     expect(text.toLowerCase()).toContain("connection: close");
@@ -383,7 +383,7 @@ describe("a stream", () => {
     client.socket.pause();
     client.socket.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
     await over.promise;
-    // What the two kernels hold between them, and no more than the high-water mark in this process.
+    // The buffers of the kernel, and no more than the high-water mark in this process.
     expect(written).toBeLessThan(32 * 1024 * 1024);
     expect(fullest).toBeLessThan(256 * 1024);
   });

@@ -12,7 +12,7 @@ import { openPort } from "./support/port.ts";
 
 const json = { "content-type": "application/json" };
 
-/** Answers with the body that it got, or with the error in the way that a binding does. */
+/** Answers with the body of the request, or with its error as a binding writes it. */
 const echo =
   (limit = 1_000_000): UniversalHandler =>
   async (request) => {
@@ -24,9 +24,9 @@ const echo =
     }
   };
 
-/** How a GOAWAY frame begins: eight bytes of payload, type 7. */
+/** The beginning of a GOAWAY frame: eight bytes of payload, type 7. */
 const goaway = "\u0000\u0000\u0008\u0007";
-/** With a reason or without one: newer versions of Node give one. */
+/** With or without a reason: newer versions of Node send one. */
 // eslint-disable-next-line no-control-regex -- bytes of a frame
 const anyGoaway = /\0[^]{2}\u0007\0{5}/u;
 
@@ -363,7 +363,7 @@ describe("a stream over HTTP/2", () => {
     const stream = client.begin("/", {}, "");
     stream.on("response", () => stream.pause());
     await over.promise;
-    // The window of the client, what Node takes on both sides, and no more.
+    // The window of the client, and the buffers of Node on both sides.
     expect(written).toBeLessThan(1024 * 1024);
   });
 
@@ -499,7 +499,7 @@ describe("a flood over HTTP/2", () => {
   });
 
   it("of streams that are reset at once ends the connection (rapid reset)", async () => {
-    // The GOAWAY is of the library below Node, which leaves the connection to be closed for its silence.
+    // The library below Node sends the GOAWAY, and leaves the connection to its timeout.
     await using server = await openPort(() => new Promise(() => {}), { keepAliveTimeout: 500, headersTimeout: 500 });
     using client = await RawClient.to(server.port);
     client.socket.write(Buffer.concat([preface, frame(4, 1, 0)]));

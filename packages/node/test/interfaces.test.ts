@@ -29,7 +29,7 @@ async function start(mounts: readonly AgentMount[]): Promise<Server> {
   return server;
 }
 
-/** Sends over each interface of a card; what one made, the others list. */
+/** Sends over each interface of a card. Each interface lists the tasks of the others. */
 async function useAll(cardUrl: string): Promise<readonly string[]> {
   const { card } = await connect(cardUrl);
   const used: string[] = [];

@@ -34,7 +34,7 @@ async function ask(version: string, path: string, call?: object): Promise<Answer
   return { length: answer.headers.get("content-length"), body: await answer.json() };
 }
 
-/** D17: what is large is written as it lies, and not joined with what stands around it. */
+/** Large answers are written in pieces and not joined into one text. */
 describe("an answer with a large task", () => {
   it("is sent in pieces over each binding, with the same content on all of them", async () => {
     const message = { messageId: "m", role: "ROLE_USER", parts: [{ text: "Go" }] };
@@ -49,10 +49,10 @@ describe("an answer with a large task", () => {
     const listed = await ask("1.0", "/tasks?includeArtifacts=true");
     expect((listed.body as ListTasksResponse).tasks).toEqual([{ ...task }]);
     expect((listed.body as ListTasksResponse).totalSize).toBe(1);
-    // Nobody counted the bytes beforehand.
+    // The bytes were not counted beforehand.
     expect([sent, got, rest, listed].map(({ length }) => length)).toEqual([null, null, null, null]);
 
-    // Versions that change the text have it whole.
+    // Versions that convert the text send it as a whole.
     const draft = await ask("1.1", "/", { method: "GetTask", params: { id: task.id } });
     expect((draft.body as { result: object }).result).toEqual({ ...task, generation: expect.any(String) as string });
     const old = await ask("0.3", "/", { method: "tasks/get", params: { id: task.id } });

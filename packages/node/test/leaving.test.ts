@@ -8,13 +8,13 @@ import { expect, it, vi } from "vitest";
 import { serve } from "../src/index.ts";
 import { slowAgent } from "./support/agents.ts";
 
-/** A caller that hangs up while its send waits for the task (A2A 1.0 §3.2.2) has changed its mind; nothing has failed. */
+/** A caller that disconnects while its send waits for the task (A2A 1.0 §3.2.2) is not logged as a failure. */
 
 const message = { messageId: "m", role: "ROLE_USER", parts: [{ text: "hi" }] };
 const call = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "SendMessage", params: { message } });
 const sendMessage = serviceV1().operations.get("SendMessage")!;
 
-/** How a call is begun over each way in; gives what hangs up. */
+/** Begins a call over each binding. Returns a function that disconnects. */
 const ways: Readonly<Record<string, (port: number) => () => void>> = {
   "JSON-RPC over HTTP/1.1": (port) => http1(port, "/", call),
   "REST over HTTP/1.1": (port) => http1(port, "/message:send", JSON.stringify({ message })),
@@ -47,7 +47,7 @@ it.each(Object.keys(ways))("a caller who leaves a waiting send is no error: %s",
     const leave = ways[way]!(server.port);
     await begun;
     leave();
-    // gRPC itself knows that nobody is there.
+    // gRPC notices it without the service.
     if (way !== "gRPC")
       await vi.waitFor(() => expect(lines).toContainEqual(expect.objectContaining({ level: "debug" })));
     finish();

@@ -23,7 +23,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-/** Objects in objects. */
+/** Nested objects. */
 function nested(depth: number): object {
   return depth === 0 ? {} : { inner: nested(depth - 1) };
 }
@@ -179,7 +179,7 @@ describe("the standard logger", () => {
     for (let i = 0; i < 20; i++) standardLogger({ stream });
     expect(stream.listenerCount("error")).toBe(1);
     stream.end();
-    // An error event that nobody heard would fail this test run.
+    // An error event without a listener would fail this test run.
     standardLogger({ stream }).error("too late");
     await new Promise((done) => stream.once("close", done).resume());
   });
@@ -214,7 +214,7 @@ describe("serve()", () => {
     },
   });
 
-  /** What the client reads, and what stands on standard error meanwhile. */
+  /** The answer of the client, and the text on standard error. */
   async function said(words: string, options: ServeOptions = {}): Promise<{ client: string; stderr: string }> {
     let stderr = "";
     vi.spyOn(process.stderr, "write").mockImplementation((chunk) => {

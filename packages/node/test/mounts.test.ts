@@ -9,7 +9,7 @@ import { fastifyMount } from "../src/fastify.ts";
 import type { MountedHandler } from "../src/http.ts";
 import { deferred } from "./support/host.ts";
 
-/** Answers below `/agents` with what came in. */
+/** Answers below `/agents` with the content of the request. */
 const handler: MountedHandler = {
   answers: (url) => /^\/agents(\/|$|\?)/.test(url) && !url.includes("unknown"),
   async handle(request) {
@@ -102,7 +102,7 @@ describe("in Express", () => {
 
   it("a parsed body that is nested too deeply is an error of the client", async () => {
     const url = await listen(express().use(express.json({ limit: "1mb" }), expressMount(handler)));
-    // Since Node 26 text of any depth can be written, and this one is refused for its size.
+    // Since Node 26 `JSON.stringify` writes any depth, and this text is refused for its size.
     const refused = Number.parseInt(process.versions.node) >= 26 ? 413 : 400;
     expect((await post(`${url}/agents`, deep)).status).toBe(refused);
   });

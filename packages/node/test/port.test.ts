@@ -117,7 +117,7 @@ describe("a connection without TLS", () => {
     ["a preface that goes wrong", Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\nXX\r\n\r\n", "latin1"), "HTTP/1.1 400 "],
     ["a preface and then no frames", Buffer.concat([preface, Buffer.alloc(2000, "x")]), ""],
   ])("that sends %s is refused", async (_name, bytes, expected) => {
-    // A session that was told why is left by Node to be closed for its silence.
+    // Node leaves a session that got a GOAWAY with a reason to its timeout.
     await using server = await openPort(echo, { keepAliveTimeout: 50, headersTimeout: 50 });
     using client = await RawClient.to(server.port);
     client.socket.write(bytes);
@@ -157,7 +157,7 @@ describe("a TLS connection", () => {
 });
 
 describe("a binding that recognizes its requests by their headers", () => {
-  /** Says `ok` to what is its own, as gRPC does: a head, a message, trailers. */
+  /** Answers its requests with `ok`, as gRPC does: a head, a message, trailers. */
   const grpc: AnyPathEndpoint = {
     claims: (request) =>
       request.url === "/pkg.Service/Method" &&

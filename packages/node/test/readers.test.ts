@@ -9,7 +9,7 @@ import { serviceV1 } from "../../grpc/src/services.ts";
 import { expect, it, vi } from "vitest";
 import { serve } from "../src/index.ts";
 
-/** Readers of a long log who take nothing hold one page each, whatever its records weigh. */
+/** Readers of a long log that take nothing hold one page each, for records of any size. */
 
 setFlagsFromString("--expose-gc");
 const collect = runInNewContext("gc") as () => void;
@@ -66,7 +66,7 @@ it.each(Object.keys(ways))("40 readers who do not read hold a page each: %s", as
     let answers = 0;
     const leave = ways[way]!(server.port, task!.id, () => answers++);
     await vi.waitFor(() => expect(answers).toBe(readers), 10_000);
-    // What is no longer used may take another collection to be gone.
+    // Unused memory may need another garbage collection.
     await vi.waitFor(() => expect(held() - before).toBeLessThan(readers * 1.5 * mib), 10_000);
     leave();
   } finally {

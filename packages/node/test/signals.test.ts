@@ -40,7 +40,7 @@ async function startChild(grace: number): Promise<ChildServer> {
   return { child, url, ended };
 }
 
-/** A stream that has begun: what it tells, and how it ended. */
+/** A stream that has begun: its events, and how it ended. */
 async function stream(url: string, text: string): Promise<{ events: string[]; over: Promise<unknown> }> {
   const client = await connect(url, { reconnect: false });
   const events: string[] = [];
@@ -81,7 +81,7 @@ describe("a server that gets a signal", () => {
     const { child, url, ended } = await startChild(3_600_000);
     await stream(url, "go on");
     child.kill("SIGTERM");
-    // Once it listens no more it has heard the first.
+    // A server that accepts no connections has got the first signal.
     for (let open = true; open;) {
       open = await fetch(url, { method: "HEAD" }).then(
         () => true,

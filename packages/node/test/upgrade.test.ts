@@ -11,7 +11,7 @@ afterEach(async () => {
   await Promise.all(running.splice(0).map((server) => server.close({ grace: 0 })));
 });
 
-/** Speaks a protocol that says everything again in capitals. */
+/** A binding whose protocol answers everything in capitals. */
 function shouting(upgrade?: (connection: UpgradedConnection) => void, close = (): void => {}): UpgradeBinding {
   const take = ({ socket, head }: UpgradedConnection): void => {
     socket.write("HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: shout\r\n\r\n");

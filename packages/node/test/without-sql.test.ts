@@ -23,7 +23,7 @@ await server.close({ grace: 0 });
 `;
 
 let project = "";
-// A folder with the packages that somebody installed, @parley/sql not among them.
+// A folder with installed packages, without @parley/sql.
 beforeAll(async () => {
   const tsc = join(root, "node_modules", "typescript", "bin", "tsc");
   await exec(process.execPath, [tsc, "-b", "packages/node"], { cwd: root });
@@ -58,7 +58,7 @@ it("without @parley/sql a server warns once that its tasks are not durable, and 
 });
 
 it.each(["off", "errors"])(
-  "it warns by a warning of the process where the log would not show it: %s",
+  "warns by a warning of the process where the log would not show it: %s",
   async (given) => {
     const said = await stderrOf(given);
     expect(said).toContain("[PARLEY_MEMORY_STORE] Warning: Tasks are kept in memory");
@@ -66,6 +66,6 @@ it.each(["off", "errors"])(
   },
 );
 
-it("it does not warn where a store in memory was passed", async () => {
+it("does not warn where a store in memory was passed", async () => {
   expect(await stderrOf("memory")).toBe("");
 });

@@ -13,13 +13,13 @@ import { codecV1 } from "../../src/wire/v1/index.ts";
 import { ask, open, request, rpc, ScriptedService, serveAlone, settled, StillClock, task } from "./support.ts";
 
 const kib = 1024;
-/** Larger than one write, and every 64 KiB end within a character. */
+/** Larger than one write. Every 64 KiB end within a surrogate pair. */
 const text = `a${"😀".repeat(75 * kib)}`;
 const large: Task = { ...task, artifacts: [{ artifactId: "a", parts: [{ text }] }] };
 const json = JSON.stringify(large);
 const bytes = 300 * kib;
 
-/** A service that says what it is going to load, as the engine does, and counts what it has loaded. */
+/** A service that reserves memory before it loads an answer, as the engine does, and counts what it has loaded. */
 class LargeService extends ScriptedService {
   loaded = 0;
 
@@ -56,7 +56,7 @@ const bindings = [
   ],
 ] as const;
 
-/** D17: what answers hold until their readers have taken them. */
+/** The memory that answers hold until their readers have taken them. */
 describe("large answers", () => {
   test.each(bindings)(
     "over %s wait, before they are loaded, until a reader has taken the one before",
@@ -104,7 +104,7 @@ describe("large answers", () => {
     const { handler, service, answers, clock } = serving();
     const slow = await open(handler, get("slow"), true);
     const failure = slow.done.catch((thrown: unknown) => thrown);
-    // However long it takes, nobody minds while there is room.
+    // A slow reader is not aborted while there is room.
     clock.advance(60_000);
     await settled();
     expect(answers.used).toBe(2 * bytes);
@@ -213,7 +213,7 @@ describe("large answers", () => {
   });
 });
 
-/** D17 and D10: the task as it stands, as a stream begins with it (A2A 1.0 §3.1.6). */
+/** The task at the beginning of a stream (A2A 1.0 §3.1.6). */
 describe("a large event of a stream", () => {
   const event = `{"task":${json}}`;
   const item: StreamItem = { seq: 3, payload: new TextPayload(['{"task":', json, "}"]) };
@@ -235,7 +235,7 @@ describe("a large event of a stream", () => {
     const { length } = sink.writes;
     expect(sink.text.length).toBeLessThan(70 * kib);
     expect(answers.used).toBe(2 * bytes);
-    // A comment would stand in the middle of it.
+    // A comment would be within the event.
     clock.advance(60_000);
     expect(sink.writes.length).toBe(length);
     sink.drain();

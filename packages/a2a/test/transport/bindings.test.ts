@@ -9,7 +9,7 @@ import { codecV03 } from "../../src/wire/v03/index.ts";
 import { codecV1 } from "../../src/wire/v1/index.ts";
 import { ask, card, request, routerOptions, rpc, ScriptedService, serveAlone } from "./support.ts";
 
-/** Bindings that a server is given (A2A 1.0 §5.8, §12): what they claim, and what two of them cannot. */
+/** Custom bindings at a server (A2A 1.0 §5.8, §12): what they claim, and which claims are refused. */
 
 const mount = (more: Partial<ServiceMount> = {}): ServiceMount => ({
   path: "",
@@ -18,7 +18,7 @@ const mount = (more: Partial<ServiceMount> = {}): ServiceMount => ({
   ...more,
 });
 
-/** A binding that answers with its name, at what a test says. */
+/** A binding that answers with its name at the addresses of its claim. */
 function named(name: string, claim: ReturnType<NonNullable<ServerBinding["http"]>["claim"]>): ServerBinding {
   return {
     name,

@@ -7,7 +7,7 @@ import { decodeEvent } from "../../src/wire/v1/shapes.ts";
 
 const plain = (data: string): StreamResponse => decodeEvent(JSON.parse(data));
 
-/** The decoder under test, and how often it had to ask for the whole event. */
+/** The decoder under test, and how often it decoded a whole event. */
 function counting() {
   const counter = { asked: 0 };
   const chunks = chunkDecoder((data) => {
@@ -28,7 +28,7 @@ const chunk = (text: unknown, more: object = {}, artifact: object = {}): string 
     },
   });
 
-/** What a call gave or threw, to be compared. */
+/** The result or the error of a call, to be compared. */
 function outcome(work: () => unknown): unknown {
   try {
     return { value: work() };
@@ -108,7 +108,7 @@ describe("bytes that are split anywhere", () => {
     const ends = [...places.map((place) => place % (bytes.length + 1)).sort((a, b) => a - b), bytes.length];
     return ends.map((end, at) => utf8.push(bytes.subarray(at === 0 ? 0 : ends[at - 1], end))).join("");
   };
-  /** A stream that ends within a character leaves it out. */
+  /** Leaves out a character that the end of the stream cuts. */
   const whole = (bytes: Uint8Array): string => new TextDecoder().decode(bytes, { stream: true });
 
   test("become their text", () => {

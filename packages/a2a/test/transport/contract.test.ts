@@ -7,7 +7,7 @@ import { restBinding as restServer } from "../../src/transport/rest/handler.ts";
 import { restBinding as restClient } from "../../src/transport/rest/client.ts";
 import { codecV11, wires } from "../../src/wires.ts";
 
-/** Both bindings of HTTP, in every version, without a network: a binding of one's own is tested in the same way. */
+/** JSON-RPC and REST in every version, without a network. Custom bindings are tested in the same way. */
 
 const codecs = [wires["1.0"], codecV11, wires["0.3"]];
 

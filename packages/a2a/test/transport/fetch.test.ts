@@ -6,7 +6,7 @@ import { rpc, ScriptedService, serveAlone, settled, status, task } from "./suppo
 const url = "https://agents.example/";
 const json = { "content-type": "application/json" };
 
-/** Hands the universal request of one `Request` to `use`. */
+/** Passes the universal request of a `Request` to `use`. */
 function seen(init: Request, use: (request: UniversalRequest) => unknown): Promise<Response> {
   return toFetch(async (request) => {
     await use(request);
@@ -143,7 +143,7 @@ describe("answers", () => {
     expect(head.headers.get("etag")).not.toBeNull();
   });
 
-  /** A stream whose sink a test holds. */
+  /** A stream, with the sink that the test writes to. */
   async function openSink() {
     let give: (sink: Sink) => void;
     let end: (error?: Error) => void = () => undefined;

@@ -183,7 +183,7 @@ describe("JSON-RPC over HTTP", () => {
       let read = false;
       const spied = { ...asked, text: (limit: number) => ((read = true), asked.text(limit)) };
       expect(await ask(handler, spied)).toMatchObject({ status: 415, json: { jsonrpc: "2.0", id: null } });
-      // Without a type only an empty body could pass, so that one is read.
+      // Without a media type an empty body is valid, so the body is read.
       expect(read).toBe(type === "");
     },
   );
@@ -280,7 +280,7 @@ describe("JSON-RPC over HTTP", () => {
     const json = '{"id":"t1",  "status":{"state":"TASK_STATE_WORKING"}}';
     service.script = () => ({ payload: new TextPayload(json) });
     const answer = await post(handler, rpc("GetTask", { id: "t1" }, 'a"b'));
-    // Parsed and written again, it would have no blanks.
+    // Text that was parsed and written again would have no spaces.
     expect(answer.text).toBe(`{"jsonrpc":"2.0","id":"a\\"b","result":${json}}`);
   });
 });

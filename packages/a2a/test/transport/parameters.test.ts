@@ -4,7 +4,7 @@ import type { JsonRpcCodec, RestCodec } from "../../src/wire/bindings.ts";
 import { codecV1 } from "../../src/wire/v1/index.ts";
 import { ask, message, post, request, rpc, ScriptedService, serveAlone, type Answer } from "./support.ts";
 
-/** A later version, to tell apart what is chosen by name and by method or path. */
+/** A later version, which shows whether a version is chosen by its name or by a method or path. */
 const codecV9: JsonRpcCodec & RestCodec = {
   ...codecV1,
   version: "9.1",

@@ -141,7 +141,7 @@ describe("CORS", () => {
       expect(allowed).toContain(name);
     }
     expect(asked.headers["access-control-allow-methods"]).toBe("GET, HEAD, POST, DELETE");
-    // An error must be readable too, or the page could not tell what is wanted of it.
+    // Pages must be able to read errors, too.
     const refused = await ask(handler, request("GET", "/tasks/t1", { headers: { origin: "https://app.example" } }));
     expect(refused).toMatchObject({
       status: 401,

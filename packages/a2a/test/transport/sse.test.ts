@@ -21,7 +21,7 @@ import {
 const working = status("TASK_STATE_WORKING", 2);
 const completed = status("TASK_STATE_COMPLETED", 3);
 
-/** Each binding, a request for a stream, and how an error in mid-stream looks. */
+/** Each binding, with a request for a stream and the form of an error within a stream. */
 const streams = [
   [
     "JSON-RPC",
@@ -43,8 +43,8 @@ const dataOf = (text: string): unknown[] =>
     .map((line) => JSON.parse(line.slice(6)));
 
 /**
- * The data of events as `httpx-sse` cuts them, the reader of the Python SDKs: once there was an `id`, each blank line is an
- * event, with data or without.
+ * The data of events as `httpx-sse` reads them, which the Python SDKs use: after an `id` each blank line ends an event, with or
+ * without data.
  */
 function readAsHttpx(text: string): string[] {
   const events: string[] = [];
@@ -111,7 +111,7 @@ describe.each(streams)("a stream on %s", (binding, subscribe, broken) => {
     service.feed.push({ seq: 9, payload });
     service.feed.end();
     await done;
-    // Parsed and written again, it would have no blanks.
+    // Text that was parsed and written again would have no spaces.
     expect(sink.text).toContain('{"task":{"id":"t1" , "x":1}}');
     expect(parsed).not.toHaveBeenCalled();
   });

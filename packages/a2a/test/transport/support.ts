@@ -31,7 +31,7 @@ export interface SeenCall {
   readonly context: CallContext;
 }
 
-/** A source of batches that a test feeds by hand. */
+/** A source of batches that the test pushes. */
 export class Feed implements AsyncIterable<readonly StreamItem[]> {
   returned = 0;
   readonly #waiting: ((result: IteratorResult<readonly StreamItem[]>) => void)[] = [];
@@ -78,7 +78,7 @@ export class Feed implements AsyncIterable<readonly StreamItem[]> {
 
 export type Script = (call: SeenCall) => unknown;
 
-/** A service that answers as a test says and remembers what it was asked. */
+/** A service with the answers of the test. It records its calls. */
 export class ScriptedService implements AgentService {
   readonly calls: SeenCall[] = [];
   feed: Feed = new Feed();
@@ -120,7 +120,7 @@ export function card(extra: Partial<AgentCard> = {}): AgentCard {
   };
 }
 
-/** Time that stands still until a test moves it. */
+/** A clock that the test advances. */
 export class StillClock implements Clock {
   #now = 0;
   #due: { readonly at: number; readonly run: () => void }[] = [];
@@ -209,7 +209,7 @@ export interface RequestInit {
   readonly signal?: AbortSignal;
 }
 
-/** A request as a host would make it; a body comes with `application/json` unless the headers say otherwise. */
+/** A request as a host makes it. A body has the type `application/json` unless the headers have another one. */
 export function request(
   method: string,
   url: string,
@@ -239,7 +239,7 @@ export interface Answer {
   readonly json: ReturnType<typeof JSON.parse>;
 }
 
-/** The answer with a body that is no stream. */
+/** An answer whose body is no stream. */
 export async function ask(handler: UniversalHandler, asked: UniversalRequest): Promise<Answer> {
   const { status, headers, body = "" } = await handler(asked);
   if (typeof body !== "string") throw new Error("A stream came where none was expected");
@@ -252,7 +252,7 @@ export const post = (
   headers: Readonly<Record<string, string>> = {},
 ): Promise<Answer> => ask(handler, request("POST", "/", { body, headers }));
 
-/** A sink that a test reads; it can be slow, and it can go. */
+/** A sink that the test reads. It can be slow, and it can close. */
 class BufferSink implements Sink {
   readonly writes: string[] = [];
   closed = false;
@@ -296,7 +296,7 @@ export interface OpenStream {
   readonly done: Promise<void>;
 }
 
-/** `full`: the sink takes one write, and then nothing until it is drained. */
+/** `full`: the sink takes one write, and no other until it is drained. */
 export async function open(handler: UniversalHandler, asked: UniversalRequest, full = false): Promise<OpenStream> {
   const head = await handler(asked);
   if (typeof head.body !== "function") throw new Error(`No stream: ${head.status} ${String(head.body ?? "")}`);
@@ -310,5 +310,5 @@ export function status(state: string, seq: number): StreamItem {
   return { seq, payload: new TextPayload(JSON.stringify(event)) };
 }
 
-/** Lets everything that waits for a settled promise run. */
+/** Runs everything that waits for a settled promise. */
 export const settled = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 0));

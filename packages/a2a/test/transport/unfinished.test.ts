@@ -7,7 +7,7 @@ import { StillClock } from "./support.ts";
 const kib = 1024;
 const mib = 1024 * kib;
 
-/** A body on its way, and what its reader is told. */
+/** A body that is being received, and the calls of its reader. */
 class Sending implements BodyReader {
   readonly body: BodyBytes;
   resumed = 0;

@@ -12,7 +12,7 @@ import {
   type HandlerOptions,
 } from "../../src/index.ts";
 
-/** A handler as clients of A2A 0.3 and 0.2.5 meet it. */
+/** A handler with clients of A2A 0.3 and 0.2.5. */
 
 const open: Handler[] = [];
 afterEach(async () => {
@@ -155,7 +155,7 @@ describe("JSON-RPC of 0.3", () => {
   test("an error is the only event of a stream, for clients that read only events", async () => {
     const handler = serve();
     const headers = { accept: "text/event-stream" };
-    // The second is what Python's SDK sends with message/stream.
+    // The Python SDK sends the second one with message/stream.
     for (const each of [headers, { accept: "*/*, text/event-stream" }]) {
       const response = await post(handler, "tasks/resubscribe", { id: "nope" }, { headers: each });
       expect(response.headers.get("content-type")).toBe("text/event-stream");

@@ -1,7 +1,7 @@
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { gzipSync } from "node:zlib";
 
-/** Servers that answer as none should, byte by byte: for whatever calls out over HTTP/1.1. */
+/** Servers of HTTP/1.1 that send invalid or endless answers. */
 
 export interface HostileServer extends AsyncDisposable {
   readonly url: string;
@@ -11,7 +11,7 @@ export interface HostileServer extends AsyncDisposable {
 
 export type Misbehave = (socket: Socket) => void;
 
-/** Serves `misbehave` to each connection once its request has begun to come. */
+/** Calls `misbehave` for each connection when its request begins to come. */
 export async function hostile(misbehave: Misbehave): Promise<HostileServer> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
@@ -39,7 +39,7 @@ const says =
   (socket) =>
     void socket.end(text, "latin1");
 
-/** Writes for as long as it is read. */
+/** Writes as long as the client reads. */
 function endless(socket: Socket, piece: string | Uint8Array): void {
   const more = (): void => {
     while (socket.writable && socket.write(piece));
@@ -51,7 +51,7 @@ function endless(socket: Socket, piece: string | Uint8Array): void {
 const body = "Content-Length: 2\r\nConnection: close\r\n\r\n{}";
 const status = (line: string): Misbehave => says(`HTTP/1.1 ${line}\r\n${body}`);
 
-/** Answers that come to an end by themselves: a caller knows at once that something is wrong with them. */
+/** Answers that end by themselves. */
 export const strange: readonly (readonly [string, Misbehave])[] = [
   ...[0, 1, 99, 100, 101, 102, 103, 199, 600, 799, 999].map(
     (code) => [`status ${code}`, status(`${String(code).padStart(3, "0")} Odd`)] as const,
@@ -96,10 +96,10 @@ export const strange: readonly (readonly [string, Misbehave])[] = [
   ["a redirect to itself", says("HTTP/1.1 307 Found\r\nLocation: /\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")],
 ];
 
-/** Zeros, a thousandth as long as what they swell to. */
+/** Compressed zeros, a thousandth of their decompressed size. */
 const bomb = gzipSync(new Uint8Array(64 << 20), { level: 1 });
 
-/** Answers that would go on for as long as anybody listens: only a limit ends them. */
+/** Answers that do not end by themselves: only a limit of the caller ends them. */
 export const unending: readonly (readonly [string, Misbehave])[] = [
   ["silence", () => {}],
   ["a flood of interim answers", (socket) => endless(socket, "HTTP/1.1 103 Early Hints\r\n\r\n".repeat(100))],

@@ -13,7 +13,7 @@ export interface Http2Answer {
   readonly body: string;
 }
 
-/** A session of `node:http2` that is gone when the test ends. */
+/** A session of `node:http2`, which is closed when the test ends. */
 export class Http2Client implements Disposable {
   readonly session: ClientHttp2Session;
 
@@ -24,7 +24,7 @@ export class Http2Client implements Disposable {
 
   /** `options`: with a trusted certificate over TLS. */
   static async to(origin: string, options: SecureClientSessionOptions = {}): Promise<Http2Client> {
-    // Its own bound counts what it still has to send.
+    // The limit of the client counts data that it has not sent.
     const client = new Http2Client(connect(origin, { maxSessionMemory: 1000, ...options }));
     await new Promise<void>((resolve, reject) => {
       client.session.once("connect", () => resolve()).once("error", reject);
@@ -32,7 +32,7 @@ export class Http2Client implements Disposable {
     return client;
   }
 
-  /** A stream whose request is complete if `body` is a text, and still to be written if it is absent. */
+  /** A stream whose request is complete where `body` is a text. Where it is absent, the test writes it. */
   begin(path: string, headers: OutgoingHttpHeaders = {}, body?: string): ClientHttp2Stream {
     const stream = this.session.request({ ":path": path, ...headers }, { endStream: false });
     stream.on("error", () => {});
@@ -54,7 +54,7 @@ export class Http2Client implements Disposable {
   }
 }
 
-/** The whole answer of a stream; rejects when it breaks off. */
+/** The whole answer of a stream. Rejects when the stream is aborted. */
 export function answerOf(stream: ClientHttp2Stream): Promise<Http2Answer> {
   return new Promise((resolve, reject) => {
     let headers: IncomingHttpHeaders | undefined;
@@ -75,7 +75,7 @@ export function answerOf(stream: ClientHttp2Stream): Promise<Http2Answer> {
   });
 }
 
-/** Waits until the text that came over a stream satisfies `done`, and leaves the stream open. */
+/** Waits until the received text of a stream satisfies `done`, and leaves the stream open. */
 export function textUntil(stream: ClientHttp2Stream, done: (text: string) => boolean): Promise<string> {
   return new Promise((resolve, reject) => {
     let text = "";
@@ -97,7 +97,7 @@ export const preface: Buffer = Buffer.concat([
   frame(4, 0, 0),
 ]);
 
-/** A frame as it goes over the wire (RFC 9113 §4.1). */
+/** The bytes of a frame (RFC 9113 §4.1). */
 export function frame(type: number, flags: number, stream: number, payload: Buffer = Buffer.alloc(0)): Buffer {
   const head = Buffer.alloc(9);
   head.writeUIntBE(payload.length, 0, 3);
@@ -107,7 +107,7 @@ export function frame(type: number, flags: number, stream: number, payload: Buff
   return Buffer.concat([head, payload]);
 }
 
-/** A HEADERS frame that asks for a path by GET; the request may end with it (RFC 7541 §6.1, §6.2.2). */
+/** A HEADERS frame of a GET request, which may end the request (RFC 7541 §6.1, §6.2.2). */
 export function getFrame(stream: number, path: string, ends = true): Buffer {
   const literal = (name: number, value: string): Buffer =>
     Buffer.concat([Buffer.of(name, value.length), Buffer.from(value, "latin1")]);
