@@ -1,8 +1,6 @@
 import { systemClock, type Clock } from "../base/index.ts";
 import { A2AError } from "../model/index.ts";
 import { addressKind, type AddressKind } from "./address.ts";
-import { boundBody } from "./bound-body.ts";
-import { startLimit } from "./limit.ts";
 import type { Dialer, DialInit, GuardedFetch, NetPolicy, ResolvedAddress } from "./port.ts";
 
 /**
@@ -164,4 +162,99 @@ function orAborted<T>(work: Promise<T>, signal: AbortSignal | undefined, late?: 
       resolve(value);
     }, reject);
   });
+}
+
+/** A timeout and the signal of the caller, as one signal. */
+interface Limit {
+  readonly signal: AbortSignal;
+  /** The `A2AError` for what went wrong. */
+  explain(error: unknown): A2AError;
+  /** Stops the timer: the call is over. */
+  end(): void;
+}
+
+function startLimit(timeout: number, caller: AbortSignal | undefined, clock: Clock): Limit {
+  const controller = new AbortController();
+  const { signal } = controller;
+  const stop = clock.after(timeout, () => controller.abort(new A2AError("Timeout", `No answer within ${timeout} ms`)));
+  const abort = (): void => controller.abort(new A2AError("Aborted", undefined, { cause: caller?.reason }));
+  if (caller?.aborted === true) abort();
+  caller?.addEventListener("abort", abort, { once: true });
+  return {
+    signal,
+    explain(error) {
+      if (signal.aborted && signal.reason instanceof A2AError) return signal.reason;
+      return error instanceof A2AError ? error : new A2AError("ConnectionFailed", undefined, { cause: error });
+    },
+    end() {
+      stop();
+      caller?.removeEventListener("abort", abort);
+    },
+  };
+}
+
+/** The response with a limited body: it fails as soon as more than `maxBytes` came. `limit` ends with the body. */
+function boundBody(response: Response, maxBytes: number, limit: Limit): Response {
+  // Browsers hide the target of a redirect and its status.
+  if (response.type === "opaqueredirect") throw new A2AError("InvalidResponse", "The answer is a redirect");
+  const { status, statusText, headers, body } = response;
+  if (body === null) {
+    limit.end();
+    return response;
+  }
+  if (Number(headers.get("content-length")) > maxBytes) {
+    void body.cancel();
+    throw tooLarge(maxBytes);
+  }
+  const bounded = bound(body.getReader(), maxBytes, limit);
+  try {
+    return new Response(bounded, { status, statusText, headers });
+  } catch (error) {
+    // Some `fetch` implementations return responses that the constructor refuses, such as one with the status 999.
+    bounded.cancel().catch(() => {});
+    throw error;
+  }
+}
+
+function bound(
+  reader: ReadableStreamDefaultReader<Uint8Array>,
+  maxBytes: number,
+  limit: Limit,
+): ReadableStream<Uint8Array> {
+  let size = 0;
+  return new ReadableStream<Uint8Array>({
+    start(controller) {
+      // This also ends a body that ignores the signal.
+      limit.signal.addEventListener("abort", () => {
+        controller.error(limit.signal.reason);
+        reader.cancel().catch(() => {});
+      });
+    },
+    async pull(controller) {
+      try {
+        const { done, value } = await reader.read();
+        if (done) {
+          limit.end();
+          controller.close();
+          return;
+        }
+        size += value.byteLength;
+        if (size > maxBytes) throw tooLarge(maxBytes);
+        controller.enqueue(value);
+      } catch (error) {
+        limit.end();
+        controller.error(limit.explain(error));
+        // The rest is not read. An error of the stream itself has been reported already.
+        reader.cancel().catch(() => {});
+      }
+    },
+    cancel(reason) {
+      limit.end();
+      return reader.cancel(reason);
+    },
+  });
+}
+
+function tooLarge(maxBytes: number): A2AError {
+  return new A2AError("InvalidResponse", `The answer is larger than ${maxBytes} bytes`);
 }

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
+import { once } from "../../src/base/index.ts";
 import { type Client, connect, type ConnectOptions } from "../../src/client/index.ts";
 import type { AgentCapabilities, AgentCard } from "../../src/model/index.ts";
-import type { Interceptor } from "../../src/protocol/index.ts";
+import type { AgentService, Interceptor } from "../../src/protocol/index.ts";
 import {
   bodyOf,
   cardOf,
@@ -648,6 +649,65 @@ describe("interceptors", () => {
       "outer SubscribeToTask",
       "inner SubscribeToTask",
     ]);
+  });
+
+  /** An interceptor whose answers are those of two functions. */
+  function answering(call: () => unknown, stream: () => unknown): Interceptor {
+    return function broken() {
+      return { call: async () => call(), stream: async () => stream() } as unknown as AgentService;
+    };
+  }
+
+  test.each([
+    ["nothing", undefined, "returned undefined in place of a reply"],
+    ["a text", "fine", "returned string in place of a reply"],
+    ["a reply without a payload", {}, "returned a reply without a Payload"],
+  ])("that answer a call with %s are named by the error", async (_, answer, problem) => {
+    const { client, server } = await agent(() => {}, {
+      interceptors: [
+        answering(
+          () => answer,
+          () => answer,
+        ),
+      ],
+    });
+    const error = await errorOf(client.getTask("t1"));
+    expect(error).toMatchObject({ code: "InternalError", message: `interceptors[0] (broken) ${problem}, for GetTask` });
+    expect(server.calls).toHaveLength(0);
+  });
+
+  test.each([
+    ["nothing", undefined, "returned undefined in place of a stream"],
+    ["a stream without batches", {}, "returned a stream whose batches are no async iterable"],
+    [
+      "an event in place of a batch",
+      { batches: once({ task: taskOf("TASK_STATE_WORKING") }) },
+      "gave object in place of a batch of items",
+    ],
+    ["items without a payload", { batches: once([{}]) }, "gave an item without a Payload"],
+  ])("that answer a stream with %s are named by the error", async (_, answer, problem) => {
+    const { client } = await agent(() => {}, {
+      interceptors: [
+        answering(
+          () => answer,
+          () => answer,
+        ),
+      ],
+    });
+    const error = await errorOf(client.sendStreamingMessage("hi").next());
+    expect(error).toMatchObject({
+      code: "InternalError",
+      message: `interceptors[0] (broken) ${problem}, for SendStreamingMessage`,
+    });
+  });
+
+  test.each([
+    ["are no function", "log"],
+    ["return no service", () => undefined],
+  ])("that %s are refused by connect()", async (_, interceptor) => {
+    const interceptors = [interceptor as unknown as Interceptor];
+    const error = await errorOf(connect(cardOf([jsonRpcAt(await deadUrl())]), { interceptors }));
+    expect(error).toMatchObject({ code: "InvalidParams", fields: [{ field: "interceptors[0]" }] });
   });
 
   test("may stand around the whole client too, through its service", async () => {
