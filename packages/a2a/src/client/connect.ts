@@ -121,28 +121,9 @@ export async function assemble(
   options: ConnectOptions,
   intercept: (service: AgentService, interceptors: readonly Interceptor[]) => AgentService,
 ): Promise<Client> {
-  const {
-    clock = waitingClock,
-    logger,
-    connectTimeout = 60_000,
-    idleTimeout = 120_000,
-    maxResponseBytes = 64 * mebi,
-    maxEventBytes = 64 * mebi,
-    timeout = false,
-    credentialOrigins,
-  } = options;
-  const host: ClientHost = {
-    // Browsers allow `fetch` only as a method of the global object.
-    fetch: options.fetch ?? ((url, init) => fetch(url, init)),
-    headers: options.headers ?? noHeaders,
-    clock,
-    limits: {
-      connectTimeout,
-      idleTimeout,
-      maxResponseBytes,
-      maxEventBytes,
-    },
-  };
+  const { logger, timeout = false, credentialOrigins } = options;
+  const host = hostOf(options);
+  const { clock } = host;
   const calls = policy(callPolicy, options.retry);
   const named = typeof agent === "string" || agent instanceof URL ? toUrl(String(agent)) : undefined;
   const origins = [named, ...(credentialOrigins ?? []).map(toUrl)].map((url) => url?.origin);
@@ -183,6 +164,23 @@ export async function assemble(
     timeout,
     extensions: options.extensions ?? [],
   });
+}
+
+function hostOf(options: ConnectOptions): ClientHost {
+  const {
+    clock = waitingClock,
+    connectTimeout = 60_000,
+    idleTimeout = 120_000,
+    maxResponseBytes = 64 * mebi,
+    maxEventBytes = 64 * mebi,
+  } = options;
+  return {
+    // Browsers allow `fetch` only as a method of the global object.
+    fetch: options.fetch ?? ((url, init) => fetch(url, init)),
+    headers: options.headers ?? noHeaders,
+    clock,
+    limits: { connectTimeout, idleTimeout, maxResponseBytes, maxEventBytes },
+  };
 }
 
 /** A card in the shape of 1.0. Every failure becomes an `A2AError`, also where a card nests deeper than the stack allows. */

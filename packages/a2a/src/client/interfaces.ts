@@ -97,8 +97,7 @@ function tenanted<T extends { readonly tenant?: string }>(request: T, { tenant }
 
 /** The context without the headers of the caller. */
 function withoutHeaders(context: CallContext): CallContext {
-  const { headers: _, ...outgoing } = context.outgoing ?? {};
-  return { ...context, outgoing };
+  return { ...context, outgoing: { ...context.outgoing, headers: noHeaders } };
 }
 
 /** The same error with another message and more metadata. */
@@ -150,16 +149,12 @@ export function firstAlive(
       const mine = current;
       const { target, service, withheldFrom } = candidates[mine] as Candidate;
       try {
-        const result = await run(
-          service,
-          tenanted(request, target),
-          withheldFrom === undefined ? context : withoutHeaders(context),
-        );
+        const result = await run(service, tenanted(request, target), withheldFrom ? withoutHeaders(context) : context);
         proven = true;
         return result;
       } catch (thrown) {
-        const had = headers !== noHeaders || context.outgoing?.headers !== undefined;
-        if (withheldFrom !== undefined && had && hasCode(thrown, "Unauthenticated", "PermissionDenied")) {
+        const had = headers !== noHeaders || context.outgoing?.headers;
+        if (withheldFrom && had && hasCode(thrown, "Unauthenticated", "PermissionDenied")) {
           proven = true;
           const why = `Headers are not sent to ${withheldFrom}, which only the card names: add it to credentialOrigins`;
           throw extended(thrown, `${thrown.message}. ${why}`, { withheldFrom });
@@ -175,12 +170,11 @@ export function firstAlive(
         logger?.warn("An interface of the card does not work", { url, cause: thrown });
         // After the last one all have failed: the next request begins with the first again.
         if (current === mine) current = last ? 0 : mine + 1;
-        const safe = operations[operation].idempotent || neverProcessed(thrown);
         if (last) {
           const tried = candidates.map(({ target }) => target.url).join(" ");
           throw extended(thrown, `No interface of the card ${card} works:\n  ${failures.join("\n  ")}`, { tried });
         }
-        if (!safe) throw thrown;
+        if (!operations[operation].idempotent && !neverProcessed(thrown)) throw thrown;
       }
     }
   }

@@ -15,7 +15,7 @@ import { byVersion, type Codec } from "../wire/codec.ts";
 
 /** What a client needs to talk to servers of every version: it reads their cards, and their services behave the same. */
 
-/** What identifies a card of version 0.3 or earlier. The other members of such a card may be there too. */
+/** The members that identify a card of version 0.3 or earlier. It has other members too. */
 export interface OlderCard {
   /** Name of the agent. */
   readonly name: string;

@@ -1,11 +1,11 @@
-import { A2AError } from "../../model/index.ts";
 import { Pieces } from "../../base/text-pieces.ts";
+import { A2AError } from "../../model/index.ts";
 
 /** One event of an event stream (HTML Living Standard §9.2). */
 export interface ServerSentEvent {
-  /** The `event` field; absent or empty means `message`. */
+  /** The `event` field. Absent or empty means `message`. */
   readonly event?: string | undefined;
-  /** The `id` field of this very event. The standard lets later events inherit it; who wants that keeps the last one. */
+  /** The `id` field of this event. In the standard, later events inherit it; here they do not. */
   readonly id?: string | undefined;
   readonly data: string;
 }
@@ -15,38 +15,37 @@ const LF = 10;
 const SPACE = 32;
 
 /**
- * Parses an event stream that arrives in pieces cut anywhere (HTML Living Standard §9.2.6). Takes text: a streaming
- * `TextDecoder` before it joins split characters and drops the byte order mark. What stands after the last blank line
- * when the stream ends is no event.
+ * Parses an event stream that arrives in pieces (HTML Living Standard §9.2.6). The pieces are text without a byte order mark:
+ * see `Utf8Pieces`. Text after the last blank line is not an event.
  */
 export class SseParser {
   readonly #limit: number;
-  /** Bytes of the event that has begun, with all that its lines are made of. */
+  /** Bytes of the current event, its field names and comments included. */
   #size = 0;
-  /** The beginning of a line whose end has not come. Never searched again, so that a long line costs what it is long. */
+  /** The beginning of an unfinished line. It is not searched again, so that a long line takes linear time. */
   #line: Pieces | undefined;
   #skipLineFeed = false;
   #data: string | undefined;
-  /** Its lines after the first. */
+  /** The lines of data after the first one. */
   #more: Pieces | undefined;
   #event: string | undefined;
   #id: string | undefined;
-  /** The server's last `retry` field: how long to wait before coming back, in milliseconds. */
+  /** The last `retry` field of the server: how long to wait before a reconnection, in milliseconds. */
   retry: number | undefined;
 
-  /** @param limit - Longest event, in bytes, names of fields and comments included. */
+  /** @param limit - Largest event in bytes, its field names and comments included. */
   constructor(limit: number = Infinity) {
     this.#limit = limit;
   }
 
   /**
-   * The events that this piece completes. Throws `InvalidResponse` when an event grows over the limit.
+   * Returns the events that this piece completes. Throws `InvalidResponse` where an event exceeds the limit.
    *
-   * @param bytes - How many bytes the piece has. Of several events in one piece the characters are counted.
+   * @param bytes - Size of the piece in bytes. Where a piece has several events, their characters are counted instead.
    */
   push(chunk: string, bytes: number = chunk.length): ServerSentEvent[] {
     const events: ServerSentEvent[] = [];
-    /** Where the event begins that is being read. */
+    /** Where the current event begins. */
     let from = 0;
     let start = 0;
     if (this.#skipLineFeed && chunk.length > 0) {
@@ -89,7 +88,7 @@ export class SseParser {
 
   #take(line: string): void {
     const found = line.indexOf(":");
-    // A line without a colon is a name whose value is empty.
+    // A line without a colon is a field with an empty value.
     const colon = found < 0 ? line.length : found;
     const field = line.slice(0, colon);
     const value = line.slice(line.charCodeAt(colon + 1) === SPACE ? colon + 2 : colon + 1);

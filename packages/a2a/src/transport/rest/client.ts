@@ -1,5 +1,5 @@
-import { withoutSlashes } from "../../base/index.ts";
-import type { AgentInterface } from "../../model/index.ts";
+import { type Clock, withoutSlashes } from "../../base/index.ts";
+import type { A2AError, AgentInterface } from "../../model/index.ts";
 import { isObject } from "../../model/schema.ts";
 import type { AgentService, OperationName } from "../../protocol/index.ts";
 import type { RestClientCodec, RestRoute } from "../../wire/bindings.ts";
@@ -54,6 +54,23 @@ function errorIn(value: unknown): Readonly<Record<string, unknown>> | undefined 
   return typeof value["message"] === "string" ? value : undefined;
 }
 
+type RestClientWire = RestClientCodec["bindings"]["HTTP+JSON"];
+
+function refused(wire: RestClientWire, clock: Clock, answer: ClientResponse, url: string, text: string): A2AError {
+  const value = parseJson(answer, text);
+  // A proxy or another server at this address may have errors in JSON too. Older servers send no member `error`.
+  const known = isObject(value) && (isObject(value["error"]) || "message" in value || "title" in value);
+  return refusal(answer, clock, url, text, known ? wire.decodeError(answer.status, value) : undefined);
+}
+
+/** The JSON of an event. Throws the error that it carries. */
+function eventIn(wire: RestClientWire, data: string): unknown {
+  const value = eventJson(data);
+  const error = errorIn(value);
+  if (error === undefined) return value;
+  throw wire.decodeError(typeof error["code"] === "number" ? error["code"] : 500, value);
+}
+
 function restService(codec: RestClientCodec, target: AgentInterface, host: ClientHost): AgentService {
   const wire = codec.bindings["HTTP+JSON"];
   const base = withoutSlashes(target.url);
@@ -77,13 +94,6 @@ function restService(codec: RestClientCodec, target: AgentInterface, host: Clien
     return { url, answer: await sendRequest(host, { method, url, headers, timeout, ...body }, context) };
   }
 
-  async function refused(answer: ClientResponse, url: string, text: string): Promise<Error> {
-    const value = parseJson(answer, text);
-    // A proxy or another server at this address may have errors in JSON too. Older servers send no member `error`.
-    const known = isObject(value) && (isObject(value["error"]) || "message" in value || "title" in value);
-    return refusal(answer, host.clock, url, text, known ? wire.decodeError(answer.status, value) : undefined);
-  }
-
   async function openStream(call: EncodedCall): Promise<{ url: string; answer: ClientResponse }> {
     const opened = await send(call, "text/event-stream");
     const { status, mediaType } = opened.answer;
@@ -96,28 +106,21 @@ function restService(codec: RestClientCodec, target: AgentInterface, host: Clien
     return send(call, "text/event-stream");
   }
 
-  function eventIn(data: string): unknown {
-    const value = eventJson(data);
-    const error = errorIn(value);
-    if (error === undefined) return value;
-    throw wire.decodeError(typeof error["code"] === "number" ? error["code"] : 500, value);
-  }
-
   return clientService(wire, host, {
     async call(call) {
       const { url, answer } = await send(call, `${wire.mediaType}, application/json`);
       const text = await answer.text();
-      if (answer.status < 200 || answer.status > 299) throw await refused(answer, url, text);
+      if (answer.status < 200 || answer.status > 299) throw refused(wire, host.clock, answer, url, text);
       const result = text === "" ? {} : parseJson(answer, text);
       if (result === undefined) throw strangeAnswer(answer, url, text);
       return { result, ...activatedExtensions(answer) };
     },
     async stream(call) {
       const { url, answer } = await openStream(call);
-      if (answer.status !== 200) throw await refused(answer, url, await answer.text());
+      if (answer.status !== 200) throw refused(wire, host.clock, answer, url, await answer.text());
       if (answer.mediaType !== "text/event-stream") throw strangeAnswer(answer, url, await answer.text());
       return {
-        batches: streamItems(answer, call.operation, wire, eventIn, chunkDecoder),
+        batches: streamItems(answer, call.operation, wire, (data) => eventIn(wire, data), chunkDecoder),
         ...activatedExtensions(answer),
       };
     },
