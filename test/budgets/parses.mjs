@@ -1,5 +1,6 @@
-// Prints how often an operation parses JSON, writes it, and checks a value against a schema, by operation.
+// Prints how often an operation parses JSON, writes it, checks a value against a schema, and makes a promise, by operation.
 
+import { createHook } from "node:async_hooks";
 import { Session } from "node:inspector/promises";
 import { memoryStore } from "@parley/a2a";
 import { caller, chunked, leastOf, operations } from "./agent.mjs";
@@ -27,9 +28,17 @@ await session.post("Profiler.startPreciseCoverage", { callCount: true, detailed:
 /** Calls of the schemas' one entrance since it was last asked. */
 async function checks() {
   const { result } = await session.post("Profiler.takePreciseCoverage");
-  const script = result.find(({ url }) => url.endsWith("/a2a/dist/model/schema.js"));
+  // A function that was not called since is not in the result.
+  const script = result.find(({ url }) => url.endsWith("/a2a/dist/model/check.js"));
   return script?.functions.find(({ functionName }) => functionName === "check")?.ranges[0]?.count ?? 0;
 }
+
+let promises = 0;
+const hook = createHook({
+  init(_id, type) {
+    if (type === "PROMISE") promises += 1;
+  },
+});
 
 /** @type {Readonly<Record<string, (operate: () => Promise<unknown>) => Promise<number>>>} */
 const counters = {
@@ -48,10 +57,18 @@ const counters = {
     await operate();
     return checks();
   },
+  async promises(operate) {
+    promises = 0;
+    hook.enable();
+    await operate();
+    hook.disable();
+    return promises;
+  },
 };
 
 const { call, close } = caller(memoryStore());
 const all = await operations(call);
+if ((await checks()) === 0) throw new Error("the entrance of the schemas is not where this program counts its calls");
 /** @type {Record<string, number>} */
 const counts = {};
 for (const [what, count] of Object.entries(counters)) {
