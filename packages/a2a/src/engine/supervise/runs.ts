@@ -5,6 +5,15 @@ import { statusRecord, type StatusInit } from "../log/index.ts";
 import { serverIsStopping } from "../refusals.ts";
 import { Pace, Run, type OwnRooms, type RunInit, type RunRooms } from "../run/index.ts";
 
+interface EndOptions {
+  /** URIs of the extensions that are active in the call that ends the task. */
+  readonly extensions?: readonly string[];
+  /** `traceparent` of that call. */
+  readonly trace?: string | undefined;
+  /** The task is ended only while it has this fence. Default: with any. */
+  readonly fence?: number;
+}
+
 /** The runs of this process, by task. */
 export class Runs {
   readonly #rooms: OwnRooms;
@@ -40,16 +49,8 @@ export class Runs {
     return this.#running.values();
   }
 
-  /**
-   * Ends a task from outside its run, whatever its agent does. `false`: the task had ended before, or was taken over.
-   *
-   * @param cause - The call that ends it. `fence`: only if the task still has this fence.
-   */
-  async endTask(
-    head: TaskHead,
-    status: StatusInit,
-    { extensions = [], trace, fence }: { extensions?: readonly string[]; trace?: string | undefined; fence?: number },
-  ): Promise<boolean> {
+  /** Ends a task from outside its run, whatever its agent does. `false`: the task had ended before, or was taken over. */
+  async endTask(head: TaskHead, status: StatusInit, { extensions = [], trace, fence }: EndOptions): Promise<boolean> {
     const { committer, liveLogs, settings } = this.#rooms;
     const { task, contextId, statusTime } = head;
     const { turn = 1, attempt = 1 } = head.run ?? {};
