@@ -82,8 +82,8 @@ export interface TaskAppend {
   /** The task. */
   readonly task: TaskKey;
   /**
-   * Creates the task, in this conversation. The first record is then of kind `task`, without artifacts. Fails as `exists`
-   * where the agent has a task of this id. An item without `create` fails as `missing` where the owner has no such task.
+   * Creates the task in this conversation. The first record is then of kind `task`, without artifacts. The item fails as
+   * `exists` where the agent has a task with this id. An item without `create` fails as `missing` where the owner has no such task.
    */
   readonly create?: { readonly contextId: string };
   /** The `seq` that the last record of the task must have. Else it fails as `stale`. */
@@ -147,7 +147,7 @@ export interface RunEffect {
   readonly run: StoredRun | null;
 }
 
-/** Sets where a resumed run continues. */
+/** Sets the value with which a resumed run continues. */
 export interface CheckpointEffect {
   /** Always `checkpoint`. */
   readonly effect: "checkpoint";
@@ -191,8 +191,7 @@ export interface ContextStateEffect {
  * - `wake` makes every row of the feature in this task that has no `due` due at this time. It costs nothing where the task has
  *   no rows.
  *
- * `if` is the row as it was read, `null` that there is none. Where the row is another one before the item, the item fails as
- * `changed`. An item that adds rows beyond `featureBounds.rows` fails as `full`.
+ * `if` is the row as it was read; `null`: there was none. If the row has changed since, the item fails as `changed`. An item that adds rows beyond `featureBounds.rows` fails as `full`.
  */
 export type FeatureEffect =
   | {
@@ -208,7 +207,7 @@ export type FeatureEffect =
       readonly value: string;
       /** When somebody has to look at the row, in whole milliseconds since the Unix epoch. */
       readonly due?: number;
-      /** What the row has to be before. */
+      /** The row as it must be before the item. */
       readonly if?: FeatureState | null;
     }
   | {
@@ -234,11 +233,11 @@ export interface ContextMessageEffect {
   readonly effect: "contextMessage";
   /** JSON text of a `Message`. */
   readonly json: string;
-  /** When it was said, in milliseconds since the Unix epoch. */
+  /** When it was sent, in milliseconds since the Unix epoch. */
   readonly time: number;
 }
 
-/** What became of an item. */
+/** The outcome of an item. */
 export type AppendOutcome =
   | {
       /** The item was stored. */

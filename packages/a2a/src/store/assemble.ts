@@ -12,17 +12,17 @@ import type { LoadOptions, TaskHead } from "./port.ts";
 import { snapshotFrom, taskFrom, type Fragments, type SnapshotText, type TaskText } from "./task-text.ts";
 
 /*
- * The fold of a log as text: what `TaskFold` gives, put together from the texts of the records. Strings are put side by
- * side, and only what has to be merged is parsed. Rows of the benchmarks that need it: `task-memory`, `get-task`, `list`.
+ * The fold of a log as JSON text. It gives the same task as `TaskFold`. The texts of the records are concatenated, and only what
+ * has to be merged is parsed. Rows of the benchmarks that need it: `task-memory`, `get-task`, `list`.
  */
 
-/** What a task is put together from: as much of its log as the options ask for. */
+/** The parts of a log that a task is assembled from: as much as the options ask for. */
 export interface TaskPieces {
   /** What is known about the task. */
   readonly head: TaskHead;
-  /** The task as it was made (`baseOf`); a history in it does not count. */
+  /** The task as it was created (`baseOf`). A history in it is ignored. */
   readonly base: string;
-  /** The newest record that set the status, where `base` no longer says it. */
+  /** The newest status record. `undefined`: the status is that of `base`. */
   readonly status: string | undefined;
   /** Status records that carry metadata, in order. */
   readonly metadata: readonly string[];
@@ -32,12 +32,12 @@ export interface TaskPieces {
   readonly artifacts: readonly string[];
 }
 
-/** The fold of a log. */
+/** Assembles a snapshot. */
 export function assemble(pieces: TaskPieces, options: LoadOptions): SnapshotText {
   return snapshotFrom(pieces.head, fragmentsOf(pieces, options));
 }
 
-/** The same as text, of a task that is known to be small. */
+/** Assembles the JSON text of a task that is known to be small. */
 export function assembleText(pieces: Omit<TaskPieces, "head">, options: LoadOptions): string {
   return fragmentsOf(pieces, options).join("");
 }
@@ -48,7 +48,7 @@ function fragmentsOf(pieces: Omit<TaskPieces, "head">, options: LoadOptions): Fr
   return joinTask(membersOf(pieces.base), status, history, pieces, options);
 }
 
-/** The same of a whole log whose records nobody has sorted yet: a task that was just made. */
+/** Assembles a task from a whole log. */
 export function assembleLog(log: readonly NewRecord[], options: LoadOptions): TaskText {
   const base = log[0]?.json ?? "{}";
   const task = membersOf(base);
@@ -70,7 +70,7 @@ export function assembleLog(log: readonly NewRecord[], options: LoadOptions): Ta
   return taskFrom(joinTask(task, status, history, { base, metadata, artifacts }, options));
 }
 
-/** `task`: the members that it began with. `history`: as much of it as is asked for, or more. */
+/** `task`: the members of the task as it was created. `history`: as many messages as the options ask for, or more. */
 function joinTask(
   task: Map<string, string>,
   status: string | undefined,
@@ -91,7 +91,7 @@ function joinTask(
   return joined;
 }
 
-/** The metadata of a task as JSON text, after all statuses that brought some; `undefined` where there is none. */
+/** The metadata of a task after all its status records, as JSON text. `undefined`: it has none. */
 function mergeMetadata({ base, metadata }: Pick<TaskPieces, "base" | "metadata">): string | undefined {
   const fold = new TaskFold(JSON.parse(base) as Task);
   for (const json of metadata) fold.apply({ statusUpdate: JSON.parse(json) as TaskStatusUpdateEvent });
@@ -100,8 +100,8 @@ function mergeMetadata({ base, metadata }: Pick<TaskPieces, "base" | "metadata">
 }
 
 /**
- * The same task in fewer pieces: its metadata in the base, and one update an artifact. Status records that are neither
- * history nor the last one are then of no use any more.
+ * The same task in fewer pieces: its metadata in the base, and one record for each artifact. Status records that are neither
+ * history nor the last one are then not needed.
  */
 export function compact(pieces: TaskPieces): Pick<TaskPieces, "base" | "artifacts"> {
   const { task, contextId } = pieces.head;
@@ -126,7 +126,7 @@ export interface StoredEvent {
   readonly json: string;
 }
 
-/** The messages of a record as JSON text, in order. Whether they belong to the history is for `isHistory` to say. */
+/** The messages of a record as JSON text, in order. `isHistory` tells whether they belong to the history. */
 export function messagesOf({ kind, json }: StoredEvent): readonly string[] {
   switch (kind) {
     case "message":
@@ -140,13 +140,13 @@ export function messagesOf({ kind, json }: StoredEvent): readonly string[] {
   }
 }
 
-/** The same of the members of a task. */
+/** The messages of a task, by its members. */
 export function messagesOfTask(task: ReadonlyMap<string, string>): readonly string[] {
   const history = task.get("history");
   return history === undefined ? none : elementsOf(history);
 }
 
-/** The same of the `status` of an update. */
+/** The message of the `status` of an update. */
 export function messagesOfStatus(status: string | undefined): readonly string[] {
   const message = status === undefined ? undefined : membersOf(status).get("message");
   return message === undefined ? none : [message];
@@ -154,12 +154,12 @@ export function messagesOfStatus(status: string | undefined): readonly string[] 
 
 const none: readonly string[] = [];
 
-/** An update that counts, taken apart. */
+/** An update that changes the task, and its members. */
 interface Update {
-  /** Its place among all of them. */
+  /** Its index among all updates. */
   readonly index: number;
   readonly artifactId: string;
-  /** Whether it adds to an artifact that is there. */
+  /** Whether it appends to an existing artifact. */
   readonly append: boolean;
   /** Whether it is the first of its artifact. */
   readonly begins: boolean;
@@ -167,7 +167,7 @@ interface Update {
   readonly artifact: Map<string, string>;
 }
 
-/** The updates that change a task, in order; `TaskFold` passes over the others as well. */
+/** The updates that change a task, in order. `TaskFold` ignores the others too. */
 function* countingUpdates(updates: readonly string[]): Generator<Update, void> {
   const ledger = new ArtifactLedger();
   for (const [index, json] of updates.entries()) {
@@ -183,7 +183,7 @@ function* countingUpdates(updates: readonly string[]): Generator<Update, void> {
   }
 }
 
-/** Which of the updates began an artifact, for each artifact in the order of `joinArtifacts`. */
+/** The index of the update that began each artifact, in the order of `joinArtifacts`. */
 export function artifactStarts(updates: readonly string[]): readonly number[] {
   const starts: number[] = [];
   for (const { index, begins } of countingUpdates(updates)) if (begins) starts.push(index);
@@ -191,16 +191,16 @@ export function artifactStarts(updates: readonly string[]): readonly number[] {
 }
 
 interface Growing {
-  /** Its members but for `parts`. */
+  /** Its members without `parts`. */
   readonly rest: Map<string, string>;
-  /** Texts of the insides of `parts` arrays. */
+  /** The elements of the `parts` arrays as text, without brackets. */
   readonly parts: string[];
 }
 
-/** Members of an artifact that the fold takes as they are. */
+/** Members of an artifact that need no merge. */
 const joinable: ReadonlySet<string> = new Set(["artifactId", "name", "description", "parts", "metadata"]);
 
-/** Each artifact as JSON text. Chunks that bring parts and nothing else, as nearly all do, are joined as they are. */
+/** Each artifact as JSON text. Chunks that have only parts, as nearly all do, are concatenated. */
 function joinArtifacts(updates: readonly string[]): readonly Fragments[] {
   const joined = new Map<string, Growing>();
   for (const { artifactId, append, artifact } of countingUpdates(updates)) {
@@ -225,7 +225,7 @@ function artifactOf({ rest, parts }: Growing): Fragments {
   return artifact;
 }
 
-/** The same by way of parsing, for chunks that change more than parts. */
+/** Parses the updates, for chunks that change more than parts. */
 function foldArtifacts(updates: readonly string[]): readonly Fragments[] {
   const events = updates.map((json) => JSON.parse(json) as TaskArtifactUpdateEvent);
   const fold = new TaskFold({ id: events[0]?.taskId ?? "", status: { state: "TASK_STATE_WORKING" } });
@@ -233,7 +233,7 @@ function foldArtifacts(updates: readonly string[]): readonly Fragments[] {
   return (fold.snapshot().artifacts ?? []).map((artifact) => [JSON.stringify(artifact)]);
 }
 
-/** Adds a list to a text that is not joined yet. `before`: all up to its first item. */
+/** Adds a list to a text in fragments. `before`: the text before its first item. */
 function addList(joined: string[], before: string, items: readonly (Fragments | string)[]): void {
   let separator = before;
   for (const item of items) {

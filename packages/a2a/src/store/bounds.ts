@@ -3,18 +3,18 @@ import { defaultPageBytes, roomless, type ListQuery, type Room } from "./port.ts
 
 /** How much a store reads and returns at once, and the errors of what cannot be returned. */
 
-/** What a store gives or makes at once, in bytes. */
+/** What a store returns or builds at once, in bytes. */
 export interface StoreBounds {
-  /** Of one task, as it is asked for: what is more is refused. */
+  /** Largest task that is returned, with what the query asks for. A larger one is refused. */
   readonly text: number;
-  /** Tasks with larger logs are not compacted: compaction holds a whole task in memory, beside whatever else goes on. */
+  /** Tasks with larger logs are not compacted, because compaction holds a whole task in memory. */
   readonly compaction: number;
 }
 
-/** 256 MiB are half of the longest string that V8 can hold, and 32 MiB what the engine lets a task have by default. */
+/** 256 MiB is half of the longest string in V8. 32 MiB is the largest task that the engine allows by default. */
 export const defaultStoreBounds: StoreBounds = { text: 256 << 20, compaction: 32 << 20 };
 
-/** Of a task that takes more than `StoreBounds.text` as it was asked for. Asking again gives the same answer; asking for less may help. */
+/** The error for a task that takes more than `StoreBounds.text`. A retry fails too. A query for less may succeed. */
 export function tooLarge(taskId: string, bytes: number, most: number): A2AError {
   return new A2AError(
     "UnsupportedOperation",
@@ -31,7 +31,7 @@ export function unavailable(sentence: string, cause?: unknown): A2AError {
   return new A2AError("Unavailable", sentence, { cause });
 }
 
-/** Counts what goes into a page that is bounded in bytes: its first item always does, so that every page gets somewhere. */
+/** Counts the bytes of a page. The first item always fits, so that no page is empty and paging comes to an end. */
 export class PageBudget {
   #left: number;
   #empty = true;
@@ -41,7 +41,7 @@ export class PageBudget {
     this.#left = bytes;
   }
 
-  /** How many bytes still go in. */
+  /** How many bytes are left. */
   get left(): number {
     return this.#left;
   }
@@ -51,7 +51,7 @@ export class PageBudget {
     return this.#empty || bytes <= this.#left;
   }
 
-  /** Whether an item of so many bytes still goes into the page; it is then in it. */
+  /** Whether an item of this many bytes fits. If so, it is counted. */
   take(bytes: number): boolean {
     if (!this.fits(bytes)) return false;
     this.#empty = false;
@@ -71,7 +71,7 @@ export function fitting<Item>(items: Iterable<Item>, bytes: number, bytesOf: (it
   return found;
 }
 
-/** Thrown before something is read that takes more than was allowed. */
+/** Thrown before a read that takes more bytes than were reserved. */
 export class NeedsRoom extends Error {
   /** How many bytes are needed. */
   readonly bytes: number;
@@ -83,21 +83,21 @@ export class NeedsRoom extends Error {
   }
 }
 
-/** Counts what a page takes while it is read, and throws `NeedsRoom` for all that it may take once that is more than `most`. */
+/** Counts the bytes of a page while it is read. Beyond `most` bytes it throws `NeedsRoom` for all that the page may take. */
 export class PageRoom {
   readonly #logs: readonly number[];
   readonly #bytes: number;
   readonly #most: number;
   #taken = 0;
 
-  /** `logs`: bytes of the logs of its tasks. */
+  /** `logs`: the sizes of the logs of its tasks, in bytes. */
   constructor(logs: readonly number[], { bytes = defaultPageBytes }: ListQuery, most: number) {
     this.#logs = logs;
     this.#bytes = bytes;
     this.#most = most;
   }
 
-  /** Whether anybody wants to know. */
+  /** Whether there is a limit, so that bytes have to be counted. */
   get counts(): boolean {
     return this.#most < Infinity;
   }
@@ -111,14 +111,14 @@ export class PageRoom {
     this.#taken += bytes;
     if (this.#taken <= this.#most) return;
     const all = this.#logs.reduce((sum, each) => sum + each, 0);
-    // A task that is larger than a page has one of its own.
+    // A task that is larger than a page has a page of its own.
     throw new NeedsRoom(Math.max(this.#taken, Math.min(all, Math.max(this.#bytes, ...this.#logs))));
   }
 }
 
 /**
- * Reads, where `read` throws `NeedsRoom` as soon as it sees that it takes more than `most` bytes: then anew, with room for
- * them. What is read may have grown meanwhile.
+ * Calls `read`. If it throws `NeedsRoom`, reserves the bytes that it needs and calls it again. That may happen several times,
+ * because the data may have grown meanwhile.
  */
 export async function withRoom<T>(room: Room | undefined, read: (most: number) => T | Promise<T>): Promise<T> {
   for (let most = room === undefined ? Infinity : roomless; ;) {

@@ -3,11 +3,11 @@ import { PageBudget } from "./bounds.ts";
 import type { SaidArtifact } from "./port.ts";
 
 /*
- * Which messages and artifacts a conversation gives, the same in every store: the newest first, until one bound or the
- * other is reached, so that what is read is what was asked for however much there is.
+ * Selects the messages and artifacts that a query of a conversation returns. It is the same in every store. It goes from the
+ * newest entry backwards until a limit is reached, so the cost does not depend on the length of the conversation.
  */
 
-/** Where a record with messages stands, and how large it is. `task` is whatever the store knows a task by. */
+/** The position and size of a record with messages. `TaskRef` is how the store refers to a task. */
 export interface MessagePlace<TaskRef> {
   /** Its place in the conversation. */
   readonly place: number;
@@ -15,13 +15,13 @@ export interface MessagePlace<TaskRef> {
   readonly time: number;
   /** Its size in bytes of JSON. */
   readonly bytes: number;
-  /** Of a direct reply, nothing. */
+  /** `undefined`: a direct reply. */
   readonly task: TaskRef | undefined;
-  /** In the log of its task. */
+  /** Number of the record in the log of its task. */
   readonly seq: number;
 }
 
-/** Where a record of an artifact stands, and how large it is. */
+/** The position and size of a record of an artifact. */
 export interface ChunkPlace {
   /** Number of the record in the log of its task. */
   readonly seq: number;
@@ -35,13 +35,13 @@ export interface ChunkPlace {
 export interface Chunks {
   /** The next record; `undefined` where there is none. */
   peek(): ChunkPlace | undefined;
-  /** JSON text of the one that `peek` gave; further ones of so many bytes in all may be read with it. */
+  /** JSON text of the record that `peek` returned. The store may read further records with it, up to `room` bytes in all. */
   take(room: number): string;
 }
 
-/** What was picked. A greater `order` stands further back. */
+/** The selected entries. A greater `order` is further back in the conversation. */
 export interface Picked {
-  /** Of so many of the newest messages, in their order: when each was picked. */
+  /** The `order` of each selected message, newest first. */
   readonly messages: readonly number[];
   /** The artifacts. */
   readonly artifacts: readonly { readonly order: number; readonly entry: SaidArtifact }[];
@@ -52,7 +52,7 @@ interface Bounds {
   readonly bytes: number;
 }
 
-/** `messages` stand newest first; `chunks` are those of every task that artifacts are wanted of. */
+/** Selects entries. `messages`: newest first. `chunks`: of each task whose artifacts are wanted. */
 export function pickNewest<TaskRef>(
   messages: readonly MessagePlace<TaskRef>[],
   chunks: ReadonlyMap<TaskRef, Chunks>,
@@ -84,7 +84,7 @@ export function pickNewest<TaskRef>(
     }
   }
   const entries = [...artifacts.values()].map((gathered) => ({ order: gathered.order, entry: entryOf(gathered) }));
-  // Where all was read, an artifact without a beginning is none: it is as little in the task.
+  // Where everything was read, an artifact without a beginning is not in the task either.
   return { messages: orders, artifacts: bounded ? entries : entries.filter(({ entry }) => entry.cut !== true) };
 }
 
@@ -92,14 +92,14 @@ interface Newest<TaskRef> {
   readonly task: TaskRef;
   readonly from: Chunks;
   readonly chunk: ChunkPlace;
-  /** The place of what it answers. */
+  /** The place of the message that it answers. */
   readonly place: number;
 }
 
 interface Gathered {
   /** Newest first. */
   readonly updates: TaskArtifactUpdateEvent[];
-  /** Whether its beginning is among them: what the log has of it before was replaced. */
+  /** Whether its beginning is among them. Earlier records of the artifact were replaced by it. */
   whole: boolean;
   order: number;
   time: number;
@@ -154,14 +154,14 @@ function newestOf<TaskRef>(
   return newest;
 }
 
-/** Whether a chunk came after a message: within a task the log says so, else the time; of one moment, what it answers. */
+/** Whether a chunk came after a message: by the log within a task, otherwise by time, then by the message that it answers. */
 function follows<TaskRef>({ task, chunk, place }: Newest<TaskRef>, message: MessagePlace<TaskRef>): boolean {
   if (task === message.task) return chunk.seq > message.seq;
   if (chunk.time !== message.time) return chunk.time > message.time;
   return place > message.place;
 }
 
-/** Puts what was picked into its order, oldest first. `said`: what each picked record holds, which can be several messages. */
+/** The selected entries, oldest first. `said`: the messages of each selected record. A record can have several. */
 export function inOrder<Said>(
   { messages, artifacts }: Picked,
   said: readonly (readonly Said[])[],

@@ -18,7 +18,7 @@ export interface FeatureBounds {
 /** What stores accept: names of 256 bytes, keys of 512, values of 32 KiB, 256 rows. */
 export const featureBounds: FeatureBounds = { name: 256, key: 512, value: 32 << 10, rows: 256 };
 
-/** What a store has of the features of a task, before an item. */
+/** The rows of a task before an item. */
 export interface FeatureLookup {
   /** The row under a key. */
   find(feature: string, key: string): FeatureState | undefined;
@@ -26,7 +26,7 @@ export interface FeatureLookup {
   count(): number;
 }
 
-/** Looks at an effect before anything is stored. Throws a `TypeError` for what no caller may pass. */
+/** Checks an effect before anything is stored. Throws a `TypeError` for a malformed one. */
 export function checkFeature(effect: FeatureEffect): void {
   checkText("The name of a feature", effect.feature, featureBounds.name);
   if (effect.op !== "wake") checkText("The key of a feature", effect.key, featureBounds.key);
@@ -43,9 +43,9 @@ function checkText(what: string, text: string, most: number): void {
   if (bytes === 0 || bytes > most) throw new TypeError(`${what} takes 1 to ${most} bytes, and this one ${bytes}`);
 }
 
-/** Why the features of an item may not be stored. `undefined`: they may. */
+/** Why the effects of an item are refused. `undefined`: they are not. */
 export function refuseFeatures(effects: readonly FeatureEffect[], rows: FeatureLookup): "changed" | "full" | undefined {
-  /** Whether the row of a key is there after the effects so far. */
+  /** Whether a row exists after the effects so far. */
   const present = new Map<string, boolean>();
   let added = 0;
   for (const effect of effects) {

@@ -44,7 +44,7 @@ export interface Store {
    */
   append(items: readonly AppendItem[]): Promise<readonly AppendOutcome[]>;
 
-  /** What has to be known about a task to change it, without its messages and artifacts. `undefined`: the scope has no such task. */
+  /** What is needed to change a task, without its messages and artifacts. `undefined`: the scope has no such task. */
   head(scope: Scope, taskId: string): Promise<TaskHead | undefined>;
 
   /**
@@ -72,11 +72,11 @@ export interface Store {
   /**
    * The state of a conversation and its newest entries, oldest first: the messages of the histories of its tasks, direct replies
    * with the messages that they answer, and artifacts, by time. An artifact is one entry, at the time of its first chunk. Only
-   * tasks with one of the newest messages contribute artifacts. The cost depends on what is returned alone.
+   * tasks with one of the newest messages contribute artifacts. The cost depends only on what is returned.
    */
   conversation(context: ContextKey, options: ConversationOptions): Promise<StoredConversation>;
 
-  /** Tasks with a run that no process holds, oldest lease first. Another process takes them over. The cost depends on the page alone. */
+  /** Tasks with a run that no process holds, oldest lease first. Another process takes them over. The cost depends only on the page. */
   claimable(query: ClaimQuery): Promise<ClaimPage>;
 
   /** Counts the runs that no process holds at `now`, of agents that are not in `agents`: this process cannot take them over. At most `limit` agents. */
@@ -86,9 +86,9 @@ export interface Store {
   features(scope: Scope, taskId: string, feature: string): Promise<readonly FeatureRow[]>;
 
   /**
-   * Rows of a feature that are due, the longest due first; of those due at the same time the one whose key was stored first.
-   * Several processes may get the same row. Who wants to act on it claims it: sets it with a later `due`, `if` it is what was
-   * read. One of them succeeds. The others get `changed`. The cost depends on the page alone.
+   * Rows of a feature that are due, in the order of `due`, then in the order in which their keys were stored. Several processes
+   * may read the same row. A process claims a row before it acts on it: it sets the row with a later `due`, `if` the row is
+   * what was read. One process succeeds. The others get `changed`. The cost depends only on the page.
    */
   dueFeatures(query: FeatureQuery): Promise<readonly DueFeature[]>;
 

@@ -1,9 +1,9 @@
 import type { Artifact, LogRecord, Message, RecordKind, Task, TaskState } from "../model/index.ts";
 import type { FeatureState, TaskHead, TaskKey } from "./append.ts";
 
-/** What a store is asked for, and what it gives. */
+/** Queries of a store, and their results. */
 
-/** Room in memory for something large. A reader reserves it before it reads. The context of a server's call is one (`CallContext`). */
+/** Memory for a large result. A reader reserves it before it reads. The context of a server's call implements it (`CallContext`). */
 export interface Room {
   /** Resolves when there is room for this many bytes of JSON in all. Where it rejects, the read rejects with the same error. */
   reserve(bytes: number): Promise<void>;
@@ -36,7 +36,7 @@ export interface ListedTask {
   readonly json?: string;
   /**
    * Of a large task: the same text in pieces, so that it can be written without being joined. Reading `json` or `task`
-   * then joins it, each time anew.
+   * then joins it again each time.
    */
   readonly pieces?: readonly string[];
 }
@@ -60,7 +60,7 @@ export const defaultPageBytes: number = 8 << 20;
 
 /** Records of a log. */
 export interface LogPage {
-  /** The records. They may be fewer than the limit although there are more; empty only where there are none. */
+  /** The records. They may be fewer than the limit although the log has more. Empty only at the end of the log. */
   readonly records: readonly LogRecord[];
   /** What is known about the task at the moment when `records` were read. */
   readonly head: TaskHead;
@@ -143,7 +143,7 @@ export interface SaidArtifact {
   readonly taskId: string;
   /** The artifact. */
   readonly artifact: Artifact;
-  /** Set where the beginning of the artifact was cut off. */
+  /** Set where the beginning of the artifact was left out. */
   readonly cut?: true;
 }
 

@@ -3,15 +3,15 @@ import { deepFreeze } from "../base/index.ts";
 import type { Task } from "../model/index.ts";
 import type { ListedTask, Snapshot, TaskHead } from "./port.ts";
 
-/** A JSON text in the order of its parts, not joined yet. */
+/** A JSON text in fragments that are not joined yet. */
 export type Fragments = readonly string[];
 
-/** A text of more characters than this is given in pieces. */
+/** A text of more characters is returned in pieces. */
 const large = 1 << 20;
-/** Short fragments are joined to pieces of about this length: each is a write into a socket. */
+/** Short fragments are joined to pieces of about this length, because each piece is a write to a socket. */
 const pieceLength = 1 << 16;
 
-/** A task whose text is at hand. `task` is parsed when it is first read, and frozen. */
+/** A task whose JSON text is known. `task` is parsed when it is first read, and frozen. */
 export interface TaskText extends ListedTask {
   /** The task as JSON text. */
   readonly json: string;
@@ -23,12 +23,12 @@ export interface SnapshotText extends Snapshot {
   readonly json: string;
 }
 
-/** A task whose text is known. */
+/** A snapshot of a JSON text. */
 export function snapshotOf(head: TaskHead, json: string): SnapshotText {
   return new TextSnapshot(head, json);
 }
 
-/** The same of a text in fragments, which is joined only where it is small. */
+/** A snapshot of a JSON text in fragments. They are joined only where the text is small. */
 export function snapshotFrom(head: TaskHead, fragments: Fragments): SnapshotText {
   if (!isLarge(fragments)) return new TextSnapshot(head, fragments.join(""));
   return new PiecedSnapshot(head, piecesOf(fragments));
@@ -39,7 +39,7 @@ export function taskFrom(fragments: Fragments): TaskText {
   return isLarge(fragments) ? new PiecedTask(piecesOf(fragments)) : new TextTask(fragments.join(""));
 }
 
-/** The text of a task, in pieces where it is large. The task itself is not read where its text is known: that would parse it. */
+/** The text of a task, in pieces where it is large. `task` is read only where its text is not known, because reading it may parse it. */
 export function taskJson(listed: ListedTask): JsonText {
   return listed.pieces ?? listed.json ?? JSON.stringify(listed.task);
 }
@@ -67,7 +67,7 @@ class TextSnapshot extends TextTask implements SnapshotText {
   }
 }
 
-/** Of a large task. Nothing that is joined is kept: it would be as large again. */
+/** A large task. A joined text is not kept, because it would take as much memory again. */
 class PiecedTask implements TaskText {
   readonly pieces: readonly string[];
   #task: Task | undefined;

@@ -6,13 +6,13 @@ import { checkFeature } from "./features.ts";
 import type { AppendOutcome, FeatureEffect, LeaseEffect, StoredRun, TaskAppend, TaskEffect, TaskHead } from "./port.ts";
 
 /**
- * The rules of the port that are the same in every store, without the storing: what an item says, and what it does to
- * the head of its task.
+ * The rules for items of `append`. They are the same in every store: what an item may contain, and how it changes the head of
+ * its task.
  */
 
 export type Refusal = Extract<AppendOutcome, { readonly ok: false }>["reason"];
 
-/** A record, and what a store has to know of it without reading it again. */
+/** A record with what a store needs to know about it, so that its JSON is read once. */
 export interface ReadRecord {
   /** The record. */
   readonly record: NewRecord;
@@ -24,12 +24,12 @@ export interface ReadRecord {
   readonly bytes: number;
 }
 
-/** What a record counts for wherever a log is bounded in bytes. */
+/** The size of a record in bytes, as every bound of a log counts it. */
 export function recordBytes({ json, call }: Pick<NewRecord, "json" | "call">): number {
   return utf8Length(json) + (call === undefined ? 0 : utf8Length(call));
 }
 
-/** An item whose records were looked at once. */
+/** An item whose records were read. */
 export interface ReadItem {
   /** The item. */
   readonly item: TaskAppend;
@@ -42,8 +42,7 @@ export interface ReadItem {
 const noFeatures: readonly FeatureEffect[] = [];
 
 /**
- * Looks at an item before anything is stored. Throws a `TypeError` for what no caller may hand in: a store is not asked
- * to make sense of it.
+ * Reads an item before anything is stored. Throws a `TypeError` for a malformed one.
  */
 export function readItem(item: TaskAppend): ReadItem {
   const first = item.records[0];
@@ -80,7 +79,7 @@ function checkEffect(effect: TaskEffect, { fence }: TaskAppend): void {
     case "contextState":
       break;
     default:
-      // What has to be stored with an event must not be left out unnoticed.
+      // An effect that was ignored would be missing without a trace.
       throw new TypeError(`This store knows no effect ${JSON.stringify((effect as { effect: unknown }).effect)}`);
   }
 }
@@ -107,14 +106,14 @@ function readRecord(record: NewRecord): ReadRecord {
   }
 }
 
-/** Of the first record of a task: its JSON as it was made, without history. */
+/** The JSON of the first record of a task, without its history. */
 export function baseOf({ json }: NewRecord): string {
   const task = membersOf(json);
   task.delete("history");
   return objectOf(task);
 }
 
-/** What an item makes of its task: the new head, or why it changes nothing. Idempotency keys come before it and are the store's. */
+/** The head of a task after an item, or why the item is refused. The store checks idempotency keys before, and features after it. */
 export function decide({ item, records }: ReadItem, head: TaskHead | undefined): TaskHead | Refusal {
   if (item.create !== undefined) {
     if (head !== undefined) return "exists";
@@ -147,7 +146,7 @@ export function decide({ item, records }: ReadItem, head: TaskHead | undefined):
   return headOf(next);
 }
 
-/** A head that changes, with all of its members: deleting one would make a slow object of it. */
+/** A head that can be changed. All members are present, because `delete` would make the object slow. */
 type Changing = "holder" | "leaseUntil" | "run" | "checkpoint";
 type Draft = { -readonly [Name in Exclude<keyof TaskHead, Changing>]: TaskHead[Name] } & {
   [Name in Changing]: TaskHead[Name] | undefined;
@@ -207,7 +206,7 @@ function runOf({ turn, attempt, input, deaths = 0, alone }: StoredRun): StoredRu
 function newHead(item: TaskAppend): TaskHead {
   const { agent, owner, taskId } = item.task;
   return {
-    // Written out: on Node 20 each copy by spread that is frozen gets a hidden class of its own, 180 bytes. Row `task-memory`.
+    // Not a spread: on Node 20 each frozen copy by spread gets a hidden class of its own, 180 bytes. Row `task-memory`.
     task: Object.freeze({ agent, owner, taskId }),
     contextId: item.create?.contextId ?? "",
     state: "TASK_STATE_SUBMITTED",
@@ -229,7 +228,7 @@ function changeLease(head: Draft, effect: LeaseEffect): Refusal | undefined {
       head.fence += 1;
       return undefined;
     case "renew":
-      // Given back already: whoever renews it does not have it.
+      // It was released: the caller no longer has it.
       if (head.holder === undefined) return "fenced";
       head.leaseUntil = effect.until;
       return undefined;

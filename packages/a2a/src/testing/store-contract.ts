@@ -1,8 +1,8 @@
 import type { Store } from "../store/index.ts";
 import { appendCases } from "./store/append-cases.ts";
 import { boundsCases } from "./store/bounds-cases.ts";
-import { conversationCases } from "./store/conversation-cases.ts";
-import { contextCases, leaseCases, onceCases } from "./store/effect-cases.ts";
+import { contextCases, conversationCases } from "./store/conversation-cases.ts";
+import { leaseCases, onceCases } from "./store/effect-cases.ts";
 import { plainExpect } from "./store/equality.ts";
 import { featureCases, sharesFeatures } from "./store/feature-cases.ts";
 import type { Case, Cases, Expectation } from "./store/given.ts";
@@ -25,24 +25,24 @@ export interface Runner {
   describe(name: string, body: () => void): unknown;
   /** Declares a test. */
   it(name: string, body: () => Promise<void>): unknown;
-  /** Shows differences as the runner does. Default: a comparison of our own, which says where the first one is. */
+  /** Shows differences as the runner does. Default: a comparison that names the path of the first difference. */
   expect?(actual: unknown): Expectation;
 }
 
 /** How the suite makes stores. */
 export interface StoreContractOptions {
-  /** A new store with nothing in it. Each case gets its own, and closes it. */
+  /** Creates an empty store. Each case gets its own, and closes it. */
   readonly create: () => Store | Promise<Store>;
-  /** For stores that keep what they have: closes one, as gently or not as you like, and opens what it had stored. */
+  /** For stores whose data survives them: closes a store, and opens its data again. */
   readonly reopen?: (store: Store) => Promise<Store>;
-  /** For stores that several processes can have open: opens what one has a second time, beside it. */
+  /** For stores that several processes can have open: opens the data of a store a second time, while the store is open. */
   readonly share?: (store: Store) => Promise<Store>;
   /**
-   * For stores that survive a crash: lets one fall as a killed process would, and opens what it had stored. Default:
-   * `reopen`, or that stores do not crash.
+   * For stores whose data survives a crash: abandons a store as a killed process would, and opens its data again. Default:
+   * `reopen`. Without both, no store crashes.
    */
   readonly crash?: (store: Store) => Store | Promise<Store>;
-  /** How many random histories are tried; `fast-check` has to be installed for them. Default 100. */
+  /** How many random histories are played. They need the package `fast-check`. Default 100. */
   readonly histories?: number;
 }
 
@@ -62,8 +62,8 @@ const chapters: Readonly<Record<string, Cases>> = {
 };
 
 /**
- * Every rule of the `Store` port as a test, and random histories in which the store is compared with a reference. A
- * store is done when it passes.
+ * Tests every rule of the `Store` port, and compares the store with a reference in random histories. A store is complete when
+ * it passes.
  *
  * ```ts
  * import { describe, it } from "node:test";
@@ -92,27 +92,27 @@ export function storeContract(runner: Runner, options: StoreContractOptions): vo
   }
   if (reopen !== undefined) {
     runner.describe("durability", () => {
-      declare("everything is there after closing and opening again", everythingStays, { reopen });
-      declare("closing waits for what is under way and keeps it", closingLosesNothing, { reopen });
+      declare("all data is there after closing and opening again", everythingStays, { reopen });
+      declare("closing waits for running calls, and keeps what they store", closingLosesNothing, { reopen });
     });
   }
   if (share !== undefined) {
     runner.describe("sharing", () => {
-      declare("a task is told as another process left it, though it was read before", sharesTasks, { share });
+      declare("a task that was read before is read as another process left it", sharesTasks, { share });
       declare("rows of features are seen by every process, and claimed by one", sharesFeatures, { share });
       declare("totals by time are exact while another process writes", totalsByTime, { share });
     });
   }
   runner.describe("random histories", () => {
-    runner.it("cannot be told from those of the reference, whatever is stored, swept, read and lost", () =>
+    runner.it("the store behaves like the reference, through appends, sweeps, reads and crashes", () =>
       storeHistories(options, expect),
     );
   });
 }
 
 /**
- * The random histories of `storeContract` alone, for a run with more of them: rejects with the shortest history in which
- * the store and the reference differ, and with its seed. Needs the package `fast-check`.
+ * Plays only the random histories of `storeContract`, for a longer run. Rejects with the shortest history in which the store and
+ * the reference differ, and with its seed. Needs the package `fast-check`.
  */
 export function storeHistories(
   options: Pick<StoreContractOptions, "create" | "reopen" | "crash" | "histories">,

@@ -42,7 +42,7 @@ function changed(store: Store, change: (store: Store) => Partial<Store>): Store 
   });
 }
 
-const random = "cannot be told from those of the reference, whatever is stored, swept, read and lost";
+const random = "the store behaves like the reference, through appends, sweeps, reads and crashes";
 
 it("passes a store that keeps every rule", async () => {
   expect(await failuresOf(() => memoryStore())).toEqual([]);

@@ -27,7 +27,7 @@ export class MemoryFeatures {
   readonly #due = new Map<string, SortedList<Due, StoredFeature>>();
   #serial = 0;
 
-  /** What `refuseFeatures` asks for. `task`: absent where the item makes it. */
+  /** The rows of a task, as `refuseFeatures` needs them. `task`: absent where the item creates it. */
   lookup(task: StoredTask | undefined): FeatureLookup {
     const rows = (task && this.#tasks.get(task)) ?? noRows;
     const find = (feature: string, key: string): FeatureRow | undefined => {
@@ -57,7 +57,7 @@ export class MemoryFeatures {
       .map((row) => ({ ...rowOf(row), due: row.due ?? 0, task: row.task.head.task }));
   }
 
-  /** The task is deleted. */
+  /** Deletes the rows of a deleted task. */
   drop(task: StoredTask): void {
     for (const row of this.#tasks.get(task)?.values() ?? []) this.#schedule(row, undefined);
     this.#tasks.delete(task);
@@ -101,7 +101,7 @@ export class MemoryFeatures {
   }
 }
 
-/** Two names as one, which no other two make. */
+/** Joins two names. No other two names give the same result. */
 function nameOf(first: string, second: string): string {
   return `${first.length}:${first}${second}`;
 }

@@ -1,12 +1,12 @@
 import type { TaskState } from "../../model/index.ts";
 import type { ListPosition, ListQuery } from "../port.ts";
 
-/** Most items that one chunk holds before it is split: small enough to shift, large enough to keep chunks few. */
+/** Most items in a chunk before it is split. Inserting shifts at most this many, and the number of chunks stays small. */
 const chunkSize = 512;
 
 /**
- * Items in the order of `compare`, found, added and removed in logarithmic time plus one small shift. What an item is
- * ordered by must not change while it is in a list. `Key` is as much of an item as `compare` looks at.
+ * Items in the order of `compare`. Finding, adding and removing takes logarithmic time and one small shift. The members that
+ * `compare` reads (`Key`) must not change while an item is in a list.
  */
 export class SortedList<Key, Item extends Key> {
   readonly #compare: (a: Key, b: Key) => number;
@@ -26,10 +26,10 @@ export class SortedList<Key, Item extends Key> {
     const items = this.#chunks[chunk];
     this.#size += 1;
     if (items === undefined) {
-      // Behind everything: into the last chunk, if there is room.
+      // After all others: into the last chunk, if it is not full.
       const last = this.#chunks.at(-1);
       if (last !== undefined && last.length < chunkSize) last.push(item);
-      // To measure, where `push` would make room for more: each context has its lists, and most hold one item.
+      // `concat` allocates exactly one place, `push` more. Each context has several lists, and most of them hold one item.
       else this.#chunks = this.#chunks.concat([[item]]);
       return;
     }
@@ -49,7 +49,7 @@ export class SortedList<Key, Item extends Key> {
     return true;
   }
 
-  /** How many items stand before `key`. */
+  /** How many items come before `key`. */
   rank(key: Key): number {
     const { chunk, index } = this.#find(key);
     let before = index;
@@ -61,14 +61,14 @@ export class SortedList<Key, Item extends Key> {
     return this.#chunks[0]?.[0];
   }
 
-  /** At most `limit` items behind `key`, or from the start, in order. */
+  /** At most `limit` items after `key`, in order. Without a key: from the start. */
   after(key: Key | undefined, limit: number): Item[] {
     let { chunk, index } = key === undefined ? { chunk: 0, index: 0 } : this.#find(key);
     const found: Item[] = [];
     for (; chunk < this.#chunks.length && found.length < limit; chunk += 1, index = 0) {
       const items = this.#chunks[chunk] ?? [];
       const first = items[index];
-      // Items are unique, so only the very first one found can be the key itself.
+      // Items are unique, so only the first one found can be the key itself.
       if (found.length === 0 && key !== undefined && first !== undefined && this.#compare(first, key) === 0) index += 1;
       found.push(...items.slice(index, index + limit - found.length));
     }
@@ -87,7 +87,7 @@ export class SortedList<Key, Item extends Key> {
     return found.reverse().flat();
   }
 
-  /** Where the first item stands that is not before `key`; past the last chunk, where there is none. */
+  /** The position of the first item that is not before `key`. If there is none: after the last chunk. */
   #find(key: Key): { chunk: number; index: number } {
     const chunk = firstFalse(this.#chunks.length, (i) => this.#before(this.#chunks[i]?.at(-1), key));
     const items = this.#chunks[chunk] ?? [];
@@ -99,7 +99,7 @@ export class SortedList<Key, Item extends Key> {
   }
 }
 
-/** The first of 0…count for which `test` does not hold, where it holds for all before. */
+/** The first number from 0 to `count` for which `test` is false. It must be true for all smaller numbers. */
 function firstFalse(count: number, test: (index: number) => boolean): number {
   let low = 0;
   let high = count;
@@ -129,9 +129,9 @@ export function oldestFirst(a: ListPosition, b: ListPosition): number {
   return newestFirst(b, a);
 }
 
-/** Tasks by state and time: any page of any of them, and how many there are, without looking at the others. */
+/** Tasks by state and status time. A page and a count of one state cost nothing for the other states. */
 export class TaskIndex<Item extends Listed> {
-  /** Those that were ever needed. No map: each context has an index, and most contexts know one state. */
+  /** A list for each state that occurred. Not a map: each context has an index, and most have tasks in one state only. */
   #states: readonly StateList<Item>[] = [];
 
   add(item: Item): void {
@@ -147,7 +147,7 @@ export class TaskIndex<Item extends Listed> {
     this.#find(item.state)?.list.delete(item);
   }
 
-  /** One item more than the limit, where there is one. */
+  /** A page, with one item more than the limit where there is one. */
   page({ state, since = -Infinity, after, limit }: Pick<ListQuery, "state" | "since" | "after" | "limit">): Item[] {
     return this.#lists(state)
       .flatMap((list) => list.after(after, limit + 1))

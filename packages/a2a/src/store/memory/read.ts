@@ -39,7 +39,7 @@ export function readRecords(task: StoredTask, options: ReadOptions, most: number
   return { records, head: task.head };
 }
 
-/** Throws for a task that is larger, as it is asked for, than one text may be. */
+/** A snapshot of a task. Throws where it is larger than `bounds.text`. */
 export function assembleTask(task: StoredTask, options: LoadOptions, bounds: StoreBounds): SnapshotText {
   const pieces = piecesOf(task, options.history);
   if (task.head.bytes > bounds.text) {
@@ -66,7 +66,7 @@ export function assemblePage(
   );
   const tasks: ListedTask[] = [];
   for (const task of found) {
-    // What is large and cannot fit is not put together first.
+    // A large task that cannot fit is not assembled.
     if (task.head.bytes > bytes && !budget.fits(lengthOf(piecesOf(task, query.history), query))) break;
     const listed = assembleTask(task, query, bounds);
     if (!whole && !budget.take(bytesOf(listed))) break;
@@ -76,19 +76,19 @@ export function assemblePage(
   return tasks;
 }
 
-/** At most the characters of what is asked for, and at most as many as the bytes that it takes. */
+/** An upper bound of the characters of a snapshot. It is not more than its bytes. */
 function lengthOf({ base, status, metadata, history, artifacts }: TaskPieces, options: LoadOptions): number {
   const lists = [[base, status ?? ""], metadata, history.map(({ json }) => json), options.artifacts ? artifacts : []];
   return lists.flat().reduce((sum, json) => sum + json.length, 0);
 }
 
-/** Without joining what is in pieces. */
+/** The size of a task in bytes. Pieces are not joined. */
 function bytesOf(task: SnapshotText): number {
   const { pieces } = task;
   return pieces === undefined ? utf8Length(task.json) : pieces.reduce((sum, piece) => sum + utf8Length(piece), 0);
 }
 
-/** What was said last in a context; `own`: the task of `before`. */
+/** The newest entries of a context. `own`: the task of `before`. */
 export function newestEntries(
   context: StoredContext,
   own: StoredTask | undefined,
@@ -126,7 +126,7 @@ export function newestEntries(
   return inOrder(picked, said, limit);
 }
 
-/** Of a task that was compacted, each artifact is one record, where it began. */
+/** The artifact records of a task, newest first. In a compacted task each artifact is one record, at the place where it began. */
 class StoredChunks implements Chunks {
   readonly #task: StoredTask;
   readonly #before: number;

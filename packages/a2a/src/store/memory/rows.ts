@@ -6,17 +6,17 @@ import type { SortedList, TaskIndex } from "./lists.ts";
 
 /** What the memory store holds. */
 
-export interface AgentRoom {
+export interface AgentRows {
   readonly tasks: Map<string, StoredTask>;
   readonly index: TaskIndex<StoredTask>;
   /** Runs by the time at which they may be taken over. */
   readonly runs: SortedList<Due, StoredTask>;
-  readonly owners: Map<string, OwnerRoom>;
+  readonly owners: Map<string, OwnerRows>;
 }
 
-export interface OwnerRoom {
+export interface OwnerRows {
   readonly name: string;
-  readonly agent: AgentRoom;
+  readonly agent: AgentRows;
   readonly index: TaskIndex<StoredTask>;
   readonly contexts: Map<string, StoredContext>;
   readonly keys: Map<string, StoredKey>;
@@ -25,10 +25,10 @@ export interface OwnerRoom {
 export interface StoredContext {
   readonly serial: number;
   readonly id: string;
-  readonly owner: OwnerRoom;
+  readonly owner: OwnerRows;
   readonly index: TaskIndex<StoredTask>;
   readonly messages: SortedList<{ readonly place: number }, StoredMessage>;
-  /** Those that live with the context, not with a task of it. */
+  /** Keys that are deleted with the context, not with one of its tasks. */
   keys: readonly StoredKey[];
   tasks: number;
   touched: number;
@@ -37,7 +37,7 @@ export interface StoredContext {
 
 export interface StoredMessage {
   readonly place: number;
-  /** Of a direct reply, nothing. */
+  /** `undefined`: a direct reply. */
   readonly task: StoredTask | undefined;
   readonly seq: number;
   event: StoredEvent & Pick<LogRecord, "time"> & Partial<Pick<LogRecord, "turn" | "actor">>;
@@ -47,8 +47,8 @@ export interface StoredKey {
   readonly serial: number;
   readonly record: OnceRecord;
   readonly until: number;
-  readonly owner: OwnerRoom;
-  /** What it goes with. */
+  readonly owner: OwnerRows;
+  /** The task or context that it is deleted with. */
   readonly holder: Pick<StoredTask, "keys">;
 }
 
@@ -60,20 +60,20 @@ export interface StoredTask extends Pick<TaskHead, "state" | "statusTime"> {
   head: TaskHead;
   state: TaskHead["state"];
   statusTime: number;
-  /** When its run may be taken over; of a task without a run, nothing. */
+  /** When its run may be taken over. `undefined`: it has no run. */
   due: number | undefined;
   checkpoint: string | undefined;
-  /** What `read` gives, without gaps. */
+  /** The records that `read` returns, without gaps. */
   records: readonly LogRecord[];
   base: string;
   status: string | undefined;
   metadata: readonly string[];
   artifacts: readonly string[];
-  /** Of a task that was compacted: where each of its artifacts began. */
+  /** In a compacted task: where each of its artifacts began. */
   starts: readonly Pick<LogRecord, "seq" | "time" | "turn">[];
 }
 
-/** Where a run stands among those that can be taken over. */
+/** The position of a run among those that can be taken over. */
 export type Due = Pick<StoredTask, "due" | "number">;
 
 /** When the run of a task may be taken over. `undefined`: it has no run. */
@@ -86,14 +86,14 @@ export function indexesOf({ context }: StoredTask): readonly TaskIndex<StoredTas
   return [context.owner.agent.index, context.owner.index, context.index];
 }
 
-/** What of a task `assemble` needs. */
+/** What `assemble` needs of a task. */
 export function piecesOf(task: StoredTask, history: number | undefined): TaskPieces {
   const messages = history === undefined ? task.messages : history === 0 ? [] : task.messages.slice(-history);
   const { head, base, status, metadata, artifacts } = task;
   return { head, base, status, metadata, artifacts, history: messages.map(({ event }) => event) };
 }
 
-/** Puts fewer and shorter records in the place of a log. A task that is larger than `most` bytes stays as it is. */
+/** Compacts the log of a task. A task of more than `most` bytes stays as it is. */
 export function compactTask(task: StoredTask, most: number): void {
   if (task.head.bytes > most) return;
   const { base, artifacts } = compact(piecesOf(task, undefined));
@@ -116,8 +116,8 @@ export function compactTask(task: StoredTask, most: number): void {
 }
 
 /**
- * The list with one more at its end. Most lists of a task stay as short as they begin, and an array that something is pushed
- * to, or that begins with a spread, makes room for seventeen: a kilobyte a task. `concat` makes it to measure. Row `task-memory`.
+ * The list with one more item at its end. Most lists of a task stay short. `push` and a spread allocate seventeen places, which
+ * would be a kilobyte for each task. `concat` allocates exactly what is needed. Row `task-memory`.
  */
 export function joined<Item>(list: readonly Item[], item: Item): readonly Item[] {
   if (list.length < 4) return list.concat([item]);

@@ -37,8 +37,8 @@ import type { StoredContext, StoredTask } from "./rows.ts";
 import { MemoryTables } from "./tables.ts";
 
 /**
- * A store in the memory of this process: everything is gone when the process ends. For tests, for development, and for
- * agents whose tasks need not outlive them. It grows until `sweep` deletes.
+ * A store in the memory of this process. Its data is lost when the process ends. It is for tests, for development, and for
+ * agents whose tasks need not survive the process. It grows until `sweep` deletes tasks.
  */
 export function memoryStore(bounds: StoreBounds = defaultStoreBounds): Store {
   return new MemoryStore(bounds);
@@ -200,7 +200,7 @@ function withCheckpoint({ head, checkpoint }: StoredTask): TaskHead {
   return checkpoint === undefined ? head : { ...head, checkpoint };
 }
 
-/** Takes the first items off a list, as long as they are due and at most `limit`; `take` removes one. */
+/** Removes the first items of a list while they are due, at most `limit`. `take` removes one item. */
 function drain<Key, Item extends Key>(
   list: SortedList<Key, Item>,
   limit: number,
@@ -216,7 +216,7 @@ function drain<Key, Item extends Key>(
   return { count, more: false };
 }
 
-/** Applies items in order. Throws for what cannot be understood before the first item changes anything. */
+/** Applies items in order. A malformed item throws before anything is changed. */
 function appendItems(tables: MemoryTables, items: readonly AppendItem[]): readonly AppendOutcome[] {
   const read = items.map((item) => ("task" in item ? readItem(item) : item));
   return read.map((item) => ("item" in item ? appendTask(tables, item) : appendContext(tables, item)));
@@ -228,7 +228,7 @@ function appendTask(tables: MemoryTables, read: ReadItem): AppendOutcome {
   const own = known?.head.task.owner === item.task.owner ? known : undefined;
   const once = findDuplicate(tables, item.task, item.effects ?? []);
   if (once !== undefined) return { ok: false, reason: "duplicate", once, ...(own && { head: own.head }) };
-  // A task of somebody else is there only for one who wants to make it again.
+  // A task of another owner is visible only to an item that would create it.
   const head = decide(read, item.create === undefined ? own?.head : known?.head);
   if (typeof head === "string") return { ok: false, reason: head, ...(own && { head: own.head }) };
   const reason = read.features.length > 0 ? refuseFeatures(read.features, tables.features.lookup(own)) : undefined;

@@ -17,28 +17,28 @@ import {
   dueOf,
   indexesOf,
   joined,
-  type AgentRoom,
+  type AgentRows,
   type Due,
-  type OwnerRoom,
+  type OwnerRows,
   type StoredContext,
   type StoredKey,
   type StoredMessage,
   type StoredTask,
 } from "./rows.ts";
 
-/** Unlike a difference, right for infinite values too. */
+/** Compares numbers. A difference would be wrong for infinite values. */
 function compare(a = 0, b = 0): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** What every list of a new task begins as. */
+/** The empty list that new tasks share. */
 const none: readonly never[] = Object.freeze([]);
 
 function byPlace(a: Pick<StoredMessage, "place">, b: Pick<StoredMessage, "place">): number {
   return a.place - b.place;
 }
 
-/** Longest without a holder first. */
+/** The run that has been free the longest comes first. */
 function byDue(a: Due, b: Due): number {
   return compare(a.due, b.due) || a.number - b.number;
 }
@@ -46,29 +46,29 @@ function byDue(a: Due, b: Due): number {
 type Idle = Pick<StoredContext, "touched" | "serial">;
 type Ending = Pick<StoredKey, "until" | "serial">;
 
-/** What the memory store holds, each thing in every list that it is looked for in. */
+/** The data of the memory store and its indexes. */
 export class MemoryTables {
-  readonly #agents = new Map<string, AgentRoom>();
-  /** Terminal tasks by age. */
+  readonly #agents = new Map<string, AgentRows>();
+  /** Terminal tasks, oldest status first. */
   readonly terminal: SortedList<ListPosition, StoredTask> = new SortedList(oldestFirst);
-  /** Those of them that were not compacted. */
+  /** Terminal tasks that were not compacted. */
   readonly loose: SortedList<ListPosition, StoredTask> = new SortedList(oldestFirst);
-  /** Contexts without a task, by when they were last touched. */
+  /** Contexts without a task, by the time of their last change. */
   readonly idle: SortedList<Idle, StoredContext> = new SortedList(
     (a, b) => compare(a.touched, b.touched) || a.serial - b.serial,
   );
-  /** Keys that run out, by when. */
+  /** Keys that expire, by that time. */
   readonly ending: SortedList<Ending, StoredKey> = new SortedList(
     (a, b) => compare(a.until, b.until) || a.serial - b.serial,
   );
   readonly features: MemoryFeatures = new MemoryFeatures();
   #serial = 0;
 
-  owner({ agent, owner }: Owner): OwnerRoom | undefined {
+  owner({ agent, owner }: Owner): OwnerRows | undefined {
     return this.#agents.get(agent)?.owners.get(owner);
   }
 
-  /** The first runs of some agents behind a place, in order. */
+  /** The first runs of some agents after a position, in order. */
   runsOf(agents: readonly string[], after: Due | undefined, limit: number): readonly StoredTask[] {
     return [...new Set(agents)]
       .flatMap((agent) => this.#agents.get(agent)?.runs.after(after, limit) ?? [])
@@ -76,7 +76,7 @@ export class MemoryTables {
       .slice(0, limit);
   }
 
-  /** How many runs nobody holds that other agents have. */
+  /** Counts the free runs of other agents. */
   strandedRuns(agents: readonly string[], now: number): readonly StrandedRuns[] {
     const found: StrandedRuns[] = [];
     for (const [agent, { runs }] of this.#agents) {
@@ -87,7 +87,7 @@ export class MemoryTables {
     return found;
   }
 
-  /** What stands under a key and has not run out. */
+  /** What is stored under a key that has not expired. */
   key(owner: Owner, key: string, now: number): OnceRecord | undefined {
     const found = this.owner(owner)?.keys.get(key);
     return found !== undefined && found.until > now ? found.record : undefined;
@@ -103,7 +103,7 @@ export class MemoryTables {
     return task !== undefined && (scope.owner === undefined || scope.owner === task.head.task.owner) ? task : undefined;
   }
 
-  /** What a query may see. Contexts of one name belong to their owners; an operator sees them all. */
+  /** The indexes of a scope. Contexts of several owners may have the same name. A scope without an owner has all of them. */
   indexesOf(scope: Scope, contextId: string | undefined): readonly TaskIndex<StoredTask>[] {
     const agent = this.#agents.get(scope.agent);
     if (agent === undefined) return [];
@@ -116,16 +116,16 @@ export class MemoryTables {
     });
   }
 
-  #ownerRoom({ agent, owner: name }: Owner): OwnerRoom {
-    const room = getOrMake<AgentRoom>(this.#agents, agent, () => ({
+  #ownerRows({ agent, owner: name }: Owner): OwnerRows {
+    const rows = getOrMake<AgentRows>(this.#agents, agent, () => ({
       tasks: new Map(),
       index: new TaskIndex(),
       runs: new SortedList(byDue),
       owners: new Map(),
     }));
-    return getOrMake(room.owners, name, () => ({
+    return getOrMake(rows.owners, name, () => ({
       name,
-      agent: room,
+      agent: rows,
       index: new TaskIndex(),
       contexts: new Map(),
       keys: new Map(),
@@ -133,7 +133,7 @@ export class MemoryTables {
   }
 
   ensureContext({ agent, owner: name, contextId }: ContextKey): StoredContext {
-    const owner = this.#ownerRoom({ agent, owner: name });
+    const owner = this.#ownerRows({ agent, owner: name });
     return getOrMake(owner.contexts, contextId, () => {
       const context: StoredContext = {
         serial: this.#next(),
@@ -191,14 +191,14 @@ export class MemoryTables {
     return task;
   }
 
-  /** A message takes the next place in its conversation. */
+  /** Adds a message at the end of a conversation. */
   say(context: StoredContext, event: StoredMessage["event"], task?: StoredTask, seq = 0): StoredMessage {
     const message = { place: this.#next(), task, seq, event };
     context.messages.add(message);
     return message;
   }
 
-  /** Puts a task into every list that it belongs to. */
+  /** Adds a task to its lists. */
   #place(task: StoredTask): void {
     for (const index of indexesOf(task)) index.add(task);
     if (task.due !== undefined) task.context.owner.agent.runs.add(task);
@@ -209,7 +209,7 @@ export class MemoryTables {
     task.context.touched = Math.max(task.context.touched, task.statusTime);
   }
 
-  /** Takes it out again: what a task is ordered by changes only while it is in no list. */
+  /** Removes a task from its lists. What lists are ordered by may change only while a task is in none of them. */
   #displace(task: StoredTask): void {
     for (const index of indexesOf(task)) index.delete(task);
     task.context.owner.agent.runs.delete(task);
@@ -236,7 +236,7 @@ export class MemoryTables {
   }
 
   remember(
-    owner: OwnerRoom,
+    owner: OwnerRows,
     holder: Pick<StoredTask, "keys">,
     { key, hash, until = Infinity, answer }: OnceEffect,
     place: Pick<OnceRecord, "taskId" | "seq">,
@@ -278,7 +278,7 @@ export class MemoryTables {
     if (contexts.size === 0) agent.owners.delete(name);
   }
 
-  /** Once for each task; one that is larger than `most` bytes stays as it is. */
+  /** Compacts a task, once. A task of more than `most` bytes stays as it is. */
   compact(task: StoredTask, most: number): void {
     this.loose.delete(task);
     compactTask(task, most);

@@ -19,7 +19,7 @@ import {
 
 const all = { artifacts: true } as const;
 
-/** D2, D3: what `append` takes and refuses. */
+/** What `append` stores and refuses. */
 export const appendCases: Cases = {
   async "a new task begins its log at 1"({ store, expect }) {
     const item = making("t");
@@ -37,7 +37,7 @@ export const appendCases: Cases = {
     });
   },
 
-  async "a task that is there cannot be made again"({ store, expect }) {
+  async "an existing task cannot be created again"({ store, expect }) {
     await append(store, making("t"));
     expect(await append(store, making("t", { text: "other" }))).toEqual({
       ok: false,
@@ -46,7 +46,7 @@ export const appendCases: Cases = {
     });
   },
 
-  async "one call makes many tasks, with contexts and keys of their own, and moves them on"({ store, expect }) {
+  async "one call creates and changes many tasks, each with its context and key"({ store, expect }) {
     const ids = Array.from({ length: 23 }, (_, n) => `t${n}`);
     const makeAll = ids.map((id) => {
       const once: TaskEffect = { effect: "once", key: `k${id}`, hash: id, now: 1 };
@@ -67,12 +67,12 @@ export const appendCases: Cases = {
     }
   },
 
-  async "an item for no task fails as missing"({ store, expect }) {
+  async "an item for an unknown task fails as missing"({ store, expect }) {
     expect(await append(store, { task: key("t"), records: [working("t")] })).toEqual({ ok: false, reason: "missing" });
     expect(await store.head(alice, "t")).toEqual(undefined);
   },
 
-  async "an item that expects another seq fails as stale, and says where the task stands"({ store, expect }) {
+  async "an item that expects another seq fails as stale, with the head of the task"({ store, expect }) {
     await store.append([making("t"), { task: key("t"), records: [working("t")] }]);
     const late = { task: key("t"), expect: 1, records: [completed("t")] };
     expect(await append(store, late)).toEqual({ ok: false, reason: "stale", head: await headOf(store, key("t")) });
@@ -87,7 +87,7 @@ export const appendCases: Cases = {
     expect(await append(store, { ...late, fence: 1 })).toEqual({ ok: true, seq: 2, fence: 1 });
   },
 
-  async "one stale item fails alone"({ store, expect }) {
+  async "a stale item fails alone"({ store, expect }) {
     await store.append([making("a"), making("b"), making("c")]);
     const outcomes = await store.append([
       { task: key("a"), expect: 1, records: [working("a")] },
@@ -100,7 +100,7 @@ export const appendCases: Cases = {
     expect((await headOf(store, key("c"))).state).toEqual("TASK_STATE_WORKING");
   },
 
-  async "later items of a batch see what earlier ones did to the same task"({ store, expect }) {
+  async "later items of a batch see the changes of earlier items to the same task"({ store, expect }) {
     const outcomes = await store.append([
       making("t"),
       { task: key("t"), expect: 1, records: [working("t"), chunk("t", "a", "1")] },
@@ -118,7 +118,7 @@ export const appendCases: Cases = {
     expect(verdicts(await store.append([early, making("t"), early]))).toEqual(["missing", "ok", "ok"]);
   },
 
-  async "nothing follows a terminal state, whatever the item says (A2A 1.0 §3.1.1)"({ store, expect }) {
+  async "a terminal task takes no records, whatever the conditions of the item (A2A 1.0 §3.1.1)"({ store, expect }) {
     for (const [index, state] of (
       ["TASK_STATE_COMPLETED", "TASK_STATE_FAILED", "TASK_STATE_CANCELED", "TASK_STATE_REJECTED"] as const
     ).entries()) {
@@ -139,7 +139,7 @@ export const appendCases: Cases = {
     }
   },
 
-  async "records behind a terminal status of the same item are refused with it"({ store, expect }) {
+  async "an item with records after a terminal status is refused as a whole"({ store, expect }) {
     await append(store, making("t"));
     const outcome = await append(store, { task: key("t"), records: [completed("t"), chunk("t", "a", "x")] });
     expect(verdicts([outcome])).toEqual(["terminal"]);
@@ -155,7 +155,7 @@ export const appendCases: Cases = {
     });
   },
 
-  async "a task may be made in its last state"({ store, expect }) {
+  async "a task may be created in a terminal state"({ store, expect }) {
     await append(store, making("t", { state: "TASK_STATE_REJECTED" }));
     expect(verdicts([await append(store, { task: key("t"), records: [working("t")] })])).toEqual(["terminal"]);
   },
@@ -168,7 +168,7 @@ export const appendCases: Cases = {
     expect(await store.append([])).toEqual([]);
   },
 
-  async "a malformed item rejects the call, and nothing of it is stored"({ store, expect }) {
+  async "a malformed item rejects the call, and nothing of the call is stored"({ store, expect }) {
     const malformed = [
       { ...making("t"), records: [] },
       { ...making("t"), records: [working("t")] },
@@ -203,7 +203,7 @@ export const appendCases: Cases = {
     expect([state, statusTime]).toEqual(["TASK_STATE_INPUT_REQUIRED", 3000]);
   },
 
-  async "a task id is unique for its agent, and free at another"({ store, expect }) {
+  async "a task id is unique for its agent, and another agent can use it"({ store, expect }) {
     const elsewhere = { agent: "other", owner: "alice" };
     const outcomes = await store.append([
       making("t"),

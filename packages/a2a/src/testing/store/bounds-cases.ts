@@ -12,9 +12,9 @@ import { alice, append, chunk, completed, context, headOf, key, making, said, ve
 
 const tenThousand = "x".repeat(10_000);
 
-/** D17: whatever is asked for is bounded in bytes, and nothing is left out for it. */
+/** Results are bounded in bytes, and paging leaves nothing out. */
 export const boundsCases: Cases = {
-  async "a task says how many bytes its log takes"({ store, expect }) {
+  async "the head of a task has the size of its log in bytes"({ store, expect }) {
     const first = { ...making("t"), records: making("t").records.map((record) => ({ ...record, call: '{"ü":"😀"}' })) };
     await append(store, first);
     const more = [said("größer"), chunk("t", "a", "字😀"), completed("t", { text: "done" })];
@@ -25,7 +25,7 @@ export const boundsCases: Cases = {
     expect((await headOf(store, key("t"))).bytes).toEqual(bytes);
   },
 
-  async "an item beyond the bytes that its task may have fails as full, and stores nothing"({ store, expect }) {
+  async "an item that makes its task larger than maxBytes fails as full, and stores nothing"({ store, expect }) {
     await append(store, making("t"));
     const { bytes } = await headOf(store, key("t"));
     const record = said("more");
@@ -41,14 +41,14 @@ export const boundsCases: Cases = {
     ]);
     expect(verdicts(outcomes)).toEqual(["ok", "full", "full"]);
     expect(await store.head(alice, "u")).toEqual(undefined);
-    // What takes no room is never refused.
+    // An item without records is never full.
     expect(verdicts([await append(store, { task: key("t"), records: [], maxBytes: 1 })])).toEqual(["ok"]);
-    // Behind an end there is no room to speak of.
+    // A terminal task refuses records first.
     await append(store, { task: key("t"), records: [completed("t")] });
     expect(verdicts([await append(store, { ...item, maxBytes: 1 })])).toEqual(["terminal"]);
   },
 
-  async "room is asked for before what is large is read, for as much as there is"({ store, expect }) {
+  async "memory is reserved before a large result is read, for its whole size"({ store, expect }) {
     const asked: number[] = [];
     let during = async (): Promise<unknown> => undefined;
     const room: Room = {
@@ -72,12 +72,12 @@ export const boundsCases: Cases = {
     const { bytes } = await headOf(store, key("t"));
     expect([await load(), asked.splice(0)]).toEqual([2, [bytes]]);
     expect([await list(true), asked.splice(0)]).toEqual([1, [bytes]]);
-    // What is not asked for needs no room.
+    // What the query does not ask for needs no reservation.
     expect([await list(false), asked.splice(0)]).toEqual([1, []]);
     expect([await read(0, roomless), asked.splice(0)]).toEqual([2, []]);
     expect([await read(2, roomless), asked.splice(0)]).toEqual([1, [recordBytes(big)]]);
 
-    // What has grown meanwhile is asked for anew.
+    // A task that has grown meanwhile is reserved for again.
     during = async () => {
       during = async () => undefined;
       await append(store, { task: key("t"), records: [chunk("t", "c", "more")] });
@@ -92,10 +92,7 @@ export const boundsCases: Cases = {
     }
   },
 
-  async "a page of the log ends before it has more bytes than asked for, and is never empty before the end"({
-    store,
-    expect,
-  }) {
+  async "a page of the log has at most the bytes asked for, and is never empty before the end"({ store, expect }) {
     const item = making("t");
     const large = said(tenThousand);
     const chunks = Array.from({ length: 5 }, (_, n) => chunk("t", "a", `${n}`, n > 0 ? { append: true } : {}));
@@ -116,7 +113,7 @@ export const boundsCases: Cases = {
     expect(kinds?.records.map(({ seq }) => seq)).toEqual([7]);
   },
 
-  async "a page of tasks ends before it has more bytes than asked for, and says where it goes on"({ store, expect }) {
+  async "a page of tasks has at most the bytes asked for, and the position of the next page"({ store, expect }) {
     for (let n = 0; n < 6; n += 1) {
       const text = n % 2 === 0 ? tenThousand : "little";
       await append(store, {
@@ -143,14 +140,14 @@ export const boundsCases: Cases = {
       ["t5", "t4", "t3", "t2"],
       ["t1", "t0"],
     ]);
-    // What is not asked for does not count.
+    // What the query does not ask for does not count.
     expect(await pages(12_000, false)).toEqual([
       ["t5", "t4", "t3", "t2"],
       ["t1", "t0"],
     ]);
   },
 
-  async "a conversation gives its newest messages within the bytes asked for"({ store, expect }) {
+  async "a conversation returns its newest messages within the bytes asked for"({ store, expect }) {
     const here = { ...alice, contextId: context };
     await append(store, making("t"));
     await append(store, { task: key("t"), records: [said(tenThousand), said("a"), said("b")] });
@@ -167,7 +164,7 @@ export const boundsCases: Cases = {
     expect(await told(0, 5_000)).toEqual([]);
   },
 
-  async "claimable tells of the agents that were named alone, page by page"({ store, expect }) {
+  async "claimable returns runs of the agents in the query only, page by page"({ store, expect }) {
     const run: TaskEffect = { effect: "run", run: { turn: 1, attempt: 1, input: 1 } };
     const lease = (until: number): TaskEffect => ({ effect: "lease", op: "acquire", holder: "n", now: 0, until });
     const others = { agent: "gone", owner: "alice" };
@@ -201,7 +198,7 @@ export const boundsCases: Cases = {
     expect(await all(5, [])).toEqual([]);
   },
 
-  async "a place among the runs stays good when the task that was there is taken over"({ store, expect }) {
+  async "a position among the runs stays valid when the task that was there is taken over"({ store, expect }) {
     const run: TaskEffect = { effect: "run", run: { turn: 1, attempt: 1, input: 1 } };
     const acquire: TaskEffect = { effect: "lease", op: "acquire", holder: "n", now: 5, until: 50 };
     for (const id of ["a", "b", "c"]) await append(store, { ...making(id), effects: [run] });
@@ -216,7 +213,7 @@ export const boundsCases: Cases = {
     expect([...first.heads, ...rest.heads].map(({ task }) => task.taskId)).toEqual(["a", "b", "c"]);
   },
 
-  async "compaction leaves a log that takes no more than before"({ store, expect }) {
+  async "compaction makes a log smaller"({ store, expect }) {
     const item = making("t");
     const chunks = Array.from({ length: 50 }, (_, n) => chunk("t", "a", `${n}`, n > 0 ? { append: true } : {}));
     await append(store, { ...item, records: [...item.records, ...chunks, completed("t")] });

@@ -15,7 +15,7 @@ import type { Expectation } from "./given.ts";
 import type { Reference } from "./reference.ts";
 import { contextIds, features, keys, owners, scopes, taskIds } from "./steps.ts";
 
-/** Asks a store and the reference the same questions. */
+/** Makes the same queries to a store and to the reference, and compares the results. */
 export class Comparison {
   readonly #expect: (actual: unknown) => Expectation;
   readonly #store: Store;
@@ -27,7 +27,7 @@ export class Comparison {
     this.#reference = reference;
   }
 
-  /** `history`: how many messages to ask for where a task is loaded a second time. */
+  /** `history`: how many messages to ask for when a task is loaded a second time. */
   async everything(history: number | undefined): Promise<void> {
     for (const scope of scopes) {
       for (const id of taskIds) await this.#task(scope, id, history);
@@ -48,7 +48,7 @@ export class Comparison {
     }
   }
 
-  /** All pages of a list, none of them with more bytes than were asked for unless it has one task. */
+  /** Compares all pages of a list. A page has at most the bytes asked for, unless it has only one task. */
   async lists(scope: Scope, query: ListQuery): Promise<void> {
     const wanted = this.#reference.list(scope, query);
     const found: unknown[] = [];
@@ -89,7 +89,7 @@ export class Comparison {
     await this.#log(scope, id);
   }
 
-  /** A log in pages of few bytes: all of it, and no page larger unless it has one record. */
+  /** Compares a log that is read in small pages. A page has at most the bytes asked for, unless it has only one record. */
   async #log(scope: Scope, id: string): Promise<void> {
     const found: unknown[] = [];
     const most = 500;
@@ -123,7 +123,7 @@ export class Comparison {
     );
     for (const limit of [0, 2]) {
       const newest = (await this.#store.conversation(key, { limit })).entries;
-      // An append to an artifact that is not there, which no engine stores, is cut until its whole log is read.
+      // An append to an unknown artifact is cut until the whole log is read. The engine stores no such append.
       const isCut = newest.some((entry) => "artifact" in entry && entry.cut === true);
       const most = Math.min(limit, entries.length);
       this.#expect(isCut ? newest.length <= limit : newest.length === most).toEqual(true);
@@ -148,7 +148,7 @@ export class Comparison {
   }
 }
 
-/** The same without the bytes of compacted logs: what those take is the store's own affair. */
+/** The value without the sizes of compacted logs. They depend on the store. */
 export function withoutSizes(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutSizes);
   if (typeof value !== "object" || value === null) return value;
@@ -157,7 +157,7 @@ export function withoutSizes(value: unknown): unknown {
   return value;
 }
 
-/** In an order that depends on nothing but the values. */
+/** The values in an order that depends only on them. */
 function sorted(values: readonly unknown[]): readonly string[] {
   return values.map((value) => JSON.stringify(value)).sort();
 }

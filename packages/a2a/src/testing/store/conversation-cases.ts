@@ -1,21 +1,22 @@
+import type { NewRecord } from "../../model/index.ts";
+import type { ConversationOptions, SaidArtifact, SaidMessage, Store } from "../../store/index.ts";
 import {
-  userMessage,
   agentMessage,
   alice,
   append,
   chunk,
   completed,
   context,
+  effects,
   key,
   making,
   said,
+  userMessage,
   working,
+  type Cases,
 } from "./given.ts";
-import type { Cases } from "./given.ts";
-import type { ConversationOptions, SaidArtifact, SaidMessage, Store } from "../../store/index.ts";
-import type { NewRecord } from "../../model/index.ts";
 
-/** What was said in a conversation, the way a turn is told of it. */
+/** The entries of a conversation, as an agent gets them in a turn. */
 
 const here = { ...alice, contextId: context };
 
@@ -23,7 +24,7 @@ function at(time: number, record: NewRecord, more: Partial<NewRecord> = {}): New
   return { ...record, time, ...more };
 }
 
-/** An entry, short enough to compare: a message's text, an artifact's id and parts. */
+/** An entry in short form, to compare it: the text of a message, or the id and parts of an artifact. */
 export function gist(entry: SaidMessage | SaidArtifact): string {
   if ("message" in entry) return entry.message.parts.map((part) => part.text).join("|");
   const { artifactId, parts } = entry.artifact;
@@ -58,7 +59,7 @@ async function talk(store: Store): Promise<void> {
 const whole = ["first", "a:one|two|three", "between", "b:other", "direct", "reply", "second", "c:four", "done"];
 
 export const conversationCases: Cases = {
-  async "messages and artifacts stand in order of their time, an artifact whole where it began"({ store, expect }) {
+  async "messages and artifacts are in the order of time, an artifact as a whole where it began"({ store, expect }) {
     await talk(store);
     expect(await told(store, { limit: 99 })).toEqual(whole);
     const { entries } = await store.conversation(here, { limit: 99 });
@@ -70,7 +71,7 @@ export const conversationCases: Cases = {
     });
   },
 
-  async "of one moment, what answers stands after what it answers"({ store, expect }) {
+  async "an answer comes after its message, also at the same time"({ store, expect }) {
     await store.append([
       making("t", { text: "one" }),
       { task: key("t"), records: [chunk("t", "a", "x"), chunk("t", "a", "y", { append: true }), completed("t")] },
@@ -80,17 +81,17 @@ export const conversationCases: Cases = {
     expect(await told(store, { limit: 9 })).toEqual(["one", "a:x|y", "two", "b:z", "end"]);
   },
 
-  async "the newest so many are given"({ store, expect }) {
+  async "the newest entries are returned, at most the limit"({ store, expect }) {
     await talk(store);
     expect(await told(store, { limit: 0 })).toEqual([]);
     expect(await told(store, { limit: 3 })).toEqual(whole.slice(-3));
-    // Of an artifact that others stand between, as much as is newer than what is left out.
+    // Only the part of an artifact that is newer than the entries that are left out.
     expect(await told(store, { limit: 6 })).toEqual(["…a:three", ...whole.slice(-5)]);
     expect(await told(store, { limit: 7 })).toEqual(["b:other", "…a:three", ...whole.slice(-5)]);
     expect(await told(store, { limit: 8 })).toEqual(whole.slice(-8));
   },
 
-  async "so many bytes are given, and of an artifact that is larger its newest chunks"({ store, expect }) {
+  async "at most the bytes asked for are returned, and the newest chunks of a larger artifact"({ store, expect }) {
     const text = "x".repeat(1_000);
     await append(store, making("t", { text: "ask" }));
     const chunks = Array.from({ length: 50 }, (_, n) =>
@@ -104,12 +105,12 @@ export const conversationCases: Cases = {
     expect([artifact.cut, artifact.artifact.parts.at(-1)?.text?.slice(0, 2)]).toEqual([true, "49"]);
     expect([artifact.artifact.parts.length > 5, artifact.artifact.parts.length < 10]).toEqual([true, true]);
     expect(artifact.time).toEqual(1051 - artifact.artifact.parts.length);
-    // What is newest is given although it is larger.
+    // The newest entry is returned even if it is larger.
     expect((await told(store, { limit: 9, bytes: 1 })).length).toEqual(1);
     expect((await told(store, { limit: 9 })).length).toEqual(3);
   },
 
-  async "an artifact that was replaced is what it was replaced with"({ store, expect }) {
+  async "an artifact that was replaced has its new content only"({ store, expect }) {
     await append(store, making("t", { text: "ask", time: 1 }));
     const replaced = [at(2, chunk("t", "a", "old")), at(3, chunk("t", "a", "lost", { append: true }))];
     const anew = [at(4, chunk("t", "a", "new")), at(5, chunk("t", "a", "more", { append: true }))];
@@ -117,7 +118,7 @@ export const conversationCases: Cases = {
     expect(await told(store, { limit: 9 })).toEqual(["ask", "a:new|more"]);
   },
 
-  async "a turn is told of what was before it, whatever it has said or a message waits"({ store, expect }) {
+  async "entries before a turn leave out what the turn stored, and messages that wait"({ store, expect }) {
     await talk(store);
     await append(store, making("v", { text: "third", time: 30 }));
     await append(store, {
@@ -142,11 +143,67 @@ export const conversationCases: Cases = {
     );
   },
 
-  async "compacting changes nothing of it"({ store, expect }) {
+  async "compaction does not change a conversation"({ store, expect }) {
     await talk(store);
     const before = await store.conversation(here, { limit: 99 });
     expect((await store.sweep({ now: 0, compactBefore: 1_000, limit: 100 })).compacted).toEqual(2);
     expect(await store.conversation(here, { limit: 99 })).toEqual(before);
     expect(await told(store, { limit: 4 })).toEqual(whole.slice(-4));
+  },
+};
+
+/** The state and messages of a conversation (A2A 1.0 §3.4.1). */
+export const contextCases: Cases = {
+  async "an unknown context is empty"({ store, expect }) {
+    expect(await store.conversation({ ...alice, contextId: "nothing" }, { limit: 10 })).toEqual({ entries: [] });
+  },
+
+  async "state is set by tasks and by direct replies, and deleted with null"({ store, expect }) {
+    const here = { ...alice, contextId: context };
+    const state = async (): Promise<unknown> => (await store.conversation(here, { limit: 0 })).state;
+    await append(store, { ...making("t"), effects: [{ effect: "contextState", value: '{"n":1}' }] });
+    expect(await state()).toEqual('{"n":1}');
+    await append(store, { context: here, effects: [{ effect: "contextState", value: '{"n":2}' }] });
+    expect(await state()).toEqual('{"n":2}');
+    await append(store, effects("t", { effect: "contextState", value: null }));
+    expect(await store.conversation(here, { limit: 0 })).toEqual({ entries: [] });
+  },
+
+  async "a refused item does not change the state"({ store, expect }) {
+    await append(store, { ...making("t"), effects: [{ effect: "contextState", value: "1" }] });
+    await append(store, { ...effects("t", { effect: "contextState", value: "2" }), expect: 9 });
+    expect((await store.conversation({ ...alice, contextId: context }, { limit: 0 })).state).toEqual("1");
+  },
+
+  async "messages are those of histories and direct replies, in the order in which they came, the newest up to the limit"({
+    store,
+    expect,
+  }) {
+    const here = { ...alice, contextId: context };
+    await store.append([
+      making("t", { text: "one", time: 1 }),
+      { context: here, effects: [{ effect: "contextMessage", json: JSON.stringify(userMessage("two")), time: 2 }] },
+      { context: here, effects: [{ effect: "contextMessage", json: JSON.stringify(agentMessage("three")), time: 3 }] },
+      { task: key("t"), records: [working("t", { text: "progress", time: 4 }), said("four", 4)] },
+      making("u", { text: "five", time: 5 }),
+      { task: key("t"), records: [completed("t", { text: "six", time: 6 })] },
+      making("v", { text: "elsewhere", contextId: "other" }),
+      { task: key("u"), records: [completed("u", { text: "seven", time: 7 })] },
+    ]);
+    const texts = async (limit: number): Promise<unknown> =>
+      (await store.conversation(here, { limit })).entries.map((entry) => [entry.time, gist(entry)]);
+    const said7 = [
+      [1, "one"],
+      [2, "two"],
+      [3, "three"],
+      [4, "four"],
+      [5, "five"],
+      [6, "six"],
+      [7, "seven"],
+    ];
+    expect(await texts(100)).toEqual(said7);
+    expect(await texts(7)).toEqual(said7);
+    expect(await texts(3)).toEqual(said7.slice(-3));
+    expect(await texts(0)).toEqual([]);
   },
 };

@@ -1,4 +1,3 @@
-import { gist } from "./conversation-cases.ts";
 import type { TaskAppend, TaskEffect } from "../../store/index.ts";
 import {
   agentMessage,
@@ -8,6 +7,7 @@ import {
   chunk,
   completed,
   context,
+  effects,
   headOf,
   key,
   making,
@@ -19,15 +19,11 @@ import {
   type Cases,
 } from "./given.ts";
 
-function effects(taskId: string, ...list: readonly TaskEffect[]): TaskAppend {
-  return { task: key(taskId), records: [], effects: list };
-}
-
 function acquire(holder: string, now: number, until: number): TaskEffect {
   return { effect: "lease", op: "acquire", holder, now, until };
 }
 
-/** D6: a run holds a lease with a fence. */
+/** A run holds a lease with a fence. */
 export const leaseCases: Cases = {
   async "acquire takes a free lease and raises the fence"({ store, expect }) {
     expect(await append(store, { ...making("t"), effects: [acquire("n1", 10, 20)] })).toEqual({
@@ -39,7 +35,7 @@ export const leaseCases: Cases = {
     expect([holder, leaseUntil, fence]).toEqual(["n1", 20, 1]);
   },
 
-  async "a lease that is held cannot be taken, not even by its holder, until it has run out"({ store, expect }) {
+  async "a lease cannot be taken until it has expired, not even by its holder"({ store, expect }) {
     await append(store, { ...making("t"), effects: [acquire("n1", 10, 20)] });
     const head = await headOf(store, key("t"));
     for (const holder of ["n1", "n2"]) {
@@ -49,14 +45,14 @@ export const leaseCases: Cases = {
     expect((await headOf(store, key("t"))).holder).toEqual("n2");
   },
 
-  async "an item that cannot have its lease stores none of its records"({ store, expect }) {
+  async "an item that fails as leased stores none of its records"({ store, expect }) {
     await append(store, { ...making("t"), effects: [acquire("n1", 10, 20)] });
     const item = { ...effects("t", acquire("n2", 11, 30)), records: [working("t")] };
     expect(verdicts([await append(store, item)])).toEqual(["leased"]);
     expect((await headOf(store, key("t"))).seq).toEqual(1);
   },
 
-  async "renew moves the end, release gives back, both with the fence alone"({ store, expect }) {
+  async "renew extends a lease and release gives it back, both only with the fence"({ store, expect }) {
     await append(store, { ...making("t"), effects: [acquire("n1", 10, 20)] });
     const renew = { effect: "lease", op: "renew", until: 50 } as const;
     const release = { effect: "lease", op: "release" } as const;
@@ -72,14 +68,14 @@ export const leaseCases: Cases = {
     expect(await append(store, effects("t", acquire("n2", 49, 60)))).toEqual({ ok: true, seq: 1, fence: 2 });
   },
 
-  async "renewing a lease that has run out but that nobody took keeps it"({ store, expect }) {
+  async "an expired lease that nobody took can be renewed"({ store, expect }) {
     await append(store, { ...making("t"), effects: [acquire("n1", 10, 20)] });
     const item = { ...effects("t", { effect: "lease", op: "renew", until: 90 }), fence: 1 };
     expect(verdicts([await append(store, item)])).toEqual(["ok"]);
     expect(verdicts([await append(store, effects("t", acquire("n2", 80, 99)))])).toEqual(["leased"]);
   },
 
-  async "revoke takes the lease from whoever has it, and nothing of that run is accepted any more"({ store, expect }) {
+  async "revoke takes the lease from its holder, and later items of that run are refused"({ store, expect }) {
     await append(store, { ...making("t"), effects: [acquire("n1", 10, 20)] });
     const cancel = {
       ...effects("t", { effect: "lease", op: "revoke" }),
@@ -91,7 +87,7 @@ export const leaseCases: Cases = {
     expect([head.fence, "holder" in head, head.state]).toEqual([2, false, "TASK_STATE_CANCELED"]);
   },
 
-  async "a run, its checkpoint and its end"({ store, expect }) {
+  async "a run and its checkpoint are set, changed and deleted"({ store, expect }) {
     const run = { turn: 2, attempt: 1, input: 1 };
     await append(store, {
       ...making("t"),
@@ -110,7 +106,7 @@ export const leaseCases: Cases = {
     expect(["run" in after, "checkpoint" in after]).toEqual([false, false]);
   },
 
-  async "a run keeps how often processes ended while they had it"({ store, expect }) {
+  async "a run keeps how often its process died"({ store, expect }) {
     const run = { turn: 1, attempt: 3, input: 1, deaths: 2, alone: true } as const;
     await append(store, making("t"));
     for (const each of [run, { turn: 1, attempt: 3, input: 1 }]) {
@@ -119,7 +115,7 @@ export const leaseCases: Cases = {
     }
   },
 
-  async "stranded are the runs of other agents that nobody holds"({ store, expect }) {
+  async "stranded returns the runs of other agents that no process holds"({ store, expect }) {
     const of = (agent: string, taskId: string): TaskAppend => ({
       ...making(taskId),
       task: { ...key(taskId), agent },
@@ -138,7 +134,7 @@ export const leaseCases: Cases = {
     expect(await ask(0)).toEqual([]);
   },
 
-  async "claimable are the runs that nobody holds, oldest lease first"({ store, expect }) {
+  async "claimable returns the runs that no process holds, oldest lease first"({ store, expect }) {
     const run: TaskEffect = { effect: "run", run: { turn: 1, attempt: 1, input: 1 } };
     await store.append([
       { ...making("held"), effects: [run, acquire("n1", 0, 200)] },
@@ -170,7 +166,7 @@ export const leaseCases: Cases = {
   },
 };
 
-/** D8: retry is safe. */
+/** Idempotency keys, which make retries safe. */
 export const onceCases: Cases = {
   async "a key is stored with its task and the last seq of its item"({ store, expect }) {
     const once: TaskEffect = { effect: "once", key: "k", hash: "h", now: 10 };
@@ -179,7 +175,7 @@ export const onceCases: Cases = {
     expect(await store.once(alice, "other", 10)).toEqual(undefined);
   },
 
-  async "a key that stands refuses the item, and says what is under it"({ store, expect }) {
+  async "an item with an existing key is refused, with what is stored under the key"({ store, expect }) {
     const once: TaskEffect = { effect: "once", key: "k", hash: "h", now: 10, until: 20, answer: '{"a":1}' };
     await append(store, { ...making("t"), effects: [once] });
     const known = { key: "k", hash: "h", taskId: "t", seq: 1, answer: '{"a":1}' };
@@ -202,7 +198,7 @@ export const onceCases: Cases = {
     });
   },
 
-  async "duplicate comes before every other reason, so that a retry finds its answer"({ store, expect }) {
+  async "duplicate comes before every other reason, so that a retry gets its answer"({ store, expect }) {
     const once: TaskEffect = { effect: "once", key: "k", hash: "h", now: 10 };
     await store.append([
       { ...making("t"), effects: [once] },
@@ -216,7 +212,7 @@ export const onceCases: Cases = {
     expect(verdicts(outcomes)).toEqual(["duplicate", "duplicate", "duplicate"]);
   },
 
-  async "later items of a batch see the key; a failed item leaves none"({ store, expect }) {
+  async "later items of a batch see a key, and a refused item stores none"({ store, expect }) {
     const once = { effect: "once", key: "k", hash: "h", now: 10 } as const;
     const outcomes = await store.append([
       { task: key("nothing"), records: [], effects: [once] },
@@ -226,7 +222,7 @@ export const onceCases: Cases = {
     expect(verdicts(outcomes)).toEqual(["missing", "ok", "duplicate"]);
   },
 
-  async "a key that ran out is free again"({ store, expect }) {
+  async "an expired key can be used again"({ store, expect }) {
     const once: TaskEffect = { effect: "once", key: "k", hash: "h", now: 10, until: 20 };
     await append(store, { ...making("t"), effects: [once] });
     expect((await store.once(alice, "k", 19))?.hash).toEqual("h");
@@ -237,7 +233,7 @@ export const onceCases: Cases = {
     expect(await store.once(alice, "k", 25)).toEqual({ key: "k", hash: "new", taskId: "u", seq: 1 });
   },
 
-  async "a direct reply is kept under its key in its context"({ store, expect }) {
+  async "a direct reply is stored under its key in its context"({ store, expect }) {
     const answer = JSON.stringify(agentMessage("hi"));
     await append(store, {
       context: { ...alice, contextId: "direct" },
@@ -248,58 +244,5 @@ export const onceCases: Cases = {
       ],
     });
     expect(await store.once(alice, "k", 6)).toEqual({ key: "k", hash: "h", seq: 0, answer });
-  },
-};
-
-/** A2A 1.0 §3.4.1: what belongs to a conversation. */
-export const contextCases: Cases = {
-  async "an unknown context is empty"({ store, expect }) {
-    expect(await store.conversation({ ...alice, contextId: "nothing" }, { limit: 10 })).toEqual({ entries: [] });
-  },
-
-  async "state is set by tasks and by direct replies, and forgotten with null"({ store, expect }) {
-    const here = { ...alice, contextId: context };
-    const state = async (): Promise<unknown> => (await store.conversation(here, { limit: 0 })).state;
-    await append(store, { ...making("t"), effects: [{ effect: "contextState", value: '{"n":1}' }] });
-    expect(await state()).toEqual('{"n":1}');
-    await append(store, { context: here, effects: [{ effect: "contextState", value: '{"n":2}' }] });
-    expect(await state()).toEqual('{"n":2}');
-    await append(store, effects("t", { effect: "contextState", value: null }));
-    expect(await store.conversation(here, { limit: 0 })).toEqual({ entries: [] });
-  },
-
-  async "a refused item leaves the state alone"({ store, expect }) {
-    await append(store, { ...making("t"), effects: [{ effect: "contextState", value: "1" }] });
-    await append(store, { ...effects("t", { effect: "contextState", value: "2" }), expect: 9 });
-    expect((await store.conversation({ ...alice, contextId: context }, { limit: 0 })).state).toEqual("1");
-  },
-
-  async "messages are those of histories and direct replies, as they came, the newest so many"({ store, expect }) {
-    const here = { ...alice, contextId: context };
-    await store.append([
-      making("t", { text: "one", time: 1 }),
-      { context: here, effects: [{ effect: "contextMessage", json: JSON.stringify(userMessage("two")), time: 2 }] },
-      { context: here, effects: [{ effect: "contextMessage", json: JSON.stringify(agentMessage("three")), time: 3 }] },
-      { task: key("t"), records: [working("t", { text: "progress", time: 4 }), said("four", 4)] },
-      making("u", { text: "five", time: 5 }),
-      { task: key("t"), records: [completed("t", { text: "six", time: 6 })] },
-      making("v", { text: "elsewhere", contextId: "other" }),
-      { task: key("u"), records: [completed("u", { text: "seven", time: 7 })] },
-    ]);
-    const texts = async (limit: number): Promise<unknown> =>
-      (await store.conversation(here, { limit })).entries.map((entry) => [entry.time, gist(entry)]);
-    const said7 = [
-      [1, "one"],
-      [2, "two"],
-      [3, "three"],
-      [4, "four"],
-      [5, "five"],
-      [6, "six"],
-      [7, "seven"],
-    ];
-    expect(await texts(100)).toEqual(said7);
-    expect(await texts(7)).toEqual(said7);
-    expect(await texts(3)).toEqual(said7.slice(-3));
-    expect(await texts(0)).toEqual([]);
   },
 };

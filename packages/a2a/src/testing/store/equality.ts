@@ -1,8 +1,8 @@
 import type { Expectation } from "./given.ts";
 
 /**
- * What the suites use where a runner brings no `expect`. Equal is what has the same members with equal values; one that
- * is `undefined` is as good as none.
+ * The `expect` of the suites where a runner has none. Values are equal if they have the same members with equal values. A
+ * member that is `undefined` counts as absent.
  */
 export function plainExpect(actual: unknown): Expectation {
   return {
@@ -16,7 +16,7 @@ export function plainExpect(actual: unknown): Expectation {
   };
 }
 
-/** The path of the first difference: `""` where the values themselves differ, `undefined` where nothing does. */
+/** The path of the first difference. `""`: the values themselves differ. `undefined`: they are equal. */
 function difference(actual: unknown, expected: unknown, path: string): string | undefined {
   if (Object.is(actual, expected)) return undefined;
   if (!isObject(actual) || !isObject(expected) || Array.isArray(actual) !== Array.isArray(expected)) return path;
@@ -31,7 +31,7 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null;
 }
 
-/** Own members alone, `__proto__` among them, and those of an array with its length. */
+/** The own members of an object, also `__proto__`. Those of an array include its length. */
 function membersOf(value: Readonly<Record<string, unknown>>): readonly string[] {
   return Array.isArray(value) ? [...Object.keys(value), "length"] : Object.keys(value);
 }

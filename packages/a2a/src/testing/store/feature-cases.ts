@@ -5,6 +5,7 @@ import {
   bob,
   codeOf,
   completed,
+  effects,
   headOf,
   key,
   making,
@@ -14,7 +15,7 @@ import {
   type Cases,
 } from "./given.ts";
 
-/** What features keep with tasks. */
+/** Rows that features keep with tasks. */
 
 function set(name: string, value: string, more: { due?: number; if?: { value: string; due?: number } | null } = {}) {
   return { effect: "feature", op: "set", feature: "f", key: name, value, ...more } as const;
@@ -26,10 +27,6 @@ function remove(name: string, more: { if?: { value: string; due?: number } | nul
 
 function wake(due: number, feature = "f"): FeatureEffect {
   return { effect: "feature", op: "wake", feature, due };
-}
-
-function effects(taskId: string, ...list: readonly FeatureEffect[]): TaskAppend {
-  return { task: key(taskId), records: [], effects: list };
 }
 
 async function dueKeys(store: Store, now: number, more: { agents?: string[]; limit?: number } = {}): Promise<string[]> {
@@ -48,7 +45,7 @@ export const featureCases: Cases = {
     ]);
     expect(await rows("other")).toEqual([{ key: "a", value: "3" }]);
     expect(await rows("none")).toEqual([]);
-    // A row that is set again keeps its place, and one without `due` has none.
+    // A row that is set again keeps its position. Without `due` it has none afterwards.
     await append(store, { ...effects("t", set("a", "4"), remove("none")), records: [working("t")] });
     expect(await rows()).toEqual([
       { key: "a", value: "4" },
@@ -74,7 +71,7 @@ export const featureCases: Cases = {
     expect(await store.features(alice, "t", "f")).toEqual([{ key: "a", value: "1" }]);
   },
 
-  async "the effects of an item are applied in order, and those of a batch too"({ store, expect }) {
+  async "effects are applied in order, also across the items of a batch"({ store, expect }) {
     await store.append([
       { ...making("t"), effects: [set("a", "1"), wake(3), set("b", "1"), set("a", "2"), remove("b"), set("c", "1")] },
       effects("t", set("d", "1"), wake(4), remove("c")),
@@ -85,7 +82,7 @@ export const featureCases: Cases = {
     ]);
   },
 
-  async "a row is changed if it is what was read; otherwise the item fails as changed"({ store, expect }) {
+  async "an item whose condition does not match the row fails as changed"({ store, expect }) {
     await append(store, { ...making("t"), effects: [set("a", "1", { due: 5, if: null })] });
     const read = { value: "1", due: 5 };
     const item = (effect: FeatureEffect): TaskAppend => ({ ...effects("t", effect), records: [working("t")] });
@@ -95,7 +92,7 @@ export const featureCases: Cases = {
       expect(await append(store, item(remove("a", { if: wrong })))).toEqual({ ok: false, reason: "changed", head });
     }
     expect(verdicts([await append(store, item(set("b", "1", { if: read })))])).toEqual(["changed"]);
-    // One of two who read the same has it.
+    // Of two processes that read the same row, one claims it.
     const claims = [set("a", "1", { due: 30, if: read }), set("a", "1", { due: 31, if: read })];
     expect(verdicts(await store.append(claims.map(item)))).toEqual(["ok", "changed"]);
     expect(await store.features(alice, "t", "f")).toEqual([{ key: "a", value: "1", due: 30 }]);
@@ -103,7 +100,7 @@ export const featureCases: Cases = {
     expect(verdicts([await append(store, item(set("a", "2", { if: null })))])).toEqual(["ok"]);
   },
 
-  async "conditions are those of the rows before the item, and come after all others"({ store, expect }) {
+  async "conditions look at the rows before the item, and are checked after all other conditions"({ store, expect }) {
     await append(store, { ...making("t"), effects: [set("a", "1")] });
     const twice = effects("t", set("a", "2", { if: { value: "1" } }), set("a", "3", { if: { value: "1" } }));
     expect(verdicts([await append(store, twice)])).toEqual(["ok"]);
@@ -119,7 +116,7 @@ export const featureCases: Cases = {
     expect(verdicts(outcomes)).toEqual(["stale", "full", "changed", "ok", "duplicate"]);
   },
 
-  async "wake gives a time to rows that have none, of its feature and task alone"({ store, expect }) {
+  async "wake sets the due of rows that have none, only of its feature and task"({ store, expect }) {
     await store.append([
       { ...making("t"), effects: [set("a", "1"), set("b", "1", { due: 9 }), { ...set("c", "1"), feature: "other" }] },
       { ...making("u"), effects: [set("a", "1")] },
@@ -131,12 +128,12 @@ export const featureCases: Cases = {
       { key: "a", value: "1", due: 4 },
       { key: "b", value: "1", due: 9 },
     ]);
-    // Rows that came with an earlier batch.
+    // Rows of an earlier batch.
     await append(store, effects("u", wake(5)));
     expect(await dueKeys(store, 99)).toEqual(["t/a", "u/a", "t/b"]);
   },
 
-  async "rows that are due come in the order of time, with what is needed to act on them"({ store, expect }) {
+  async "rows that are due are returned in the order of due, with their tasks"({ store, expect }) {
     const elsewhere = { agent: "elsewhere", owner: "alice" };
     await store.append([
       { ...making("t"), effects: [set("late", "1", { due: 20 }), set("soon", "1", { due: 10 }), set("never", "1")] },
@@ -156,7 +153,7 @@ export const featureCases: Cases = {
     expect(await dueKeys(store, 99, { agents: [] })).toEqual([]);
     const [, , row] = await store.dueFeatures({ feature: "f", agents: ["agent"], now: 10, limit: 9 });
     expect(row).toEqual({ task: key("u", bob), key: "same", value: '"x"', due: 10 } satisfies DueFeature);
-    // Whoever claims a row sets it to a later time; whoever is done deletes it, or sets it without one.
+    // A claim sets a later due. A process that is done deletes the row, or sets it without due.
     await store.append([
       effects("t", set("soon", "1", { due: 50, if: { value: "1", due: 10 } }), remove("late")),
       { ...effects("u", set("same", "2")), task: key("u", bob) },
@@ -176,7 +173,7 @@ export const featureCases: Cases = {
     expect(await store.features(alice, "t", "f")).toEqual(row);
   },
 
-  async "rows stay when their task is over and compacted, and are deleted with it"({ store, expect }) {
+  async "rows stay when their task is terminal and compacted, and are deleted with it"({ store, expect }) {
     await append(store, { ...making("t"), effects: [set("a", "1", { due: 5 })] });
     await append(store, { task: key("t"), records: [completed("t", { time: 10 })] });
     await append(store, effects("t", set("b", "1")));
@@ -193,7 +190,7 @@ export const featureCases: Cases = {
     expect(verdicts([await append(store, effects("t", set("a", "2", { if: null })))])).toEqual(["ok"]);
   },
 
-  async "a task has at most so many rows, and what is too large is refused"({ store, expect }) {
+  async "a task has a limited number of rows, and rows that are too large are malformed"({ store, expect }) {
     const { rows, name, key: keyBytes, value } = featureBounds;
     const many = Array.from({ length: rows }, (_, n) => ({ ...set(`${n}`, "1"), feature: n % 2 === 0 ? "f" : "g" }));
     await append(store, { ...making("t"), effects: many });
@@ -226,18 +223,18 @@ export const featureCases: Cases = {
     expect(await store.head(alice, "v")).toEqual(undefined);
   },
 
-  async "an effect that the store does not know is refused, and nothing is stored"({ store, expect }) {
+  async "an unknown effect rejects the call, and nothing of the call is stored"({ store, expect }) {
     const unknown = { effect: "unknown" } as unknown as FeatureEffect;
     expect(await codeOf(() => store.append([making("t"), effects("t", unknown)]))).toEqual("TypeError");
     expect(await store.head(alice, "t")).toEqual(undefined);
   },
 };
 
-/** For stores that several processes have open: what one of them set, the others see, and one alone claims it. */
+/** For stores that several processes have open: each sees the rows of the others, and one of them claims a row. */
 export const sharesFeatures: Case = async ({ store, expect, share }) => {
   const other = share === undefined ? store : await share(store);
   await append(store, making("t"));
-  // The first one knows the task without rows; the rows come from the other one.
+  // The first store has read the task without rows. The other one adds them.
   await append(other, effects("t", set("a", "1")));
   await append(store, { ...effects("t", wake(5)), records: [working("t")] });
   const query = { feature: "f", agents: ["agent"], now: 9, limit: 9 };

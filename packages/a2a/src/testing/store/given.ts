@@ -1,4 +1,4 @@
-import type { AppendItem, AppendOutcome, Store, TaskAppend, TaskHead, TaskKey } from "../../store/index.ts";
+import type { AppendItem, AppendOutcome, Store, TaskAppend, TaskEffect, TaskHead, TaskKey } from "../../store/index.ts";
 import {
   TaskFold,
   type Message,
@@ -9,7 +9,7 @@ import {
   type TaskStatusUpdateEvent,
 } from "../../model/index.ts";
 
-/** What the cases of the store contract are told in. */
+/** What the cases of the store contract share. */
 
 /** The part of an assertion library that the suites use: vitest's, jest's, or one that you wrote. */
 export interface Expectation {
@@ -18,12 +18,12 @@ export interface Expectation {
 }
 
 export interface Given {
+  /** An empty store. */
   readonly store: Store;
-  /** A store without anything in it. */
   readonly expect: (actual: unknown) => Expectation;
   /** Closes a store and opens what it has stored. */
   readonly reopen?: (store: Store) => Promise<Store>;
-  /** Opens what a store has a second time, beside it. */
+  /** Opens the data of a store a second time, while the store is open. */
   readonly share?: (store: Store) => Promise<Store>;
 }
 
@@ -58,7 +58,7 @@ interface CreateOptions {
   readonly metadata?: Task["metadata"];
 }
 
-/** An item that makes a task. */
+/** An item that creates a task. */
 export function making(taskId: string, options: CreateOptions = {}): TaskAppend & { readonly create: object } {
   const { contextId = context, time = 1000, state = "TASK_STATE_SUBMITTED", text = "hello", owner = alice } = options;
   const task: Task = {
@@ -70,6 +70,11 @@ export function making(taskId: string, options: CreateOptions = {}): TaskAppend 
   };
   const record: NewRecord = { kind: "task", json: JSON.stringify(task), time, state, ...user };
   return { task: key(taskId, owner), create: { contextId }, records: [record] };
+}
+
+/** An item without records. */
+export function effects(taskId: string, ...list: readonly TaskEffect[]): TaskAppend {
+  return { task: key(taskId), records: [], effects: list };
 }
 
 interface StatusOptions {
@@ -128,14 +133,14 @@ export function chunk(
   return { kind: "artifactUpdate", json: JSON.stringify(update), time: 1000, ...agent };
 }
 
-/** What became of a single item. */
+/** Appends one item and returns its outcome. */
 export async function append(store: Store, item: AppendItem): Promise<AppendOutcome> {
   const [outcome] = await store.append([item]);
   if (outcome === undefined) throw new Error("append gave no outcome for its item");
   return outcome;
 }
 
-/** `"ok"`, or why not. */
+/** Of each outcome `"ok"`, or the reason. */
 export function verdicts(outcomes: readonly AppendOutcome[]): readonly string[] {
   return outcomes.map((outcome) => (outcome.ok ? "ok" : outcome.reason));
 }
@@ -146,28 +151,28 @@ export async function headOf(store: Store, task: TaskKey): Promise<TaskHead> {
   return head;
 }
 
-/** The task that a log means, as `load` has to give it. */
+/** The fold of a log, as `load` has to return it. */
 export function folded(records: readonly NewRecord[], options: { history?: number; artifacts?: boolean } = {}): Task {
   const fold = new TaskFold();
   for (const record of records) fold.applyRecord(record);
   return plain(fold.snapshot(options));
 }
 
-/** As it would arrive over a wire: without prototypes, `undefined` and frozen objects. */
+/** The value as JSON would transport it: without prototypes, `undefined` and frozen objects. */
 export function plain<T>(value: T): T {
   return JSON.parse(JSON.stringify(value)) as T;
 }
 
-/** Tries to change a value; a frozen one does not have to let itself be changed quietly. */
+/** Tries to change a value. A frozen value may throw. */
 export function spoil(change: () => void): void {
   try {
     change();
   } catch {
-    // Frozen: as good as copied.
+    // Frozen, so it cannot be changed.
   }
 }
 
-/** The `code` of what a call rejects with. */
+/** The `code` of the error that a call rejects with. */
 export async function codeOf(call: () => Promise<unknown>): Promise<unknown> {
   try {
     await call();

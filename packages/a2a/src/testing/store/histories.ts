@@ -4,8 +4,8 @@ import type { AppendItem, ContextEffect, TaskEffect } from "../../store/index.ts
 import { contextIds, featureKeys, features, keys, owners, scopes, taskIds, type Step } from "./steps.ts";
 
 /**
- * Random histories of a store: few names and short times, so that items meet each other, and texts that encodings are
- * known to stumble over. This file alone needs fast-check, and is loaded where the random test runs.
+ * Random histories of a store. There are few names and times, so that items affect the same tasks, and texts that are hard to
+ * encode. Only this file needs fast-check. It is loaded when the random test runs.
  */
 
 const owner = fc.oneof({ weight: 8, arbitrary: fc.constant(owners[0]) }, fc.constantFrom(...owners));
@@ -19,7 +19,7 @@ const metadata = fc.dictionary(fc.constantFrom("m", "n", "__proto__", '"'), fc.j
 });
 const json = fc.jsonValue({ maxDepth: 1 }).map((value) => JSON.stringify(value));
 const bytes = fc.integer({ min: 0, max: 1000 });
-/** A length of the history that is asked for. */
+/** How many messages of the history a query asks for. */
 const history = fc.option(fc.integer({ min: 0, max: 4 }), { nil: undefined });
 
 interface Shape {
@@ -139,7 +139,7 @@ const contextEffect: fc.Arbitrary<ContextEffect> = fc.oneof(
     .map(([event, time]) => ({ effect: "contextMessage", json: JSON.stringify(event), time }) as const),
 );
 
-/** An item that makes a task. */
+/** An item that creates a task. */
 const create: fc.Arbitrary<AppendItem> = fc
   .tuple(
     owner,
@@ -162,7 +162,7 @@ const create: fc.Arbitrary<AppendItem> = fc
       ...fenced(effects, 0),
     };
   });
-/** An item for a task that may be there. */
+/** An item for a task that may exist. */
 const change: fc.Arbitrary<AppendItem> = fc
   .tuple(
     owner,
@@ -183,7 +183,7 @@ const change: fc.Arbitrary<AppendItem> = fc
     ...(maxBytes !== undefined && { maxBytes }),
     ...fenced(effects, fence),
   }));
-/** What the engine appends to cancel a task. */
+/** The item that the engine appends to cancel a task. */
 const cancel: fc.Arbitrary<AppendItem> = fc.tuple(owner, taskId, time).map(([owner, taskId, time]) => ({
   task: { ...owner, taskId },
   records: [record(canceled(time), taskId, "c1")],
@@ -225,15 +225,15 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   fc.constant({ step: "crash" } as const),
 );
 
-/** What is done to a store, and how much of the histories is asked for when it is compared at the end. */
+/** Steps on a store, and how many messages the comparison at the end asks for. */
 export interface History {
   readonly steps: readonly Step[];
   readonly history: number | undefined;
 }
 
 /**
- * Holds when `replay` throws for none of so many random histories; otherwise fails with the shortest that it found, and
- * the seed.
+ * Calls `replay` with `runs` random histories. If it throws, rejects with the shortest history that it found for which it
+ * throws, and with the seed.
  */
 export function forHistories(runs: number, replay: (history: History) => Promise<void>): Promise<void> {
   const histories = fc.record({ steps: fc.array(step, { maxLength: 25, size: "max" }), history });
@@ -255,7 +255,7 @@ function canceled(time: number): Shape {
   };
 }
 
-/** Leases are renewed and released with a fence. */
+/** Adds the fence that renewing and releasing a lease need. */
 function fenced(effects: TaskEffect[], fence: number | undefined): { effects: TaskEffect[]; fence?: number } {
   const needed = effects.some(
     (effect) => effect.effect === "lease" && (effect.op === "renew" || effect.op === "release"),
@@ -263,7 +263,7 @@ function fenced(effects: TaskEffect[], fence: number | undefined): { effects: Ta
   return { effects, ...((needed || fence !== undefined) && { fence: fence ?? 1 }) };
 }
 
-/** One key an item: twice the same in one says nothing. */
+/** Effects of one item, each key at most once. */
 function effectsOf<Effect extends TaskEffect | ContextEffect>(effect: fc.Arbitrary<Effect>): fc.Arbitrary<Effect[]> {
   return fc.uniqueArray(effect, { maxLength: 3, selector: (one) => (one.effect === "once" ? one.key : one) });
 }

@@ -16,7 +16,7 @@ import {
 } from "./given.ts";
 
 export const lifeCases: Cases = {
-  async "appends that are under way together take effect in the order of their calls"({ store, expect }) {
+  async "concurrent appends take effect in the order of their calls"({ store, expect }) {
     const outcomes = await Promise.all([
       store.append([making("t")]),
       ...Array.from({ length: 20 }, (_, i) =>
@@ -27,7 +27,7 @@ export const lifeCases: Cases = {
     expect((await store.load(alice, "t", { artifacts: false }))?.task.history?.length).toEqual(21);
   },
 
-  async "one that is refused holds up none of those after it"({ store, expect }) {
+  async "an append that is refused or rejected does not affect later ones"({ store, expect }) {
     const stale = { task: key("t"), expect: 7, records: [said("stale")] };
     const malformed = { task: key("u"), records: making("u").records };
     const calls = [[making("t")], [stale], [malformed], [{ task: key("t"), expect: 1, records: [said("fine")] }]];
@@ -40,7 +40,7 @@ export const lifeCases: Cases = {
     ]);
   },
 
-  async "every read finds what was acknowledged before it, whatever else is under way"({ store, expect }) {
+  async "every read sees what was acknowledged before it, while other appends are running"({ store, expect }) {
     await append(store, making("t"));
     const others: Promise<unknown>[] = [];
     for (let n = 1; n <= 20; n += 1) {
@@ -63,7 +63,7 @@ export const lifeCases: Cases = {
     await Promise.all(others);
   },
 
-  async "a closed store refuses every call, and closing it again is fine"({ store, expect }) {
+  async "a closed store rejects every call, and can be closed again"({ store, expect }) {
     await append(store, making("t"));
     await store.close();
     for (const call of [
@@ -86,7 +86,7 @@ export const lifeCases: Cases = {
   },
 };
 
-/** For stores that outlive their process. */
+/** For stores whose data survives their process. */
 export const closingLosesNothing: Case = async ({ store, expect, reopen }) => {
   if (reopen === undefined) return;
   const tasks = Array.from({ length: 20 }, (_, n) => `t${n}`);
@@ -97,7 +97,7 @@ export const closingLosesNothing: Case = async ({ store, expect, reopen }) => {
   await again.close();
 };
 
-/** The same. */
+/** For stores whose data survives their process. */
 export const everythingStays: Case = async ({ store, expect, reopen }) => {
   if (reopen === undefined) return;
   await store.append([

@@ -40,13 +40,13 @@ async function walk(
   }
 }
 
-/** A2A 1.0 §3.1.4. */
+/** Lists of tasks (A2A 1.0 §3.1.4). */
 export const listCases: Cases = {
-  async "nothing is a page too"({ store, expect }) {
+  async "a list without tasks is an empty page"({ store, expect }) {
     expect(await store.list(alice, bare)).toEqual({ tasks: [], total: 0 });
   },
 
-  async "newest status first, ties by creation, newest first"({ store, expect }) {
+  async "tasks are in the order of status time, then of creation, newest first"({ store, expect }) {
     await store.append([
       making("a", { time: 10 }),
       making("b", { time: 30 }),
@@ -61,7 +61,7 @@ export const listCases: Cases = {
     expect(await idsOf(store)).toEqual(["c", "b", "a", "d"]);
   },
 
-  async "a status that keeps the state moves its task to its time"({ store, expect }) {
+  async "a new status moves its task to its time, also in the same state"({ store, expect }) {
     await store.append([making("a", { time: 10 }), making("b", { time: 20 })]);
     await append(store, { task: key("a"), records: [working("a", { time: 15 })] });
     await append(store, { task: key("a"), records: [working("a", { time: 30 })] });
@@ -70,7 +70,7 @@ export const listCases: Cases = {
     expect(await idsOf(store, { state: "TASK_STATE_WORKING", since: 30 })).toEqual(["a"]);
   },
 
-  async "filters by context, state and time, alone and together; total counts what matches"({ store, expect }) {
+  async "a list is filtered by context, state and time, and total counts what matches"({ store, expect }) {
     const states: readonly TaskState[] = ["TASK_STATE_WORKING", "TASK_STATE_COMPLETED", "TASK_STATE_INPUT_REQUIRED"];
     const tasks = Array.from({ length: 30 }, (_, i) => ({
       id: `t${i}`,
@@ -106,9 +106,9 @@ export const listCases: Cases = {
     }
   },
 
-  "totals by time are exact, whatever moves, comes late and goes": totalsByTime,
+  "totals by time are exact after tasks move, are created late, and are deleted": totalsByTime,
 
-  async "the last page has no next, even when it is full"({ store, expect }) {
+  async "the last page has no next, also if it is full"({ store, expect }) {
     await store.append(["a", "b", "c", "d"].map((id) => making(id)));
     const first = await store.list(alice, { ...bare, limit: 2 });
     expect(first.next !== undefined).toEqual(true);
@@ -116,12 +116,12 @@ export const listCases: Cases = {
     expect([second.tasks.length, "next" in second, second.total]).toEqual([2, false, 4]);
   },
 
-  async "reading on never repeats or skips a task that did not change, whatever the others do"({ store, expect }) {
+  async "paging never repeats or skips a task that did not change, while other tasks change"({ store, expect }) {
     const count = 60;
     await store.append(Array.from({ length: count }, (_, i) => making(`t${i}`, { time: 100 + (i >> 2) })));
     const still = new Set(Array.from({ length: count }, (_, i) => `t${i}`));
     const found = await walk(store, { limit: 7 }, async (page) => {
-      // One that was read, one that will be, and the very one that the position names move to the top; one is new.
+      // Three tasks move to the top: one that was read, one that was not, and the one at the position. One task is new.
       const moving = [`t${count - page}`, `t${page}`, `t${count - 7 * page}`];
       for (const id of moving) still.delete(id);
       await store.append(moving.map((id) => ({ task: key(id), records: [working(id, { time: 1000 + page })] })));
@@ -132,13 +132,13 @@ export const listCases: Cases = {
     );
   },
 
-  async "many tasks of one millisecond are read in pages too"({ store, expect }) {
+  async "many tasks with the same status time are read in pages"({ store, expect }) {
     const ids = Array.from({ length: 250 }, (_, i) => `t${i}`);
     await store.append(ids.map((id) => making(id)));
     expect(await walk(store, { limit: 9 })).toEqual(ids.reverse());
   },
 
-  async "each task comes with as much as was asked for"({ store, expect }) {
+  async "each task has the history and artifacts that the query asks for"({ store, expect }) {
     const item = making("t");
     const records = [...item.records, chunk("t", "a", "x"), completed("t", { text: "done" })];
     await append(store, { ...item, records });

@@ -2,7 +2,7 @@ import { alice, append, bob, context, headOf, key, making, working, type Cases }
 
 const all = { artifacts: true } as const;
 
-/** D7: to anyone else a thing does not exist. */
+/** The data of an owner does not exist for others. */
 export const ownerCases: Cases = {
   async "every read of another owner or agent finds nothing"({ store, expect }) {
     await append(store, {
@@ -28,7 +28,7 @@ export const ownerCases: Cases = {
     }
   },
 
-  async "every append of another owner behaves as if the task were not there"({ store, expect }) {
+  async "every append of another owner behaves as if the task did not exist"({ store, expect }) {
     await append(store, making("t"));
     const before = await headOf(store, key("t"));
     for (const owner of [bob, { agent: "other", owner: "alice" }]) {
@@ -61,7 +61,7 @@ export const ownerCases: Cases = {
     expect(await store.head(scope, "c")).toEqual(undefined);
   },
 
-  async "contexts and keys of one name are apart for each owner"({ store, expect }) {
+  async "contexts and keys of the same name are separate for each owner"({ store, expect }) {
     for (const owner of [alice, bob]) {
       const value = JSON.stringify(owner.owner);
       expect(

@@ -7,17 +7,17 @@ import { Reference } from "./reference.ts";
 export interface Subject {
   readonly expect: (actual: unknown) => Expectation;
   readonly create: () => Store | Promise<Store>;
-  /** Lets a store fall as a killed process would, and opens what it had stored. */
+  /** Abandons a store as a killed process would, and opens its data again. */
   readonly crash: (store: Store) => Store | Promise<Store>;
 }
 
-/** Holds of a store when it cannot be told from the reference, whatever is appended, swept, read and lost. */
+/** Passes if a store behaves like the reference in random histories of appends, sweeps, reads and crashes. */
 export async function likeTheReference(subject: Subject, runs: number): Promise<void> {
   const { forHistories } = await loadHistories();
   await forHistories(runs, (history) => replay(subject, history));
 }
 
-/** Loaded late, since it needs fast-check. */
+/** Loaded here, because it needs fast-check. */
 async function loadHistories(): Promise<typeof import("./histories.ts")> {
   try {
     return await import("./histories.ts");

@@ -35,9 +35,9 @@ const story: readonly NewRecord[] = [
   completed("t", { text: "done" }),
 ];
 
-/** D2: `load` is the fold of the log, `read` the log itself. */
+/** `load` returns the fold of the log, `read` the log itself. */
 export const readCases: Cases = {
-  async "load gives the fold of the log, whatever of it is asked for"({ store, expect }) {
+  async "load returns the fold of the log, with the history and artifacts asked for"({ store, expect }) {
     for (const [index, record] of story.entries()) {
       await append(store, {
         task: key("t"),
@@ -56,7 +56,7 @@ export const readCases: Cases = {
     }
   },
 
-  async "chunks that change more than parts are folded too"({ store, expect }) {
+  async "chunks that change more than parts are folded"({ store, expect }) {
     const records = [
       chunk("t", "a", "1", { name: "one", metadata: { a: 1 }, extensions: ["urn:x"] }),
       chunk("t", "a", "2", { append: true, name: "two", metadata: { b: 2 }, extensions: ["urn:y", "urn:x"] }),
@@ -76,7 +76,7 @@ export const readCases: Cases = {
     expect(plain((await store.load(alice, "t", all))?.task)).toEqual(task);
   },
 
-  async "load says where the task stands, and its task cannot be changed for others"({ store, expect }) {
+  async "load returns the head, and changing its task does not affect others"({ store, expect }) {
     await append(store, making("t"));
     const snapshot = await store.load(alice, "t", all);
     expect(snapshot?.head).toEqual(await headOf(store, key("t")));
@@ -87,7 +87,7 @@ export const readCases: Cases = {
     expect((await headOf(store, key("t"))).seq).toEqual(1);
   },
 
-  async "load gives the task as it stands, however often it was asked for before"({ store, expect }) {
+  async "load returns the current task, also if it was loaded before"({ store, expect }) {
     const made = making("t").records;
     await append(store, making("t"));
     const look = async (): Promise<unknown[]> => {
@@ -98,7 +98,7 @@ export const readCases: Cases = {
       [0, folded(made)],
       [0, folded(made)],
     ]);
-    // A heartbeat changes the head alone.
+    // A heartbeat changes only the head.
     await append(store, {
       task: key("t"),
       records: [],
@@ -110,7 +110,7 @@ export const readCases: Cases = {
     expect(await store.load({ ...alice, owner: "bob" }, "t", all)).toEqual(undefined);
   },
 
-  async "read gives the records back as they were given, numbered from 1"({ store, expect }) {
+  async "read returns the records as they were appended, numbered from 1"({ store, expect }) {
     const rich: NewRecord = {
       ...working("t", { keep: false }),
       actor: "system",
@@ -131,7 +131,7 @@ export const readCases: Cases = {
     expect(page?.head).toEqual(await headOf(store, key("t")));
   },
 
-  async "read goes on after a position, page by page"({ store, expect }) {
+  async "read continues after a position, page by page"({ store, expect }) {
     const item = making("t");
     await append(store, { ...item, records: [...item.records, ...Array.from({ length: 9 }, (_, i) => said(`${i}`))] });
     const seqs = async (after: number, limit: number): Promise<unknown> =>
@@ -143,7 +143,7 @@ export const readCases: Cases = {
     expect(await seqs(99, 4)).toEqual([]);
   },
 
-  async "read can give some kinds alone; the limit is of what it gives"({ store, expect }) {
+  async "read can return only some kinds, and the limit counts only these"({ store, expect }) {
     await append(store, { ...making("t"), records: story });
     const kinds = async (options: Parameters<typeof store.read>[2]): Promise<unknown> =>
       (await store.read(alice, "t", options))?.records.map((record) => record.seq);
@@ -154,7 +154,7 @@ export const readCases: Cases = {
     expect(await kinds({ after: 0, limit: 9, kinds: [] })).toEqual([]);
   },
 
-  async "what was given in can be changed afterwards without effect"({ store, expect }) {
+  async "changing an item after the call has no effect"({ store, expect }) {
     const extensions = ["urn:a"];
     const record = { ...said("x"), extensions };
     const records = [...making("t").records, record];
@@ -174,7 +174,7 @@ export const readCases: Cases = {
     ]);
   },
 
-  async "any text survives: NUL, lone surrogates, four-byte characters, quotes, megabytes"({ store, expect }) {
+  async "any text is stored exactly: NUL, lone surrogates, four-byte characters, quotes, megabytes"({ store, expect }) {
     const texts = [
       "\u0000",
       "a\u0000b",

@@ -8,7 +8,7 @@ import {
 } from "../../store/index.ts";
 import type { RefTask } from "./reference-task.ts";
 
-/** The rows of features in the reference: a list with each task. */
+/** The rows of features in the reference: each task has a list of them. */
 
 /** A row. */
 export interface RefFeature extends FeatureRow {

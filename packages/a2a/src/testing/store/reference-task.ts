@@ -3,7 +3,7 @@ import { TaskFold, type LogRecord, type Message, type NewRecord, type TaskState 
 import type { LoadOptions, StoredRun, TaskHead } from "../../store/index.ts";
 import type { RefFeature } from "./reference-features.ts";
 
-/** A task of the reference, and what follows from its log alone. */
+/** A task of the reference, and what its log determines. */
 
 /** A task as it is returned. */
 export type Task = ReturnType<TaskFold["snapshot"]>;
@@ -63,7 +63,7 @@ export function foldOf(task: RefTask, { history, artifacts }: LoadOptions): Task
   return JSON.parse(JSON.stringify(fold.snapshot({ artifacts, ...(history !== undefined && { history }) }))) as Task;
 }
 
-/** What one record alone adds to the history. */
+/** The messages that one record adds to the history. */
 export function messagesOf(record: NewRecord): readonly Message[] {
   if (record.kind === "message") return [JSON.parse(record.json) as Message];
   const fold = new TaskFold({ id: "t", status: { state: "TASK_STATE_WORKING" } });

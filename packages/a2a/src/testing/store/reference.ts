@@ -22,8 +22,8 @@ import { afterFeatures, dueOf, featuresOf } from "./reference-features.ts";
 import { bytesOf, foldOf, headOf, isOver, messagesOf, terminal, type RefTask, type Task } from "./reference-task.ts";
 
 /**
- * A store as simple as can be, without regard to cost: lists that are searched and sorted at every question. The random
- * histories compare a store with it.
+ * A store that is as simple as possible, whatever it costs: each query searches and sorts lists. The random histories compare
+ * a store with it.
  */
 
 interface RefKey extends Owner {
@@ -74,7 +74,7 @@ export class Reference {
     return { head: headOf(task), records: records.slice(0, limit) };
   }
 
-  /** All that a query matches, in order. */
+  /** All that match a query, in order. */
   list(scope: Scope, query: Pick<ListQuery, "contextId" | "state" | "since" | "history" | "artifacts">): unknown[] {
     return this.#tasks
       .filter((task) => task.agent === scope.agent && (scope.owner === undefined || scope.owner === task.owner))
@@ -90,11 +90,11 @@ export class Reference {
     return this.#keys.find((known) => same(known, owner) && known.record.key === key && known.until > now)?.record;
   }
 
-  /** All of it: its messages in order, its artifacts without one. */
+  /** A whole conversation: its messages in order, its artifacts in any order. */
   conversation(key: ContextKey): { state?: string; messages: readonly unknown[]; artifacts: readonly unknown[] } {
     const context = this.#contexts.find((known) => same(known, key) && known.contextId === key.contextId);
     const messages = this.#messages.filter((known) => same(known, key) && known.contextId === key.contextId);
-    // Artifacts are those of tasks that have said something.
+    // Only tasks with messages contribute artifacts.
     const tasks = this.#tasks.filter(
       (task) =>
         same(task, key) &&
@@ -108,7 +108,7 @@ export class Reference {
     };
   }
 
-  /** All that a query matches, in order. */
+  /** All that match a query, in order. */
   claimable({ now, agents }: Pick<ClaimQuery, "now" | "agents">): readonly TaskHead[] {
     return this.#tasks
       .filter((task) => agents.includes(task.agent))

@@ -2,7 +2,7 @@ import type { Store, TaskAppend } from "../../store/index.ts";
 import type { TaskState } from "../../model/index.ts";
 import { alice, completed, folded, key, making, plain, status, type Case, type Expectation } from "./given.ts";
 
-/** What two hold that have the same open at once: what one of them wrote, the other one tells. */
+/** Two stores that have the same data open: each sees what the other one wrote. */
 
 export const sharesTasks: Case = async ({ store, expect, share }) => {
   const other = share === undefined ? store : await share(store);
@@ -23,14 +23,14 @@ export const sharesTasks: Case = async ({ store, expect, share }) => {
     await other.append([{ task: key("t"), records }]);
     const whole = folded([...item.records, ...records]);
     expect(await look()).toEqual([whole, whole]);
-    // The next one may take its id, and whatever the store calls it by.
+    // The next task has the same id, and may get the same internal number.
     await other.sweep({ now: 0, deleteBefore: time + 1, limit: 9 });
     expect(await store.load(alice, "t", { artifacts: true })).toEqual(undefined);
   }
   if (other !== store) await other.close();
 };
 
-/** So many that a store would rather not count them. */
+/** Enough tasks that a store keeps counters instead of counting them. */
 const many = 2_500;
 const [working, done] = ["TASK_STATE_WORKING", "TASK_STATE_COMPLETED"] as const;
 
@@ -46,12 +46,12 @@ export const totalsByTime: Case = async ({ store, expect, share }) => {
   }
   await check();
   await check();
-  // The old ones go on, some keep their state.
+  // Old tasks get a new status, some of them in the same state.
   await tasks.move(each(0, 20), working, 70_000);
   await check();
   await tasks.move(each(100, 120), done, 71_000);
   await check();
-  // Late: their place is in the past, where others left, so that as many are there as before.
+  // Late tasks have a time in the past, from which others moved away, so that the counts there are the same as before.
   await tasks.make(["late"], working, () => 20_000);
   await tasks.move(each(200, 202), working, 71_500);
   await check();
@@ -59,7 +59,7 @@ export const totalsByTime: Case = async ({ store, expect, share }) => {
   await check();
   await tasks.move(each(44, 46), done, 30_000);
   await check();
-  // What is new piles up.
+  // Many new tasks.
   await tasks.make(
     Array.from({ length: many }, (_, i) => `new${i}`),
     done,
@@ -73,7 +73,7 @@ export const totalsByTime: Case = async ({ store, expect, share }) => {
   if (other !== store) await other.close();
 };
 
-/** Tasks as a store should have them. */
+/** The tasks that a store should have. */
 class Tasks {
   readonly #store: Store;
   readonly #places = new Map<string, { state: TaskState; time: number }>();

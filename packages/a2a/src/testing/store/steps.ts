@@ -1,6 +1,6 @@
 import type { AppendItem, ListQuery, Scope } from "../../store/index.ts";
 
-/** The names that random histories know. */
+/** The names in random histories. */
 export const owners = [
   { agent: "a", owner: "alice" },
   { agent: "a", owner: "bob" },
@@ -13,7 +13,7 @@ export const features = ["f", "g"] as const;
 export const featureKeys = ["k1", "k\u0000\ud800"] as const;
 export const keys = ["k1", "k2", "k\u0000"] as const;
 
-/** One thing that is done to a store. */
+/** One step of a history. */
 export type Step =
   | { readonly step: "append"; readonly items: readonly AppendItem[] }
   | { readonly step: "sweep"; readonly now: number; readonly deleteBefore?: number; readonly compactBefore?: number }

@@ -25,7 +25,7 @@ const all = { artifacts: true } as const;
 
 /** Retention: what `sweep` deletes and compacts. */
 export const retentionCases: Cases = {
-  async "terminal tasks older than the limit are deleted with all they have"({ store, expect }) {
+  async "terminal tasks older than the limit are deleted with all their data"({ store, expect }) {
     await store.append([
       { ...making("old", { time: 10 }), effects: [{ effect: "once", key: "k", hash: "h", now: 1 }] },
       making("running", { time: 10 }),
@@ -63,7 +63,7 @@ export const retentionCases: Cases = {
     expect("checkpoint" in (await headOf(store, key("old")))).toEqual(false);
   },
 
-  async "a task that takes the id of a deleted one has nothing of it"({ store, expect }) {
+  async "a task with the id of a deleted one has none of its data"({ store, expect }) {
     for (const text of ["first", "second"]) {
       const made = making("t", { text, time: 10 }).records;
       const records = [...made, completed("t", { time: 10 })];
@@ -77,7 +77,7 @@ export const retentionCases: Cases = {
     }
   },
 
-  async "contexts are deleted once they have no task and nothing touched them"({ store, expect }) {
+  async "contexts without a task that were not changed lately are deleted"({ store, expect }) {
     const effects = (time: number) =>
       [
         {
@@ -109,7 +109,7 @@ export const retentionCases: Cases = {
     expect((await store.once(alice, "k11", 0))?.hash).toEqual("h");
   },
 
-  async "keys that ran out are deleted, others stay"({ store, expect }) {
+  async "expired keys are deleted, others stay"({ store, expect }) {
     await append(store, {
       ...making("t"),
       effects: [
@@ -119,13 +119,13 @@ export const retentionCases: Cases = {
       ],
     });
     await store.sweep({ now: 10, limit: 9 });
-    // Asked as of an earlier time: only what was deleted is gone.
+    // Queried at an earlier time, so that only deleted keys are missing.
     expect(await store.once(alice, "short", 1)).toEqual(undefined);
     expect((await store.once(alice, "long", 1))?.hash).toEqual("h");
     expect((await store.once(alice, "ever", 1))?.hash).toEqual("h");
   },
 
-  async "compaction changes what read gives and nothing of what load gives"({ store, expect }) {
+  async "compaction changes what read returns, not what load returns"({ store, expect }) {
     const item = making("t", { metadata: { a: 1 } });
     const records = [
       ...item.records,
@@ -174,7 +174,7 @@ export const retentionCases: Cases = {
     expect(await store.load(alice, "t", all)).toEqual(undefined);
   },
 
-  async "a sweep does at most so many tasks, and says when there is more"({ store, expect }) {
+  async "a sweep handles at most the limit, and tells if there is more"({ store, expect }) {
     const ids = ["a", "b", "c", "d", "e"];
     await store.append(ids.map((id) => making(id, { time: 10 })));
     await store.append(
