@@ -72,6 +72,6 @@ export const budgets: Readonly<Record<string, Budget>> = {
 
   // Files that are loaded, dependencies among them, until the client is there, a handler is made, and `serve()` listens.
   "files of client": files(73),
-  "files of handler": files(206),
-  "files of serve": files(264),
+  "files of handler": files(139),
+  "files of serve": files(159),
 };
