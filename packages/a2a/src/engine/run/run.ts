@@ -176,7 +176,7 @@ export class Run implements TurnHost, PhaseHost {
     return this.#phase.accept(isArray(yielded) ? yielded : [yielded], context);
   }
 
-  // For its phases.
+  // For the phases (`PhaseHost`).
 
   becomes(task: Phase): void {
     this.#phase = task;
@@ -249,7 +249,7 @@ export class Run implements TurnHost, PhaseHost {
 
 const none: readonly (() => void)[] = [];
 
-/** The first turn of a run: of a message that makes its task, or of the one that the task stands at. */
+/** The turn that a run begins with: turn 1 for a message that makes its task, else the turn that is stored. */
 function firstTurnInput(init: RunInit): TurnInput {
   const { message, call, principal = call.principal } = init;
   if (init.start === undefined) {

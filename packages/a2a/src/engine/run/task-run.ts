@@ -53,7 +53,7 @@ export class TaskRun implements Phase {
   #state: TaskState;
   /** The run as it was taken over from a process that crashed, until it writes something new: it may have caused the crash. */
   #suspect: StoredRun | undefined;
-  /** It is being handed back. Stays so when the task turns out to be full. */
+  /** The task is being left for another process: `stopped` stays true, also when the task turns out to be full. */
   #leaving = false;
 
   constructor(rooms: RunRooms, host: PhaseHost, parts: TaskRunParts) {
@@ -167,7 +167,7 @@ export class TaskRun implements Phase {
     if (isTerminal(this.#state)) this.stopped = true;
   }
 
-  /** For the writer: the result of an append. */
+  /** Called by the writer after each append. */
   #appended(result: AppendResult): void {
     switch (result.kind) {
       case "created":
