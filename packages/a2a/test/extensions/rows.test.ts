@@ -134,7 +134,9 @@ describe("rows that an extension keeps with a task", () => {
     const task = await made.send("go", { ...active, message: { messageId: "m1" } });
     expect(task.status.state).toBe("TASK_STATE_FAILED");
     expect(await keysOf(made, task.id)).toEqual(["message m1", "artifact a"]);
-    await expect(made.send("no", { ...active, message: { messageId: "m2" } })).rejects.toThrow();
+    await expect(made.send("no", { ...active, message: { messageId: "m2" } })).rejects.toMatchObject({
+      code: "InternalError",
+    });
     expect(await made.store.dueFeatures({ feature: uri, agents: ["agent"], now: 9, limit: 9 })).toHaveLength(1);
   });
 
