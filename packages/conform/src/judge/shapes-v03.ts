@@ -14,6 +14,7 @@ import {
   url,
   type Shape,
 } from "./shape.ts";
+import { artifactShape, artifactUpdateFields, protoShapes } from "./shapes-common.ts";
 
 /**
  * What the answers of A2A 0.3 look like: the JSON of its JSON-RPC with `kind` (its `types.ts`), and under `proto` the
@@ -121,16 +122,7 @@ export const shapesV03: Readonly<Record<string, Shape>> = {
     oneOf: ["bytes", "uri"],
   },
   "0.3/DataPart": { fields: { data: required(object), metadata: optional(object) } },
-  "0.3/Artifact": {
-    fields: {
-      artifactId: required(nonEmpty),
-      name: optional(text),
-      description: optional(text),
-      parts: requiredList("0.3/Part"),
-      metadata: optional(object),
-      extensions: optionalList(text),
-    },
-  },
+  "0.3/Artifact": artifactShape("0.3/"),
   "0.3/TaskStatusUpdateEvent": {
     fields: {
       kind: required(oneOf("status-update")),
@@ -142,15 +134,7 @@ export const shapesV03: Readonly<Record<string, Shape>> = {
     },
   },
   "0.3/TaskArtifactUpdateEvent": {
-    fields: {
-      kind: required(oneOf("artifact-update")),
-      taskId: required(nonEmpty),
-      contextId: required(nonEmpty),
-      artifact: required("0.3/Artifact"),
-      append: optional(flag),
-      lastChunk: optional(flag),
-      metadata: optional(object),
-    },
+    fields: { kind: required(oneOf("artifact-update")), ...artifactUpdateFields("0.3/") },
   },
   "0.3/SendMessageResponse": { fields: {}, byKind: { task: "0.3/Task", message: "0.3/Message" } },
   "0.3/StreamResponse": {
@@ -163,6 +147,7 @@ export const shapesV03: Readonly<Record<string, Shape>> = {
     },
   },
 
+  ...protoShapes("0.3/proto/"),
   "0.3/proto/Task": {
     fields: {
       id: required(nonEmpty),
@@ -206,16 +191,6 @@ export const shapesV03: Readonly<Record<string, Shape>> = {
     oneOf: ["fileWithBytes", "fileWithUri"],
   },
   "0.3/proto/Data": { fields: { data: required(object) } },
-  "0.3/proto/Artifact": {
-    fields: {
-      artifactId: required(nonEmpty),
-      name: optional(text),
-      description: optional(text),
-      parts: requiredList("0.3/proto/Part"),
-      metadata: optional(object),
-      extensions: optionalList(text),
-    },
-  },
   "0.3/proto/TaskStatusUpdateEvent": {
     fields: {
       taskId: required(nonEmpty),
@@ -224,28 +199,5 @@ export const shapesV03: Readonly<Record<string, Shape>> = {
       final: optional(flag),
       metadata: optional(object),
     },
-  },
-  "0.3/proto/TaskArtifactUpdateEvent": {
-    fields: {
-      taskId: required(nonEmpty),
-      contextId: required(nonEmpty),
-      artifact: required("0.3/proto/Artifact"),
-      append: optional(flag),
-      lastChunk: optional(flag),
-      metadata: optional(object),
-    },
-  },
-  "0.3/proto/SendMessageResponse": {
-    fields: { task: optional("0.3/proto/Task"), message: optional("0.3/proto/Message") },
-    oneOf: ["task", "message"],
-  },
-  "0.3/proto/StreamResponse": {
-    fields: {
-      task: optional("0.3/proto/Task"),
-      message: optional("0.3/proto/Message"),
-      statusUpdate: optional("0.3/proto/TaskStatusUpdateEvent"),
-      artifactUpdate: optional("0.3/proto/TaskArtifactUpdateEvent"),
-    },
-    oneOf: ["task", "message", "statusUpdate", "artifactUpdate"],
   },
 };

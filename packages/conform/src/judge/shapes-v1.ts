@@ -18,6 +18,7 @@ import {
   type Kind,
   type Shape,
 } from "./shape.ts";
+import { protoShapes } from "./shapes-common.ts";
 
 /**
  * What the answers of A2A 1.0 look like (§4, `a2a.proto`), as a judge reads them: types, required fields, one of several,
@@ -33,6 +34,7 @@ const state: Kind = oneOf(
 const flow = { refreshUrl: optional(text), scopes: { kind: text, map: true } };
 
 export const shapesV1: Readonly<Record<string, Shape>> = {
+  ...protoShapes(""),
   Task: {
     fields: {
       id: required(nonEmpty),
@@ -68,16 +70,6 @@ export const shapesV1: Readonly<Record<string, Shape>> = {
     },
     oneOf: ["text", "raw", "url", "data"],
   },
-  Artifact: {
-    fields: {
-      artifactId: required(nonEmpty),
-      name: optional(text),
-      description: optional(text),
-      parts: requiredList("Part"),
-      metadata: optional(object),
-      extensions: optionalList(text),
-    },
-  },
   TaskStatusUpdateEvent: {
     fields: {
       taskId: required(nonEmpty),
@@ -85,26 +77,6 @@ export const shapesV1: Readonly<Record<string, Shape>> = {
       status: required("TaskStatus"),
       metadata: optional(object),
     },
-  },
-  TaskArtifactUpdateEvent: {
-    fields: {
-      taskId: required(nonEmpty),
-      contextId: required(nonEmpty),
-      artifact: required("Artifact"),
-      append: optional(flag),
-      lastChunk: optional(flag),
-      metadata: optional(object),
-    },
-  },
-  SendMessageResponse: { fields: { task: optional("Task"), message: optional("Message") }, oneOf: ["task", "message"] },
-  StreamResponse: {
-    fields: {
-      task: optional("Task"),
-      message: optional("Message"),
-      statusUpdate: optional("TaskStatusUpdateEvent"),
-      artifactUpdate: optional("TaskArtifactUpdateEvent"),
-    },
-    oneOf: ["task", "message", "statusUpdate", "artifactUpdate"],
   },
   ListTasksResponse: {
     fields: {
