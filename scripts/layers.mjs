@@ -28,15 +28,9 @@ export const rooms = {
   "wire/v1": { imports: ["wire", "protocol", "model"], doors: ["index.ts"] },
   "wire/v11": { imports: ["wire", "protocol", "model"], doors: ["index.ts"] },
   "wire/v03": { imports: ["wire", "protocol", "model"], doors: ["index.ts"] },
-  transport: {
-    imports: ["transport/server", "transport/client", "transport/router"],
-    doors: ["index.ts", "client.ts"],
-  },
+  transport: { imports: ["transport/server", "transport/router"], doors: ["index.ts"] },
   "transport/server": { imports: ["protocol", "wire", "model"], doors: ["*.ts"] },
-  "transport/client": {
-    imports: ["protocol", "wire", "model"],
-    doors: ["*.ts"],
-  },
+  "transport/client": { imports: ["protocol", "wire", "model"], doors: ["*.ts"] },
   "transport/jsonrpc": {
     imports: ["transport/server", "transport/client", "protocol", "wire", "model"],
     doors: ["handler.ts", "client.ts"],
