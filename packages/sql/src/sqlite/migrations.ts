@@ -9,6 +9,7 @@ import { count } from "./rows.ts";
  * - `log`: one row for each record, with the key `number << 24 | seq`: the records of a task are adjacent, and an append
  *   adds to their end. A partial index finds the history without the artifacts. Artifacts have no index: they are most of a
  *   long log, and each chunk of many tasks at once would write one more page.
+ * - `features`: rows that features of the server keep with tasks. A partial index finds those that are due.
  *
  * `docs/decisions/sqlite-layout.md` has the measurements.
  */
