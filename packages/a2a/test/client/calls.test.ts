@@ -47,7 +47,7 @@ describe("what a send takes", () => {
     ["a part", { text: "hi" }, { message }],
     ["parts", [{ text: "hi" }], { message }],
     [
-      "a message without its formalities",
+      "a message without id and role",
       { parts: [{ text: "hi" }], contextId: "c" },
       { message: { ...message, contextId: "c" } },
     ],
@@ -82,7 +82,7 @@ describe("what a send takes", () => {
 });
 
 describe("service parameters (A2A 1.0 §3.2.6)", () => {
-  test("carry the version always, extensions once each, and whatever the caller adds", async () => {
+  test("always have the version, each extension once, and the headers of the caller", async () => {
     const { client, server } = await agent((call) => call.answer(taskOf("TASK_STATE_WORKING")), {
       extensions: ["urn:a"],
       headers: { "X-Team": "blue", "A2A-Version": "0.3" },
@@ -102,7 +102,7 @@ describe("service parameters (A2A 1.0 §3.2.6)", () => {
     });
   });
 
-  test("ask for credentials before each request, so that a token can be renewed", async () => {
+  test("call the function for headers before each request, so that a token can be renewed", async () => {
     let token = 0;
     const asked: string[] = [];
     const { client, server } = await agent(
@@ -120,13 +120,13 @@ describe("service parameters (A2A 1.0 §3.2.6)", () => {
     expect(asked).toEqual(["GetTask /", "GetTask /"]);
   });
 
-  test("fail as their source failed", async () => {
+  test("fail with the error of the function for headers", async () => {
     const { client } = await agent(() => undefined, { headers: () => Promise.reject(new RangeError("no token")) });
     expect(await errorOf(client.getTask("t1"))).toBeInstanceOf(RangeError);
   });
 });
 
-describe("answers that are none of the protocol's", () => {
+describe("answers that do not follow the protocol", () => {
   test.each([
     [200, "text/html", "<html><style>p{}</style><p>Hello  there</p></html>", /HTTP 200, text\/html: Hello there$/],
     [200, "application/json", "{not json", /HTTP 200, application\/json: \{not json$/],
@@ -149,7 +149,7 @@ describe("answers that are none of the protocol's", () => {
     }
   });
 
-  test("a redirect is not followed: it would carry the message to an address that nobody chose", async () => {
+  test("a redirect is not followed, because it would send the message to another address", async () => {
     let arrived = 0;
     const elsewhere = await listen((_, response) => {
       arrived++;
@@ -166,7 +166,7 @@ describe("answers that are none of the protocol's", () => {
     expect(arrived).toBe(0);
   });
 
-  test("a task without a status, a list without tasks, a message of parts that are none", async () => {
+  test("a task without a status, a list without tasks, a message with invalid parts", async () => {
     const { client } = await agent((call) => {
       if (call.method === "GetTask") call.answer({ id: "t1" });
       else if (call.method === "ListTasks") call.answer({ tasks: "none" });
@@ -187,7 +187,7 @@ describe("answers that are none of the protocol's", () => {
     });
   });
 
-  test("an answer over the limit, which is read no further", async () => {
+  test("an answer over the limit, of which the rest is not read", async () => {
     for (const client of await bothClients(
       (_, response) => {
         response.writeHead(200, { "content-type": "application/json" });
@@ -210,7 +210,7 @@ describe("answers that are none of the protocol's", () => {
   });
 });
 
-describe("errors that HTTP itself answers", () => {
+describe("errors of HTTP", () => {
   test.each([
     [
       401,
@@ -232,7 +232,7 @@ describe("errors that HTTP itself answers", () => {
     }
   });
 
-  test("a JSON-RPC or REST error beneath them keeps its sentence", async () => {
+  test("keep the message of a JSON-RPC or REST error in the body", async () => {
     const error = { code: -32603, message: "Token has expired", data: [] };
     const { client } = await agent((call) =>
       call.page(
@@ -248,7 +248,7 @@ describe("errors that HTTP itself answers", () => {
     });
   });
 
-  test("a date in Retry-After is a wait from now", async () => {
+  test("a date in Retry-After is counted from now", async () => {
     const clock = new HandClock();
     const { client } = await agent(
       (call) => call.page(429, { "retry-after": new Date(clock.now() + 90_000).toUTCString() }, ""),
@@ -257,7 +257,7 @@ describe("errors that HTTP itself answers", () => {
     expect(await errorOf(client.getTask("t1"))).toMatchObject({ code: "TooManyRequests", retryAfter: 90 });
   });
 
-  test("errors of the protocol are the protocol's under any status, with their details", async () => {
+  test("an error of the protocol keeps its code and details under any status", async () => {
     const data = [
       {
         "@type": "type.googleapis.com/google.rpc.ErrorInfo",
@@ -294,7 +294,7 @@ describe("errors that HTTP itself answers", () => {
 });
 
 describe("what the card does not declare (A2A 1.0 §3.3.4)", () => {
-  test("is refused in the agent's words, before anything is sent", async () => {
+  test("is refused with the error of an agent, before a request is sent", async () => {
     const { client, server } = await agent(() => undefined, {}, { streaming: false });
     const streams = [client.sendStreamingMessage("hi"), client.subscribeToTask("t1")];
     for (const stream of streams) {
@@ -360,7 +360,7 @@ describe("repeating calls", () => {
     );
   });
 
-  test("a send is after 429, and after a refused connection: it never went in", async () => {
+  test("a send is repeated after 429 and after a refused connection, because it was not processed", async () => {
     const { client, server } = await agent((call) =>
       call.number === 1 ? call.page(429, {}, "") : call.answer({ task: taskOf("TASK_STATE_COMPLETED") }),
     );
@@ -378,7 +378,7 @@ describe("repeating calls", () => {
     expect(tries).toBe(3);
   });
 
-  test("a send that waits is, as often as its connection is cut off after a long while", async () => {
+  test("a send that waits for its task is repeated whenever its connection breaks after a long time", async () => {
     const clock = new HandClock();
     const { client, server } = await agent(
       (call) => {
@@ -397,7 +397,7 @@ describe("repeating calls", () => {
     expect(await sending).toHaveProperty("task");
   });
 
-  test("does not cost a connection: those of earlier calls are used again", async () => {
+  test("uses the connections of earlier calls", async () => {
     const sockets = new Set<unknown>();
     const { client } = await agent((call) => {
       sockets.add(call.response.socket);
@@ -408,13 +408,13 @@ describe("repeating calls", () => {
     expect(sockets.size).toBeLessThanOrEqual(2);
   });
 
-  test("errors of the protocol are not", async () => {
+  test("errors of the protocol are not repeated", async () => {
     const { client, server } = await agent((call) => call.fail(-32603, "Internal error"));
     await errorOf(client.getTask("t1"));
     expect(server.calls).toHaveLength(1);
   });
 
-  test("waits as long as Retry-After says, and not longer than the caller allows", async () => {
+  test("waits as long as Retry-After says, up to the limit of the caller", async () => {
     const clock = new HandClock();
     const { client, server } = await agent(
       (call) =>
@@ -451,7 +451,7 @@ describe("repeating calls", () => {
 });
 
 describe("limits of a call", () => {
-  test("the wait for the head is one; a send that waits for its task has none", async () => {
+  test("the wait for the headers is limited, except of a send that waits for its task", async () => {
     const clock = new HandClock();
     const { client, server } = await agent(() => undefined, { clock, connectTimeout: 5_000, retry: false });
     const work = errorOf(client.getTask("t1"));
@@ -469,7 +469,7 @@ describe("limits of a call", () => {
     expect(await immediate).toMatchObject({ code: "Timeout" });
   });
 
-  test("silence in the body is another", async () => {
+  test("a pause within the body is limited", async () => {
     const clock = new HandClock();
     const { client } = await agent(
       ({ response }) => {
@@ -484,7 +484,7 @@ describe("limits of a call", () => {
     expect(await work).toMatchObject({ code: "Timeout" });
   });
 
-  test("the whole call is the third, tries and pauses included; a call may set its own", async () => {
+  test("the whole call with its retries is limited, and a call can have a limit of its own", async () => {
     const clock = new HandClock();
     const { client } = await agent((call) => call.page(503, { "retry-after": "20" }, ""), { clock, timeout: 15_000 });
     const work = errorOf(client.getTask("t1"));
@@ -522,7 +522,7 @@ describe("limits of a call", () => {
     },
   );
 
-  test("hold with a fetch that knows nothing of signals", async () => {
+  test("hold with a fetch that ignores its signal", async () => {
     const controller = new AbortController();
     const client = await connect(cardOf([jsonRpcAt("http://127.0.0.1:1")]), {
       fetch: () => new Promise<Response>(() => undefined),
@@ -539,7 +539,7 @@ describe("limits of a call", () => {
 });
 
 describe("REST", () => {
-  test("writes paths, queries and bodies as §11 has them", async () => {
+  test("writes paths, queries and bodies as §11 says", async () => {
     const seen: string[] = [];
     const url = await listen((request, response) => {
       void bodyOf(request).then((body) => {
@@ -580,7 +580,7 @@ describe("REST", () => {
     },
   );
 
-  test("tells errors in a stream by their body, under event: error and without it", async () => {
+  test("recognizes errors in a stream by their body, with `event: error` and without", async () => {
     const error = {
       error: {
         code: 500,
@@ -606,7 +606,7 @@ describe("REST", () => {
     }
   });
 
-  test("takes an empty answer for nothing to say", async () => {
+  test("reads an empty answer as an empty response", async () => {
     const url = await listen((_, response) => void response.writeHead(204).end());
     const card: AgentCard = cardOf([restAt(url)], { capabilities: { pushNotifications: true } });
     const client = await connect(card);
@@ -615,7 +615,7 @@ describe("REST", () => {
 });
 
 describe("interceptors", () => {
-  test("stand around every request that goes out, the first outermost", async () => {
+  test("wrap every request that is sent, and the first is the outermost", async () => {
     const seen: string[] = [];
     const note =
       (name: string): Interceptor =>
@@ -710,7 +710,7 @@ describe("interceptors", () => {
     expect(error).toMatchObject({ code: "InvalidParams", fields: [{ field: "interceptors[0]" }] });
   });
 
-  test("may stand around the whole client too, through its service", async () => {
+  test("can wrap the whole client too, through its service", async () => {
     const { client } = await agent((call) => {
       call.response.setHeader("a2a-extensions", "urn:a, urn:b");
       call.answer(taskOf("TASK_STATE_WORKING"));

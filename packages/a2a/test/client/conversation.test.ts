@@ -21,7 +21,7 @@ async function agent(...states: (TaskState | Message)[]) {
 }
 
 describe("a conversation (A2A 1.0 §3.4)", () => {
-  test("begins with nothing, answers a question in its task, and then names the finished task in its context", async () => {
+  test("begins without ids, continues a task that asks, and later names the finished task", async () => {
     const { client, sent } = await agent("TASK_STATE_INPUT_REQUIRED", "TASK_STATE_COMPLETED", "TASK_STATE_COMPLETED");
     const conversation = client.conversation();
     await conversation.send("one");
@@ -36,7 +36,7 @@ describe("a conversation (A2A 1.0 §3.4)", () => {
     ]);
   });
 
-  test("keeps a task that still works, or wants credentials", async () => {
+  test("keeps a task that is active or needs authorization", async () => {
     const { client, sent } = await agent("TASK_STATE_WORKING", "TASK_STATE_AUTH_REQUIRED", "TASK_STATE_FAILED");
     const conversation = client.conversation();
     for (const text of ["one", "two", "three"]) await conversation.send(text);
@@ -54,7 +54,7 @@ describe("a conversation (A2A 1.0 §3.4)", () => {
     ]);
   });
 
-  test("takes the context of a plain answer, and of one that belongs to the open task keeps that too", async () => {
+  test("keeps the context of a direct message, and the task of one that belongs to it", async () => {
     const answer: Message = { messageId: "m", role: "ROLE_AGENT", parts: [{ text: "hm" }], contextId: "c1" };
     const { client, sent } = await agent(
       answer,
@@ -74,7 +74,7 @@ describe("a conversation (A2A 1.0 §3.4)", () => {
     ]);
   });
 
-  test("goes on where an earlier one was left, and lets a message say otherwise", async () => {
+  test("continues an earlier conversation, and keeps ids that a message has itself", async () => {
     const { client, sent } = await agent("TASK_STATE_WORKING", "TASK_STATE_WORKING", "TASK_STATE_WORKING");
     await client.conversation({ contextId: "c9", taskId: "t9" }).send("more");
     await client.conversation({ contextId: "c9", taskId: "t9" }).send({ parts: [{ text: "x" }], taskId: "t8" });
@@ -86,7 +86,7 @@ describe("a conversation (A2A 1.0 §3.4)", () => {
     ]);
   });
 
-  test("is as it was after a send that failed", async () => {
+  test("does not change when a send fails", async () => {
     const server = await rpcServer((call) =>
       call.number === 1 ? call.answer({ task: taskOf("TASK_STATE_INPUT_REQUIRED") }) : call.fail(-32603, "oh"),
     );
@@ -97,8 +97,8 @@ describe("a conversation (A2A 1.0 §3.4)", () => {
   });
 });
 
-describe("the task that a stream tells", () => {
-  test("grows chunk by chunk, and begins anew with a snapshot", () => {
+describe("the task that the events of a stream describe", () => {
+  test("grows with each chunk, and is replaced by a snapshot", () => {
     const view = new TaskView();
     expect(view.task).toBeUndefined();
     for (const event of [taskEvent(), chunkEvent("a", false), chunkEvent("b")]) view.apply(event);
@@ -112,7 +112,7 @@ describe("the task that a stream tells", () => {
     });
   });
 
-  test("is told by servers that leave the beginning out, of the task or of an artifact", () => {
+  test("is complete where a server leaves out the first event of the task or of an artifact", () => {
     const view = new TaskView();
     view.apply(chunkEvent("a"));
     view.apply(chunkEvent("b"));

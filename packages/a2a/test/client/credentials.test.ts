@@ -33,7 +33,7 @@ async function apart(script: (call: RpcCall) => void = (call) => call.answer(tas
 const sent = (calls: readonly RpcCall[]) => calls.map((call) => [call.headers.authorization, call.headers.cookie]);
 
 describe("headers", () => {
-  test("go to the origin of the agent's URL, and to no other that its card names", async () => {
+  test("are sent to the origin of the agent's URL, and to no other origin of its card", async () => {
     const { url, elsewhere, asked } = await apart();
     const client = await connect(url, { headers });
     await client.getTask("t1");
@@ -41,7 +41,7 @@ describe("headers", () => {
     expect(sent(elsewhere.calls)).toEqual([[undefined, undefined]]);
   });
 
-  test("of single calls and of interceptors stay as well, and a function is not even asked", async () => {
+  test("of single calls and of interceptors are held back too, and the function for headers is not called", async () => {
     const { url, elsewhere } = await apart();
     const asked: string[] = [];
     const sign: Interceptor = (next) => ({
@@ -65,14 +65,14 @@ describe("headers", () => {
     expect(asked).toEqual(["AgentCard"]);
   });
 
-  test("go where the user says so", async () => {
+  test("are sent to the origins that the user names", async () => {
     const { url, elsewhere } = await apart();
     const client = await connect(url, { headers, credentialOrigins: [`${elsewhere.url}/any/path`] });
     await client.getTask("t1");
     expect(sent(elsewhere.calls)).toEqual([["Bearer secret", "session=1"]]);
   });
 
-  test("do not follow a card that moved, nor a fallback to another interface", async () => {
+  test("are not sent after a redirect of the card, nor to the next interface", async () => {
     const rpc = await rpcServer((call) => call.answer(taskOf("TASK_STATE_WORKING")));
     const home = await listen((_, response) => {
       response.writeHead(200, { "content-type": "application/json" });
@@ -87,7 +87,7 @@ describe("headers", () => {
     expect(sent(rpc.calls)).toEqual([[undefined, undefined]]);
   });
 
-  test("never go from one scheme, host or port to another: each is another origin (RFC 6454 §5)", async () => {
+  test("are not sent to another scheme, host or port, which is another origin (RFC 6454 §5)", async () => {
     const called: [string, string | undefined][] = [];
     for (const other of ["https://agent.example", "http://agent.example:8080", "http://api.agent.example"]) {
       const fetch: ConnectOptions["fetch"] = async (url, init) => {
@@ -102,7 +102,7 @@ describe("headers", () => {
     );
   });
 
-  test("of a card that is given go to all its interfaces, or to those origins alone that are named", async () => {
+  test("of a client with a given card are sent to all its interfaces, or only to the named origins", async () => {
     const rpc = await rpcServer((call) => call.answer(taskOf("TASK_STATE_WORKING")));
     await (await connect(cardOf([jsonRpcAt(rpc.url)]), { headers })).getTask("t1");
     const strict = { headers, credentialOrigins: ["https://good.example"] };
@@ -113,7 +113,7 @@ describe("headers", () => {
     ]);
   });
 
-  test("are no origin where they are named as none", async () => {
+  test("with invalid origins are refused", async () => {
     expect(await errorOf(connect("http://good.example", { credentialOrigins: ["good.example"] }))).toMatchObject({
       code: "InvalidParams",
       message: expect.stringContaining("good.example"),
@@ -121,7 +121,7 @@ describe("headers", () => {
   });
 });
 
-describe("a refusal for want of headers", () => {
+describe("a refusal because headers are missing", () => {
   const refuse = (call: RpcCall): void =>
     call.page(401, { "www-authenticate": "Bearer" }, call.method === "GetTask" ? "" : "<p>no");
 
@@ -138,7 +138,7 @@ describe("a refusal for want of headers", () => {
     }
   });
 
-  test("says nothing of the kind where there were none, or they were sent", async () => {
+  test("is unchanged where there are no headers, or they were sent", async () => {
     const { url, elsewhere } = await apart(refuse);
     const options = [{}, { headers, credentialOrigins: [elsewhere.url] }] satisfies ConnectOptions[];
     for (const option of options) {

@@ -43,7 +43,7 @@ async function refused(agent: string | AgentCard, options: ConnectOptions = {}):
 }
 
 describe("finding the card (A2A 1.0 §8.2)", () => {
-  test("asks at the agent's base, with and without a slash, and names its version", async () => {
+  test("requests the card below the agent's base, with and without a slash, and sends its version", async () => {
     const { url, paths, headers } = await site((base) => ({ [`/weather${wellKnown}`]: cardOf([jsonRpcAt(base)]) }));
     for (const given of [`${url}/weather`, `${url}/weather/`, `${url}/weather?x=1#y`, new URL(`${url}/weather`)]) {
       expect((await connect(given)).card.name).toBe("Stranger");
@@ -52,19 +52,19 @@ describe("finding the card (A2A 1.0 §8.2)", () => {
     expect(headers[0]).toMatchObject({ "a2a-version": "1.0", accept: "application/json" });
   });
 
-  test("takes the address of the card itself", async () => {
+  test("accepts the URL of the card", async () => {
     const { url, paths } = await site((base) => ({ "/cards/one.json?v=2": cardOf([jsonRpcAt(base)]) }));
     await connect(`${url}/cards/one.json?v=2`);
     expect(paths).toEqual(["/cards/one.json?v=2"]);
   });
 
-  test("finds a card at the root that names the address asked for, and no other agent's", async () => {
+  test("uses a card at the root only where it names the address that was asked for", async () => {
     const { url } = await site((base) => ({ [wellKnown]: cardOf([jsonRpcAt(`${base}/a2a/v1`)]) }));
     expect((await connect(`${url}/a2a/v1`)).chosen.url).toBe(`${url}/a2a/v1`);
     expect(await refused(`${url}/typo`)).toMatchObject({ code: "InvalidResponse", metadata: { httpStatus: "404" } });
   });
 
-  test("says what is wrong with an address, a page, a card", async () => {
+  test("explains what is wrong with an address, a page, a card", async () => {
     expect(await refused("localhost")).toMatchObject({
       code: "InvalidParams",
       message: expect.stringContaining("localhost"),
@@ -83,7 +83,7 @@ describe("finding the card (A2A 1.0 §8.2)", () => {
     });
   });
 
-  test("gives a connection's failure, and a demand for credentials", async () => {
+  test("throws the failure of the connection, and the demand for credentials", async () => {
     expect(await refused(await deadUrl())).toMatchObject({ code: "ConnectionFailed" });
     const { url } = await site(
       () => ({}),
@@ -102,7 +102,7 @@ describe("finding the card (A2A 1.0 §8.2)", () => {
     expect(asked).toBe(3);
   });
 
-  test("stops when its signal says so", async () => {
+  test("stops when its signal is aborted", async () => {
     const url = await listen(() => undefined);
     const controller = new AbortController();
     const failed = refused(url, { signal: controller.signal });
@@ -110,7 +110,7 @@ describe("finding the card (A2A 1.0 §8.2)", () => {
     expect(await failed).toMatchObject({ code: "Aborted" });
   });
 
-  test("follows a moved card only without credentials", async () => {
+  test("follows a redirect of the card only without credentials", async () => {
     const { url, headers } = await site(
       (base) => ({ [wellKnown]: cardOf([jsonRpcAt(base)]), "/old.json": "moved" }),
       (sent) => (sent["x-moved"] === undefined ? {} : {}),
@@ -127,7 +127,7 @@ describe("finding the card (A2A 1.0 §8.2)", () => {
 });
 
 describe("keeping the card (A2A 1.0 §8.6.2)", () => {
-  test("asks not at all while it is fresh, then only whether it changed", async () => {
+  test("sends no request while the card is fresh, and then asks only whether it changed", async () => {
     const clock = new HandClock();
     const { url, headers } = await site(
       (base) => ({ [wellKnown]: cardOf([jsonRpcAt(base)]) }),
@@ -150,7 +150,7 @@ describe("keeping the card (A2A 1.0 §8.6.2)", () => {
     expect(headers).toHaveLength(2);
   });
 
-  test("asks with the date where there is no ETag, and takes a new card", async () => {
+  test("uses the date where there is no ETag, and uses a new card", async () => {
     let name = "old";
     const { url, headers } = await site(
       (base) => ({ [wellKnown]: cardOf([jsonRpcAt(base)], { name }) }),
@@ -163,7 +163,7 @@ describe("keeping the card (A2A 1.0 §8.6.2)", () => {
     expect(headers[1]?.["if-modified-since"]).toBe("Thu, 01 Jan 2026 00:00:00 GMT");
   });
 
-  test("keeps nothing that must not be stored, and uses nothing unasked that must be checked", async () => {
+  test("does not keep a card with no-store, and checks one with no-cache", async () => {
     let control = "no-store, max-age=60";
     const { url, headers } = await site(
       (base) => ({ [wellKnown]: cardOf([jsonRpcAt(base)]) }),
@@ -198,7 +198,7 @@ describe("choosing an interface (A2A 1.0 §8.3.2)", () => {
     return { url, paths, bodies };
   }
 
-  test("takes the card's first that it speaks: binding and version, the patch number aside", async () => {
+  test("uses the first interface of the card whose binding and version it speaks, ignoring the patch number", async () => {
     const card = cardOf([
       { url: "grpc.example:443", protocolBinding: "GRPC", protocolVersion: "1.0" },
       jsonRpcAt("http://old.example", { protocolVersion: "0.3" }),
@@ -208,7 +208,7 @@ describe("choosing an interface (A2A 1.0 §8.3.2)", () => {
     expect((await connect(card)).chosen.url).toBe("http://rest.example");
   });
 
-  test("can be pinned to a binding and a version", async () => {
+  test("can be limited to a binding and a version", async () => {
     const card = cardOf([restAt("http://rest.example"), jsonRpcAt("http://rpc.example")]);
     expect((await connect(card, { binding: "JSONRPC" })).chosen.url).toBe("http://rpc.example");
     expect((await connect(card, { version: "1.0" })).chosen.url).toBe("http://rest.example");
@@ -218,14 +218,14 @@ describe("choosing an interface (A2A 1.0 §8.3.2)", () => {
     });
   });
 
-  test("does not blame a binding that was not asked for, spoken here or not", async () => {
+  test("says which bindings were not asked for", async () => {
     const card = cardOf([{ url: "grpc.example:443", protocolBinding: "GRPC", protocolVersion: "1.0" }]);
     expect(await refused(card, { binding: "grpc" })).toMatchObject({
       message: expect.stringContaining('GRPC 1.0 at "grpc.example:443" was not asked for'),
     });
   });
 
-  test("says why none can be used: relative and odd addresses, unknown bindings, an empty list", async () => {
+  test("says why none can be used: relative and invalid addresses, unknown bindings, an empty list", async () => {
     const odd = [
       jsonRpcAt("/a2a"),
       restAt("ftp://x/"),
@@ -241,7 +241,7 @@ describe("choosing an interface (A2A 1.0 §8.3.2)", () => {
     expect((await connect(usable)).chosen.url).toBe("http://rest.example");
   });
 
-  test("copies the interface's tenant into every request, exactly", async () => {
+  test("copies the tenant of the interface into every request", async () => {
     const rpc = await agent();
     const plain = await rest();
     for (const target of [jsonRpcAt(rpc.url, { tenant: "a/ b" }), restAt(plain.url, { tenant: "a/ b" })]) {
@@ -252,14 +252,14 @@ describe("choosing an interface (A2A 1.0 §8.3.2)", () => {
     expect(plain.paths).toEqual(["GET /a%2F%20b/tasks/t%2F1"]);
   });
 
-  test("sends none where the interface names none", async () => {
+  test("sends no tenant where the interface has none", async () => {
     const rpc = await agent();
     const client = await connect(cardOf([jsonRpcAt(rpc.url)]));
     await client.getTask({ id: "t1", tenant: "made up" });
     expect(rpc.calls[0]?.params).toEqual({ id: "t1" });
   });
 
-  test("leaves an interface where nobody listens, and keeps the one that answers", async () => {
+  test("goes to the next interface where one does not answer, and keeps the one that answers", async () => {
     const plain = await rest();
     const told: string[] = [];
     const logger = { ...silentLogger, warn: (text: string) => told.push(text) };
@@ -303,7 +303,7 @@ describe("choosing an interface (A2A 1.0 §8.3.2)", () => {
     expect(plain.paths).toHaveLength(1);
   });
 
-  test("repeats a harmless request at the next interface at once", async () => {
+  test("repeats a request that is safe to repeat at the next interface at once", async () => {
     const broken = await listen((request) => void request.socket.destroy());
     const plain = await rest();
     const client = await connect(cardOf([jsonRpcAt(broken), restAt(plain.url)]), soon);
@@ -311,7 +311,7 @@ describe("choosing an interface (A2A 1.0 §8.3.2)", () => {
     expect(plain.paths).toEqual(["GET /tasks/t1"]);
   });
 
-  test("leaves an interface that speaks another protocol in JSON, or knows no such method", async () => {
+  test("goes to the next interface where one speaks another protocol in JSON, or has no such method", async () => {
     const foreign = { error: { code: 404, status: "NOT_FOUND", message: "no such path" } };
     for (const [status, body] of [
       [404, foreign],
@@ -327,7 +327,7 @@ describe("choosing an interface (A2A 1.0 §8.3.2)", () => {
     }
   });
 
-  test("leaves an interface that refuses the version it claims", async () => {
+  test("goes to the next interface where one refuses the version of the card", async () => {
     const rpc = await rpcServer((call) => call.fail(-32009, "0.3 only"));
     const plain = await rest();
     const client = await connect(cardOf([jsonRpcAt(rpc.url), restAt(plain.url)]), soon);
@@ -335,7 +335,7 @@ describe("choosing an interface (A2A 1.0 §8.3.2)", () => {
     expect(plain.paths).toHaveLength(1);
   });
 
-  test("stays with an interface that has answered, an error of the protocol too", async () => {
+  test("stays with an interface that has answered, also with an error of the protocol", async () => {
     let up = true;
     const rpc = await rpcServer((call) => (up ? call.fail(-32001, "no") : call.page(500, {}, "down")));
     const plain = await rest();
@@ -347,7 +347,7 @@ describe("choosing an interface (A2A 1.0 §8.3.2)", () => {
     expect(plain.paths).toHaveLength(0);
   });
 
-  test("begins anew with the first once all were dead", async () => {
+  test("begins with the first interface again after all have failed", async () => {
     let up = false;
     const rpc = await rpcServer((call) =>
       up ? call.answer(taskOf("TASK_STATE_WORKING")) : call.page(404, { "content-type": "text/html" }, "not yet"),

@@ -111,7 +111,7 @@ describe.each(["JSONRPC", "HTTP+JSON"])("our own server over %s", (binding) => {
     expect((await again.listTasks()).totalSize).toBe(1);
   });
 
-  test("a stream that was left is taken up again from the kept place, also once the task is over", async () => {
+  test("a stream that was left continues after the last event, also when the task is finished", async () => {
     const handler = host();
     const first = await client(handler);
     const stream = first.sendStreamingMessage("9");
@@ -129,7 +129,7 @@ describe.each(["JSONRPC", "HTTP+JSON"])("our own server over %s", (binding) => {
     expect(await glances(first.subscribeToTask(taskId))).toEqual(["task COMPLETED"]);
   });
 
-  test("what a stream tells is what the task is", async () => {
+  test("the events of a stream describe the task", async () => {
     const stranger = await client(host());
     const { task } = await collect(stranger.sendStreamingMessage("12"));
     const whole = await stranger.getTask(task?.id as string);
@@ -137,7 +137,7 @@ describe.each(["JSONRPC", "HTTP+JSON"])("our own server over %s", (binding) => {
     expect(task?.status).toEqual(whole.status);
   });
 
-  test("a conversation answers a question, and gets its plain answers", async () => {
+  test("a conversation answers a question, and gets direct messages", async () => {
     const conversation = (await client(host())).conversation();
     const { task } = await conversation.send("ask");
     expect(task?.status.state).toBe("TASK_STATE_INPUT_REQUIRED");
@@ -164,7 +164,7 @@ describe.each(["JSONRPC", "HTTP+JSON"])("our own server over %s", (binding) => {
     expect(await errorOf(other.cancelTask(id))).toMatchObject({ code: "TaskNotCancelable" });
   });
 
-  test("an abort lets go of the server's side of a stream", async () => {
+  test("an abort ends the stream at the server", async () => {
     const handler = host();
     let closed = false;
     const watching: FetchLike = async (url, init) => {
@@ -196,7 +196,7 @@ describe.each(["JSONRPC", "HTTP+JSON"])("our own server over %s", (binding) => {
     expect(await errorOf(stranger.getTask("none"))).toMatchObject({ code: "TaskNotFound" });
   });
 
-  test("the card is asked for once, then only whether it changed", async () => {
+  test("the card is requested once, and then only checked for changes", async () => {
     const handler = host();
     const asked: number[] = [];
     const watching: FetchLike = async (url, init) => {

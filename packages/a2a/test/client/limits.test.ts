@@ -51,7 +51,7 @@ describe("a card (A2A 1.0 §4.4.1)", () => {
   const many = (count: number): AgentCard =>
     cardOf(Array.from({ length: count }, (_, at) => jsonRpcAt(`http://h${at}.example`)));
 
-  test("over its limit is refused, whatever other answers may have", async () => {
+  test("over its limit is refused, also where other answers may be larger", async () => {
     const text = JSON.stringify(many(300_000));
     const asked = await errorOf(connect(await cardServer(text), { retry: false }));
     expect(asked).toMatchObject({ code: "InvalidResponse", message: expect.stringContaining("1048576 bytes") });
@@ -61,7 +61,7 @@ describe("a card (A2A 1.0 §4.4.1)", () => {
     );
   });
 
-  test("is looked at for a hundred interfaces, and its errors stay short", async () => {
+  test("is read up to a hundred interfaces, and its errors stay short", async () => {
     const lost = Array.from({ length: 150 }, (_, at) => jsonRpcAt(`/${"x".repeat(1_000)}${at}`));
     const error = (await errorOf(connect(cardOf([...lost, jsonRpcAt("http://good.example")])))) as Error;
     expect(error).toMatchObject({ code: "InvalidResponse" });
@@ -76,7 +76,7 @@ describe("a card (A2A 1.0 §4.4.1)", () => {
     });
   });
 
-  test("that is given and nests deep is InvalidResponse too", async () => {
+  test("that is given as a value and nests too deeply is InvalidResponse", async () => {
     let deep: unknown = [];
     for (let level = 0; level < 20_000; level++) deep = [deep];
     const card = { ...cardOf([jsonRpcAt("http://good.example")]), capabilities: { extensions: deep } } as AgentCard;
@@ -96,7 +96,7 @@ describe("an answer", () => {
     });
   });
 
-  test("in a stream nested deep is InvalidResponse", async () => {
+  test("of a stream that nests too deeply is InvalidResponse", async () => {
     const server = await rpcServer(({ events }) => {
       events.send(taskEvent());
       events.raw(`data: ${nested(100_000)}\n\n`);
@@ -126,7 +126,7 @@ describe("an answer", () => {
   });
 });
 
-describe("the time of connect itself", () => {
+describe("the timeout of connect", () => {
   test.each([
     ["a server that says nothing", () => undefined],
     [
@@ -146,7 +146,7 @@ describe("the time of connect itself", () => {
     expect(clock.waiting).toBe(0);
   });
 
-  test("covers each address of the card, and each try, and says what the last one said", async () => {
+  test("covers all addresses of the card and all attempts, and has the message of the last one", async () => {
     const clock = new HandClock();
     let asked = 0;
     const url = await listen((_, response) => {
@@ -163,7 +163,7 @@ describe("the time of connect itself", () => {
     });
   });
 
-  test("covers a source of headers that never says anything", async () => {
+  test("covers a function for headers that never returns", async () => {
     const clock = new HandClock();
     const failed = errorOf(
       connect("http://good.example", { clock, timeout: 500, headers: () => new Promise(() => undefined) }),
@@ -175,7 +175,7 @@ describe("the time of connect itself", () => {
 });
 
 describe("when no interface works", () => {
-  test("the error names each that was tried, what it said, and the card", async () => {
+  test("the error lists each interface with its error, and the card", async () => {
     const dead = await deadUrl();
     const page = await listen((_, response) => response.writeHead(404, { "content-type": "text/html" }).end("<p>lost"));
     const url = await cardServer(JSON.stringify(cardOf([jsonRpcAt(dead), restAt(page)])));
@@ -190,7 +190,7 @@ describe("when no interface works", () => {
     ]);
   });
 
-  test("it is still known that a message never went out", async () => {
+  test("the error still shows that the message was not sent", async () => {
     const client = await connect(cardOf([jsonRpcAt(await deadUrl()), restAt(await deadUrl())]), soon);
     const tries: string[] = [];
     const error = await errorOf(client.sendMessage("hi"));
@@ -204,7 +204,7 @@ describe("when no interface works", () => {
   });
 });
 
-test("connecting leaves nothing behind on the caller's signal, which may live as long as the process", async () => {
+test("connecting leaves no listener on the caller's signal", async () => {
   const url = await listen((_, response) =>
     response.writeHead(200, json).end(JSON.stringify(cardOf([jsonRpcAt("http://agent.example")]))),
   );

@@ -69,7 +69,7 @@ const stream = fc
   .map(([mark, lines, rest]) => new TextEncoder().encode(mark + lines.flat().join("") + rest));
 
 describe("an event stream (HTML Living Standard §9.2)", () => {
-  test("reads the same however its bytes are cut, inside characters and line ends too", () => {
+  test("gives the same events however its bytes are cut, also inside characters and line ends", () => {
     fc.assert(
       fc.property(stream, fc.array(fc.nat(), { maxLength: 40 }), (bytes, cuts) => {
         expect(inPieces(bytes, cuts)).toEqual(reference(bytes));
@@ -78,7 +78,7 @@ describe("an event stream (HTML Living Standard §9.2)", () => {
     );
   });
 
-  test("reads the same byte by byte", () => {
+  test("gives the same events byte by byte", () => {
     fc.assert(
       fc.property(stream, (bytes) => {
         expect(inPieces(bytes, [...bytes.keys()])).toEqual(reference(bytes));
@@ -86,11 +86,11 @@ describe("an event stream (HTML Living Standard §9.2)", () => {
     );
   });
 
-  test("joins the lines of data, and takes one space off", () => {
+  test("joins the lines of data, and removes one leading space", () => {
     expect(parse("data: one\ndata:two\ndata\ndata:  three\n\n")).toEqual([{ data: "one\ntwo\n\n three" }]);
   });
 
-  test("gives an event its own id and name, and later ones none of them", () => {
+  test("gives id and name to their own event only", () => {
     expect(parse("event: error\nid: 7\ndata: a\n\ndata: b\n\n")).toEqual([
       { data: "a", id: "7", event: "error" },
       { data: "b" },
@@ -119,7 +119,7 @@ describe("an event stream (HTML Living Standard §9.2)", () => {
     );
   });
 
-  test("counts what an event is made of in bytes, short lines, comments and names of fields too", () => {
+  test("counts all bytes of an event, with short lines, comments and field names", () => {
     for (const line of ["data:\n", ":\n", "data: \u{1F600}\n", "unknown: x\n", "id: 1\n"]) {
       const parser = new SseParser(10_000);
       const bytes = new TextEncoder().encode(line).length;
@@ -131,7 +131,7 @@ describe("an event stream (HTML Living Standard §9.2)", () => {
     }
   });
 
-  test("counts each event anew, also those of one piece", () => {
+  test("counts each event separately, also within one piece", () => {
     const parser = new SseParser(20);
     for (let count = 0; count < 100; count++) {
       expect(parser.push("data: 012345678\n\ndata: 9\n\nda", 32)).toHaveLength(2);

@@ -41,7 +41,7 @@ async function failure(stream: AsyncIterable<StreamResponse>): Promise<{ seen: s
 }
 
 describe("the end of a stream (A2A 1.0 §3.1.2)", () => {
-  test("comes with a terminal state, even where the server leaves the connection open", async () => {
+  test("is a terminal state, even where the server leaves the connection open", async () => {
     const { client } = await agent(({ events }) => {
       events.send(taskEvent());
       events.send(chunkEvent("a", false));
@@ -51,7 +51,7 @@ describe("the end of a stream (A2A 1.0 §3.1.2)", () => {
     expect(await glances(client.sendStreamingMessage("go"))).toEqual(["task WORKING", "a", "COMPLETED"]);
   });
 
-  test("comes with a message, and with input-required on a send", async () => {
+  test("is a message, and on a send input-required", async () => {
     const { client } = await agent(({ number, events }) => {
       if (number === 1) events.send({ message: { messageId: "m", role: "ROLE_AGENT", parts: [{ text: "hi" }] } });
       else {
@@ -63,7 +63,7 @@ describe("the end of a stream (A2A 1.0 §3.1.2)", () => {
     expect(await glances(client.sendStreamingMessage("go"))).toEqual(["task WORKING", "INPUT_REQUIRED"]);
   });
 
-  test("does not come with the old state of a task that an answer wakes up", async () => {
+  test("is not the old state of an interrupted task that gets an answer", async () => {
     const { client } = await agent(({ events }) => {
       events.send(taskEvent("TASK_STATE_INPUT_REQUIRED"));
       events.send(statusEvent("TASK_STATE_WORKING"));
@@ -72,7 +72,7 @@ describe("the end of a stream (A2A 1.0 §3.1.2)", () => {
     expect(await glances(client.sendStreamingMessage("go"))).toEqual(["task INPUT_REQUIRED", "WORKING", "COMPLETED"]);
   });
 
-  test("comes where a server closes at auth-required, as some do (§11.7)", async () => {
+  test("is auth-required where the server closes there, as some do (§11.7)", async () => {
     const { client, server } = await agent(({ events }) => {
       events.send(taskEvent());
       events.send(statusEvent("TASK_STATE_AUTH_REQUIRED"));
@@ -82,7 +82,7 @@ describe("the end of a stream (A2A 1.0 §3.1.2)", () => {
     expect(server.methods()).toEqual(["SendStreamingMessage"]);
   });
 
-  test("does not come with input-required on a subscription (§3.1.6)", async () => {
+  test("is not input-required on a subscription (§3.1.6)", async () => {
     const { client } = await agent(({ events }) => {
       events.send(taskEvent("TASK_STATE_INPUT_REQUIRED"));
       events.send(statusEvent("TASK_STATE_WORKING"));
@@ -91,7 +91,7 @@ describe("the end of a stream (A2A 1.0 §3.1.2)", () => {
     expect(await glances(client.subscribeToTask("t1"))).toEqual(["task INPUT_REQUIRED", "WORKING", "COMPLETED"]);
   });
 
-  test("of a finished task is its final state, whatever the peer calls the refusal", async () => {
+  test("of a finished task is its final state, whatever code the server refuses with", async () => {
     for (const code of [-32004, -32602, -32001]) {
       const { client } = await agent((call) => {
         if (call.method === "GetTask") call.answer(taskOf("TASK_STATE_FAILED"));
@@ -101,7 +101,7 @@ describe("the end of a stream (A2A 1.0 §3.1.2)", () => {
     }
   });
 
-  test("of a finished task is its final state where the peer closes without a word, too", async () => {
+  test("of a finished task is its final state also where the server closes without an event", async () => {
     const { client, server } = await agent((call) => {
       if (call.method === "GetTask") return call.answer(taskOf("TASK_STATE_COMPLETED"));
       call.events.open();
@@ -111,7 +111,7 @@ describe("the end of a stream (A2A 1.0 §3.1.2)", () => {
     expect(server.methods()).toEqual(["SubscribeToTask", "GetTask"]);
   });
 
-  test("stays an error where the task is not over, or is not there", async () => {
+  test("stays an error where the task is not finished, or does not exist", async () => {
     const working = await agent((call) => {
       if (call.method === "GetTask") call.answer(taskOf("TASK_STATE_WORKING"));
       else call.fail(-32004, "no streams");
@@ -150,7 +150,7 @@ describe("a stream that breaks, where the card promises replay", () => {
     expect(server.calls[1]?.params).toEqual({ id: "t1" });
   });
 
-  test("goes on after an event that was cut in the middle", async () => {
+  test("continues after an event that was cut in the middle", async () => {
     const { client } = await agent((call) => {
       if (call.method === "SendStreamingMessage") {
         replay(call, 2);
@@ -161,7 +161,7 @@ describe("a stream that breaks, where the card promises replay", () => {
     expect(await glances(client.sendStreamingMessage("go"))).toEqual(["task WORKING", "a", "b", "c", "COMPLETED"]);
   });
 
-  test("never repeats what a server sends twice", async () => {
+  test("drops events that a server sends twice", async () => {
     const { client } = await agent((call) => {
       if (call.method === "SendStreamingMessage") {
         for (const seq of [1, 2, 2, 1]) call.events.send(log[seq - 1] as StreamResponse, seq);
@@ -173,7 +173,7 @@ describe("a stream that breaks, where the card promises replay", () => {
     expect(await glances(client.sendStreamingMessage("go"))).toEqual(["task WORKING", "a", "b", "c", "COMPLETED"]);
   });
 
-  test("takes the task as it is where the server cannot continue, and goes on from there", async () => {
+  test("continues from the current task where the server cannot continue after the event", async () => {
     const { client, server } = await agent((call) => {
       if (call.method === "SendStreamingMessage") {
         replay(call, 3);
@@ -195,7 +195,7 @@ describe("a stream that breaks, where the card promises replay", () => {
     expect(server.calls[2]?.headers["last-event-id"]).toBe("2");
   });
 
-  test("reads on while a subscription's task is interrupted, since such a server keeps it open", async () => {
+  test("reads on while the task of a subscription is interrupted", async () => {
     const { client, server } = await agent((call) => {
       if (call.number === 1) {
         call.events.send(taskEvent("TASK_STATE_INPUT_REQUIRED"), 4);
@@ -206,15 +206,15 @@ describe("a stream that breaks, where the card promises replay", () => {
     expect(server.calls[1]?.headers["last-event-id"]).toBe("4");
   });
 
-  test("begins after the place that its caller kept from an earlier stream", async () => {
+  test("begins after the event number that its caller kept from an earlier stream", async () => {
     const { client, server } = await agent((call) => replay(call, 5), replayExtensions);
     expect(await glances(client.subscribeToTask("t1", { after: 3 }))).toEqual(["c", "COMPLETED"]);
     expect(server.calls[0]?.headers["last-event-id"]).toBe("3");
   });
 });
 
-describe("a stream that breaks, where nothing is promised", () => {
-  test("goes on with the task as it is by then, and relies on no id", async () => {
+describe("a stream that breaks, where the card promises no replay", () => {
+  test("continues with the current task, and does not use event ids", async () => {
     const { client, server } = await agent((call) => {
       if (call.method === "SendStreamingMessage") {
         call.events.send(taskEvent(), 1);
@@ -244,7 +244,7 @@ describe("a stream that breaks, where nothing is promised", () => {
     expect(await glances(client.sendStreamingMessage("go"))).toEqual(["task WORKING", "task COMPLETED"]);
   });
 
-  test("ends where the new snapshot is one that a send stops at", async () => {
+  test("ends with a snapshot in a state where a send ends", async () => {
     const { client } = await agent((call) => {
       call.events.send(
         taskEvent(call.method === "SubscribeToTask" ? "TASK_STATE_INPUT_REQUIRED" : "TASK_STATE_WORKING"),
@@ -254,7 +254,7 @@ describe("a stream that breaks, where nothing is promised", () => {
     expect(await glances(client.sendStreamingMessage("go"))).toEqual(["task WORKING", "task INPUT_REQUIRED"]);
   });
 
-  test("tells a task that is gone from one that is over", async () => {
+  test("distinguishes a task that does not exist from a finished one", async () => {
     const { client } = await agent((call) => {
       if (call.method === "SendStreamingMessage") {
         call.events.send(taskEvent());
@@ -266,7 +266,7 @@ describe("a stream that breaks, where nothing is promised", () => {
     expect(error.code).toBe("TaskNotFound");
   });
 
-  test("gives up after its tries with ConnectionLost, never with an error of the runtime", async () => {
+  test("throws ConnectionLost after its attempts, never an error of the runtime", async () => {
     const { client, server } = await agent(
       (call) => {
         if (call.method === "SendStreamingMessage") call.events.send(taskEvent());
@@ -281,7 +281,7 @@ describe("a stream that breaks, where nothing is promised", () => {
     expect(server.methods()).toEqual(["SendStreamingMessage", ...Array<string>(3).fill("SubscribeToTask")]);
   });
 
-  test("reports a stream that closes while its task works as lost, where it may not reconnect", async () => {
+  test("throws ConnectionLost where a stream closes at an active task and must not reconnect", async () => {
     const { client } = await agent(
       ({ events }) => {
         events.send(taskEvent());
@@ -295,7 +295,7 @@ describe("a stream that breaks, where nothing is promised", () => {
     expect(error.code).toBe("ConnectionLost");
   });
 
-  test("has as many tries as it needs while each brings something new", async () => {
+  test("has unlimited attempts while each brings a new event", async () => {
     const { client, server } = await agent(
       (call) => {
         if (call.number === 9) call.events.send(statusEvent("TASK_STATE_COMPLETED"));
@@ -314,7 +314,7 @@ describe("a stream that breaks, where nothing is promised", () => {
 });
 
 describe("a send whose stream breaks before its first event", () => {
-  test("is not sent again: nobody knows whether it arrived", async () => {
+  test("is not sent again, because it may have arrived", async () => {
     for (const how of ["drop", "end"] as const) {
       const { client, server } = await agent(({ events }) => {
         events.open();
@@ -341,7 +341,7 @@ describe("a send whose stream breaks before its first event", () => {
 });
 
 describe("errors in the middle of a stream", () => {
-  test("keep their type, and what came before them is delivered", async () => {
+  test("keep their code, and events before them are delivered", async () => {
     const { client } = await agent(({ events }) => {
       events.send(taskEvent());
       const error = {
@@ -362,7 +362,7 @@ describe("errors in the middle of a stream", () => {
     expect(error).toMatchObject({ code: "InvalidAgentResponse", message: "The agent fell over" });
   });
 
-  test("that are no JSON, no event or no answer to this request are InvalidResponse", async () => {
+  test("that are not JSON, not an event or not an answer to this request are InvalidResponse", async () => {
     for (const data of [
       "<html>",
       "{}",
@@ -391,8 +391,8 @@ describe("errors in the middle of a stream", () => {
   });
 });
 
-describe("a server that asks for time", () => {
-  test("is given it: Retry-After, and the retry field of its stream", async () => {
+describe("a server that asks the client to wait", () => {
+  test("is not asked earlier than Retry-After and the retry field of its stream say", async () => {
     const clock = new HandClock();
     const { client, server } = await agent(
       (call) => {
@@ -430,8 +430,8 @@ describe("a server that asks for time", () => {
   });
 });
 
-describe("silence (three separate limits)", () => {
-  test("of a half-open connection is noticed, and the stream goes on over another one", async () => {
+describe("a connection without traffic (three limits)", () => {
+  test("is replaced where it is half-open, and the stream continues", async () => {
     const clock = new HandClock();
     const { client, server } = await agent(
       (call) => {
@@ -455,7 +455,7 @@ describe("silence (three separate limits)", () => {
     expect(server.calls).toHaveLength(2);
   });
 
-  test("is broken by a keep-alive comment", async () => {
+  test("is kept where the server sends keep-alive comments", async () => {
     const clock = new HandClock();
     const { client, server } = await agent(
       ({ events }) => {
@@ -483,7 +483,7 @@ describe("silence (three separate limits)", () => {
     expect(server.calls).toHaveLength(1);
   });
 
-  test("of a server that never answers is Timeout, once the connect limit is over", async () => {
+  test("is Timeout where the server does not answer within connectTimeout", async () => {
     const clock = new HandClock();
     const { client, server } = await agent(() => undefined, {}, { clock, connectTimeout: 5_000 });
     const failed = failure(client.sendStreamingMessage("go"));
@@ -493,7 +493,7 @@ describe("silence (three separate limits)", () => {
     expect(clock.waiting).toBe(0);
   });
 
-  test("does not matter to the total limit, which ends a lively stream too", async () => {
+  test("is not what the total limit is about: it ends a stream with events too", async () => {
     const clock = new HandClock();
     const { client } = await agent(({ events }) => events.send(taskEvent()), {}, { clock });
     const stream = client.sendStreamingMessage("go", { timeout: 77_000 });
@@ -507,8 +507,8 @@ describe("silence (three separate limits)", () => {
   });
 });
 
-describe("reading a stream by hand", () => {
-  test("answers those who ask at once in the order in which they asked", async () => {
+describe("reading a stream with next()", () => {
+  test("answers concurrent reads in their order", async () => {
     const { client } = await agent(({ events }) => {
       events.send(taskEvent());
       events.send(chunkEvent("a"));
@@ -525,7 +525,7 @@ describe("reading a stream by hand", () => {
     ]);
   });
 
-  test("is told of a failure once, and then that it is over", async () => {
+  test("throws a failure once, and then is over", async () => {
     const { client } = await agent(({ fail }) => fail(-32603, "Out of order"), {}, { reconnect: false });
     const stream = client.sendStreamingMessage("go");
     const [first, second] = await Promise.allSettled([stream.next(), stream.next()]);
@@ -534,7 +534,7 @@ describe("reading a stream by hand", () => {
   });
 });
 
-describe("letting go of a stream", () => {
+describe("closing a stream", () => {
   test("closes the connection when the reader leaves the loop", async () => {
     let closed = 0;
     const { client } = await agent(({ events, response }) => {
@@ -570,7 +570,7 @@ describe("letting go of a stream", () => {
     expect(server.calls).toEqual([]);
   });
 
-  test("leaves out what had come and was not read", async () => {
+  test("drops events that had arrived and were not read", async () => {
     const { client } = await agent(({ events }) => {
       events.send(taskEvent());
       events.send(chunkEvent("a"));
@@ -582,7 +582,7 @@ describe("letting go of a stream", () => {
     expect(await stream.next()).toEqual({ done: true, value: undefined });
   });
 
-  test("tells a reader who waits for the next event that there is none", async () => {
+  test("ends a read that waits", async () => {
     const { client } = await agent(({ events }) => events.send(taskEvent()));
     const stream = client.sendStreamingMessage("go");
     const seen: string[] = [];

@@ -62,14 +62,14 @@ describe("the choice", () => {
     expect(await glances(client.subscribeToTask(task?.id as string))).toEqual(["task COMPLETED"]);
   });
 
-  test("of a version that is not there tells what is", async () => {
+  test("of a version that the card does not have says which ones it has", async () => {
     await expect(served({ versions: ["1.0"] }).connect({ version: "0.3" })).rejects.toMatchObject({
       code: "InvalidResponse",
       message: expect.stringContaining('JSONRPC 1.0 at "https://agents.example/echo" was not asked for') as string,
     });
   });
 
-  test("goes on to 0.3 where nothing answers in 1.0", async () => {
+  test("goes to 0.3 where no interface of 1.0 answers", async () => {
     const dead: Answer = (request) =>
       request.method === "POST" && request.headers.get("a2a-version") === "1.0"
         ? new Response("gone", { status: 404 })
@@ -80,7 +80,7 @@ describe("the choice", () => {
     expect(client.chosen).toMatchObject({ protocolBinding: "JSONRPC", protocolVersion: "0.3" });
   });
 
-  test("falls back within 0.3 from a binding that is dead", async () => {
+  test("goes to another binding of 0.3 where one does not answer", async () => {
     const dead: Answer = (request) =>
       request.method === "POST" && new URL(request.url).pathname === "/echo"
         ? new Response("gone", { status: 404 })
@@ -122,7 +122,7 @@ describe("the card", () => {
     expect(seen).toHaveLength(count);
   });
 
-  test("of both shapes gains the interfaces that only the older one names", async () => {
+  test("with the shapes of both versions gets the interfaces of both", async () => {
     const both = {
       ...card({ supportedInterfaces: [{ url: `${base}/new`, protocolBinding: "JSONRPC", protocolVersion: "1.0" }] }),
       ...old,
@@ -187,12 +187,12 @@ describe("streams of 0.3", () => {
     ]);
   });
 
-  test("end where final says so, whatever the state", async () => {
+  test("end with `final`, whatever the state", async () => {
     expect(await stream(status("working", true), status("completed", true))).toEqual(["WORKING"]);
     expect(await stream(status("auth-required", true))).toEqual(["AUTH_REQUIRED"]);
   });
 
-  test("end with the task where final was forgotten", async () => {
+  test("end with the task where `final` is missing", async () => {
     expect(await stream(status("completed", false), status("working", false))).toEqual(["COMPLETED"]);
   });
 
@@ -208,7 +208,7 @@ describe("streams of 0.3", () => {
     await expect(glances(client.sendStreamingMessage("hi"))).rejects.toMatchObject({ code: "UnsupportedOperation" });
   });
 
-  test("that break off before are a lost connection", async () => {
+  test("that break off earlier are ConnectionLost", async () => {
     await expect(stream(status("working", false))).rejects.toMatchObject({ code: "ConnectionLost" });
   });
 });
@@ -234,7 +234,7 @@ test("activated extensions are read from either header", async () => {
 });
 
 describe("answers of 0.3", () => {
-  test("may be called plain text: servers in Go name no media type", async () => {
+  test("may have the media type of plain text, which is the default in Go", async () => {
     const task = { kind: "task", id: "t", contextId: "c", status: { state: "completed" } };
     const instead: Answer = (request) =>
       request.method === "GET"
@@ -309,12 +309,12 @@ describe("the extended card of an agent of 0.2, which has no method for it", () 
     expect(seen.at(-1)?.headers.get("authorization")).toBe("Bearer token");
   });
 
-  test("asks for credentials as any other", async () => {
+  test("is refused without credentials as any request is", async () => {
     const client = await served({}, agentOf02("/agent/authenticatedExtendedCard", 401)).connect();
     await expect(client.getExtendedAgentCard()).rejects.toMatchObject({ code: "Unauthenticated", challenge: "Bearer" });
   });
 
-  test("that is nowhere is a method that is not there", async () => {
+  test("that does not exist is MethodNotFound", async () => {
     const client = await served({}, agentOf02("/nowhere")).connect();
     await expect(client.getExtendedAgentCard()).rejects.toMatchObject({ code: "MethodNotFound" });
   });

@@ -25,7 +25,7 @@ async function agent(
 }
 
 describe("waiting for a task that streams", () => {
-  test("gives the whole task once it is over, as the agent has it", async () => {
+  test("returns the whole task when it is finished", async () => {
     const { client, server } = await agent((call) => {
       if (call.method === "GetTask") return call.answer(taskOf("TASK_STATE_COMPLETED", { metadata: { whole: true } }));
       call.events.send(taskEvent());
@@ -36,14 +36,14 @@ describe("waiting for a task that streams", () => {
     expect(server.methods()).toEqual(["SubscribeToTask", "GetTask"]);
   });
 
-  test("gives it when it wants its caller, for credentials too", async () => {
+  test("returns the task when it needs input or authorization", async () => {
     for (const state of ["TASK_STATE_INPUT_REQUIRED", "TASK_STATE_AUTH_REQUIRED"] as const) {
       const { client } = await agent((call) => call.events.send(taskEvent(state)), true);
       expect((await client.waitFor({ id: "t1" })).status.state).toBe(state);
     }
   });
 
-  test("goes on over breaks", async () => {
+  test("continues after broken connections", async () => {
     const { client } = await agent((call) => {
       if (call.method === "GetTask") return call.answer(taskOf("TASK_STATE_FAILED"));
       call.events.send(taskEvent());
@@ -53,7 +53,7 @@ describe("waiting for a task that streams", () => {
     expect((await client.waitFor("t1")).status.state).toBe("TASK_STATE_FAILED");
   });
 
-  test("waits for what its caller waits for", async () => {
+  test("waits until `until` returns true", async () => {
     let working = false;
     const { client } = await agent((call) => {
       if (call.method === "GetTask")
@@ -66,7 +66,7 @@ describe("waiting for a task that streams", () => {
     expect(task.status.state).toBe("TASK_STATE_WORKING");
   });
 
-  test("says so when the task ends before that", async () => {
+  test("throws when the task ends earlier", async () => {
     const { client } = await agent((call) => {
       if (call.method === "GetTask") call.answer(taskOf("TASK_STATE_CANCELED"));
       else call.events.send(taskEvent("TASK_STATE_CANCELED"));
@@ -95,7 +95,7 @@ describe("waiting for a task that streams", () => {
 });
 
 describe("waiting for a task that does not stream", () => {
-  test("asks less and less often", async () => {
+  test("polls with growing delays", async () => {
     const clock = new HandClock();
     const { client, server } = await agent(
       (call) => call.answer(taskOf(call.number < 4 ? "TASK_STATE_WORKING" : "TASK_STATE_COMPLETED")),
@@ -112,7 +112,7 @@ describe("waiting for a task that does not stream", () => {
     expect(clock.waiting).toBe(0);
   });
 
-  test("ends with its time limit and with its signal", async () => {
+  test("ends at its timeout and with its signal", async () => {
     const clock = new HandClock();
     const { client } = await agent((call) => call.answer(taskOf("TASK_STATE_WORKING")), false, { clock });
     const late = errorOf(client.waitFor("t1", { timeout: 400 }));
@@ -127,7 +127,7 @@ describe("waiting for a task that does not stream", () => {
     expect(clock.waiting).toBe(0);
   });
 
-  test("gives the error of a task that is not there", async () => {
+  test("throws the error for a task that does not exist", async () => {
     const { client } = await agent((call) => call.fail(-32001, "none"), false);
     await expect(client.waitFor("t1")).rejects.toMatchObject({ code: "TaskNotFound" });
   });

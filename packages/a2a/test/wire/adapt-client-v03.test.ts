@@ -51,8 +51,8 @@ async function seen(reply: StreamReply): Promise<string[]> {
   return glances;
 }
 
-describe("a subscription without the task in front", () => {
-  test("gets it, with what happened before, and again in place of its last event", async () => {
+describe("a subscription that does not begin with the task", () => {
+  test("gets the task at its beginning, and again in place of its last event", async () => {
     const { inner, subscribe } = given(
       taskWith("TASK_STATE_WORKING", "a"),
       taskWith("TASK_STATE_COMPLETED", "a", "b", "c"),
@@ -63,7 +63,7 @@ describe("a subscription without the task in front", () => {
     expect(inner.feed.returned).toBe(1);
   });
 
-  test("leaves out what the task has already", async () => {
+  test("leaves out artifacts that the task has already", async () => {
     const { inner, subscribe } = given(
       taskWith("TASK_STATE_WORKING", "a", "b"),
       taskWith("TASK_STATE_COMPLETED", "a", "b", "c"),
@@ -73,14 +73,14 @@ describe("a subscription without the task in front", () => {
     expect(await seen(await subscribe())).toEqual(["WORKING ab", "c", "COMPLETED abc"]);
   });
 
-  test("is over with a task that ended meanwhile", async () => {
+  test("ends with a task that ended meanwhile", async () => {
     const { inner, subscribe } = given(taskWith("TASK_STATE_FAILED", "a"));
     inner.feed.push(status("TASK_STATE_WORKING", 1));
     expect(await seen(await subscribe())).toEqual(["FAILED a"]);
     expect(inner.feed.returned).toBe(1);
   });
 
-  test("keeps its last event where the server's task is behind it, or cannot be had", async () => {
+  test("keeps its last event where the task has an older state, or cannot be read", async () => {
     const behind = given(taskWith("TASK_STATE_WORKING", "a"), taskWith("TASK_STATE_WORKING", "a"));
     behind.inner.feed.push(status("TASK_STATE_WORKING", 1));
     behind.inner.feed.push(status("TASK_STATE_CANCELED", 2));
@@ -93,13 +93,13 @@ describe("a subscription without the task in front", () => {
     expect(await seen(await gone.subscribe())).toEqual(["x", "CANCELED"]);
   });
 
-  test("passes on that its caller has had enough", async () => {
+  test("throws the abort of its caller", async () => {
     const { inner, subscribe } = given(new A2AError("Aborted"));
     inner.feed.push(chunk("x"));
     await expect(subscribe().then(seen)).rejects.toMatchObject({ code: "Aborted" });
   });
 
-  test("is left alone where it goes on after what was seen", async () => {
+  test("is unchanged where it continues after an event", async () => {
     const { inner, service } = given();
     inner.feed.push(chunk("x"));
     inner.feed.push(status("TASK_STATE_COMPLETED", 2));
@@ -108,7 +108,7 @@ describe("a subscription without the task in front", () => {
     expect(await seen(reply)).toEqual(["x", "COMPLETED"]);
   });
 
-  test("lets go of its source while that is waited for", async () => {
+  test("closes its source while a read waits", async () => {
     const { inner, subscribe } = given();
     const reader = (await subscribe()).batches[Symbol.asyncIterator]();
     const waiting = reader.next();
@@ -118,7 +118,7 @@ describe("a subscription without the task in front", () => {
   });
 });
 
-test("a subscription that begins with the task, and the stream of a send, are as they are", async () => {
+test("a subscription that begins with the task, and the stream of a send, are unchanged", async () => {
   const { inner, service, subscribe } = given();
   inner.feed.push({ payload: new Payload({ task: taskWith("TASK_STATE_WORKING", "a") }) });
   inner.feed.push(status("TASK_STATE_COMPLETED", 2));

@@ -29,7 +29,7 @@ async function states(reply: StreamReply): Promise<readonly (string | undefined)
 describe("subscribing to a finished task", () => {
   const over = new A2AError("UnsupportedOperation", "over", { metadata: { taskId: "t1" } });
 
-  test("gives the task and closes", async () => {
+  test("sends the task and ends", async () => {
     const { inner, service } = given();
     inner.script = ({ operation }) => {
       if (operation === "SubscribeToTask") throw over;
@@ -49,7 +49,7 @@ describe("subscribing to a finished task", () => {
     });
   });
 
-  test("other refusals stay what they are", async () => {
+  test("other errors are unchanged", async () => {
     const { inner, service } = given();
     inner.script = () => {
       throw new A2AError("TaskNotFound");
@@ -70,7 +70,7 @@ describe("a stream", () => {
     expect(inner.feed.returned).toBe(1);
   });
 
-  test("goes on at auth-required, since the credential may come by another way", async () => {
+  test("stays open at auth-required, because the authorization may be given in another way", async () => {
     const { inner, service } = given();
     inner.feed.push(status("TASK_STATE_AUTH_REQUIRED", 1));
     inner.feed.push(status("TASK_STATE_COMPLETED", 2));
@@ -78,7 +78,7 @@ describe("a stream", () => {
     expect(await states(reply)).toEqual(["TASK_STATE_AUTH_REQUIRED", "TASK_STATE_COMPLETED"]);
   });
 
-  test("lets go of its source while that is waited for", async () => {
+  test("closes its source while a read waits", async () => {
     const { inner, service } = given();
     const reply = await service.stream("SubscribeToTask", { id: "t1" }, context);
     const reader = reply.batches[Symbol.asyncIterator]();
@@ -111,7 +111,7 @@ describe("getting a webhook config without its id", () => {
   });
 });
 
-test("an extended card that is not there has one code alone (0.3 §8.2)", async () => {
+test("an extended card that does not exist has one error code (0.3 §8.2)", async () => {
   const { inner, service } = given();
   inner.script = () => {
     throw new A2AError("UnsupportedOperation", "This agent has no extended card");

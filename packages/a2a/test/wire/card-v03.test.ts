@@ -23,7 +23,7 @@ const encode = (more: Partial<AgentCard> = {}): Record<string, unknown> =>
   codecV03.encodeCard(card(more)) as Record<string, unknown>;
 
 describe("interfaces", () => {
-  test("the main one first, the others behind it, each once", () => {
+  test("the main one is the first, and each is there once", () => {
     const read = decode({
       preferredTransport: "HTTP+JSON",
       url: "https://old.example/v1",
@@ -118,7 +118,7 @@ describe("security schemes", () => {
     expect(read.securityRequirements).toEqual([{ schemes: { key: { list: ["a"] }, other: { list: [] } } }]);
   });
 
-  test("of several OAuth flows the one that 1.0 would rather have", () => {
+  test("of several OAuth flows one is chosen", () => {
     const implicit = { authorizationUrl: "https://id.example/a", scopes };
     const read = decode({ securitySchemes: { s: { type: "oauth2", flows: { implicit, authorizationCode: code } } } });
     expect(read.securitySchemes?.["s"]?.oauth2SecurityScheme?.flows).toEqual({ authorizationCode: code });
@@ -126,7 +126,7 @@ describe("security schemes", () => {
     expect(alone.securitySchemes?.["s"]?.oauth2SecurityScheme?.flows).toEqual({ implicit });
   });
 
-  test("what 0.3 cannot say is left out, and the scheme stays", () => {
+  test("what 0.3 does not have is left out, and the scheme stays", () => {
     const device = { deviceAuthorizationUrl: "https://id.example/d", tokenUrl: "https://id.example/t", scopes };
     expect(
       encode({ securitySchemes: { s: { oauth2SecurityScheme: { flows: { deviceCode: device } } } } }),
@@ -139,7 +139,7 @@ describe("security schemes", () => {
     });
   });
 
-  test("of an unknown kind makes no card unreadable", () => {
+  test("of an unknown type do not make a card invalid", () => {
     expect(decode({ securitySchemes: { s: { type: "magic" } } }).securitySchemes).toEqual({ s: {} });
   });
 
@@ -159,7 +159,7 @@ describe("the flag of the extended card", () => {
     expect(decode({ [name]: true }).capabilities).toEqual({ extendedAgentCard: true });
   });
 
-  test("goes out beside the capabilities, not among them", () => {
+  test("is written beside the capabilities", () => {
     expect(encode({ capabilities: { streaming: true, extendedAgentCard: true } })).toMatchObject({
       capabilities: { streaming: true },
       supportsAuthenticatedExtendedCard: true,
@@ -167,7 +167,7 @@ describe("the flag of the extended card", () => {
   });
 });
 
-test("everything else is the same in both", () => {
+test("all other members are the same in both", () => {
   const more = {
     provider: { organization: "Org", url: "https://org.example" },
     documentationUrl: "https://org.example/doc",
@@ -182,7 +182,7 @@ test("everything else is the same in both", () => {
   expect(encode(more)).toMatchObject(more);
 });
 
-test("a card of another kind is refused with its fields, and left as it was", () => {
+test("an invalid card is refused with its fields, and is not changed", () => {
   const value = { supportedInterfaces: [], skills: null };
   expect(() => codecV03.decodeCard(value)).toThrow("url is required");
   expect(value).toEqual({ supportedInterfaces: [], skills: null });

@@ -49,7 +49,7 @@ function partTo03(part: Part): unknown {
   ).parts[0];
 }
 
-test("version 0.3 reads what 0.2 says, too", () => {
+test("version 0.3 reads 0.2 too", () => {
   expect([codecV03.version, codecV03.aliases]).toEqual(["0.3", ["0.2"]]);
 });
 
