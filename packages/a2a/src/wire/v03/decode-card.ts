@@ -100,7 +100,7 @@ const skill: Schema<AgentSkill03> = object<AgentSkill03>({
   security: optional(list(requirement)),
 });
 
-export const card03: Schema<AgentCard03> = object<AgentCard03>({
+const card03: Schema<AgentCard03> = object<AgentCard03>({
   protocolVersion: optional(string),
   name: required(filled, nothing),
   description: required(filled, nothing),
