@@ -14,7 +14,7 @@ export const fieldTypes = {
 export type FieldType = (typeof fieldTypes)[keyof typeof fieldTypes];
 
 /** The wire type of values: 0 is a varint, 2 is a length and that many bytes. */
-export function wireOf(type: FieldType): 0 | 2 | undefined {
+function wireOf(type: FieldType): 0 | 2 | undefined {
   switch (type) {
     case fieldTypes.int64:
     case fieldTypes.int32:
