@@ -57,14 +57,11 @@ it("without @parley/sql a server warns once that its tasks are not durable, and 
   expect(await readdir(project)).not.toContain(".parley");
 });
 
-it.each(["off", "errors"])(
-  "warns by a warning of the process where the log would not show it: %s",
-  async (given) => {
-    const said = await stderrOf(given);
-    expect(said).toContain("[PARLEY_MEMORY_STORE] Warning: Tasks are kept in memory");
-    expect(said.match(/Tasks are kept in memory/g)).toHaveLength(1);
-  },
-);
+it.each(["off", "errors"])("warns by a warning of the process where the log would not show it: %s", async (given) => {
+  const said = await stderrOf(given);
+  expect(said).toContain("[PARLEY_MEMORY_STORE] Warning: Tasks are kept in memory");
+  expect(said.match(/Tasks are kept in memory/g)).toHaveLength(1);
+});
 
 it("does not warn where a store in memory was passed", async () => {
   expect(await stderrOf("memory")).toBe("");

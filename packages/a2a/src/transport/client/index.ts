@@ -2,11 +2,5 @@
 
 export type { ClientBinding, ClientHost, ClientLimits, HeadersRequest, HeadersSource } from "./binding.ts";
 export { requestHeaders, sendRequest, type ClientResponse } from "./request.ts";
-export {
-  clientService,
-  readEvents,
-  type ClientTransport,
-  type EncodedCall,
-  type EventSource,
-} from "./service.ts";
+export { clientService, readEvents, type ClientTransport, type EncodedCall, type EventSource } from "./service.ts";
 export { abortError } from "./signals.ts";
