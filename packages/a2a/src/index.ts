@@ -55,7 +55,6 @@ export type {
   AppendingTurn,
   Extension,
   ExtensionRow,
-  RowChanges,
   TaskRows,
 } from "./extensions/index.ts";
 export {

@@ -1,14 +1,6 @@
 import { A2AError, check, invalidParams, messageSchema, type StreamResponse } from "../model/index.ts";
 import type { AgentEvent } from "../protocol/index.ts";
-import type {
-  AcceptedCall,
-  AcceptedInput,
-  AppendedEvent,
-  AppendingTurn,
-  Extension,
-  ExtensionRow,
-  RowChanges,
-} from "./port.ts";
+import type { AcceptedCall, AcceptedInput, AppendedEvent, AppendingTurn, Extension, ExtensionRow } from "./port.ts";
 
 /** A change of a row, under the URI of the extension that wants it. */
 export type RowChange = { readonly feature: string } & (
@@ -123,7 +115,7 @@ function acceptedBy(
 function rowsOf(
   feature: string,
   { keep }: Pick<RowStore, "keep">,
-): { readonly changes: RowChanges; readonly end: () => void } {
+): { readonly changes: Omit<TaskRows, "read">; readonly end: () => void } {
   let over = false;
   const change = (wanted: RowChange): void => {
     if (over) throw new TypeError("The hook has returned: rows are set before that");

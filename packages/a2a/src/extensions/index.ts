@@ -6,6 +6,5 @@ export type {
   AppendingTurn,
   Extension,
   ExtensionRow,
-  RowChanges,
   TaskRows,
 } from "./port.ts";

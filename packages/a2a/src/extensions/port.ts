@@ -57,10 +57,10 @@ export interface AcceptedCall {
 }
 
 /**
- * Changes rows that an extension keeps with a task. They are stored in the transaction of what the hook returns, or not at all.
- * Only this extension sees them. They are deleted with the task. The store bounds them (`featureBounds`).
+ * The rows that an extension keeps with a task. Changes are stored in the transaction of what the hook returns, or not at all.
+ * Only this extension sees the rows. They are deleted with the task. The store bounds them (`featureBounds`).
  */
-export interface RowChanges {
+export interface TaskRows {
   /**
    * Sets a row. `value` is JSON text. `due`: when somebody has to look at it, in whole milliseconds since the Unix epoch;
    * `Store.dueFeatures` returns the row from then on, under the URI of the extension.
@@ -70,10 +70,6 @@ export interface RowChanges {
   set(key: string, value: string, options?: { readonly due?: number }): void;
   /** Deletes a row. Throws as `set` does. */
   delete(key: string): void;
-}
-
-/** The rows that an extension keeps with a task. */
-export interface TaskRows extends RowChanges {
   /** What is stored, in the order in which keys were set first. Empty where the message makes its task. */
   read(): Promise<readonly ExtensionRow[]>;
 }
@@ -101,6 +97,6 @@ export interface AppendingTurn {
   readonly message: Message;
   /** URIs of all extensions that are active in the turn. */
   readonly extensions: readonly string[];
-  /** What the extension keeps with the task. It is stored with the event. Absent for a direct answer, which makes no task. */
-  readonly rows?: RowChanges;
+  /** Changes what the extension keeps with the task, together with the event. Absent for a direct answer, which makes no task. */
+  readonly rows?: Omit<TaskRows, "read">;
 }
