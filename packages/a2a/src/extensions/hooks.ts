@@ -1,6 +1,14 @@
 import { A2AError, check, invalidParams, messageSchema, type StreamResponse } from "../model/index.ts";
 import type { AgentEvent } from "../protocol/index.ts";
-import type { AcceptedCall, AcceptedInput, AppendedEvent, AppendingTurn, Extension, ExtensionRow } from "./port.ts";
+import type {
+  AcceptedCall,
+  AcceptedInput,
+  AppendedEvent,
+  AppendingTurn,
+  Extension,
+  ExtensionRow,
+  TaskRows,
+} from "./port.ts";
 
 /** A change of a row, under the URI of the extension that wants it. */
 export type RowChange = { readonly feature: string } & (
