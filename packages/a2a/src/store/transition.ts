@@ -49,10 +49,10 @@ export function readItem(item: TaskAppend): ReadItem {
   if (item.create !== undefined && first?.kind !== "task") {
     throw new TypeError("The first record of a new task is of kind task");
   }
-  let features = noFeatures;
+  let features: FeatureEffect[] | undefined;
   for (const effect of item.effects ?? []) {
     checkEffect(effect, item);
-    if (effect.effect === "feature") features = [...features, effect];
+    if (effect.effect === "feature") (features ??= []).push(effect);
   }
   const records = item.records.map((record, index) => {
     if (record.kind === "task" && (index > 0 || item.create === undefined)) {
@@ -60,7 +60,7 @@ export function readItem(item: TaskAppend): ReadItem {
     }
     return readRecord(record);
   });
-  return { item, records, features };
+  return { item, records, features: features ?? noFeatures };
 }
 
 function checkEffect(effect: TaskEffect, { fence }: TaskAppend): void {

@@ -317,3 +317,135 @@ describe("a feature that works through events on several nodes", () => {
     expect(await shared.features(scope, task?.id ?? "", uri)).toEqual([{ key: "cursor", value: "5" }]);
   });
 });
+
+describe("a task that has no room for the rows of an extension (docs/extensions.md: its hook fails as one that throws)", () => {
+  const failed = "The agent failed and could not complete this task.";
+  /** Sets `300` rows for the text or the artifact "many", 200 for "some", and one for any other. */
+  const sets = (of: string, rows: Pick<TaskRows, "set"> | undefined, by = ""): void => {
+    const count = of === "many" ? 300 : of === "some" ? 200 : 1;
+    for (let n = 0; n < count; n += 1) rows?.set(`${by}${of} ${n}`, "1");
+  };
+  const setting: Extension = {
+    uri,
+    onAccept(input, { rows }) {
+      sets(input.message.parts[0]?.text ?? "", rows, "message ");
+      return input;
+    },
+    onAppend(event, { rows }) {
+      if (event.kind === "artifact") sets(event.artifact.artifactId ?? "", rows);
+      return event;
+    },
+  };
+  const artifact = (turn: Parameters<OnMessage>[0], artifactId: string, of = artifactId) =>
+    turn.artifact({ artifactId, parts: [{ text: of }] });
+  const artifactsOf = (task: { artifacts?: readonly { artifactId: string }[] }) =>
+    (task.artifacts ?? []).map(({ artifactId }) => artifactId);
+
+  test("a message that would make it is refused, and no other task is disturbed", async () => {
+    const { ask, send, store } = extended(
+      async function* (turn) {
+        yield artifact(turn, "a");
+      },
+      [setting, { ...setting, uri: other }],
+    );
+    const both = [ask("many", active), ask("some", active)];
+    const tasks = await Promise.all([send("go", active), ...both.map((each) => each.catch((error: unknown) => error))]);
+    expect(tasks).toMatchObject([
+      { status: { state: "TASK_STATE_COMPLETED" } },
+      { code: "InternalError", cause: { message: expect.stringContaining("onAccept of the extension") } },
+      { code: "InternalError", cause: { message: expect.stringContaining("at most 256 rows") } },
+    ]);
+    expect((await store.list({ agent: "agent" }, { limit: 9, artifacts: false })).total).toBe(1);
+  });
+
+  test("a message for it is refused as the hook's failure, and the task goes on waiting", async () => {
+    const made = extended(
+      async function* (turn) {
+        yield turn.inputRequired("More?");
+      },
+      [setting],
+    );
+    const { id } = await made.send("some", active);
+    const more = { ...active, message: { taskId: id, parts: [{ text: "some" }] } };
+    expect((await made.send("some", more)).status.state).toBe("TASK_STATE_INPUT_REQUIRED");
+    for (let n = 0; n < 56; n += 1) await made.send(`n${n}`, { ...active, message: { taskId: id } });
+    await expect(made.send("one", { ...active, message: { taskId: id } })).rejects.toMatchObject({
+      code: "InternalError",
+      cause: { message: expect.stringContaining("at most 256 rows") },
+    });
+    expect((await made.send("some", more)).status.state).toBe("TASK_STATE_INPUT_REQUIRED");
+    expect(await keysOf(made, id)).toHaveLength(256);
+  });
+
+  test.each(["flushed", "at once", "in one array"])(
+    "it fails at the event whose rows do not fit, and what came before stays with its rows: %s",
+    async (how) => {
+      const ids = ["a", "b", "c", "some", "d"];
+      const made = extended(
+        async function* (turn) {
+          if (how === "in one array") yield ids.map((id) => artifact(turn, id));
+          else {
+            for (const id of ids) {
+              yield artifact(turn, id);
+              if (how === "flushed") await turn.flush().catch(() => {});
+            }
+          }
+        },
+        [setting, { uri: other, onAccept: setting.onAccept as NonNullable<Extension["onAccept"]> }],
+      );
+      const task = await made.send("go", active);
+      const { id } = task;
+      // 200 rows fit, and with 200 rows of the message they do not.
+      expect([task.status.state, artifactsOf(task)]).toEqual(["TASK_STATE_COMPLETED", ids]);
+      const full = await made.send("some", { ...active, extensions: [uri] });
+      expect([full.status.state, full.status.message?.parts[0]?.text]).toEqual(["TASK_STATE_FAILED", failed]);
+      expect(artifactsOf(full)).toEqual(["a", "b", "c"]);
+      const keys = await keysOf(made, full.id);
+      expect(keys.filter((key) => !key.startsWith("message"))).toEqual(["a 0", "b 0", "c 0"]);
+      expect(keys).toHaveLength(203);
+      expect(made.log).toMatchObject([{ message: "A task failed", taskId: full.id }]);
+      expect(id).not.toBe(full.id);
+    },
+  );
+
+  test("events that fit into the task keep their rows where a later one of the same array does not fit", async () => {
+    const made = extended(
+      async function* (turn) {
+        yield [artifact(turn, "a"), artifact(turn, "b"), artifact(turn, "c", "x".repeat(20_000)), artifact(turn, "d")];
+      },
+      [setting],
+      { limits: { taskBytes: 4_000 } },
+    );
+    const task = await made.send("go", active);
+    expect([task.status.state, artifactsOf(task)]).toEqual(["TASK_STATE_FAILED", ["a", "b"]]);
+    expect(await keysOf(made, task.id)).toEqual(["message go 0", "a 0", "b 0"]);
+  });
+
+  test("a hook that sets the same row again and again keeps one change of it", async () => {
+    let effects = 0;
+    const shared = memoryStore();
+    const store: Store = {
+      ...bound(shared),
+      append(items) {
+        for (const item of items) effects += (item.effects ?? []).filter(({ effect }) => effect === "feature").length;
+        return shared.append(items);
+      },
+    };
+    const busy: Extension = {
+      uri,
+      onAccept(input, { rows }) {
+        for (let n = 0; n < 1_000; n += 1) rows.set(`${n % 2}`, String(n));
+        rows.delete("0");
+        rows.set("0", "last");
+        return input;
+      },
+    };
+    const made = extended((turn) => Promise.resolve(turn.completed("ok")), [busy], { store });
+    const { id } = await made.send("go", active);
+    expect(effects).toBe(3);
+    expect(await shared.features(scope, id, uri)).toEqual([
+      { key: "1", value: "999" },
+      { key: "0", value: "last" },
+    ]);
+  });
+});

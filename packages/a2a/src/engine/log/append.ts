@@ -2,6 +2,7 @@ import { utf8Length } from "../../base/index.ts";
 import type { NewRecord, TaskState } from "../../model/index.ts";
 import {
   checkFeature,
+  featureBounds,
   recordBytes,
   type AppendOutcome,
   type FeatureEffect,
@@ -44,12 +45,13 @@ export class Batch {
     if (record.state !== undefined) this.state = record.state;
   }
 
-  addEffect(effect: TaskEffect): void {
+  /** `place`: how many of the records stand before the effect of a feature. */
+  addEffect(effect: TaskEffect, place: number = this.records.length): void {
     if (effect.effect === "run") this.run = effect.run;
     if (replaceable.has(effect.effect)) this.effects = this.effects.filter((each) => each.effect !== effect.effect);
     this.effects.push(effect);
     if (effect.effect === "feature") {
-      this.#place(effect, this.records.length);
+      this.#place(effect, place);
       this.bytes += effect.op === "set" ? utf8Length(effect.value) : 0;
     }
   }
@@ -65,9 +67,15 @@ export class Batch {
     for (const [effect, place] of refused.#places ?? []) this.#place(effect, place);
   }
 
-  /** Whether an effect belongs to the first `count` records. */
-  goesWith(effect: TaskEffect, count: number): boolean {
-    return (this.#places?.get(effect) ?? 0) <= count;
+  /** How many records stand before the effect of a feature. It goes with the last of them. 0 for other effects. */
+  placeOf(effect: TaskEffect): number {
+    return this.#places?.get(effect) ?? 0;
+  }
+
+  /** The index of the last record that sets a row. */
+  get lastWithRows(): number | undefined {
+    const last = this.effects.findLast((effect) => effect.effect === "feature" && effect.op === "set");
+    return last && this.placeOf(last) - 1;
   }
 
   #place(effect: TaskEffect, place: number): void {
@@ -78,24 +86,27 @@ export class Batch {
 
 /**
  * Cuts a batch that is too large for its task. `kept` has the records that fit into `room` bytes, `lost` is the first that
- * does not. Some effects are dropped as well: a checkpoint, which would cover lost records, the end of the lease, which
+ * does not. Where all of them fit, the rows were too many: `lost` is then the last record that sets one, and `rows` is true.
+ * Whether the others fit is known when they are appended. Some effects are dropped as well: a checkpoint, which would cover lost records, the end of the lease, which
  * belongs to a lost terminal status, and the rows of features that go with lost records.
  */
 export function cutToFit(
   batch: Batch,
   room: number,
   before: TaskState,
-): { readonly kept: Batch; readonly lost: NewRecord | undefined } {
+): { readonly kept: Batch; readonly lost: NewRecord | undefined; readonly rows: boolean } {
   let left = room;
   const fits = batch.records.findIndex((record) => (left -= recordBytes(record)) < 0);
-  const count = fits === -1 ? batch.records.length - 1 : fits;
+  const withRows = fits === -1 ? batch.lastWithRows : undefined;
+  const count = fits === -1 ? (withRows ?? batch.records.length - 1) : fits;
   const kept = new Batch(before, batch.run);
   for (const record of batch.records.slice(0, count)) kept.addRecord(record);
   for (const effect of batch.effects) {
-    if (effect.effect === "checkpoint" || isRevoke(effect) || !batch.goesWith(effect, count)) continue;
-    kept.addEffect(effect);
+    const place = batch.placeOf(effect);
+    if (effect.effect === "checkpoint" || isRevoke(effect) || place > count) continue;
+    kept.addEffect(effect, place);
   }
-  return { kept, lost: batch.records[count] };
+  return { kept, lost: batch.records[count], rows: withRows !== undefined };
 }
 
 function isRevoke(effect: TaskEffect): boolean {
@@ -107,13 +118,34 @@ type FeatureChange<Effect extends FeatureEffect = FeatureEffect> = Effect extend
   ? Omit<Effect, "effect">
   : never;
 
-/** Adds changes of rows to `effects`. Throws a `TypeError` for what no store accepts. */
-export function keepIn(effects: FeatureEffect[]): (change: FeatureChange) => void {
+/**
+ * Adds changes of rows to `effects`, which go with one record. Throws a `TypeError` for what no store accepts: also for more
+ * rows than a task may have. Of several changes of a row only what matters is kept, so that a hook cannot fill the memory.
+ */
+export function keepIn(effects: FeatureEffect[]): (change: FeatureChange<RowEffect>) => void {
+  /** The last change of each row, and its index in `effects`. */
+  const last = new Map<string, { readonly at: number; readonly op: RowEffect["op"] }>();
+  let rows = 0;
   return (change) => {
-    const effect: FeatureEffect = { effect: "feature", ...change };
+    const effect: RowEffect = { effect: "feature", ...change };
     checkFeature(effect);
-    effects.push(effect);
+    const { op, feature, key } = effect;
+    const name = JSON.stringify([feature, key]);
+    const before = last.get(name);
+    if (op === "set" && before?.op !== "set" && rows === featureBounds.rows) throw tooManyRows();
+    rows += Number(op === "set") - Number(before?.op === "set");
+    // A row that is deleted and set again gets a new place among the rows: both changes stay.
+    const at = before === undefined || (before.op === "delete" && op === "set") ? effects.length : before.at;
+    effects[at] = effect;
+    last.set(name, { at, op });
   };
+}
+
+type RowEffect = Exclude<FeatureEffect, { readonly op: "wake" }>;
+
+/** For rows that are more than a task may have. */
+export function tooManyRows(): TypeError {
+  return new TypeError(`A task has at most ${featureBounds.rows} rows of features`);
 }
 
 /** Effects that end the run of a task: it has reached a terminal state, or waits for its user. */
@@ -133,9 +165,9 @@ export type AppendResult =
   | { readonly kind: "ended" }
   /**
    * The task has no room for `lost`, which is dropped with everything after it. The records before it are appended next,
-   * and leave the task in `state`.
+   * and leave the task in `state`. `rows`: it has too many rows of features, not too many bytes.
    */
-  | { readonly kind: "full"; readonly lost: NewRecord | undefined; readonly state: TaskState }
+  | { readonly kind: "full"; readonly lost: NewRecord | undefined; readonly rows: boolean; readonly state: TaskState }
   /** Nothing more can be stored. `once`: the same message has made a task before. */
   | { readonly kind: "refused"; readonly loss: Loss; readonly once: OnceRecord | undefined }
   /** The store failed. */

@@ -1,5 +1,13 @@
 import { A2AError, isTerminal, type NewRecord, type TaskState } from "../../model/index.ts";
-import type { AppendOutcome, StoredRun, TaskAppend, TaskEffect, TaskHead, TaskKey } from "../../store/index.ts";
+import type {
+  AppendOutcome,
+  FeatureEffect,
+  StoredRun,
+  TaskAppend,
+  TaskEffect,
+  TaskHead,
+  TaskKey,
+} from "../../store/index.ts";
 import type { EngineSettings } from "../options.ts";
 import { Batch, cutToFit, endOfRun, lossOf, type AppendResult } from "./append.ts";
 import type { Committer, Submission } from "./committer.ts";
@@ -35,6 +43,11 @@ interface Ending {
   readonly finish: NewRecord | undefined;
   readonly resolve: (end: TurnEnd) => void;
 }
+
+/** What extensions keep with each of some records. */
+export type Kept = readonly (readonly FeatureEffect[])[];
+
+const none: readonly never[] = [];
 
 /** A terminal status may exceed the limit of a task by this many bytes. */
 const endBytes = 8 << 10;
@@ -99,13 +112,17 @@ export class LogWriter implements Submission {
   }
 
   /**
-   * Adds records and effects to the batch. Those of one call are stored together or not at all. A terminal state also ends
-   * the run. Returns the state of the task after everything written so far.
+   * Adds records and effects to the batch. Those of one call are stored together, unless the task becomes full. `kept`: the
+   * rows that go with each record, and stay out where it does. A terminal state also ends the run. Returns the state of the
+   * task after everything written so far.
    */
-  write(records: readonly NewRecord[], effects: readonly TaskEffect[]): TaskState {
+  write(records: readonly NewRecord[], effects: readonly TaskEffect[], kept: Kept = none): TaskState {
     const pending = this.#pending;
     if (this.#closed) return pending.state;
-    for (const record of records) pending.addRecord(record);
+    records.forEach((record, at) => {
+      pending.addRecord(record);
+      for (const effect of kept[at] ?? none) pending.addEffect(effect);
+    });
     for (const effect of effects) pending.addEffect(effect);
     if (isTerminal(pending.state)) {
       pending.run = null;
@@ -239,15 +256,23 @@ export class LogWriter implements Submission {
     return { kind: "open" };
   }
 
-  /** The task is full: the records that still fit are appended next, the others are dropped. */
+  /**
+   * The task is full: the records that still fit are appended next, the others are dropped. Where the rows of those that were
+   * kept do not fit either, one more of them is dropped, and the status that ends the task stays.
+   */
   #cut(batch: Batch, head: TaskHead | undefined): AppendResult {
     const room = this.#init.settings.limits.taskBytes - (head?.bytes ?? 0);
-    const { kept, lost } = cutToFit(batch, room, head?.state ?? this.#pending.state);
+    const { kept, lost, rows } = cutToFit(batch, room, head?.state ?? this.#pending.state);
     kept.run = this.#pending.run;
     this.#pending = kept;
+    const end = batch.records.at(-1);
+    if (this.#isFull && rows && lost !== end && end?.actor === "system" && isTerminal(batch.state)) {
+      this.write([end], none);
+      return { kind: "open" };
+    }
     this.#isFull = true;
     this.#endingIs("ended");
-    return { kind: "full", lost, state: kept.state };
+    return { kind: "full", lost, rows, state: kept.state };
   }
 
   /** The end of the turn that is part of the next append; none while a message is known to wait. */

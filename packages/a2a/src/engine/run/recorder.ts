@@ -13,6 +13,8 @@ import type { StoredCheckpoint, TurnInput } from "./turn.ts";
 /** What is stored for events that an agent yielded together. */
 export interface Recorded {
   readonly records: readonly NewRecord[];
+  /** What extensions keep with each of the records; absent where the turn has no extensions. */
+  readonly kept: readonly (readonly FeatureEffect[])[] | undefined;
   readonly effects: readonly TaskEffect[];
   /** The agent yielded a status after its own question, which ends the turn: the status and all after it are not stored. */
   readonly endsTurn: boolean;
@@ -125,7 +127,7 @@ export class Recorder {
   #plain(events: readonly AgentEvent[], state: TaskState | undefined): Recorded {
     const { records, kept, checkpoints, endsTurn } = this.#read(events, state);
     const saved = checkpoints.length === 0 ? none : checkpoints.map((stored) => this.#save(stored));
-    return { records, effects: kept === undefined ? saved : [...saved, ...kept.flat()], endsTurn };
+    return { records, kept, effects: saved, endsTurn };
   }
 
   /** Leaves out events that the lost run has stored already. */
@@ -138,7 +140,7 @@ export class Recorder {
     const saved = checkpoints.map((stored) => this.#save({ ...stored, events: stored.events + lost }));
     const added = all.slice(repeated);
     const records = this.#lost === undefined ? added : await this.#lost.replaceIn(added);
-    return { records, effects: kept === undefined ? saved : [...saved, ...kept.slice(repeated).flat()], endsTurn };
+    return { records, kept: kept?.slice(repeated), effects: saved, endsTurn };
   }
 
   #read(events: readonly AgentEvent[], state: TaskState | undefined): Read {

@@ -3,7 +3,14 @@ import { A2AError, isInterrupted, isTerminal, type NewRecord, type TaskState } f
 import type { AgentEvent, TurnAbortKind } from "../../protocol/index.ts";
 import type { StoredRun, TaskEffect, TaskKey } from "../../store/index.ts";
 import type { ContextView } from "../conversations.ts";
-import { LogWriter, readNextMessage, type AppendResult, type Loss, type WriterStart } from "../log/index.ts";
+import {
+  LogWriter,
+  readNextMessage,
+  tooManyRows,
+  type AppendResult,
+  type Loss,
+  type WriterStart,
+} from "../log/index.ts";
 import { agentMistake, eventDoesNotFit } from "../mistakes.ts";
 import type { HostedAgent } from "../options.ts";
 import { taskIsFull } from "../refusals.ts";
@@ -96,12 +103,12 @@ export class TaskRun implements Phase {
   }
 
   /** Writes what the recorder made of events. Whether the turn goes on. */
-  store({ records, effects, endsTurn }: Recorded, context: ContextView): boolean | Promise<boolean> {
+  store({ records, kept, effects, endsTurn }: Recorded, context: ContextView): boolean | Promise<boolean> {
     if (this.stopped) return false;
     if (records[0]?.kind === "artifactUpdate" && isAtRest(this.#state)) this.#append([this.#working()], []);
     const change = stateChange(context);
     const all = change.length === 0 ? effects : [...effects, ...change];
-    if (records.length > 0 || all.length > 0) this.#append(records, all);
+    if (records.length > 0 || all.length > 0) this.#append(records, all, kept);
     const room = this.#writer.room();
     if (room !== undefined) return room.then(() => !endsTurn && !this.stopped);
     return !endsTurn && !this.stopped;
@@ -160,10 +167,10 @@ export class TaskRun implements Phase {
     this.#append([], [{ effect: "run", run }]);
   }
 
-  #append(records: readonly NewRecord[], effects: readonly TaskEffect[]): void {
+  #append(records: readonly NewRecord[], effects: readonly TaskEffect[], kept?: Recorded["kept"]): void {
     const cleared = this.#suspect !== undefined && isProgress(records, effects);
     if (cleared) this.#suspect = undefined;
-    this.#state = this.#writer.write(records, cleared ? [this.#storedRun(), ...effects] : effects);
+    this.#state = this.#writer.write(records, cleared ? [this.#storedRun(), ...effects] : effects, kept);
     if (isTerminal(this.#state)) this.stopped = true;
   }
 
@@ -180,7 +187,7 @@ export class TaskRun implements Phase {
       case "full":
         this.#state = result.state;
         this.stopped = this.#leaving;
-        if (result.lost !== undefined) this.#isFull(result.lost);
+        if (result.lost !== undefined) this.#isFull(result.lost, result.rows);
         break;
       case "refused":
         if (result.once !== undefined) this.#takeResult()?.resolve({ kind: "duplicate", once: result.once });
@@ -222,15 +229,16 @@ export class TaskRun implements Phase {
     return { input: this.#input, task };
   }
 
-  /** The task has no room for an event of the agent, or for the message that was to make it. */
-  #isFull(lost: NewRecord): void {
+  /** The task has no room for an event of the agent, for the rows that extensions keep with it, or for the message that was to make it. */
+  #isFull(lost: NewRecord, rows: boolean): void {
     const { taskBytes } = this.#rooms.settings.limits;
     if (lost.kind === "task") {
       this.#takeResult()?.reject(taskIsFull(taskBytes));
       this.#close("canceled");
       return;
     }
-    this.fail(safeSentences.full, eventDoesNotFit(lost, taskBytes), "failed");
+    if (rows) this.fail(safeSentences.failed, tooManyRows(), "failed");
+    else this.fail(safeSentences.full, eventDoesNotFit(lost, taskBytes), "failed");
   }
 
   /** Leaves the task for another process. A crash that was counted for the run in advance is taken back. */

@@ -8,9 +8,16 @@ import {
   type NewRecord,
   type SendMessageConfigurationDraft,
 } from "../../model/index.ts";
-import type { AppendOutcome, StoredRun, TaskAppend, TaskHead, TaskKey } from "../../store/index.ts";
+import {
+  recordBytes,
+  type AppendOutcome,
+  type StoredRun,
+  type TaskAppend,
+  type TaskHead,
+  type TaskKey,
+} from "../../store/index.ts";
 import { sizeOf } from "../bytes.ts";
-import { messageRecord, statusRecord, type Origin } from "../log/index.ts";
+import { messageRecord, statusRecord, tooManyRows, type Origin } from "../log/index.ts";
 import { taskIsFull, taskIsOver, taskNotFound } from "../refusals.ts";
 import { inContext, joined, type Accepted, type Send, type SendRooms } from "./admission.ts";
 import type { Retries } from "./retries.ts";
@@ -82,7 +89,7 @@ export class FollowUps {
     const outcome = await committer.append(item, (stored) => {
       if (stored.ok) liveLogs.find(head.task.taskId)?.add(record, stored.seq);
     });
-    return outcome.ok ? joined(head, outcome.seq) : this.#refused(followUp, outcome);
+    return outcome.ok ? joined(head, outcome.seq) : this.#refused(followUp, outcome, [record]);
   }
 
   /** No run works on the task: the message begins a turn, and ends an interrupted state. */
@@ -107,7 +114,7 @@ export class FollowUps {
         ...kept,
       ],
     });
-    if (!outcome.ok) return this.#refused(followUp, outcome);
+    if (!outcome.ok) return this.#refused(followUp, outcome, records);
     await this.#start(followUp, run, outcome);
     return joined(head, outcome.seq);
   }
@@ -143,10 +150,18 @@ export class FollowUps {
   /** Throws the error for the caller. `undefined`: the task has changed, try again. */
   async #refused(
     { send, head }: FollowUp,
-    { reason, once }: Extract<AppendOutcome, { readonly ok: false }>,
+    { reason, once, head: now = head }: Extract<AppendOutcome, { readonly ok: false }>,
+    records: readonly NewRecord[],
   ): Promise<Accepted | undefined> {
     if (reason === "terminal") throw taskIsOver(head);
-    if (reason === "full") throw taskIsFull(this.#rooms.settings.limits.taskBytes);
+    if (reason === "full") {
+      const { taskBytes } = this.#rooms.settings.limits;
+      const bytes = records.reduce((sum, record) => sum + recordBytes(record), now.bytes);
+      // Not the message is too large: a hook has set more rows than the task has room for.
+      throw bytes > taskBytes
+        ? taskIsFull(taskBytes)
+        : new A2AError("InternalError", undefined, { cause: tooManyRows() });
+    }
     if (reason === "missing") throw taskNotFound(head.task.taskId);
     if (reason !== "duplicate" || once === undefined) return undefined;
     return this.#retries.join(head.task, once, send.attempt);
