@@ -100,7 +100,7 @@ describe("the program", { timeout: 120_000 }, () => {
 
   it("says which port is taken, and which PORT is none", async () => {
     const { url } = await start();
-    await expect(start(new URL(url).port)).rejects.toThrow(/another process listens there.*PORT=4001 npm start/s);
+    await expect(start(new URL(url).port)).rejects.toThrow(/another process uses this port.*PORT=4001 npm start/s);
     await expect(start("http")).rejects.toThrow(/PORT must be a number/);
   });
 

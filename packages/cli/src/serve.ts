@@ -81,11 +81,13 @@ export async function serve(io: Io, file: string, options: ServeOptions): Promis
   if (!isLoopback(options.host)) {
     if (open && options.insecure !== true) {
       throw new UsageError(
-        `${options.host} can be reached from outside: give callers a --token, or say --insecure to serve everyone`,
+        `${options.host} can be reached from other machines. Set --token for callers, or --insecure to serve everyone`,
       );
     }
     if (options.publicUrl === undefined) {
-      throw new UsageError(`say with --public-url how clients reach ${options.host}: the card gives that URL out`);
+      throw new UsageError(
+        `${options.host} can be reached from other machines. Set --public-url to the URL of this server for clients; the card contains it`,
+      );
     }
   }
   const format = options.logFormat ?? (io.stderr.terminal ? "text" : "json");

@@ -39,7 +39,7 @@ describe("bad usage ends with 2, says what is wrong, and writes nothing to stand
     [["serve"], /missing required argument 'file'/],
     [["serve", "agent.ts", "--port", "70000"], /from 0 to 65535/],
     [["serve", "agent.ts", "--token", "ä"], /TOKEN or TOKEN=SUBJECT/],
-    [["serve", "agent.ts", "--host", "0.0.0.0"], /give callers a --token, or say --insecure/],
+    [["serve", "agent.ts", "--host", "0.0.0.0"], /Set --token for callers, or --insecure/],
     [["serve", "agent.ts", "--host", "0.0.0.0", "--insecure"], /--public-url/],
     [["serve", "no-such.ts"], /cannot read no-such.ts: no such file/],
     [["serve", "agent.json"], /is not a module/],

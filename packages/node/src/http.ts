@@ -157,7 +157,9 @@ export function withParsedBody(exchange: Exchange, incoming: Readable, body: unk
 function textOf(body: unknown): string {
   if (typeof body === "string") return body;
   if (Buffer.isBuffer(body)) return body.toString("utf8");
-  if (body === undefined) throw new Error("The request body was read before, and not kept: mount the agents first");
+  if (body === undefined) {
+    throw new Error("Other middleware has read the request body and did not keep it. Mount the agents before it");
+  }
   try {
     return JSON.stringify(body);
   } catch (cause) {

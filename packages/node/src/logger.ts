@@ -79,7 +79,9 @@ export function standardLogger(options: StandardLoggerOptions = {}): Logger {
       put(at, message, fields);
     };
   const from = levels.indexOf(level);
-  if (from === -1) throw new TypeError(`A log level is one of ${levels.join(", ")}, and not ${String(level)}`);
+  if (from === -1) {
+    throw new TypeError(`The log level ${String(level)} does not exist. Choose one of ${levels.join(", ")}`);
+  }
   const [debug, info, warn, error] = levels.map((at, i) => (i < from ? ignore : writer(at)));
   return { debug, info, warn, error } as Logger;
 }

@@ -237,8 +237,8 @@ function bind(server: NetServer, host: string, port: number): Promise<number> {
 }
 
 const reasons: Readonly<Record<string, string>> = {
-  EADDRINUSE: "another process listens there; choose another port, or 0 for any that is free",
-  EACCES: "this user may not listen there; ports below 1024 often need more rights",
+  EADDRINUSE: "another process uses this port. Choose another port, or 0 for any free port",
+  EACCES: "the user of this process may not use this port. Ports below 1024 often need more rights",
   EADDRNOTAVAIL: "this machine has no such address",
 };
 

@@ -226,11 +226,15 @@ const nothingElse: UniversalHandler = () => ({
 function refuseOpenDoor(host: string, { authenticator, insecure = false, publicUrl }: ServeOptions): void {
   if (authenticator === undefined && !insecure) {
     throw new Error(
-      `${host} can be reached from other machines, and no authenticator says who may use the agents: give one, or say \`insecure: true\``,
+      `The host ${host} can be reached from other machines, and there is no authenticator. Set \`authenticator\`, or set ` +
+        "`insecure: true` to let everyone use the agents",
     );
   }
   if (publicUrl === undefined) {
-    throw new Error(`${host} can be reached from other machines: say under which \`publicUrl\` they find it`);
+    throw new Error(
+      `The host ${host} can be reached from other machines, and there is no publicUrl. Set \`publicUrl\` to the URL at which ` +
+        'clients reach this server, such as "https://agents.example.com"',
+    );
   }
 }
 
@@ -240,9 +244,12 @@ export async function addressOf(host: string): Promise<string> {
   try {
     return (await lookup(host)).address;
   } catch (cause) {
-    throw new Error(`Cannot listen on ${host}: this machine knows no address of that name; give it an address`, {
-      cause,
-    });
+    throw new Error(
+      `Cannot listen on ${host}: the name has no address. Set \`host\` to an IP address or another name`,
+      {
+        cause,
+      },
+    );
   }
 }
 

@@ -111,7 +111,7 @@ describe("serve with @parley/grpc", () => {
   it("closes the first port where the second one is taken", async () => {
     const other = await start(echoAgent());
     const refused = start(echoAgent(), { bindings: onPort(other.port) });
-    await expect(refused).rejects.toThrow("another process listens there");
+    await expect(refused).rejects.toThrow("another process uses this port");
   });
 
   it("does not speak gRPC where the bindings do not list it", async () => {

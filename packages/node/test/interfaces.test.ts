@@ -133,30 +133,33 @@ describe("interfaces at paths of their own", () => {
 describe("two claims for one address are refused at start", () => {
   const { agent } = mount;
   const cases: readonly (readonly [string, readonly AgentMount[]])[] = [
-    ["/tasks would be the address of JSONRPC and of HTTP+JSON", [{ agent, interfaces: { JSONRPC: "/tasks" } }]],
     [
-      "/.well-known/agent-card.json would be the address of a card and of JSONRPC",
+      "interfaces.JSONRPC: JSONRPC and HTTP+JSON both have the address /tasks",
+      [{ agent, interfaces: { JSONRPC: "/tasks" } }],
+    ],
+    [
+      "interfaces: a card and JSONRPC both have the address /.well-known/agent-card.json",
       [{ agent, interfaces: { JSONRPC: "/.well-known/agent-card.json" } }],
     ],
     [
-      "/rpc would be the address of a card and of JSONRPC",
+      "cardPaths: a card and JSONRPC both have the address /rpc",
       [{ agent, interfaces: { JSONRPC: "/rpc" }, cardPaths: ["/rpc"] }],
     ],
     [
-      "/rest/tasks would be the address of a card",
+      "cardPaths: a card and HTTP+JSON both have the address /rest/tasks",
       [{ agent, interfaces: { "HTTP+JSON": "/rest" }, cardPaths: ["/rest/tasks"] }],
     ],
-    ['"rest" is no path such as', [{ agent, interfaces: { "HTTP+JSON": "rest" } }]],
+    ['interfaces.HTTP+JSON: "rest" is not a valid path', [{ agent, interfaces: { "HTTP+JSON": "rest" } }]],
     [
-      "the agents at /a have to have their interfaces at the same paths",
+      "interfaces must be the same for all agents with the path /a",
       [
         { agent, path: "/a", tenant: "x", interfaces: { JSONRPC: "/rpc" } },
         { agent, path: "/a", tenant: "y" },
       ],
     ],
-    ["/jsonrpc is an address of the agent at /", [mount, { agent, path: "/jsonrpc" }]],
-    ["/rest is an address of the agent at /", [mount, { agent, path: "/rest" }]],
-    ["/rest/tasks is an address of the agent at /", [mount, { agent, path: "/rest/tasks" }]],
+    ["path /jsonrpc conflicts with an address of the agent at /", [mount, { agent, path: "/jsonrpc" }]],
+    ["path /rest conflicts with an address of the agent at /", [mount, { agent, path: "/rest" }]],
+    ["path /rest/tasks conflicts with an address of the agent at /", [mount, { agent, path: "/rest/tasks" }]],
   ];
 
   it.each(cases)("%s", (says, mounts) => {

@@ -62,7 +62,7 @@ describe("the standard logger", () => {
     for (const level of ["debug", "info", "warn", "error"] as const) logger[level](level);
     expect(records().map(({ level }) => level)).toEqual(["warn", "error"]);
     expect(() => standardLogger({ level: "loud" as "info" })).toThrow(
-      "A log level is one of debug, info, warn, error, and not loud",
+      "The log level loud does not exist. Choose one of debug, info, warn, error",
     );
   });
 
@@ -260,6 +260,8 @@ describe("serve()", () => {
     const logger: Logger = { debug() {}, info: note, warn: note, error: note };
     expect((await said("throw", { logger })).stderr).toBe("");
     expect(lines).toEqual(["A task failed"]);
-    await expect(serve(agent, { port: 0, logLevel: "loud" as "info" })).rejects.toThrow("A log level is one of");
+    await expect(serve(agent, { port: 0, logLevel: "loud" as "info" })).rejects.toThrow(
+      "The log level loud does not exist",
+    );
   });
 });

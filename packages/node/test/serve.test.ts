@@ -209,7 +209,7 @@ describe("serve refuses", () => {
   it("a port that is taken, with the reason, and leaves nothing open", async () => {
     const first = await start(echoAgent());
     await expect(start(echoAgent(), { port: first.port })).rejects.toThrow(
-      `Cannot listen on 127.0.0.1:${first.port}: another process listens there`,
+      `Cannot listen on 127.0.0.1:${first.port}: another process uses this port`,
     );
   });
 
@@ -219,9 +219,7 @@ describe("serve refuses", () => {
 
   it("a host name without an address, with the reason", async () => {
     const host = "no-such-host.invalid";
-    await expect(start(echoAgent(), { host })).rejects.toThrow(
-      `Cannot listen on ${host}: this machine knows no address`,
-    );
+    await expect(start(echoAgent(), { host })).rejects.toThrow(`Cannot listen on ${host}: the name has no address`);
   });
 
   it("options that the handler refuses, and closes the port", async () => {

@@ -147,7 +147,7 @@ export function mountsOf(agents: Agent | AgentMount | readonly AgentMount[]): re
   if (mounts.every((mount): mount is AgentMount => isAgent(mount?.agent))) return mounts;
   throw cannotServe(
     "agent",
-    'is none: give what defineAgent() makes, or a list of mounts: [{ agent, path: "/weather" }]',
+    'must be an agent, as defineAgent() returns it, or a list of mounts: [{ agent, path: "/weather" }]',
   );
 }
 
@@ -160,21 +160,24 @@ export function codecsOf<T extends Codec>(
   wires: Readonly<Record<string, T>>,
   versions: readonly string[] = Object.keys(wires),
 ): readonly [T, ...T[]] {
+  const known = `This server supports ${Object.keys(wires).join(" and ")}`;
   const [first, ...others] = versions.map((version) => {
     const codec = Object.hasOwn(wires, version) ? wires[version] : undefined;
     if (codec !== undefined) return codec;
-    const known = Object.keys(wires).join(" and ");
-    throw cannotServe("versions", `cannot have ${JSON.stringify(version)}: ${known} are spoken here`);
+    throw cannotServe("versions", `has ${JSON.stringify(version)}, which is not supported. ${known}`);
   });
-  if (first === undefined) throw cannotServe("versions", "must name one at least");
+  if (first === undefined) throw cannotServe("versions", `must have at least one version. ${known}`);
   return [first, ...others];
 }
 
-/** Refuses limits that are no number, which would limit nothing, and limits below 1, which would refuse everything. */
+/** Refuses a limit that is not a number, which would limit nothing, and a limit below 1, which would refuse everything. */
 export function checkLimits(limits: HandlerLimits = {}): void {
   for (const [name, value] of Object.entries(limits) as [string, unknown][]) {
     if (value === undefined || (typeof value === "number" && value >= 1)) continue;
-    throw cannotServe(`limits.${name}`, `must be a number of at least 1, and is ${JSON.stringify(value)}`);
+    throw cannotServe(
+      `limits.${name}`,
+      `must be a number of at least 1, but is ${typeof value === "string" ? JSON.stringify(value) : String(value)}`,
+    );
   }
 }
 
@@ -187,7 +190,10 @@ export function checkLimits(limits: HandlerLimits = {}): void {
 export function unfinishedBodies(largest: number, bytes: number | undefined, clock: Clock): Unfinished {
   const all = bytes ?? Math.max(64 << 20, 4 * largest);
   if (all >= 2 * largest) return new Unfinished(all, largest, clock);
-  throw cannotServe("limits.unfinishedBytes", `must be twice \`limits.bodyBytes\` at least, which is ${largest}`);
+  throw cannotServe(
+    "limits.unfinishedBytes",
+    `is ${all}. It must be at least ${2 * largest}, twice \`limits.bodyBytes\``,
+  );
 }
 
 /** The origins of pages that may call, for the check of hosts and origins. */
@@ -198,16 +204,19 @@ export function originsOf(cors: CorsOptions | boolean): "*" | readonly string[] 
 export function checkIds(ids: readonly string[]): void {
   const twice = ids.find((id, at) => ids.indexOf(id) !== at);
   if (twice === undefined) return;
-  throw cannotServe("id", `${JSON.stringify(twice)} is the name of two agents, whose tasks could not be told apart`);
+  const reason = "The store finds the tasks of an agent by this id. Give each agent an id of its own";
+  throw cannotServe("id", `${JSON.stringify(twice)} is the id of two agents. ${reason}`);
 }
 
 export function readPublicUrl(text: unknown): URL {
   const url = typeof text === "string" && URL.canParse(text) ? new URL(text) : undefined;
   const isBase = url !== undefined && /^https?:$/.test(url.protocol) && url.search + url.hash + url.username === "";
   if (url !== undefined && isBase) return url;
+  // The value itself may contain a password, so the error does not show it.
+  const problem = text === undefined ? "is required" : "is not valid";
   throw cannotServe(
     "publicUrl",
-    'is required: the address that clients reach this server at, such as "https://agents.example.com". ' +
-      "Cards must say it, and a request's own headers cannot be trusted with it",
+    `${problem}. Set it to the URL at which clients reach this server, such as "https://agents.example.com", without a query, ` +
+      "a fragment or a user. Cards contain this URL, and the headers of a request are not a safe source of it",
   );
 }

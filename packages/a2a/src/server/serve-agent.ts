@@ -37,10 +37,16 @@ export function serveAgent(mount: AgentMount, by: ServedBy): MountedAgent {
   const { authenticator } = by;
   // JavaScript callers can pass it.
   if ((agent.capabilities as AgentCapabilities | undefined)?.pushNotifications === true) {
-    throw cannotServe("capabilities.pushNotifications", "cannot be declared: this server sends no webhooks");
+    throw cannotServe(
+      "capabilities.pushNotifications",
+      "cannot be true, because push notifications are not supported yet. Remove it",
+    );
   }
   if (extendedCard !== undefined && authenticator === undefined) {
-    throw cannotServe("extendedCard", "needs an authenticator: it is not for everyone (A2A 1.0 §3.1.11)");
+    throw cannotServe(
+      "extendedCard",
+      "needs an authenticator, because only known callers may read it (A2A 1.0 §3.1.11). Set `authenticator`",
+    );
   }
   const url = by.publicUrl + withoutSlashes(path);
   const label = labelOf(mount);

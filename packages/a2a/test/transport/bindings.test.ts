@@ -100,7 +100,7 @@ describe("a custom binding", () => {
 test("a binding without an entry in a version does not speak it, and the shapes of the version are for all others", async () => {
   const silent = { ...codecV1, bindings: {} };
   expect(() => serveAlone(new ScriptedService(), { codecs: [silent] })).toThrow(
-    "bindings has JSONRPC, which speaks none of the versions 1.0",
+    "bindings has JSONRPC, which does not support the versions of this server: 1.0",
   );
   expect(silent.shapes.decodeRequest("GetTask", { id: "t" })).toEqual({ id: "t" });
   const handle = serveAlone(new ScriptedService(), { codecs: [silent, codecV03] });
@@ -112,31 +112,40 @@ test("a binding without an entry in a version does not speak it, and the shapes 
 describe("refused when the server is created:", () => {
   const exact = (name: string, path: string) => named(name, { paths: [{ path }] });
   const cases: readonly [string, readonly ServerBinding[], ServiceMount[]?][] = [
-    ["bindings must name one at least", []],
-    ['bindings has two of the name "JSONRPC"', [jsonRpcBinding(), jsonRpcBinding()]],
+    ["bindings must have at least one binding, such as jsonRpcBinding()", []],
+    ['bindings[1] is a second binding with the name "JSONRPC"', [jsonRpcBinding(), jsonRpcBinding()]],
     [
-      'bindings has one of the name "WEBSOCKET": a binding is JSONRPC, HTTP+JSON, GRPC or goes by a URI',
+      'bindings[0] has the name "WEBSOCKET". The name of a binding is JSONRPC, HTTP+JSON, GRPC or a URI',
       [exact("WEBSOCKET", "/ws")],
     ],
-    ["bindings has what is no binding", [{} as ServerBinding]],
-    ["bindings has what is no binding", [undefined as unknown as ServerBinding]],
-    ["/ws would be the address of urn:b and of urn:a", [exact("urn:a", "/ws"), exact("urn:b", "/ws")]],
-    ["/ would be the address of urn:a and of JSONRPC", [jsonRpcBinding(), exact("urn:a", "")]],
-    ["/tasks would be the address of urn:a and of HTTP+JSON", [restBinding(), exact("urn:a", "/tasks")]],
-    ["/tasks/x would be the address of urn:a and of HTTP+JSON", [exact("urn:a", "/tasks/x"), restBinding()]],
+    ["bindings[0] is not a binding", [{} as ServerBinding]],
+    ["bindings[1] is not a binding", [jsonRpcBinding(), undefined as unknown as ServerBinding]],
+    ["interfaces.urn:b: urn:b and urn:a both have the address /ws", [exact("urn:a", "/ws"), exact("urn:b", "/ws")]],
+    ["interfaces.urn:a: urn:a and JSONRPC both have the address /", [jsonRpcBinding(), exact("urn:a", "")]],
+    ["interfaces.urn:a: urn:a and HTTP+JSON both have the address /tasks", [restBinding(), exact("urn:a", "/tasks")]],
     [
-      "/.well-known/agent-card.json would be the address of a card and of urn:a",
+      "interfaces.urn:a: urn:a and HTTP+JSON both have the address /tasks/x",
+      [exact("urn:a", "/tasks/x"), restBinding()],
+    ],
+    [
+      "interfaces: a card and urn:a both have the address /.well-known/agent-card.json",
       [exact("urn:a", "/.well-known/agent-card.json")],
     ],
-    ["/ would be the address of HTTP+JSON and of urn:a", [restBinding(), named("urn:a", { below: "" })]],
-    ["/tasks would be the address of urn:a and of HTTP+JSON", [restBinding(), named("urn:a", { below: "/tasks" })]],
     [
-      "/own is an address of the agent at /",
+      "interfaces.HTTP+JSON: HTTP+JSON and urn:a both have the address /",
+      [restBinding(), named("urn:a", { below: "" })],
+    ],
+    [
+      "interfaces.urn:a: urn:a and HTTP+JSON both have the address /tasks",
+      [restBinding(), named("urn:a", { below: "/tasks" })],
+    ],
+    [
+      "path /own conflicts with an address of the agent at /",
       [exact("urn:a", "/own/x"), restBinding()],
       [mount(), mount({ path: "/own" })],
     ],
     [
-      'interfaces has "REST", and the bindings here are JSONRPC, HTTP+JSON',
+      'interfaces has a path for the binding "REST", which is not served. The bindings of this server are JSONRPC, HTTP+JSON',
       [jsonRpcBinding(), restBinding()],
       [mount({ interfaces: { REST: "/rest" } })],
     ],

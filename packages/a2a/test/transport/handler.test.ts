@@ -121,17 +121,19 @@ describe("createHandler", () => {
     "https://u:p@a.example",
   ])("refuses to be created with the publicUrl %j, and says what it needs", (publicUrl) => {
     expect(() => serve(agent(), { publicUrl: publicUrl as string })).toThrow(
-      /publicUrl is required.*https:\/\/agents\.example/,
+      /publicUrl is (required|not valid)\. .*https:\/\/agents\.example/,
     );
   });
 
   test.each([
     ["nothing", undefined],
-    ["what defineAgent() did not make", { name: "Echo", onMessage: () => undefined }],
+    ["a value that defineAgent() did not return", { name: "Echo", onMessage: () => undefined }],
     ["a list of agents", [agent()]],
     ["a mount without an agent", [{ path: "/echo" }]],
   ])("refuses to serve %s, and says what it needs", (_, agents) => {
-    expect(() => serve(agents as never)).toThrow("give what defineAgent() makes, or a list of mounts");
+    expect(() => serve(agents as never)).toThrow(
+      "agent must be an agent, as defineAgent() returns it, or a list of mounts",
+    );
   });
 
   test.each([
@@ -139,7 +141,7 @@ describe("createHandler", () => {
     ["bodyBytes", Number.NaN],
     ["totalBytes", 0],
     ["pageBytes", "8MB" as never],
-  ])("refuses to be made with a bound that bounds nothing: limits.%s of %s", (name, value) => {
+  ])("refuses a value that is not a valid limit: limits.%s of %s", (name, value) => {
     expect(() => serve(agent(), { limits: { [name]: value } })).toThrow(
       `limits.${name} must be a number of at least 1`,
     );

@@ -173,10 +173,10 @@ describe("CORS", () => {
   });
 
   test.each([
-    ["https://app.example/", 'write "https://app.example"'],
-    ["https://App.example:443", 'write "https://app.example"'],
-    ["app.example", 'write "https://app.example"'],
-    ["*", 'write "*" in place of the list'],
+    ["https://app.example/", 'Write "https://app.example"'],
+    ["https://App.example:443", 'Write "https://app.example"'],
+    ["app.example", 'Write "https://app.example"'],
+    ["*", 'Set cors.origins to "*", not to a list'],
   ])("refuses %s in its list, which no browser sends", (origin, cure) => {
     expect(() => serveMounts([mount("")], { cors: { origins: [origin] } })).toThrow(cure);
   });

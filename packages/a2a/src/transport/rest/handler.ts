@@ -57,7 +57,10 @@ function claim({ path, tenants }: BaseAddress, codecs: readonly RestCodec[]): Ht
   const noTenant = new Set(wires.flatMap(({ routes }) => wholeSegments(routes)));
   for (const tenant of tenants) {
     if (tenant === undefined || !noTenant.has(tenant)) continue;
-    throw cannotServe("tenant", `${JSON.stringify(tenant)} cannot be told from a path of the protocol`);
+    throw cannotServe(
+      "tenant",
+      `cannot be ${JSON.stringify(tenant)}, which is a path of the REST binding. Choose another tenant`,
+    );
   }
   const tables = wires.map((wire) => compileRoutes(allRoutes(wire)));
   const named = new Set(tenants.map((tenant) => encodeURIComponent(tenant ?? "")));

@@ -92,8 +92,8 @@ function pathsOf({ path: base, mounts }: MountedBase, claims: readonly Claim[], 
 }
 
 function sharedAddress(field: string, path: string, one: string, other: string): A2AError {
-  const sentence = `${shown(path)} would be the address of ${one} and of ${other}`;
-  return cannotServe(field, sentence, sentence);
+  const sentence = `${one} and ${other} both have the address ${shown(path)}. Give one of them another path`;
+  return cannotServe(field, sentence, `${field}: ${sentence}`);
 }
 
 /** The other binding that has something at a path. */
@@ -133,8 +133,8 @@ export function checkNesting(bases: readonly ClaimedBase[]): void {
     for (const outer of bases) {
       const inner = path === outer.path ? undefined : pathBelow(path, outer.path);
       if (inner === undefined || !isTaken(outer, inner)) continue;
-      const sentence = `${path} is an address of the agent at ${shown(outer.path)}`;
-      throw cannotServe("path", sentence, sentence);
+      const conflict = `conflicts with an address of the agent at ${shown(outer.path)}`;
+      throw cannotServe("path", `${path} ${conflict}. Choose another path`);
     }
   }
 }
@@ -157,19 +157,22 @@ const official: readonly string[] = ["JSONRPC", "HTTP+JSON", "GRPC"];
  * @throws A2AError `InvalidParams`, with the option named.
  */
 export function checkBindings(bindings: readonly ServerBinding[]): void {
-  if (bindings.length === 0) throw cannotServe("bindings", "must name one at least");
+  if (bindings.length === 0) throw cannotServe("bindings", "must have at least one binding, such as jsonRpcBinding()");
   const names = new Set<string>();
-  for (const binding of bindings) {
+  for (const [index, binding] of bindings.entries()) {
+    const field = `bindings[${index}]`;
     // JavaScript callers can pass anything.
     const name: unknown = (binding as Partial<ServerBinding> | undefined)?.name;
     if (typeof name !== "string" || typeof binding.interfaces !== "function") {
-      throw cannotServe("bindings", "has what is no binding: give what jsonRpcBinding() makes, or its like");
+      throw cannotServe(field, "is not a binding. Pass a binding, as jsonRpcBinding() returns it");
     }
     if (!official.includes(name) && !URL.canParse(name)) {
-      const description = `${JSON.stringify(name)}: a binding is ${official.join(", ")} or goes by a URI (A2A 1.0 §5.8)`;
-      throw cannotServe("bindings", `has one of the name ${description}`);
+      const rule = `The name of a binding is ${official.join(", ")} or a URI (A2A 1.0 §5.8)`;
+      throw cannotServe(field, `has the name ${JSON.stringify(name)}. ${rule}`);
     }
-    if (names.has(name)) throw cannotServe("bindings", `has two of the name ${JSON.stringify(name)}`);
+    if (names.has(name)) {
+      throw cannotServe(field, `is a second binding with the name ${JSON.stringify(name)}. Remove one of the two`);
+    }
     names.add(name);
   }
 }
@@ -179,7 +182,9 @@ const pathPattern = /^(?:\/[\w\-.~!$&'()*+,;=:@%]+)*$/;
 
 function checkPath(field: string, path: string): void {
   if (pathPattern.test(path) && !path.split("/").some((segment) => segment === "." || segment === "..")) return;
-  throw cannotServe(field, `${JSON.stringify(path)} is no path such as "/weather"`);
+  const rule = 'A path begins with a slash and does not end with one, such as "/weather"';
+  const sentence = `${JSON.stringify(path)} is not a valid path. ${rule}`;
+  throw cannotServe(field, sentence, `${field}: ${sentence}`);
 }
 
 const noTenant: readonly string[] = [".well-known", ".", "..", ""];
@@ -194,12 +199,16 @@ export function checkMounts(mounts: readonly ServiceMount[]): void {
   for (const { path, tenant } of mounts) {
     checkPath("path", path);
     if (tenant !== undefined && noTenant.includes(tenant)) {
-      throw cannotServe("tenant", `${JSON.stringify(tenant)} cannot be told from a path of the protocol`);
+      throw cannotServe(
+        "tenant",
+        `cannot be ${JSON.stringify(tenant)}, which has a meaning of its own in a URL. Choose another tenant`,
+      );
     }
     const key = JSON.stringify([path, tenant]);
     if (taken.has(key)) {
-      const name = tenant === undefined ? "" : ` under the tenant ${JSON.stringify(tenant)}`;
-      throw cannotServe("path", `has two agents at ${shown(path)}${name}`);
+      const name = tenant === undefined ? "" : ` and the tenant ${JSON.stringify(tenant)}`;
+      const sentence = `two agents have the path ${shown(path)}${name}. Give each agent a path or a tenant of its own`;
+      throw cannotServe("path", sentence, sentence);
     }
     taken.add(key);
   }
@@ -210,15 +219,18 @@ function checkInterfaces({ path, mounts }: MountedBase, names: readonly string[]
   const [first, ...others] = mounts;
   for (const [name, at] of Object.entries(first?.interfaces ?? {})) {
     if (!names.includes(name)) {
-      throw cannotServe("interfaces", `has ${JSON.stringify(name)}, and the bindings here are ${names.join(", ")}`);
+      const served = `The bindings of this server are ${names.join(", ")}`;
+      throw cannotServe(
+        "interfaces",
+        `has a path for the binding ${JSON.stringify(name)}, which is not served. ${served}`,
+      );
     }
     checkPath(`interfaces.${name}`, at);
   }
   for (const { interfaces = {} } of others) {
     const keys = new Set([...Object.keys(interfaces), ...Object.keys(first?.interfaces ?? {})]);
     if ([...keys].every((name) => (interfaces[name] ?? "") === (first?.interfaces?.[name] ?? ""))) continue;
-    const sentence = `the agents at ${shown(path)} have to have their interfaces at the same paths`;
-    throw cannotServe("interfaces", sentence, sentence);
+    throw cannotServe("interfaces", `must be the same for all agents with the path ${shown(path)}`);
   }
 }
 

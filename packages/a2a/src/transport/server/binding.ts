@@ -189,7 +189,7 @@ export interface RequestLimits {
 /**
  * The codecs that a binding can speak, the preferred one first.
  *
- * @throws A2AError `InvalidParams` where it can speak none of them.
+ * @throws A2AError `InvalidParams` where the binding supports none of them.
  */
 export function speakers<T extends Codec>(
   name: string,
@@ -199,7 +199,7 @@ export function speakers<T extends Codec>(
   const [first, ...others] = codecs.filter(speaks);
   if (first !== undefined) return [first, ...others];
   const versions = codecs.map(({ version }) => version).join(", ");
-  throw cannotServe("bindings", `has ${name}, which speaks none of the versions ${versions}`);
+  throw cannotServe("bindings", `has ${name}, which does not support the versions of this server: ${versions}`);
 }
 
 /** The card's entry for a binding that has a URL. The tenant is in the entry, or in the URL where requests have no field for it. */

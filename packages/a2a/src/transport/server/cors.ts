@@ -76,8 +76,8 @@ function checkOrigins(origins: readonly string[]): void {
     const own = /^https?:$/.test(url?.protocol ?? "") ? url?.origin : /^[a-z][a-z\d+.-]*:\/\/[^/]+$/.exec(origin)?.[0];
     if (origin === own || origin === "null") continue;
     const cure =
-      origin === "*" ? 'write "*" in place of the list' : `write ${JSON.stringify(own ?? `https://${origin}`)}`;
-    const description = `has ${JSON.stringify(origin)}, which is no origin (scheme, host and port, no path): ${cure}`;
+      origin === "*" ? 'Set cors.origins to "*", not to a list' : `Write ${JSON.stringify(own ?? `https://${origin}`)}`;
+    const description = `has ${JSON.stringify(origin)}, which is not an origin (scheme, host and port, no path). ${cure}`;
     throw invalidParams([{ field: "cors.origins", description }], `This cannot be served: cors.origins ${description}`);
   }
 }
