@@ -1,5 +1,4 @@
-import { A2AError } from "@parley/a2a";
-import { connect, type Client } from "@parley/a2a/client";
+import { A2AError, connect, type Client } from "@parley/a2a/client";
 import { grpcWebBinding } from "@parley/grpc/web";
 
 /** Tells the test what came, where it wants to hear it. */

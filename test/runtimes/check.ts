@@ -1,6 +1,5 @@
-import { A2AError } from "@parley/a2a";
+import { A2AError, connect, type Client } from "@parley/a2a/client";
 import type { AgentInterface } from "@parley/a2a/model";
-import { connect, type Client } from "@parley/a2a/client";
 
 /** What a client saw of the agent that counts. */
 export interface Report {

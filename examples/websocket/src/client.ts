@@ -1,5 +1,4 @@
-import { A2AError, type A2AErrorCode } from "@parley/a2a";
-import type { A2AErrorOptions } from "@parley/a2a/model";
+import { A2AError, type A2AErrorCode, type A2AErrorOptions } from "@parley/a2a/model";
 import type { CallContext, StreamName, StreamReply } from "@parley/a2a/protocol";
 import {
   abortError,
