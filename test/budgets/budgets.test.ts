@@ -20,6 +20,7 @@ const programs: readonly (readonly string[])[] = [
   // Interpreted, in one thread: nothing is optimized away.
   ["--expose-gc", "--no-opt", "--single-threaded", ...youngGeneration(256), "bytes.mjs"],
   ["files.mjs", "client"],
+  ["files.mjs", "gRPC client"],
   ["files.mjs", "handler"],
   ["files.mjs", "serve"],
 ];

@@ -1,4 +1,4 @@
-// Prints how many files are loaded until something is there: node files.mjs client|handler|serve
+// Prints how many files are loaded until something is there: node files.mjs client|"gRPC client"|handler|serve
 
 import { Session } from "node:inspector";
 import { agent } from "./fixed-agent.mjs";
@@ -16,6 +16,7 @@ const [what = ""] = process.argv.slice(2);
 /** @type {Readonly<Record<string, () => Promise<unknown>>>} */
 const starts = {
   client: () => import("@parley/a2a/client"),
+  "gRPC client": () => Promise.all([import("@parley/a2a/client"), import("@parley/grpc/client")]),
   async handler() {
     const { createHandler, defineAgent, memoryStore } = await import("@parley/a2a");
     await createHandler(defineAgent(agent), { publicUrl: "http://localhost", store: memoryStore() }).close();

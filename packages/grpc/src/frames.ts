@@ -1,4 +1,4 @@
-import { A2AError } from "@parley/a2a";
+import { A2AError } from "@parley/a2a/model";
 import { GrowingBytes } from "@parley/a2a/protocol";
 import type { Writer } from "./protobuf/writer.ts";
 

@@ -1,5 +1,4 @@
-import type { A2AError } from "@parley/a2a";
-import { reasonOf, wireStatuses } from "@parley/a2a/model";
+import { reasonOf, wireStatuses, type A2AError } from "@parley/a2a/model";
 import type { WireError } from "@parley/a2a/transport";
 import { grpcWire, type Codec } from "@parley/a2a/wires";
 import { fromBase64, toBase64 } from "./protobuf/text.ts";

@@ -1,6 +1,7 @@
 import { constants, type ClientHttp2Stream, type IncomingHttpHeaders, type OutgoingHttpHeaders } from "node:http2";
 import { gunzipSync, inflateSync } from "node:zlib";
-import { A2AError, type Clock } from "@parley/a2a";
+import type { Clock } from "@parley/a2a";
+import { A2AError } from "@parley/a2a/model";
 import { abortError } from "@parley/a2a/transport/client";
 import { compressed, FrameReader, type Frame } from "../frames.ts";
 import type { Channel, Link } from "./channel.ts";

@@ -1,8 +1,7 @@
 /** Headers of a call: service parameters go out as metadata, errors and extensions come back in headers and trailers. */
 
 import type { IncomingHttpHeaders } from "node:http2";
-import { A2AError } from "@parley/a2a";
-import { type A2AErrorOptions, isWireErrorCode, type WireErrorCode } from "@parley/a2a/model";
+import { A2AError, type A2AErrorOptions, isWireErrorCode, type WireErrorCode } from "@parley/a2a/model";
 import type { CallContext, OperationName } from "@parley/a2a/protocol";
 import { requestHeaders, type ClientHost } from "@parley/a2a/transport/client";
 import type { Codec } from "@parley/a2a/wires";

@@ -1,4 +1,4 @@
-import { A2AError, type AgentCard } from "@parley/a2a";
+import { A2AError, type AgentCard } from "@parley/a2a/model";
 import {
   isLoopback,
   type AgentService,

@@ -1,4 +1,4 @@
-import { A2AError } from "@parley/a2a";
+import { A2AError } from "@parley/a2a/model";
 import { sendRequest, type ClientBinding, type ClientHost, type ClientResponse } from "@parley/a2a/transport/client";
 import { byVersion, codecV11, wires, type Codec } from "@parley/a2a/wires";
 import { compressed, FrameReader, frameOf, trailers as trailersFlag, type Frame } from "../frames.ts";

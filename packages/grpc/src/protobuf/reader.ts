@@ -1,4 +1,4 @@
-import { A2AError } from "@parley/a2a";
+import { A2AError } from "@parley/a2a/model";
 
 /** The error for bytes that are not a message of the expected type. */
 export function malformed(what: string): A2AError {
