@@ -75,28 +75,30 @@ export function readFeatures(driver: Driver, scope: Scope, taskId: string, featu
     .map(featureRow);
 }
 
-/** Call it in a transaction. Merges the due rows of each agent in the order of their index. */
+const selectDue = `SELECT due, id FROM features INDEXED BY features_due
+  WHERE feature = ? AND agent = ? AND due <= ? ORDER BY due, id LIMIT ?`;
+const selectById = `SELECT f.key, f.value, f.due, t.id, o.name
+  FROM features f JOIN tasks t ON t.number = f.task JOIN scopes o ON o.id = t.owner WHERE f.id = ?`;
+
+/**
+ * Call it in a transaction. Merges the due rows of each agent in the order of their index. Values are read after that: those
+ * of a full page for each agent may take more memory than the process has.
+ */
 export function readDue(driver: Driver, scopes: ScopeIds, query: FeatureQuery): readonly DueFeature[] {
   const { feature, now, limit } = query;
-  const select = driver.prepare(
-    `SELECT f.key, f.value, f.due, f.id, t.id, o.name
-     FROM features f INDEXED BY features_due JOIN tasks t ON t.number = f.task JOIN scopes o ON o.id = t.owner
-     WHERE f.feature = ? AND f.agent = ? AND f.due <= ? ORDER BY f.due, f.id LIMIT ?`,
-  );
   const found = [...new Set(query.agents)].flatMap((agent) => {
-    const id = scopes.find(agent);
-    if (id === undefined) return [];
-    return select.all(encodeName(feature), id, now, limit).map((row) => ({
-      id: int(row, 3),
-      row: {
-        ...featureRow(row),
-        due: int(row, 2),
-        task: { agent, owner: decodeName(text(row, 5)), taskId: decodeName(text(row, 4)) },
-      },
-    }));
+    const scope = scopes.find(agent);
+    if (scope === undefined) return [];
+    const rows = driver.prepare(selectDue).all(encodeName(feature), scope, now, limit);
+    return rows.map((row) => ({ agent, due: int(row, 0), id: int(row, 1) }));
   });
-  found.sort((a, b) => a.row.due - b.row.due || a.id - b.id);
-  return found.slice(0, limit).map(({ row }) => row);
+  found.sort((a, b) => a.due - b.due || a.id - b.id);
+  return found.slice(0, limit).flatMap(({ agent, due, id }) => {
+    const row = driver.prepare(selectById).get(id);
+    if (row === undefined) return [];
+    const task = { agent, owner: decodeName(text(row, 4)), taskId: decodeName(text(row, 3)) };
+    return [{ ...featureRow(row), due, task }];
+  });
 }
 
 function featureRow(row: Row): FeatureRow {

@@ -116,10 +116,34 @@ describe("dueFeatures", () => {
     expect(query?.rows).toBe(3);
     const plan = driver.prepare(`EXPLAIN QUERY PLAN ${query?.sql}`).all(...((query?.values ?? []) as number[]));
     expect(plan.map((row) => String(row[3]))).toEqual([
-      expect.stringMatching(/^SEARCH f USING INDEX features_due \(feature=\? AND agent=\? AND due<\?\)/),
-      expect.stringMatching(/^SEARCH t USING INTEGER PRIMARY KEY/),
-      expect.stringMatching(/^SEARCH o USING INTEGER PRIMARY KEY/),
+      expect.stringMatching(
+        /^SEARCH features USING COVERING INDEX features_due \(feature=\? AND agent=\? AND due<\?\)/,
+      ),
     ]);
+    await store.close();
+  });
+
+  it("reads the values of its page alone, however many agents have as many rows (values take 32 KiB: docs/decisions/feature-effects.md)", async () => {
+    const driver = openDriver(":memory:");
+    migrate(driver);
+    const { store, asked } = watched(driver);
+    const agents = Array.from({ length: 20 }, (_, n) => `agent-${n}`);
+    for (const [at, agent] of agents.entries()) {
+      await fill(store, agent, 1);
+      const task = { agent, owner: "alice", taskId: `${agent}-0` };
+      const effects = Array.from({ length: 5 }, (_, n) => {
+        const due = n * agents.length + at;
+        return { effect: "feature", op: "set", feature: "f", key: `${n}`, value: `${due}`, due } as const;
+      });
+      await store.append([{ task, records: [], effects }]);
+    }
+    asked.length = 0;
+    const rows = await store.dueFeatures({ feature: "f", agents, now: 1_000, limit: 30 });
+    expect(rows.map(({ due, value, task }) => [due, value, task.agent])).toEqual(
+      Array.from({ length: 30 }, (_, n) => [n, `${n}`, `agent-${n % agents.length}`]),
+    );
+    const withValues = asked.filter(({ sql }) => sql.includes("value"));
+    expect(withValues.reduce((sum, { rows: read }) => sum + read, 0)).toBe(30);
     await store.close();
   });
 });
