@@ -52,7 +52,7 @@ async function seen(reply: StreamReply): Promise<string[]> {
 }
 
 describe("a subscription that does not begin with the task", () => {
-  test("gets the task at its beginning, and again in place of its last event", async () => {
+  test("begins with the task, and ends with the task in place of the last event", async () => {
     const { inner, subscribe } = given(
       taskWith("TASK_STATE_WORKING", "a"),
       taskWith("TASK_STATE_COMPLETED", "a", "b", "c"),
@@ -63,7 +63,7 @@ describe("a subscription that does not begin with the task", () => {
     expect(inner.feed.returned).toBe(1);
   });
 
-  test("leaves out artifacts that the task has already", async () => {
+  test("leaves out artifacts that the task already has", async () => {
     const { inner, subscribe } = given(
       taskWith("TASK_STATE_WORKING", "a", "b"),
       taskWith("TASK_STATE_COMPLETED", "a", "b", "c"),
@@ -73,14 +73,14 @@ describe("a subscription that does not begin with the task", () => {
     expect(await seen(await subscribe())).toEqual(["WORKING ab", "c", "COMPLETED abc"]);
   });
 
-  test("ends with a task that ended meanwhile", async () => {
+  test("ends with a task that has ended in the meantime", async () => {
     const { inner, subscribe } = given(taskWith("TASK_STATE_FAILED", "a"));
     inner.feed.push(status("TASK_STATE_WORKING", 1));
     expect(await seen(await subscribe())).toEqual(["FAILED a"]);
     expect(inner.feed.returned).toBe(1);
   });
 
-  test("keeps its last event where the task has an older state, or cannot be read", async () => {
+  test("keeps its last event where the task has an older state or cannot be read", async () => {
     const behind = given(taskWith("TASK_STATE_WORKING", "a"), taskWith("TASK_STATE_WORKING", "a"));
     behind.inner.feed.push(status("TASK_STATE_WORKING", 1));
     behind.inner.feed.push(status("TASK_STATE_CANCELED", 2));
@@ -93,7 +93,7 @@ describe("a subscription that does not begin with the task", () => {
     expect(await seen(await gone.subscribe())).toEqual(["x", "CANCELED"]);
   });
 
-  test("throws the abort of its caller", async () => {
+  test("throws Aborted where its caller aborts", async () => {
     const { inner, subscribe } = given(new A2AError("Aborted"));
     inner.feed.push(chunk("x"));
     await expect(subscribe().then(seen)).rejects.toMatchObject({ code: "Aborted" });

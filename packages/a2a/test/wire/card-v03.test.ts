@@ -23,7 +23,7 @@ const encode = (more: Partial<AgentCard> = {}): Record<string, unknown> =>
   codecV03.encodeCard(card(more)) as Record<string, unknown>;
 
 describe("interfaces", () => {
-  test("the main one is the first, and each is there once", () => {
+  test("the main interface is the first, and no interface is there twice", () => {
     const read = decode({
       preferredTransport: "HTTP+JSON",
       url: "https://old.example/v1",
@@ -50,14 +50,14 @@ describe("interfaces", () => {
     });
   });
 
-  test("without a transport it is JSON-RPC, without a version 0.2.5", () => {
+  test("the default transport is JSON-RPC, the default version 0.2.5", () => {
     expect(decode({ protocolVersion: undefined }).supportedInterfaces).toEqual([
       { url: "https://old.example/rpc", protocolBinding: "JSONRPC", protocolVersion: "0.2.5" },
     ]);
     expect(decode({ protocolVersion: "0.2.6" }).supportedInterfaces[0]?.protocolVersion).toBe("0.2.6");
   });
 
-  test("those of other versions are left out", () => {
+  test("interfaces of other versions are left out", () => {
     const url = "https://agents.example";
     const written = encode({
       supportedInterfaces: [
@@ -118,7 +118,7 @@ describe("security schemes", () => {
     expect(read.securityRequirements).toEqual([{ schemes: { key: { list: ["a"] }, other: { list: [] } } }]);
   });
 
-  test("of several OAuth flows one is chosen", () => {
+  test("with several OAuth flows are written with one", () => {
     const implicit = { authorizationUrl: "https://id.example/a", scopes };
     const read = decode({ securitySchemes: { s: { type: "oauth2", flows: { implicit, authorizationCode: code } } } });
     expect(read.securitySchemes?.["s"]?.oauth2SecurityScheme?.flows).toEqual({ authorizationCode: code });
@@ -126,7 +126,7 @@ describe("security schemes", () => {
     expect(alone.securitySchemes?.["s"]?.oauth2SecurityScheme?.flows).toEqual({ implicit });
   });
 
-  test("what 0.3 does not have is left out, and the scheme stays", () => {
+  test("are written without the members that 0.3 does not have", () => {
     const device = { deviceAuthorizationUrl: "https://id.example/d", tokenUrl: "https://id.example/t", scopes };
     expect(
       encode({ securitySchemes: { s: { oauth2SecurityScheme: { flows: { deviceCode: device } } } } }),
@@ -143,7 +143,7 @@ describe("security schemes", () => {
     expect(decode({ securitySchemes: { s: { type: "magic" } } }).securitySchemes).toEqual({ s: {} });
   });
 
-  test("what an agent and a skill require", () => {
+  test("security requirements of an agent and of a skill", () => {
     const security = [{ a: ["read"], b: [] }, {}];
     const requirements = [{ schemes: { a: { list: ["read"] }, b: { list: [] } } }, { schemes: {} }];
     const skill = { id: "s", name: "S", description: "d", tags: ["t"] };
@@ -159,7 +159,7 @@ describe("the flag of the extended card", () => {
     expect(decode({ [name]: true }).capabilities).toEqual({ extendedAgentCard: true });
   });
 
-  test("is written beside the capabilities", () => {
+  test("is written outside of the capabilities", () => {
     expect(encode({ capabilities: { streaming: true, extendedAgentCard: true } })).toMatchObject({
       capabilities: { streaming: true },
       supportsAuthenticatedExtendedCard: true,
@@ -167,7 +167,7 @@ describe("the flag of the extended card", () => {
   });
 });
 
-test("all other members are the same in both", () => {
+test("all other members are the same in 0.3 and 1.0", () => {
   const more = {
     provider: { organization: "Org", url: "https://org.example" },
     documentationUrl: "https://org.example/doc",
@@ -182,7 +182,7 @@ test("all other members are the same in both", () => {
   expect(encode(more)).toMatchObject(more);
 });
 
-test("an invalid card is refused with its fields, and is not changed", () => {
+test("an invalid card is refused with the names of the fields, and not changed", () => {
   const value = { supportedInterfaces: [], skills: null };
   expect(() => codecV03.decodeCard(value)).toThrow("url is required");
   expect(value).toEqual({ supportedInterfaces: [], skills: null });

@@ -49,7 +49,7 @@ function partTo03(part: Part): unknown {
   ).parts[0];
 }
 
-test("version 0.3 reads 0.2 too", () => {
+test("the codec of 0.3 also reads 0.2", () => {
   expect([codecV03.version, codecV03.aliases]).toEqual(["0.3", ["0.2"]]);
 });
 
@@ -72,7 +72,7 @@ describe("methods (0.3 §3.5.6)", () => {
     expect(wire.operation(method)).toBe(operation);
   });
 
-  test("there is no list of tasks, and none of the names of 1.0", () => {
+  test("tasks/list and the method names of 1.0 do not exist", () => {
     for (const method of ["tasks/list", "SendMessage", "toString", "constructor"]) {
       expect(wire.operation(method)).toBeUndefined();
     }
@@ -95,11 +95,11 @@ describe("parts (0.3 §6.5)", () => {
     expect(partTo03(part)).toEqual(old);
   });
 
-  test("bytes come unpadded and URL-safe as well, and go out padded", () => {
+  test("bytes are read without padding and in URL-safe base64, and are written with padding", () => {
     expect(partFrom03({ kind: "file", file: { bytes: "-_8" } })).toEqual({ raw: "+/8=" });
   });
 
-  test("older texts call the contents of a file fileWithBytes and fileWithUri", () => {
+  test("the members fileWithBytes and fileWithUri of older texts are read", () => {
     expect(partFrom03({ kind: "file", file: { fileWithBytes: "aGk=", mimeType: "a/b" } })).toEqual({
       raw: "aGk=",
       mediaType: "a/b",
@@ -107,34 +107,34 @@ describe("parts (0.3 §6.5)", () => {
     expect(partFrom03({ kind: "file", file: { fileWithUri: "u:v" } })).toEqual({ url: "u:v" });
   });
 
-  test.each([[null], [[1]], ["text"], [7], [false]])("data that is no object, %j, travels in one", (data) => {
+  test.each([[null], [[1]], ["text"], [7], [false]])("data that is not an object is wrapped in one: %j", (data) => {
     const old = partTo03({ data, metadata: { a: 1 } });
     expect(old).toEqual({ kind: "data", data: { value: data }, metadata: { data_part_compat: true, a: 1 } });
     expect(partFrom03(old)).toEqual({ data, metadata: { a: 1 } });
     expect(partFrom03(partTo03({ data }))).toEqual({ data });
   });
 
-  test("an object is never taken for a wrapping that nobody marked", () => {
+  test("an object with a member value is not unwrapped without its mark", () => {
     expect(partFrom03({ kind: "data", data: { value: 1 } })).toEqual({ data: { value: 1 } });
   });
 
   test.each([
     ["no kind", { text: "hi" }, "kind"],
     ["an unknown kind", { kind: "fileRef", text: "hi" }, "kind"],
-    ["another content than its kind", { kind: "text", data: {} }, "text"],
+    ["content of another kind", { kind: "text", data: {} }, "text"],
     ["data that is an array", { kind: "data", data: [1] }, "data"],
-    ["a file with nothing in it", { kind: "file", file: {} }, "file"],
+    ["an empty file", { kind: "file", file: {} }, "file"],
     ["a file with two contents", { kind: "file", file: { bytes: "", uri: "u:v" } }, "file"],
-    ["bytes that are no base64", { kind: "file", file: { bytes: "?" } }, "file.bytes"],
-  ])("%s is refused with its field", (_, part, field) => {
+    ["bytes that are not base64", { kind: "file", file: { bytes: "?" } }, "file.bytes"],
+  ])("%s is refused, and the error names the field", (_, part, field) => {
     expect(refusal(() => partFrom03(part))).toEqual(["InvalidParams", [`message.parts[0].${field}`]]);
   });
 
-  test.each([[null], ["text"], [1], [[]]])("%j is no part", (part) => {
+  test.each([[null], ["text"], [1], [[]]])("%j is not a part", (part) => {
     expect(refusal(() => partFrom03(part))[0]).toBe("InvalidParams");
   });
 
-  test("what a peer answers without a kind is told by its content", () => {
+  test("the kind of a received part is derived from its content where it is missing", () => {
     const parts = [{ text: "a" }, { data: {} }, { file: { uri: "u:v" } }];
     expect(wire.decodeEvent({ messageId: "m", role: "agent", parts }).message?.parts).toEqual([
       { text: "a" },
@@ -148,7 +148,7 @@ describe("parts (0.3 §6.5)", () => {
 describe("message/send and message/stream (0.3 §7.1)", () => {
   const read = (params: unknown) => wire.decodeRequest("SendMessage", plain(params));
 
-  test("every member of the parameters has its place in the model", () => {
+  test("every member of the parameters is in the model", () => {
     const params = {
       message: {
         ...message03,
@@ -213,11 +213,11 @@ describe("message/send and message/stream (0.3 §7.1)", () => {
     [{}, undefined],
     [{ blocking: true }, undefined],
     [{ blocking: false }, true],
-  ])("configuration %j asks to return immediately: %j", (configuration, expected) => {
+  ])("configuration %j gives returnImmediately %j", (configuration, expected) => {
     expect(read({ message: message03, configuration }).configuration?.returnImmediately).toBe(expected);
   });
 
-  test("our own sends say blocking, and the output modes that 0.2.5 requires, beside any configuration", () => {
+  test("a configuration is sent with blocking, and with the output modes that 0.2.5 requires", () => {
     const message = { messageId: "m1", role: "ROLE_USER", parts: [{ text: "hi" }] } as const;
     const sent = (configuration?: object) =>
       (
@@ -235,14 +235,14 @@ describe("message/send and message/stream (0.3 §7.1)", () => {
     ["an empty message", { message: {} }, ["message.messageId", "message.role", "message.parts"]],
     ["a message of another kind", { message: { ...message03, kind: "task" } }, ["message.kind"]],
     ["no parts", { message: { ...message03, parts: [] } }, ["message.parts"]],
-    ["parts that are text", { message: { ...message03, parts: "invalid" } }, ["message.parts"]],
+    ["a string as parts", { message: { ...message03, parts: "invalid" } }, ["message.parts"]],
     ["a role of 1.0", { message: { ...message03, role: "ROLE_USER" } }, ["message.role"]],
     [
       "a negative history",
       { message: message03, configuration: { historyLength: -1 } },
       ["configuration.historyLength"],
     ],
-    ["blocking in words", { message: message03, configuration: { blocking: "false" } }, ["configuration.blocking"]],
+    ["a string as blocking", { message: message03, configuration: { blocking: "false" } }, ["configuration.blocking"]],
     [
       "a webhook without a scheme",
       {
@@ -251,11 +251,11 @@ describe("message/send and message/stream (0.3 §7.1)", () => {
       },
       ["configuration.pushNotificationConfig.authentication.schemes"],
     ],
-  ])("%s is InvalidParams with the fields", (_, params, fields) => {
+  ])("%s is InvalidParams, and the error names the fields", (_, params, fields) => {
     expect(refusal(() => read(params === undefined ? undefined : plain(params)))).toEqual(["InvalidParams", fields]);
   });
 
-  test("null ids are absent, unknown members are ignored, a message may leave out its kind", () => {
+  test("an id of null counts as absent, unknown members are ignored, and the kind of a message is optional", () => {
     const { kind: _, ...message } = message03;
     expect(read({ message: { ...message, taskId: null, contextId: "", strange: 1 }, other: 2 })).toEqual({
       message: { messageId: "m1", role: "ROLE_USER", parts: [{ text: "hi" }] },
@@ -275,7 +275,7 @@ describe("message/send and message/stream (0.3 §7.1)", () => {
     expect(refusal(() => wire.decodeResponse("SendMessage", update))[0]).toBe("InvalidResponse");
   });
 
-  test("text at hand in the shape of 1.0 is not what goes out", () => {
+  test("stored text in the shape of 1.0 is converted before it is sent", () => {
     const value = { task: { id: "t1", contextId: "c1", status: { state: "TASK_STATE_WORKING" } } } as const;
     expect(JSON.parse(wire.encodeResponse("SendMessage", { payload: new Payload(value) }))).toEqual({
       kind: "task",
@@ -312,21 +312,21 @@ describe("tasks (0.3 §6.1, §6.3)", () => {
     });
   });
 
-  test("a state that nobody knows is not over", () => {
+  test("a task with an unknown state is still working", () => {
     expect(readState("unknown")).toBe("TASK_STATE_WORKING");
     expect(refusal(() => readState("TASK_STATE_WORKING"))[0]).toBe("InvalidResponse");
   });
 
-  test("two Ls are understood", () => {
+  test("the spelling cancelled is understood", () => {
     expect(readState("cancelled")).toBe("TASK_STATE_CANCELED");
   });
 
-  test("a timestamp without its zone is UTC", () => {
+  test("a timestamp without a time zone is UTC", () => {
     const status = { state: "working", timestamp: "2025-03-04T05:06:07.123456" };
     expect(wire.decodeResponse("GetTask", { id: "t", status }).status.timestamp).toBe("2025-03-04T05:06:07.123Z");
   });
 
-  test("contextId is required there", () => {
+  test("contextId is required", () => {
     const value = { id: "t", status: { state: "TASK_STATE_WORKING" } } as const;
     expect(wire.responseOf("CancelTask", { payload: new Payload(value) })).toMatchObject({ contextId: "" });
     expect(throughEvent({ task: value })).toEqual({ task: value });
@@ -371,7 +371,7 @@ describe("events (0.3 §7.2)", () => {
     expect(wire.endsStream?.(old)).toBe(final);
   });
 
-  test("a piece of an artifact", () => {
+  test("an artifact update", () => {
     const artifactUpdate = {
       taskId: "t",
       contextId: "c",
@@ -388,7 +388,7 @@ describe("events (0.3 §7.2)", () => {
     expect(wire.decodeEvent(plain(old))).toEqual({ artifactUpdate });
   });
 
-  test("events without a kind are told by their members", () => {
+  test("the kind of an event is derived from its members where it is missing", () => {
     const status = { state: "working" };
     expect(wire.decodeEvent({ id: "t", status })).toHaveProperty("task");
     expect(wire.decodeEvent({ taskId: "t", contextId: "c", status })).toHaveProperty("statusUpdate");
@@ -399,7 +399,7 @@ describe("events (0.3 §7.2)", () => {
     expect(refusal(() => wire.decodeEvent(null))[0]).toBe("InvalidResponse");
   });
 
-  test("whatever the model can say comes back, but for what 0.3 has no place for (§6.5)", () => {
+  test("every event is the same after encoding and decoding, except for members that 0.3 does not have (§6.5)", () => {
     fc.assert(
       fc.property(messageOf("StreamResponse"), (event) => {
         const expected: unknown = JSON.parse(JSON.stringify(event), (_, value: unknown) => {
@@ -420,14 +420,14 @@ describe("webhook configs (0.3 §7.5 to §7.8)", () => {
   const old = { taskId: "t", pushNotificationConfig: { id: "p", url: "https://hook.example" } };
   const config = { taskId: "t", id: "p", url: "https://hook.example" };
 
-  test("set takes and gives the task's id and the config", () => {
+  test("set has the task's id and the config in its request and in its answer", () => {
     expect(wire.decodeRequest("CreateTaskPushNotificationConfig", plain(old))).toEqual(config);
     expect(wire.encodeRequest("CreateTaskPushNotificationConfig", { tenant: "x", ...config })).toEqual(old);
     expect(wire.responseOf("CreateTaskPushNotificationConfig", { payload: new Payload(config) })).toEqual(old);
     expect(wire.decodeResponse("CreateTaskPushNotificationConfig", plain(old))).toEqual(config);
   });
 
-  test("get and delete name the config beside the task; get may leave that out", () => {
+  test("get and delete have the ids of the task and of the config; the config's is optional for get", () => {
     const params = { id: "t", pushNotificationConfigId: "p" };
     for (const operation of ["GetTaskPushNotificationConfig", "DeleteTaskPushNotificationConfig"] as const) {
       expect(wire.decodeRequest(operation, plain(params))).toEqual({ taskId: "t", id: "p" });
@@ -440,7 +440,7 @@ describe("webhook configs (0.3 §7.5 to §7.8)", () => {
     ]);
   });
 
-  test("list answers a bare array, delete null", () => {
+  test("the result of list is an array, and the result of delete is null", () => {
     expect(wire.decodeRequest("ListTaskPushNotificationConfigs", { id: "t" })).toEqual({ taskId: "t" });
     expect(wire.encodeRequest("ListTaskPushNotificationConfigs", { taskId: "t", pageSize: 3 })).toEqual({ id: "t" });
     expect(
@@ -473,12 +473,12 @@ describe("errors (0.3 §8)", () => {
     ["ContentTypeNotSupported", -32005],
     ["InvalidAgentResponse", -32006],
     ["ExtendedAgentCardNotConfigured", -32007],
-  ])("%s is %i and needs no more", (code, number) => {
+  ])("%s is %i, with a message and nothing else", (code, number) => {
     expect(wire.encodeError(new A2AError(code, "so"))).toEqual({ code: number, message: "so" });
     expect(wire.decodeError({ code: number, message: "so" })).toMatchObject({ code, message: "so" });
   });
 
-  test("there is no data: the SDKs for Go want an object in 0.3 and a list in 2.x, and fail on the other", () => {
+  test("an error has no data, because version 0.3 of the SDK for Go expects an object and version 2 expects a list", () => {
     const fields = [{ field: "message.parts", description: "is required" }];
     const invalid = wire.encodeError(invalidParams(fields));
     expect(invalid).toEqual({ code: -32602, message: "Invalid parameters: message.parts is required" });
@@ -492,7 +492,7 @@ describe("errors (0.3 §8)", () => {
     ["ParseError", -32700, "JSONParseError"],
     ["InternalError", -32603, "InternalError"],
     ["PermissionDenied", -32603, undefined],
-  ])("%s over REST has the code, and the name that Python's SDK of 1.x looks for", (code, number, type) => {
+  ])("%s over REST has the code %i and the error name of the SDK for Python 1.x", (code, number, type) => {
     const body = JSON.parse(rest.encodeError(new A2AError(code, "so"))) as Record<string, unknown>;
     expect(body).toMatchObject({ code: number, message: "so", error: { message: "so" } });
     expect(body["type"]).toBe(type);
@@ -504,7 +504,7 @@ describe("errors (0.3 §8)", () => {
     ["an object", { exception: "x" }],
     ["a list", [{ field: "id", message: "no" }]],
     ["nothing", null],
-  ])("data of a peer may be %s", (_, data) => {
+  ])("an error with %s as data is read", (_, data) => {
     expect(wire.decodeError({ code: -32001, message: "gone", data })).toMatchObject({ code: "TaskNotFound" });
   });
 });
@@ -533,12 +533,12 @@ describe("errors of REST", () => {
     [501, { error: { code: 501, status: "UNIMPLEMENTED", message: "Push off" } }, "PushNotificationNotSupported"],
     [501, { error: { code: 501, status: "UNIMPLEMENTED", message: "no" } }, "UnsupportedOperation"],
     [404, { detail: "Not Found" }, "MethodNotFound"],
-  ])("%i %j is %s, whose dialect that is", (status, body, code) => {
+  ])("status %i with the body %j is %s", (status, body, code) => {
     expect(rest.decodeError(status, body)).toMatchObject({ code });
   });
 });
 
-describe("whatever a stranger sends", () => {
+describe("arbitrary JSON", () => {
   /** JSON with the names of 0.3 in it, so that it gets further than the first look. */
   const names = [
     "kind",
@@ -594,7 +594,7 @@ describe("whatever a stranger sends", () => {
     }
   };
 
-  test("is a request, or InvalidParams; an answer, an event or a card, or InvalidResponse", () => {
+  test("is valid or refused: InvalidParams for a request, InvalidResponse for an answer, an event or a card", () => {
     fc.assert(
       fc.property(value, fc.constantFrom(...operations), (sent, operation) => {
         const fresh = (): unknown => structuredClone(sent);

@@ -41,12 +41,12 @@ function refusal(run: () => unknown): readonly [A2AErrorCode, readonly string[]]
 describe.each(names)("%s", (name) => {
   const [request, response] = shapes[name];
 
-  test("is its own method name on JSON-RPC (A2A 1.0 §9.4)", () => {
+  test("has its name as its JSON-RPC method (A2A 1.0 §9.4)", () => {
     expect(codecV1.bindings.JSONRPC.method(name)).toBe(name);
     expect(codecV1.bindings.JSONRPC.operation(name)).toBe(name);
   });
 
-  test("requests go out and come in as they are", () => {
+  test("requests are not changed by encoding and decoding", () => {
     fc.assert(
       fc.property(messageOf(request), (message) => {
         const sent: unknown = JSON.parse(JSON.stringify(rest.encodeRequest(name, message as never)));
@@ -57,7 +57,7 @@ describe.each(names)("%s", (name) => {
     );
   });
 
-  test("answers go out and come in as they are", () => {
+  test("answers are not changed by encoding and decoding", () => {
     fc.assert(
       fc.property(response === "Empty" ? fc.constant({}) : messageOf(response), (message) => {
         const text = rest.encodeResponse(name, { payload: new Payload(message) });
@@ -66,11 +66,11 @@ describe.each(names)("%s", (name) => {
     );
   });
 
-  test("an answer that is at hand as text is not written anew", () => {
+  test("an answer that already is JSON text is not serialized again", () => {
     expect(rest.encodeResponse(name, { payload: new TextPayload('{"at":"hand"}') })).toBe('{"at":"hand"}');
   });
 
-  test("a request that is no object, or lacks what is required, is InvalidParams", () => {
+  test("a request that is not an object, or lacks a required field, is InvalidParams", () => {
     const required = fieldsOf(request).flatMap(([field, kind]) => (kind.required ? [field] : []));
     for (const wrong of ["text", 1, true, [], [{}]]) {
       expect(refusal(() => rest.decodeRequest(name, wrong))).toEqual(["InvalidParams", [""]]);
@@ -86,7 +86,7 @@ describe.each(names)("%s", (name) => {
     for (const empty of [undefined, null, {}]) expect(read(empty)).toEqual(expected);
   });
 
-  test("a route carries every field of the request (A2A 1.0 §11.3, §11.5)", () => {
+  test("a route transports every field of the request (A2A 1.0 §11.3, §11.5)", () => {
     const routes = rest.routes.filter((route) => route.operation === name);
     expect(routes).toHaveLength(1);
     const [route] = routes;
@@ -123,7 +123,7 @@ test("routes are those of the specification (A2A 1.0 §11.3)", () => {
 });
 
 test.each(["message/send", "sendMessage", "SENDMESSAGE", "constructor", "__proto__", ""])(
-  "%j is no method",
+  "%j is not a method",
   (method) => {
     expect(codecV1.bindings.JSONRPC.operation(method)).toBeUndefined();
   },
@@ -140,14 +140,14 @@ function send(change: {
   return { message, ...(configuration !== undefined && { configuration }) };
 }
 
-describe("what other servers took in and should not have", () => {
+describe("an invalid request is refused:", () => {
   test.each<[string, unknown, string]>([
     ["no role", send({ message: { role: undefined } }), "message.role"],
     ["an unknown role", send({ message: { role: "user" } }), "message.role"],
     ["no parts", send({ message: { parts: undefined } }), "message.parts"],
-    ["null for parts", send({ message: { parts: null } }), "message.parts"],
+    ["null as parts", send({ message: { parts: null } }), "message.parts"],
     ["an empty array of parts", send({ parts: [] }), "message.parts"],
-    ["text for parts", send({ parts: "hello" }), "message.parts"],
+    ["a string as parts", send({ parts: "hello" }), "message.parts"],
     ["a part without content", send({ parts: [{}] }), "message.parts[0]"],
     ["a number as a part", send({ parts: [1] }), "message.parts[0]"],
     ["null as a part", send({ parts: [null] }), "message.parts[0]"],
@@ -155,10 +155,10 @@ describe("what other servers took in and should not have", () => {
     ["bad base64", send({ parts: [{ raw: "not base64!" }] }), "message.parts[0].raw"],
     ["an object as text", send({ parts: [{ text: {} }] }), "message.parts[0].text"],
     ["no id", send({ message: { messageId: "" } }), "message.messageId"],
-    ["text for a flag", send({ configuration: { returnImmediately: "false" } }), "configuration.returnImmediately"],
-    ["a negative length", send({ configuration: { historyLength: -1 } }), "configuration.historyLength"],
+    ["a string as a flag", send({ configuration: { returnImmediately: "false" } }), "configuration.returnImmediately"],
+    ["a negative history length", send({ configuration: { historyLength: -1 } }), "configuration.historyLength"],
     [
-      "a webhook nowhere",
+      "a webhook with an empty URL",
       send({ configuration: { taskPushNotificationConfig: { url: "" } } }),
       "configuration.taskPushNotificationConfig.url",
     ],
@@ -167,7 +167,7 @@ describe("what other servers took in and should not have", () => {
     expect(refusal(() => rest.encodeRequest("SendMessage", request as never))).toEqual(["InvalidParams", [field]]);
   });
 
-  test("the error says in words what is wrong", () => {
+  test("the message of the error says what is wrong", () => {
     expect(() => rest.decodeRequest("SendMessage", send({ parts: [] }))).toThrow(
       "Invalid parameters: message.parts must hold at least one part",
     );
@@ -178,14 +178,14 @@ describe("what other servers took in and should not have", () => {
   });
 });
 
-test("what a caller adds to a request does not go out, since some servers turn it away", () => {
+test("unknown members of a request are not sent, because some servers refuse them", () => {
   const request = { id: "t", historyLength: 2, generation: "4" };
   expect(rest.encodeRequest("GetTask", request)).toEqual({ id: "t", historyLength: 2 });
   expect(request).toEqual({ id: "t", historyLength: 2, generation: "4" });
 });
 
 describe("answers of a peer", () => {
-  test("that are nonsense are InvalidResponse, with the place", () => {
+  test("are InvalidResponse with the path of the field where they are not valid", () => {
     expect(refusal(() => rest.decodeResponse("GetTask", { id: "t", status: {} }))).toEqual([
       "InvalidResponse",
       ["status.state"],
@@ -196,13 +196,13 @@ describe("answers of a peer", () => {
     expect(refusal(() => codecV1.decodeCard({ name: "a" }))).toEqual(["InvalidResponse", ["supportedInterfaces"]]);
   });
 
-  test("to a deletion may be nothing at all", () => {
+  test("may be empty for a deletion", () => {
     for (const nothing of [undefined, null, {}]) {
       expect(rest.decodeResponse("DeleteTaskPushNotificationConfig", nothing)).toEqual({});
     }
   });
 
-  test("may have members that nobody knows yet", () => {
+  test("may have unknown members", () => {
     const event = {
       statusUpdate: { taskId: "t", contextId: "c", status: { state: "TASK_STATE_WORKING" }, final: false },
     };
@@ -210,13 +210,13 @@ describe("answers of a peer", () => {
   });
 });
 
-test("events go out as the text that was stored, or are written", () => {
+test("events are sent as the stored text, or serialized where there is none", () => {
   const event = { message: { messageId: "m", role: "ROLE_AGENT" as const, parts: [{ text: "hi" }] } };
   expect(rest.encodeEvent({ payload: new TextPayload('{"stored":1}') })).toBe('{"stored":1}');
   expect(rest.decodeEvent(JSON.parse(rest.encodeEvent({ payload: new Payload(event) })))).toEqual(event);
 });
 
-test("a card goes out as the 1.0 JSON, and is read back with both spellings of its bindings and more", () => {
+test("a card is encoded as JSON of 1.0, and the members of 0.3 in a card are kept", () => {
   fc.assert(
     fc.property(messageOf("AgentCard"), (card) => {
       expect(codecV1.encodeCard(card)).toEqual(card);

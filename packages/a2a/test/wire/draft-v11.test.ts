@@ -37,7 +37,7 @@ function client(handler: Handler, options: ConnectOptions) {
 }
 
 describe.each(["JSONRPC", "HTTP+JSON"])("the draft of 1.1 over %s", (binding) => {
-  test("counts every event of a task, one after the other, and not the user's messages (§3.2.7)", async () => {
+  test("numbers every event of a task in order, and no message of the user (§3.2.7)", async () => {
     const { handler } = stepping();
     const agent = await client(handler, { binding, version: "1.1" });
     expect(agent.chosen).toMatchObject({ protocolBinding: binding, protocolVersion: "1.1" });
@@ -56,7 +56,7 @@ describe.each(["JSONRPC", "HTTP+JSON"])("the draft of 1.1 over %s", (binding) =>
     expect(generationOf(await agent.cancelTask(id))).toBe((asked ?? 0) + 4);
   });
 
-  test("goes on with the number of an event in a stream that is resumed in the middle", async () => {
+  test("continues the numbers of the events in a resumed stream", async () => {
     const { handler } = stepping();
     const agent = await client(handler, { binding, version: "1.1" });
     const { task } = await agent.sendMessage("Go");
@@ -71,7 +71,7 @@ describe.each(["JSONRPC", "HTTP+JSON"])("the draft of 1.1 over %s", (binding) =>
     expect(seen).toEqual(Array.from({ length: all - 2 }, (_, at) => at + 3));
   });
 
-  test("holds GetTask until the task is beyond currentGeneration, and answers at once where it is (§3.2.7)", async () => {
+  test("answers GetTask when the generation of the task is above currentGeneration (§3.2.7)", async () => {
     const { handler, step } = stepping();
     const agent = await client(handler, { binding, version: "1.1" });
     const { task } = await agent.sendMessage({ message: "steps", configuration: { returnImmediately: true } });
@@ -87,7 +87,7 @@ describe.each(["JSONRPC", "HTTP+JSON"])("the draft of 1.1 over %s", (binding) =>
     expect((await ended).status.state).toBe("TASK_STATE_CANCELED");
   });
 
-  test("refuses a message whose ifGenerationMatch is not the task's, and says both (§3.2.2)", async () => {
+  test("refuses a message whose ifGenerationMatch is not the generation of the task, with both numbers (§3.2.2)", async () => {
     const { handler } = stepping();
     const agent = await client(handler, { binding, version: "1.1" });
     const { task } = await agent.sendMessage({ message: "Go", configuration: { ifGenerationMatch: 77 } });
@@ -106,7 +106,7 @@ describe.each(["JSONRPC", "HTTP+JSON"])("the draft of 1.1 over %s", (binding) =>
     expect(await errorOf(next(at))).toMatchObject({ code: "TaskGenerationMismatch" });
   });
 
-  test("is nothing to who asks for 1.0: no generation, no waiting, no condition", async () => {
+  test("does not change 1.0: no generation, no waiting, no condition", async () => {
     const { handler } = stepping();
     const agent = await client(handler, { binding });
     const { task } = await agent.sendMessage({ message: "Go", configuration: { ifGenerationMatch: 1 } });
@@ -120,7 +120,7 @@ describe.each(["JSONRPC", "HTTP+JSON"])("the draft of 1.1 over %s", (binding) =>
   });
 });
 
-test("a 1.0 call that carries the draft's fields on the wire is served as if they were not there", async () => {
+test("a call of 1.0 ignores the fields of the draft", async () => {
   const { handler } = stepping();
   const post = async (method: string, params: object, version: string): Promise<Record<string, unknown>> => {
     const headers = { "content-type": "application/json", "a2a-version": version };
@@ -138,7 +138,7 @@ test("a 1.0 call that carries the draft's fields on the wire is served as if the
   });
 });
 
-test("no card offers the draft", async () => {
+test("no card names the draft", async () => {
   const { handler } = stepping();
   const agent = await client(handler, {});
   expect(agent.card.supportedInterfaces.map(({ protocolVersion }) => protocolVersion)).not.toContain("1.1");

@@ -19,7 +19,7 @@ function overRest(error: A2AError): A2AError {
 const errorInfo = "type.googleapis.com/google.rpc.ErrorInfo";
 const badRequest = "type.googleapis.com/google.rpc.BadRequest";
 
-describe("errors go over both bindings whole", () => {
+describe("errors keep all their members over both bindings", () => {
   test.each(codes)("%s", (code) => {
     for (const carry of [overJsonRpc, overRest]) {
       const bare = carry(new A2AError(code));
@@ -46,14 +46,14 @@ describe("errors go over both bindings whole", () => {
     }
   });
 
-  test("the text of a cause is on neither", () => {
+  test("the text of a cause is not sent over either binding", () => {
     const error = new A2AError("InternalError", undefined, { cause: new Error("secret") });
     expect(JSON.stringify(jsonrpc.encodeError(error))).not.toContain("secret");
     expect(rest.encodeError(error)).not.toContain("secret");
   });
 });
 
-describe("what is on the wire", () => {
+describe("the JSON of", () => {
   test("an A2A error on JSON-RPC (A2A 1.0 §9.5)", () => {
     expect(jsonrpc.encodeError(new A2AError("TaskNotFound", undefined, { metadata: { taskId: "t" } }))).toEqual({
       code: -32001,
@@ -62,7 +62,7 @@ describe("what is on the wire", () => {
     });
   });
 
-  test("an error of validation on JSON-RPC (§9.5)", () => {
+  test("a validation error on JSON-RPC (§9.5)", () => {
     const error = new A2AError("InvalidParams", undefined, {
       fields: [{ field: "message.parts", description: "must hold at least one part" }],
     });
@@ -89,7 +89,7 @@ describe("what is on the wire", () => {
     });
   });
 
-  test("errors of JSON-RPC itself have no details there", () => {
+  test("an error that JSON-RPC defines, on JSON-RPC: no details", () => {
     for (const code of ["ParseError", "InvalidRequest", "MethodNotFound", "InvalidParams", "InternalError"] as const) {
       expect(jsonrpc.encodeError(new A2AError(code))).toEqual({
         code: wireErrors[code].jsonrpc,
@@ -98,7 +98,7 @@ describe("what is on the wire", () => {
     }
   });
 
-  test("what a proxy ran into as a client has a code that a caller knows", () => {
+  test("an error that a proxy got as a client, on REST: a status that its callers know", () => {
     const sent = (code: A2AErrorCode): unknown => JSON.parse(rest.encodeError(new A2AError(code, "no luck")));
     expect(sent("InvalidResponse")).toMatchObject({ error: { code: 500, message: "no luck" } });
     for (const code of ["ConnectionFailed", "ConnectionLost", "Timeout", "Aborted"] as const) {
@@ -109,19 +109,19 @@ describe("what is on the wire", () => {
 
 describe("errors of other peers on JSON-RPC", () => {
   test.each<[string, unknown, A2AErrorCode]>([
-    ["a code alone", { code: -32001, message: "no" }, "TaskNotFound"],
+    ["a code without data", { code: -32001, message: "no" }, "TaskNotFound"],
     [
       "an unspecific code with a reason",
       { code: -32603, message: "no", data: [{ "@type": errorInfo, reason: "TASK_NOT_CANCELABLE" }] },
       "TaskNotCancelable",
     ],
     [
-      "one detail that is no array",
+      "a detail outside of an array",
       { code: -32000, message: "no", data: { "@type": errorInfo, reason: "VERSION_NOT_SUPPORTED" } },
       "VersionNotSupported",
     ],
-    ["data that is text", { code: -32602, message: "no", data: "historyLength" }, "InvalidParams"],
-    ["null for data", { code: -32601, message: "no", data: null }, "MethodNotFound"],
+    ["a string as data", { code: -32602, message: "no", data: "historyLength" }, "InvalidParams"],
+    ["null as data", { code: -32601, message: "no", data: null }, "MethodNotFound"],
     [
       "an unknown reason",
       { code: -32005, message: "no", data: [{ "@type": errorInfo, reason: "BAD_WEATHER" }] },
@@ -135,7 +135,7 @@ describe("errors of other peers on JSON-RPC", () => {
     expect(decoded.message).toBe("no");
   });
 
-  test("details of unknown types, and reasons that nobody knows, are kept", () => {
+  test("details of unknown types and unknown reasons are kept", () => {
     const fresh = { "@type": errorInfo, reason: "BAD_WEATHER", domain: "a2a-protocol.org", metadata: { sky: "grey" } };
     expect(jsonrpc.decodeError({ code: -32603, data: [fresh] })).toMatchObject({
       details: [fresh],
@@ -148,11 +148,11 @@ describe("errors of other peers on JSON-RPC", () => {
     ]);
   });
 
-  test.each([undefined, null, "text", 3, [], {}, { code: "no" }])("%j is no error of the protocol", (value) => {
+  test.each([undefined, null, "text", 3, [], {}, { code: "no" }])("%j is not an error of the protocol", (value) => {
     expect(jsonrpc.decodeError(value).code).toBe("InvalidResponse");
   });
 
-  test("damaged details are no trouble", () => {
+  test("invalid details are ignored", () => {
     const data = [
       { "@type": badRequest },
       { "@type": badRequest, fieldViolations: [1, null, {}, { field: 3, description: "" }] },
@@ -176,20 +176,20 @@ describe("errors of other peers on REST", () => {
 
   test.each<[string, number, unknown, A2AErrorCode]>([
     ["404", 404, status(404, "NOT_FOUND"), "TaskNotFound"],
-    ["400 of what is not supported", 400, status(400, "FAILED_PRECONDITION"), "UnsupportedOperation"],
-    ["400 of a field", 400, status(400, "INVALID_ARGUMENT"), "InvalidParams"],
+    ["400 with FAILED_PRECONDITION", 400, status(400, "FAILED_PRECONDITION"), "UnsupportedOperation"],
+    ["400 with INVALID_ARGUMENT", 400, status(400, "INVALID_ARGUMENT"), "InvalidParams"],
     ["409 of 1.0.0", 409, status(409, "FAILED_PRECONDITION"), "TaskNotCancelable"],
     ["415 of 1.0.0", 415, status(415, "INVALID_ARGUMENT"), "ContentTypeNotSupported"],
     ["502 of 1.0.0", 502, status(502, "INTERNAL"), "InvalidAgentResponse"],
     ["UNIMPLEMENTED of 1.0.0", 400, status(400, "UNIMPLEMENTED"), "UnsupportedOperation"],
     ["501", 501, status(501, "UNIMPLEMENTED"), "UnsupportedOperation"],
     [
-      "a reason, whatever the status",
+      "a reason, with another status",
       500,
       { error: { code: 500, message: "no", details: [{ "@type": errorInfo, reason: "TASK_NOT_FOUND" }] } },
       "TaskNotFound",
     ],
-    ["a body without its wrapper", 404, { code: 404, status: "NOT_FOUND", message: "no" }, "TaskNotFound"],
+    ["a body without the member error", 404, { code: 404, status: "NOT_FOUND", message: "no" }, "TaskNotFound"],
     ["a code of JSON-RPC", 400, { code: -32004, message: "no", data: {} }, "UnsupportedOperation"],
     [
       "problem details",
@@ -204,7 +204,7 @@ describe("errors of other peers on REST", () => {
     expect(decoded.message).toBe("no");
   });
 
-  test("problem details name fields (§6.6)", () => {
+  test("the fields in problem details are read (§6.6)", () => {
     const body = { status: 400, detail: "Invalid parameters", errors: [{ field: "pageSize", message: "too large" }] };
     expect(rest.decodeError(400, body)).toMatchObject({
       code: "InvalidParams",
@@ -227,7 +227,7 @@ describe("errors of other peers on REST", () => {
     [502, "Unavailable"],
     [503, "Unavailable"],
     [504, "Unavailable"],
-  ])("HTTP %i with no body of the protocol is %s", (http, code) => {
+  ])("HTTP %i without an error body of the protocol is %s", (http, code) => {
     for (const body of [undefined, null, "<html>", [], {}]) {
       const decoded = rest.decodeError(http, body);
       expect(decoded.code).toBe(code);

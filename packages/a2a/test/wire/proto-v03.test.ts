@@ -69,14 +69,14 @@ describe.each([
   ["REST", restShapes],
   ["gRPC", grpcShapes],
 ])("ProtoJSON of 0.3 on %s", (_binding, shapes) => {
-  test("a task has content in its messages, parts in its artifacts, and CANCELLED with two Ls", () => {
+  test("a task has the member content in messages, parts in artifacts, and the spelling CANCELLED", () => {
     expect(shapes.responseOf("GetTask", { payload: new Payload(task) })).toEqual(protoTask);
     expect(JSON.parse(shapes.encodeResponse("GetTask", { payload: new Payload(task) }))).toEqual(protoTask);
     expect(shapes.decodeResponse("GetTask", clone(protoTask))).toEqual(task);
     expect(shapes.decodeResponse("CancelTask", snake(protoTask))).toEqual(task);
   });
 
-  test("a send answers {task} or {message}, which the proto calls msg", () => {
+  test("the answer to a send is {task} or {message}; msg, its name in the proto, is read too", () => {
     expect(shapes.responseOf("SendMessage", { payload: new Payload({ task }) })).toEqual({ task: protoTask });
     expect(shapes.responseOf("SendMessage", { payload: new Payload({ message }) })).toEqual({ message: protoMessage });
     expect(shapes.decodeResponse("SendMessage", { msg: clone(protoMessage) })).toEqual({ message });
@@ -90,12 +90,12 @@ describe.each([
       { statusUpdate: { taskId: "t", contextId: "c", status: { state: "TASK_STATE_COMPLETED" }, final: true } },
     ],
     [
-      "and at input-required",
+      "a status update, with final at input-required",
       { statusUpdate: { taskId: "t", contextId: "c", status: { state: "TASK_STATE_INPUT_REQUIRED" } } },
       { statusUpdate: { taskId: "t", contextId: "c", status: { state: "TASK_STATE_INPUT_REQUIRED" }, final: true } },
     ],
     [
-      "and not while it works",
+      "a status update, without final while the task works",
       { statusUpdate: { taskId: "t", contextId: "c", status: { state: "TASK_STATE_WORKING" } } },
       { statusUpdate: { taskId: "t", contextId: "c", status: { state: "TASK_STATE_WORKING" }, final: false } },
     ],
@@ -122,21 +122,21 @@ describe.each([
     ],
     ["a task", { task }, { task: protoTask }],
     ["a message", { message }, { message: protoMessage }],
-  ])("events: %s", (_what, event, proto) => {
+  ])("event: %s", (_what, event, proto) => {
     expect(shapes.eventOf({ payload: new Payload(event) })).toEqual(proto);
     expect(JSON.parse(shapes.encodeEvent({ payload: new Payload(event) }))).toEqual(proto);
     expect(shapes.decodeEvent(clone(proto))).toEqual(event);
     expect(shapes.decodeEvent(snake(proto))).toEqual(event);
   });
 
-  test("a status calls its message update, where the proto's names are used", () => {
+  test("the message of a status is read from update, its name in the proto", () => {
     const status = { state: "TASK_STATE_WORKING", update: clone(protoMessage) };
     expect(shapes.decodeEvent({ status_update: { task_id: "t", context_id: "c", status } })).toEqual({
       statusUpdate: { taskId: "t", contextId: "c", status: { state: "TASK_STATE_WORKING", message } },
     });
   });
 
-  test("a send does not wait unless blocking is true, and historyLength 0 is all of it: proto3 has no presence", () => {
+  test("without blocking a send does not wait, and historyLength 0 is the whole history, because proto3 cannot tell a default from an absent value", () => {
     const sent = (configuration: object) =>
       shapes.decodeRequest("SendMessage", { message: clone(protoMessage), configuration }).configuration;
     expect(shapes.decodeRequest("SendMessage", { request: clone(protoMessage) })).toMatchObject({
@@ -151,11 +151,11 @@ describe.each([
     expect(shapes.decodeRequest("GetTask", { id: "t", historyLength: 0 })).toEqual({ id: "t" });
   });
 
-  test("a send waits, where it says nothing of it: only a configuration can say so here", () => {
+  test("a send without a configuration is sent with blocking true", () => {
     expect(shapes.encodeRequest("SendMessage", { message })).toMatchObject({ configuration: { blocking: true } });
   });
 
-  test("a send goes out with blocking in so many words, and comes back the same", () => {
+  test("a send is encoded with an explicit blocking, and decoded to the same request", () => {
     const request = { message, configuration: { historyLength: 2, returnImmediately: true } };
     const wire = shapes.encodeRequest("SendMessage", request);
     expect(wire).toMatchObject({ message: protoMessage, configuration: { blocking: false, historyLength: 2 } });
@@ -164,11 +164,15 @@ describe.each([
 
   test.each([
     ["no content", { ...protoMessage, content: [] }, "message.content"],
-    ["a part with nothing in it", { ...protoMessage, content: [{}] }, "message.content[0]"],
-    ["data that is no object", { ...protoMessage, content: [{ data: { data: [1] } }] }, "message.content[0].data.data"],
+    ["an empty part", { ...protoMessage, content: [{}] }, "message.content[0]"],
+    [
+      "data that is not an object",
+      { ...protoMessage, content: [{ data: { data: [1] } }] },
+      "message.content[0].data.data",
+    ],
     ["no role", { ...protoMessage, role: "ROLE_UNSPECIFIED" }, "message.role"],
     ["no id", { ...protoMessage, messageId: "" }, "message.messageId"],
-  ])("a message with %s is refused by field", (_what, wrong, field) => {
+  ])("a message with %s is refused, and the error names the field", (_what, wrong, field) => {
     expect(() => shapes.decodeRequest("SendMessage", { message: clone(wrong) })).toThrow(
       expect.objectContaining({ code: "InvalidParams", fields: [expect.objectContaining({ field })] }),
     );
@@ -178,7 +182,7 @@ describe.each([
     expect(() => shapes.decodeRequest("GetTask", { id: "t", historyLength: -1 })).toThrow("historyLength");
   });
 
-  test("a task and a config are named by resource names as well", () => {
+  test("tasks and configs can be named by resource names", () => {
     expect(shapes.decodeRequest("GetTask", { name: "tasks/t" })).toEqual({ id: "t" });
     expect(shapes.decodeRequest("CancelTask", { name: "tasks/t" })).toEqual({ id: "t" });
     expect(shapes.decodeRequest("SubscribeToTask", { name: "tasks/t" })).toEqual({ id: "t" });
@@ -190,7 +194,7 @@ describe.each([
     expect(() => shapes.decodeRequest("CancelTask", {})).toThrow("id");
   });
 
-  test("a webhook's config comes bare or wrapped, and goes out under its resource name", () => {
+  test("a push notification config is read with and without its wrapper, and written with its resource name", () => {
     const config = { taskId: "t", id: "p", url: "https://x", authentication: { scheme: "Bearer", credentials: "s" } };
     const proto = {
       name: "tasks/t/pushNotificationConfigs/p",
@@ -218,7 +222,7 @@ describe.each([
   });
 });
 
-test("a list of tasks, which the text of 0.3 has over REST, filters by the state of two Ls", () => {
+test("a list of tasks over REST can be filtered by the state CANCELLED", () => {
   expect(restShapes.decodeRequest("ListTasks", { status: "TASK_STATE_CANCELLED" })).toEqual({
     status: "TASK_STATE_CANCELED",
   });
@@ -228,7 +232,7 @@ test("a list of tasks, which the text of 0.3 has over REST, filters by the state
   expect(restShapes.decodeResponse("ListTasks", clone(wire))).toEqual({ tasks: [task], ...page });
 });
 
-test("gRPC names tasks in its requests, REST in its paths", () => {
+test("a task is named in the request over gRPC, and in the path over REST", () => {
   expect(grpcShapes.encodeRequest("GetTask", { id: "t", historyLength: 2 })).toEqual({
     name: "tasks/t",
     historyLength: 2,
