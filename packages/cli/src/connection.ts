@@ -1,6 +1,7 @@
 import { connect, type Client } from "@parley/a2a/client";
 import { UsageError } from "./errors.ts";
-import { logTo, type Io } from "./io.ts";
+import type { Io } from "./io.ts";
+import { logTo } from "./log.ts";
 
 /** Options of every command that calls an agent. */
 export interface CallOptions {

@@ -66,87 +66,122 @@ function waiting(state: TaskState | undefined, id: string, hints: Hints): string
 export async function follow(
   io: Io,
   start: (signal: AbortSignal) => AsyncIterable<StreamResponse>,
-  { hints, options, known = false, mayEndEarly = false }: Follow,
+  how: Follow,
 ): Promise<number> {
-  const progress = options.json === true ? jsonProgress(io) : terminalProgress(io);
-  const view = new TaskView();
+  const call = new FollowedCall(io, how);
   const interrupt = new AbortController();
   let signal: Signal | undefined;
   const release = io.onInterrupt((name) => {
     signal = name;
     interrupt.abort();
   });
-  let answered = false;
-  let old: ReadonlyMap<string, number> | undefined = known ? undefined : new Map();
-  /**
-   * The first snapshot, while it is not shown: a known task may still be in the interrupted state that this message ends. It is shown only
-   * if no other event follows.
-   */
-  let held: StreamResponse | undefined;
-  let taskId: string | undefined;
-  let state: TaskState | undefined;
-
-  function show(event: StreamResponse): void {
-    progress.show(event);
-    taskId ??= event.task?.id ?? event.statusUpdate?.taskId ?? event.artifactUpdate?.taskId;
-    const now = event.task?.status.state ?? event.statusUpdate?.status.state ?? state;
-    if (now === state || taskId === undefined) return;
-    state = now;
-    const hint = waiting(state, taskId, hints);
-    if (hint !== undefined) progress.note(hint);
-  }
-
   try {
-    for await (const event of start(interrupt.signal)) {
-      answered = true;
-      held = undefined;
-      if (options.out !== undefined) view.apply(event);
-      progress.received(event);
-      if (old === undefined && event.task !== undefined) {
-        taskId = event.task.id;
-        old = partCounts(event.task);
-        progress.known(event.task);
-        if (isInterrupted(event.task.status.state)) {
-          held = event;
-          continue;
-        }
-      }
-      show(event);
-    }
-    if (held !== undefined) show(held);
+    await call.read(start(interrupt.signal));
   } catch (error) {
-    if (signal === undefined) {
-      if (taskId !== undefined) progress.note(`To see the rest of the task:\n  ${hints.watch(taskId)}`);
-      throw error;
-    }
+    if (signal === undefined) throw call.failed(error);
   } finally {
     release();
-    progress.end();
+    call.progress.end();
+  }
+  return signal === undefined ? call.ended() : call.interrupted(signal);
+}
+
+/** A call whose events are shown. */
+class FollowedCall {
+  readonly progress: Progress;
+  readonly #io: Io;
+  readonly #how: Follow;
+  /** The whole task, where artifacts are saved in the end. */
+  readonly #view = new TaskView();
+  /** What each artifact had before this call; `undefined` until the first snapshot of a known task. */
+  #old: ReadonlyMap<string, number> | undefined;
+  #answered = false;
+  #taskId: string | undefined;
+  #state: TaskState | undefined;
+
+  constructor(io: Io, how: Follow) {
+    this.#io = io;
+    this.#how = how;
+    this.progress = how.options.json === true ? jsonProgress(io) : terminalProgress(io);
+    this.#old = how.known === true ? undefined : new Map();
   }
 
-  if (signal !== undefined) {
-    progress.note(
-      taskId === undefined
+  async read(events: AsyncIterable<StreamResponse>): Promise<void> {
+    /**
+     * The first snapshot, while it is not shown: a known task may still be in the interrupted state that this message ends. It
+     * is shown only if no other event follows.
+     */
+    let held: StreamResponse | undefined;
+    for await (const event of events) {
+      this.#answered = true;
+      held = undefined;
+      if (this.#how.options.out !== undefined) this.#view.apply(event);
+      this.progress.received(event);
+      if (this.#old === undefined && event.task !== undefined) {
+        this.#know(event.task);
+        if (isInterrupted(event.task.status.state)) held = event;
+      }
+      if (held === undefined) this.#show(event);
+    }
+    if (held !== undefined) this.#show(held);
+  }
+
+  /** The error of the call, after what the user can do about it was printed. */
+  failed(error: unknown): unknown {
+    const { hints } = this.#how;
+    if (this.#taskId !== undefined) this.progress.note(`To see the rest of the task:\n  ${hints.watch(this.#taskId)}`);
+    return error;
+  }
+
+  interrupted(signal: Signal): number {
+    const { hints } = this.#how;
+    const id = this.#taskId;
+    this.progress.note(
+      id === undefined
         ? `Interrupted before the agent answered; it may still be working:\n  ${hints.list()}`
-        : `Interrupted; the task goes on. To watch or cancel it:\n  ${hints.watch(taskId)}\n  ${hints.cancel(taskId)}`,
+        : `Interrupted; the task goes on. To watch or cancel it:\n  ${hints.watch(id)}\n  ${hints.cancel(id)}`,
     );
     return signalCodes[signal];
   }
-  if (options.out !== undefined) {
-    const folder = resolve(io.cwd, options.out);
-    for (const artifact of [...(view.task?.artifacts ?? []), ...filesOf(view.message)]) {
-      if (old?.get(artifact.artifactId) === artifact.parts.length) continue;
-      for (const path of await saveArtifact(folder, artifact)) progress.note(`saved ${path}`);
+
+  async ended(): Promise<number> {
+    const { hints, options, mayEndEarly = false } = this.#how;
+    const id = this.#taskId;
+    const state = this.#state;
+    if (options.out !== undefined) await this.#save(options.out);
+    if (!this.#answered) {
+      this.progress.note("parley: the agent sent no answer");
+      return 1;
+    }
+    if (id === undefined || state === undefined) return 0;
+    if (!isTerminal(state) && !isInterrupted(state)) {
+      this.progress.note(`The task goes on. To watch or cancel it:\n  ${hints.watch(id)}\n  ${hints.cancel(id)}`);
+      return mayEndEarly ? 0 : 1;
+    }
+    return endedBadly(state) ? 1 : 0;
+  }
+
+  #know(task: Task): void {
+    this.#taskId = task.id;
+    this.#old = partCounts(task);
+    this.progress.known(task);
+  }
+
+  #show(event: StreamResponse): void {
+    this.progress.show(event);
+    this.#taskId ??= event.task?.id ?? event.statusUpdate?.taskId ?? event.artifactUpdate?.taskId;
+    const state = event.task?.status.state ?? event.statusUpdate?.status.state ?? this.#state;
+    if (state === this.#state || this.#taskId === undefined) return;
+    this.#state = state;
+    const hint = waiting(state, this.#taskId, this.#how.hints);
+    if (hint !== undefined) this.progress.note(hint);
+  }
+
+  async #save(out: string): Promise<void> {
+    const folder = resolve(this.#io.cwd, out);
+    for (const artifact of [...(this.#view.task?.artifacts ?? []), ...filesOf(this.#view.message)]) {
+      if (this.#old?.get(artifact.artifactId) === artifact.parts.length) continue;
+      for (const path of await saveArtifact(folder, artifact)) this.progress.note(`saved ${path}`);
     }
   }
-  if (!answered) {
-    progress.note("parley: the agent sent no answer");
-    return 1;
-  }
-  if (taskId === undefined) return 0;
-  if (state !== undefined && !isTerminal(state) && !isInterrupted(state)) {
-    progress.note(`The task goes on. To watch or cancel it:\n  ${hints.watch(taskId)}\n  ${hints.cancel(taskId)}`);
-    return mayEndEarly ? 0 : 1;
-  }
-  return state !== undefined && endedBadly(state) ? 1 : 0;
 }

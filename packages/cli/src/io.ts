@@ -1,8 +1,4 @@
 import process from "node:process";
-import type { Logger } from "@parley/a2a";
-import type { LogLevel, LogStream } from "@parley/node";
-import type { LogFormat } from "./options.ts";
-import { hasColours } from "./output/text.ts";
 
 /** Standard output or standard error. */
 export interface Out {
@@ -55,13 +51,4 @@ export function processIo(): Io {
       return release;
     },
   };
-}
-
-/** A logger that writes to standard error. */
-export async function logTo(io: Io, level: LogLevel, format: LogFormat): Promise<Logger> {
-  // Loaded only on request: the module of the logger loads the server as well.
-  const { standardLogger } = await import("@parley/node");
-  const { stderr } = io;
-  const stream: LogStream = { write: (text) => stderr.write(text), isTTY: stderr.terminal };
-  return standardLogger({ level, format, stream, colors: hasColours(stderr, io.env) });
 }

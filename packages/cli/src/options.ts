@@ -3,11 +3,6 @@ import type { TaskState } from "@parley/a2a";
 import type { Io } from "./io.ts";
 import { parseState, stateNames } from "./output/states.ts";
 
-/** Levels of `parley serve --log-level`, the most verbose first. */
-export const logLevels = ["debug", "info", "warn", "error", "off"] as const;
-export const logFormats = ["text", "json"] as const;
-export type LogFormat = (typeof logFormats)[number];
-
 /** What the file of a command adds it with. */
 export interface Program {
   readonly io: Io;

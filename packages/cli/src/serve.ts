@@ -7,9 +7,9 @@ import { isLoopback } from "@parley/a2a/protocol";
 import { serve as serveAgents, type Server } from "@parley/node";
 import { CommandError, UsageError } from "./errors.ts";
 import { fileReason } from "./files.ts";
-import { logTo, type Io } from "./io.ts";
+import type { Io } from "./io.ts";
 import { loadAgents } from "./modules.ts";
-import type { LogFormat, logLevels } from "./options.ts";
+import { logTo, type LogFormat, type logLevels } from "./log.ts";
 import { styleFor } from "./output/text.ts";
 import { jsonLine, line } from "@parley/conform/terminal";
 

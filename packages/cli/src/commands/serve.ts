@@ -1,5 +1,6 @@
 import { Option } from "commander";
-import { agentUrl, collect, count, logFormats, logLevels, type Program } from "../options.ts";
+import { logFormats, logLevels } from "../log.ts";
+import { agentUrl, collect, count, type Program } from "../options.ts";
 import type { ServeOptions } from "../serve.ts";
 
 export function addServe({ io, command, finish }: Program): void {

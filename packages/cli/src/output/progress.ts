@@ -3,7 +3,7 @@ import { isInterrupted, isTerminal, type TaskStatus } from "@parley/a2a/model";
 import type { Io } from "../io.ts";
 import { endsMidLine, showParts } from "./parts.ts";
 import { endedBadly, stateName } from "./states.ts";
-import { styleFor } from "./text.ts";
+import { styleFor, type Style } from "./text.ts";
 import { line } from "@parley/conform/terminal";
 
 /** Shows the events of a task as they arrive. */
@@ -31,101 +31,115 @@ interface Shown {
  * artifacts go to standard error, so that a pipe receives the content alone.
  */
 export function terminalProgress(io: Io): Progress {
-  const style = styleFor(io.stderr, io.env);
-  const brief = io.stdout.terminal;
+  return new TerminalProgress(io);
+}
+
+class TerminalProgress implements Progress {
+  readonly #io: Io;
+  readonly #style: Style;
+  readonly #brief: boolean;
   /** How much of each artifact was shown, so that a snapshot after a reconnect shows only what is new. */
-  const artifacts = new Map<string, Shown>();
-  let taskId: string | undefined;
-  let current: string | undefined;
-  let lastStatus = "";
+  readonly #artifacts = new Map<string, Shown>();
+  #taskId: string | undefined;
+  /** The artifact whose text was written last. */
+  #current: string | undefined;
+  #lastStatus = "";
   /** Whether standard output ends in the middle of a line. */
-  let open = false;
+  #midLine = false;
 
-  function out(text: string): void {
-    io.stdout.write(text);
-    open = endsMidLine(text, open);
+  constructor(io: Io) {
+    this.#io = io;
+    this.#style = styleFor(io.stderr, io.env);
+    this.#brief = io.stdout.terminal;
   }
 
-  function closeLine(): void {
-    if (open) out("\n");
+  received(): void {}
+
+  end(): void {
+    if (this.#midLine) this.#out("\n");
   }
 
-  function note(text: string): void {
-    closeLine();
-    io.stderr.write(`${text}\n`);
+  note(text: string): void {
+    this.end();
+    this.#io.stderr.write(`${text}\n`);
   }
 
-  function say(message: Message): void {
-    closeLine();
-    out(showParts(message.parts, { brief }));
-    closeLine();
-  }
-
-  function status(value: TaskStatus): void {
-    const key = `${value.state} ${value.message?.messageId ?? ""} ${value.timestamp ?? ""}`;
-    if (key === lastStatus) return;
-    lastStatus = key;
-    current = undefined;
-    const { state, message } = value;
-    const name = stateName(state);
-    if (endedBadly(state)) {
-      const reason =
-        message === undefined ? "" : `: ${showParts(message.parts, { brief }).trim().replaceAll("\n", "\n  ")}`;
-      note(`${style("red", `✗ ${name}`)}${reason}`);
-    } else if (isTerminal(state) || isInterrupted(state)) {
-      if (message !== undefined) say(message);
-      note(isTerminal(state) ? style("green", `✓ ${name}`) : style("yellow", `? ${name}`));
-    } else {
-      const text =
-        message === undefined ? "" : `  ${showParts(message.parts, { brief }).trim().replaceAll("\n", "\n  ")}`;
-      note(`${style("cyan", `● ${name}`)}${text}`);
+  known(task: Task): void {
+    for (const { artifactId, parts } of task.artifacts ?? []) {
+      const text = showParts(parts, { brief: this.#brief });
+      this.#artifacts.set(artifactId, { text, midLine: endsMidLine(text, false) });
     }
   }
 
-  function artifact(value: Artifact, append: boolean): void {
-    const id = value.artifactId;
-    let shown = artifacts.get(id);
-    let fresh = showParts(value.parts, { brief, midLine: append && shown?.midLine === true });
+  show(event: StreamResponse): void {
+    if (event.message !== undefined) this.#say(event.message);
+    else if (event.statusUpdate !== undefined) this.#status(event.statusUpdate.status);
+    else if (event.artifactUpdate !== undefined) {
+      this.#artifact(event.artifactUpdate.artifact, event.artifactUpdate.append ?? false);
+    } else this.#task(event.task);
+  }
+
+  #task(task: Task): void {
+    if (this.#taskId !== task.id) {
+      this.#taskId = task.id;
+      const context = task.contextId === undefined ? "" : `, context ${line(task.contextId)}`;
+      this.note(this.#style("dim", `task ${line(task.id)}${context}`));
+    }
+    for (const artifact of task.artifacts ?? []) this.#artifact(artifact, false);
+    this.#status(task.status);
+  }
+
+  #status(status: TaskStatus): void {
+    const { state, message, timestamp = "" } = status;
+    const key = `${state} ${message?.messageId ?? ""} ${timestamp}`;
+    if (key === this.#lastStatus) return;
+    this.#lastStatus = key;
+    this.#current = undefined;
+    const name = stateName(state);
+    const style = this.#style;
+    if (endedBadly(state)) {
+      this.note(`${style("red", `✗ ${name}`)}${message === undefined ? "" : `: ${this.#indented(message)}`}`);
+    } else if (isTerminal(state) || isInterrupted(state)) {
+      if (message !== undefined) this.#say(message);
+      this.note(isTerminal(state) ? style("green", `✓ ${name}`) : style("yellow", `? ${name}`));
+    } else {
+      this.note(`${style("cyan", `● ${name}`)}${message === undefined ? "" : `  ${this.#indented(message)}`}`);
+    }
+  }
+
+  #artifact(artifact: Artifact, append: boolean): void {
+    const id = artifact.artifactId;
+    let shown = this.#artifacts.get(id);
+    let fresh = showParts(artifact.parts, { brief: this.#brief, midLine: append && shown?.midLine === true });
     if (!append && shown !== undefined) {
       if (fresh.startsWith(shown.text)) fresh = fresh.slice(shown.text.length);
       else shown = undefined;
     }
-    if (shown === undefined) artifacts.set(id, (shown = { text: "", midLine: false }));
+    if (shown === undefined) this.#artifacts.set(id, (shown = { text: "", midLine: false }));
     // Only appended to, so that the cost of a chunk does not grow with the artifact.
     shown.text += fresh;
     shown.midLine = endsMidLine(fresh, shown.midLine);
     if (fresh === "") return;
-    if (current !== id) {
-      note(style("bold", `◆ ${line(value.name ?? id)}`));
-      current = id;
+    if (this.#current !== id) {
+      this.note(this.#style("bold", `◆ ${line(artifact.name ?? id)}`));
+      this.#current = id;
     }
-    out(fresh);
+    this.#out(fresh);
   }
 
-  return {
-    note,
-    received() {},
-    end: closeLine,
-    known(task) {
-      for (const { artifactId, parts } of task.artifacts ?? []) {
-        const text = showParts(parts, { brief });
-        artifacts.set(artifactId, { text, midLine: endsMidLine(text, false) });
-      }
-    },
-    show(event) {
-      if (event.message !== undefined) return say(event.message);
-      if (event.statusUpdate !== undefined) return status(event.statusUpdate.status);
-      if (event.artifactUpdate !== undefined) {
-        return artifact(event.artifactUpdate.artifact, event.artifactUpdate.append ?? false);
-      }
-      const { task } = event;
-      if (taskId !== task.id) {
-        taskId = task.id;
-        const context = task.contextId === undefined ? "" : `, context ${line(task.contextId)}`;
-        note(style("dim", `task ${line(task.id)}${context}`));
-      }
-      for (const each of task.artifacts ?? []) artifact(each, false);
-      status(task.status);
-    },
-  };
+  /** Writes a message to standard output, on lines of its own. */
+  #say(message: Message): void {
+    this.end();
+    this.#out(showParts(message.parts, { brief: this.#brief }));
+    this.end();
+  }
+
+  #indented(message: Message): string {
+    return showParts(message.parts, { brief: this.#brief }).trim().replaceAll("\n", "\n  ");
+  }
+
+  #out(text: string): void {
+    this.#io.stdout.write(text);
+    this.#midLine = endsMidLine(text, this.#midLine);
+  }
 }

@@ -6,16 +6,9 @@ import {
   type FeatureState,
   type TaskEffect,
 } from "../../store/index.ts";
-import type { RefTask } from "./reference-task.ts";
+import type { RefFeature, RefTask } from "./reference-task.ts";
 
 /** The rows of features in the reference: each task has a list of them. */
-
-/** A row. */
-export interface RefFeature extends FeatureRow {
-  readonly feature: string;
-  /** Rises from row to row, over all tasks. */
-  readonly number: number;
-}
 
 /** The rows after the effects of an item, or why it is refused. */
 export function afterFeatures(

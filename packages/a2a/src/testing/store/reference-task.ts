@@ -1,12 +1,18 @@
 import { utf8Length } from "../../base/index.ts";
 import { TaskFold, type LogRecord, type Message, type NewRecord, type TaskState } from "../../model/index.ts";
-import type { LoadOptions, StoredRun, TaskHead } from "../../store/index.ts";
-import type { RefFeature } from "./reference-features.ts";
+import type { FeatureRow, LoadOptions, StoredRun, TaskHead } from "../../store/index.ts";
 
 /** A task of the reference, and what its log determines. */
 
 /** A task as it is returned. */
 export type Task = ReturnType<TaskFold["snapshot"]>;
+
+/** A row that a feature keeps with a task. */
+export interface RefFeature extends FeatureRow {
+  readonly feature: string;
+  /** Rises from row to row, over all tasks. */
+  readonly number: number;
+}
 
 export interface RefTask {
   readonly agent: string;
