@@ -1,4 +1,4 @@
-import { type Clock, type Ids, type Logger, randomIds } from "../base/index.ts";
+import { type Clock, type Ids, type Logger, randomIds, silentLogger } from "../base/index.ts";
 import { A2AError, type AgentCard } from "../model/index.ts";
 import {
   type AgentService,
@@ -7,6 +7,7 @@ import {
   type Interceptor,
   type Observer,
   resumeExtension,
+  safeObserver,
 } from "../protocol/index.ts";
 import type { ClientBinding, ClientHost, FetchLike, HeadersSource } from "../transport/client/binding.ts";
 import { aborted, bounded } from "../transport/client/signals.ts";
@@ -134,7 +135,7 @@ export async function assemble(
     version: options.version ?? kit.bindings[0]?.versions[0] ?? "",
     maxBytes: options.maxCardBytes ?? mebi,
     decode: (value) => decoded(kit, value),
-    observer: options.observer,
+    observer: options.observer && safeObserver(options.observer, logger ?? silentLogger),
     address: "",
   };
   const card = named === undefined ? decoded(kit, agent) : await discover(named, source, calls, options);

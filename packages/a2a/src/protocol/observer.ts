@@ -1,4 +1,4 @@
-import type { Logger } from "../base/index.ts";
+import { silentLogger, type Logger } from "../base/index.ts";
 import { toA2AError, type A2AError } from "../model/index.ts";
 import type { OperationName } from "./operations.ts";
 import type { Principal, CallContext, StreamReply } from "./service.ts";
@@ -11,7 +11,8 @@ export type Ended = (error?: A2AError) => void;
  * Is told what a server and a client do, for metrics, traces and logs. Every member is optional, and an absent member costs
  * nothing. A member that is called at a beginning may return a function that is called at the end.
  *
- * An observer changes nothing. An error that a member throws on a server is logged.
+ * An observer changes nothing. An error that a member throws, or rejects with, is logged: on a server by its logger, at a
+ * client by the one that `connect()` and `observeRequests` were given.
  *
  * @example
  * ```ts
@@ -133,13 +134,17 @@ export interface ObservedDelivery {
   readonly trace: string | undefined;
 }
 
-/** The same observer, with its errors logged. Absent members stay absent. */
+/** The same observer, with its errors logged, also those of promises that it returns. Absent members stay absent. */
 export function safeObserver(observer: Observer, logger: Logger): Observer {
+  const failed = (cause: unknown): void => logger.error("An observer failed", { cause });
   const attempt = <T>(run: () => T): T | undefined => {
     try {
-      return run();
+      const result = run();
+      // An async member fits the types. Without a handler its rejection would end the process.
+      if (result instanceof Promise) result.catch(failed);
+      return result;
     } catch (cause) {
-      logger.error("An observer failed", { cause });
+      failed(cause);
       return undefined;
     }
   };
@@ -237,12 +242,15 @@ export function observeCalls(observer: Observer, agent: string): Interceptor {
  * repeated request is reported once for each try. Requests for the card are reported by
  * `connect()` to its `observer`.
  *
+ * @param logger - Is told of errors of the observer.
+ *
  * @example
  * ```ts
  * const observer: Observer = { request: ({ operation }) => console.log(operation) };
  * const client = await connect("http://localhost:4000", { interceptors: [observeRequests(observer)] });
  * ```
  */
-export function observeRequests(observer: Observer): Interceptor {
-  return observing((operation, { version, trace }) => observer.request?.({ operation, version, trace }));
+export function observeRequests(observer: Observer, logger: Logger = silentLogger): Interceptor {
+  const { request } = safeObserver(observer, logger);
+  return observing((operation, { version, trace }) => request?.({ operation, version, trace }));
 }

@@ -188,6 +188,59 @@ describe("an observer", () => {
   });
 });
 
+describe("an observer that fails (observer.ts: an observer changes nothing)", () => {
+  const broken = (): never => {
+    throw new Error("no collector");
+  };
+  const rejecting = (async () => broken()) as () => never;
+  const told = (logger: LinesLogger) => new Set(logger.lines.map(({ message }) => message));
+
+  test.each([
+    ["that rejects", rejecting],
+    ["whose end rejects", () => rejecting],
+  ])("on a server: one %s is a line in the log, and no unhandled rejection", async (_, member) => {
+    const unhandled = vi.fn<() => void>();
+    process.on("unhandledRejection", unhandled);
+    onTestFinished(() => void process.off("unhandledRejection", unhandled));
+    const append = member === rejecting ? { append: rejecting } : {};
+    const { client, logger } = await connected({ call: member, turn: member, commit: member, ...append });
+    expect((await client.sendMessage("work")).task?.status.state).toBe("TASK_STATE_COMPLETED");
+    await vi.waitFor(() => expect(told(logger)).toEqual(new Set(["An observer failed"])));
+    await new Promise((resolve) => setTimeout(resolve));
+    expect(unhandled).not.toHaveBeenCalled();
+  });
+
+  test.each([
+    ["that throws", broken],
+    ["whose end throws", () => broken],
+    ["that rejects", rejecting],
+    ["whose end rejects", () => rejecting],
+  ])("at a client: one %s is told to the client's logger, and no call fails", async (_, member) => {
+    const unhandled = vi.fn<() => void>();
+    process.on("unhandledRejection", unhandled);
+    onTestFinished(() => void process.off("unhandledRejection", unhandled));
+    const { handler } = await connected(undefined);
+    const fetch = (url: string, init: RequestInit): Promise<Response> => handler.fetch(new Request(url, init));
+    const [cards, requests] = [new LinesLogger(), new LinesLogger()];
+    const client = await connect("http://localhost:4000", {
+      fetch,
+      binding: "JSONRPC",
+      observer: { card: member },
+      logger: cards,
+      interceptors: [observeRequests({ request: member }, requests), observeRequests({ request: member })],
+    });
+    expect((await client.sendMessage("hello")).message?.parts[0]?.text).toBe("Hello");
+    const events = [];
+    for await (const event of client.sendStreamingMessage("work")) events.push(event);
+    expect(events.length).toBeGreaterThan(1);
+    await client.getTask("unknown").catch((error: A2AError) => expect(error.code).toBe("TaskNotFound"));
+    await vi.waitFor(() => expect(requests.lines).toHaveLength(3));
+    expect([told(cards), told(requests)]).toEqual([new Set(["An observer failed"]), new Set(["An observer failed"])]);
+    await new Promise((resolve) => setTimeout(resolve));
+    expect(unhandled).not.toHaveBeenCalled();
+  });
+});
+
 describe("where nobody observes", () => {
   /** Promises that are made while an agent answers a message in this process; the second time, when all is set up. */
   async function promisesOf(observer: Observer | undefined): Promise<number> {
