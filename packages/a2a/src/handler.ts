@@ -103,6 +103,8 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
   );
   const anyPath = bindings.filter(isAnyPath).map((binding) => binding.openAnyPath(host));
   const handle = beforeRouter(anyPath, router.handle);
+  // Last: where an option is wrong, nothing goes on after the error.
+  engine.start();
   return {
     handle,
     fetch: toFetch(handle, options.facts),

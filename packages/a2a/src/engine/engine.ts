@@ -4,12 +4,14 @@ import { Conversations } from "./conversations.ts";
 import { settingsOf, type EngineOptions } from "./options.ts";
 import { serverIsStopping } from "./refusals.ts";
 import { checkedAgent, createService, Sends } from "./service/index.ts";
-import { startSupervisor } from "./supervise/index.ts";
+import { createSupervisor } from "./supervise/index.ts";
 
 /** Executes agents, keeps their tasks, and answers the operations of the protocol for them. */
 export interface Engine {
   /** The service of one agent; throws for an id that was not given. */
   service(agentId: string): AgentService;
+  /** Starts the periodic work: leases, lost runs, timeouts, retention. Until then nothing runs and the store is not asked. */
+  start(): void;
   /**
    * Refuses new calls, lets turns go on for `grace` milliseconds (default 0), leaves resumable tasks to another process and
    * fails the others, then ends the streams and sends that still wait. It does not close the store.
@@ -24,7 +26,7 @@ export function createEngine(options: EngineOptions): Engine {
   const liveLogs = new LiveLogs(settings.limits);
   const conversations = new Conversations(settings, committer);
   const budget = new ByteBudget(settings.limits.totalBytes, settings.clock);
-  const supervisor = startSupervisor({ settings, committer, liveLogs, conversations, budget, agents });
+  const supervisor = createSupervisor({ settings, committer, liveLogs, conversations, budget, agents });
   const { runs } = supervisor;
   const sends = new Sends({ settings, committer, liveLogs, budget, runs });
   let closing: Promise<void> | undefined;
@@ -47,6 +49,9 @@ export function createEngine(options: EngineOptions): Engine {
       const service = services.get(agentId);
       if (service === undefined) throw new Error(`No agent has the id ${agentId}`);
       return service;
+    },
+    start() {
+      supervisor.start();
     },
     close: ({ grace = 0 } = {}) => (closing ??= close(grace)),
   };

@@ -46,6 +46,7 @@ export function inProcess(agent: Agent, options: InProcessOptions = {}): InProce
     ...more,
   };
   const engine = createEngine({ ...rest, store, agents: [{ id: "agent", agent, card }] });
+  engine.start();
   return { engine, service: engine.service("agent"), store, card };
 }
 

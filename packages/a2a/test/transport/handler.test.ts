@@ -1,4 +1,5 @@
-import { afterEach, describe, expect, test } from "vitest";
+import { setImmediate } from "node:timers/promises";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import {
   A2AError,
   bearer,
@@ -45,6 +46,18 @@ const send = (handler: Handler, url: string, headers: Record<string, string> = {
   handler.fetch(new Request(url, { method: "POST", headers: { ...json, ...headers }, body: sendBody() }));
 
 describe("createHandler", () => {
+  test("leaves the store alone where an option is wrong", async () => {
+    const store = memoryStore();
+    const asked = vi.spyOn(store, "claimable");
+    const interceptors = ["log" as unknown as Interceptor];
+    expect(() => serve(agent(), { store, interceptors })).toThrow("interceptors[0] must be a function");
+    await setImmediate();
+    expect(asked).not.toHaveBeenCalled();
+    serve(agent(), { store });
+    await setImmediate();
+    expect(asked).toHaveBeenCalled();
+  });
+
   test("serves an agent over both bindings, and its card", async () => {
     const handler = serve(agent());
     const rest = await send(handler, "https://agents.example/message:send");

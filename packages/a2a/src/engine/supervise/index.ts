@@ -1,2 +1,2 @@
 export type { Runs } from "./runs.ts";
-export { startSupervisor } from "./supervisor.ts";
+export { createSupervisor } from "./supervisor.ts";

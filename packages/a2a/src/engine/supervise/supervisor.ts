@@ -20,21 +20,24 @@ interface SupervisorInit {
 /** The runs of this process, with the periodic work for them. */
 export interface Supervisor {
   readonly runs: Runs;
+  /** Starts the periodic work. The first round begins at once. */
+  start(): void;
   /** Lets turns go on for `grace` milliseconds, stops those that have not ended, and ends all periodic work. */
   stop(grace: number): Promise<void>;
 }
 
-/** Starts the periodic work of an engine. The first round begins at once. */
-export function startSupervisor({ agents, ...rooms }: SupervisorInit): Supervisor {
+export function createSupervisor({ agents, ...rooms }: SupervisorInit): Supervisor {
   const { settings, committer, liveLogs, budget } = rooms;
   const leaseWatch = new LeaseWatch(settings.clock, settings.lease);
   const runs = new Runs(rooms);
   const leases = new Leases({ settings, committer, runs, watch: leaseWatch });
   const recovery = new Recovery({ settings, committer, agents, runs, budget, leaseWatch });
   const maintenance = new Maintenance({ settings, liveLogs, runs, leases, recovery });
-  maintenance.start();
   return {
     runs,
+    start() {
+      maintenance.start();
+    },
     async stop(grace) {
       await runs.stop(grace);
       maintenance.stop();
@@ -66,20 +69,21 @@ class Maintenance {
   #leasesDue = -Infinity;
   #pollDue = -Infinity;
   #sweepDue: number;
-  readonly #unwatch: (() => void) | undefined;
+  #unwatch: (() => void) | undefined;
   #stopped = false;
   #clearTimer: () => void = () => {};
 
   constructor(init: MaintenanceInit) {
     this.#init = init;
-    const { store, clock, lease, pollInterval, retention } = init.settings;
+    const { clock, lease, pollInterval, retention } = init.settings;
     this.#heartbeat = lease.ttl / 3;
     this.#pause = Math.max(1, Math.min(1_000, this.#heartbeat, pollInterval, retention.interval));
     this.#sweepDue = clock.elapsed() + retention.interval;
-    this.#unwatch = store.watch?.((taskId) => init.liveLogs.notifyRemote(taskId));
   }
 
   start(): void {
+    const { settings, liveLogs } = this.#init;
+    this.#unwatch = settings.store.watch?.((taskId) => liveLogs.notifyRemote(taskId));
     void this.#round();
   }
 
