@@ -183,6 +183,16 @@ describe("docs/bindings.md", async () => {
     expect(stdout).toContain(`https://example.com/bindings/plain http://127.0.0.1:${port}/plain`);
     expect(stdout).toContain("TASK_STATE_COMPLETED");
   });
+
+  it("passes the contract of bindings on both sides, as the page runs it", async () => {
+    await compile("plain-server.mts", program("server").split("const agent = ")[0] ?? "");
+    await compile("plain-client.mts", program("client").split("const kit = ")[0] ?? "");
+    // Not under the name of the page, by which the runner of another page would find it here.
+    const file = await compile("plain-suite.mts", program("test"));
+    const { stdout } = await run(process.execPath, ["--test", "--test-reporter=tap", file], { cwd: room });
+    expect(stdout).toMatch(/^# fail 0$/m);
+    expect(stdout).toMatch(/^# pass [1-9]\d+$/m);
+  });
 });
 
 describe("docs/client.md", async () => {

@@ -33,7 +33,7 @@ export interface BindingContractOptions {
   /**
    * What the binding does not have in this version; its cases are left out. `resume`: events carry no place in the log, so
    * that a stream cannot go on after one. `list`: there is no list of tasks. `details`: errors have a name and a sentence alone.
-   * `http`: requests are no HTTP that a browser would send. `version`: no other version is spoken.
+   * `http`: requests are no HTTP that a browser would send. `version`: the binding speaks one version.
    */
   readonly without?: readonly ("resume" | "list" | "details" | "http" | "version")[];
 }

@@ -95,7 +95,10 @@ export class Served {
     // A draft is on no card: it is asked of an interface of the version that it grows from.
     const found = own.find(({ protocolVersion }) => protocolVersion.split(".")[0] === version.split(".")[0]);
     if (found !== undefined) return { ...found, protocolVersion: version };
-    throw new Error(`The card of ${card.name} has no interface of ${this.#client.name} in version ${version}`);
+    const otherwise = version === this.version ? "" : '. If the binding does not speak it, pass without: ["version"]';
+    throw new Error(
+      `The card of ${card.name} has no interface of ${this.#client.name} in version ${version}${otherwise}`,
+    );
   }
 
   #cardOf(at: number): AgentCard {
