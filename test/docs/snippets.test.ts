@@ -259,8 +259,12 @@ const pairs: Readonly<
       client: ["writer TASK_STATE_COMPLETED", 'reader PermissionDenied: SendMessage needs the scope "send"'],
       server: [],
     },
+    { client: ["1: SendMessage\n2: SendMessage\n"], server: ["call 1: SendMessage", "call 2: SendMessage"] },
   ],
-  "docs/extensions.md": [{ client: ["card-1 / Charged to card-1."], server: [] }],
+  "docs/extensions.md": [
+    { client: ["2 messages"], server: ["counted 2 messages"] },
+    { client: ["card-1 / Charged to card-1."], server: [] },
+  ],
 };
 
 describe.each(Object.entries(pairs))("%s", async (page, said) => {

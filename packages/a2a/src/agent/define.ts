@@ -6,7 +6,7 @@ import { AuthorTurn } from "./turn.ts";
 export interface AgentDefinition extends AgentDescription, AgentBehaviour {
   /**
    * Called for each message. An async generator yields events; when it ends, the task is completed. A `turn.reply(…)` that
-   * is returned before any other event is a direct message, without a task. An error that is thrown fails the task: the
+   * is returned before any other event is a direct reply, without a task. An error that is thrown fails the task: the
    * client reads a general sentence, and the log has the error.
    */
   onMessage(turn: Turn): AgentOutput;

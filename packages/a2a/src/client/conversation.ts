@@ -58,7 +58,7 @@ export class Conversation {
     return this.#taskId;
   }
 
-  /** Sends a message and waits until its task is terminal or interrupted, or for a direct message. */
+  /** Sends a message and waits until its task is terminal or interrupted, or for a direct reply. */
   async send(input: SendInput, options?: CallOptions): Promise<SendMessageResponse> {
     const response = await this.#client.sendMessage(this.#place(input), options);
     this.#note(response);
@@ -95,7 +95,7 @@ export class Conversation {
       this.#taskId = over ? undefined : taskId;
       if (over) this.#finishedTaskId = taskId;
     }
-    // A direct message ends the task of the conversation, unless it says that it belongs to that task.
+    // A direct reply ends the task of the conversation, unless it says that it belongs to that task.
     if (message !== undefined && message.taskId !== this.#taskId) this.#taskId = undefined;
   }
 }

@@ -162,7 +162,7 @@ export class TaskView {
     return this.#fold?.snapshot();
   }
 
-  /** The direct message of an agent that made no task. */
+  /** The direct reply of an agent that made no task. */
   get message(): Message | undefined {
     return this.#message;
   }

@@ -45,7 +45,7 @@ export class Conversations {
   }
 
   /**
-   * Keeps a message and the JSON text of its direct answer, together with the state that the turn has set and, where answers
+   * Keeps a message and the JSON text of its direct reply, together with the state that the turn has set and, where answers
    * are durable, the idempotency key. `undefined` where all of it is kept in memory.
    */
   keepReply(

@@ -60,7 +60,7 @@ export class ExtensionHooks {
     return accepted;
   }
 
-  /** Applies `onAppend`. `rows`: absent for a direct answer. */
+  /** Applies `onAppend`. `rows`: absent for a direct reply. */
   append(event: AgentEvent, turn: Omit<AppendingTurn, "rows">, rows?: Pick<RowStore, "keep">): AgentEvent {
     if (event.kind === "checkpoint") return event;
     let appended: AppendedEvent = event;

@@ -32,7 +32,7 @@ export interface Extension extends Omit<AgentExtension, "uri"> {
    */
   onAccept?(input: AcceptedInput, call: AcceptedCall): AcceptedInput | Promise<AcceptedInput>;
   /**
-   * The agent has said something, which is about to be stored or, for a direct answer, given. A run that is resumed after a crash
+   * The agent has said something, which is about to be stored or, for a direct reply, given. A run that is resumed after a crash
    * repeats events and comes here again: return the same for the same event. Rows that go with a repeated event are not set again.
    */
   onAppend?(event: AppendedEvent, turn: AppendingTurn): AppendedEvent;
@@ -91,12 +91,12 @@ export type AppendedEvent = Exclude<AgentEvent, { readonly kind: "checkpoint" }>
 export interface AppendingTurn {
   /** The conversation. */
   readonly contextId: string;
-  /** Absent for a direct answer, which makes no task. */
+  /** Absent for a direct reply, which makes no task. */
   readonly taskId?: string;
   /** The message that the turn answers, as `onAccept` left it. */
   readonly message: Message;
   /** URIs of all extensions that are active in the turn. */
   readonly extensions: readonly string[];
-  /** Changes what the extension keeps with the task, together with the event. Absent for a direct answer, which makes no task. */
+  /** Changes what the extension keeps with the task, together with the event. Absent for a direct reply, which makes no task. */
   readonly rows?: Omit<TaskRows, "read">;
 }

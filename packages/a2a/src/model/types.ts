@@ -179,7 +179,7 @@ export type StreamResponse =
       readonly artifactUpdate?: never;
     }
   | {
-      /** A direct answer. It is the only event of its stream, and there is no task. */
+      /** A direct reply. It is the only event of its stream, and there is no task. */
       readonly message: Message;
       readonly task?: never;
       readonly statusUpdate?: never;
@@ -200,7 +200,7 @@ export type StreamResponse =
       readonly statusUpdate?: never;
     };
 
-/** The answer to a message (A2A 1.0 §3.1.1): a task or a direct message, exactly one of them. */
+/** The answer to a message (A2A 1.0 §3.1.1): a task or a direct reply, exactly one of them. */
 export type SendMessageResponse =
   | {
       /** The task that the message began or continued. */
@@ -208,7 +208,7 @@ export type SendMessageResponse =
       readonly message?: never;
     }
   | {
-      /** A direct answer. There is no task. */
+      /** A direct reply. There is no task. */
       readonly message: Message;
       readonly task?: never;
     };

@@ -18,7 +18,7 @@ export type AgentEvent =
     }
   | ArtifactEvent
   | {
-      /** An answer. As the first event it is a direct message, and there is no task. Later it completes the task. */
+      /** An answer. As the first event it is a direct reply, and there is no task. Later it completes the task. */
       readonly kind: "reply";
       /** The answer. */
       readonly message: AgentMessage;

@@ -46,7 +46,7 @@ export interface OwnCapabilities extends Omit<AgentCapabilities, "pushNotificati
 
 /** How an agent is run. */
 export interface AgentBehaviour {
-  /** Whether it may answer with a direct message, without a task. A task is then made with its first event. Default true. */
+  /** Whether it may answer with a direct reply, without a task. A task is then made with its first event. Default true. */
   readonly mayReplyDirectly?: boolean;
   /** Whether a run that was lost, as in a crash, is started again with its checkpoint. Default false: the task fails. */
   readonly resumable?: boolean;

@@ -77,7 +77,7 @@ export interface Reply<T> {
 export interface StreamItem {
   /** The event. */
   readonly payload: Payload<StreamResponse>;
-  /** Number of the event in the log of its task. Absent for a direct message. */
+  /** Number of the event in the log of its task. Absent for a direct reply. */
   readonly seq?: number | undefined;
   /** For calls of the 1.1 draft (§3.2.7): the generation of the task after this event. */
   readonly generation?: number;

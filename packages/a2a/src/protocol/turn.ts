@@ -68,7 +68,7 @@ export interface TurnBase {
  */
 export interface Turn extends TurnBase {
   /**
-   * An answer. As the first event it is a direct message, and there is no task (A2A 1.0 §3.1.1). Later it completes the task.
+   * An answer. As the first event it is a direct reply, and there is no task (A2A 1.0 §3.1.1). Later it completes the task.
    *
    * @example
    * ```ts

@@ -29,7 +29,7 @@ export class FirstMessage implements Phase {
   readonly #input: TurnInput;
   /** Wall time at which the message came: the time of the task's first record. */
   readonly #arrived: number;
-  /** A direct answer is being stored. */
+  /** A direct reply is being stored. */
   #answering = false;
 
   constructor(rooms: RunRooms, host: PhaseHost, init: FirstMessageInit, input: TurnInput) {
@@ -112,7 +112,7 @@ export class FirstMessage implements Phase {
     });
   }
 
-  /** What extensions make of a direct answer. */
+  /** What extensions make of a direct reply. */
   #extended(event: ReplyEvent): ReplyEvent {
     const { call, message } = this.#input;
     const { extensions } = call;

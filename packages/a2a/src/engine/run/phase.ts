@@ -54,7 +54,7 @@ export interface TaskRunInit extends AnyRunInit {
 
 export type RunInit = FirstMessageInit | TaskRunInit;
 
-/** The first result of a message: a direct answer, a task, or the answer of an earlier send of the same message. */
+/** The first result of a message: a direct reply, a task, or the answer of an earlier send of the same message. */
 export type FirstResult =
   | { readonly kind: "message"; readonly reply: DirectReply }
   /** `log`: all records of the task, where its turn has ended with the commit that created it. */
