@@ -141,16 +141,16 @@ class CheckedBatches implements AsyncIterableIterator<Batch, void, void> {
   }
 
   async next(): Promise<IteratorResult<Batch, void>> {
-    const source = (this.#source ??= this.#batches[Symbol.asyncIterator]());
+    const source: unknown = (this.#source ??= this.#batches[Symbol.asyncIterator]());
     for (;;) {
-      const result: unknown = await source.next();
-      if (!isObject(result)) throw this.#error("gave a stream that is no async iterable");
+      const result: unknown = isSource(source) ? await source.next() : undefined;
+      if (!isSource(source) || !isObject(result)) throw this.#error("gave a stream that is no async iterable");
       if (result["done"] === true) return { done: true, value: undefined };
       const batch = result["value"];
       const problem = problemOfBatch(batch);
       if (problem !== undefined) {
-        // Closes the source, because the stream ends here.
-        await source.return?.();
+        // Closes the source, because the stream ends here. What is wrong with it is known already.
+        await this.return().catch(() => {});
         throw this.#error(problem);
       }
       if ((batch as Batch).length > 0) return { done: false, value: batch as Batch };
@@ -185,7 +185,7 @@ function problemOfStream(reply: unknown): string | undefined {
 function problemOfBatch(batch: unknown): string | undefined {
   if (!Array.isArray(batch)) return `gave ${typeName(batch)} in place of a batch of items`;
   for (const item of batch as unknown[]) {
-    if (!isObject(item)) return `gave ${typeName(item)} in place of an item`;
+    if (!isObject(item) || isPromise(item)) return `gave ${typeName(item)} in place of an item`;
     const problem =
       problemOfPayload(item["payload"]) ?? problemOfNumber("seq", item) ?? problemOfNumber("generation", item);
     if (problem !== undefined) return `gave an item ${problem}`;
@@ -196,7 +196,7 @@ function problemOfBatch(batch: unknown): string | undefined {
 /** Refuses values other than objects: their JSON would be no valid answer. */
 function problemOfPayload(payload: unknown): string | undefined {
   if (!(payload instanceof Payload)) return "without a Payload";
-  if (payload instanceof TextPayload || isObject(payload.value)) return undefined;
+  if (payload instanceof TextPayload || (isObject(payload.value) && !isPromise(payload.value))) return undefined;
   return `whose payload is made of ${typeName(payload.value)}`;
 }
 
@@ -208,11 +208,23 @@ function problemOfNumber(field: "seq" | "generation", item: Readonly<Record<stri
   return item[field] === undefined || Number.isSafeInteger(item[field]) ? undefined : `whose ${field} is no integer`;
 }
 
+function isSource(value: unknown): value is AsyncIterator<unknown> {
+  return isObject(value) && typeof value["next"] === "function";
+}
+
 function isObject(value: unknown): value is Readonly<Record<string | symbol, unknown>> {
   return typeof value === "object" && value !== null;
 }
 
+/** Whether somebody forgot to wait. Nobody will, so a rejection must not end the process. */
+function isPromise(value: unknown): boolean {
+  if (!(value instanceof Promise)) return false;
+  value.catch(() => {});
+  return true;
+}
+
 function typeName(value: unknown): string {
+  if (value instanceof Promise) return "a promise";
   return value === null ? "null" : Array.isArray(value) ? "an array" : typeof value;
 }
 

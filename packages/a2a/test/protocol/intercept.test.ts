@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import type { StreamResponse } from "../../src/model/index.ts";
 import {
   anonymous,
@@ -54,6 +54,8 @@ describe("an interceptor that is none is refused when the handler is made", () =
   });
 });
 
+const rejected = (): Promise<never> => Promise.reject(new Error("forgotten"));
+
 /** What is no answer, and what the operator is told of it. */
 const replies: readonly [name: string, answer: (reply: object) => unknown, told: string][] = [
   ["nothing", () => undefined, "returned undefined in place of a reply"],
@@ -68,16 +70,32 @@ const replies: readonly [name: string, answer: (reply: object) => unknown, told:
   ],
   ["a payload of nothing", () => ({ payload: new Payload(undefined) }), "whose payload is made of undefined"],
   ["a payload of a text", () => ({ payload: new Payload("fine") }), "whose payload is made of string"],
+  // An async change, whose answer would be {}. Nobody waits for it: a rejection would end the process.
+  ["a payload of a promise", () => ({ payload: new Payload(rejected()) }), "whose payload is made of a promise"],
   ["extensions that are no list", (reply) => ({ ...reply, extensions: "urn:x" }), "whose extensions are no list"],
   ["generations that are no map", (reply) => ({ ...reply, generations: [1] }), "whose generations are no Map"],
 ];
+
+/** Counts the rejections from now on that nobody handles. */
+function unhandledRejections(): () => Promise<number> {
+  let count = 0;
+  const note = (): void => void (count += 1);
+  process.on("unhandledRejection", note);
+  onTestFinished(() => void process.off("unhandledRejection", note));
+  return async () => {
+    await new Promise((resolve) => setTimeout(resolve));
+    return count;
+  };
+}
 
 describe("an interceptor that returns no reply", () => {
   test.each(replies)("%s: an InternalError, which names it to the operator alone", async (_, answer, told) => {
     const logger = new LinesLogger();
     const service = intercept(new ScriptedService(), [none, answering(answer), none]);
     const handler = serveAlone(service, { logger });
+    const unhandled = unhandledRejections();
     const { json, status: http } = await post(handler, rpc("GetTask", { id: "t1" }));
+    expect(await unhandled()).toBe(0);
     expect([http, json.error]).toEqual([200, { code: -32603, message: "Internal error" }]);
     const [line, ...more] = logger.lines;
     expect(more).toEqual([]);
@@ -143,11 +161,36 @@ describe("an interceptor that returns no stream", () => {
     }
   }
 
-  test("an iterator that gives no result: an InternalError", async () => {
+  test.each<[string, unknown]>([
+    ["gives no result", { next: () => 1 }],
+    ["has no next", {}],
+    ["is nothing", null],
+  ])("an iterator that %s: an InternalError, whose cause names the interceptor", async (_, iterator) => {
     const { batches: given } = await stream(
-      answering((reply) => ({ ...reply, batches: { [Symbol.asyncIterator]: () => ({ next: () => 1 }) } })),
+      answering((reply) => ({ ...reply, batches: { [Symbol.asyncIterator]: () => iterator } })),
     );
-    await expect(given[Symbol.asyncIterator]().next()).rejects.toMatchObject({ code: "InternalError" });
+    const told = "interceptors[1] (meddler) gave a stream that is no async iterable, for SubscribeToTask";
+    const cause = expect.objectContaining({ message: told });
+    await expect(given[Symbol.asyncIterator]().next()).rejects.toMatchObject({ code: "InternalError", cause });
+  });
+
+  test("an iterator that cannot be closed either: the cause is what it gave first", async () => {
+    const iterator = { next: async () => ({ done: false, value: 7 }), return: rejected };
+    const { batches: given } = await stream(
+      answering((reply) => ({ ...reply, batches: { [Symbol.asyncIterator]: () => iterator } })),
+    );
+    const cause = expect.objectContaining({ message: expect.stringContaining("gave number in place of a batch") });
+    await expect(given[Symbol.asyncIterator]().next()).rejects.toMatchObject({ code: "InternalError", cause });
+  });
+
+  test("an async change of items: an InternalError, and no rejection that nobody handles", async () => {
+    const unhandled = unhandledRejections();
+    const { batches: given } = await stream(
+      answering((reply) => ({ ...reply, batches: wrong(reply as never, [[rejected()]]) })),
+    );
+    const cause = expect.objectContaining({ message: expect.stringContaining("gave a promise in place of an item") });
+    await expect(given[Symbol.asyncIterator]().next()).rejects.toMatchObject({ code: "InternalError", cause });
+    expect(await unhandled()).toBe(0);
   });
 
   test("a batch that a filter left empty is skipped: readers never see one", async () => {
