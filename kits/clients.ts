@@ -7,7 +7,7 @@ import { connect, type Client } from "@parley/a2a/client";
 import { parse } from "yaml";
 import type { ActsReport, ActsTest } from "./report.ts";
 
-/** A step of a test of clients (ACTS §10): an answer, and what a client has to read from it. */
+/** A step of a client test (ACTS §10): an answer, and the value that a client must read from it. */
 interface ClientStep {
   readonly client_response: { readonly operation: string; readonly wire_payload: object };
   readonly expect_parsed: unknown;
@@ -19,7 +19,7 @@ interface ClientTest extends Pick<ActsTest, "id" | "level"> {
   readonly steps: readonly ClientStep[];
 }
 
-/** Runs the tests of clients in an ACTS file: our client reads the answers over JSON-RPC. */
+/** Runs the client tests of an ACTS file: our client reads the answers over JSON-RPC. */
 export async function testClient(file: string): Promise<{ readonly reports: readonly ActsReport[] }> {
   const { suites } = parse(file) as { readonly suites: readonly { readonly tests: readonly ClientTest[] }[] };
   const tests: ActsTest[] = [];
@@ -29,7 +29,7 @@ export async function testClient(file: string): Promise<{ readonly reports: read
 
 async function run({ id, level, tags = [], steps }: ClientTest): Promise<ActsTest> {
   for (const { client_response: response, expect_parsed: expected } of steps) {
-    // The steps of such a test say less than its description, so passing them proves nothing.
+    // The steps of a test with this tag check less than its description says, so passing them proves nothing.
     const problem = tags.includes("runner-special")
       ? await special[id]?.(response.wire_payload)
       : mismatch(await parsed(response), expected, "");
@@ -40,7 +40,7 @@ async function run({ id, level, tags = [], steps }: ClientTest): Promise<ActsTes
   return { id, level, result: "pass" };
 }
 
-/** The checks of tests that leave them to the runner, by id. */
+/** Checks of the tests that leave the check to the runner, by the id of the test. */
 const special: Readonly<Record<string, (payload: object) => Promise<string | undefined>>> = {
   /** The client reads the card before it calls an optional operation. */
   "CLIENT-CAP-001": (payload) =>
@@ -49,7 +49,7 @@ const special: Readonly<Record<string, (payload: object) => Promise<string | und
         await codeOf(client.sendStreamingMessage("Hello")[Symbol.asyncIterator]().next()),
         await codeOf(client.listTaskPushNotificationConfigs({ taskId: "task" })),
       ];
-      if (calls() > 0) return "it calls what the card does not declare";
+      if (calls() > 0) return "the client calls an operation that the card does not declare";
       return mismatch(refused, ["UnsupportedOperation", "PushNotificationNotSupported"], "");
     }),
 };
@@ -63,7 +63,7 @@ async function codeOf(call: Promise<unknown>): Promise<string> {
   }
 }
 
-/** What our client reads from an answer. */
+/** The value that our client reads from an answer. */
 function parsed({ operation, wire_payload: payload }: ClientStep["client_response"]): Promise<unknown> {
   return against(payload, {}, async (client) => {
     try {
@@ -123,7 +123,7 @@ function call(client: Client, operation: string): Promise<unknown> {
   }
 }
 
-/** The first mismatch, as a sentence. Knows only the operators that these tests use, and takes any other for the name of a member. */
+/** The first mismatch, as a sentence. Supports only the operators of these tests; any other key is the name of a member. */
 function mismatch(value: unknown, expected: unknown, at: string): string | undefined {
   const wrong = `${at}: ${JSON.stringify(value)} is not ${JSON.stringify(expected)}`;
   if (typeof expected !== "object" || expected === null) return value === expected ? undefined : wrong;

@@ -7,7 +7,7 @@ import type { Reading } from "./report.ts";
 const here = dirname(fileURLToPath(import.meta.url));
 export const folder: string = existsSync(join(here, "expected")) ? here : dirname(here);
 
-/** Passed, failed, skipped. */
+/** Numbers of tests. */
 export type Figures = readonly [passed: number, failed: number, skipped: number];
 
 /** A test whose steps leave the check to the runner. */
@@ -20,28 +20,28 @@ export interface ExpectedReading extends Reading {
 /** The expected figures of one run of a kit. */
 export interface Run {
   readonly parley: Figures;
-  /** Parley with the default options of a server, where the run needs others. */
+  /** Parley with the default options of a server. Only for runs that need other options. */
   readonly defaults?: Figures;
-  /** Number of Parley's verdicts that rest on what the runner asked in place of the test's own steps. */
+  /** Number of Parley's verdicts for which the runner used its own check in place of the steps of the test. */
   readonly readings?: number;
   /** The official SDK for JavaScript in the same run. */
   readonly official?: Figures;
 }
 
-/** Tests that contradict the specification, so that Parley fails them. */
+/** Tests that contradict the specification. Parley fails them. */
 export interface Contradiction {
-  /** The ends of the names of the tests. */
+  /** The tests, each by the end of its name. */
   readonly tests: readonly string[];
   readonly runs: readonly string[];
   readonly section: string;
   readonly why: string;
 }
 
-/** Tests that a kit skips since Parley lacks a feature, found by the reason that the kit gives. */
+/** Tests that a kit skips because Parley lacks a feature. The reason that the kit prints identifies them. */
 export interface Open {
   readonly reason: string;
   readonly runs: readonly string[];
-  /** Their number, in each of the runs. */
+  /** Number of these tests in each of the runs. */
   readonly tests: number;
   readonly waitsFor: string;
 }
@@ -56,7 +56,7 @@ export interface Expectation {
   readonly runs: Readonly<Record<string, Run>>;
   readonly contradictions: readonly Contradiction[];
   readonly open: readonly Open[];
-  /** What the runner asks where the steps of a test leave that to it. */
+  /** The runner's own checks, for tests whose steps leave the check to the runner. */
   readonly readings?: readonly ExpectedReading[];
 }
 

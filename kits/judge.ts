@@ -22,7 +22,7 @@ export function differences(outcome: Outcome, expected: Expectation, run: string
   ];
 }
 
-/** Differences from the list of readings, and from their expected number. */
+/** Readings that are not in the list, and a number of readings that was not expected. */
 function readingsOf({ readings = [] }: Outcome, expected: Expectation, run: string): readonly string[] {
   const wanted = expected.runs[run]?.readings ?? 0;
   const known = expected.readings ?? [];

@@ -5,7 +5,7 @@ import { readRequirements } from "./requirements.ts";
 
 const page = join(folder, "..", "docs", "kits.md");
 
-/** The tables of the page by name; each is between `<!-- NAME -->` and `<!-- /NAME -->`. */
+/** The tables of the page by name. On the page each table is between `<!-- NAME -->` and `<!-- /NAME -->`. */
 function tables(): Readonly<Record<string, string>> {
   const ofKits = kits.flatMap((kit) => {
     const expected = expectationOf(kit);
@@ -19,7 +19,7 @@ function tables(): Readonly<Record<string, string>> {
   return Object.fromEntries([["summary", summary()], ...ofKits, ["requirements", requirements()]]);
 }
 
-/** The text of the page with tables of the current expectations. */
+/** The text of the page, with the tables of the present expected results. */
 export function withTables(text: string): string {
   return Object.entries(tables()).reduce(
     (before, [name, table]) =>
@@ -135,7 +135,7 @@ function open({ open: waiting }: Expectation): string {
   );
 }
 
-/** Tests whose verdict rests on the runner's reading. */
+/** Tests whose verdict comes from the runner's own check. */
 function readings({ readings: all = [] }: Expectation): string {
   return table(
     ["test", "level", "what the runner asks", "its steps alone, on Parley"],
@@ -156,7 +156,7 @@ function requirements(): string {
   );
 }
 
-/** The names of runs. Of runs of ACTS (CONFIGURATION-LEVEL-BINDING) only the parts in which they differ from all `others`. */
+/** The names of runs. A run of ACTS (CONFIGURATION-LEVEL-BINDING) is shortened to the parts in which it differs from all `others`. */
 function those(names: readonly string[], others: readonly string[]): string {
   const parts = (of: readonly string[]): string[][] => of.map((name) => name.split("-"));
   if (!parts(names).every(({ length }) => length === 3)) return names.map((name) => `\`${name}\``).join(", ");

@@ -3,16 +3,16 @@ import { join } from "node:path";
 import { parse } from "yaml";
 import { folder } from "./expected.ts";
 
-/** What A2A 1.0 says that a server must do, in §3 to §5 and §9 to §11, as far as it can be observed from outside. */
+/** A requirement of A2A 1.0 (§3 to §5 and §9 to §11) on servers that can be observed from outside. */
 export interface Requirement {
   /** The section, and a word: `3.1.2-first`. */
   readonly id: string;
   readonly requirement: string;
   /** Tests of the packages, `FILE: TITLE`, beside those tests of our ACTS suites that name the requirement. */
   readonly proof?: readonly string[];
-  /** The feature that has to be built before there can be a proof. */
+  /** The feature that is missing. Without it there is no proof. */
   readonly waitsFor?: string;
-  /** How the sentence of the specification is understood here. */
+  /** Our interpretation of the sentence in the specification. */
   readonly note?: string;
 }
 
@@ -44,7 +44,7 @@ function readClaims(): ReadonlyMap<string, readonly string[]> {
   return claims;
 }
 
-/** What is wrong with the list, in sentences: rows without a proof, and proofs or rows that do not exist. */
+/** The errors of the list, in sentences: rows without a proof, and proofs or rows that do not exist. */
 export function faults(
   rows: readonly Requirement[],
   claims: ReadonlyMap<string, readonly string[]> = readClaims(),

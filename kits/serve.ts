@@ -18,17 +18,17 @@ export async function start(kit: Kit, configuration: string, port: number): Prom
   const options: ServeOptions = { port, logger, store: memoryStore() };
   switch (kit) {
     case "tck-1.0": {
-      // For the column of the page that shows the effect of the options below.
+      // The page has a column for the default options, which shows the effect of the options below.
       if (configuration === "defaults") return serve(tck10(configurations["all"] ?? {}), options);
       const capabilities = configurations[configuration];
       if (capabilities === undefined) return undefined;
-      // The kit sends many messages under one messageId, which a server with safe retries takes for one message. Its schema of the card
-      // allows no unknown fields, so the fields of 0.3 beside those of 1.0 fail it.
+      // The kit sends many messages with one messageId, which a server with safe retries treats as one message. The kit's schema of
+      // the card allows no unknown fields, so a card with the fields of 0.3 and of 1.0 does not match.
       return serve(tck10(capabilities), { ...options, dedupe: false, versions: ["1.0"] });
     }
     case "tck-0.3":
       if (configuration !== "all") return undefined;
-      // The kit sends many messages under one messageId as well, and expects a scheme in the address of gRPC.
+      // This kit also sends many messages with one messageId. It expects a scheme in the address of gRPC.
       const bindings = [jsonRpcBinding(), restBinding(), grpcBinding({ url: `http://127.0.0.1:${port}` })];
       return serve(tck03(), { ...options, dedupe: false, bindings });
     case "acts":

@@ -34,7 +34,7 @@ suites:
             expect_parsed: {}
 `;
 
-test("our client reads the answers that a file brings along, and is judged by what it made of them", async () => {
+test("our client reads the answers of an ACTS file, and the report has a result for each test", async () => {
   expect(await testClient(file)).toEqual({
     reports: [
       {
@@ -55,7 +55,7 @@ test("our client reads the answers that a file brings along, and is judged by wh
                 id: "CLIENT-CAP-001",
                 level: "should",
                 result: "fail",
-                failure: { message: "it calls what the card does not declare" },
+                failure: { message: "the client calls an operation that the card does not declare" },
               },
             ],
           },
