@@ -34,7 +34,7 @@ function tool(name, args, cwd) {
   return exec(join(root, "node_modules", ".bin", name), args, cwd);
 }
 
-/** Runs a script of the root's package.json, which has to be one call of one tool. @param {string} name */
+/** Runs a script of the root's package.json. The script must be one call of one tool. @param {string} name */
 function script(name) {
   const { scripts } = /** @type {{ scripts: Record<string, string> }} */ (
     JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
@@ -56,7 +56,7 @@ async function checkTarball(name) {
     const [{ filename }] = /** @type {[{ filename: string }]} */ (JSON.parse(packed.output));
     const tarball = join(folder, filename);
     const looks = [await tool("publint", ["run", tarball, "--strict"])];
-    // The command line has no entry point, and so no types to check.
+    // The command line has no entry point, so there are no types to check.
     if (name !== "cli") looks.push(await tool("attw", [tarball, "--profile", "esm-only"]));
     looks.push(await exec("tar", ["-xzf", filename], folder));
     const missing = missingSources(join(folder, "package"));
@@ -82,7 +82,7 @@ async function checkChangesets() {
   return tool("changeset", local.ok ? ["status"] : ["status", "--since=HEAD"]);
 }
 
-/** Runs first, since the others check what it builds. @type {Check} */
+/** Runs first, because the other checks need the build. @type {Check} */
 const types = { name: "types", run: () => script("types") };
 
 /** @type {readonly Check[]} */

@@ -114,7 +114,7 @@ export const composition = {
   "client/index.ts": ["transport/jsonrpc", "transport/rest"],
 };
 
-/** Rooms that no `*` reaches: what is published for the tests of others, each version of the wire, the inside of the engine. */
+/** Rooms that `*` does not include: the published test suites, each version of the wire, the inside of the engine. */
 const byNameOnly = [
   "testing",
   "wire/v1",
@@ -146,7 +146,7 @@ function roomOf(path) {
     .sort((a, b) => b.length - a.length)[0];
 }
 
-/** Files of a room that a file of another one may name. @param {string} room @param {string | undefined} from The other room. */
+/** Files of a room that a file of another room may import. @param {string} room @param {string | undefined} from The other room. */
 function doorsOf(room, from) {
   const { doors = [], shared } = rooms[room] ?? {};
   return from?.startsWith(`${room}/`) === true ? (shared ?? doors) : doors;

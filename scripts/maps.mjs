@@ -1,4 +1,4 @@
-// Checks the references of packed files: to source maps, and from these to sources.
+// Checks the references of packed files to source maps, and of source maps to sources.
 
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";

@@ -1,6 +1,6 @@
-// npm run test:nodes: what depends on the version of Node, on every one that is supported beside the one that runs this.
-// npm run test:nodes -- 24 PATH…: on one of them, and there the tests below a path. Options go to vitest.
-// node scripts/nodes.mjs --list: which ones those are.
+// npm run test:nodes: runs the tests that depend on the version of Node, on all supported versions except the present one.
+// npm run test:nodes -- 24 PATH…: runs the tests below a path on one version. Options are passed to vitest.
+// node scripts/nodes.mjs --list: prints these versions.
 
 import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, readdirSync, statSync } from "node:fs";
@@ -8,24 +8,24 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { ready, root } from "./ready.mjs";
 
-/** Major versions; test/nodes/package.json has them exactly. */
+/** Major versions; test/nodes/package.json has the exact ones. */
 const supported = ["20", "22", "24", "26"];
 
-/** Rooms of the core that only compute: their tests would say the same on every Node. */
+/** Rooms of the core that only compute: their tests have the same result on every version of Node. */
 const computing = ["model", "wire"];
 
-/** The core, the stores and the host. The rest is built on them and uses nothing of Node that they do not. */
+/** The core, the stores and the host. All other packages use no further features of Node. */
 function wanted() {
   const rooms = readdirSync(join(root, "packages", "a2a", "test")).filter((room) => !computing.includes(room));
   return [...rooms.map((room) => `packages/a2a/test/${room}/`), "packages/sql/test", "packages/node/test"];
 }
 
-/** All that are supported but this one, which runs every test anyway. */
+/** All supported versions except the present one, which runs every test anyway. */
 export const others = supported.filter((version) => version !== process.versions.node.split(".")[0]);
 
 const folder = join(root, "test", "nodes");
 
-/** Installs what the lockfile there names for this machine, unless it is there. */
+/** Installs the packages of the lockfile in test/nodes, unless they are installed. */
 function install() {
   const done = join(folder, "node_modules", ".package-lock.json");
   if (existsSync(done) && statSync(done).mtimeMs >= statSync(join(folder, "package-lock.json")).mtimeMs) return;

@@ -44,7 +44,7 @@ function run(file, args, shell = false) {
   });
 }
 
-/** npm writes its hidden lockfile last: if it is missing or older, an install is missing or was interrupted. */
+/** npm writes its hidden lockfile last. If this file is missing or too old, no install was completed. */
 function isInstalled() {
   const installed = join(root, "node_modules", ".package-lock.json");
   const wanted = join(root, "package-lock.json");
@@ -68,7 +68,7 @@ async function install() {
 async function build(projects) {
   const fresh = !existsSync(join(root, "packages", "a2a", "dist"));
   if (fresh) process.stderr.write("Building the packages (tsc -b) …\n");
-  // Incremental: a build with nothing to do takes a fraction of a second.
+  // Incremental: a build without changes takes a fraction of a second.
   const code = await run(process.execPath, [join(root, "node_modules", "typescript", "bin", "tsc"), "-b", ...projects]);
   if (code !== 0) giveUp(`The build failed (tsc -b, exit code ${code}); its output is above.`);
 }

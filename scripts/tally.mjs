@@ -19,7 +19,7 @@ import { root } from "./ready.mjs";
  */
 
 const [folder = "", ...suites] = process.argv.slice(2);
-/** Suites that have tests, and so must leave a report. */
+/** Suites with tests. Each of them must write a report. */
 const nodes = others.map((version) => `node-${version}`);
 const tested = ["test", "long", "attack", "browser", "runtimes", "interop", ...nodes];
 
@@ -48,7 +48,7 @@ for (const suite of new Set([...suites, ...tested])) {
   else if (status !== "0" && !report?.numFailedTests) problems.push(`${suite}: exit code ${status}`);
 }
 
-// Without this, a test file that no suite includes would never run and never fail.
+// A test file that no suite includes would never run, and so never fail.
 const everySuiteRan = tested.every((suite) => existsSync(join(folder, `${suite}.json`)));
 // The templates of `parley init` are tested in the projects that it writes.
 const files = execFileSync("git", ["ls-files", "*.test.ts", ":!packages/cli/templates"], {

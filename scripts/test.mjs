@@ -1,12 +1,12 @@
 // npm test: the tests, from a fresh clone. Arguments go to vitest: npm test -- packages/a2a/test/model
-// With --full the long tests run at full length, those about crashes on the disk: npm run test:long. CONTRIBUTING.md lists all commands.
+// With --full the long tests run at full length, and the tests of crashes use the disk: npm run test:long. CONTRIBUTING.md lists all commands.
 
 import { become, ready } from "./ready.mjs";
 
 const args = process.argv.slice(2);
 const wanted = args.filter((arg) => arg !== "--full");
 if (wanted.length < args.length) process.env["PARLEY_TESTS"] = "full";
-// What needs a browser or another runtime has commands of its own.
+// Tests that need a browser or another runtime have commands of their own.
 const projects = wanted.some((arg) => arg.startsWith("--project"))
   ? []
   : ["--project=unit", "--project=alone", "--project=long"];
