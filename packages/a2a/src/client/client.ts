@@ -23,13 +23,13 @@ import {
   type AgentService,
   anonymous,
   type CallContext,
+  finishing,
   type OperationName,
   type StreamName,
   type StreamOperations,
   type UnaryName,
   type UnaryOperations,
 } from "../protocol/index.ts";
-import { finishing } from "../transport/client/service.ts";
 import { type Bounded, bounded } from "../transport/client/signals.ts";
 import { checkDeclared } from "./card.ts";
 import { Conversation, type ConversationInit } from "./conversation.ts";

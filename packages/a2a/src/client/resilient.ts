@@ -4,6 +4,7 @@ import {
   type AgentService,
   type CallContext,
   closesAfter,
+  finishing,
   type Operations,
   type Reply,
   stateOf,
@@ -14,7 +15,6 @@ import {
   type UnaryName,
   type UnaryOperations,
 } from "../protocol/index.ts";
-import { finishing } from "../transport/client/service.ts";
 import { follow } from "../transport/client/signals.ts";
 import { beforeRetry, Calls, isTransient, refusesFinished, type ResilientOptions } from "./retry.ts";
 

@@ -1,7 +1,7 @@
 import { silentLogger, type Logger } from "../base/index.ts";
 import { toA2AError, type A2AError } from "../model/index.ts";
 import type { OperationName } from "./operations.ts";
-import type { Principal, CallContext, StreamReply } from "./service.ts";
+import { finishing, type CallContext, type Principal } from "./service.ts";
 import type { Interceptor } from "./intercept.ts";
 
 /** Called once at the end of what is observed. `error`: why it failed. Absent: it succeeded. */
@@ -190,7 +190,7 @@ function observing(begin: (operation: OperationName, context: CallContext) => En
       if (typeof ended !== "function") return next.stream(operation, request, context);
       try {
         const reply = await next.stream(operation, request, context);
-        return { ...reply, batches: endedStream(reply.batches, ended) };
+        return { ...reply, batches: finishing(reply.batches, once(ended)) };
       } catch (thrown) {
         ended(toA2AError(thrown));
         throw thrown;
@@ -199,34 +199,12 @@ function observing(begin: (operation: OperationName, context: CallContext) => En
   });
 }
 
-/** The same batches. Reports once that the stream is over: at its end, with an error, or when its reader closes it. */
-function endedStream(batches: StreamReply["batches"], report: Ended): StreamReply["batches"] {
+/** Reports the end of a stream once, though its reader may leave it after the end. */
+function once(ended: Ended): Ended {
   let over = false;
-  const ended: Ended = (error) => {
-    if (!over) report(error);
+  return (error) => {
+    if (!over) ended(error);
     over = true;
-  };
-  return {
-    [Symbol.asyncIterator]() {
-      const source = batches[Symbol.asyncIterator]();
-      return {
-        async next() {
-          try {
-            const result = await source.next();
-            if (result.done === true) ended();
-            return result;
-          } catch (thrown) {
-            ended(toA2AError(thrown));
-            throw thrown;
-          }
-        },
-        async return() {
-          ended();
-          await source.return?.();
-          return { done: true, value: undefined };
-        },
-      };
-    },
   };
 }
 

@@ -1,4 +1,4 @@
-import type { StreamResponse } from "../model/index.ts";
+import { toA2AError, type A2AError, type StreamResponse } from "../model/index.ts";
 import type { Payload } from "./payload.ts";
 import type { StreamName, StreamOperations, UnaryName, UnaryOperations } from "./operations.ts";
 
@@ -135,3 +135,39 @@ export const resumeExtension = "urn:parley:extension:stream-resume:v1";
  * answer of that one, and the agent is not called again. Other content under the same id is a new message.
  */
 export const idempotentSendExtension = "urn:parley:extension:idempotent-send:v1";
+
+/* The end of a stream. */
+
+/**
+ * The same batches. Calls `done` when they are over, with the error that ended them, and when their reader leaves them, even
+ * before the first read. A reader that leaves after the end has it called again. Calls `close` only when their reader leaves them.
+ */
+export function finishing(
+  source: StreamReply["batches"],
+  done: (error?: A2AError) => void,
+  close?: () => unknown,
+): StreamReply["batches"] {
+  return {
+    [Symbol.asyncIterator]() {
+      const batches = source[Symbol.asyncIterator]();
+      return {
+        async next() {
+          try {
+            const result = await batches.next();
+            if (result.done === true) done();
+            return result;
+          } catch (thrown) {
+            done(toA2AError(thrown));
+            throw thrown;
+          }
+        },
+        async return() {
+          done();
+          await close?.();
+          await batches.return?.();
+          return { done: true, value: undefined };
+        },
+      };
+    },
+  };
+}

@@ -1,11 +1,11 @@
 import type { Clock } from "../../base/index.ts";
 import { nestsDeeper } from "../../base/json-text.ts";
 import { A2AError, type A2AErrorOptions, codeOfStatus, hasCode, type WireErrorCode } from "../../model/index.ts";
-import { Payload, type StreamName, type StreamReply } from "../../protocol/index.ts";
+import { finishing, Payload, type StreamName, type StreamReply } from "../../protocol/index.ts";
 import type { Shapes } from "../../wire/codec.ts";
 import type { chunkDecoder } from "./chunks.ts";
 import type { ClientResponse } from "./request.ts";
-import { finishing, untilOver } from "./service.ts";
+import { untilOver } from "./service.ts";
 
 /** What an HTTP response means, in JSON-RPC and in REST. */
 

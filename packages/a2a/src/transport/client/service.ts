@@ -3,6 +3,7 @@ import {
   type AgentService,
   type CallContext,
   closesAfter,
+  finishing,
   type OperationName,
   type Operations,
   Payload,
@@ -122,22 +123,20 @@ export async function* untilOver<Raw>(
     const batch: StreamItem[] = [];
     let over = false;
     let broken: { readonly error: unknown } | undefined;
-    for (const raw of raws) {
-      let item: StreamItem;
-      try {
-        item = itemOf(raw);
-      } catch (thrown) {
-        broken = { error: thrown };
-        break;
+    try {
+      for (const raw of raws) {
+        const item = itemOf(raw);
+        batch.push(item);
+        const event = item.payload.value;
+        state = stateOf(event) ?? state;
+        // Some servers begin the stream of a message to an interrupted task with the task as it was. More events follow.
+        const opening = first && event.task !== undefined && state !== undefined && stateKinds[state] === "interrupted";
+        first = false;
+        over = ends() || (!opening && closesAfter(event, operation));
+        if (over) break;
       }
-      batch.push(item);
-      const event = item.payload.value;
-      state = stateOf(event) ?? state;
-      // Some servers begin the stream of a message to an interrupted task with the task as it was. More events follow.
-      const opening = first && event.task !== undefined && state !== undefined && stateKinds[state] === "interrupted";
-      first = false;
-      over = ends() || (!opening && closesAfter(event, operation));
-      if (over) break;
+    } catch (thrown) {
+      broken = { error: thrown };
     }
     if (batch.length > 0) yield batch;
     if (broken !== undefined) throw broken.error;
@@ -147,36 +146,4 @@ export async function* untilOver<Raw>(
   if (state === undefined || stateKinds[state] === "active") {
     throw new A2AError("ConnectionLost", "The stream ended before its task did", { retryAfter: retryAfter?.() });
   }
-}
-
-type Batches = AsyncIterable<readonly StreamItem[]>;
-
-/**
- * The same batches. Calls `done` when they are over and when their reader leaves them, even before the first read. Calls
- * `close` only when their reader leaves them.
- */
-export function finishing(source: Batches, done: () => void, close?: () => unknown): Batches {
-  return {
-    [Symbol.asyncIterator]() {
-      const batches = source[Symbol.asyncIterator]();
-      return {
-        async next() {
-          try {
-            const result = await batches.next();
-            if (result.done === true) done();
-            return result;
-          } catch (thrown) {
-            done();
-            throw thrown;
-          }
-        },
-        async return() {
-          done();
-          await close?.();
-          await batches.return?.();
-          return { done: true, value: undefined };
-        },
-      };
-    },
-  };
 }
