@@ -279,7 +279,7 @@ describe("the version of a request (A2A 1.0 §3.6)", () => {
 
   test("no agent is mounted where another one's /v1 is", () => {
     const both: readonly AgentMount[] = [{ agent: agent() }, { agent: agent(), path: "/v1" }];
-    expect(() => serve(both)).toThrow("/v1 is an address");
+    expect(() => serve(both)).toThrow("/v1 conflicts with an address of the agent");
     expect(() => serve(both, { versions: ["1.0"] })).not.toThrow();
   });
 });
