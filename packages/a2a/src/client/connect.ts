@@ -112,7 +112,9 @@ export function connectWith(
   agent: string | URL | AgentCard | OlderCard,
   options: ConnectOptions = {},
 ): Promise<Client> {
-  return assemble(kit, agent, options, interceptClient);
+  const { observer, logger = silentLogger } = options;
+  const guarded = observer === undefined ? options : { ...options, observer: safeObserver(observer, logger) };
+  return assemble(kit, agent, guarded, interceptClient);
 }
 
 /** Finds the card, chooses an interface, and makes the client. `intercept` puts the interceptors around its service. */
@@ -135,7 +137,7 @@ export async function assemble(
     version: options.version ?? kit.bindings[0]?.versions[0] ?? "",
     maxBytes: options.maxCardBytes ?? mebi,
     decode: (value) => decoded(kit, value),
-    observer: options.observer && safeObserver(options.observer, logger ?? silentLogger),
+    observer: options.observer,
     address: "",
   };
   const card = named === undefined ? decoded(kit, agent) : await discover(named, source, calls, options);

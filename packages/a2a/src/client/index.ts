@@ -31,7 +31,8 @@ export function connect(agent: string | URL | AgentCard | OlderCard, options: Co
 
 /**
  * `connect()` for JSON-RPC of version 1.0 alone. It takes half of the code, for pages where each kilobyte counts. It does
- * without two things: a faster way to decode chunks, and a check of what interceptors return.
+ * without three things: a faster way to decode chunks, a check of what interceptors return, and a guard around `observer`,
+ * whose errors here fail the call.
  */
 export function connectJsonRpc(agent: string | URL | AgentCard, options: ConnectOptions = {}): Promise<Client> {
   const kit = { bindings: [smallJsonRpcBinding([jsonRpcClientV1])], decodeCard: jsonRpcClientV1.decodeCard };
