@@ -33,6 +33,7 @@ import { jsonRpcBinding } from "./transport/jsonrpc/handler.ts";
 import { restBinding } from "./transport/rest/handler.ts";
 import { admission, hostsOf } from "./transport/router/admission.ts";
 import type { InterfacePaths } from "./transport/router/claims.ts";
+import { checkBindings } from "./transport/router/claims.ts";
 import { beforeRouter, createRouter } from "./transport/router/router.ts";
 import { isAnyPath, type ServerBinding, type ServerHost } from "./transport/server/binding.ts";
 import type { CorsOptions } from "./transport/server/cors.ts";
@@ -64,6 +65,7 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
   const { authenticator, logger = silentLogger, clock = systemClock } = options;
   const { bindings = [jsonRpcBinding(), restBinding()] } = options;
   checkLimits(options.limits);
+  checkBindings(bindings);
   const {
     bodyBytes = 10 << 20,
     depth = 64,

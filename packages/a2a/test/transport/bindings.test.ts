@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { createHandler, defineAgent, memoryStore } from "../../src/index.ts";
 import { A2AError } from "../../src/model/index.ts";
 import type { ServerBinding } from "../../src/transport/index.ts";
 import { jsonRpcBinding } from "../../src/transport/jsonrpc/handler.ts";
@@ -120,6 +121,11 @@ describe("refused when the server is created:", () => {
     ],
     ["bindings[0] is not a binding", [{} as ServerBinding]],
     ["bindings[1] is not a binding", [jsonRpcBinding(), undefined as unknown as ServerBinding]],
+    ['urn:a: "ws" is not a valid path. A path begins with a slash', [exact("urn:a", "ws")]],
+    ['urn:a: "/ws/" is not a valid path', [exact("urn:a", "/ws/")]],
+    ['urn:a: "/a/../ws" is not a valid path', [exact("urn:a", "/a/../ws")]],
+    ["urn:a: 5 is not a valid path", [exact("urn:a", 5 as never)]],
+    ['urn:a: "ws" is not a valid path', [named("urn:a", { below: "ws" })]],
     ["interfaces.urn:b: urn:b and urn:a both have the address /ws", [exact("urn:a", "/ws"), exact("urn:b", "/ws")]],
     ["interfaces.urn:a: urn:a and JSONRPC both have the address /", [jsonRpcBinding(), exact("urn:a", "")]],
     ["interfaces.urn:a: urn:a and HTTP+JSON both have the address /tasks", [restBinding(), exact("urn:a", "/tasks")]],
@@ -155,4 +161,19 @@ describe("refused when the server is created:", () => {
     expect(() => router(bindings, [...mounts])).toThrow(A2AError);
     expect(() => router(bindings, [...mounts])).toThrow(`This cannot be served: ${says}`);
   });
+});
+
+test("what is no binding is named also where a handler makes the card of its agent first", () => {
+  const agent = defineAgent({
+    name: "a",
+    description: "a",
+    version: "1",
+    skills: [],
+    onMessage: (turn) => turn.reply(""),
+  });
+  for (const wrong of [null, undefined, 5, {}] as unknown as ServerBinding[]) {
+    const bindings = [jsonRpcBinding(), wrong];
+    const make = () => createHandler(agent, { publicUrl: "http://localhost:4000", store: memoryStore(), bindings });
+    expect(make).toThrow("This cannot be served: bindings[1] is not a binding");
+  }
 });

@@ -79,7 +79,13 @@ function pathsOf({ path: base, mounts }: MountedBase, claims: readonly Claim[], 
     if (other !== undefined) throw sharedAddress(field, base + at, by, other);
     paths.set(at, by);
   };
-  for (const { by, paths: own = [] } of claims) for (const { path } of own) claim(`interfaces.${by}`, path, by);
+  for (const { by, below, paths: own = [] } of claims) {
+    if (below !== undefined) checkClaimed(by, below);
+    for (const { path } of own) {
+      checkClaimed(by, path);
+      claim(`interfaces.${by}`, path, by);
+    }
+  }
   for (const { tenant, cardPaths = [] } of mounts) {
     for (const at of cardPathsOf(tenant, codecs)) claim("interfaces", at, card);
     for (const at of cardPaths) {
@@ -182,9 +188,20 @@ const pathPattern = /^(?:\/[\w\-.~!$&'()*+,;=:@%]+)*$/;
 
 function checkPath(field: string, path: string): void {
   if (pathPattern.test(path) && !path.split("/").some((segment) => segment === "." || segment === "..")) return;
+  throw cannotServe(field, notPath(path), `${field}: ${notPath(path)}`);
+}
+
+/** A path that no request has would never be answered. A tenant in it may have characters that a path of an option may not. */
+function checkClaimed(by: string, path: unknown): void {
+  if (path === "" || (typeof path === "string" && /^\/.*[^/]$/.test(path) && !dotSegment.test(path))) return;
+  throw cannotServe(by, notPath(path), `${by}: ${notPath(path)}`);
+}
+
+const dotSegment = /\/\.\.?(?:\/|$)/;
+
+function notPath(path: unknown): string {
   const rule = 'A path begins with a slash and does not end with one, such as "/weather"';
-  const sentence = `${JSON.stringify(path)} is not a valid path. ${rule}`;
-  throw cannotServe(field, sentence, `${field}: ${sentence}`);
+  return `${JSON.stringify(path)} is not a valid path. ${rule}`;
 }
 
 const noTenant: readonly string[] = [".well-known", ".", "..", ""];
