@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { startOfficial } from "./support/official.ts";
+import { startOfficialEcho } from "./support/official.ts";
 import { parley, start } from "./support/parley.ts";
 
 /** Every command against the official SDK's server, with the real binary. */
 
-let official: Awaited<ReturnType<typeof startOfficial>>;
+let official: Awaited<ReturnType<typeof startOfficialEcho>>;
 let url = "";
 beforeAll(async () => {
   // The SDK's server tells the console of every error that it answers with.
   vi.spyOn(console, "error").mockImplementation(() => {});
-  official = await startOfficial();
+  official = await startOfficialEcho();
   url = official.url;
 });
 afterAll(async () => {

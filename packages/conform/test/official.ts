@@ -110,8 +110,16 @@ class Acts implements AgentExecutor {
   };
 }
 
-/** An agent under test on the official SDK's own servers: all bindings, streams, push notifications. */
-export async function startOfficialActs(): Promise<{ url: string; close(): Promise<void> }> {
+/** An agent under test on the official SDK. */
+export const startOfficialActs = (): Promise<OfficialServer> => startOfficial(new Acts());
+
+export interface OfficialServer {
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+/** Serves an agent on the official SDK's own servers: all bindings, streams, push notifications. */
+export async function startOfficial(agent: AgentExecutor): Promise<OfficialServer> {
   const app = express();
   const server = createServer(app).listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -140,7 +148,7 @@ export async function startOfficialActs(): Promise<{ url: string; close(): Promi
   const requestHandler = new DefaultRequestHandler(
     card,
     new InMemoryTaskStore(),
-    new Acts(),
+    agent,
     new DefaultExecutionEventBusManager(),
     webhooks,
     new DefaultPushNotificationSender(webhooks),

@@ -1,17 +1,6 @@
-import { once } from "node:events";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
-import { AGENT_CARD_PATH, AgentCard, Message, Task, TaskArtifactUpdateEvent, TaskStatusUpdateEvent } from "@a2a-js/sdk";
-import {
-  AgentEvent,
-  DefaultRequestHandler,
-  InMemoryTaskStore,
-  type AgentExecutor,
-  type ExecutionEventBus,
-  type RequestContext,
-} from "@a2a-js/sdk/server";
-import { agentCardHandler, jsonRpcHandler, restHandler, UserBuilder } from "@a2a-js/sdk/server/express";
-import express from "express";
+import { Message, Task, TaskArtifactUpdateEvent, TaskStatusUpdateEvent } from "@a2a-js/sdk";
+import { AgentEvent, type AgentExecutor, type ExecutionEventBus, type RequestContext } from "@a2a-js/sdk/server";
+import { startOfficial, type OfficialServer } from "../../../conform/test/official.ts";
 
 class Echo implements AgentExecutor {
   readonly #hanging = new Map<string, () => void>();
@@ -54,35 +43,5 @@ class Echo implements AgentExecutor {
   };
 }
 
-/** An agent on the official SDK's own server: JSON-RPC and REST. */
-export async function startOfficial(): Promise<{ url: string; close(): Promise<void> }> {
-  const app = express();
-  const server = createServer(app).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const card = AgentCard.fromJSON({
-    name: "Official",
-    description: "Runs on the official SDK.",
-    version: "1.0.0",
-    supportedInterfaces: [
-      { url: `${url}/rpc`, protocolBinding: "JSONRPC", protocolVersion: "1.0" },
-      { url: `${url}/rest`, protocolBinding: "HTTP+JSON", protocolVersion: "1.0" },
-    ],
-    capabilities: { streaming: true },
-    defaultInputModes: ["text/plain"],
-    defaultOutputModes: ["text/plain"],
-    skills: [],
-  });
-  const requestHandler = new DefaultRequestHandler(card, new InMemoryTaskStore(), new Echo());
-  const userBuilder = UserBuilder.noAuthentication;
-  app.use(`/${AGENT_CARD_PATH}`, agentCardHandler({ agentCardProvider: requestHandler }));
-  app.use("/rpc", jsonRpcHandler({ requestHandler, userBuilder }));
-  app.use("/rest", restHandler({ requestHandler, userBuilder }));
-  return {
-    url,
-    async close() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
-}
+/** An agent on the official SDK that says what it is told. */
+export const startOfficialEcho = (): Promise<OfficialServer> => startOfficial(new Echo());
