@@ -16,9 +16,9 @@ export function differences(outcome: Outcome, expected: Expectation, run: string
     ...open
       .map((one) => ({ ...one, skipped: skippedFor(outcome, one.reason) }))
       .filter(({ skipped, tests }) => skipped !== tests)
-      .map(({ reason, tests, skipped }) => `${tests} tests were open and ${skipped} are: ${reason}`),
+      .map(({ reason, tests, skipped }) => `${tests} tests should be skipped and ${skipped} were: ${reason}`),
     ...readingsOf(outcome, expected, run),
-    ...(String(got) === String(figures) ? [] : [`${inWords(got)}, where ${inWords(figures)} were expected`]),
+    ...(String(got) === String(figures) ? [] : [`${inWords(got)}; expected: ${inWords(figures)}`]),
   ];
 }
 
@@ -29,8 +29,8 @@ function readingsOf({ readings = [] }: Outcome, expected: Expectation, run: stri
   return [
     ...readings
       .filter(({ test, asks }) => !known.some((one) => one.test === test && one.asks === asks))
-      .map(({ test, asks }) => `the runner reads ${test} as: ${asks}; which is not listed`),
-    ...(readings.length === wanted ? [] : [`${readings.length} verdicts are readings, where ${wanted} were expected`]),
+      .map(({ test, asks }) => `the reading of ${test} is not in the list: ${asks}`),
+    ...(readings.length === wanted ? [] : [`${readings.length} verdicts are readings, and ${wanted} were expected`]),
   ];
 }
 

@@ -14,8 +14,8 @@ npm run kits -- judge KIT RUN REPORT
 npm run kits -- page
 
 serve   runs the agent that a kit tests, until a signal stops it
-clients runs the tests of clients in an ACTS file, and prints a report
-judge   compares the report of a kit with the expected results of that run; exits with 1 where they differ
+clients runs the client tests of an ACTS file, and prints a report
+judge   compares the report of a kit with the expected results of that run; exits with 1 if they differ
 page    writes the expected results into docs/kits.md
 
 KIT is ${kits.join(", ")}. kits/README.md describes how to run the kits.

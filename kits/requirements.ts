@@ -68,16 +68,16 @@ export function faults(
   const ofRow = ({ id, proof = [], waitsFor }: Requirement, at: number): readonly string[] => {
     const proofs = [...proof, ...(claims.get(id) ?? [])];
     return [
-      ...(/^(?:3|4|5|9|10|11)(?:\.\d+)*-[a-z-]+$/.test(id) ? [] : [`${id} names no section`]),
-      ...(rows.findIndex((row) => row.id === id) === at ? [] : [`${id} is there twice`]),
+      ...(/^(?:3|4|5|9|10|11)(?:\.\d+)*-[a-z-]+$/.test(id) ? [] : [`${id} does not begin with a section`]),
+      ...(rows.findIndex((row) => row.id === id) === at ? [] : [`${id} is in the list twice`]),
       ...(proofs.length === 0 && waitsFor === undefined ? [`${id} has no proof`] : []),
-      ...(proofs.length > 0 && waitsFor !== undefined ? [`${id} is proven and waits for ${waitsFor}`] : []),
-      ...proof.filter((each) => !exists(each)).map((each) => `${id} is proven by what is not there: ${each}`),
+      ...(proofs.length > 0 && waitsFor !== undefined ? [`${id} has a proof and waits for ${waitsFor}`] : []),
+      ...proof.filter((each) => !exists(each)).map((each) => `${id} names a proof that does not exist: ${each}`),
     ];
   };
   return [
     ...rows.flatMap(ofRow),
-    ...unlisted.map((id) => `${id} is named by ${(claims.get(id) ?? []).join(", ")} and not listed`),
+    ...unlisted.map((id) => `${id} is named by ${(claims.get(id) ?? []).join(", ")}, but is not in the list`),
   ];
 }
 

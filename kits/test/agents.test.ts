@@ -31,7 +31,7 @@ describe("the agent for the kit of 1.0", () => {
     client = await connect(server.url);
   });
 
-  test("has a card of 1.0 alone, with all three bindings", async () => {
+  test("has a card with 1.0 only, and all three bindings", async () => {
     const card = await cardOf(server);
     expect(card).not.toHaveProperty("url");
     expect(card["supportedInterfaces"]).toEqual([
@@ -52,7 +52,7 @@ describe("the agent for the kit of 1.0", () => {
     expect(task?.artifacts?.[0]?.parts).toEqual([part]);
   });
 
-  test("answers, asks back and completes, for ids that come again with other messages", async () => {
+  test("answers, asks for input and completes, also for an id that is used again with another message", async () => {
     expect((await send(client, "tck-message-response-1")).message?.parts).toEqual([
       { text: "Direct message response" },
     ]);
@@ -65,7 +65,7 @@ describe("the agent for the kit of 1.0", () => {
   });
 });
 
-test("the agent for the kit of 0.3 works for a while, then asks for more; its card gives gRPC a scheme", async () => {
+test("the agent for the kit of 0.3 works for a while and then asks for input; the gRPC address on its card has a scheme", async () => {
   const options = { port: 0, store: memoryStore(), dedupe: false, signals: false, logger: false } as const;
   const quick = await started(await serve(tck03({ hold: 1, longHold: 2 }), options));
   const client = await connect(quick.url, { version: "0.3" });

@@ -15,7 +15,7 @@ FAILED tests/c.py::test_four - AssertionError: 1 - 2
 ==== 1 failed, 2 passed ====
 `;
 
-test("a report of pytest is read line by line, skipped tests by their count and reason", () => {
+test("a report of pytest is read, with the number and the reason of skipped tests", () => {
   expect(readPytest(printed)).toEqual({
     passed: ["tests/a.py::test_one", "tests/a.py::Group::test_two[rest]"],
     failed: ["tests/c.py::test_four"],
@@ -26,7 +26,7 @@ test("a report of pytest is read line by line, skipped tests by their count and 
   });
 });
 
-test("a report of parley conform is read level by level and binding by binding", () => {
+test("a report of parley conform is read for each level and binding", () => {
   const tests = [
     { id: "A-1", level: "must", result: "pass", reading: "no cat is seen" },
     { id: "A-2", level: "must", result: "error" },
@@ -40,7 +40,7 @@ test("a report of parley conform is read level by level and binding by binding",
   });
 });
 
-describe("a run is as expected", () => {
+describe("a run", () => {
   const expected: Expectation = {
     kit: "a kit",
     commit: "1234567",
@@ -51,31 +51,31 @@ describe("a run is as expected", () => {
   const judged = (text: string, changes: Partial<Expectation> = {}): readonly string[] =>
     differences(readPytest(text), { ...expected, ...changes }, "all");
 
-  test("when it fails where the specification is contradicted, and nowhere else", () => {
+  test("is as expected when only tests that contradict the specification fail", () => {
     expect(judged(printed)).toEqual([]);
     expect(judged(printed, { contradictions: [] })).toEqual(["failed: tests/c.py::test_four"]);
   });
 
-  test("and not when an expected failure passes: the list says too much then", () => {
+  test("is not as expected when a test passes that should fail", () => {
     expect(judged(printed.replace("FAILED", "PASSED"))).toEqual([
       "passes now, remove it from the expected failures: c.py::test_four",
-      "3 passed, 0 failed, 4 skipped, where 2 passed, 1 failed, 4 skipped were expected",
+      "3 passed, 0 failed, 4 skipped; expected: 2 passed, 1 failed, 4 skipped",
     ]);
   });
 
-  test("nor when fewer tests pass than did, though none fails: they were skipped", () => {
+  test("is not as expected when fewer tests pass because more were skipped", () => {
     expect(judged(printed.replace("PASSED tests/a.py::test_one", "SKIPPED [1] tests/a.py:1: No task"))).toEqual([
-      "1 passed, 1 failed, 5 skipped, where 2 passed, 1 failed, 4 skipped were expected",
+      "1 passed, 1 failed, 5 skipped; expected: 2 passed, 1 failed, 4 skipped",
     ]);
   });
 
-  test("nor when what was open is not: it is no longer to be called so", () => {
+  test("is not as expected when a test for a missing feature was not skipped", () => {
     expect(judged(printed.replace("The agent sends no webhooks", "Only for REST"))).toEqual([
-      "3 tests were open and 0 are: sends no webhooks",
+      "3 tests should be skipped and 0 were: sends no webhooks",
     ]);
   });
 
-  test("nor when nothing is known of that run", () => {
+  test("is not as expected when it has no expected result", () => {
     expect(differences(readPytest(printed), expected, "none")).toEqual(["no result is expected for a run none"]);
   });
 });
@@ -85,13 +85,13 @@ describe.each(kits)("what is expected of %s", (kit) => {
   const { contradictions, open } = expected;
   const runs = [...Object.keys(expected.runs), ...(kit === "tck-1.0" ? ["defaults"] : [])];
 
-  test("names a section for each contradiction, and runs that there are", () => {
+  test("names a section and existing runs for each contradiction", () => {
     for (const { section, why } of contradictions)
       expect([section, why]).toEqual([expect.stringMatching(/§/), expect.stringMatching(/./)]);
     for (const each of [...contradictions, ...open]) expect(runs).toEqual(expect.arrayContaining([...each.runs]));
   });
 
-  test("says how many of its verdicts are a reading of the runner's, and what each of those asks", () => {
+  test("has the number of the readings of the runner, and the check of each reading", () => {
     const counts = Object.values(expected.runs).map(({ readings = 0 }) => readings);
     expect(Math.max(...counts) > 0).toBe(kit === "acts");
     expect(expected.readings?.map(({ test: id }) => id) ?? []).toEqual(
@@ -108,7 +108,7 @@ describe.each(kits)("what is expected of %s", (kit) => {
   });
 });
 
-test("docs/kits.md says what is expected; npm run kits -- page writes it", () => {
+test("docs/kits.md has the expected results, as npm run kits -- page writes them", () => {
   expect(withTables(readPage())).toBe(readPage());
   for (const table of ["summary", "requirements"]) expect(readPage()).toContain(`<!-- ${table} -->\n\n|`);
   for (const kit of kits) {

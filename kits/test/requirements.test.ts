@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import { faults, readRequirements } from "../requirements.ts";
 
-test("every requirement of A2A 1.0 on servers has a proof that is there, or says what it waits for", () => {
+test("every requirement of A2A 1.0 on servers has a proof that exists, or names the missing feature", () => {
   expect(faults(readRequirements())).toEqual([]);
 });
 
-test("a row without a proof, with one that does not exist, twice, or without a section is a fault", () => {
+test("a row is reported without a proof, with a proof that does not exist, twice, or without a section", () => {
   const requirement = "A send is answered.";
   const here = "kits/test/requirements.test.ts";
   const claims = new Map([
@@ -26,12 +26,12 @@ test("a row without a proof, with one that does not exist, twice, or without a s
     ),
   ).toEqual([
     "3.1.1-a has no proof",
-    `3.1.1-b is proven by what is not there: ${here}: nobody wrote this`,
-    "3.1.1-b is proven by what is not there: no.test.ts: what",
-    "3.1.1-c is proven and waits for webhooks",
-    "3.1.1-c is there twice",
-    "3.1.1-c is proven and waits for webhooks",
-    "answer names no section",
-    "3.1.1-d is named by CORE-SEND-101, CORE-SEND-102 and not listed",
+    `3.1.1-b names a proof that does not exist: ${here}: nobody wrote this`,
+    "3.1.1-b names a proof that does not exist: no.test.ts: what",
+    "3.1.1-c has a proof and waits for webhooks",
+    "3.1.1-c is in the list twice",
+    "3.1.1-c has a proof and waits for webhooks",
+    "answer does not begin with a section",
+    "3.1.1-d is named by CORE-SEND-101, CORE-SEND-102, but is not in the list",
   ]);
 });
