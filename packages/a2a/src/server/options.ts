@@ -174,10 +174,10 @@ export function codecsOf<T extends Codec>(
 export function checkLimits(limits: HandlerLimits = {}): void {
   for (const [name, value] of Object.entries(limits) as [string, unknown][]) {
     if (value === undefined || (typeof value === "number" && value >= 1)) continue;
-    throw cannotServe(
-      `limits.${name}`,
-      `must be a number of at least 1, but is ${typeof value === "string" ? JSON.stringify(value) : String(value)}`,
-    );
+    // `JSON.stringify` writes NaN as null, and throws for a bigint.
+    const given =
+      typeof value === "number" ? value : typeof value === "string" ? JSON.stringify(value) : `of type ${typeof value}`;
+    throw cannotServe(`limits.${name}`, `must be a number of at least 1, but is ${given}`);
   }
 }
 
