@@ -98,7 +98,7 @@ describe("the program", { timeout: 120_000 }, () => {
     expect(task?.artifacts?.map(({ name }) => name)).toEqual(["Profile of table.csv", "Mm by day"]);
   });
 
-  it("says which port is taken, and which PORT is none", async () => {
+  it("names a port that is in use, and a PORT that is not valid", async () => {
     const { url } = await start();
     await expect(start(new URL(url).port)).rejects.toThrow(/another process uses this port.*PORT=4001 npm start/s);
     await expect(start("http")).rejects.toThrow(/PORT must be a number/);

@@ -95,7 +95,7 @@ const waiting = new ByteLengthQueuingStrategy({ highWaterMark: 64 * 1024 });
 /** The answer as a `Response`. Throws where that is not possible. */
 function toResponse(incoming: IncomingMessage, method: string): Response {
   const { statusCode: status = 0, statusMessage = "", rawHeaders } = incoming;
-  if (status < 200 || status > 599) throw new Error(`The server answered with the status ${status}, which is none`);
+  if (status < 200 || status > 599) throw new Error(`The server answered with the invalid status ${status}`);
   const statusText = reason.test(statusMessage) ? statusMessage : "";
   const headers = new Headers();
   for (let index = 0; index < rawHeaders.length; index += 2) {
