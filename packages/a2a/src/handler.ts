@@ -109,7 +109,7 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
   engine.start();
   return {
     handle,
-    fetch: toFetch(handle, options.facts),
+    fetch: toFetch(handle, options.facts, host.logger),
     find: router.find,
     answers: router.answers,
     host,

@@ -1,4 +1,4 @@
-import { deferred, type Bytes } from "../base/index.ts";
+import { deferred, silentLogger, type Bytes, type Logger } from "../base/index.ts";
 import { A2AError } from "../model/index.ts";
 import {
   BodyBytes,
@@ -8,6 +8,7 @@ import {
   type Sink,
   type UniversalHandler,
   type UniversalRequest,
+  type UniversalResponse,
 } from "../protocol/index.ts";
 
 /* The host for the Fetch API: Bun, Deno, Workers, Node, and frameworks that use it. */
@@ -29,20 +30,33 @@ export type FetchFacts = (request: Request, ...platform: readonly unknown[]) => 
 /** Answers a `Request`. Further arguments of the runtime go to `FetchFacts` only. */
 export type FetchHandler = (this: void, request: Request, ...platform: readonly unknown[]) => Promise<Response>;
 
-/** A fetch handler that answers through a universal handler. */
-export function toFetch(handler: UniversalHandler, facts?: FetchFacts): FetchHandler {
+/**
+ * A fetch handler that answers through a universal handler. It never rejects: where the handler does, and where the answer is not
+ * valid in HTTP, which only a custom binding can cause, the answer is 500 and the logger gets the cause.
+ */
+export function toFetch(handler: UniversalHandler, facts?: FetchFacts, logger: Logger = silentLogger): FetchHandler {
   return async (request, ...platform) => {
     const incoming = new FetchRequest(request, facts && (() => facts(request, ...platform)));
-    const { status, headers, body } = await handler(incoming);
-    if (typeof body !== "function") {
-      return new Response(request.method === "HEAD" ? null : ((body as string | Bytes | undefined) ?? null), {
-        status,
-        headers,
-      });
+    try {
+      return responseOf(incoming, await handler(incoming));
+    } catch (cause) {
+      logger.error("A request could not be answered", { method: incoming.method, url: incoming.url, cause });
+      return new Response(internalError, { status: 500, headers: { "content-type": "application/json" } });
     }
-    const sink = new StreamSink(incoming);
-    return new Response(sink.open(body), { status, headers });
   };
+}
+
+const internalError = '{"error":{"code":500,"status":"INTERNAL","message":"Internal error"}}';
+
+function responseOf(request: FetchRequest, { status, headers, body }: UniversalResponse): Response {
+  if (typeof body !== "function") {
+    return new Response(request.method === "HEAD" ? null : ((body as string | Bytes | undefined) ?? null), {
+      status,
+      headers,
+    });
+  }
+  const sink = new StreamSink(request);
+  return new Response(sink.open(body), { status, headers });
 }
 
 class FetchRequest implements UniversalRequest {

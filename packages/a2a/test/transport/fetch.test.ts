@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { silentLogger, type LogFields } from "../../src/base/index.ts";
 import { toFetch } from "../../src/server/fetch.ts";
 import type { Sink, UniversalHandler, UniversalRequest } from "../../src/protocol/index.ts";
 import { rpc, ScriptedService, serveAlone, settled, status, task } from "./support.ts";
@@ -213,6 +214,28 @@ describe("answers", () => {
     const { response, end } = await openSink();
     end(new Error("broken"));
     await expect(response.text()).rejects.toThrow("broken");
+  });
+
+  test.each<[string, UniversalHandler]>([
+    ["rejects", () => Promise.reject(new Error("secret"))],
+    [
+      "throws",
+      () => {
+        throw new Error("secret");
+      },
+    ],
+    ["gives a status that HTTP does not have", () => ({ status: 99, headers: {} })],
+    ["gives a header that HTTP cannot carry", () => ({ status: 200, headers: { "x-a": "a\r\nb: secret" } })],
+  ])("are 500 and a line in the log where a custom binding %s", async (_, handler) => {
+    const logged: [string, unknown][] = [];
+    const logger = {
+      ...silentLogger,
+      error: (text: string, fields?: LogFields) => void logged.push([text, fields?.["url"]]),
+    };
+    const response = await toFetch(handler, undefined, logger)(new Request(`${url}x`));
+    expect(response.status).toBe(500);
+    expect(await response.text()).not.toContain("secret");
+    expect(logged).toEqual([["A request could not be answered", "/x"]]);
   });
 
   test("abort the signal of the request when their reader leaves", async () => {
