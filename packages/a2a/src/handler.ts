@@ -17,6 +17,7 @@ import { toFetch } from "./server/fetch.ts";
 import {
   checkIds,
   checkLimits,
+  checkStore,
   codecsOf,
   mountsOf,
   originsOf,
@@ -66,6 +67,7 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
   const { bindings = [jsonRpcBinding(), restBinding()] } = options;
   checkLimits(options.limits);
   checkBindings(bindings);
+  checkStore(options.store);
   const {
     bodyBytes = 10 << 20,
     depth = 64,

@@ -68,7 +68,12 @@ export class ExtensionHooks {
       if (onAppend === undefined) continue;
       const kept = rows && rowsOf(uri, rows);
       const given = kept === undefined ? turn : { ...turn, rows: kept.changes };
-      appended = guarded(uri, "onAppend", () => onAppend(appended, given), kept?.end);
+      const result: unknown = guarded(uri, "onAppend", () => onAppend(appended, given), kept?.end);
+      if (typeof result !== "object" || result === null || !("kind" in result)) {
+        const what = result instanceof Promise ? "a promise" : typeof result;
+        throw failed(uri, "onAppend", new TypeError(`It returned ${what} in place of an event`));
+      }
+      appended = result as AppendedEvent;
     }
     return appended;
   }

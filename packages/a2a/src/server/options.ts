@@ -201,6 +201,34 @@ export function originsOf(cors: CorsOptions | boolean): "*" | readonly string[] 
   return typeof cors === "object" ? cors.origins : cors ? "*" : [];
 }
 
+type Store = EngineOptions["store"];
+
+const storeMethods = [
+  "append",
+  "head",
+  "load",
+  "read",
+  "list",
+  "once",
+  "conversation",
+  "claimable",
+  "stranded",
+  "features",
+  "dueFeatures",
+  "sweep",
+  "close",
+] as const satisfies readonly (keyof Store)[];
+
+/** Refuses what is no store, such as a spread of one, which has none of the methods of its class. */
+export function checkStore(store: Partial<Store> | undefined): void {
+  if (store === undefined)
+    throw cannotServe("store", "is required. Pass memoryStore(), or sqliteStore() of @parley/sql");
+  const missing = storeMethods.find((name) => typeof store[name] !== "function");
+  if (missing === undefined) return;
+  const reason = "A copy of a store by { ...store } has none of the methods of its class";
+  throw cannotServe("store", `has no method ${missing}(). ${reason}`);
+}
+
 export function checkIds(ids: readonly string[]): void {
   const twice = ids.find((id, at) => ids.indexOf(id) !== at);
   if (twice === undefined) return;

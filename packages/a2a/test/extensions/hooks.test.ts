@@ -212,16 +212,18 @@ describe("onAppend", () => {
     expect([first.message?.metadata, again.message?.metadata]).toEqual([{ signed: true }, { signed: true }]);
   });
 
-  test.each<[string, () => never]>([
+  test.each<[string, () => never, string]>([
     [
       "throws",
       () => {
         throw new Error("the key is gone");
       },
+      "the key is gone",
     ],
-    ["returns nothing", () => undefined as never],
-    ["returns what is no event", () => ({ kind: "artifact", artifact: { parts: 1 } }) as never],
-  ])("that %s fails the task with a safe sentence; what was stored before stays", async (_, broken) => {
+    ["returns nothing", () => undefined as never, "It returned undefined in place of an event"],
+    ["returns a promise", () => Promise.resolve({}) as never, "It returned a promise in place of an event"],
+    ["returns what is no event", () => ({ kind: "artifact", artifact: { parts: 1 } }) as never, ""],
+  ])("that %s fails the task with a safe sentence; what was stored before stays", async (_, broken, problem) => {
     const hook: Extension = {
       uri,
       onAppend: (event) => (event.kind === "artifact" && event.append === true ? broken() : event),
@@ -239,7 +241,10 @@ describe("onAppend", () => {
     expect(task.status.state).toBe("TASK_STATE_FAILED");
     expect(JSON.stringify(task)).not.toContain("key is gone");
     expect(texts(task.artifacts?.[0]?.parts)).toEqual(["one"]);
-    expect(log.filter(({ message }) => message === "A task failed")).toHaveLength(1);
+    const failures = log.filter(({ message }) => message === "A task failed");
+    expect(failures).toHaveLength(1);
+    const cause = failures[0]?.["cause"];
+    expect(String(cause instanceof Error ? cause.cause : cause)).toContain(problem);
   });
 });
 

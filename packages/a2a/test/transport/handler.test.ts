@@ -46,6 +46,13 @@ const send = (handler: Handler, url: string, headers: Record<string, string> = {
   handler.fetch(new Request(url, { method: "POST", headers: { ...json, ...headers }, body: sendBody() }));
 
 describe("createHandler", () => {
+  test("names what is wrong with a store", () => {
+    expect(() => serve(agent(), { store: undefined as never })).toThrow("store is required");
+    expect(() => serve(agent(), { store: { ...memoryStore() } })).toThrow(
+      "store has no method append(). A copy of a store",
+    );
+  });
+
   test("leaves the store alone where an option is wrong", async () => {
     const store = memoryStore();
     const asked = vi.spyOn(store, "claimable");
