@@ -1,5 +1,5 @@
 import { type Clock, type Ids, type Logger, randomIds, silentLogger } from "../base/index.ts";
-import { A2AError, type AgentCard } from "../model/index.ts";
+import { A2AError, type AgentCard, invalidParams } from "../model/index.ts";
 import {
   type AgentService,
   idempotentSendExtension,
@@ -107,14 +107,25 @@ function policy(own: RetryPolicy, given: Partial<RetryPolicy> | false = {}): Ret
  * const client = await connectWith(kit, "https://example.com/weather");
  * ```
  */
-export function connectWith(
+export async function connectWith(
   kit: ClientKit,
   agent: string | URL | AgentCard | OlderCard,
   options: ConnectOptions = {},
 ): Promise<Client> {
   const { observer, logger = silentLogger } = options;
+  checkBindings([...kit.bindings, ...(options.bindings ?? [])]);
   const guarded = observer === undefined ? options : { ...options, observer: safeObserver(observer, logger) };
   return assemble(kit, agent, guarded, interceptClient);
+}
+
+/** Refuses what is not a binding of a client, such as a server's binding of the same name. */
+export function checkBindings(bindings: readonly (Partial<ClientBinding> | null | undefined)[]): void {
+  for (const binding of bindings) {
+    if (typeof binding?.name === "string" && Array.isArray(binding.versions) && binding.open !== undefined) continue;
+    const name = binding?.name === undefined ? "" : `, and this ${binding.name} is not one`;
+    const description = `must be bindings of a client, such as grpcBinding() of @parley/grpc/client${name}`;
+    throw invalidParams([{ field: "bindings", description }]);
+  }
 }
 
 /** Finds the card, chooses an interface, and makes the client. `intercept` puts the interceptors around its service. */

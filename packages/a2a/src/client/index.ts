@@ -3,7 +3,7 @@ import { jsonRpcBinding, smallJsonRpcBinding } from "../transport/jsonrpc/client
 import { restBinding } from "../transport/rest/client.ts";
 import { codecV11, jsonRpcClientV1, wires } from "../wires.ts";
 import type { Client } from "./client.ts";
-import { assemble, type ConnectOptions, connectWith } from "./connect.ts";
+import { assemble, checkBindings, type ConnectOptions, connectWith } from "./connect.ts";
 import { adapted, type OlderCard, readCard } from "./versions.ts";
 
 /**
@@ -21,7 +21,11 @@ import { adapted, type OlderCard, readCard } from "./versions.ts";
  * const { task, message } = await client.sendMessage("Will it rain?");
  * ```
  */
-export function connect(agent: string | URL | AgentCard | OlderCard, options: ConnectOptions = {}): Promise<Client> {
+export async function connect(
+  agent: string | URL | AgentCard | OlderCard,
+  options: ConnectOptions = {},
+): Promise<Client> {
+  checkBindings(options.bindings ?? []);
   const codecs = Object.values(wires);
   const own = [jsonRpcBinding([...codecs, codecV11]), restBinding([...codecs, codecV11])];
   const bindings = [...own, ...(options.bindings ?? [])].map((binding) => adapted(binding, codecs));

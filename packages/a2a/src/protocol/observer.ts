@@ -1,5 +1,5 @@
 import { silentLogger, type Logger } from "../base/index.ts";
-import { toA2AError, type A2AError } from "../model/index.ts";
+import { invalidParams, toA2AError, type A2AError } from "../model/index.ts";
 import type { OperationName } from "./operations.ts";
 import { finishing, type CallContext, type Principal } from "./service.ts";
 import type { Interceptor } from "./intercept.ts";
@@ -134,8 +134,14 @@ export interface ObservedDelivery {
   readonly trace: string | undefined;
 }
 
-/** The same observer, with its errors logged, also those of promises that it returns. Absent members stay absent. */
+/**
+ * The same observer, with its errors logged, also those of promises that it returns. Absent members stay absent.
+ *
+ * @throws A2AError `InvalidParams` where it is not an object.
+ */
 export function safeObserver(observer: Observer, logger: Logger): Observer {
+  if (typeof observer !== "object")
+    throw invalidParams([{ field: "observer", description: "must be an object, such as { call() {} }" }]);
   const failed = (cause: unknown): void => logger.error("An observer failed", { cause });
   const attempt = <T>(run: () => T): T | undefined => {
     try {

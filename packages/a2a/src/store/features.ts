@@ -30,15 +30,22 @@ export interface FeatureLookup {
 export function checkFeature(effect: FeatureEffect): void {
   checkText("The name of a feature", effect.feature, featureBounds.name);
   if (effect.op !== "wake") checkText("The key of a feature", effect.key, featureBounds.key);
-  if (effect.op === "set" && utf8Length(effect.value) > featureBounds.value) {
-    throw new TypeError(`The value of a feature takes more than ${featureBounds.value} bytes`);
-  }
+  if (effect.op === "set") checkValue(effect.value);
   if (effect.op !== "delete" && effect.due !== undefined && !Number.isSafeInteger(effect.due)) {
     throw new TypeError("The due of a feature is in whole milliseconds");
   }
 }
 
+function checkValue(value: string): void {
+  if (typeof value !== "string")
+    throw new TypeError("The value of a feature is JSON text, as JSON.stringify() returns it");
+  if (utf8Length(value) > featureBounds.value) {
+    throw new TypeError(`The value of a feature takes more than ${featureBounds.value} bytes`);
+  }
+}
+
 function checkText(what: string, text: string, most: number): void {
+  if (typeof text !== "string") throw new TypeError(`${what} is a string`);
   const bytes = utf8Length(text);
   if (bytes === 0 || bytes > most) throw new TypeError(`${what} takes 1 to ${most} bytes, and this one ${bytes}`);
 }

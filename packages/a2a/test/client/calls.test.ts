@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { once } from "../../src/base/index.ts";
+import { jsonRpcBinding as serverBinding } from "../../src/handler.ts";
 import { type Client, connect, type ConnectOptions } from "../../src/client/index.ts";
 import type { AgentCapabilities, AgentCard } from "../../src/model/index.ts";
 import type { AgentService, Interceptor } from "../../src/protocol/index.ts";
@@ -720,4 +721,12 @@ describe("interceptors", () => {
     expect(reply.extensions).toEqual(["urn:a", "urn:b"]);
     expect(reply.payload.value).toMatchObject({ id: "t1" });
   });
+});
+
+test.each([
+  ["of a server", serverBinding(), /this JSONRPC is not one/],
+  ["null", null, /bindings must be bindings of a client/],
+])("connect() refuses a binding that is %s", async (_, binding, words) => {
+  const options = { bindings: [binding] } as unknown as ConnectOptions;
+  await expect(connect("http://127.0.0.1:1", options)).rejects.toThrow(words);
 });

@@ -296,3 +296,20 @@ describe("where nobody observes", () => {
     expect([before > 0, reads]).toEqual([true, before]);
   });
 });
+
+describe("an observer that is no object", () => {
+  const observer = (() => undefined) as unknown as Observer;
+  const refused = { code: "InvalidParams", fields: [expect.objectContaining({ field: "observer" })] };
+
+  test("is refused when the handler is made", () => {
+    const agent = agentOf(counting);
+    const publicUrl = "http://127.0.0.1";
+    expect(() => createHandler(agent, { publicUrl, store: memoryStore(), observer })).toThrow(
+      expect.objectContaining(refused),
+    );
+  });
+
+  test("is refused by connect()", async () => {
+    await expect(connect("http://127.0.0.1:1", { observer })).rejects.toMatchObject(refused);
+  });
+});

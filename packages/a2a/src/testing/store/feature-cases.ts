@@ -215,6 +215,8 @@ export const featureCases: Cases = {
       { ...largest, key: "k".repeat(keyBytes + 1) },
       { ...largest, key: "" },
       { ...largest, value: "1".repeat(value + 1) },
+      { ...largest, value: 1 as never },
+      { ...largest, key: 1 as never },
       { ...largest, due: 1.5 },
       { ...wake(Number.NaN) },
     ]) {
