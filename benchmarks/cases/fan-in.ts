@@ -47,7 +47,7 @@ export const fanInCase: Case = {
       atMost: 50,
     },
   ],
-  why: "Each chunk is a write to another socket, as for the raw server, and a change to another page of the database: SQLite writes one page to its log for each chunk, and the last page of each task to the file at each checkpoint. Both threads are busy most of the time at this rate, so that a batch waits for the batch before it, and for a checkpoint of about 20 ms. These did not help: batches of 64 and of 256 tasks, a larger cache, a mapped file, other page sizes, fewer records in memory for readers.",
+  why: "At this rate the server, its writing thread and the load program share two cores, and all are busy most of the time. In memory the 99th percentile is about the same, so the disk does not decide it. On SQLite each chunk is also a change to another page of the database: one page in its log for each chunk, and the last page of each task in the file at each checkpoint. These did not help: batches of 64 and of 256 tasks, a larger cache, a mapped file, other page sizes, fewer records in memory for readers.",
   async run(bench) {
     const [parley, memory, official, raw, load] = await Promise.all([
       bench.server("parley", "sqlite"),

@@ -86,6 +86,6 @@ export const messageCase: Case = {
     { measure: "throughputToOfficial", says: "throughput to official, JSON-RPC", atLeast: 5 },
     { measure: "restThroughputToOfficial", says: "throughput to official, REST", atLeast: 5 },
   ],
-  why: "The write to the socket is half of the time, as it is for the raw server. The rows that are checked and remembered show what a bare server needs for a safe message. The other work of Parley is spread over many functions: routing, the limits of bodies, the run of the agent, and the memory of conversations. Garbage collection is a tenth: every reply is kept for its retry, and the collector copies it twice. [Hot path](decisions/hot-path.md) has the measurements. With `dedupe: false` a message takes 4 µs less.",
+  why: "The write to the socket is half of the time, as it is for the raw server. The rows that are checked and remembered show what a bare server needs for a safe message. The other work of Parley is spread over many functions: routing, the limits of bodies, the run of the agent, and the memory of conversations. Garbage collection is a tenth: every reply is kept for its retry, and the collector copies it twice. [Hot path](decisions/hot-path.md) has the measurements.",
   run,
 };
