@@ -183,7 +183,7 @@ describe("an address to listen on", () => {
 describe("serve refuses", () => {
   it("an address that other machines reach, without an authenticator and without insecure: true", async () => {
     const refused = start(echoAgent(), { host: "0.0.0.0", publicUrl: "https://agents.example.com" });
-    await expect(refused).rejects.toThrow(/no authenticator .* `insecure: true`/);
+    await expect(refused).rejects.toThrow(/no authenticator\. .* `insecure: true`/);
   });
 
   it("an address that other machines reach, without a publicUrl", async () => {
