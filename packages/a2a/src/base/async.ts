@@ -29,6 +29,23 @@ export function deferred<T>(): Deferred<T> {
   return { promise, resolve, reject };
 }
 
+/** Those who wait for something that happens again and again. */
+export class Waiters {
+  #waiting: (() => void)[] = [];
+
+  /** Resolves at the next `wake`. */
+  wait(): Promise<void> {
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  wake(): void {
+    const waiting = this.#waiting;
+    if (waiting.length === 0) return;
+    this.#waiting = [];
+    for (const resolve of waiting) resolve();
+  }
+}
+
 /** A stream of one value. */
 export async function* once<T>(value: T): AsyncGenerator<T, void, void> {
   yield value;

@@ -62,7 +62,7 @@ export const systemClock: Clock = {
   },
 };
 
-export { defer, deferred, once, type Resolver } from "./async.ts";
+export { defer, deferred, once, Waiters, type Resolver } from "./async.ts";
 export { deepFreeze } from "./deep-freeze.ts";
 export { randomIds, timeOrderedIds, type Ids } from "./ids.ts";
 export { isLoopback, withoutSlashes } from "./url.ts";

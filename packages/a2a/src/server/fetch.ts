@@ -1,4 +1,4 @@
-import { deferred, silentLogger, type Bytes, type Logger } from "../base/index.ts";
+import { deferred, silentLogger, Waiters, type Bytes, type Logger } from "../base/index.ts";
 import { A2AError } from "../model/index.ts";
 import {
   BodyBytes,
@@ -183,7 +183,7 @@ class StreamSink implements Sink {
   readonly #request: FetchRequest;
   readonly #listeners: (() => void)[] = [];
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
-  #waiting: (() => void)[] = [];
+  readonly #waiting = new Waiters();
 
   constructor(request: FetchRequest) {
     this.#request = request;
@@ -204,7 +204,7 @@ class StreamSink implements Sink {
             (error: unknown) => this.#end((each) => each.error(error)),
           );
         },
-        pull: () => this.#release(),
+        pull: () => this.#waiting.wake(),
         cancel: () => this.#close(),
       },
       new ByteLengthQueuingStrategy({ highWaterMark }),
@@ -219,18 +219,12 @@ class StreamSink implements Sink {
 
   ready(): Promise<void> {
     if (this.closed || (this.#controller?.desiredSize ?? 0) > 0) return Promise.resolve();
-    return new Promise((resolve) => this.#waiting.push(resolve));
+    return this.#waiting.wait();
   }
 
   onClose(run: () => void): void {
     if (this.closed) run();
     else this.#listeners.push(run);
-  }
-
-  #release(): void {
-    const waiting = this.#waiting;
-    this.#waiting = [];
-    for (const resolve of waiting) resolve();
   }
 
   #end(finish: (controller: ReadableStreamDefaultController<Uint8Array>) => void): void {
@@ -243,7 +237,7 @@ class StreamSink implements Sink {
     if (this.closed) return;
     this.closed = true;
     this.#request.left();
-    this.#release();
+    this.#waiting.wake();
     for (const run of this.#listeners) run();
   }
 }

@@ -1,5 +1,5 @@
 import { utf8Length } from "../../base/index.ts";
-import type { NewRecord, TaskState } from "../../model/index.ts";
+import { isTerminal, type NewRecord, type TaskState } from "../../model/index.ts";
 import {
   checkFeature,
   featureBounds,
@@ -10,6 +10,7 @@ import {
   type StoredRun,
   type TaskEffect,
 } from "../../store/index.ts";
+import type { EngineSettings } from "../options.ts";
 
 /** Effects of which a batch keeps the last one only: each replaces the one before, and a checkpoint can be large. */
 const replaceable: ReadonlySet<TaskEffect["effect"]> = new Set(["checkpoint", "contextState"]);
@@ -154,6 +155,24 @@ export const endOfRun: readonly TaskEffect[] = [
   { effect: "checkpoint", value: null },
   { effect: "lease", op: "revoke" },
 ];
+
+/** The effect that takes the lease of a task for the process that makes it. */
+export function acquireLease({ clock, lease }: Pick<EngineSettings, "clock" | "lease">): TaskEffect {
+  const now = clock.now();
+  return { effect: "lease", op: "acquire", holder: lease.holder, now, until: now + lease.ttl };
+}
+
+/** A terminal status may exceed the limit of a task by this many bytes. */
+const endBytes = 8 << 10;
+
+/** The limit of the size of a task for an append. A status of the engine itself is short, and has none. */
+export function boundOf({ records, state }: Batch, taskBytes: number): { readonly maxBytes?: number } {
+  if (!records.some(({ actor }) => actor !== "system")) return {};
+  return { maxBytes: isTerminal(state) ? taskBytes + endBytes : taskBytes };
+}
+
+/** What extensions keep with each of some records. */
+export type Kept = readonly (readonly FeatureEffect[])[];
 
 /** The result of an append. */
 export type AppendResult =

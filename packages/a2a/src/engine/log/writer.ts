@@ -1,15 +1,8 @@
+import { Waiters } from "../../base/index.ts";
 import { A2AError, isTerminal, type NewRecord, type TaskState } from "../../model/index.ts";
-import type {
-  AppendOutcome,
-  FeatureEffect,
-  StoredRun,
-  TaskAppend,
-  TaskEffect,
-  TaskHead,
-  TaskKey,
-} from "../../store/index.ts";
+import type { AppendOutcome, StoredRun, TaskAppend, TaskEffect, TaskHead, TaskKey } from "../../store/index.ts";
 import type { EngineSettings } from "../options.ts";
-import { Batch, cutToFit, endOfRun, lossOf, type AppendResult } from "./append.ts";
+import { acquireLease, Batch, boundOf, cutToFit, endOfRun, lossOf, type AppendResult, type Kept } from "./append.ts";
 import type { Committer, Submission } from "./committer.ts";
 import type { LiveLog, LiveLogs } from "./live-log.ts";
 
@@ -44,13 +37,7 @@ interface Ending {
   readonly resolve: (end: TurnEnd) => void;
 }
 
-/** What extensions keep with each of some records. */
-export type Kept = readonly (readonly FeatureEffect[])[];
-
 const none: readonly never[] = [];
-
-/** A terminal status may exceed the limit of a task by this many bytes. */
-const endBytes = 8 << 10;
 
 /**
  * Writes the log of one task under a fence. Records and effects gather in a batch, which the next commit stores. One batch
@@ -81,7 +68,7 @@ export class LogWriter implements Submission {
   #closed = false;
   /** It was closed before everything was stored. */
   #isLost = false;
-  #waiters: (() => void)[] = [];
+  readonly #waiters = new Waiters();
 
   constructor(init: WriterInit) {
     const { liveLogs, task, contextId, start } = init;
@@ -160,12 +147,12 @@ export class LogWriter implements Submission {
 
   /** Resolves after the append that is in flight, or else after the next one, or once the writer is closed. */
   settled(): Promise<void> {
-    return new Promise((resolve) => this.#waiters.push(resolve));
+    return this.#waiters.wait();
   }
 
   /** For the committer: the item that stores the batch. */
   take(): TaskAppend {
-    const { task, contextId } = this.#init;
+    const { task, contextId, settings } = this.#init;
     // It was closed while it waited in the queue: this item changes nothing.
     if (this.#closed) return { task, records: [] };
     const ending = this.#endingNow();
@@ -178,9 +165,9 @@ export class LogWriter implements Submission {
       batch.run = null;
     }
     const { records } = batch;
-    const bound = this.#bound(batch);
+    const bound = this.#isFull ? {} : boundOf(batch, settings.limits.taskBytes);
     if (!this.#isCreated) {
-      return { task, create: { contextId }, records, ...bound, effects: [this.#acquireLease(), ...effects] };
+      return { task, create: { contextId }, records, ...bound, effects: [acquireLease(settings), ...effects] };
     }
     const expect = ending === undefined ? {} : { expect: this.#seq };
     return { task, fence: this.#fence, ...expect, records, ...bound, effects };
@@ -193,7 +180,7 @@ export class LogWriter implements Submission {
     this.#inFlight = undefined;
     if (batch === undefined || this.#closed) return;
     const result = this.#resultOf(batch, outcome);
-    this.#wake();
+    this.#waiters.wake();
     this.#init.onResult(result);
     if (this.#hasPending) this.#submit();
   }
@@ -212,7 +199,7 @@ export class LogWriter implements Submission {
     // A terminal task does not change any more: its readers may go on reading from memory.
     if (this.#live.head === undefined || !isTerminal(this.#live.head.state)) this.#live.detach();
     this.#init.liveLogs.release(this.#live);
-    this.#wake();
+    this.#waiters.wake();
   }
 
   get #hasPending(): boolean {
@@ -287,19 +274,6 @@ export class LogWriter implements Submission {
     ending?.resolve(end);
   }
 
-  /** The size limit of the task for an append. A status of the engine itself is short, and has none. */
-  #bound({ records, state }: Batch): { readonly maxBytes?: number } {
-    if (this.#isFull || !records.some(({ actor }) => actor !== "system")) return {};
-    const { taskBytes } = this.#init.settings.limits;
-    return { maxBytes: isTerminal(state) ? taskBytes + endBytes : taskBytes };
-  }
-
-  #acquireLease(): TaskEffect {
-    const { clock, lease } = this.#init.settings;
-    const now = clock.now();
-    return { effect: "lease", op: "acquire", holder: lease.holder, now, until: now + lease.ttl };
-  }
-
   get #isWindowFull(): boolean {
     const { pendingEvents, pendingBytes } = this.#init.settings.limits;
     const events = this.#pending.records.length + (this.#inFlight?.records.length ?? 0);
@@ -308,12 +282,5 @@ export class LogWriter implements Submission {
 
   async #untilRoom(): Promise<void> {
     while (this.#isWindowFull && !this.#closed) await this.settled();
-  }
-
-  #wake(): void {
-    const waiters = this.#waiters;
-    if (waiters.length === 0) return;
-    this.#waiters = [];
-    for (const resolve of waiters) resolve();
   }
 }
