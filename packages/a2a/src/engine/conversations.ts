@@ -4,6 +4,7 @@ import type { HistoryEntry, HistoryOptions, TurnContext } from "../protocol/inde
 import type {
   AppendOutcome,
   ContextEffect,
+  ContextStateEffect,
   ContextKey,
   OnceEffect,
   SaidArtifact,
@@ -60,10 +61,9 @@ export class Conversations {
     if (this.#settings.conversations === "memory") {
       this.#remembered.add(key, begins, { time, asked, answer });
       if (change === undefined) return undefined;
-      return this.#committer.append({ context: key, effects: [{ effect: "contextState", value: change }] });
+      return this.#committer.append({ context: key, effects: [change] });
     }
-    const effects: ContextEffect[] = [];
-    if (change !== undefined) effects.push({ effect: "contextState", value: change });
+    const effects: ContextEffect[] = change === undefined ? [] : [change];
     for (const json of [JSON.stringify(asked), answer]) effects.push({ effect: "contextMessage", json, time });
     if (once !== undefined) effects.push({ until: time + replyWindow(this.#settings), ...once, answer });
     return this.#committer.append({ context: key, effects });
@@ -147,11 +147,12 @@ export class ContextView implements TurnContext {
     this.#state = this.#change === null ? undefined : (JSON.parse(this.#change) as JsonValue);
   }
 
-  /** The state that was set since the last call, as JSON text; `null`: it was removed; `undefined`: nothing was set. */
-  takeChange(): string | null | undefined {
-    const taken = this.#change;
+  /** The effect that stores what was set since the last call; `undefined`: nothing was set. */
+  takeChange(): ContextStateEffect | undefined {
+    const value = this.#change;
+    if (value === undefined) return undefined;
     this.#change = undefined;
-    return taken;
+    return { effect: "contextState", value };
   }
 }
 

@@ -106,8 +106,8 @@ export class TaskRun implements Phase {
   store({ records, kept, effects, endsTurn }: Recorded, context: ContextView): boolean | Promise<boolean> {
     if (this.stopped) return false;
     if (records[0]?.kind === "artifactUpdate" && isAtRest(this.#state)) this.#append([this.#working()], []);
-    const change = stateChange(context);
-    const all = change.length === 0 ? effects : [...effects, ...change];
+    const change = context.takeChange();
+    const all = change === undefined ? effects : [...effects, change];
     if (records.length > 0 || all.length > 0) this.#append(records, all, kept);
     const room = this.#writer.room();
     if (room !== undefined) return room.then(() => !endsTurn && !this.stopped);
@@ -124,8 +124,8 @@ export class TaskRun implements Phase {
   async endTurn(context: ContextView): Promise<NextTurn | undefined> {
     if (!this.#recorder.hasEvents) this.fail(safeSentences.silent, agentMistake(noEvent), "failed");
     while (!this.stopped) {
-      const change = stateChange(context);
-      if (change.length > 0) this.#append([], change);
+      const change = context.takeChange();
+      if (change !== undefined) this.#append([], [change]);
       const finish = this.isInterrupted ? undefined : this.#recorder.systemStatus({ state: "TASK_STATE_COMPLETED" });
       if ((await this.#writer.endTurn(finish)) === "ended" || this.stopped) return undefined;
       const next = await this.#nextTurn();
@@ -278,8 +278,6 @@ export class TaskRun implements Phase {
   }
 }
 
-const none: readonly TaskEffect[] = [];
-
 /** Whether processes have crashed while they had a run, so that it may be the cause. */
 function isSuspect(run: StoredRun | null | undefined): boolean {
   return (run?.deaths ?? 0) > 0;
@@ -293,9 +291,4 @@ function isProgress(records: readonly NewRecord[], effects: readonly TaskEffect[
 /** Whether a result shows that the state is out of date: the agent has begun, or was authorized elsewhere (A2A 1.0 §7.6.1). */
 function isAtRest(state: TaskState): boolean {
   return state === "TASK_STATE_SUBMITTED" || state === "TASK_STATE_AUTH_REQUIRED";
-}
-
-function stateChange(context: ContextView): readonly TaskEffect[] {
-  const value = context.takeChange();
-  return value === undefined ? none : [{ effect: "contextState", value }];
 }
