@@ -15,7 +15,14 @@ import { root } from "./ready.mjs";
  * @property {number} numFailedTests
  * @property {number} numPendingTests
  * @property {number} numTodoTests
- * @property {readonly { name: string, status: string }[]} testResults
+ * @property {readonly { name: string, status: string, assertionResults: readonly Assertion[] }[]} testResults
+ */
+
+/**
+ * @typedef {object} Assertion
+ * @property {string} fullName
+ * @property {string} status
+ * @property {readonly string[]} [failureMessages]
  */
 
 const [folder = "", ...suites] = process.argv.slice(2);
@@ -27,6 +34,11 @@ let passed = 0;
 let failed = 0;
 /** @type {string[]} */
 const problems = [];
+/**
+ * What failed, told again at the end: a reader of the log's end sees what to look at.
+ * @type {string[]}
+ */
+const failures = [];
 /** @type {Set<string>} */
 const ran = new Set();
 
@@ -36,7 +48,13 @@ for (const suite of new Set([...suites, ...tested])) {
   if (report !== undefined) {
     passed += report.numPassedTests;
     failed += report.numFailedTests;
-    for (const { name } of report.testResults) ran.add(relative(root, name).replaceAll("\\", "/"));
+    for (const { name, assertionResults } of report.testResults) {
+      const file = relative(root, name).replaceAll("\\", "/");
+      ran.add(file);
+      for (const { fullName, status, failureMessages = [] } of assertionResults) {
+        if (status === "failed") failures.push([`${suite}: ${file}: ${fullName}`, ...failureMessages].join("\n"));
+      }
+    }
   }
   const status = existsSync(join(folder, `${suite}.status`))
     ? readFileSync(join(folder, `${suite}.status`), "utf8")
@@ -59,6 +77,7 @@ for (const file of files) {
   if (everySuiteRan && file !== "" && !ran.has(file)) problems.push(`${file}: did not run`);
 }
 
+for (const failure of failures) console.log(`FAILED ${failure}\n`);
 for (const problem of problems) console.log(problem);
 failed += problems.length;
 console.log(`${passed} passed, ${failed} failed`);
