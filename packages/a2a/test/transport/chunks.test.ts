@@ -100,6 +100,15 @@ describe("chunks of one artifact", () => {
     for (let number = 0; number < 100; number++) chunks(chunk("a", {}, { artifactId: `a${number}` }));
     expect(counter.asked).toBe(108);
   });
+
+  test("of a peer that repeats almost the same text do not block the client", () => {
+    const { chunks } = counting();
+    const quotes = '"'.repeat(100_000);
+    const event = chunk(undefined, {}, { parts: [{ text: `${quotes}x`, filename: quotes + quotes }] });
+    const begun = performance.now();
+    expect(chunks(event)).toEqual(plain(event));
+    expect(performance.now() - begun).toBeLessThan(2_000);
+  });
 });
 
 describe("bytes that are split anywhere", () => {

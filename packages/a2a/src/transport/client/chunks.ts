@@ -58,6 +58,8 @@ function templateOf(
   const part = onlyPart(event);
   if (part?.text === undefined) return undefined;
   const literal = JSON.stringify(part.text);
+  // Without escapes no quotation mark is inside, so the search takes linear time: a peer chooses text and surroundings.
+  if (literal.length !== part.text.length + 2) return undefined;
   const at = data.lastIndexOf(literal);
   if (at === -1) return undefined;
   const before = data.slice(0, at);
