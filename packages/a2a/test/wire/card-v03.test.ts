@@ -50,6 +50,13 @@ describe("interfaces", () => {
     });
   });
 
+  test("as many as a server likes take time in proportion to their number", () => {
+    const additionalInterfaces = Array.from({ length: 60_000 }, (_, at) => ({ url: `u${at}`, transport: "GRPC" }));
+    const begun = performance.now();
+    expect(decode({ additionalInterfaces }).supportedInterfaces).toHaveLength(60_001);
+    expect(performance.now() - begun).toBeLessThan(2_000);
+  });
+
   test("the default transport is JSON-RPC, the default version 0.2.5", () => {
     expect(decode({ protocolVersion: undefined }).supportedInterfaces).toEqual([
       { url: "https://old.example/rpc", protocolBinding: "JSONRPC", protocolVersion: "0.2.5" },

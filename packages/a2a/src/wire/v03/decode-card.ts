@@ -175,9 +175,12 @@ function interfacesOf({
 }: AgentCard03): readonly AgentInterface[] {
   const version = protocolVersion.startsWith("0.2.") ? protocolVersion : protocolVersion.split(".", 2).join(".");
   const all = [{ url, transport: preferredTransport }, ...additionalInterfaces];
-  return all
-    .filter((one, at) => all.findIndex((other) => other.url === one.url && other.transport === one.transport) === at)
-    .map((one) => ({ url: one.url, protocolBinding: one.transport, protocolVersion: version }));
+  const each = new Map(all.map((one) => [JSON.stringify([one.transport, one.url]), one]));
+  return [...each.values()].map((one) => ({
+    url: one.url,
+    protocolBinding: one.transport,
+    protocolVersion: version,
+  }));
 }
 
 function decodeSkill({
