@@ -67,3 +67,11 @@ export { deepFreeze } from "./deep-freeze.ts";
 export { randomIds, timeOrderedIds, type Ids } from "./ids.ts";
 export { isLoopback, withoutSlashes } from "./url.ts";
 export { utf8Length } from "./utf8-length.ts";
+
+/** An object with the same members and other values. */
+export function mapValues<From, To>(
+  from: Readonly<Record<string, From>>,
+  map: (value: From) => To,
+): Readonly<Record<string, To>> {
+  return Object.fromEntries(Object.entries(from).map(([name, value]) => [name, map(value)]));
+}

@@ -4,7 +4,7 @@ import type { AgentCapabilities, AgentExtension } from "../model/index.ts";
 import type { EngineOptions } from "../engine/index.ts";
 import { idempotentSendExtension, resumeExtension, type AgentService, type Principal } from "../protocol/index.ts";
 import { buildCard, cardPath, interfacesOf } from "../transport/discovery/handler.ts";
-import { withoutSlashes } from "../base/index.ts";
+import { mapValues, withoutSlashes } from "../base/index.ts";
 import type { InterfacePaths, ServiceMount } from "../transport/router/claims.ts";
 import { cannotServe, type ServerBinding } from "../transport/server/binding.ts";
 import type { Codec } from "../wire/codec.ts";
@@ -105,7 +105,7 @@ function labelOf({ path = "", tenant }: AgentMount): string | undefined {
 
 /** Paths without slashes at their ends. */
 function tidy(paths: InterfacePaths = {}): InterfacePaths {
-  return Object.fromEntries(Object.entries(paths).map(([name, path]) => [name, withoutSlashes(path)]));
+  return mapValues(paths, withoutSlashes);
 }
 
 /** The agent for the engine. */

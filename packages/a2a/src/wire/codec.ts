@@ -1,4 +1,13 @@
-import type { A2AError, AgentCard, StreamResponse } from "../model/index.ts";
+import {
+  A2AError,
+  check,
+  invalidParams,
+  withFields,
+  type AgentCard,
+  type CheckMode,
+  type Schema,
+  type StreamResponse,
+} from "../model/index.ts";
 import type { AgentService, OperationName, Operations, Reply, StreamItem } from "../protocol/index.ts";
 
 /**
@@ -73,6 +82,22 @@ export interface OwnShapes extends Shapes {
   encodeError(error: A2AError): string;
   /** Reads an error. `status` is the HTTP status of the response, or the one that means the same. */
   decodeError(status: number, body: unknown): A2AError;
+}
+
+/** Checks what a caller sent, or is about to send. Throws `InvalidParams`. */
+export function checked<T>(schema: Schema<T>, value: unknown, mode: CheckMode): T {
+  const result = check(schema, value, mode);
+  if (result.ok) return result.value;
+  throw invalidParams(result.violations);
+}
+
+/** Checks what a server answered. `what` names it in the error. Throws `InvalidResponse`. */
+export function answered<T>(schema: Schema<T>, value: unknown, what: string): T {
+  const result = check(schema, value, "answer");
+  if (result.ok) return result.value;
+  throw new A2AError("InvalidResponse", withFields(`The peer's ${what} is not valid`, result.violations), {
+    fields: result.violations,
+  });
 }
 
 /** What every client needs of a version. */

@@ -1,10 +1,8 @@
+import { mapValues } from "../../base/index.ts";
 import {
-  A2AError,
   agentCardSignatureSchema,
   agentExtensionSchema,
   agentProviderSchema,
-  check,
-  withFields,
   type AgentCard,
   type AgentInterface,
   type AgentSkill,
@@ -27,6 +25,7 @@ import {
   strings,
   type Schema,
 } from "../../model/schema.ts";
+import { answered } from "../codec.ts";
 import type {
   AgentCard03,
   AgentInterface03,
@@ -134,13 +133,7 @@ const card03: Schema<AgentCard03> = object<AgentCard03>({
 /** Reads a card. Throws `InvalidResponse` where it is not a card of these versions. */
 export function decodeCard(value: unknown): AgentCard {
   // A copy, because the codecs of several versions read the same card.
-  const checked = check(card03, structuredClone(value), "answer");
-  if (!checked.ok) {
-    throw new A2AError("InvalidResponse", withFields("The peer's agent card is not valid", checked.violations), {
-      fields: checked.violations,
-    });
-  }
-  const card = checked.value;
+  const card = answered(card03, structuredClone(value), "agent card");
   const extended = card.supportsAuthenticatedExtendedCard ?? card.supportsExtendedAgentCard;
   const { streaming, pushNotifications, extensions } = card.capabilities;
   return {
@@ -259,11 +252,4 @@ function decodeFlows({
   }
   if (password !== undefined) return { password };
   return { implicit: implicit ?? {} };
-}
-
-function mapValues<From, To>(
-  from: Readonly<Record<string, From>>,
-  map: (value: From) => To,
-): Readonly<Record<string, To>> {
-  return Object.fromEntries(Object.entries(from).map(([name, value]) => [name, map(value)]));
 }

@@ -1,3 +1,4 @@
+import { mapValues } from "../../base/index.ts";
 import type {
   AgentCard,
   AgentInterface,
@@ -143,7 +144,7 @@ export function toRestCard(card: AgentCard03): unknown {
 }
 
 function toProtoSecurity(requirement: Security03[number]): ProtoSecurity {
-  return { schemes: Object.fromEntries(Object.entries(requirement).map(([name, list]) => [name, { list }])) };
+  return { schemes: mapValues(requirement, (list) => ({ list })) };
 }
 
 function toProtoScheme({ type, ...scheme }: SecurityScheme03): ProtoScheme | undefined {
@@ -160,11 +161,4 @@ function toProtoScheme({ type, ...scheme }: SecurityScheme03): ProtoScheme | und
 function oneFlow(flows: NonNullable<SecurityScheme03["flows"]>): { readonly [flow: string]: OAuthFlow03 } {
   const wanted = ["authorizationCode", "clientCredentials", "implicit", "password"].find((name) => name in flows);
   return wanted === undefined ? {} : { [wanted]: flows[wanted] as OAuthFlow03 };
-}
-
-function mapValues<From, To>(
-  from: Readonly<Record<string, From>>,
-  map: (value: From) => To,
-): Readonly<Record<string, To>> {
-  return Object.fromEntries(Object.entries(from).map(([name, value]) => [name, map(value)]));
 }

@@ -11,7 +11,7 @@ import {
 } from "../../model/index.ts";
 import { list } from "../../model/schema.ts";
 import type { OperationName, Operations, Reply, StreamItem } from "../../protocol/index.ts";
-import type { Shapes } from "../codec.ts";
+import { answered, checked, type Shapes } from "../codec.ts";
 import {
   fromEvent,
   fromPushConfig,
@@ -43,7 +43,7 @@ import {
   protoTaskPushConfig,
   type ProtoTaskPushConfig,
 } from "./proto-schemas.ts";
-import { answered, asked, checked } from "./shapes.ts";
+import { asked } from "./shapes.ts";
 
 /**
  * Requests, responses and events of 0.3 in ProtoJSON. Responses and events are the same over REST and gRPC. A request names its

@@ -1,17 +1,14 @@
 import {
   A2AError,
-  check,
   emptySchema,
   getExtendedAgentCardRequestSchema,
-  invalidParams,
-  withFields,
-  type CheckMode,
   type Schema,
   type SendMessageResponse,
   type StreamResponse,
 } from "../../model/index.ts";
 import { list } from "../../model/schema.ts";
 import type { OperationName, Operations, Reply, StreamItem } from "../../protocol/index.ts";
+import { answered, checked } from "../codec.ts";
 import {
   fromEvent,
   fromPushConfig,
@@ -125,22 +122,6 @@ function readSendResult(value: unknown): SendMessageResponse {
 /** Checks the parameters of a request. A request without parameters is an empty one. */
 export function asked<T>(schema: Schema<T>, value: unknown): T {
   return checked(schema, value ?? {}, "request");
-}
-
-/** Checks parameters. Throws `InvalidParams`. */
-export function checked<T>(schema: Schema<T>, value: unknown, mode: CheckMode): T {
-  const result = check(schema, value, mode);
-  if (result.ok) return result.value;
-  throw invalidParams(result.violations);
-}
-
-/** Checks what a server answered. `what` names it in the error. Throws `InvalidResponse`. */
-export function answered<T>(schema: Schema<T>, value: unknown, what: string): T {
-  const result = check(schema, value, "answer");
-  if (result.ok) return result.value;
-  throw new A2AError("InvalidResponse", withFields(`The peer's ${what} is not valid`, result.violations), {
-    fields: result.violations,
-  });
 }
 
 /** Parameters without members that 0.3 does not know, such as the tenant. */

@@ -1,14 +1,11 @@
 import {
-  A2AError,
   agentCardSchema,
   cancelTaskRequestSchema,
-  check,
   deleteTaskPushNotificationConfigRequestSchema,
   emptySchema,
   getExtendedAgentCardRequestSchema,
   getTaskPushNotificationConfigRequestSchema,
   getTaskRequestSchema,
-  invalidParams,
   listTaskPushNotificationConfigsRequestSchema,
   listTaskPushNotificationConfigsResponseSchema,
   listTasksRequestSchema,
@@ -19,13 +16,13 @@ import {
   subscribeToTaskRequestSchema,
   taskPushNotificationConfigSchema,
   taskSchema,
-  withFields,
   type AgentCard,
   type CheckMode,
   type Schema,
   type StreamResponse,
 } from "../../model/index.ts";
 import type { OperationName, Operations } from "../../protocol/index.ts";
+import { answered, checked } from "../codec.ts";
 
 /** Schemas of requests and responses, by operation. */
 const schemas: {
@@ -56,9 +53,7 @@ export function decodeRequest<Name extends OperationName>(
   value: unknown,
   mode: CheckMode,
 ): Operations[Name]["request"] {
-  const checked = check(schemas[operation][0], value ?? {}, mode);
-  if (checked.ok) return checked.value;
-  throw invalidParams(checked.violations);
+  return checked(schemas[operation][0], value ?? {}, mode);
 }
 
 /**
@@ -78,21 +73,13 @@ export function decodeResponse<Name extends OperationName>(
 ): Operations[Name]["response"] {
   // Some servers answer a deletion with `null`, or with nothing.
   const answer = operation === "DeleteTaskPushNotificationConfig" ? (value ?? {}) : value;
-  return decodeAnswer(schemas[operation][1], answer, "answer");
+  return answered(schemas[operation][1], answer, "answer");
 }
 
 export function decodeEvent(value: unknown): StreamResponse {
-  return decodeAnswer(streamResponseSchema, value, "event");
+  return answered(streamResponseSchema, value, "event");
 }
 
 export function decodeCard(value: unknown): AgentCard {
-  return decodeAnswer(agentCardSchema, value, "agent card");
-}
-
-function decodeAnswer<T>(schema: Schema<T>, value: unknown, what: string): T {
-  const checked = check(schema, value, "answer");
-  if (checked.ok) return checked.value;
-  throw new A2AError("InvalidResponse", withFields(`The peer's ${what} is not valid`, checked.violations), {
-    fields: checked.violations,
-  });
+  return answered(agentCardSchema, value, "agent card");
 }
