@@ -36,7 +36,7 @@ import { admission, hostsOf } from "./transport/router/admission.ts";
 import type { InterfacePaths } from "./transport/router/claims.ts";
 import { checkBindings } from "./transport/router/claims.ts";
 import { beforeRouter, createRouter } from "./transport/router/router.ts";
-import { isAnyPath, type ServerBinding, type ServerHost } from "./transport/server/binding.ts";
+import { isAnyPath, openAnyPath, type ServerBinding, type ServerHost } from "./transport/server/binding.ts";
 import type { CorsOptions } from "./transport/server/cors.ts";
 import { KeepAlive } from "./transport/server/event-stream.ts";
 import { draftsOf, wires, type ProtocolVersion } from "./wires.ts";
@@ -105,7 +105,7 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
     served.map((each, at) => serviceMount(basePath, each, services[at] as AgentService)),
     { ...host, bindings, maxAge: options.cardMaxAge ?? 300 },
   );
-  const anyPath = bindings.filter(isAnyPath).map((binding) => binding.openAnyPath(host));
+  const anyPath = bindings.filter(isAnyPath).map((binding) => openAnyPath(binding, host));
   const handle = beforeRouter(anyPath, router.handle);
   // Last: where an option is wrong, nothing goes on after the error.
   engine.start();

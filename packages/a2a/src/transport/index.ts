@@ -5,6 +5,7 @@ export {
   cannotServe,
   interfaceAt,
   isAnyPath,
+  openAnyPath,
   pathBelow,
   speakers,
   tenantPath,

@@ -163,6 +163,54 @@ describe("refused when the server is created:", () => {
   });
 });
 
+describe("a custom binding that fails when a server is created is named:", () => {
+  const name = "urn:own";
+  const agent = defineAgent({ name: "a", description: "a", version: "1", skills: [], onMessage: () => {} });
+  const own = (http: object): object => ({
+    name,
+    interfaces: () => [{ url: "https://agents.example/own" }],
+    http: { claim: () => ({ paths: [{ path: "/own" }] }), open: () => ({ answer() {} }), ...http },
+  });
+  const defect = (): never => {
+    throw new TypeError("a defect");
+  };
+
+  test.each<[string, object]>([
+    ["interfaces() failed: a defect", { name, interfaces: defect }],
+    ["interfaces() must return a list of addresses", { name, interfaces: () => undefined }],
+    ["interfaces() must return a list of addresses", { name, interfaces: () => Promise.reject(new Error("late")) }],
+    ["interfaces() must return a list of addresses", { name, interfaces: () => [{ url: new URL("https://a.example") }] }],
+    ["claim() failed: a defect", own({ claim: defect })],
+    ["claim() failed: http.claim is not a function", own({ claim: undefined })],
+    ["claim() must return the addresses that it claims", own({ claim: () => null })],
+    ["claim() must return the addresses that it claims", own({ claim: () => ({ paths: 5 }) })],
+    ["claim() must return the addresses that it claims", own({ claim: () => ({ paths: ["/own"] }) })],
+    ["claim() is empty, but a card names this binding", own({ claim: () => ({}) })],
+    ["claim() is empty, but a card names this binding", own({ claim: () => ({ paths: [] }) })],
+    ["open() failed: a defect", own({ open: defect })],
+    ["open() must return an endpoint, which has the function answer()", own({ open: () => undefined })],
+    ["open() must return an endpoint, which has the function answer()", own({ open: async () => ({ answer() {} }) })],
+    ["openAnyPath() failed: a defect", { name, interfaces: () => [], openAnyPath: defect }],
+    ["openAnyPath() must return an endpoint", { name, interfaces: () => [], openAnyPath: () => ({ answer() {} }) }],
+  ])("%s", (says, binding) => {
+    const bindings = [jsonRpcBinding(), binding as ServerBinding];
+    const make = () => createHandler(agent, { publicUrl: "https://agents.example", store: memoryStore(), bindings });
+    expect(make).toThrow(A2AError);
+    expect(make).toThrow(`This cannot be served: urn:own: ${says}`);
+  });
+
+  test("an A2AError of the binding says itself what is wrong", () => {
+    const claim = () => {
+      throw new A2AError("InvalidParams", "No tenants here");
+    };
+    expect(() => router([own({ claim }) as ServerBinding])).toThrow("No tenants here");
+  });
+
+  test("no error where no card names the binding, which claims nothing at this base", () => {
+    expect(() => router([jsonRpcBinding(), own({ claim: () => ({}) }) as ServerBinding])).not.toThrow();
+  });
+});
+
 test("what is no binding is named also where a handler makes the card of its agent first", () => {
   const agent = defineAgent({
     name: "a",

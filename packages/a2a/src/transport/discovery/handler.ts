@@ -10,7 +10,7 @@ import {
 import { isObject } from "../../model/schema.ts";
 import type { UniversalRequest, UniversalResponse, AgentDescription } from "../../protocol/index.ts";
 import { byVersion, type Codec } from "../../wire/codec.ts";
-import type { AgentAddress, HttpEndpoint, ServerBinding } from "../server/binding.ts";
+import { returned, type AgentAddress, type HttpEndpoint, type ServerBinding } from "../server/binding.ts";
 import { requestedVersion } from "../server/request.ts";
 import { errorResponse, type Headers, type WireError } from "../server/response.ts";
 
@@ -176,7 +176,13 @@ export function interfacesOf(
 ): readonly AgentInterface[] {
   return codecs.flatMap((codec) =>
     bindings.flatMap((binding) =>
-      binding.interfaces({ ...agent, path: paths[binding.name] ?? "" }, codec).map(({ url, tenant }) => ({
+      returned(
+        binding.name,
+        "interfaces",
+        () => binding.interfaces({ ...agent, path: paths[binding.name] ?? "" }, codec),
+        areAddresses,
+        'a list of addresses, such as [{ url: "https://agents.example.com" }]',
+      ).map(({ url, tenant }) => ({
         url,
         protocolBinding: binding.name,
         ...(tenant !== undefined && { tenant }),
@@ -184,4 +190,10 @@ export function interfacesOf(
       })),
     ),
   );
+}
+
+function areAddresses(value: unknown): boolean {
+  const isAddress = (one: unknown): boolean =>
+    isObject(one) && typeof one["url"] === "string" && /^(?:undefined|string)$/.test(typeof one["tenant"]);
+  return Array.isArray(value) && value.every(isAddress);
 }

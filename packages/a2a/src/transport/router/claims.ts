@@ -1,8 +1,17 @@
 import type { AgentCard, A2AError } from "../../model/index.ts";
+import { isObject } from "../../model/schema.ts";
 import type { AgentService } from "../../protocol/index.ts";
 import type { Codec } from "../../wire/codec.ts";
 import { cardPathsOf } from "../discovery/handler.ts";
-import { cannotServe, pathBelow, type HttpBinding, type HttpClaim, type ServerBinding } from "../server/binding.ts";
+import {
+  cannotServe,
+  hasFunction,
+  pathBelow,
+  returned,
+  type HttpBinding,
+  type HttpClaim,
+  type ServerBinding,
+} from "../server/binding.ts";
 
 /* Which binding or card has which address of a server. Two claims for one address are refused when the server is created. */
 
@@ -67,9 +76,39 @@ export function claimsOf(base: MountedBase, bindings: readonly ServerBinding[], 
   const claims = bindings.flatMap(({ name, http }): readonly Claim[] => {
     if (http === undefined) return [];
     const path = base.mounts[0]?.interfaces?.[name] ?? "";
-    return [{ ...http.claim({ path, tenants }, codecs), by: name, http }];
+    const claim = returned(
+      name,
+      "claim",
+      () => http.claim({ path, tenants }, codecs),
+      isClaim,
+      'the addresses that it claims, such as { paths: [{ path: "/own" }] }',
+    );
+    checkNotEmpty(base, name, claim);
+    return [{ ...claim, by: name, http }];
   });
   return { ...base, claims, paths: pathsOf(base, claims, codecs) };
+}
+
+/** The paths themselves are checked with `checkClaimed`. */
+function isClaim(value: unknown): boolean {
+  if (!isObject(value)) return false;
+  const { paths = [], beside = [] } = value;
+  return (
+    Array.isArray(paths) &&
+    paths.every(isObject) &&
+    Array.isArray(beside) &&
+    ["owns", "reserves"].every((name) => value[name] === undefined || hasFunction(value, name))
+  );
+}
+
+/** Refuses a binding without an address that cards name: every call to it would be answered with 404. */
+function checkNotEmpty({ mounts }: MountedBase, name: string, { paths = [], below, beside = [] }: HttpClaim): void {
+  if (below !== undefined || paths.length + beside.length > 0) return;
+  const isOn = ({ card: { supportedInterfaces } }: ServiceMount): boolean =>
+    supportedInterfaces.some(({ protocolBinding }) => protocolBinding === name);
+  if (!mounts.some(isOn)) return;
+  const description = 'claim() is empty, but a card names this binding. Claim its path: { paths: [{ path: "/own" }] }';
+  throw cannotServe(name, description, `${name}: ${description}`);
 }
 
 function pathsOf({ path: base, mounts }: MountedBase, claims: readonly Claim[], codecs: readonly Codec[]) {

@@ -12,6 +12,7 @@ import {
   type ServiceMount,
 } from "./claims.ts";
 import {
+  openHttp,
   pathBelow,
   type AnyPathEndpoint,
   type HttpEndpoint,
@@ -123,9 +124,12 @@ function openBase({ mounts, claims }: ClaimedBase, options: RouterOptions): Base
   const services = new Map(mounts.map(({ tenant, service }) => [tenant, service]));
   const exact = new Map<string, HttpEndpoint>();
   const below = claims.flatMap((claim) => {
-    const endpoint = claim.http.open({ ...host, services });
+    const endpoint = openHttp(claim.by, claim.http, { ...host, services });
     for (const { path, tenant } of claim.paths ?? []) {
-      const own = tenant === undefined ? endpoint : claim.http.open({ ...host, services: alone(services, tenant) });
+      const own =
+        tenant === undefined
+          ? endpoint
+          : openHttp(claim.by, claim.http, { ...host, services: alone(services, tenant) });
       exact.set(path, own).set(`${path}/`, own);
     }
     for (const path of claim.beside ?? []) exact.set(path, endpoint);

@@ -1,5 +1,6 @@
 import type { Clock, Logger } from "../../base/index.ts";
-import { invalidParams, type A2AError, type AgentInterface } from "../../model/index.ts";
+import { A2AError, invalidParams, type AgentInterface } from "../../model/index.ts";
+import { isObject } from "../../model/schema.ts";
 import type {
   AgentService,
   BodyBudget,
@@ -216,6 +217,62 @@ export function tenantPath(path: string, tenant: string): string {
 /** The rest of a path that is at or below `outer`; `undefined` for any other path. */
 export function pathBelow(path: string, outer: string): string | undefined {
   return path === outer || path.startsWith(`${outer}/`) ? path.slice(outer.length) : undefined;
+}
+
+/** Begins to serve a binding that has no paths. */
+export function openAnyPath(binding: AnyPathBinding, host: ServerHost): AnyPathEndpoint {
+  return returned(
+    binding.name,
+    "openAnyPath",
+    () => binding.openAnyPath(host),
+    (endpoint) => isObject(endpoint) && hasFunction(endpoint, "claims") && hasFunction(endpoint, "answer"),
+    "an endpoint, which has the functions claims() and answer()",
+  );
+}
+
+/** Begins to serve a base by a binding. */
+export function openHttp(name: string, http: HttpBinding, host: ServerHost): HttpEndpoint {
+  const isEndpoint = (endpoint: unknown): boolean => isObject(endpoint) && hasFunction(endpoint, "answer");
+  return returned(name, "open", () => http.open(host), isEndpoint, "an endpoint, which has the function answer()");
+}
+
+/** Whether a value has a function. */
+export function hasFunction(value: object, name: string): boolean {
+  return typeof (value as Readonly<Record<string, unknown>>)[name] === "function";
+}
+
+/**
+ * What a function of a binding returned while a server is created.
+ *
+ * @param isValid - Called with anything, because a binding may be written in JavaScript.
+ * @param wanted - What the function must return.
+ * @throws A2AError `InvalidParams` that names the binding, where the function throws or returns anything else. An `A2AError` of the
+ * function itself is passed on.
+ */
+export function returned<T>(
+  binding: string,
+  name: string,
+  run: () => T,
+  isValid: (value: unknown) => boolean,
+  wanted: string,
+): T {
+  let problem = `must return ${wanted}`;
+  let reason: unknown;
+  try {
+    const value: unknown = run();
+    if (isValid(value)) return value as T;
+    // The rejection of a promise that nobody waits for would end the process.
+    if (value instanceof Promise) value.catch(() => {});
+  } catch (cause) {
+    if (cause instanceof A2AError) throw cause;
+    problem = `failed: ${cause instanceof Error ? cause.message : typeof cause}`;
+    reason = cause;
+  }
+  const description = `${name}() ${problem}`;
+  throw new A2AError("InvalidParams", `This cannot be served: ${binding}: ${description}`, {
+    fields: [{ field: binding, description }],
+    cause: reason,
+  });
 }
 
 /**
