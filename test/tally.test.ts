@@ -43,6 +43,12 @@ describe("the totals of .ci/run", () => {
     readonly pending?: number;
     readonly todo?: number;
     readonly files?: readonly string[];
+    /** Tests of the first file. */
+    readonly tests?: readonly {
+      readonly fullName: string;
+      readonly status: string;
+      readonly failureMessages?: string[];
+    }[];
   }
 
   /** What a suite leaves behind. */
@@ -56,7 +62,11 @@ describe("the totals of .ci/run", () => {
       numFailedTests: failed,
       numPendingTests: pending,
       numTodoTests: todo,
-      testResults: (outcome.files ?? []).map((name) => ({ name: join(root, name), status: "passed" })),
+      testResults: (outcome.files ?? []).map((name, at) => ({
+        name: join(root, name),
+        status: "passed",
+        assertionResults: at === 0 ? (outcome.tests ?? []) : [],
+      })),
     };
     writeFileSync(join(folder, `${suite}.json`), JSON.stringify(report));
   }
@@ -86,6 +96,21 @@ describe("the totals of .ci/run", () => {
   test("fail with a failed test", () => {
     leave("browser", { passed: 1, failed: 1, status: 1 });
     expect(tally()).toEqual({ status: 1, lines: [`${all - 1} passed, 1 failed`] });
+  });
+
+  test("tell at the end which tests failed, and how", () => {
+    const tests = [
+      { fullName: "a sum is right", status: "failed", failureMessages: ["Error: 1 + 1 is 3\n    at sum.ts:1:1"] },
+      { fullName: "a product is right", status: "passed" },
+    ];
+    leave("browser", { passed: 1, failed: 1, status: 1, files: ["test/sum.test.ts"], tests });
+    expect(tally().lines).toEqual([
+      "FAILED browser: test/sum.test.ts: a sum is right",
+      "Error: 1 + 1 is 3",
+      "    at sum.ts:1:1",
+      "",
+      `${all - 1} passed, 1 failed`,
+    ]);
   });
 
   test("fail when a suite left no report", () => {
