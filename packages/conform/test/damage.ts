@@ -47,8 +47,8 @@ export interface Damage {
   readonly gather?: (events: readonly Json[]) => readonly Json[];
   /** The stream stays open after its end. */
   readonly hold?: boolean;
-  /** What happens when a client closes a stream. */
-  readonly closed?: (asked: Asked, streams: ReadonlySet<ServerResponse>, origin: string) => void;
+  /** What happens when a client closes a stream. `streams`: the others of the same task. */
+  readonly closed?: (asked: Asked, streams: readonly ServerResponse[], origin: string) => void;
 }
 
 const operations: readonly (readonly [RegExp, string])[] = [
@@ -138,9 +138,16 @@ export function refusal(asked: Asked, code: number, status: number, message: str
   return answered(asked.rest ? status : 200, { "content-type": "application/json" }, body);
 }
 
+/** The id of the task that is subscribed to. */
+function subscribed(asked: Asked): string | undefined {
+  const [, id] = /\/tasks\/([^/]+):subscribe$/.exec(asked.path) ?? [];
+  return id ?? asked.get("id");
+}
+
 /** Stands before a server and damages what passes. */
 export async function startDamaged(origin: string, damage: Damage): Promise<{ url: string; close(): Promise<void> }> {
-  const streams = new Set<ServerResponse>();
+  /** Open streams, with the ids of their tasks once they are known. */
+  const streams = new Map<ServerResponse, string | undefined>();
   const server = createServer((request, response) => {
     void pass(request, response).catch(() => response.destroy());
   }).listen(0, "127.0.0.1");
@@ -185,10 +192,13 @@ export async function startDamaged(origin: string, damage: Damage): Promise<{ ur
     const head = answered(upstream.status, headers, undefined);
     damage.answer?.(head, asked);
     response.writeHead(head.status, head.headers).flushHeaders();
-    streams.add(response);
+    streams.set(response, subscribed(asked));
     response.on("close", () => {
+      const task = streams.get(response);
       streams.delete(response);
-      if (!response.writableFinished) damage.closed?.(asked, streams, origin);
+      // Tests run side by side: a stream of another task is none of theirs.
+      const others = [...streams].filter(([, id]) => id === task).map(([other]) => other);
+      if (!response.writableFinished) damage.closed?.(asked, others, origin);
       controller.abort();
     });
     await relay(upstream, response, asked).catch(() => {});
@@ -210,6 +220,7 @@ export async function startDamaged(origin: string, damage: Damage): Promise<{ ur
         if (data.length === 0) continue;
         const event = JSON.parse(data.join("\n"));
         const inner = event.jsonrpc === undefined ? event : event.result;
+        if (inner?.task?.id !== undefined && streams.has(response)) streams.set(response, inner.task.id);
         for (const one of damage.event?.(inner, count++, asked) ?? [inner]) {
           const wrapped =
             event.jsonrpc === undefined || event.error ? (event.error ? event : one) : { ...event, result: one };
