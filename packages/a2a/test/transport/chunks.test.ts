@@ -103,11 +103,10 @@ describe("chunks of one artifact", () => {
 
   test("of a peer that repeats almost the same text do not block the client", () => {
     const { chunks } = counting();
-    const quotes = '"'.repeat(100_000);
+    // A search that takes quadratic time would exceed the time limit of the test many times over.
+    const quotes = '"'.repeat(1_000_000);
     const event = chunk(undefined, {}, { parts: [{ text: `${quotes}x`, filename: quotes + quotes }] });
-    const begun = performance.now();
     expect(chunks(event)).toEqual(plain(event));
-    expect(performance.now() - begun).toBeLessThan(2_000);
   });
 });
 

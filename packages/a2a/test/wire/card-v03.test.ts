@@ -51,10 +51,9 @@ describe("interfaces", () => {
   });
 
   test("as many as a server likes take time in proportion to their number", () => {
-    const additionalInterfaces = Array.from({ length: 60_000 }, (_, at) => ({ url: `u${at}`, transport: "GRPC" }));
-    const begun = performance.now();
-    expect(decode({ additionalInterfaces }).supportedInterfaces).toHaveLength(60_001);
-    expect(performance.now() - begun).toBeLessThan(2_000);
+    // A comparison of each with each would exceed the time limit of the test many times over.
+    const additionalInterfaces = Array.from({ length: 300_000 }, (_, at) => ({ url: `u${at}`, transport: "GRPC" }));
+    expect(decode({ additionalInterfaces }).supportedInterfaces).toHaveLength(300_001);
   });
 
   test("the default transport is JSON-RPC, the default version 0.2.5", () => {
