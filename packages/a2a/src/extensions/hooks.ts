@@ -68,12 +68,8 @@ export class ExtensionHooks {
       if (onAppend === undefined) continue;
       const kept = rows && rowsOf(uri, rows);
       const given = kept === undefined ? turn : { ...turn, rows: kept.changes };
-      const result: unknown = guarded(uri, "onAppend", () => onAppend(appended, given), kept?.end);
-      if (typeof result !== "object" || result === null || !("kind" in result)) {
-        const what = result instanceof Promise ? "a promise" : typeof result;
-        throw failed(uri, "onAppend", new TypeError(`It returned ${what} in place of an event`));
-      }
-      appended = result as AppendedEvent;
+      const result = guarded(uri, "onAppend", () => onAppend(appended, given), kept?.end);
+      appended = eventOf(uri, "onAppend", result, "kind");
     }
     return appended;
   }
@@ -85,8 +81,7 @@ export class ExtensionHooks {
     return (event) =>
       hooks.reduce((before, { uri, onDeliver }) => {
         const after = guarded(uri, "onDeliver", () => onDeliver?.(before));
-        if (typeof after === "object") return after;
-        throw failed(uri, "onDeliver", new TypeError(`It returned ${typeof after} in place of an event`));
+        return eventOf(uri, "onDeliver", after, memberOf(before));
       }, event);
   }
 
@@ -170,6 +165,24 @@ function guarded<T>(uri: string, hook: string, run: () => T, end?: (result?: T) 
   } finally {
     end?.(result);
   }
+}
+
+/** The one member of a stream response. */
+function memberOf(event: StreamResponse): string {
+  return Object.keys(event).find((name) => event[name as keyof StreamResponse] !== undefined) ?? "task";
+}
+
+/**
+ * The event that a hook returned, which must have this member. The event before it is never used in its place: the hook may
+ * take secrets out.
+ */
+function eventOf<T extends object>(uri: string, hook: string, returned: T | undefined, member: string): T {
+  const event = returned as Readonly<Record<string, unknown>> | null | undefined;
+  if (typeof event === "object" && event !== null && (event[member] ?? undefined) !== undefined) return event as T;
+  // Without a handler its rejection would end the process.
+  if (event instanceof Promise) event.catch(() => undefined);
+  const what = event instanceof Promise ? "a promise" : event === null ? "null" : typeof event;
+  throw failed(uri, hook, new TypeError(`It returned ${what} in place of an event with ${member}`));
 }
 
 /** An error of the protocol is for the caller; of anything else the operator is told whose it is. */

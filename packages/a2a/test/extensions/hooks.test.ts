@@ -220,8 +220,10 @@ describe("onAppend", () => {
       },
       "the key is gone",
     ],
-    ["returns nothing", () => undefined as never, "It returned undefined in place of an event"],
-    ["returns a promise", () => Promise.resolve({}) as never, "It returned a promise in place of an event"],
+    ["returns nothing", () => undefined as never, "It returned undefined in place of an event with kind"],
+    ["returns a promise", () => Promise.resolve({}) as never, "It returned a promise in place of an event with kind"],
+    ["returns a promise that rejects", () => Promise.reject(new Error("late")) as never, "It returned a promise"],
+    ["returns null", () => null as never, "It returned null in place of an event with kind"],
     ["returns what is no event", () => ({ kind: "artifact", artifact: { parts: 1 } }) as never, ""],
   ])("that %s fails the task with a safe sentence; what was stored before stays", async (_, broken, problem) => {
     const hook: Extension = {
@@ -304,6 +306,11 @@ describe("onDeliver", () => {
       },
     ],
     ["returns nothing", () => undefined as never],
+    ["returns null", () => null as never],
+    ["returns another kind of event", () => ({ message: { messageId: "m", role: "ROLE_AGENT", parts: [] } }) as never],
+    ["returns an event without content", () => ({ task: null }) as never],
+    ["returns a promise", () => Promise.resolve({ task: {} }) as never],
+    ["returns a promise that rejects", () => Promise.reject(new Error("late")) as never],
   ])("that %s fails that answer alone; the task and other readers are untouched", async (_, onDeliver) => {
     const { send, get, subscribe } = extended(echo, [{ uri, onDeliver }]);
     const { id } = await send("hi");

@@ -52,7 +52,7 @@ export class Delivery {
 }
 
 function deliveredAnswer(operation: UnaryName, value: unknown, deliver: Deliver): unknown {
-  const deliveredTask = (task: Task): Task => deliver({ task }).task ?? task;
+  const deliveredTask = (task: Task): Task => deliver({ task }).task as Task;
   switch (operation) {
     case "SendMessage":
       return deliver(value as StreamResponse);
