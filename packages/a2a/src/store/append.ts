@@ -203,7 +203,7 @@ export type FeatureEffect =
       readonly feature: string;
       /** At most `featureBounds.key` bytes. */
       readonly key: string;
-      /** JSON text. At most `featureBounds.value` bytes. */
+      /** JSON text, as `JSON.stringify` returns it. Other text is malformed. At most `featureBounds.value` bytes. */
       readonly value: string;
       /** When somebody has to look at the row, in whole milliseconds since the Unix epoch. */
       readonly due?: number;

@@ -1,4 +1,5 @@
 import { utf8Length } from "../base/index.ts";
+import { wellFormed } from "../base/json-text.ts";
 import type { FeatureEffect, FeatureState } from "./append.ts";
 
 /** The rules for the rows that features keep with a task. They are the same in every store. */
@@ -29,18 +30,44 @@ export interface FeatureLookup {
 /** Checks an effect before anything is stored. Throws a `TypeError` for a malformed one. */
 export function checkFeature(effect: FeatureEffect): void {
   checkText("The name of a feature", effect.feature, featureBounds.name);
-  if (effect.op !== "wake") checkText("The key of a feature", effect.key, featureBounds.key);
-  if (effect.op === "set") checkValue(effect.value);
-  if (effect.op !== "delete" && effect.due !== undefined && !Number.isSafeInteger(effect.due)) {
-    throw new TypeError("The due of a feature is in whole milliseconds");
+  switch (effect.op) {
+    case "set":
+      checkText("The key of a feature", effect.key, featureBounds.key);
+      checkValue(effect.value);
+      if (effect.due !== undefined) checkDue(effect.due);
+      break;
+    case "delete":
+      checkText("The key of a feature", effect.key, featureBounds.key);
+      break;
+    case "wake":
+      checkDue(effect.due);
+      break;
+    default:
+      // A change that was ignored would be missing without a trace.
+      throw new TypeError(`No row of a feature is changed by ${JSON.stringify((effect as { op: unknown }).op)}`);
   }
 }
 
+function checkDue(due: number): void {
+  if (!Number.isSafeInteger(due)) throw new TypeError("The due of a feature is in whole milliseconds");
+}
+
+/** Databases refuse or change other text: a NUL, a lone surrogate. The transaction would then fail with the items of others. */
 function checkValue(value: string): void {
-  if (typeof value !== "string")
-    throw new TypeError("The value of a feature is JSON text, as JSON.stringify() returns it");
-  if (utf8Length(value) > featureBounds.value) {
+  if (typeof value === "string" && utf8Length(value) > featureBounds.value) {
     throw new TypeError(`The value of a feature takes more than ${featureBounds.value} bytes`);
+  }
+  if (typeof value !== "string" || wellFormed(value) !== value || !isJson(value)) {
+    throw new TypeError("The value of a feature is JSON text, as JSON.stringify() returns it");
+  }
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
   }
 }
 

@@ -149,7 +149,7 @@ export interface SaidArtifact {
 
 /** Which runs to take over. */
 export interface ClaimQuery {
-  /** The time now, in milliseconds since the Unix epoch. A lease that has expired by then does not count. */
+  /** The time now, in milliseconds since the Unix epoch. A lease that has expired by then does not count. `Infinity`: no lease counts. */
   readonly now: number;
   /** Only tasks of these agents: those that this process can run. */
   readonly agents: readonly string[];
@@ -195,7 +195,7 @@ export interface FeatureQuery {
   readonly feature: string;
   /** Only rows with tasks of these agents: those that this process hosts. */
   readonly agents: readonly string[];
-  /** Only rows with a `due` of this time or earlier, in milliseconds since the Unix epoch. */
+  /** Only rows with a `due` of this time or earlier, in milliseconds since the Unix epoch. `Infinity`: all rows with a `due`. */
   readonly now: number;
   /** Most rows. */
   readonly limit: number;

@@ -186,7 +186,7 @@ const deliveries: Extension = {
 /** One look for work. `deliver` throws where it cannot; the row is then due again after a second. */
 async function work(store: Store, now: number, deliver: (task: TaskKey, seq: number) => Promise<void>): Promise<void> {
   for (const row of await store.dueFeatures({ feature: uri, agents: ["agent"], now, limit: 10 })) {
-    const claimed = await change(store, row, row.value, now + 30_000);
+    const claimed = await change(store, row, row.value, now + longest);
     if (claimed === undefined) continue;
     const { records = [], head } = (await store.read(row.task, row.task.taskId, {
       after: Number(row.value),
@@ -204,6 +204,16 @@ async function work(store: Store, now: number, deliver: (task: TaskKey, seq: num
     } catch {
       await change(store, claimed, done, now + 1_000);
     }
+  }
+}
+
+/** No row of the feature is claimed or put off for longer. */
+const longest = 30_000;
+
+/** Rows that are due later than any can be were set before the clock was set back. They are due now. */
+async function afterClock(store: Store, now: number): Promise<void> {
+  for (const row of await store.dueFeatures({ feature: uri, agents: ["agent"], now: Infinity, limit: 10 })) {
+    if (row.due > now + longest) await change(store, row, row.value, now);
   }
 }
 
@@ -318,6 +328,36 @@ describe("a feature that works through events on several nodes", () => {
   });
 });
 
+describe("a clock that is set back (docs/decisions/feature-effects.md)", () => {
+  test("leaves a claim to the node that has it, and its row is found although it is due an hour later", async () => {
+    const store = memoryStore();
+    const clock = fakeClock();
+    const card = { capabilities: { streaming: true, extensions: [{ uri }] } };
+    const agent: OnMessage = (turn) => Promise.resolve(turn.completed("ok"));
+    const { send } = harness(agent, { store, clock, card, extensions: [deliveries] });
+    const { id } = await send("go", active);
+    const seen: string[] = [];
+    const { opened, open } = gate();
+    const slow = work(store, clock.now(), async (_, seq) => {
+      seen.push(`slow ${seq}`);
+      await opened;
+    });
+    await eventually(() => seen.length > 0);
+    const back = clock.now() - 3_600_000;
+    const next = async (_: TaskKey, seq: number): Promise<void> => void seen.push(`next ${seq}`);
+    await work(store, back + longest, next);
+    expect(seen).toEqual(["slow 1"]);
+    await afterClock(store, back);
+    await work(store, back, next);
+    const whole = seen.splice(0);
+    expect(whole).toEqual(["slow 1", "next 1", "next 2"]);
+    // The slow node has lost its claim, and stores nothing.
+    open();
+    await slow;
+    expect(await store.features(scope, id, uri)).toEqual([{ key: "cursor", value: "2" }]);
+  });
+});
+
 describe("a task that has no room for the rows of an extension (docs/extensions.md: its hook fails as one that throws)", () => {
   const failed = "The agent failed and could not complete this task.";
   /** Sets `300` rows for the text or the artifact "many", 200 for "some", and one for any other. */
@@ -421,6 +461,32 @@ describe("a task that has no room for the rows of an extension (docs/extensions.
     expect(await keysOf(made, task.id)).toEqual(["message go 0", "a 0", "b 0"]);
   });
 
+  test("it fails whatever room is left in bytes: rows are dropped until they fit, and its end stays", async () => {
+    const hundred: Extension = {
+      uri,
+      onAppend(event, { rows }) {
+        if (event.kind !== "artifact") return event;
+        for (let n = 0; n < 100; n += 1) rows?.set(`${event.artifact.artifactId} ${n}`, "1");
+        return event;
+      },
+    };
+    const seen = new Set<string>();
+    for (let taskBytes = 200; taskBytes <= 1_000; taskBytes += 10) {
+      const made = extended(
+        async function* (turn) {
+          yield ["a", "b", "c", "d"].map((id) => artifact(turn, id));
+        },
+        [hundred],
+        { limits: { taskBytes } },
+      );
+      const task = await made.send("go", active);
+      expect([taskBytes, task.status.state]).toEqual([taskBytes, "TASK_STATE_FAILED"]);
+      expect(await keysOf(made, task.id)).toHaveLength(100 * artifactsOf(task).length);
+      seen.add(`${artifactsOf(task)} ${task.status.message?.parts[0]?.text === failed}`);
+    }
+    expect([...seen]).toEqual(["a,b true"]);
+  });
+
   test("a hook that sets the same row again and again keeps one change of it", async () => {
     let effects = 0;
     const shared = memoryStore();
@@ -436,7 +502,7 @@ describe("a task that has no room for the rows of an extension (docs/extensions.
       onAccept(input, { rows }) {
         for (let n = 0; n < 1_000; n += 1) rows.set(`${n % 2}`, String(n));
         rows.delete("0");
-        rows.set("0", "last");
+        rows.set("0", '"last"');
         return input;
       },
     };
@@ -445,7 +511,7 @@ describe("a task that has no room for the rows of an extension (docs/extensions.
     expect(effects).toBe(3);
     expect(await shared.features(scope, id, uri)).toEqual([
       { key: "1", value: "999" },
-      { key: "0", value: "last" },
+      { key: "0", value: '"last"' },
     ]);
   });
 });

@@ -9,7 +9,7 @@ import {
 } from "@parley/a2a/store";
 import type { Driver, Row } from "./driver.ts";
 import type { KnownTask } from "./task-writer.ts";
-import { count, decodeName, encodeJson, encodeName, int, optional, text } from "./rows.ts";
+import { count, decodeName, encodeJson, encodeName, int, optional, text, timeLimit } from "./rows.ts";
 import type { ScopeIds } from "./scopes.ts";
 
 // The rows that features keep with tasks.
@@ -89,7 +89,7 @@ export function readDue(driver: Driver, scopes: ScopeIds, query: FeatureQuery): 
   const found = [...new Set(query.agents)].flatMap((agent) => {
     const scope = scopes.find(agent);
     if (scope === undefined) return [];
-    const rows = driver.prepare(selectDue).all(encodeName(feature), scope, now, limit);
+    const rows = driver.prepare(selectDue).all(encodeName(feature), scope, timeLimit(now), limit);
     return rows.map((row) => ({ agent, due: int(row, 0), id: int(row, 1) }));
   });
   found.sort((a, b) => a.due - b.due || a.id - b.id);

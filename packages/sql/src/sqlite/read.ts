@@ -29,6 +29,7 @@ import {
   taskTables,
   taskWidth,
   text,
+  timeLimit,
 } from "./rows.ts";
 import type { ScopeIds } from "./scopes.ts";
 import type { Bounds } from "./task.ts";
@@ -141,7 +142,7 @@ export function readStranded(
         WHERE run_turn IS NOT NULL AND (lease_until IS NULL OR lease_until <= ?) GROUP BY agent
       ) r JOIN scopes a ON a.id = r.agent`,
     )
-    .all(now);
+    .all(timeLimit(now));
   return rows
     .filter((row) => !own.has(int(row, 0)))
     .slice(0, limit)
@@ -156,7 +157,8 @@ function compare(a: number, b: number): number {
  * At most one more than the limit. The index has three ranges: no lease, the lease of the position, leases that expired
  * later.
  */
-function runsOf(driver: Driver, agent: number, { now, limit, after }: ClaimQuery): readonly ClaimableRun[] {
+function runsOf(driver: Driver, agent: number, { limit, after, ...query }: ClaimQuery): readonly ClaimableRun[] {
+  const now = timeLimit(query.now);
   const found: ClaimableRun[] = [];
   const read = (condition: string, ...values: readonly Value[]): void => {
     if (found.length > limit) return;

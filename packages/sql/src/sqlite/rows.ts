@@ -50,6 +50,11 @@ export function logKey(number: number, seq: number): number {
   return number * 2 ** 24 + seq;
 }
 
+/** A time that stored times are compared with. No stored time is beyond the safe integers; a query may be, as with `Infinity`. */
+export function timeLimit(time: number): number {
+  return Math.max(Number.MIN_SAFE_INTEGER, Math.min(Number.MAX_SAFE_INTEGER, time));
+}
+
 /** A column that must be an integer. */
 export function int(row: Row | undefined, column: number): number {
   const value = row?.[column];

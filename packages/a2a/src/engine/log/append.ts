@@ -53,7 +53,7 @@ export class Batch {
     this.effects.push(effect);
     if (effect.effect === "feature") {
       this.#place(effect, place);
-      this.bytes += effect.op === "set" ? utf8Length(effect.value) : 0;
+      this.bytes += rowBytes(effect);
     }
   }
 
@@ -85,11 +85,17 @@ export class Batch {
   }
 }
 
+/** What a change of a row adds to the size of a batch. */
+function rowBytes(effect: FeatureEffect): number {
+  if (effect.op === "wake") return 0;
+  return utf8Length(effect.feature) + utf8Length(effect.key) + (effect.op === "set" ? utf8Length(effect.value) : 0);
+}
+
 /**
  * Cuts a batch that is too large for its task. `kept` has the records that fit into `room` bytes, `lost` is the first that
  * does not. Where all of them fit, the rows were too many: `lost` is then the last record that sets one, and `rows` is true.
- * Whether the others fit is known when they are appended. Some effects are dropped as well: a checkpoint, which would cover lost records, the end of the lease, which
- * belongs to a lost terminal status, and the rows of features that go with lost records.
+ * Whether the others fit is known when they are appended. Some effects are dropped as well: a checkpoint, which would cover lost
+ * records, the end of the lease, which belongs to a lost terminal status, and the rows of features that go with lost records.
  */
 export function cutToFit(
   batch: Batch,
@@ -156,10 +162,9 @@ export const endOfRun: readonly TaskEffect[] = [
   { effect: "lease", op: "revoke" },
 ];
 
-/** The effect that takes the lease of a task for the process that makes it. */
-export function acquireLease({ clock, lease }: Pick<EngineSettings, "clock" | "lease">): TaskEffect {
-  const now = clock.now();
-  return { effect: "lease", op: "acquire", holder: lease.holder, now, until: now + lease.ttl };
+/** The effect that takes the lease of a task for this process. `now`: milliseconds since the Unix epoch. */
+export function acquireLease({ holder, ttl }: EngineSettings["lease"], now: number): TaskEffect {
+  return { effect: "lease", op: "acquire", holder, now, until: now + ttl };
 }
 
 /** A terminal status may exceed the limit of a task by this many bytes. */
@@ -167,8 +172,18 @@ const endBytes = 8 << 10;
 
 /** The limit of the size of a task for an append. A status of the engine itself is short, and has none. */
 export function boundOf({ records, state }: Batch, taskBytes: number): { readonly maxBytes?: number } {
-  if (!records.some(({ actor }) => actor !== "system")) return {};
+  if (taskBytes === Infinity || !records.some(({ actor }) => actor !== "system")) return {};
   return { maxBytes: isTerminal(state) ? taskBytes + endBytes : taskBytes };
+}
+
+/**
+ * How many bytes of records a task of `before` bytes has room for, where it refused this batch. `Infinity` where the records are
+ * within the limit: their rows were refused then, also where a status that ends the task is beyond `taskBytes`.
+ */
+export function roomFor(batch: Batch, taskBytes: number, before: number): number {
+  const { maxBytes = Infinity } = boundOf(batch, taskBytes);
+  const bytes = batch.records.reduce((sum, record) => sum + recordBytes(record), before);
+  return bytes > maxBytes ? taskBytes - before : Infinity;
 }
 
 /** What extensions keep with each of some records. */

@@ -1,4 +1,4 @@
-export { keepIn, lossOf, tooManyRows, type AppendResult, type Loss } from "./append.ts";
+export { acquireLease, keepIn, lossOf, tooManyRows, type AppendResult, type Loss } from "./append.ts";
 export { Committer } from "./committer.ts";
 export { EventStream, snapshotItem, type StreamFrom } from "./event-stream.ts";
 export { LiveLogs } from "./live-log.ts";

@@ -2,7 +2,17 @@ import { Waiters } from "../../base/index.ts";
 import { A2AError, isTerminal, type NewRecord, type TaskState } from "../../model/index.ts";
 import type { AppendOutcome, StoredRun, TaskAppend, TaskEffect, TaskHead, TaskKey } from "../../store/index.ts";
 import type { EngineSettings } from "../options.ts";
-import { acquireLease, Batch, boundOf, cutToFit, endOfRun, lossOf, type AppendResult, type Kept } from "./append.ts";
+import {
+  acquireLease,
+  Batch,
+  boundOf,
+  cutToFit,
+  endOfRun,
+  lossOf,
+  roomFor,
+  type AppendResult,
+  type Kept,
+} from "./append.ts";
 import type { Committer, Submission } from "./committer.ts";
 import type { LiveLog, LiveLogs } from "./live-log.ts";
 
@@ -165,9 +175,10 @@ export class LogWriter implements Submission {
       batch.run = null;
     }
     const { records } = batch;
-    const bound = this.#isFull ? {} : boundOf(batch, settings.limits.taskBytes);
+    const bound = boundOf(batch, this.#taskBytes);
     if (!this.#isCreated) {
-      return { task, create: { contextId }, records, ...bound, effects: [acquireLease(settings), ...effects] };
+      const lease = acquireLease(settings.lease, settings.clock.now());
+      return { task, create: { contextId }, records, ...bound, effects: [lease, ...effects] };
     }
     const expect = ending === undefined ? {} : { expect: this.#seq };
     return { task, fence: this.#fence, ...expect, records, ...bound, effects };
@@ -200,6 +211,11 @@ export class LogWriter implements Submission {
     if (this.#live.head === undefined || !isTerminal(this.#live.head.state)) this.#live.detach();
     this.#init.liveLogs.release(this.#live);
     this.#waiters.wake();
+  }
+
+  /** What is left of a full task has been cut, and has no limit. */
+  get #taskBytes(): number {
+    return this.#isFull ? Infinity : this.#init.settings.limits.taskBytes;
   }
 
   get #hasPending(): boolean {
@@ -248,7 +264,7 @@ export class LogWriter implements Submission {
    * kept do not fit either, one more of them is dropped, and the status that ends the task stays.
    */
   #cut(batch: Batch, head: TaskHead | undefined): AppendResult {
-    const room = this.#init.settings.limits.taskBytes - (head?.bytes ?? 0);
+    const room = roomFor(batch, this.#taskBytes, head?.bytes ?? 0);
     const { kept, lost, rows } = cutToFit(batch, room, head?.state ?? this.#pending.state);
     kept.run = this.#pending.run;
     this.#pending = kept;

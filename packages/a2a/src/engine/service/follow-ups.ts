@@ -17,7 +17,7 @@ import {
   type TaskKey,
 } from "../../store/index.ts";
 import { sizeOf } from "../bytes.ts";
-import { messageRecord, statusRecord, tooManyRows, type Origin } from "../log/index.ts";
+import { acquireLease, messageRecord, statusRecord, tooManyRows, type Origin } from "../log/index.ts";
 import { taskIsFull, taskIsOver, taskNotFound } from "../refusals.ts";
 import { inContext, joined, type Accepted, type Send, type SendRooms } from "./admission.ts";
 import type { Retries } from "./retries.ts";
@@ -108,7 +108,7 @@ export class FollowUps {
       records,
       maxBytes: limits.taskBytes,
       effects: [
-        { effect: "lease", op: "acquire", holder: lease.holder, now, until: now + lease.ttl },
+        acquireLease(lease, now),
         { effect: "run", run },
         ...(attempt === undefined ? [] : [attempt.once]),
         ...kept,

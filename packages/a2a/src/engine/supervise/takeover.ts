@@ -1,7 +1,7 @@
 import { A2AError, type Message } from "../../model/index.ts";
 import type { AppendOutcome, Store, StoredRun, TaskHead } from "../../store/index.ts";
 import type { ByteBudget } from "../../protocol/index.ts";
-import type { Committer, StoredCall } from "../log/index.ts";
+import { acquireLease, type Committer, type StoredCall } from "../log/index.ts";
 import type { EngineSettings, HostedAgent } from "../options.ts";
 import { safeSentences, type Run, type TaskRunInit } from "../run/index.ts";
 import type { Runs } from "./runs.ts";
@@ -55,16 +55,11 @@ export class Takeover {
   #claim({ task, fence }: TaskHead, run: StoredRun): Promise<AppendOutcome> {
     const { committer, settings } = this.#init;
     const { clock, lease } = settings;
-    const now = clock.now();
     return committer.append({
       task,
       fence,
       records: [],
-      effects: [
-        { effect: "lease", op: "revoke" },
-        { effect: "lease", op: "acquire", holder: lease.holder, now, until: now + lease.ttl },
-        { effect: "run", run },
-      ],
+      effects: [{ effect: "lease", op: "revoke" }, acquireLease(lease, clock.now()), { effect: "run", run }],
     });
   }
 

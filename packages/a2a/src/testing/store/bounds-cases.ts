@@ -196,6 +196,10 @@ export const boundsCases: Cases = {
       expect(await all(limit, ["third", "third"])).toEqual(["a", "d"]);
     }
     expect(await all(5, [])).toEqual([]);
+    const ever = await store.claimable({ now: Infinity, agents: ["agent"], limit: 9 });
+    expect(ever.heads.map(({ task }) => task.taskId)).toEqual(["b", "c", "e", "g", "f"]);
+    const stranded = await store.stranded({ now: Infinity, agents: ["gone", "third"], limit: 9 });
+    expect(stranded).toEqual([{ agent: "agent", tasks: 5 }]);
   },
 
   async "a position among the runs stays valid when the task that was there is taken over"({ store, expect }) {

@@ -151,6 +151,10 @@ export const featureCases: Cases = {
       "w/there",
     ]);
     expect(await dueKeys(store, 99, { agents: [] })).toEqual([]);
+    for (const ever of [Number.MAX_SAFE_INTEGER, 2 ** 53, Infinity]) {
+      expect(await dueKeys(store, ever)).toEqual(["u/first", "t/soon", "u/same", "t/late"]);
+    }
+    expect(await dueKeys(store, -Infinity)).toEqual([]);
     const [, , row] = await store.dueFeatures({ feature: "f", agents: ["agent"], now: 10, limit: 9 });
     expect(row).toEqual({ task: key("u", bob), key: "same", value: '"x"', due: 10 } satisfies DueFeature);
     // A claim sets a later due. A process that is done deletes the row, or sets it without due.
@@ -190,7 +194,10 @@ export const featureCases: Cases = {
     expect(verdicts([await append(store, effects("t", set("a", "2", { if: null })))])).toEqual(["ok"]);
   },
 
-  async "a task has a limited number of rows, and rows that are too large are malformed"({ store, expect }) {
+  async "a task has a limited number of rows, and rows that are too large or no JSON text are malformed"({
+    store,
+    expect,
+  }) {
     const { rows, name, key: keyBytes, value } = featureBounds;
     const many = Array.from({ length: rows }, (_, n) => ({ ...set(`${n}`, "1"), feature: n % 2 === 0 ? "f" : "g" }));
     await append(store, { ...making("t"), effects: many });
@@ -216,9 +223,12 @@ export const featureCases: Cases = {
       { ...largest, key: "" },
       { ...largest, value: "1".repeat(value + 1) },
       { ...largest, value: 1 as never },
+      ...["", "{", "NaN", "1 2", '"\u0000"', '"\ud800"', "undefined"].map((value) => ({ ...largest, value })),
       { ...largest, key: 1 as never },
       { ...largest, due: 1.5 },
-      { ...wake(Number.NaN) },
+      wake(Number.NaN),
+      wake(undefined as never),
+      { ...largest, op: "unknown" as never },
     ]) {
       expect(await codeOf(() => store.append([making("v"), effects("u", wrong)]))).toEqual("TypeError");
     }
