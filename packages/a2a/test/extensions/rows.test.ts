@@ -482,7 +482,7 @@ describe("a task that has no room for the rows of an extension (docs/extensions.
       const task = await made.send("go", active);
       expect([taskBytes, task.status.state]).toEqual([taskBytes, "TASK_STATE_FAILED"]);
       expect(await keysOf(made, task.id)).toHaveLength(100 * artifactsOf(task).length);
-      seen.add(`${artifactsOf(task)} ${task.status.message?.parts[0]?.text === failed}`);
+      seen.add(`${artifactsOf(task).join()} ${task.status.message?.parts[0]?.text === failed}`);
     }
     expect([...seen]).toEqual(["a,b true"]);
   });

@@ -179,7 +179,10 @@ describe("a custom binding that fails when a server is created is named:", () =>
     ["interfaces() failed: a defect", { name, interfaces: defect }],
     ["interfaces() must return a list of addresses", { name, interfaces: () => undefined }],
     ["interfaces() must return a list of addresses", { name, interfaces: () => Promise.reject(new Error("late")) }],
-    ["interfaces() must return a list of addresses", { name, interfaces: () => [{ url: new URL("https://a.example") }] }],
+    [
+      "interfaces() must return a list of addresses",
+      { name, interfaces: () => [{ url: new URL("https://a.example") }] },
+    ],
     ["claim() failed: a defect", own({ claim: defect })],
     ["claim() failed: http.claim is not a function", own({ claim: undefined })],
     ["claim() must return the addresses that it claims", own({ claim: () => null })],
