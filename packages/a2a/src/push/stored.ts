@@ -1,0 +1,44 @@
+import type { RefusedDelivery, PushProblem } from "./port.ts";
+
+/* How a config is stored: as a row of a feature, with its task (docs/decisions/webhooks.md). */
+
+/** The rows of configs. Each record of their task wakes those that are idle. */
+export const pushFeature = "push";
+
+/** The rows of configs that are parked. No record wakes them. Their `due` is the time at which they were parked. */
+export const parkedFeature = "push.parked";
+
+/** Most refused events that a row keeps. One more parks the config. */
+export const mostRefused = 16;
+
+/** The value of the row of a config, as JSON. Its key is the id of the config. */
+export interface StoredConfig {
+  /** The address that events are posted to. */
+  readonly url: string;
+  /** The version of the protocol that registered it, `Major.Minor`. */
+  readonly version: string;
+  /** `authentication.scheme`, as it was given. */
+  readonly scheme?: string;
+  /** `token` and `authentication.credentials`, sealed: see `seal.ts`. Absent: it has neither. */
+  readonly sealed?: string;
+  /** Random, so that the deliveries of a config that is registered again have other ids. */
+  readonly nonce: string;
+  /** The `seq` of the log up to which events were delivered or refused. */
+  readonly cursor: number;
+  /** The state of the task at the cursor, which tells whether the next status is a change. Absent: not known. */
+  readonly state?: string;
+  /** How many deliveries have a number: the next one gets the number after it. */
+  readonly sequence: number;
+  /** How many events were delivered. */
+  readonly delivered: number;
+  /** How often the next event was tried without success. Absent: never. */
+  readonly attempts?: number;
+  /** The last failure of the next event. */
+  readonly problem?: PushProblem;
+  /** Events that the receiver refused, oldest first. */
+  readonly refused?: readonly RefusedDelivery[];
+  /** Set where an operator wants this refused event to be tried again. */
+  readonly again?: number;
+  /** The claim of the process that delivers, a random id. Absent: nobody does. The `due` of the row is when it ends. */
+  readonly claim?: string;
+}

@@ -1,0 +1,32 @@
+/* What senders and receivers of webhooks both know. The formats are those of Standard Webhooks, where it has one. */
+
+/** The headers of a webhook, in lower case. */
+export const webhookHeaders = {
+  /** Names the delivery. It is the same in every attempt, so that a receiver can tell a repetition. */
+  id: "webhook-id",
+  /** When this attempt was made, in seconds since the Unix epoch. It is signed. */
+  timestamp: "webhook-timestamp",
+  /** Signatures with a space between them: `v1,` (HMAC-SHA256) and `v1a,` (Ed25519), each in base64. */
+  signature: "webhook-signature",
+  /** The secret of the receiver (`TaskPushNotificationConfig.token`). */
+  token: "x-a2a-notification-token",
+  /** The same, as the Go SDK names it. Receivers read both. */
+  tokenOfGo: "a2a-notification-token",
+  /** The version of the protocol that the body is written in. */
+  version: "a2a-version",
+  /** The number of the delivery among those of its config, from 1, without gaps. */
+  sequence: "parley-sequence",
+  /** The generation of the task at the event. */
+  generation: "parley-generation",
+  /** Which attempt of the delivery this is, from 1. */
+  attempt: "parley-attempt",
+} as const;
+
+/** The scheme of `authentication` that asks for a signature with a shared secret, `whsec_…` in its credentials. */
+export const standardWebhooksScheme = "StandardWebhooks";
+
+/** The scheme of `authentication` that asks for the client certificate of the server. */
+export const mutualTlsScheme = "MutualTLS";
+
+/** The path of the server's key set, below no other path. */
+export const keySetPath = "/.well-known/jwks.json";
