@@ -9,6 +9,7 @@ import {
   type OnceRecord,
   type StoredRun,
   type TaskEffect,
+  type TaskHead,
 } from "../../store/index.ts";
 import type { EngineSettings } from "../options.ts";
 
@@ -92,21 +93,22 @@ function rowBytes(effect: FeatureEffect): number {
 }
 
 /**
- * Cuts a batch that is too large for its task. `kept` has the records that fit into `room` bytes, `lost` is the first that
- * does not. Where all of them fit, the rows were too many: `lost` is then the last record that sets one, and `rows` is true.
- * Whether the others fit is known when they are appended. Some effects are dropped as well: a checkpoint, which would cover lost
- * records, the end of the lease, which belongs to a lost terminal status, and the rows of features that go with lost records.
+ * Cuts a batch that is too large for its task. `before` is the task that refused it. `kept` has the records that fit, `lost` is
+ * the first that does not. Where all of them fit, the rows were too many: `lost` is then the last record that sets one, and `rows`
+ * is true. Whether the others fit is known when they are appended. Some effects are dropped as well: a checkpoint, which would
+ * cover lost records, the end of the lease, which belongs to a lost terminal status, and the rows of features that go with lost
+ * records.
  */
 export function cutToFit(
   batch: Batch,
-  room: number,
-  before: TaskState,
+  taskBytes: number,
+  before: Pick<TaskHead, "bytes" | "state">,
 ): { readonly kept: Batch; readonly lost: NewRecord | undefined; readonly rows: boolean } {
-  let left = room;
+  let left = roomFor(batch, taskBytes, before.bytes);
   const fits = batch.records.findIndex((record) => (left -= recordBytes(record)) < 0);
   const withRows = fits === -1 ? batch.lastWithRows : undefined;
   const count = fits === -1 ? (withRows ?? batch.records.length - 1) : fits;
-  const kept = new Batch(before, batch.run);
+  const kept = new Batch(before.state, batch.run);
   for (const record of batch.records.slice(0, count)) kept.addRecord(record);
   for (const effect of batch.effects) {
     const place = batch.placeOf(effect);
@@ -114,6 +116,16 @@ export function cutToFit(
     kept.addEffect(effect, place);
   }
   return { kept, lost: batch.records[count], rows: withRows !== undefined };
+}
+
+/**
+ * How many bytes of records a task of `before` bytes has room for, where it refused this batch. `Infinity` where the records are
+ * within the limit: their rows were refused then, also where a status that ends the task is beyond `taskBytes`.
+ */
+function roomFor(batch: Batch, taskBytes: number, before: number): number {
+  const { maxBytes = Infinity } = boundOf(batch, taskBytes);
+  const bytes = batch.records.reduce((sum, record) => sum + recordBytes(record), before);
+  return bytes > maxBytes ? taskBytes - before : Infinity;
 }
 
 function isRevoke(effect: TaskEffect): boolean {
@@ -174,16 +186,6 @@ const endBytes = 8 << 10;
 export function boundOf({ records, state }: Batch, taskBytes: number): { readonly maxBytes?: number } {
   if (taskBytes === Infinity || !records.some(({ actor }) => actor !== "system")) return {};
   return { maxBytes: isTerminal(state) ? taskBytes + endBytes : taskBytes };
-}
-
-/**
- * How many bytes of records a task of `before` bytes has room for, where it refused this batch. `Infinity` where the records are
- * within the limit: their rows were refused then, also where a status that ends the task is beyond `taskBytes`.
- */
-export function roomFor(batch: Batch, taskBytes: number, before: number): number {
-  const { maxBytes = Infinity } = boundOf(batch, taskBytes);
-  const bytes = batch.records.reduce((sum, record) => sum + recordBytes(record), before);
-  return bytes > maxBytes ? taskBytes - before : Infinity;
 }
 
 /** What extensions keep with each of some records. */

@@ -2,17 +2,7 @@ import { Waiters } from "../../base/index.ts";
 import { A2AError, isTerminal, type NewRecord, type TaskState } from "../../model/index.ts";
 import type { AppendOutcome, StoredRun, TaskAppend, TaskEffect, TaskHead, TaskKey } from "../../store/index.ts";
 import type { EngineSettings } from "../options.ts";
-import {
-  acquireLease,
-  Batch,
-  boundOf,
-  cutToFit,
-  endOfRun,
-  lossOf,
-  roomFor,
-  type AppendResult,
-  type Kept,
-} from "./append.ts";
+import { acquireLease, Batch, boundOf, cutToFit, endOfRun, lossOf, type AppendResult, type Kept } from "./append.ts";
 import type { Committer, Submission } from "./committer.ts";
 import type { LiveLog, LiveLogs } from "./live-log.ts";
 
@@ -264,8 +254,8 @@ export class LogWriter implements Submission {
    * kept do not fit either, one more of them is dropped, and the status that ends the task stays.
    */
   #cut(batch: Batch, head: TaskHead | undefined): AppendResult {
-    const room = roomFor(batch, this.#taskBytes, head?.bytes ?? 0);
-    const { kept, lost, rows } = cutToFit(batch, room, head?.state ?? this.#pending.state);
+    const before = head ?? { bytes: 0, state: this.#pending.state };
+    const { kept, lost, rows } = cutToFit(batch, this.#taskBytes, before);
     kept.run = this.#pending.run;
     this.#pending = kept;
     const end = batch.records.at(-1);
