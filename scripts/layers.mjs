@@ -46,10 +46,25 @@ export const rooms = {
   },
   net: { imports: ["model"], doors: ["index.ts", "port.ts"] },
   store: { imports: ["model"], doors: ["index.ts", "port.ts"] },
+  webhooks: { imports: ["model"], doors: ["index.ts", "names.ts"] },
+  push: {
+    imports: ["store", "net", "wire", "webhooks", "protocol", "model"],
+    doors: ["index.ts", "port.ts", "stored.ts"],
+  },
   auth: { imports: ["protocol", "net", "model"], doors: ["index.ts", "port.ts"] },
   extensions: { imports: ["protocol", "model"], doors: ["index.ts", "*/index.ts"] },
   engine: {
-    imports: ["engine/service", "engine/supervise", "engine/log", "protocol", "store", "auth", "extensions", "model"],
+    imports: [
+      "engine/service",
+      "engine/supervise",
+      "engine/log",
+      "protocol",
+      "store",
+      "push",
+      "auth",
+      "extensions",
+      "model",
+    ],
     doors: ["index.ts"],
     shared: [
       "bytes.ts",
@@ -62,7 +77,17 @@ export const rooms = {
     ],
   },
   "engine/service": {
-    imports: ["engine", "engine/supervise", "engine/run", "engine/log", "protocol", "store", "extensions", "model"],
+    imports: [
+      "engine",
+      "engine/supervise",
+      "engine/run",
+      "engine/log",
+      "protocol",
+      "store",
+      "push",
+      "extensions",
+      "model",
+    ],
     doors: ["index.ts"],
   },
   "engine/supervise": {
@@ -74,7 +99,7 @@ export const rooms = {
     doors: ["index.ts"],
   },
   "engine/log": {
-    imports: ["engine", "protocol", "store", "model"],
+    imports: ["engine", "protocol", "store", "push", "model"],
     doors: ["index.ts"],
   },
   server: {
@@ -86,6 +111,7 @@ export const rooms = {
       "wire",
       "auth",
       "extensions",
+      "push",
       "engine",
       "model",
     ],

@@ -1,7 +1,8 @@
 import type { Clock, Logger } from "../base/index.ts";
-import type { StreamResponse, Task, TaskState } from "../model/index.ts";
+import type { StreamResponse } from "../model/index.ts";
 import type { Dialer, NetPolicy } from "../net/index.ts";
-import type { Store, TaskKey } from "../store/index.ts";
+import type { Observer } from "../protocol/index.ts";
+import type { AppendOutcome, Store, TaskAppend, TaskKey } from "../store/index.ts";
 
 /* Webhooks of a server: its options, and what an operator can see and do (docs/decisions/webhooks.md). */
 
@@ -49,8 +50,52 @@ export interface OutboxHost {
   readonly store: Store;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** Is told of each attempt. Its errors go to the log. */
+  readonly observer: Observer | undefined;
   /** Ids of the agents that this process hosts. */
   readonly agents: readonly string[];
+  /** How often the outbox looks for rows that other processes have woken, in milliseconds. */
+  readonly pollInterval: number;
+  /** Appends by the group commit of the engine, so that the changes of many configs share a transaction. */
+  append(item: TaskAppend): Promise<AppendOutcome>;
+}
+
+/** Delivers what the rows of the feature `push` say. `createOutbox()` makes one; the engine starts and stops it. */
+export interface Outbox {
+  /** Begins to look for rows that are due. */
+  start(): void;
+  /** Begins no more requests. Running ones get `grace` milliseconds, then they are aborted, and their rows are due again. */
+  stop(grace: number): Promise<void>;
+  /** The engine calls it for each item that it stored, so that new events of tasks with configs are delivered at once. */
+  stored(item: TaskAppend): void;
+}
+
+/** What a config keeps secret. */
+export interface PushSecrets {
+  /** `TaskPushNotificationConfig.token`. */
+  readonly token?: string;
+  /** `authentication.credentials`. */
+  readonly credentials?: string;
+}
+
+/** Opens `StoredConfig.sealed`. Rejects where no key opens it, and where it was sealed for another config or task. */
+export type OpenSecrets = (sealed: string, task: TaskKey, configId: string) => Promise<PushSecrets>;
+
+/** A request that is to be signed. */
+export interface PushSigned {
+  /** The `webhook-id`. */
+  readonly id: string;
+  /** The `webhook-timestamp`, in seconds since the Unix epoch. */
+  readonly timestamp: number;
+  readonly body: string;
+}
+
+/** Signs the requests of a server. */
+export interface PushSigner {
+  /** The value of `webhook-signature`: `v1a` with the server's key, and `v1` where there is a `secret` (`whsec_…`). */
+  signature(signed: PushSigned, secret?: string): Promise<string>;
+  /** The JWT for a config with the scheme `Bearer` and no credentials. `audience`: the address of the config. */
+  jwt(signed: PushSigned, claims: { readonly audience: string; readonly taskId: string }): Promise<string>;
 }
 
 /** A config that waits, is being delivered, or is parked. What an operator sees: no secret, and of the address only its origin and path. */
@@ -118,31 +163,3 @@ export interface PushOperator {
   /** Gives up: deletes the config, or only the refused event `seq`. Resolves with false where there is none. */
   drop(agent: string, taskId: string, configId: string, options?: { readonly seq?: number }): Promise<boolean>;
 }
-
-/** The event of a delivery, before it is written for a version. */
-export interface PushEvent {
-  /** The `seq` of the log that it takes the cursor to. */
-  readonly seq: number;
-  /** The generation of the task at this event; absent where it is not known any more. */
-  readonly generation?: number;
-  /** The event: a status, an artifact, or the whole task. */
-  readonly event: StreamResponse;
-  /** W3C `traceparent` of the call that caused it. */
-  readonly trace?: string;
-}
-
-/** A body for a version of the protocol. */
-export interface PushBody {
-  readonly contentType: string;
-  readonly body: string;
-}
-
-/** Writes the body of a webhook for the version that registered it. `task` loads the task as it is now. */
-export type PushWriter = (
-  version: string,
-  event: StreamResponse,
-  task: () => Promise<Task>,
-) => PushBody | Promise<PushBody>;
-
-/** A state of a task, where the policy compares two. */
-export type StateBefore = TaskState | undefined;

@@ -30,3 +30,10 @@ export const mutualTlsScheme = "MutualTLS";
 
 /** The path of the server's key set, below no other path. */
 export const keySetPath = "/.well-known/jwks.json";
+
+/**
+ * The member of `metadata` that marks a reference: an event whose body would have been too large. Its value is that size, in bytes.
+ * Content is left out of it, and the receiver reads the task with GetTask. An artifact has one empty text as its parts then, and
+ * a status has no message.
+ */
+export const referenceKey = "urn:parley:extension:webhooks:v1/reference";
