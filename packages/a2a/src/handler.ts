@@ -29,6 +29,7 @@ import {
   type HandlerOptions as Options,
   type ServedAgent,
 } from "./server/options.ts";
+import { pushSettingsOf } from "./server/push.ts";
 import { engineAgent, serveAgent, serviceMount } from "./server/serve-agent.ts";
 import { jsonRpcBinding } from "./transport/jsonrpc/handler.ts";
 import { restBinding } from "./transport/rest/handler.ts";
@@ -77,6 +78,7 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
   } = options.limits ?? {};
   const codecs = codecsOf(wires, options.versions);
   const publicUrl = readPublicUrl(options.publicUrl);
+  const push = pushSettingsOf(options.push, publicUrl, logger);
   const by = {
     publicUrl: withoutSlashes(publicUrl.href),
     bindings,
@@ -84,10 +86,17 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
     ...(authenticator !== undefined && { authenticator }),
     extensions: options.extensions ?? [],
     dedupes: options.dedupe !== false,
+    push: push !== undefined,
   };
   const served = mountsOf(agents).map((mount) => serveAgent(mount, by));
   checkIds(served.map(({ id }) => id));
-  const engine = createEngine({ ...options, limits: engineLimits, agents: served.map(engineAgent) });
+  const { push: _, ...engineOptions } = options;
+  const engine = createEngine({
+    ...engineOptions,
+    limits: engineLimits,
+    agents: served.map(engineAgent),
+    ...(push !== undefined && { push }),
+  });
   const observer = options.observer && safeObserver(options.observer, logger);
   const services = served.map(({ id }) => wrapped(engine.service(id), id, options, observer));
 

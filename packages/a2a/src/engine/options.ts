@@ -2,6 +2,7 @@ import { silentLogger, systemClock, timeOrderedIds, type Clock, type Ids, type L
 import { ExtensionHooks, type Extension } from "../extensions/index.ts";
 import type { AgentCard } from "../model/index.ts";
 import { safeObserver, type Agent, type Observer, type Principal } from "../protocol/index.ts";
+import type { PushSettings } from "../push/index.ts";
 import type { Store } from "../store/index.ts";
 
 /** An agent with the id that its tasks are stored under. */
@@ -135,6 +136,8 @@ export interface EngineOptions {
    * most), or in the store. Default: the store where it is durable.
    */
   readonly conversations?: "memory" | "store";
+  /** How webhooks are delivered. Absent: there are none, and cards must not declare them. */
+  readonly push?: PushSettings;
   /** How often readers look for records of other processes, where the store cannot be watched. Milliseconds, default 1 s. */
   readonly pollInterval?: number;
 }
@@ -159,6 +162,7 @@ export interface EngineSettings {
   readonly directReplyWithin: number;
   readonly longPoll: number;
   readonly conversations: "memory" | "store";
+  readonly push: PushSettings | undefined;
   readonly pollInterval: number;
 }
 
@@ -229,6 +233,7 @@ export function settingsOf(options: EngineOptions): EngineSettings {
     directReplyWithin: options.directReplyWithin ?? 500,
     longPoll: options.longPoll ?? 30_000,
     conversations: options.conversations ?? (options.store.durable ? "store" : "memory"),
+    push: options.push,
     pollInterval: options.pollInterval ?? 1_000,
   };
 }

@@ -1,4 +1,4 @@
-import { systemClock, type Clock } from "../base/index.ts";
+import { isLoopback, systemClock, type Clock } from "../base/index.ts";
 import { A2AError } from "../model/index.ts";
 import { addressKind, type AddressKind } from "./address.ts";
 import type { Dialer, DialInit, GuardedFetch, NetPolicy, ResolvedAddress } from "./port.ts";
@@ -69,7 +69,8 @@ function checkTarget(text: string, policy: NetPolicy): Target {
     const kind = addressKind(host);
     if (kind !== undefined && !passes(kind, policy)) throw refused(`${host} is ${described[kind]}`);
     const internal = kind === undefined && (internalName.test(host) || !host.includes("."));
-    if (internal && policy.allowPrivate !== true) throw refused(`${host} is a name of an internal network`);
+    const isOwn = policy.allowLoopback === true && isLoopback(host);
+    if (internal && !isOwn && policy.allowPrivate !== true) throw refused(`${host} is a name of an internal network`);
   }
   return { url, host, allowed };
 }
@@ -79,7 +80,8 @@ function isAllowed(hostname: string, host: string, port: number, allow: readonly
   return allow.some((entry) => names.includes(entry.toLowerCase()));
 }
 
-function passes(kind: AddressKind, { allowPrivate = false }: NetPolicy): boolean {
+function passes(kind: AddressKind, { allowPrivate = false, allowLoopback = false }: NetPolicy): boolean {
+  if (allowLoopback && kind === "loopback") return true;
   return kind === "global" || (allowPrivate && (kind === "loopback" || kind === "private" || kind === "link-local"));
 }
 

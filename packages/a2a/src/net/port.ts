@@ -43,6 +43,11 @@ export interface NetPolicy {
   readonly ports?: readonly number[];
   /** Whether loopback, private and link-local addresses may be called, as in tests and closed networks. Default false. */
   readonly allowPrivate?: boolean;
+  /**
+   * Whether loopback addresses may be called, and `localhost`, as by a server that only this machine can reach: whoever calls it
+   * could call them too. Default false.
+   */
+  readonly allowLoopback?: boolean;
   /** Host names or addresses, alone or with a port (`host:8080`), that may be called whatever they resolve to. Default: none. */
   readonly allow?: readonly string[];
   /** Largest response in bytes. Default 10 MiB. */

@@ -38,9 +38,9 @@ export interface AgentDescription {
   readonly securityRequirements?: readonly SecurityRequirement[];
 }
 
-/** What an agent may declare (A2A 1.0 §4.4.3). Webhooks are not supported yet: `pushNotifications: true` is refused at start. */
+/** What an agent may declare (A2A 1.0 §4.4.3). The server declares webhooks, where it delivers them. */
 export interface OwnCapabilities extends Omit<AgentCapabilities, "pushNotifications"> {
-  /** Webhooks are not supported yet. */
+  /** Set to false where this agent has no webhooks, on a server that delivers them. */
   readonly pushNotifications?: false;
 }
 

@@ -2,6 +2,7 @@ import type { Authenticator, Authorizer } from "../auth/index.ts";
 import type { EngineLimits, EngineOptions } from "../engine/index.ts";
 import type { AgentCard } from "../model/index.ts";
 import type { Agent, Interceptor, Principal, UniversalHandler } from "../protocol/index.ts";
+import type { PushOptions } from "../push/index.ts";
 import type { InterfacePaths } from "../transport/router/claims.ts";
 import type { Found } from "../transport/router/router.ts";
 import { cannotServe, type ServerBinding, type ServerHost } from "../transport/server/binding.ts";
@@ -58,7 +59,10 @@ export interface HandlerLimits extends EngineLimits {
 }
 
 /** Options of `createHandler`. `Version`: the names of all versions of the protocol. */
-export interface HandlerOptions<Version extends string = string> extends Omit<EngineOptions, "agents" | "limits"> {
+export interface HandlerOptions<Version extends string = string> extends Omit<
+  EngineOptions,
+  "agents" | "limits" | "push"
+> {
   /**
    * The URL of this handler for clients, such as `https://agents.example.com`. Cards contain it. It is never taken from a
    * request, because anyone can write its headers. The path of this URL is before every path that the handler answers.
@@ -91,6 +95,11 @@ export interface HandlerOptions<Version extends string = string> extends Omit<En
   readonly strictVersion?: boolean;
   /** Interceptors around every service. The first one is the outermost. */
   readonly interceptors?: readonly Interceptor[];
+  /**
+   * Whether callers may register webhooks for their tasks (A2A 1.0 §4.3), and how events are delivered to them. Cards then declare
+   * `pushNotifications`, except that of an agent whose capabilities have it as false. Default false.
+   */
+  readonly push?: boolean | PushOptions;
   /** Limits in bytes and counts. */
   readonly limits?: HandlerLimits;
   /** Time between two keep-alive comments on an open stream, in milliseconds. Default 15 s. */

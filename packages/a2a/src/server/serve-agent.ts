@@ -22,6 +22,8 @@ export interface ServedBy {
   readonly extensions: readonly Extension[];
   /** Whether a repeated message gets the answer of the first one. */
   readonly dedupes: boolean;
+  /** Whether callers may register webhooks. */
+  readonly push: boolean;
 }
 
 /** An agent at its address, with its mount. */
@@ -36,10 +38,10 @@ export function serveAgent(mount: AgentMount, by: ServedBy): MountedAgent {
   const { agent, path = "", tenant, id, extendedCard } = mount;
   const { authenticator } = by;
   // JavaScript callers can pass it.
-  if ((agent.capabilities as AgentCapabilities | undefined)?.pushNotifications === true) {
+  if (!by.push && (agent.capabilities as AgentCapabilities | undefined)?.pushNotifications === true) {
     throw cannotServe(
       "capabilities.pushNotifications",
-      "cannot be true, because push notifications are not supported yet. Remove it",
+      "cannot be true, because this server sends none. Set `push: true`",
     );
   }
   if (extendedCard !== undefined && authenticator === undefined) {
@@ -57,6 +59,7 @@ export function serveAgent(mount: AgentMount, by: ServedBy): MountedAgent {
       securitySchemes: authenticator.securitySchemes,
       securityRequirements: authenticator.securityRequirements,
     }),
+    pushNotifications: by.push,
     extendedCard: extendedCard !== undefined,
     extensions: extensionsOf(mount, by),
   });

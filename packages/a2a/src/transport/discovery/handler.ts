@@ -127,6 +127,8 @@ export interface CardHost {
   /** How callers authenticate. Requirements that the agent declares itself replace these. */
   readonly securitySchemes?: Readonly<Record<string, SecurityScheme>>;
   readonly securityRequirements?: readonly SecurityRequirement[];
+  /** Whether the server delivers webhooks (A2A 1.0 §4.3). The agent may say that it has none. */
+  readonly pushNotifications?: boolean;
   /** Whether authenticated callers get another card (A2A 1.0 §3.1.11). */
   readonly extendedCard?: boolean;
   /** Extensions of the server. */
@@ -139,6 +141,7 @@ const textOnly = ["text/plain"];
 export function buildCard(agent: AgentDescription, host: CardHost): AgentCard {
   const capabilities = {
     streaming: true,
+    ...(host.pushNotifications === true && { pushNotifications: true }),
     ...agent.capabilities,
     ...(host.extendedCard === true && { extendedAgentCard: true }),
   };

@@ -1,0 +1,13 @@
+import type { Bytes } from "../base/index.ts";
+import type { Dialer, NetPolicy } from "../net/index.ts";
+import type { PushOptions } from "./port.ts";
+
+/** The options of webhooks with their defaults, as the rooms of a server read them. `server/push.ts` makes them. */
+export interface PushSettings extends Required<Omit<PushOptions, "keys" | "net" | "dialer">> {
+  /** 32 bytes each. The first one is used, the others open what they sealed. */
+  readonly keys: readonly [Bytes, ...Bytes[]];
+  /** Which addresses may be called, with the limits of a call. */
+  readonly net: NetPolicy;
+  /** Pins addresses. Absent: the runtime's `fetch` resolves the name again. */
+  readonly dialer: Dialer | undefined;
+}

@@ -1,0 +1,105 @@
+import { isLoopback, type Bytes, type Logger } from "../base/index.ts";
+import { fromBase64 } from "../model/index.ts";
+import type { PushOptions, PushSettings } from "../push/index.ts";
+import { cannotServe } from "../transport/server/binding.ts";
+
+/* The option `push` of a handler: its defaults, and what is refused at start (docs/decisions/webhooks.md). */
+
+const second = 1000;
+const minute = 60 * second;
+const hour = 60 * minute;
+
+/** Waits of Standard Webhooks, after the first attempt at once. */
+const waits: readonly number[] = [
+  5 * second,
+  5 * minute,
+  30 * minute,
+  2 * hour,
+  5 * hour,
+  10 * hour,
+  14 * hour,
+  20 * hour,
+  24 * hour,
+];
+
+/** A request must end before the claim of its row does. */
+const longestTimeout = 20 * second;
+
+/** The settings of webhooks; `undefined` where they are off. `publicUrl`: that of the server. */
+export function pushSettingsOf(
+  option: boolean | PushOptions | undefined,
+  publicUrl: URL,
+  logger: Logger,
+): PushSettings | undefined {
+  if (option === undefined || option === false) return undefined;
+  const options = option === true ? {} : option;
+  if (typeof options !== "object" || options === null)
+    throw cannotServe("push", "must be true, or an object of options");
+  const isLocal = isLoopback(publicUrl.hostname);
+  const timeout = Math.min(positive("push.timeout", options.timeout, 10 * second), longestTimeout);
+  return {
+    keys: options.keys === undefined ? ownKey(isLocal, logger) : keysOf(options.keys),
+    net: { allowLoopback: isLocal, maxBytes: 64 << 10, ...options.net, timeout },
+    dialer: options.dialer,
+    mutualTls: options.mutualTls ?? false,
+    challenge: options.challenge ?? false,
+    events: eventsOf(options.events),
+    bodyBytes: positive("push.bodyBytes", options.bodyBytes, 256 << 10),
+    configsPerTask: positive("push.configsPerTask", options.configsPerTask, 10),
+    retryAfter: retryAfterOf(options.retryAfter),
+    timeout,
+    concurrency: positive("push.concurrency", options.concurrency, 64),
+    concurrencyPerOrigin: positive("push.concurrencyPerOrigin", options.concurrencyPerOrigin, 8),
+  };
+}
+
+const makeKeys =
+  "32 random bytes in base64, as `openssl rand -base64 32` prints them. serve() reads them from PARLEY_PUSH_KEYS";
+
+/** A key that ends with the process. */
+function ownKey(isLocal: boolean, logger: Logger): PushSettings["keys"] {
+  if (!isLocal) throw cannotServe("push.keys", `is required where publicUrl is not a loopback address: ${makeKeys}`);
+  logger.warn(
+    "Webhooks use a key that ends with this process. Secrets of webhooks that are registered now cannot be read " +
+      `after a restart, or by another process: set push.keys to ${makeKeys}`,
+  );
+  return [crypto.getRandomValues(new Uint8Array(32))];
+}
+
+function keysOf(keys: readonly string[]): PushSettings["keys"] {
+  const [first, ...others] = Array.isArray(keys) ? keys.map(keyOf) : [];
+  if (first === undefined) throw cannotServe("push.keys", `must be a list of ${makeKeys}`);
+  return [first, ...others];
+}
+
+/** The error never has the key. */
+function keyOf(text: unknown, at: number): Bytes {
+  const bytes = typeof text === "string" ? decoded(text.trim()) : undefined;
+  if (bytes?.length !== 32) throw cannotServe(`push.keys[${at}]`, `must be ${makeKeys}`);
+  return bytes;
+}
+
+function decoded(text: string): Bytes | undefined {
+  try {
+    return fromBase64(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function positive(name: string, value: unknown, usual: number): number {
+  if (value === undefined) return usual;
+  if (typeof value === "number" && value >= 1) return value;
+  throw cannotServe(name, "must be a number of at least 1");
+}
+
+function retryAfterOf(value: unknown = waits): readonly number[] {
+  const isWait = (each: unknown): each is number => typeof each === "number" && each >= 0;
+  if (Array.isArray(value) && value.every(isWait)) return value;
+  throw cannotServe("push.retryAfter", "must be a list of milliseconds");
+}
+
+function eventsOf(events: PushOptions["events"] = "changes"): PushSettings["events"] {
+  if (events === "changes" || events === "all" || typeof events === "function") return events;
+  throw cannotServe("push.events", 'must be "changes", "all" or a function');
+}
