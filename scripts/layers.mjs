@@ -47,6 +47,10 @@ export const rooms = {
   net: { imports: ["model"], doors: ["index.ts", "port.ts"] },
   store: { imports: ["model"], doors: ["index.ts", "port.ts"] },
   webhooks: { imports: ["model"], doors: ["index.ts", "names.ts"] },
+  receiver: {
+    imports: ["server", "transport/server", "wire", "webhooks", "net", "protocol", "model"],
+    doors: ["index.ts", "port.ts"],
+  },
   push: {
     imports: ["store", "net", "wire", "webhooks", "protocol", "model"],
     doors: ["index.ts", "port.ts", "stored.ts"],

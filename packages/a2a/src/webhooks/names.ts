@@ -37,3 +37,14 @@ export const keySetPath = "/.well-known/jwks.json";
  * a status has no message.
  */
 export const referenceKey = "urn:parley:extension:webhooks:v1/reference";
+
+/** The id of a delivery: the random id of its config, which has no dot, and its number. Both are signed with the id. */
+export function deliveryId(stream: string, sequence: number): string {
+  return `${stream}_${sequence}`;
+}
+
+/** The config and the number in an id. `undefined` where the id has another form, as those of other senders. */
+export function readDeliveryId(id: string): { readonly stream: string; readonly sequence: number } | undefined {
+  const [, stream, digits = ""] = /^([^.]{1,128})_([1-9]\d{0,14})$/.exec(id) ?? [];
+  return stream === undefined ? undefined : { stream, sequence: Number(digits) };
+}

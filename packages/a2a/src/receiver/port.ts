@@ -1,0 +1,194 @@
+import type { Clock, Logger } from "../base/index.ts";
+import type { AuthenticationInfo, StreamResponse, Task, TaskPushNotificationConfig } from "../model/index.ts";
+import type { GuardedFetch } from "../net/index.ts";
+import type { UniversalHandler } from "../protocol/index.ts";
+import type { FetchHandler } from "../server/fetch.ts";
+
+/* The receiver of webhooks: its options, what it gives to your code, and the port of its memory (docs/decisions/webhooks.md). */
+
+/**
+ * One way to know that a delivery comes from a sender that you trust. Each delivery needs one that holds. All of them but
+ * `tokenOnly` prove who sent the body, and that nobody changed it.
+ */
+export type WebhookTrust = TrustKeySet | TrustPublicKey | TrustSecret | TrustJwt | TrustToken;
+
+/** Standard Webhooks `v1a`: a signature by an Ed25519 key of a server's key set. Servers of Parley sign every delivery so. */
+export interface TrustKeySet {
+  /** URL of the key set (RFC 7517), such as `https://agents.example.com/.well-known/jwks.json`. */
+  readonly keySet: string;
+}
+
+/** Standard Webhooks `v1a`: a signature by this Ed25519 key. */
+export interface TrustPublicKey {
+  /** `whpk_` and the key in base64. */
+  readonly publicKey: string;
+}
+
+/** Standard Webhooks `v1`: an HMAC with a secret that sender and receiver share. */
+export interface TrustSecret {
+  /** `whsec_` and 24 to 64 random bytes in base64. */
+  readonly secret: string;
+}
+
+/** `Authorization: Bearer` with a JWT that the server signed, as the guide of A2A describes it. */
+export interface TrustJwt {
+  /** What the JWT must say. */
+  readonly jwt: {
+    /** URL of the key set (RFC 7517). */
+    readonly keySet: string;
+    /** `iss`: the sender. */
+    readonly issuer: string;
+    /** `aud`: this receiver. Default: `url` of the receiver. */
+    readonly audience?: string;
+  };
+}
+
+/**
+ * No signature: whoever knows the token is believed. Other SDKs send so. Nothing protects the body, and a delivery that was
+ * recorded can be sent again. Use it over HTTPS only.
+ */
+export interface TrustToken {
+  /** Says that you want this. The receiver then needs `token`, or a subscription. */
+  readonly tokenOnly: true;
+  /** What the sender must put into `Authorization`. Default: nothing. */
+  readonly authentication?: AuthenticationInfo;
+}
+
+/** Options of `webhookReceiver()`. */
+export interface WebhookReceiverOptions {
+  /** The address that senders call, as they see it. Requests to other paths are not answered. */
+  readonly url: string;
+  /** The path that the host sees, where a proxy or a framework changes it. Default: the path of `url`. */
+  readonly path?: string;
+  /** Who is trusted. Each delivery needs one of these. `config()` asks the sender for the first. */
+  readonly accept: WebhookTrust | readonly WebhookTrust[];
+  /** A secret that each delivery must have as its token, beside what `accept` says. Default: none. Subscriptions have their own. */
+  readonly token?: string;
+  /**
+   * Called with each event, one at a time for each task, in their order. When it resolves the sender gets its 204. When it throws
+   * the sender gets a 500, and sends the event again. Senders wait 10 seconds or more, so work that takes longer belongs into a
+   * queue of yours. An event that comes again meanwhile waits for the first call. Absent: subscriptions alone get events.
+   */
+  readonly onEvent?: WebhookListener;
+  /**
+   * Reads tasks, for events that are missing and for events that were too large to be sent. A `Client` is one. Absent: your code
+   * gets `WebhookDelivery.missed`, and the event without its content.
+   */
+  readonly client?: TaskReader;
+  /** Remembers what was handled. Default: in memory, at most 16 MiB. */
+  readonly memory?: WebhookMemory;
+  /** Which tasks are expected. Other deliveries are refused with 404. Default: all tasks of trusted senders. */
+  readonly expects?: (taskId: string) => boolean | Promise<boolean>;
+  /** Largest difference between a delivery's time and the clock of this process, in milliseconds. Default 5 minutes. */
+  readonly tolerance?: number;
+  /** Largest body in bytes. Default 10 MiB. */
+  readonly bodyBytes?: number;
+  /** Most bytes of all bodies that are received or wait for your code. Beyond that senders get a 503. Default 64 MiB. */
+  readonly pendingBytes?: number;
+  /** Fetches key sets. Default: the `fetch` of the runtime, without redirects, 10 s and 64 KiB at most. */
+  readonly fetch?: GuardedFetch;
+  /** Logs what is refused, and errors of your code. Default: nothing is logged. */
+  readonly logger?: Logger;
+  /** Time. Default: that of the runtime. */
+  readonly clock?: Clock;
+}
+
+/** Your code. `event` is a status, an artifact, the whole task, or a message. */
+export type WebhookListener = (event: StreamResponse, delivery: WebhookDelivery) => void | Promise<void>;
+
+/** What is known of a delivery beside its event. */
+export interface WebhookDelivery {
+  /** Its id, the same whenever it is sent. Absent: the sender gives none, as other SDKs do. */
+  readonly id?: string;
+  /** The task. */
+  readonly taskId: string;
+  /** What proved the sender. */
+  readonly trust: WebhookTrust;
+  /** Its number among the deliveries of its config, from 1. Only where a signature protects it. */
+  readonly sequence?: number;
+  /** The generation of the task at the event, as the sender says. */
+  readonly generation?: number;
+  /** Which attempt of the sender this is, from 1, as the sender says. */
+  readonly attempt?: number;
+  /** Set where events before this one did not come: how many. With a client the event is then the task as it is now. */
+  readonly missed?: number;
+  /** Why the event was read from the agent by `client`, instead of coming in the delivery. Absent: it came. */
+  readonly fetched?: "missed" | "reference";
+}
+
+/** Reads a task. */
+export interface TaskReader {
+  /** The task as it is now. */
+  getTask(id: string): Promise<Task>;
+}
+
+/** What `config()` takes. */
+export interface WebhookConfigInit {
+  /** The task to report. Absent: the config goes with a message. */
+  readonly taskId?: string;
+  /** Id of the config. Default: the server makes one. */
+  readonly id?: string;
+}
+
+/** Receives webhooks. `webhookReceiver()` makes one. */
+export interface WebhookReceiver {
+  /** For hosts: `nodeListener(receiver.handle)` of `@parley/node`, `expressMount(receiver)`, `fastifyMount(receiver)`. */
+  readonly handle: UniversalHandler;
+  /** For runtimes and frameworks of the Fetch API: Bun, Deno, Workers, Hono. */
+  readonly fetch: FetchHandler;
+  /** Whether a URL of `UniversalRequest` is that of this receiver. */
+  answers(this: void, url: string): boolean;
+  /** What to register at the agent, alone or with a message, so that its deliveries are accepted here. */
+  config(init?: WebhookConfigInit): TaskPushNotificationConfig;
+  /**
+   * Makes a token of its own, whose deliveries go to `listener` and not to `onEvent`. It lasts until it is closed, at most as long as
+   * this process. Senders that deliver afterwards get a 410, which ends their config.
+   */
+  subscribe(listener: WebhookListener, client?: TaskReader): WebhookSubscription;
+  /** Refuses further deliveries with a 503, and resolves when your code has finished those that were accepted. */
+  close(): Promise<void>;
+}
+
+/** Deliveries for one listener. */
+export interface WebhookSubscription {
+  /** What to register at the agent. */
+  config(init?: WebhookConfigInit): TaskPushNotificationConfig;
+  /** Ends it. */
+  close(): void;
+}
+
+/** A delivery that was handled. */
+export interface HandledDelivery {
+  /** The receiver's `url`: several receivers may share a memory. */
+  readonly receiver: string;
+  /** The id of the delivery. */
+  readonly id: string;
+  /** The config, where the sender numbers its deliveries: the part of the id before the number. */
+  readonly stream?: string;
+  /** The number of the delivery in `stream`. */
+  readonly sequence?: number;
+  /** When, in milliseconds since the Unix epoch. */
+  readonly at: number;
+}
+
+/** What a memory knows of a delivery. */
+export interface RecalledDelivery {
+  /** Whether it was handled. */
+  readonly seen: boolean;
+  /** The highest number of its stream that was handled. Absent: none is known. */
+  readonly last?: number;
+}
+
+/**
+ * Remembers deliveries that were handled, so that none is handled twice, and the numbers of streams, so that gaps are found. It is
+ * bounded: what was remembered first is forgotten first. `memoryOfWebhooks()` keeps it in this process, `sqliteWebhooks()` of
+ * `@parley/sql/webhooks` in a file.
+ */
+export interface WebhookMemory {
+  /** What is known of the delivery. */
+  recall(delivery: Omit<HandledDelivery, "at">): Promise<RecalledDelivery>;
+  /** Remembers a delivery, and its number where it is the highest of its stream. Resolves when that is stored. */
+  remember(delivery: HandledDelivery): Promise<void>;
+  /** Releases what it holds, such as a file. */
+  close?(): Promise<void> | void;
+}
