@@ -4,6 +4,8 @@ import { Conversations } from "./conversations.ts";
 import { settingsOf, type EngineOptions } from "./options.ts";
 import { serverIsStopping } from "./refusals.ts";
 import { checkedAgent, createService, Sends } from "./service/index.ts";
+import { pushFeature, type Outbox } from "../push/index.ts";
+import type { TaskAppend } from "../store/index.ts";
 import { createSupervisor } from "./supervise/index.ts";
 
 /** Executes agents, keeps their tasks, and answers the operations of the protocol for them. */
@@ -22,7 +24,16 @@ export interface Engine {
 export function createEngine(options: EngineOptions): Engine {
   const settings = settingsOf(options);
   const agents = new Map(options.agents.map((hosted) => [hosted.id, checkedAgent(hosted)]));
-  const committer = new Committer(settings);
+  const committer = new Committer({
+    ...settings,
+    wakes: [...settings.extensions.wakeRows, ...(options.outbox === undefined ? [] : [pushFeature])],
+    ...(options.outbox !== undefined && { stored: (item: TaskAppend) => outbox?.stored(item) }),
+  });
+  const outbox: Outbox | undefined = options.outbox?.({
+    ...settings,
+    agents: [...agents.keys()],
+    append: (item) => committer.append(item),
+  });
   const liveLogs = new LiveLogs(settings.limits);
   const conversations = new Conversations(settings, committer);
   const budget = new ByteBudget(settings.limits.totalBytes, settings.clock);
@@ -39,7 +50,9 @@ export function createEngine(options: EngineOptions): Engine {
   );
 
   async function close(grace: number): Promise<void> {
+    const since = settings.clock.elapsed();
     await supervisor.stop(grace);
+    await outbox?.stop(Math.max(0, grace - (settings.clock.elapsed() - since)));
     // Streams break off without a last event, so that their clients subscribe again, to the process that runs the task then.
     liveLogs.close(serverIsStopping());
   }
@@ -52,6 +65,7 @@ export function createEngine(options: EngineOptions): Engine {
     },
     start() {
       supervisor.start();
+      outbox?.start();
     },
     close: ({ grace = 0 } = {}) => (closing ??= close(grace)),
   };

@@ -2,7 +2,7 @@ import { silentLogger, systemClock, timeOrderedIds, type Clock, type Ids, type L
 import { ExtensionHooks, type Extension } from "../extensions/index.ts";
 import type { AgentCard } from "../model/index.ts";
 import { safeObserver, type Agent, type Observer, type Principal } from "../protocol/index.ts";
-import type { PushSettings } from "../push/index.ts";
+import type { Outbox, OutboxHost, PushSettings } from "../push/index.ts";
 import type { Store } from "../store/index.ts";
 
 /** An agent with the id that its tasks are stored under. */
@@ -138,6 +138,8 @@ export interface EngineOptions {
   readonly conversations?: "memory" | "store";
   /** How webhooks are delivered. Absent: there are none, and cards must not declare them. */
   readonly push?: PushSettings;
+  /** Makes what delivers webhooks. Absent: nothing does. */
+  readonly outbox?: (host: OutboxHost) => Outbox;
   /** How often readers look for records of other processes, where the store cannot be watched. Milliseconds, default 1 s. */
   readonly pollInterval?: number;
 }

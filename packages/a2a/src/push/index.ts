@@ -1,2 +1,15 @@
-export type { OutboxHost, PushEntry, PushOperator, PushOptions, PushProblem, RefusedDelivery } from "./port.ts";
+export type {
+  OpenSecrets,
+  Outbox,
+  OutboxHost,
+  PushSecrets,
+  PushSigned,
+  PushSigner,
+  PushEntry,
+  PushOperator,
+  PushOptions,
+  PushProblem,
+  RefusedDelivery,
+} from "./port.ts";
 export type { PushSettings } from "./settings.ts";
+export { pushFeature } from "./stored.ts";

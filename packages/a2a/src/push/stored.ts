@@ -25,6 +25,10 @@ export interface StoredConfig {
   readonly nonce: string;
   /** The `seq` of the log up to which events were delivered or refused. */
   readonly cursor: number;
+  /** The generation of the task at the cursor. Absent: not known. */
+  readonly generation?: number;
+  /** The `seq` before the first chunk of the oldest artifact that may be incomplete at the cursor. Absent: the beginning of the log. */
+  readonly chunks?: number;
   /** The state of the task at the cursor, which tells whether the next status is a change. Absent: not known. */
   readonly state?: string;
   /** How many deliveries have a number: the next one gets the number after it. */

@@ -61,7 +61,7 @@ export interface HandlerLimits extends EngineLimits {
 /** Options of `createHandler`. `Version`: the names of all versions of the protocol. */
 export interface HandlerOptions<Version extends string = string> extends Omit<
   EngineOptions,
-  "agents" | "limits" | "push"
+  "agents" | "limits" | "outbox" | "push"
 > {
   /**
    * The URL of this handler for clients, such as `https://agents.example.com`. Cards contain it. It is never taken from a

@@ -197,6 +197,8 @@ export interface FeatureQuery {
   readonly agents: readonly string[];
   /** Only rows with a `due` of this time or earlier, in milliseconds since the Unix epoch. `Infinity`: all rows with a `due`. */
   readonly now: number;
+  /** Only rows with a later `due`. Absent: all. */
+  readonly after?: number;
   /** Most rows. */
   readonly limit: number;
 }

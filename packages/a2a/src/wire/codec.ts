@@ -32,6 +32,8 @@ export interface Codec {
   readonly cardPaths?: readonly string[];
   /** Path of the extended card (§3.1.11), for a GET, at servers of this version that have no method for it. */
   readonly extendedCardPath?: string;
+  /** How a webhook of this version is written. */
+  readonly webhook: WebhookWire;
   /** Header with the URIs of extensions, in lower case. Default: `a2a-extensions`. */
   readonly extensionsHeader?: string;
   /** Writes a card. */
@@ -42,6 +44,14 @@ export interface Codec {
   adapt?(service: AgentService): AgentService;
   /** Wraps the service of a client, where servers of this version behave differently. */
   adaptClient?(service: AgentService): AgentService;
+}
+
+/** The body of a webhook. It is written by `Codec.shapes`. */
+export interface WebhookWire {
+  /** Its media type. */
+  readonly mediaType: string;
+  /** What it has: each event (A2A 1.0 §4.3.3), or the task as it is now (0.3 §9.5). */
+  readonly sends: "event" | "task";
 }
 
 /** The version of a request that names none (A2A 1.0 §3.6.2). */

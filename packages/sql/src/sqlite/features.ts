@@ -76,7 +76,7 @@ export function readFeatures(driver: Driver, scope: Scope, taskId: string, featu
 }
 
 const selectDue = `SELECT due, id FROM features INDEXED BY features_due
-  WHERE feature = ? AND agent = ? AND due <= ? ORDER BY due, id LIMIT ?`;
+  WHERE feature = ? AND agent = ? AND due >= ? AND due <= ? ORDER BY due, id LIMIT ?`;
 const selectById = `SELECT f.key, f.value, f.due, t.id, o.name
   FROM features f JOIN tasks t ON t.number = f.task JOIN scopes o ON o.id = t.owner WHERE f.id = ?`;
 
@@ -85,11 +85,14 @@ const selectById = `SELECT f.key, f.value, f.due, t.id, o.name
  * of a full page for each agent may take more memory than the process has.
  */
 export function readDue(driver: Driver, scopes: ScopeIds, query: FeatureQuery): readonly DueFeature[] {
-  const { feature, now, limit } = query;
+  const { feature, now, after = -Infinity, limit } = query;
+  if (after >= Number.MAX_SAFE_INTEGER) return [];
   const found = [...new Set(query.agents)].flatMap((agent) => {
     const scope = scopes.find(agent);
     if (scope === undefined) return [];
-    const rows = driver.prepare(selectDue).all(encodeName(feature), scope, timeLimit(now), limit);
+    const rows = driver
+      .prepare(selectDue)
+      .all(encodeName(feature), scope, timeLimit(Math.floor(after) + 1), timeLimit(now), limit);
     return rows.map((row) => ({ agent, due: int(row, 0), id: int(row, 1) }));
   });
   found.sort((a, b) => a.due - b.due || a.id - b.id);

@@ -1,6 +1,6 @@
 import { type Clock, defer } from "../../base/index.ts";
 import { endedBy, type Observer } from "../../protocol/index.ts";
-import type { AppendItem, AppendOutcome, Store } from "../../store/index.ts";
+import type { AppendItem, AppendOutcome, Store, TaskAppend } from "../../store/index.ts";
 
 /**
  * Something to append. `take` is called when the transaction begins, so that everything gathered until then is one item.
@@ -24,7 +24,10 @@ interface CommitterSettings {
   readonly store: Store;
   readonly observer: Observer | undefined;
   readonly clock: Clock;
-  readonly extensions: { readonly wakeRows: readonly string[] };
+  /** Features whose rows each new record of their task wakes. */
+  readonly wakes: readonly string[];
+  /** Is told of each item that changed a task. Absent: nobody wants to know. */
+  readonly stored?: (item: TaskAppend) => void;
 }
 
 /** Tells the observer which records were stored. */
@@ -41,6 +44,14 @@ function report(
   }
 }
 
+function tell(
+  stored: (item: TaskAppend) => void,
+  items: readonly AppendItem[],
+  outcomes: readonly AppendOutcome[],
+): void {
+  for (const [at, item] of items.entries()) if ("task" in item && outcomes[at]?.ok === true) stored(item);
+}
+
 /**
  * Group commit: what is submitted in one turn of the event loop, or while the store is busy, is stored in one transaction.
  * Under load many tasks share a commit. A single event waits only for the end of the turn.
@@ -55,12 +66,14 @@ export class Committer {
   readonly #clock: Clock;
   /** Features whose rows each new record of their task wakes. */
   readonly #wakes: readonly string[];
+  readonly #stored: ((item: TaskAppend) => void) | undefined;
 
-  constructor({ store, observer, clock, extensions }: CommitterSettings) {
+  constructor({ store, observer, clock, wakes, stored }: CommitterSettings) {
     this.#store = store;
     this.#observer = observer;
     this.#clock = clock;
-    this.#wakes = extensions.wakeRows;
+    this.#wakes = wakes;
+    this.#stored = stored;
   }
 
   submit(submission: Submission): void {
@@ -117,6 +130,7 @@ export class Committer {
         if (outcome === undefined) submission.storeFailed(new Error("The store gave no outcome for an item"));
         else submission.settle(outcome);
       });
+      if (this.#stored !== undefined) tell(this.#stored, items, outcomes);
     } catch (error) {
       for (const submission of batch) submission.storeFailed(error);
     }

@@ -48,9 +48,11 @@ export class MemoryFeatures {
     return [...rows.values()].filter((row) => row.feature === feature).map(rowOf);
   }
 
-  due({ feature, agents, now, limit }: FeatureQuery): readonly DueFeature[] {
+  due({ feature, agents, now, after, limit }: FeatureQuery): readonly DueFeature[] {
+    // No row has this number, so it stands for the place after all rows of that time.
+    const from = after === undefined ? undefined : { due: after, serial: Infinity };
     return [...new Set(agents)]
-      .flatMap((agent) => this.#due.get(nameOf(agent, feature))?.after(undefined, limit) ?? [])
+      .flatMap((agent) => this.#due.get(nameOf(agent, feature))?.after(from, limit) ?? [])
       .filter(({ due = Infinity }) => due <= now)
       .sort(byDue)
       .slice(0, limit)

@@ -29,7 +29,11 @@ function wake(due: number, feature = "f"): FeatureEffect {
   return { effect: "feature", op: "wake", feature, due };
 }
 
-async function dueKeys(store: Store, now: number, more: { agents?: string[]; limit?: number } = {}): Promise<string[]> {
+async function dueKeys(
+  store: Store,
+  now: number,
+  more: { agents?: string[]; after?: number; limit?: number } = {},
+): Promise<string[]> {
   const rows = await store.dueFeatures({ feature: "f", agents: ["agent"], now, limit: 99, ...more });
   return rows.map((row) => `${row.task.taskId}/${row.key}`);
 }
@@ -151,6 +155,11 @@ export const featureCases: Cases = {
       "w/there",
     ]);
     expect(await dueKeys(store, 99, { agents: [] })).toEqual([]);
+    expect(await dueKeys(store, 99, { after: -1 })).toEqual(["t/soon", "u/same", "t/late"]);
+    expect(await dueKeys(store, Infinity, { after: 10, limit: 1 })).toEqual(["t/late"]);
+    expect(await dueKeys(store, 99, { after: 20 })).toEqual([]);
+    expect(await dueKeys(store, 99, { after: -Infinity, limit: 1 })).toEqual(["u/first"]);
+    expect(await dueKeys(store, 99, { after: Infinity })).toEqual([]);
     for (const ever of [Number.MAX_SAFE_INTEGER, 2 ** 53, Infinity]) {
       expect(await dueKeys(store, ever)).toEqual(["u/first", "t/soon", "u/same", "t/late"]);
     }

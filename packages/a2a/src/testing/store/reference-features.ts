@@ -42,11 +42,14 @@ export function featuresOf(task: RefTask, feature: string): readonly FeatureRow[
   return task.features.filter((row) => row.feature === feature).map(plainRow);
 }
 
-export function dueOf(tasks: readonly RefTask[], { feature, agents, now, limit }: FeatureQuery): readonly DueFeature[] {
+export function dueOf(
+  tasks: readonly RefTask[],
+  { feature, agents, now, after = -Infinity, limit }: FeatureQuery,
+): readonly DueFeature[] {
   return tasks
     .filter(({ agent }) => agents.includes(agent))
     .flatMap((task) => task.features.map((row) => ({ task, row, due: row.due ?? Infinity })))
-    .filter(({ row, due }) => row.feature === feature && due <= now)
+    .filter(({ row, due }) => row.feature === feature && due <= now && due > after)
     .sort((a, b) => a.due - b.due || a.row.number - b.row.number)
     .slice(0, limit)
     .map(({ task: { agent, owner, id }, row, due }) => ({

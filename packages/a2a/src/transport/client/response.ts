@@ -1,5 +1,6 @@
 import type { Clock } from "../../base/index.ts";
 import { nestsDeeper } from "../../base/json-text.ts";
+import { retryAfterOf } from "../../base/retry-after.ts";
 import { A2AError, type A2AErrorOptions, codeOfStatus, hasCode, type WireErrorCode } from "../../model/index.ts";
 import { finishing, Payload, type StreamName, type StreamReply } from "../../protocol/index.ts";
 import type { Shapes } from "../../wire/codec.ts";
@@ -57,7 +58,7 @@ export function refusal(
   decoded: A2AError | undefined,
 ): A2AError {
   const byStatus = codeOfStatus(response.status);
-  const retryAfter = seconds(response.header("retry-after"), clock.now()) ?? decoded?.retryAfter;
+  const retryAfter = retryAfterOf(response.header("retry-after"), clock.now()) ?? decoded?.retryAfter;
   const challenge = response.header("www-authenticate") ?? decoded?.challenge;
   if (!decoded && !byStatus) return strangeAnswer(response, url, text);
   // An HTTP status says more than these codes.
@@ -91,13 +92,6 @@ function excerpt(text: string): string {
     .replace(/\s+/g, " ")
     .trim();
   return plain.length > 200 ? `${plain.slice(0, 200)}…` : plain;
-}
-
-/** The header `Retry-After` in seconds. It is a number or a date. */
-function seconds(value: string | undefined, now: number): number | undefined {
-  if (!value) return undefined;
-  const wait = /^\d+$/.test(value) ? Number(value) : (Date.parse(value) - now) / 1000;
-  return Number.isNaN(wait) ? undefined : Math.max(0, wait);
 }
 
 /**

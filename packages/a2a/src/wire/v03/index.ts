@@ -45,6 +45,7 @@ function makeCodec(): JsonRpcCodec & RestCodec & GrpcCodec {
     cardPaths: ["/.well-known/agent.json"],
     extensionsHeader: "x-a2a-extensions",
     extendedCardPath,
+    webhook: { mediaType: "application/json", sends: "task" },
     shapes,
     bindings: {
       JSONRPC: {
