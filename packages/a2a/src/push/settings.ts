@@ -6,6 +6,8 @@ import type { PushOptions } from "./port.ts";
 export interface PushSettings extends Required<Omit<PushOptions, "keys" | "net" | "dialer">> {
   /** 32 bytes each. The first one is used, the others open what they sealed. */
   readonly keys: readonly [Bytes, ...Bytes[]];
+  /** The public URL of the server, which JWTs name as their issuer. */
+  readonly issuer: string;
   /** Which addresses may be called, with the limits of a call. */
   readonly net: NetPolicy;
   /** Pins addresses. Absent: the runtime's `fetch` resolves the name again. */

@@ -1,4 +1,4 @@
-import { isLoopback, type Bytes, type Logger } from "../base/index.ts";
+import { isLoopback, withoutSlashes, type Bytes, type Logger } from "../base/index.ts";
 import { fromBase64 } from "../model/index.ts";
 import type { PushOptions, PushSettings } from "../push/index.ts";
 import { cannotServe } from "../transport/server/binding.ts";
@@ -39,6 +39,7 @@ export function pushSettingsOf(
   const timeout = Math.min(positive("push.timeout", options.timeout, 10 * second), longestTimeout);
   return {
     keys: options.keys === undefined ? ownKey(isLocal, logger) : keysOf(options.keys),
+    issuer: withoutSlashes(publicUrl.href),
     net: { allowLoopback: isLocal, maxBytes: 64 << 10, ...options.net, timeout },
     dialer: options.dialer,
     mutualTls: options.mutualTls ?? false,

@@ -1,0 +1,20 @@
+export * from "./names.ts";
+export { publicJwk, fromBase64Url, type KeySet, type PublicJwk } from "./key-set.ts";
+export {
+  signWebhookToken,
+  verifyWebhookToken,
+  type VerifiedToken,
+  type VerifyTokenOptions,
+  type WebhookTokenContent,
+} from "./jwt.ts";
+export {
+  ed25519Key,
+  isWebhookSecret,
+  signWebhook,
+  verifyWebhook,
+  webhookKey,
+  type ReceivedWebhook,
+  type SignedContent,
+  type VerifyWebhookOptions,
+  type WebhookKey,
+} from "./standard.ts";

@@ -1,0 +1,97 @@
+import { A2AError } from "../model/index.ts";
+
+/*
+ * JWTs of webhooks, as the guides of A2A describe them: who sent the webhook, for whom, about which task, and a hash of its body.
+ * The library is loaded when the first one is signed or verified.
+ */
+
+/** What a JWT says about a webhook. */
+export interface WebhookTokenContent {
+  /** `iss`: the URL of the agent, as its card names it. */
+  readonly issuer: string;
+  /** `aud`: the address of the receiver, without query. */
+  readonly audience: string;
+  /** `jti`: the id of the attempt. */
+  readonly id: string;
+  /** `iat`: when the attempt is made, in seconds since the Unix epoch. It expires 5 minutes later. */
+  readonly timestamp: number;
+  /** `taskId`. */
+  readonly taskId: string;
+  /** The body, whose SHA-256 is `request_body_sha256` in hexadecimal. */
+  readonly body: string;
+}
+
+/** How long a JWT is valid, in seconds: as long as the timestamp of Standard Webhooks. */
+const lifetime = 300;
+
+/** Signs a JWT, for `Authorization: Bearer`. `kid`: the name of the key in the key set. */
+export async function signWebhookToken(key: CryptoKey, kid: string, content: WebhookTokenContent): Promise<string> {
+  const { SignJWT } = await import("jose");
+  const { issuer, audience, id, timestamp, taskId, body } = content;
+  return new SignJWT({ taskId, request_body_sha256: await bodyHash(body) })
+    .setProtectedHeader({ alg: "EdDSA", typ: "JWT", kid })
+    .setIssuer(issuer)
+    .setAudience(audience)
+    .setIssuedAt(timestamp)
+    .setExpirationTime(timestamp + lifetime)
+    .setJti(id)
+    .sign(key);
+}
+
+async function bodyHash(body: string): Promise<string> {
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(body));
+  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** What a receiver expects of a JWT. */
+export interface VerifyTokenOptions {
+  /** `iss`: the URLs of the agents that may send. */
+  readonly issuer: string | readonly string[];
+  /** `aud`: the address of this receiver. */
+  readonly audience: string | readonly string[];
+  /** The body, as it came. */
+  readonly body: string;
+  /** The time now, in milliseconds since the Unix epoch. Default: `Date.now()`. */
+  readonly now?: number;
+  /** How far clocks may differ, in seconds. Default 60. */
+  readonly tolerance?: number;
+}
+
+/** What a JWT that was verified says. */
+export interface VerifiedToken {
+  /** `jti`. */
+  readonly id: string;
+  readonly taskId: string;
+}
+
+/**
+ * Verifies a JWT of a webhook with a key set: its signature, its times, for whom it is, and the hash of the body. Asymmetric
+ * algorithms alone are accepted.
+ *
+ * @param keySet - The key set of the server, as its JSON was read.
+ * @throws A2AError `Unauthenticated`, with what is wrong.
+ */
+export async function verifyWebhookToken(
+  token: string,
+  keySet: { readonly keys: readonly object[] },
+  { issuer, audience, body, now = Date.now(), tolerance = 60 }: VerifyTokenOptions,
+): Promise<VerifiedToken> {
+  const { createLocalJWKSet, jwtVerify } = await import("jose");
+  const verified = await jwtVerify(token, createLocalJWKSet(keySet as Parameters<typeof createLocalJWKSet>[0]), {
+    algorithms: ["EdDSA", "Ed25519", "ES256", "ES384", "RS256", "PS256"],
+    issuer: [issuer].flat(),
+    audience: [audience].flat(),
+    requiredClaims: ["iat", "exp", "jti", "taskId", "request_body_sha256"],
+    currentDate: new Date(now),
+    clockTolerance: tolerance,
+    maxTokenAge: lifetime,
+  }).catch((cause: unknown) => {
+    throw new A2AError("Unauthenticated", "The JWT of the webhook is not valid", { cause });
+  });
+  const { jti = "", taskId, request_body_sha256: hash } = verified.payload;
+  if (typeof taskId !== "string") throw new A2AError("Unauthenticated", "The JWT of the webhook names no task");
+  if (hash !== (await bodyHash(body))) {
+    throw new A2AError("Unauthenticated", "The JWT of the webhook belongs to another body");
+  }
+  return { id: jti, taskId };
+}

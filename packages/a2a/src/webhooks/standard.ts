@@ -1,0 +1,184 @@
+import type { Bytes } from "../base/index.ts";
+import { A2AError, fromBase64, toBase64 } from "../model/index.ts";
+import { webhookHeaders } from "./names.ts";
+
+/* Signatures of Standard Webhooks: `v1` (HMAC-SHA256 with a shared secret) and `v1a` (Ed25519). */
+
+/** A key of Standard Webhooks that was read. */
+export interface WebhookKey {
+  /** The form of its signatures. */
+  readonly form: "v1" | "v1a";
+  /** For `v1` it signs and verifies; for `v1a` it does one of them. */
+  readonly key: CryptoKey;
+}
+
+/** What a signature covers, in the order in which it is signed: `{id}.{timestamp}.{body}`. */
+export interface SignedContent {
+  /** Names the delivery. It has no dot, so that no other content is written the same way. */
+  readonly id: string;
+  /** When the attempt was made, in seconds since the Unix epoch. */
+  readonly timestamp: number;
+  /** The body, as it is sent. */
+  readonly body: string;
+}
+
+/** A webhook that came. Requests of a server fit. */
+export interface ReceivedWebhook {
+  /** The value of a header, by its name in lower case. */
+  header(name: string): string | undefined;
+  /** The body, as it came. */
+  readonly body: string;
+}
+
+const encoder = new TextEncoder();
+
+/** In PKCS #8 (RFC 8410 §7) an Ed25519 key is its 32 bytes after these. */
+const pkcs8Start = [0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20];
+
+/** An Ed25519 key that signs, from its 32 random bytes. `extractable`: so that its public key can be exported. */
+export function ed25519Key(seed: Uint8Array, extractable = false): Promise<CryptoKey> {
+  const pkcs8 = new Uint8Array([...pkcs8Start, ...seed]);
+  return crypto.subtle.importKey("pkcs8", pkcs8, "Ed25519", extractable, ["sign"]);
+}
+
+/** An Ed25519 key that verifies, from its 32 bytes. Rejects where they are no point of the curve, in some runtimes. */
+export function ed25519PublicKey(bytes: Bytes): Promise<CryptoKey> {
+  return crypto.subtle.importKey("raw", bytes, "Ed25519", true, ["verify"]);
+}
+
+const standardBase64 = /^(?:[A-Za-z\d+/]{4})*(?:[A-Za-z\d+/]{2}==|[A-Za-z\d+/]{3}=)?$/;
+
+function bytesAfter(prefix: string, text: string): Bytes | undefined {
+  const base64 = text.startsWith(prefix) ? text.slice(prefix.length) : "";
+  return base64 !== "" && base64.length <= 128 && standardBase64.test(base64) ? fromBase64(base64) : undefined;
+}
+
+/** The bytes of `whsec_…`: 24 to 64 of them, as Standard Webhooks demands. */
+function secretBytes(text: string): Bytes | undefined {
+  const bytes = bytesAfter("whsec_", text);
+  return bytes !== undefined && bytes.length >= 24 && bytes.length <= 64 ? bytes : undefined;
+}
+
+/** Whether a text is a shared secret of Standard Webhooks: `whsec_` and 24 to 64 bytes in base64. */
+export function isWebhookSecret(text: string): boolean {
+  return secretBytes(text) !== undefined;
+}
+
+/**
+ * Reads a key: `whsec_…` signs and verifies `v1`, `whsk_…` signs `v1a`, `whpk_…` verifies `v1a`. A `whsk_` has the 32 bytes of the
+ * private key, with or without the 32 bytes of the public key after them.
+ *
+ * @throws A2AError `InvalidParams` for any other text. The error does not show it.
+ */
+export async function webhookKey(text: string): Promise<WebhookKey> {
+  const secret = secretBytes(text);
+  if (secret !== undefined) {
+    const hmac = { name: "HMAC", hash: "SHA-256" };
+    return { form: "v1", key: await crypto.subtle.importKey("raw", secret, hmac, false, ["sign", "verify"]) };
+  }
+  const pair = bytesAfter("whsk_", text);
+  if (pair?.length === 32 || pair?.length === 64) return { form: "v1a", key: await signingKey(pair) };
+  const open = bytesAfter("whpk_", text);
+  if (open?.length === 32) return { form: "v1a", key: await ed25519PublicKey(open) };
+  throw new A2AError(
+    "InvalidParams",
+    "A key of Standard Webhooks is whsec_ with 24 to 64 bytes, whsk_ with 32 or 64, or whpk_ with 32, in base64",
+  );
+}
+
+/** Checks the second half too: a signature by a wrong pair would be refused by every receiver. */
+async function signingKey(pair: Uint8Array): Promise<CryptoKey> {
+  const seed = pair.subarray(0, 32);
+  if (pair.length === 64 && (await publicKeyOf(seed)) !== toBase64(pair.subarray(32))) {
+    throw new A2AError("InvalidParams", "The public key of this whsk_ does not belong to its private key");
+  }
+  return ed25519Key(seed);
+}
+
+/** The public key of a private one, both as 32 bytes; the result is in base64. */
+async function publicKeyOf(seed: Uint8Array): Promise<string> {
+  const { x = "" } = await crypto.subtle.exportKey("jwk", await ed25519Key(seed, true));
+  return `${x.replaceAll("-", "+").replaceAll("_", "/")}=`;
+}
+
+/**
+ * Signs with each of the keys: the value of the header `webhook-signature`. During a rotation there are two of a form.
+ *
+ * @throws A2AError `InvalidParams` where the id or the timestamp could be mistaken for another.
+ */
+export async function signWebhook(keys: readonly WebhookKey[], content: SignedContent): Promise<string> {
+  const { id, timestamp } = content;
+  if (!idPattern.test(id))
+    throw new A2AError("InvalidParams", "The id of a webhook has visible characters, and no dot");
+  if (!Number.isSafeInteger(timestamp) || timestamp < 0) {
+    throw new A2AError("InvalidParams", "The timestamp of a webhook is in whole seconds");
+  }
+  const bytes = bytesOf(id, String(timestamp), content.body);
+  const signatures = keys.map(
+    async ({ form, key }) => `${form},${toBase64(await crypto.subtle.sign(key.algorithm.name, key, bytes))}`,
+  );
+  return (await Promise.all(signatures)).join(" ");
+}
+
+/** Visible characters without a dot. */
+const idPattern = /^[\x21-\x2d\x2f-\x7e]{1,256}$/;
+
+function bytesOf(id: string, timestamp: string, body: string): Bytes {
+  return encoder.encode(`${id}.${timestamp}.${body}`);
+}
+
+/** How a webhook is verified. */
+export interface VerifyWebhookOptions {
+  /** The time now, in milliseconds since the Unix epoch. Default: `Date.now()`. */
+  readonly now?: number;
+  /** How far the timestamp may be from now, before or after it, in seconds. Default 300. */
+  readonly tolerance?: number;
+}
+
+/** Most signatures of a form that are checked. More are refused, so that no header makes a receiver work for long. */
+const mostSignatures = 8;
+
+/**
+ * Checks that one of the signatures of a webhook is by one of the keys, and that its timestamp is near. Returns the id, by
+ * which a receiver recognizes a repetition.
+ *
+ * @throws A2AError `Unauthenticated`, with what is wrong.
+ */
+export async function verifyWebhook(
+  keys: readonly WebhookKey[],
+  webhook: ReceivedWebhook,
+  { now = Date.now(), tolerance = 300 }: VerifyWebhookOptions = {},
+): Promise<{ readonly id: string; readonly timestamp: number }> {
+  const id = webhook.header(webhookHeaders.id) ?? "";
+  const time = webhook.header(webhookHeaders.timestamp) ?? "";
+  const header = webhook.header(webhookHeaders.signature) ?? "";
+  if (!idPattern.test(id)) throw refused(`The header ${webhookHeaders.id} is missing or not valid`);
+  if (!/^\d{1,12}$/.test(time)) throw refused(`The header ${webhookHeaders.timestamp} is missing or not valid`);
+  const timestamp = Number(time);
+  const age = now / 1000 - timestamp;
+  if (age > tolerance) throw refused("The webhook is too old");
+  if (age < -tolerance) throw refused("The webhook is from the future");
+  const signatures = header.split(" ");
+  const bytes = bytesOf(id, time, webhook.body);
+  for (const form of ["v1", "v1a"] as const) {
+    const ofForm = keys.filter((key) => key.form === form);
+    const found = signatures.flatMap((each) => signatureOf(form, each));
+    if (found.length > mostSignatures) throw refused("The webhook has too many signatures");
+    for (const { key } of ofForm) {
+      for (const signature of found) {
+        // WebCrypto compares an HMAC in constant time.
+        if (await crypto.subtle.verify(key.algorithm.name, key, signature, bytes)) return { id, timestamp };
+      }
+    }
+  }
+  throw refused(header === "" ? "The webhook is not signed" : "No signature of the webhook is by a known key");
+}
+
+function signatureOf(form: "v1" | "v1a", text: string): Bytes[] {
+  const bytes = bytesAfter(`${form},`, text);
+  return bytes?.length === (form === "v1" ? 32 : 64) ? [bytes] : [];
+}
+
+function refused(reason: string): A2AError {
+  return new A2AError("Unauthenticated", reason);
+}
