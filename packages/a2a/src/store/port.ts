@@ -88,7 +88,7 @@ export interface Store {
   /**
    * Rows of a feature that are due, in the order of `due`, then in the order in which their keys were stored. Several processes
    * may read the same row. A process claims a row before it acts on it: it sets the row with a later `due`, `if` the row is
-   * what was read. One process succeeds. The others get `changed`. The cost depends only on the page.
+   * what was read. One process succeeds. The others get `changed`. The cost depends only on the page, and on the number of agents.
    */
   dueFeatures(query: FeatureQuery): Promise<readonly DueFeature[]>;
 

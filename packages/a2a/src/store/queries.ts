@@ -193,8 +193,8 @@ export interface FeatureRow extends FeatureState {
 export interface FeatureQuery {
   /** The feature. */
   readonly feature: string;
-  /** Only rows with tasks of these agents: those that this process hosts. */
-  readonly agents: readonly string[];
+  /** Only rows with tasks of these agents: those that this process hosts. Absent: of every agent, as operators need it. */
+  readonly agents?: readonly string[];
   /** Only rows with a `due` of this time or earlier, in milliseconds since the Unix epoch. `Infinity`: all rows with a `due`. */
   readonly now: number;
   /** Only rows with a later `due`. Absent: all. */

@@ -17,7 +17,7 @@ interface Found {
 }
 
 /** Runs the suite as a test runner does, and gives the cases that failed. */
-async function failuresOf(create: () => Store, histories = 30): Promise<readonly Found[]> {
+async function failuresOf(create: () => Store, histories = 50): Promise<readonly Found[]> {
   const cases: { readonly name: string; readonly body: () => Promise<void> }[] = [];
   storeContract(
     { describe: (_, body) => body(), it: (name, body) => cases.push({ name, body }) },

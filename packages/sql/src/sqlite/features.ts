@@ -87,7 +87,7 @@ const selectById = `SELECT f.key, f.value, f.due, t.id, o.name
 export function readDue(driver: Driver, scopes: ScopeIds, query: FeatureQuery): readonly DueFeature[] {
   const { feature, now, after = -Infinity, limit } = query;
   if (after >= Number.MAX_SAFE_INTEGER) return [];
-  const found = [...new Set(query.agents)].flatMap((agent) => {
+  const found = [...new Set(query.agents ?? scopes.agents())].flatMap((agent) => {
     const scope = scopes.find(agent);
     if (scope === undefined) return [];
     const rows = driver

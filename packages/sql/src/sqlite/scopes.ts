@@ -1,7 +1,18 @@
 import type { TaskState } from "@parley/a2a";
 import { BoundedMap, memoryOf, type TaskHead } from "@parley/a2a/store";
 import type { Driver, Row } from "./driver.ts";
-import { count, encodeName, insertInto, int, ManyRows, stateNumber, states, type TaskRow } from "./rows.ts";
+import {
+  count,
+  decodeName,
+  encodeName,
+  insertInto,
+  int,
+  ManyRows,
+  stateNumber,
+  states,
+  text,
+  type TaskRow,
+} from "./rows.ts";
 
 /** The parent of agents. */
 const root = 0;
@@ -28,6 +39,12 @@ export class ScopeIds {
       if (id === undefined) return undefined;
     }
     return id;
+  }
+
+  /** The names of all agents that ever had a task. */
+  agents(): readonly string[] {
+    const rows = this.#driver.prepare("SELECT name FROM scopes WHERE parent = ?").all(root);
+    return rows.map((row) => decodeName(text(row, 0)));
   }
 
   /** The id of an agent or an owner, which is created if it is missing. `ScopeChanges` creates contexts. */

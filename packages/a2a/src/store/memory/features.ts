@@ -23,8 +23,8 @@ const noRows: ReadonlyMap<string, StoredFeature> = new Map();
 /** The rows that features keep with tasks. A task without rows costs nothing here. */
 export class MemoryFeatures {
   readonly #tasks = new Map<StoredTask, Map<string, StoredFeature>>();
-  /** By agent and feature. */
-  readonly #due = new Map<string, SortedList<Due, StoredFeature>>();
+  /** By feature and agent. */
+  readonly #due = new Map<string, Map<string, SortedList<Due, StoredFeature>>>();
   #serial = 0;
 
   /** The rows of a task, as `refuseFeatures` needs them. `task`: absent where the item creates it. */
@@ -51,8 +51,9 @@ export class MemoryFeatures {
   due({ feature, agents, now, after, limit }: FeatureQuery): readonly DueFeature[] {
     // No row has this number, so it stands for the place after all rows of that time.
     const from = after === undefined ? undefined : { due: after, serial: Infinity };
-    return [...new Set(agents)]
-      .flatMap((agent) => this.#due.get(nameOf(agent, feature))?.after(from, limit) ?? [])
+    const lists = this.#due.get(feature);
+    return [...new Set(agents ?? lists?.keys())]
+      .flatMap((agent) => lists?.get(agent)?.after(from, limit) ?? [])
       .filter(({ due = Infinity }) => due <= now)
       .sort(byDue)
       .slice(0, limit)
@@ -93,13 +94,16 @@ export class MemoryFeatures {
   }
 
   #schedule(row: StoredFeature, due: number | undefined): void {
-    const name = nameOf(row.task.head.task.agent, row.feature);
-    const list = this.#due.get(name) ?? new SortedList<Due, StoredFeature>(byDue);
+    const { agent } = row.task.head.task;
+    const lists = this.#due.get(row.feature) ?? new Map<string, SortedList<Due, StoredFeature>>();
+    const list = lists.get(agent) ?? new SortedList<Due, StoredFeature>(byDue);
     if (row.due !== undefined) list.delete(row);
     row.due = due;
     if (due !== undefined) list.add(row);
-    if (list.size > 0) this.#due.set(name, list);
-    else this.#due.delete(name);
+    if (list.size > 0) lists.set(agent, list);
+    else lists.delete(agent);
+    if (lists.size > 0) this.#due.set(row.feature, lists);
+    else this.#due.delete(row.feature);
   }
 }
 

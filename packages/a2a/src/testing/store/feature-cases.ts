@@ -29,12 +29,14 @@ function wake(due: number, feature = "f"): FeatureEffect {
   return { effect: "feature", op: "wake", feature, due };
 }
 
+/** `agents`: "all" leaves them out of the query. */
 async function dueKeys(
   store: Store,
   now: number,
-  more: { agents?: string[]; after?: number; limit?: number } = {},
+  { agents = ["agent"], ...more }: { agents?: string[] | "all"; after?: number; limit?: number } = {},
 ): Promise<string[]> {
-  const rows = await store.dueFeatures({ feature: "f", agents: ["agent"], now, limit: 99, ...more });
+  const named = agents === "all" ? {} : { agents };
+  const rows = await store.dueFeatures({ feature: "f", ...named, now, limit: 99, ...more });
   return rows.map((row) => `${row.task.taskId}/${row.key}`);
 }
 
@@ -160,6 +162,9 @@ export const featureCases: Cases = {
     expect(await dueKeys(store, 99, { after: 20 })).toEqual([]);
     expect(await dueKeys(store, 99, { after: -Infinity, limit: 1 })).toEqual(["u/first"]);
     expect(await dueKeys(store, 99, { after: Infinity })).toEqual([]);
+    // Operators ask without agents: for those of every agent.
+    expect(await dueKeys(store, 10, { agents: "all" })).toEqual(["u/first", "t/soon", "u/same", "w/there"]);
+    expect(await dueKeys(store, 99, { agents: "all", after: -1, limit: 1 })).toEqual(["t/soon"]);
     for (const ever of [Number.MAX_SAFE_INTEGER, 2 ** 53, Infinity]) {
       expect(await dueKeys(store, ever)).toEqual(["u/first", "t/soon", "u/same", "t/late"]);
     }

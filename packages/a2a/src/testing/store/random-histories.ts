@@ -35,6 +35,8 @@ async function replay({ expect, create, crash }: Subject, { steps, history }: Hi
       switch (step.step) {
         case "append":
           expect(withoutSizes(await store.append(step.items))).toEqual(withoutSizes(reference.append(step.items)));
+          // Few rows are left at the end of a history.
+          for (const now of [2, 6]) await new Comparison(expect, store, reference).due({ now, limit: 100 });
           break;
         case "sweep":
           await store.sweep({ ...step, limit: 100 });

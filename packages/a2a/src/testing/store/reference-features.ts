@@ -47,7 +47,7 @@ export function dueOf(
   { feature, agents, now, after = -Infinity, limit }: FeatureQuery,
 ): readonly DueFeature[] {
   return tasks
-    .filter(({ agent }) => agents.includes(agent))
+    .filter(({ agent }) => agents?.includes(agent) ?? true)
     .flatMap((task) => task.features.map((row) => ({ task, row, due: row.due ?? Infinity })))
     .filter(({ row, due }) => row.feature === feature && due <= now && due > after)
     .sort((a, b) => a.due - b.due || a.row.number - b.row.number)
