@@ -117,7 +117,7 @@ describe("dueFeatures", () => {
     const plan = driver.prepare(`EXPLAIN QUERY PLAN ${query?.sql}`).all(...((query?.values ?? []) as number[]));
     expect(plan.map((row) => String(row[3]))).toEqual([
       expect.stringMatching(
-        /^SEARCH features USING COVERING INDEX features_due \(feature=\? AND agent=\? AND due<\?\)/,
+        /^SEARCH features USING COVERING INDEX features_due \(feature=\? AND agent=\? AND due>\? AND due<\?\)/,
       ),
     ]);
     await store.close();
