@@ -1,6 +1,7 @@
 import { isLoopback, systemClock, type Clock } from "../base/index.ts";
 import { A2AError } from "../model/index.ts";
 import { addressKind, type AddressKind } from "./address.ts";
+import { orAborted, startLimit, type Limit } from "./limit.ts";
 import type { Dialer, DialInit, GuardedFetch, NetPolicy, ResolvedAddress } from "./port.ts";
 
 /**
@@ -38,6 +39,33 @@ export function guardedFetch(policy: NetPolicy = {}, dialer?: Dialer, clock: Clo
       throw limit.explain(error);
     }
   };
+}
+
+/**
+ * Why an address may not be called; `undefined`: it may. For an address that is called later: `guardedFetch` checks it again then.
+ * A name that has no address now may be called: it may have one by then.
+ *
+ * @param text - The address.
+ * @param policy - Which addresses may be called. `timeout` limits the resolution of the name.
+ * @param dialer - Resolves the name. Without one only the address itself is checked.
+ * @param clock - Measures the timeout.
+ */
+export async function addressProblem(
+  text: string,
+  policy: NetPolicy = {},
+  dialer?: Dialer,
+  clock: Clock = systemClock,
+): Promise<string | undefined> {
+  const limit = startLimit(policy.timeout ?? 10_000, undefined, clock);
+  try {
+    const target = checkTarget(text, policy);
+    if (dialer !== undefined) await resolve(target, dialer, policy, limit.signal);
+    return undefined;
+  } catch (error) {
+    return error instanceof RefusedAddress ? error.reason : undefined;
+  } finally {
+    limit.end();
+  }
 }
 
 interface Target {
@@ -96,8 +124,17 @@ const described: Readonly<Record<AddressKind, string>> = {
   reserved: "a reserved address",
 };
 
-function refused(reason: string, cause?: unknown): A2AError {
-  return new A2AError("InvalidParams", `Address refused: ${reason}`, { cause });
+class RefusedAddress extends A2AError {
+  declare readonly reason: string;
+
+  constructor(reason: string, cause?: unknown) {
+    super("InvalidParams", `Address refused: ${reason}`, { cause });
+    this.reason = reason;
+  }
+}
+
+function refused(reason: string, cause?: unknown): RefusedAddress {
+  return new RefusedAddress(reason, cause);
 }
 
 const token = /^[\w!#$%&'*+.^`|~-]+$/;
@@ -130,69 +167,28 @@ async function plainFetch(url: URL, { method = "GET", headers = {}, body, signal
 }
 
 async function pinnedFetch(target: Target, init: DialInit, dialer: Dialer, policy: NetPolicy): Promise<Response> {
-  const addresses = await resolve(target, dialer, init.signal);
-  if (!target.allowed) {
-    for (const { address } of addresses) {
-      const kind = addressKind(address) ?? "reserved";
-      // The address goes into the cause, for the operator's log. The caller must not learn about an internal network.
-      const cause = new Error(`${target.host} resolves to ${address}, ${described[kind]}`);
-      if (!passes(kind, policy)) throw refused(`${target.host} resolves to an address that is not public`, cause);
-    }
-  }
+  const addresses = await resolve(target, dialer, policy, init.signal);
   return dialer.fetch(target.url, addresses, init);
 }
 
-async function resolve(target: Target, dialer: Dialer, signal?: AbortSignal): Promise<readonly ResolvedAddress[]> {
-  const { host } = target;
+/** The addresses of a host. Throws where one of them may not be called. */
+async function resolve(
+  { host, allowed }: Target,
+  dialer: Dialer,
+  policy: NetPolicy,
+  signal?: AbortSignal,
+): Promise<readonly ResolvedAddress[]> {
   if (addressKind(host) !== undefined) return [{ address: host, family: host.includes(":") ? 6 : 4 }];
   const addresses = await orAborted(dialer.resolve(host), signal);
   if (addresses.length === 0) throw new A2AError("ConnectionFailed", `${host} has no address`);
+  if (allowed) return addresses;
+  for (const { address } of addresses) {
+    const kind = addressKind(address) ?? "reserved";
+    // The address goes into the cause, for the operator's log. The caller must not learn about an internal network.
+    const cause = new Error(`${host} resolves to ${address}, ${described[kind]}`);
+    if (!passes(kind, policy)) throw refused(`${host} resolves to an address that is not public`, cause);
+  }
   return addresses;
-}
-
-/**
- * Rejects when the signal is aborted, also for work that cannot be canceled, such as name resolution. `late` gets a result
- * that comes after that.
- */
-function orAborted<T>(work: Promise<T>, signal: AbortSignal | undefined, late?: (value: T) => void): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const abort = (): void => reject(signal?.reason as Error);
-    if (signal?.aborted === true) abort();
-    signal?.addEventListener("abort", abort, { once: true });
-    work.then((value) => {
-      if (signal?.aborted === true) late?.(value);
-      resolve(value);
-    }, reject);
-  });
-}
-
-/** A timeout and the signal of the caller, as one signal. */
-interface Limit {
-  readonly signal: AbortSignal;
-  /** The `A2AError` for what went wrong. */
-  explain(error: unknown): A2AError;
-  /** Stops the timer: the call is over. */
-  end(): void;
-}
-
-function startLimit(timeout: number, caller: AbortSignal | undefined, clock: Clock): Limit {
-  const controller = new AbortController();
-  const { signal } = controller;
-  const stop = clock.after(timeout, () => controller.abort(new A2AError("Timeout", `No answer within ${timeout} ms`)));
-  const abort = (): void => controller.abort(new A2AError("Aborted", undefined, { cause: caller?.reason }));
-  if (caller?.aborted === true) abort();
-  caller?.addEventListener("abort", abort, { once: true });
-  return {
-    signal,
-    explain(error) {
-      if (signal.aborted && signal.reason instanceof A2AError) return signal.reason;
-      return error instanceof A2AError ? error : new A2AError("ConnectionFailed", undefined, { cause: error });
-    },
-    end() {
-      stop();
-      caller?.removeEventListener("abort", abort);
-    },
-  };
 }
 
 /** The response with a limited body: it fails as soon as more than `maxBytes` came. `limit` ends with the body. */

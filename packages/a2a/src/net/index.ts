@@ -1,3 +1,3 @@
 export type { Dialer, DialInit, GuardedFetch, NetPolicy, ResolvedAddress } from "./port.ts";
 export { addressKind, type AddressKind } from "./address.ts";
-export { guardedFetch } from "./guard.ts";
+export { addressProblem, guardedFetch } from "./guard.ts";
