@@ -29,7 +29,7 @@ import {
   type HandlerOptions as Options,
   type ServedAgent,
 } from "./server/options.ts";
-import { pushSettingsOf } from "./server/push.ts";
+import { keySetDocument, pushSettingsOf, webhooksParams } from "./server/push.ts";
 import { engineAgent, serveAgent, serviceMount } from "./server/serve-agent.ts";
 import { jsonRpcBinding } from "./transport/jsonrpc/handler.ts";
 import { restBinding } from "./transport/rest/handler.ts";
@@ -86,7 +86,7 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
     ...(authenticator !== undefined && { authenticator }),
     extensions: options.extensions ?? [],
     dedupes: options.dedupe !== false,
-    push: push !== undefined,
+    ...(push !== undefined && { push: webhooksParams(push) }),
   };
   const served = mountsOf(agents).map((mount) => serveAgent(mount, by));
   checkIds(served.map(({ id }) => id));
@@ -112,7 +112,12 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
   const basePath = withoutSlashes(options.basePath ?? publicUrl.pathname);
   const router = createRouter(
     served.map((each, at) => serviceMount(basePath, each, services[at] as AgentService)),
-    { ...host, bindings, maxAge: options.cardMaxAge ?? 300 },
+    {
+      ...host,
+      bindings,
+      maxAge: options.cardMaxAge ?? 300,
+      ...(push !== undefined && { documents: [keySetDocument(basePath, push)] }),
+    },
   );
   const anyPath = bindings.filter(isAnyPath).map((binding) => openAnyPath(binding, host));
   const handle = beforeRouter(anyPath, router.handle);

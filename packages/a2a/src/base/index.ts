@@ -37,6 +37,9 @@ export type Bytes = Uint8Array & {
   readonly buffer: ArrayBuffer;
 };
 
+/** A key of WebCrypto. The types of Node have no global name for it. */
+export type WebKey = Awaited<ReturnType<typeof crypto.subtle.importKey>>;
+
 /** Time. Tests replace it with `fakeClock()` of `@parley/a2a/testing`. */
 export interface Clock {
   /**

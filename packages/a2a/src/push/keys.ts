@@ -1,4 +1,4 @@
-import type { Bytes } from "../base/index.ts";
+import type { Bytes, WebKey } from "../base/index.ts";
 import { ed25519Key, fromBase64Url, publicJwk, type KeySet, type PublicJwk } from "../webhooks/index.ts";
 
 /* The keys of `PushOptions.keys`: from each 32 bytes, a key that seals the secrets of configs, and one that signs. */
@@ -8,9 +8,9 @@ export interface PushKey {
   /** The name of the key: the `kid` of its public key. It may be stored beside what the key sealed. */
   readonly id: string;
   /** Seals and opens: AES-256-GCM. */
-  readonly seal: CryptoKey;
+  readonly seal: WebKey;
   /** Signs: Ed25519. */
-  readonly sign: CryptoKey;
+  readonly sign: WebKey;
   /** The public key of `sign`, for the key set. */
   readonly jwk: PublicJwk;
 }
@@ -44,6 +44,6 @@ async function derive(bytes: Bytes): Promise<PushKey> {
   return { id: jwk.kid, seal, sign: await ed25519Key(seed), jwk };
 }
 
-function hkdf(purpose: string): HkdfParams {
+function hkdf(purpose: string) {
   return { name: "HKDF", hash: "SHA-256", salt: new Uint8Array(), info: new TextEncoder().encode(purpose) };
 }

@@ -1,7 +1,9 @@
 import { isLoopback, withoutSlashes, type Bytes, type Logger } from "../base/index.ts";
 import { fromBase64 } from "../model/index.ts";
 import type { PushOptions, PushSettings } from "../push/index.ts";
+import type { PublicDocument } from "../transport/discovery/handler.ts";
 import { cannotServe } from "../transport/server/binding.ts";
+import { keySetPath, mutualTlsScheme, standardWebhooksScheme, type WebhooksParams } from "../webhooks/names.ts";
 
 /* The option `push` of a handler: its defaults, and what is refused at start (docs/decisions/webhooks.md). */
 
@@ -51,6 +53,26 @@ export function pushSettingsOf(
     timeout,
     concurrency: positive("push.concurrency", options.concurrency, 64),
     concurrencyPerOrigin: positive("push.concurrencyPerOrigin", options.concurrencyPerOrigin, 8),
+  };
+}
+
+/** What cards say about the signatures of webhooks. */
+export function webhooksParams({ issuer, mutualTls }: PushSettings): WebhooksParams {
+  const schemes = ["Bearer", standardWebhooksScheme, ...(mutualTls ? [mutualTlsScheme] : [])];
+  return { keySet: issuer + keySetPath, issuer, schemes };
+}
+
+/** The key set of a server. `basePath`: what is before each of its paths. */
+export function keySetDocument(basePath: string, { keys }: PushSettings): PublicDocument {
+  return {
+    path: basePath + keySetPath,
+    name: "A key set",
+    mediaType: "application/jwk-set+json",
+    async load() {
+      // Not loaded where webhooks are off.
+      const { keySetOf, pushKeyring } = await import("../push/keys.ts");
+      return keySetOf(pushKeyring(keys));
+    },
   };
 }
 

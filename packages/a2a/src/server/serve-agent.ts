@@ -7,6 +7,7 @@ import { buildCard, cardPath, interfacesOf } from "../transport/discovery/handle
 import { mapValues, withoutSlashes } from "../base/index.ts";
 import type { InterfacePaths, ServiceMount } from "../transport/router/claims.ts";
 import { cannotServe, type ServerBinding } from "../transport/server/binding.ts";
+import { webhooksExtension, type WebhooksParams } from "../webhooks/names.ts";
 import type { Codec } from "../wire/codec.ts";
 import type { AgentMount, ServedAgent } from "./options.ts";
 
@@ -22,8 +23,8 @@ export interface ServedBy {
   readonly extensions: readonly Extension[];
   /** Whether a repeated message gets the answer of the first one. */
   readonly dedupes: boolean;
-  /** Whether callers may register webhooks. */
-  readonly push: boolean;
+  /** How webhooks are signed. Absent: callers cannot register any. */
+  readonly push?: WebhooksParams;
 }
 
 /** An agent at its address, with its mount. */
@@ -38,7 +39,7 @@ export function serveAgent(mount: AgentMount, by: ServedBy): MountedAgent {
   const { agent, path = "", tenant, id, extendedCard } = mount;
   const { authenticator } = by;
   // JavaScript callers can pass it.
-  if (!by.push && (agent.capabilities as AgentCapabilities | undefined)?.pushNotifications === true) {
+  if (by.push === undefined && (agent.capabilities as AgentCapabilities | undefined)?.pushNotifications === true) {
     throw cannotServe(
       "capabilities.pushNotifications",
       "cannot be true, because this server sends none. Set `push: true`",
@@ -59,7 +60,7 @@ export function serveAgent(mount: AgentMount, by: ServedBy): MountedAgent {
       securitySchemes: authenticator.securitySchemes,
       securityRequirements: authenticator.securityRequirements,
     }),
-    pushNotifications: by.push,
+    pushNotifications: by.push !== undefined,
     extendedCard: extendedCard !== undefined,
     extensions: extensionsOf(mount, by),
   });
@@ -76,7 +77,10 @@ export function serveAgent(mount: AgentMount, by: ServedBy): MountedAgent {
 }
 
 /** The extensions that this server adds to the card. */
-function extensionsOf({ agent }: AgentMount, { dedupes, extensions: hooked }: ServedBy): readonly AgentExtension[] {
+function extensionsOf(
+  { agent }: AgentMount,
+  { dedupes, push, extensions: hooked }: ServedBy,
+): readonly AgentExtension[] {
   const extensions: AgentExtension[] = [];
   if (agent.capabilities?.streaming ?? true) {
     extensions.push({ uri: resumeExtension, description: "Streams continue after Last-Event-ID" });
@@ -86,6 +90,9 @@ function extensionsOf({ agent }: AgentMount, { dedupes, extensions: hooked }: Se
       uri: idempotentSendExtension,
       description: "A send repeated with its messageId and content joins the first one",
     });
+  }
+  if (push !== undefined && agent.capabilities?.pushNotifications !== false) {
+    extensions.push({ uri: webhooksExtension, description: "Webhooks are signed", params: { ...push } });
   }
   const declared = new Set(agent.capabilities?.extensions?.map(({ uri }) => uri));
   for (const { uri, description, required, params } of hooked) {

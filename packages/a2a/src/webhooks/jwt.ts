@@ -1,3 +1,4 @@
+import type { WebKey } from "../base/index.ts";
 import { A2AError } from "../model/index.ts";
 
 /*
@@ -25,7 +26,7 @@ export interface WebhookTokenContent {
 const lifetime = 300;
 
 /** Signs a JWT, for `Authorization: Bearer`. `kid`: the name of the key in the key set. */
-export async function signWebhookToken(key: CryptoKey, kid: string, content: WebhookTokenContent): Promise<string> {
+export async function signWebhookToken(key: WebKey, kid: string, content: WebhookTokenContent): Promise<string> {
   const { SignJWT } = await import("jose");
   const { issuer, audience, id, timestamp, taskId, body } = content;
   return new SignJWT({ taskId, request_body_sha256: await bodyHash(body) })

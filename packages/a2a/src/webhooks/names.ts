@@ -22,13 +22,32 @@ export const webhookHeaders = {
   attempt: "parley-attempt",
 } as const;
 
+/**
+ * URI of the extension for signed webhooks. Every webhook has a `v1a` signature of Standard Webhooks, and the card says in `params`
+ * with which keys, and what a config can ask for in addition: see `WebhooksParams`.
+ */
+export const webhooksExtension = "urn:parley:extension:webhooks:v1";
+
+/** `params` of the extension `webhooks` on a card. */
+export interface WebhooksParams {
+  /** URL of the key set (RFC 7517). Each key has the member `whpk` too, as the libraries of Standard Webhooks take it. */
+  readonly keySet: string;
+  /** `iss` of the JWTs. */
+  readonly issuer: string;
+  /**
+   * What `authentication.scheme` may ask for: `StandardWebhooks` with a `whsec_` secret, `Bearer` without credentials for a JWT,
+   * `MutualTLS` for the client certificate.
+   */
+  readonly schemes: readonly string[];
+}
+
 /** The scheme of `authentication` that asks for a signature with a shared secret, `whsec_…` in its credentials. */
 export const standardWebhooksScheme = "StandardWebhooks";
 
 /** The scheme of `authentication` that asks for the client certificate of the server. */
 export const mutualTlsScheme = "MutualTLS";
 
-/** The path of the server's key set, below no other path. */
+/** The path of a server's key set, below the path of its public URL. */
 export const keySetPath = "/.well-known/jwks.json";
 
 /**
@@ -36,7 +55,7 @@ export const keySetPath = "/.well-known/jwks.json";
  * Content is left out of it, and the receiver reads the task with GetTask. An artifact has one empty text as its parts then, and
  * a status has no message.
  */
-export const referenceKey = "urn:parley:extension:webhooks:v1/reference";
+export const referenceKey: string = `${webhooksExtension}/reference`;
 
 /** The id of a delivery: the random id of its config, which has no dot, and its number. Both are signed with the id. */
 export function deliveryId(stream: string, sequence: number): string {

@@ -1,4 +1,4 @@
-import type { Bytes } from "../base/index.ts";
+import type { Bytes, WebKey } from "../base/index.ts";
 import { A2AError, fromBase64, toBase64 } from "../model/index.ts";
 import { webhookHeaders } from "./names.ts";
 
@@ -9,7 +9,7 @@ export interface WebhookKey {
   /** The form of its signatures. */
   readonly form: "v1" | "v1a";
   /** For `v1` it signs and verifies; for `v1a` it does one of them. */
-  readonly key: CryptoKey;
+  readonly key: WebKey;
 }
 
 /** What a signature covers, in the order in which it is signed: `{id}.{timestamp}.{body}`. */
@@ -36,13 +36,13 @@ const encoder = new TextEncoder();
 const pkcs8Start = [0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20];
 
 /** An Ed25519 key that signs, from its 32 random bytes. `extractable`: so that its public key can be exported. */
-export function ed25519Key(seed: Uint8Array, extractable = false): Promise<CryptoKey> {
+export function ed25519Key(seed: Uint8Array, extractable = false): Promise<WebKey> {
   const pkcs8 = new Uint8Array([...pkcs8Start, ...seed]);
   return crypto.subtle.importKey("pkcs8", pkcs8, "Ed25519", extractable, ["sign"]);
 }
 
 /** An Ed25519 key that verifies, from its 32 bytes. Rejects where they are no point of the curve, in some runtimes. */
-export function ed25519PublicKey(bytes: Bytes): Promise<CryptoKey> {
+export function ed25519PublicKey(bytes: Bytes): Promise<WebKey> {
   return crypto.subtle.importKey("raw", bytes, "Ed25519", true, ["verify"]);
 }
 
@@ -87,7 +87,7 @@ export async function webhookKey(text: string): Promise<WebhookKey> {
 }
 
 /** Checks the second half too: a signature by a wrong pair would be refused by every receiver. */
-async function signingKey(pair: Uint8Array): Promise<CryptoKey> {
+async function signingKey(pair: Uint8Array): Promise<WebKey> {
   const seed = pair.subarray(0, 32);
   if (pair.length === 64 && (await publicKeyOf(seed)) !== toBase64(pair.subarray(32))) {
     throw new A2AError("InvalidParams", "The public key of this whsk_ does not belong to its private key");

@@ -1,4 +1,3 @@
-import type { Clock } from "../../base/index.ts";
 import {
   A2AError,
   type AgentCard,
@@ -8,11 +7,21 @@ import {
   type SecurityScheme,
 } from "../../model/index.ts";
 import { isObject } from "../../model/schema.ts";
-import type { UniversalRequest, UniversalResponse, AgentDescription } from "../../protocol/index.ts";
+import type { UniversalResponse, AgentDescription } from "../../protocol/index.ts";
 import { byVersion, type Codec } from "../../wire/codec.ts";
 import { returned, type AgentAddress, type HttpEndpoint, type ServerBinding } from "../server/binding.ts";
 import { requestedVersion } from "../server/request.ts";
-import { errorResponse, type Headers, type WireError } from "../server/response.ts";
+import { errorResponse, type WireError } from "../server/response.ts";
+import {
+  answerWith,
+  cacheHeaders,
+  refuseToWrite,
+  writeDocument,
+  type Document,
+  type DocumentOptions,
+} from "./document.ts";
+
+export { documentEndpoint, type DocumentOptions, type PublicDocument } from "./document.ts";
 
 /* Cards: what a card says, where it is found, and the endpoint that serves it. */
 
@@ -26,19 +35,6 @@ export function cardPathsOf(tenant: string | undefined, codecs: readonly Codec[]
   return [...paths].map((path) => prefix + path);
 }
 
-/** How cards are served. */
-export interface CardOptions {
-  /** How long a client may keep the card, in seconds. */
-  readonly maxAge: number;
-  /** The clock for `Last-Modified`, which is the time when the endpoint was created. */
-  readonly clock: Clock;
-}
-
-interface Document {
-  readonly text: string;
-  readonly headers: Headers;
-}
-
 /**
  * Serves a card, with a strong `ETag`, `Last-Modified` and `Cache-Control`, and with 304 for a card that the client has (A2A 1.0
  * §8.6). A request that names a version gets the card of that version. Other requests get a card with the members of all
@@ -48,10 +44,10 @@ interface Document {
 export function cardEndpoint(
   card: AgentCard,
   codecs: readonly [Codec, ...Codec[]],
-  { maxAge, clock }: CardOptions,
+  options: DocumentOptions,
 ): HttpEndpoint {
   const named = byVersion(codecs);
-  const modified = new Date(clock.now()).toUTCString();
+  const cached = cacheHeaders(options);
   const documents = new Map<Codec | undefined, Promise<Document>>();
   const documentOf = (codec: Codec | undefined) => {
     const known = documents.get(codec);
@@ -59,8 +55,7 @@ export function cardEndpoint(
     const written = (codec === undefined ? codecs : [codec]).map((each) => each.encodeCard(card));
     const document = writeDocument(written.reduce(merge), {
       "content-type": "application/json",
-      "cache-control": `public, max-age=${maxAge}`,
-      "last-modified": modified,
+      ...cached,
       ...(codecs.length > 1 && { vary: "A2A-Version" }),
     });
     documents.set(codec, document);
@@ -68,18 +63,12 @@ export function cardEndpoint(
   };
   return {
     async answer(request, { query }) {
-      if (request.method !== "GET" && request.method !== "HEAD") return methodNotAllowed(codecs[0]);
+      const refusal = refuseToWrite(request, codecs[0], "A card");
+      if (refusal !== undefined) return refusal;
       const version = codecs.length > 1 ? requestedVersion(request, query) : undefined;
-      const { text, headers } = await documentOf(named.get(version ?? ""));
-      return isKnown(request, headers) ? { status: 304, headers } : { status: 200, headers, body: text };
+      return answerWith(await documentOf(named.get(version ?? "")), request);
     },
   };
-}
-
-const allow = "GET, HEAD";
-
-function methodNotAllowed(codec: Codec): UniversalResponse {
-  return errorResponse(codec, new A2AError("MethodNotAllowed", `A card takes ${allow}`) as WireError, allow);
 }
 
 /** The answer at a path without a binding and without a card. */
@@ -95,29 +84,6 @@ function merge(one: unknown, other: unknown): unknown {
   if (!isObject(one) || !isObject(other)) return one;
   const both = Object.entries(other).map(([name, value]) => [name, name in one ? merge(one[name], value) : value]);
   return Object.assign({}, one, Object.fromEntries(both));
-}
-
-async function writeDocument(card: unknown, headers: Headers): Promise<Document> {
-  const text = JSON.stringify(card);
-  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)));
-  const etag = Array.from(digest.subarray(0, 16), (byte) => byte.toString(16).padStart(2, "0")).join("");
-  return { text, headers: { etag: `"${etag}"`, ...headers } };
-}
-
-/** Whether the client has the card already. The tag decides; the date counts only where there is no tag (RFC 9110 §13.2.2). */
-function isKnown(request: UniversalRequest, headers: Headers): boolean {
-  const tags = request.header("if-none-match");
-  if (tags !== undefined) return matches(tags, headers["etag"] as string);
-  const since = request.header("if-modified-since");
-  return since !== undefined && Date.parse(since) >= Date.parse(headers["last-modified"] as string);
-}
-
-/** Weak comparison (RFC 9110 §13.1.2): a cache between client and server may have marked the tag as weak. */
-function matches(header: string, etag: string): boolean {
-  return header.split(",").some((part) => {
-    const tag = part.trim();
-    return tag === "*" || tag === etag || tag === `W/${etag}`;
-  });
 }
 
 /** What the server adds to the description of an agent (A2A 1.0 §4.4.1). */

@@ -2,7 +2,7 @@ import type { AgentCard, A2AError } from "../../model/index.ts";
 import { isObject } from "../../model/schema.ts";
 import type { AgentService } from "../../protocol/index.ts";
 import type { Codec } from "../../wire/codec.ts";
-import { cardPathsOf } from "../discovery/handler.ts";
+import { cardPathsOf, type PublicDocument } from "../discovery/handler.ts";
 import {
   cannotServe,
   hasFunction,
@@ -191,6 +191,25 @@ function isTaken({ claims, paths }: ClaimedBase, inner: string): boolean {
     if (pathBelow(at, inner) !== undefined || (by !== card && pathBelow(inner, at) !== undefined)) return true;
   }
   return claims.some((claim) => reserves(claim, inner));
+}
+
+/**
+ * Refuses a document of the server at an address of an agent.
+ *
+ * @throws A2AError `InvalidParams`, with the option named.
+ */
+export function checkDocuments(
+  documents: readonly Pick<PublicDocument, "name" | "path">[],
+  bases: readonly ClaimedBase[],
+): void {
+  for (const { name, path } of documents) {
+    for (const { path: base, claims, paths } of bases) {
+      if (pathBelow(base, path) !== undefined) throw sharedAddress("path", path, name, "an agent");
+      const inner = pathBelow(path, base);
+      const other = inner === undefined ? undefined : (paths.get(inner) ?? ownerOf(claims, inner, name));
+      if (other !== undefined) throw sharedAddress("interfaces", path, name, other);
+    }
+  }
 }
 
 /** The bindings that A2A 1.0 names (§5.8). All others are named by a URI. */

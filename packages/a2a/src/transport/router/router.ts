@@ -1,8 +1,16 @@
 import type { AgentService, UniversalHandler, UniversalRequest, UniversalResponse } from "../../protocol/index.ts";
-import { cardEndpoint, cardPathsOf, notFound, type CardOptions } from "../discovery/handler.ts";
+import {
+  cardEndpoint,
+  cardPathsOf,
+  documentEndpoint,
+  notFound,
+  type DocumentOptions,
+  type PublicDocument,
+} from "../discovery/handler.ts";
 import {
   basesOf,
   checkBindings,
+  checkDocuments,
   checkMounts,
   checkNesting,
   claimsOf,
@@ -24,8 +32,10 @@ import { withCors } from "../server/cors.ts";
 import { errorResponse, failureOf } from "../server/response.ts";
 
 /** What a router takes beside its mounts. */
-export interface RouterOptions extends Omit<ServerHost, "services">, CardOptions {
+export interface RouterOptions extends Omit<ServerHost, "services">, DocumentOptions {
   readonly bindings: readonly ServerBinding[];
+  /** What the server publishes beside the cards, by paths of the host. Default: nothing. */
+  readonly documents?: readonly PublicDocument[];
 }
 
 /** The endpoint at a URL. */
@@ -60,13 +70,17 @@ interface Base {
  * @throws A2AError `InvalidParams` when two of them have one address.
  */
 export function createRouter(mounts: readonly ServiceMount[], options: RouterOptions): Router {
-  const { admit, bindings, codecs, cors, logger } = options;
+  const { admit, bindings, codecs, cors, documents = [], logger } = options;
   checkBindings(bindings);
   checkMounts(mounts);
   const claimed = basesOf(mounts).map((base) => claimsOf(base, bindings, codecs));
   checkNesting(claimed);
+  checkDocuments(documents, claimed);
   const bases = new Map(claimed.map((base) => [base.path, openBase(base, options)]));
   const beside = pathsBeside(claimed, bases);
+  for (const each of documents) {
+    beside.set(each.path, { endpoint: documentEndpoint(each, codecs[0], options), path: each.path });
+  }
   const findBase = baseFinder(bases);
 
   const find = (url: string): Found | undefined => {
