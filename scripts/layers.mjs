@@ -140,6 +140,7 @@ export const composition = {
   "model.ts": ["base", "model"],
   "protocol.ts": ["base", "protocol"],
   "store.ts": ["base", "store"],
+  "push.ts": ["push"],
   "handler.ts": ["*"],
   "wires.ts": ["wire", "wire/v1", "wire/v11", "wire/v03"],
   "client/index.ts": ["transport/jsonrpc", "transport/rest"],

@@ -14,6 +14,7 @@ const most: Readonly<Record<string, number>> = {
   "@parley/a2a/transport/client": 15,
   "@parley/a2a/wires": 25,
   "@parley/a2a/store": 93,
+  "@parley/a2a/push": 5,
   "@parley/a2a/net": 12,
   "@parley/a2a/testing": 25,
   "@parley/conform": 40,

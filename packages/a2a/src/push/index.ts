@@ -12,4 +12,5 @@ export type {
   RefusedDelivery,
 } from "./port.ts";
 export type { PushSettings } from "./settings.ts";
+export { pushOperator } from "./operator.ts";
 export { pushFeature } from "./stored.ts";

@@ -147,7 +147,11 @@ export interface RefusedDelivery extends PushProblem {
 
 /** What an operator can do with webhooks, whatever process delivers them. */
 export interface PushOperator {
-  /** Configs that are due, claimed or parked, those that are due first. `limit`: default 100. `agent`: only of this one. */
+  /**
+   * Configs that are due, being delivered or parked: first those that are not parked, by their `due`, then those that are, the ones
+   * that have been for longest first. `agent`: only of this one. `state`: `parked`, or `due` for those that are not. `limit`: from 1
+   * to 1000; default 100.
+   */
   list(query?: {
     readonly agent?: string;
     readonly state?: "parked" | "due";
@@ -156,10 +160,11 @@ export interface PushOperator {
   /** All configs of a task. Empty where there is no such task. */
   show(agent: string, taskId: string): Promise<readonly PushEntry[]>;
   /**
-   * Tries again now. A parked config goes on with the event at which it stopped. `seq`: delivers this refused event once more, at
-   * once, before the others. Resolves with false where there is no such config or refused event.
+   * Tries again now. A parked config goes on with the event at which it stopped, with all its attempts. `seq`: delivers this refused
+   * event once more, before the others; a parked config then goes on too. Where a process is delivering, nothing has to be tried.
+   * Resolves with false where there is no such config or refused event.
    */
   retry(agent: string, taskId: string, configId: string, options?: { readonly seq?: number }): Promise<boolean>;
-  /** Gives up: deletes the config, or only the refused event `seq`. Resolves with false where there is none. */
+  /** Gives up: deletes the config, or only the refused event `seq`. Resolves with false where there is no such thing. */
   drop(agent: string, taskId: string, configId: string, options?: { readonly seq?: number }): Promise<boolean>;
 }

@@ -41,8 +41,12 @@ export interface StoredConfig {
   readonly problem?: PushProblem;
   /** Events that the receiver refused, oldest first. */
   readonly refused?: readonly RefusedDelivery[];
-  /** Set where an operator wants this refused event to be tried again. */
-  readonly again?: number;
+  /**
+   * The `seq` of refused events that an operator wants to be delivered once more, in this order, before the others. An operator
+   * adds to it, and takes events out of `refused`, also while a process delivers: `claim` and `due` of the row stay. A process
+   * that gets `changed` therefore reads the row again, and stores its result in it where its claim is still there.
+   */
+  readonly again?: readonly number[];
   /** The claim of the process that delivers, a random id. Absent: nobody does. The `due` of the row is when it ends. */
   readonly claim?: string;
 }

@@ -1,0 +1,9 @@
+/** For those who operate servers with webhooks: what waits, what failed, and how it goes on. */
+
+export {
+  pushOperator,
+  type PushOperator,
+  type PushEntry,
+  type PushProblem,
+  type RefusedDelivery,
+} from "./push/index.ts";
