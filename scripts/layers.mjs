@@ -142,6 +142,7 @@ export const composition = {
   "store.ts": ["base", "store"],
   "push.ts": ["push"],
   "handler.ts": ["*"],
+  "webhooks.ts": ["base", "receiver", "webhooks"],
   "wires.ts": ["wire", "wire/v1", "wire/v11", "wire/v03"],
   "client/index.ts": ["transport/jsonrpc", "transport/rest"],
 };

@@ -16,6 +16,7 @@ const most: Readonly<Record<string, number>> = {
   "@parley/a2a/store": 93,
   "@parley/a2a/push": 5,
   "@parley/a2a/net": 12,
+  "@parley/a2a/webhooks": 35,
   "@parley/a2a/testing": 25,
   "@parley/conform": 40,
   "@parley/conform/terminal": 10,

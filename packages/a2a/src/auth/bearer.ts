@@ -1,3 +1,4 @@
+import { secretDigest } from "../base/index.ts";
 import { A2AError, invalidParams } from "../model/index.ts";
 import type { Principal, UniversalRequest } from "../protocol/index.ts";
 import type { Authenticator } from "./port.ts";
@@ -65,10 +66,6 @@ export function bearer(
   };
 }
 
-/**
- * Looks tokens up by their HMAC under a random key, so that the time of the look-up does not tell how much of a guessed token
- * is right.
- */
 function knownTokens(tokens: Readonly<Record<string, Principal>>): VerifyToken {
   const bad = Object.keys(tokens).filter((token) => !tokenPattern.test(token));
   if (bad.length > 0) {
@@ -78,11 +75,8 @@ function knownTokens(tokens: Readonly<Record<string, Principal>>): VerifyToken {
       `${bad.length} of the tokens cannot be sent: ${description}`,
     );
   }
+  const digest = secretDigest();
   const prepare = async (): Promise<VerifyToken> => {
-    const encoder = new TextEncoder();
-    const key = await crypto.subtle.generateKey({ name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
-    const digest = async (token: string) =>
-      String.fromCharCode(...new Uint8Array(await crypto.subtle.sign("HMAC", key, encoder.encode(token))));
     const rows = Object.entries(tokens).map(async ([token, principal]) => [await digest(token), principal] as const);
     const principals = new Map(await Promise.all(rows));
     return async (token) => principals.get(await digest(token));

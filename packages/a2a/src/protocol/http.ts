@@ -22,6 +22,11 @@ export interface UniversalRequest {
    */
   text(limit: number, budget?: BodyBudget): Promise<string>;
   /**
+   * Whether `text()` writes again what a parser of a framework has read. It is not the text that was sent then, so no signature of the
+   * body holds. Default false.
+   */
+  readonly rewritten?: boolean;
+  /**
    * Passes the body to `reader` in pieces, for bindings that split it into messages themselves. Call either this or `text`,
    * and only once. Absent: this host has bodies as text alone.
    */

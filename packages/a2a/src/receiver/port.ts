@@ -110,7 +110,10 @@ export interface WebhookDelivery {
   readonly generation?: number;
   /** Which attempt of the sender this is, from 1, as the sender says. */
   readonly attempt?: number;
-  /** Set where events before this one did not come: how many. With a client the event is then the task as it is now. */
+  /**
+   * Set where events before this one did not come: how many. With a client the event is then the task as it is now, which may hold
+   * what the next deliveries say. A memory that was emptied counts from 0.
+   */
   readonly missed?: number;
   /** Why the event was read from the agent by `client`, instead of coming in the delivery. Absent: it came. */
   readonly fetched?: "missed" | "reference";
@@ -120,6 +123,19 @@ export interface WebhookDelivery {
 export interface TaskReader {
   /** The task as it is now. */
   getTask(id: string): Promise<Task>;
+}
+
+/** What `waitFor()` needs of a client. A `Client` is one. */
+export interface WebhookClient {
+  /** The task as it is now. */
+  getTask(id: string, options?: { readonly signal?: AbortSignal | undefined }): Promise<Task>;
+  /** Registers a webhook. */
+  createTaskPushNotificationConfig(
+    config: TaskPushNotificationConfig,
+    options?: { readonly signal?: AbortSignal | undefined },
+  ): Promise<TaskPushNotificationConfig>;
+  /** Removes a webhook. */
+  deleteTaskPushNotificationConfig(config: { readonly taskId: string; readonly id: string }): Promise<void>;
 }
 
 /** What `config()` takes. */
@@ -145,6 +161,17 @@ export interface WebhookReceiver {
    * this process. Senders that deliver afterwards get a 410, which ends their config.
    */
   subscribe(listener: WebhookListener, client?: TaskReader): WebhookSubscription;
+  /**
+   * Registers a webhook for a task, waits until `until` returns true for the task, and removes the webhook. `Client.waitFor()` uses it.
+   *
+   * @throws A2AError `UnsupportedOperation` when the task ends before, and what `client` throws.
+   */
+  waitFor(
+    client: WebhookClient,
+    taskId: string,
+    until: (task: Task) => boolean,
+    options?: { readonly signal?: AbortSignal | undefined },
+  ): Promise<Task>;
   /** Refuses further deliveries with a 503, and resolves when your code has finished those that were accepted. */
   close(): Promise<void>;
 }
@@ -181,8 +208,8 @@ export interface RecalledDelivery {
 
 /**
  * Remembers deliveries that were handled, so that none is handled twice, and the numbers of streams, so that gaps are found. It is
- * bounded: what was remembered first is forgotten first. `memoryOfWebhooks()` keeps it in this process, `sqliteWebhooks()` of
- * `@parley/sql/webhooks` in a file.
+ * bounded: what was remembered first is forgotten first. `webhookMemory()` keeps it in this process, `sqliteWebhookMemory()`
+ * of `@parley/sql/webhooks` in a file.
  */
 export interface WebhookMemory {
   /** What is known of the delivery. */

@@ -1,0 +1,104 @@
+import { A2AError, hasCode, type StreamResponse, type Task } from "../model/index.ts";
+import { referenceKey } from "../webhooks/index.ts";
+import type { HandledDelivery, TaskReader, WebhookDelivery, WebhookListener, WebhookMemory } from "./port.ts";
+
+/** A delivery that was accepted. */
+export interface Accepted {
+  readonly event: StreamResponse;
+  readonly delivery: WebhookDelivery;
+  /** Absent: the sender gives no id, so a repetition cannot be told. */
+  readonly handled: HandledDelivery | undefined;
+  readonly listener: WebhookListener;
+  readonly client: TaskReader | undefined;
+  /** Size of the body. */
+  readonly bytes: number;
+}
+
+/** Hands deliveries to code, one at a time for each task, in the order in which they came. */
+export class Deliveries {
+  readonly #memory: WebhookMemory;
+  readonly #mostBytes: number;
+  #bytes = 0;
+  /** The last delivery of each task that has one under way. */
+  readonly #last = new Map<string, Promise<void>>();
+  /** Deliveries under way by their ids. */
+  readonly #running = new Map<string, Promise<void>>();
+
+  constructor(memory: WebhookMemory, mostBytes: number) {
+    this.#memory = memory;
+    this.#mostBytes = mostBytes;
+  }
+
+  /**
+   * Resolves when the code has handled the delivery, now or earlier. A repetition of one that is under way waits for that one.
+   *
+   * @throws A2AError `Unavailable` where too much waits already, or where the task could not be read. Rejects with the error of the code.
+   */
+  handle(accepted: Accepted): Promise<void> {
+    const { handled, bytes } = accepted;
+    const running = handled && this.#running.get(handled.id);
+    if (running !== undefined) return running;
+    if (this.#bytes + bytes > this.#mostBytes) {
+      throw new A2AError("Unavailable", "Too many webhooks wait here", { retryAfter: 1 });
+    }
+    this.#bytes += bytes;
+    const { taskId } = accepted.delivery;
+    const before = this.#last.get(taskId);
+    const done = before === undefined ? this.#run(accepted) : before.then(() => this.#run(accepted));
+    const over = done.then(ignore, ignore).then(() => {
+      this.#bytes -= bytes;
+      if (handled !== undefined) this.#running.delete(handled.id);
+      if (this.#last.get(taskId) === over) this.#last.delete(taskId);
+    });
+    this.#last.set(taskId, over);
+    if (handled !== undefined) this.#running.set(handled.id, done);
+    return done;
+  }
+
+  /** Resolves when nothing is under way. */
+  async idle(): Promise<void> {
+    while (this.#last.size > 0) await Promise.all(this.#last.values());
+  }
+
+  async #run({ event, delivery, handled, listener, client }: Accepted): Promise<void> {
+    const known = handled && (await this.#memory.recall(handled));
+    if (known?.seen === true) return;
+    const missed = handled?.sequence === undefined ? 0 : handled.sequence - 1 - (known?.last ?? 0);
+    // The task that filled the gap had it already.
+    if (missed < 0 && client !== undefined) return;
+    const why: "missed" | "reference" | undefined =
+      missed > 0 ? "missed" : isReference(event) ? "reference" : undefined;
+    const task = why && client && (await readTask(client, delivery.taskId));
+    const told = {
+      ...delivery,
+      ...(missed > 0 && { missed }),
+      ...(task !== undefined && why !== undefined && { fetched: why }),
+    };
+    try {
+      await listener(task === undefined ? event : { task }, told);
+    } catch (cause) {
+      // Whatever the code throws, the sender must try again.
+      throw new A2AError("InternalError", "The webhook could not be handled", { cause });
+    }
+    // Not before: what the code did not handle comes again.
+    if (handled !== undefined) await this.#memory.remember(handled);
+  }
+}
+
+function ignore(): void {}
+
+function isReference({ task, message, statusUpdate, artifactUpdate }: StreamResponse): boolean {
+  const { metadata } = task ?? message ?? statusUpdate ?? artifactUpdate ?? {};
+  const ofArtifact = artifactUpdate?.artifact.metadata;
+  return [metadata, ofArtifact].some((each) => each !== undefined && Object.hasOwn(each, referenceKey));
+}
+
+/** The task as it is now; `undefined` where the agent does not have it any more: then the delivery itself is all there is. */
+async function readTask(client: TaskReader, id: string): Promise<Task | undefined> {
+  try {
+    return await client.getTask(id);
+  } catch (cause) {
+    if (hasCode(cause, "TaskNotFound")) return undefined;
+    throw new A2AError("Unavailable", "The task of the webhook cannot be read now", { cause, retryAfter: 5 });
+  }
+}

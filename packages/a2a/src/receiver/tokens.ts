@@ -1,0 +1,134 @@
+import { secretDigest } from "../base/index.ts";
+import { A2AError, invalidParams, type AuthenticationInfo, type TaskPushNotificationConfig } from "../model/index.ts";
+import { standardWebhooksScheme } from "../webhooks/index.ts";
+import type { TaskReader, WebhookConfigInit, WebhookListener, WebhookSubscription, WebhookTrust } from "./port.ts";
+
+/* Tokens of configs: what a receiver gives to senders, and whose deliveries they mark. */
+
+/** Who gets the events. */
+export interface Target {
+  readonly listener: WebhookListener;
+  readonly client: TaskReader | undefined;
+}
+
+/** What the token of a delivery says. `closed`: a subscription that is over, maybe of an earlier process. */
+export type Addressee =
+  { readonly kind: "own" | "none" | "unknown" | "closed" } | { readonly kind: "subscription"; readonly target: Target };
+
+/** Tokens of subscriptions begin so, also those of other processes. */
+const subscriptionPrefix = "prlsub_";
+
+/** Longest token that is looked up. */
+const longest = 4096;
+
+/** The token of a receiver, and those of its subscriptions. */
+export class Tokens {
+  readonly #url: string;
+  readonly #accept: readonly WebhookTrust[];
+  readonly #token: string | undefined;
+  readonly #main: Target | undefined;
+  readonly #digest = secretDigest();
+  readonly #own: Promise<string | undefined>;
+  readonly #subscriptions = new Map<string, Target>();
+  /** Tokens that are being digested, before they can be found. */
+  readonly #opening = new Set<Promise<void>>();
+
+  constructor(url: string, accept: readonly WebhookTrust[], token: string | undefined, main: Target | undefined) {
+    if (token !== undefined && !/^[\x21-\x7e]{1,4096}$/.test(token)) {
+      throw invalidParams([{ field: "token", description: "must be up to 4096 visible characters of ASCII" }]);
+    }
+    const open = accept.some((trust) => "tokenOnly" in trust && trust.authentication === undefined);
+    if (open && main !== undefined && token === undefined) {
+      throw invalidParams([{ field: "token", description: "is required where `accept` has `tokenOnly`" }]);
+    }
+    this.#url = url;
+    this.#accept = accept;
+    this.#token = token;
+    this.#main = main;
+    this.#own = token === undefined ? Promise.resolve(undefined) : this.#digest(token);
+  }
+
+  /** Whom a token belongs to. */
+  async find(token: string | undefined): Promise<Addressee> {
+    if (token === undefined || token === "") return { kind: "none" };
+    if (token.length > longest) return { kind: "unknown" };
+    await Promise.all(this.#opening);
+    const digest = await this.#digest(token);
+    if (digest === (await this.#own)) return { kind: "own" };
+    const target = this.#subscriptions.get(digest);
+    if (target !== undefined) return { kind: "subscription", target };
+    return { kind: token.startsWith(subscriptionPrefix) ? "closed" : "unknown" };
+  }
+
+  /** Whether a challenge may be answered: the sender knows a token from here, or none is needed. */
+  mayAnswer({ kind }: Addressee): boolean {
+    return kind === "own" || kind === "subscription" || (this.#token === undefined && kind !== "closed");
+  }
+
+  /**
+   * Who gets a delivery whose sender was proved.
+   *
+   * @throws A2AError `Unauthenticated` where it needs a token, `TaskNotFound` where nobody listens.
+   */
+  target(addressee: Addressee, trust: WebhookTrust): Target {
+    if (addressee.kind === "subscription") return addressee.target;
+    const byAuthorization = "tokenOnly" in trust && trust.authentication !== undefined && addressee.kind === "none";
+    if (this.#token !== undefined && addressee.kind !== "own" && !byAuthorization) {
+      throw new A2AError("Unauthenticated", "The token of the webhook is not valid");
+    }
+    if (this.#main === undefined) throw new A2AError("TaskNotFound", "Nothing here expects this webhook");
+    return this.#main;
+  }
+
+  /** Makes a token whose deliveries go to `target`. */
+  subscribe(target: Target): WebhookSubscription {
+    const token = subscriptionPrefix + randomText();
+    let open = true;
+    const opening = this.#digest(token).then((digest) => {
+      if (open) this.#subscriptions.set(digest, target);
+      this.#opening.delete(opening);
+    });
+    this.#opening.add(opening);
+    return {
+      config: (init) => {
+        const [first] = this.#accept as readonly [WebhookTrust];
+        // The official SDK of JavaScript sends no token beside an Authorization.
+        const trust = "tokenOnly" in first ? ({ tokenOnly: true } as const) : first;
+        return configOf(this.#url, trust, token, init);
+      },
+      close: () => {
+        open = false;
+        void this.#digest(token).then((digest) => this.#subscriptions.delete(digest));
+      },
+    };
+  }
+}
+
+function randomText(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(24));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** What a sender has to know, so that `trust` accepts it. */
+export function configOf(
+  url: string,
+  trust: WebhookTrust,
+  token: string | undefined,
+  { taskId, id }: WebhookConfigInit = {},
+): TaskPushNotificationConfig {
+  const authentication = authenticationOf(trust);
+  return {
+    ...(id !== undefined && { id }),
+    ...(taskId !== undefined && { taskId }),
+    url,
+    ...(token !== undefined && { token }),
+    ...(authentication !== undefined && { authentication }),
+  };
+}
+
+function authenticationOf(trust: WebhookTrust): AuthenticationInfo | undefined {
+  if ("secret" in trust) return { scheme: standardWebhooksScheme, credentials: trust.secret };
+  if ("jwt" in trust) return { scheme: "Bearer" };
+  // Servers that sign by Standard Webhooks `v1a` do so without being asked.
+  return "tokenOnly" in trust ? trust.authentication : undefined;
+}

@@ -1,0 +1,184 @@
+import { secretDigest, type Clock } from "../base/index.ts";
+import { A2AError, invalidParams } from "../model/index.ts";
+import type { GuardedFetch } from "../net/index.ts";
+import type { UniversalRequest } from "../protocol/index.ts";
+import {
+  isWebhookSecret,
+  readDeliveryId,
+  verifyWebhook,
+  verifyWebhookToken,
+  webhookHeaders,
+  webhookKey,
+  type ReceivedWebhook,
+  type VerifyTokenOptions,
+} from "../webhooks/index.ts";
+import { RemoteKeySet } from "./key-sets.ts";
+import type { TrustJwt, TrustToken, WebhookTrust } from "./port.ts";
+
+/* Who sent a delivery: the checks of `accept`. */
+
+/** A delivery that one of `accept` has proved. */
+export interface Proof {
+  readonly trust: WebhookTrust;
+  /** Its id. Absent: the sender gives none. */
+  readonly id?: string;
+  /** The config and the number, where a signature protects them. */
+  readonly place?: { readonly stream: string; readonly sequence: number };
+  /** The task that the signature is for, where it names one. */
+  readonly taskId?: string;
+}
+
+/** What is checked, beside the request itself. */
+export interface Delivered extends ReceivedWebhook {
+  /** What its token is: one that this receiver gave away, another one, or none. */
+  readonly token: "own" | "subscription" | "unknown" | "none";
+}
+
+/** Checks one of `accept`. Throws what to answer. */
+type Check = (webhook: Delivered) => Promise<Omit<Proof, "trust">>;
+
+/** What the checks need of the receiver. */
+export interface TrustHost {
+  readonly url: string;
+  readonly hasToken: boolean;
+  /** In milliseconds. */
+  readonly tolerance: number;
+  readonly clock: Clock;
+  readonly fetch: GuardedFetch;
+}
+
+/**
+ * Checks deliveries by `accept`. The first that holds counts.
+ *
+ * @throws A2AError `InvalidParams` where a member of `accept` is not valid.
+ */
+export function trusting(accept: readonly WebhookTrust[], host: TrustHost): (webhook: Delivered) => Promise<Proof> {
+  if (accept.length === 0) throw wrong("accept", "must name who is trusted");
+  const keySets = new Map<string, RemoteKeySet>();
+  const keySet = (field: string, url: string): RemoteKeySet => {
+    if (!URL.canParse(url)) throw wrong(field, "must be an absolute URL");
+    const found = keySets.get(url) ?? new RemoteKeySet(url, host.fetch, host.clock);
+    keySets.set(url, found);
+    return found;
+  };
+  const checks = accept.map((trust, at) => [trust, checkOf(trust, `accept[${at}]`, host, keySet)] as const);
+  return async (webhook) => {
+    let refusal: A2AError | undefined;
+    for (const [trust, check] of checks) {
+      try {
+        return { trust, ...(await check(webhook)) };
+      } catch (thrown) {
+        if (!(thrown instanceof A2AError)) throw thrown;
+        // What cannot be judged now is asked for again.
+        if (refusal === undefined || thrown.code === "Unavailable") refusal = thrown;
+      }
+    }
+    throw refusal as A2AError;
+  };
+}
+
+function checkOf(
+  trust: WebhookTrust,
+  field: string,
+  host: TrustHost,
+  keySet: (field: string, url: string) => RemoteKeySet,
+): Check {
+  if ("keySet" in trust) {
+    const remote = keySet(`${field}.keySet`, trust.keySet);
+    return (webhook) => remote.verify(({ webhookKeys }) => signed(webhookKeys, webhook, host));
+  }
+  if ("publicKey" in trust) {
+    if (!publicKey.test(trust.publicKey)) throw wrong(`${field}.publicKey`, "must be whpk_ and 32 bytes in base64");
+    return signedBy(trust.publicKey, host);
+  }
+  if ("secret" in trust) {
+    if (!isWebhookSecret(trust.secret)) throw wrong(`${field}.secret`, "must be whsec_ and 24 to 64 bytes in base64");
+    return signedBy(trust.secret, host);
+  }
+  if ("jwt" in trust) return jwtCheck(trust, field, host, keySet);
+  if ((trust as Partial<TrustToken>).tokenOnly === true) return tokenCheck(trust, host);
+  throw wrong(field, "must have keySet, publicKey, secret, jwt or tokenOnly");
+}
+
+/** A public key of Standard Webhooks. */
+const publicKey = /^whpk_[A-Za-z\d+/]{43}=$/;
+
+function signedBy(text: string, host: TrustHost): Check {
+  const key = webhookKey(text);
+  // It is told with the first delivery: some runtimes refuse bytes that are no point of the curve.
+  key.catch(() => undefined);
+  return async (webhook) => signed([await key], webhook, host);
+}
+
+async function signed(
+  keys: Parameters<typeof verifyWebhook>[0],
+  webhook: ReceivedWebhook,
+  { clock, tolerance }: TrustHost,
+): Promise<Omit<Proof, "trust">> {
+  const { id } = await verifyWebhook(keys, webhook, { now: clock.now(), tolerance: tolerance / 1000 });
+  return placed(id);
+}
+
+function placed(id: string): Omit<Proof, "trust"> {
+  const place = readDeliveryId(id);
+  return { id, ...(place !== undefined && { place }) };
+}
+
+function jwtCheck(
+  { jwt }: TrustJwt,
+  field: string,
+  { url, clock, tolerance }: TrustHost,
+  keySet: (field: string, url: string) => RemoteKeySet,
+): Check {
+  const remote = keySet(`${field}.jwt.keySet`, jwt.keySet);
+  const { issuer, audience = url } = jwt;
+  if (typeof issuer !== "string" || issuer === "") throw wrong(`${field}.jwt.issuer`, "is required");
+  return async (webhook) => {
+    const token = /^bearer +(\S+)$/i.exec(webhook.header("authorization") ?? "")?.[1];
+    if (token === undefined) throw new A2AError("Unauthenticated", "The webhook has no JWT in Authorization");
+    const { body } = webhook;
+    return remote.verify(async (keys) => {
+      const options: VerifyTokenOptions = { issuer, audience, body, now: clock.now(), tolerance: tolerance / 1000 };
+      const { id, taskId } = await verifyWebhookToken(token, keys, options);
+      // The header with the id is not protected here, but `jti` is.
+      return { ...placed(id), taskId };
+    });
+  };
+}
+
+function tokenCheck({ authentication }: TrustToken, { hasToken }: TrustHost): Check {
+  const wanted = authentication && `${authentication.scheme} ${authentication.credentials ?? ""}`.trim();
+  const digest = secretDigest();
+  return async ({ token, header }) => {
+    const id = header(webhookHeaders.id);
+    const known = id === undefined || id === "" || id.length > mostId ? {} : { id };
+    // The config of a subscription asks for its token alone.
+    if (token === "subscription") return known;
+    if (token === "unknown" && hasToken) throw new A2AError("Unauthenticated", "The token of the webhook is not valid");
+    // The official SDK of JavaScript sends either Authorization or the token.
+    if (wanted !== undefined) {
+      const given = header("authorization") ?? "";
+      if ((await digest(sameCase(given))) === (await digest(sameCase(wanted)))) return known;
+      throw new A2AError("Unauthenticated", "The Authorization of the webhook is not valid");
+    }
+    if (token === "own") return known;
+    throw new A2AError("Unauthenticated", "The webhook has no token");
+  };
+}
+
+/** Longest id of a sender that is not verified. */
+const mostId = 256;
+
+/** The name of a scheme has no case (RFC 9110 §11.1). */
+function sameCase(authorization: string): string {
+  return authorization.replace(/^[\w-]+/, (scheme) => scheme.toLowerCase());
+}
+
+function wrong(field: string, description: string): A2AError {
+  return invalidParams([{ field, description }], `This receiver cannot work: ${field} ${description}`);
+}
+
+/** The token of a delivery, under the name of the specification or of the Go SDK. */
+export function tokenOf(request: Pick<UniversalRequest, "header">): string | undefined {
+  return request.header(webhookHeaders.token) ?? request.header(webhookHeaders.tokenOfGo);
+}

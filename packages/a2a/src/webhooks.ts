@@ -1,0 +1,58 @@
+/** Receiving webhooks: `webhookReceiver()`, its memory, and the signatures of Standard Webhooks. */
+
+import { createReceiver, type WebhookReceiver, type WebhookReceiverOptions } from "./receiver/index.ts";
+import { codecV03, codecV1 } from "./wires.ts";
+
+/**
+ * Receives the webhooks of agents: verifies them, tells repetitions, and hands their events to your code in order. It takes
+ * bodies of 1.0 and of 0.3, also those of other SDKs.
+ *
+ * @throws A2AError `InvalidParams` where an option is missing or wrong.
+ *
+ * @example
+ * ```ts
+ * const receiver = webhookReceiver({
+ *   url: "https://app.example.com/webhooks",
+ *   accept: { keySet: "https://agents.example.com/.well-known/jwks.json" },
+ *   onEvent: ({ statusUpdate }, { taskId }) => console.log(taskId, statusUpdate?.status.state),
+ * });
+ * await client.sendMessage({ message: "Go", configuration: { taskPushNotificationConfig: receiver.config() } });
+ * ```
+ */
+export function webhookReceiver(options: WebhookReceiverOptions): WebhookReceiver {
+  return createReceiver(options, { streamResponse: codecV1, kind: codecV03 });
+}
+
+export { webhookMemory } from "./receiver/index.ts";
+export type {
+  HandledDelivery,
+  RecalledDelivery,
+  TaskReader,
+  TrustJwt,
+  TrustKeySet,
+  TrustPublicKey,
+  TrustSecret,
+  TrustToken,
+  WebhookClient,
+  WebhookConfigInit,
+  WebhookDelivery,
+  WebhookListener,
+  WebhookMemory,
+  WebhookMemoryOptions,
+  WebhookReceiver,
+  WebhookReceiverOptions,
+  WebhookSubscription,
+  WebhookTrust,
+} from "./receiver/index.ts";
+
+// For senders and receivers of your own.
+export {
+  signWebhook,
+  verifyWebhook,
+  webhookKey,
+  webhookHeaders,
+  type ReceivedWebhook,
+  type SignedContent,
+  type VerifyWebhookOptions,
+  type WebhookKey,
+} from "./webhooks/index.ts";

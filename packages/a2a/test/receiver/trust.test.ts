@@ -1,0 +1,278 @@
+import { generateKeyPairSync } from "node:crypto";
+import { describe, expect, test } from "vitest";
+import { A2AError } from "../../src/model/index.ts";
+import type { WebhookReceiverOptions, WebhookTrust } from "../../src/receiver/index.ts";
+import { fakeClock } from "../../src/testing/fake-clock.ts";
+import { webhookReceiver } from "../../src/webhooks.ts";
+import { publicJwk, signWebhookToken, webhookKey } from "../../src/webhooks/index.ts";
+import { otherSecret, reasonOf, receive, secret, status, textLogger, url } from "./support.ts";
+
+/* Who is believed: `accept`, and the token. */
+
+const event = status("TASK_STATE_WORKING");
+const keySetUrl = "https://agents.example.com/.well-known/jwks.json";
+
+/** A key pair of Ed25519: what signs, what verifies, and the key for a key set. */
+async function pair() {
+  const { privateKey, publicKey } = generateKeyPairSync("ed25519");
+  const seed = privateKey.export({ format: "der", type: "pkcs8" }).subarray(-32);
+  const open = new Uint8Array(publicKey.export({ format: "der", type: "spki" }).subarray(-32));
+  const whsk = `whsk_${seed.toString("base64")}`;
+  return { whsk, whpk: `whpk_${Buffer.from(open).toString("base64")}`, jwk: await publicJwk(open) };
+}
+
+/** A server of key sets: what it answers can be changed, and its requests are counted. */
+function keySets(keys: readonly object[]) {
+  const server = {
+    keys,
+    asked: 0,
+    down: false,
+    fetch: async (): Promise<Response> => {
+      server.asked += 1;
+      if (server.down) throw new A2AError("ConnectionFailed");
+      return Response.json({ keys: server.keys });
+    },
+  };
+  return server;
+}
+
+describe("Standard Webhooks v1", () => {
+  test("a delivery with the signature of the secret is accepted with 204", async () => {
+    const { send, events, deliveries } = receive();
+    const response = await send(event, { sequence: 1, headers: { "parley-attempt": "2", "parley-generation": "7" } });
+    expect(response.status).toBe(204);
+    expect(await response.text()).toBe("");
+    expect(events).toEqual([event]);
+    expect(deliveries).toEqual([
+      { id: "config_1", taskId: "t1", trust: { secret }, sequence: 1, attempt: 2, generation: 7 },
+    ]);
+  });
+
+  const now = Math.floor(Date.now() / 1000);
+  test.each([
+    ["another secret", { key: otherSecret }],
+    ["no signature", { key: undefined }],
+    ["another body than was signed", { tampered: JSON.stringify(status("TASK_STATE_FAILED")) }],
+    ["a timestamp of six minutes ago", { timestamp: now - 360 }],
+    ["a timestamp in six minutes", { timestamp: now + 360 }],
+    ["another id than was signed", { headers: { "webhook-id": "other" } }],
+    ["another timestamp than was signed", { headers: { "webhook-timestamp": String(now + 1) }, timestamp: now }],
+    ["a signature that is no base64", { headers: { "webhook-signature": "v1,%%%" } }],
+    ["a thousand signatures", { headers: { "webhook-signature": `v1,${"A".repeat(43)}= `.repeat(1000) } }],
+  ])("a delivery with %s is refused with 401", async (_name, sent) => {
+    const { send, events } = receive();
+    expect((await send(event, sent)).status).toBe(401);
+    expect(events).toEqual([]);
+  });
+
+  test("any of several secrets is accepted, as during a rotation", async () => {
+    const { send, deliveries } = receive({ accept: [{ secret: otherSecret }, { secret }] });
+    expect((await send(event)).status).toBe(204);
+    expect((await send(event, { key: otherSecret })).status).toBe(204);
+    expect(deliveries.map(({ trust }) => trust)).toEqual([{ secret }, { secret: otherSecret }]);
+  });
+});
+
+describe("Standard Webhooks v1a", () => {
+  test("a signature by the public key is accepted, one by another key is not", async () => {
+    const [ours, other] = [await pair(), await pair()];
+    const { send } = receive({ accept: { publicKey: ours.whpk } });
+    expect((await send(event, { key: ours.whsk })).status).toBe(204);
+    expect((await send(event, { key: other.whsk })).status).toBe(401);
+  });
+
+  test("the keys of a key set are read once, and again for a key that is new", async () => {
+    const [first, second] = [await pair(), await pair()];
+    const clock = fakeClock();
+    const server = keySets([{ kty: "RSA" }, first.jwk]);
+    const { send } = receive({ accept: { keySet: keySetUrl }, fetch: server.fetch, clock });
+    const timestamp = Math.floor(clock.now() / 1000);
+    for (let count = 0; count < 3; count += 1) {
+      expect((await send(event, { key: first.whsk, timestamp })).status).toBe(204);
+    }
+    expect(server.asked).toBe(1);
+
+    server.keys = [first.jwk, second.jwk];
+    // The last reading is too near: whether the key is new cannot be told, so the sender is asked to try again.
+    const early = await send(event, { key: second.whsk, timestamp });
+    expect([early.status, early.headers.get("retry-after")]).toEqual([503, "30"]);
+    clock.advance(30_000);
+    expect((await send(event, { key: second.whsk, timestamp })).status).toBe(204);
+    expect(server.asked).toBe(2);
+    clock.advance(30_000);
+    expect((await send(event, { key: (await pair()).whsk, timestamp })).status).toBe(401);
+  });
+
+  test("a key that was taken out of the key set is not accepted after ten minutes", async () => {
+    const [first, second] = [await pair(), await pair()];
+    const clock = fakeClock();
+    const server = keySets([first.jwk]);
+    const { send } = receive({ accept: { keySet: keySetUrl }, fetch: server.fetch, clock });
+    expect((await send(event, { key: first.whsk, timestamp: clock.now() / 1000 })).status).toBe(204);
+    server.keys = [second.jwk];
+    clock.advance(601_000);
+    expect((await send(event, { key: first.whsk, timestamp: Math.floor(clock.now() / 1000) })).status).toBe(401);
+  });
+
+  test("while the key set cannot be read, the last keys hold for a day, and without keys it is a 503", async () => {
+    const ours = await pair();
+    const clock = fakeClock();
+    const server = keySets([ours.jwk]);
+    server.down = true;
+    const { send } = receive({ accept: { keySet: keySetUrl }, fetch: server.fetch, clock });
+    const now = (): number => Math.floor(clock.now() / 1000);
+    expect((await send(event, { key: ours.whsk, timestamp: now() })).status).toBe(503);
+    clock.advance(31_000);
+    server.down = false;
+    expect((await send(event, { key: ours.whsk, timestamp: now() })).status).toBe(204);
+    server.down = true;
+    clock.advance(23 * 3_600_000);
+    expect((await send(event, { key: ours.whsk, timestamp: now() })).status).toBe(204);
+    clock.advance(3_600_000);
+    expect((await send(event, { key: ours.whsk, timestamp: now() })).status).toBe(503);
+  });
+
+  test.each([
+    ["no JSON", () => new Response("<html>")],
+    ["an error", () => new Response(null, { status: 500 })],
+    ["a list", () => Response.json([])],
+    ["keys that are no objects", () => Response.json({ keys: [null, 1, "x"] })],
+    ["a key that is too short", () => Response.json({ keys: [{ kty: "OKP", crv: "Ed25519", x: "AAAA" }] })],
+  ])("a key set that is %s accepts nothing", async (_name, answer) => {
+    const { send, events } = receive({ accept: { keySet: keySetUrl }, fetch: async () => answer() });
+    const response = await send(event, { key: (await pair()).whsk });
+    expect([401, 503]).toContain(response.status);
+    expect(events).toEqual([]);
+  });
+});
+
+describe("JWT", () => {
+  const issuer = "https://agents.example.com";
+  const accept: WebhookTrust = { jwt: { keySet: keySetUrl, issuer } };
+  const body = JSON.stringify(event);
+  const timestamp = Math.floor(Date.now() / 1000);
+
+  async function setting(claims: Partial<Parameters<typeof signWebhookToken>[2]> = {}) {
+    const { whsk, jwk } = await pair();
+    const { key } = await webhookKey(whsk);
+    const content = { issuer, audience: url, id: "config_1", timestamp, taskId: "t1", body, ...claims };
+    const token = await signWebhookToken(key, jwk.kid, content);
+    const received = receive({ accept, fetch: keySets([jwk]).fetch });
+    return { ...received, sent: { key: undefined, headers: { authorization: `Bearer ${token}` } } };
+  }
+
+  test("a JWT of the server for this receiver, task and body is accepted, and its jti is the id", async () => {
+    const { send, sent, deliveries } = await setting();
+    expect((await send(event, sent)).status).toBe(204);
+    expect(deliveries).toEqual([{ id: "config_1", taskId: "t1", trust: accept, sequence: 1 }]);
+    // What was recorded is not handled again, whatever id its headers name.
+    const again = { ...sent, headers: { ...sent.headers, "webhook-id": "config_2" } };
+    expect((await send(event, again)).status).toBe(204);
+    expect(deliveries).toHaveLength(1);
+  });
+
+  test.each([
+    ["issuer", { issuer: "https://other.example.com" }],
+    ["audience", { audience: "https://app.example.com/other" }],
+    ["time", { timestamp: timestamp - 3600 }],
+    ["task", { taskId: "t2" }],
+    ["body", { body: "{}" }],
+  ])("a JWT with another %s is refused with 401", async (_name, claims) => {
+    const { send, sent, events } = await setting(claims);
+    expect((await send(event, sent)).status).toBe(401);
+    expect(events).toEqual([]);
+  });
+
+  test.each([
+    ["none", undefined],
+    ["a token that is no JWT", "Bearer abc"],
+    ["another scheme", "Basic abc"],
+    [
+      "alg none",
+      `Bearer ${btoa('{"alg":"none"}')}.${btoa(JSON.stringify({ iss: issuer, aud: url, taskId: "t1" })).replaceAll("=", "")}.`,
+    ],
+  ])("Authorization with %s is refused with 401", async (_name, authorization) => {
+    const { send } = await setting();
+    const headers = authorization === undefined ? {} : { authorization };
+    expect((await send(event, { key: undefined, headers })).status).toBe(401);
+  });
+});
+
+describe("token only, as other SDKs send", () => {
+  const accept = { tokenOnly: true } as const;
+
+  test.each(["x-a2a-notification-token", "a2a-notification-token"])("the token in %s is accepted", async (name) => {
+    const { send, deliveries } = receive({ accept, token: "s3cret" });
+    expect((await send(event, { key: undefined, headers: { [name]: "s3cret" } })).status).toBe(204);
+    expect(deliveries).toEqual([{ taskId: "t1", trust: accept }]);
+  });
+
+  test.each([[{}], [{ "x-a2a-notification-token": "s3cre" }], [{ "x-a2a-notification-token": "x".repeat(10_000) }]])(
+    "a missing or wrong token is refused with 401: %o",
+    async (headers) => {
+      const { send, events } = receive({ accept, token: "s3cret" });
+      expect((await send(event, { key: undefined, headers })).status).toBe(401);
+      expect(events).toEqual([]);
+    },
+  );
+
+  test("Authorization is accepted where the config asks for it, with the token or without it", async () => {
+    const authentication = { scheme: "Bearer", credentials: "abc" };
+    const { receiver, send } = receive({ accept: { ...accept, authentication }, token: "s3cret" });
+    expect(receiver.config({ taskId: "t1" })).toEqual({ taskId: "t1", url, token: "s3cret", authentication });
+    const statusOf = async (headers: Record<string, string>) => (await send(event, { key: undefined, headers })).status;
+    expect(await statusOf({ authorization: "bearer abc" })).toBe(204);
+    expect(await statusOf({ authorization: "Bearer abc", "x-a2a-notification-token": "s3cret" })).toBe(204);
+    expect(await statusOf({ authorization: "Bearer abc", "x-a2a-notification-token": "other" })).toBe(401);
+    expect(await statusOf({ authorization: "Bearer abd" })).toBe(401);
+    expect(await statusOf({ "x-a2a-notification-token": "s3cret" })).toBe(401);
+  });
+});
+
+describe("a token beside a signature", () => {
+  test("a delivery needs both", async () => {
+    const { receiver, send } = receive({ token: "s3cret" });
+    expect(receiver.config()).toEqual({
+      url,
+      token: "s3cret",
+      authentication: { scheme: "StandardWebhooks", credentials: secret },
+    });
+    const token = { "x-a2a-notification-token": "s3cret" };
+    expect((await send(event, { headers: token })).status).toBe(204);
+    expect((await send(event)).status).toBe(401);
+    expect((await send(event, { headers: { "x-a2a-notification-token": "other" } })).status).toBe(401);
+    expect((await send(event, { key: undefined, headers: token })).status).toBe(401);
+  });
+});
+
+test("no answer and no log line has a secret, a token or a signature in it", async () => {
+  const { logger, text } = textLogger();
+  const { send } = receive({ token: "s3cret-token", logger });
+  const headers = { "x-a2a-notification-token": "guessed-token", authorization: "Bearer guessed-bearer" };
+  const answer = await reasonOf(await send(event, { headers, path: `${url}?key=in-the-query` }));
+  for (const hidden of ["s3cret-token", "guessed", secret.slice(6), "v1,", "in-the-query"]) {
+    expect(answer + text()).not.toContain(hidden);
+  }
+  expect(text()).toContain("A webhook was refused");
+});
+
+describe("options that cannot work are refused at once", () => {
+  const wrong: readonly (readonly [string, Partial<WebhookReceiverOptions>])[] = [
+    ["url", { url: "/hooks" }],
+    ["accept", { accept: [] }],
+    ["accept[0]", { accept: {} as WebhookTrust }],
+    ["accept[0].secret", { accept: { secret: "s3cret" } }],
+    ["accept[0].secret", { accept: { secret: "whsec_AAAA" } }],
+    ["accept[0].publicKey", { accept: { publicKey: "whpk_AAAA" } }],
+    ["accept[0].publicKey", { accept: { publicKey: secret } }],
+    ["accept[0].keySet", { accept: { keySet: "jwks.json" } }],
+    ["accept[1].jwt.issuer", { accept: [{ secret }, { jwt: { keySet: keySetUrl, issuer: "" } }] }],
+    ["token", { accept: { tokenOnly: true } }],
+    ["token", { token: "two words" }],
+  ];
+  test.each(wrong)("%s: %o", (field, options) => {
+    expect(() => webhookReceiver({ url, accept: { secret }, onEvent() {}, ...options })).toThrow(
+      expect.objectContaining({ code: "InvalidParams", fields: [expect.objectContaining({ field })] }),
+    );
+  });
+});
