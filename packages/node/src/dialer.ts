@@ -1,28 +1,33 @@
 import { lookup } from "node:dns/promises";
-import { request as httpRequest, type IncomingMessage } from "node:http";
+import { request as httpRequest, type Agent, type IncomingMessage } from "node:http";
 import { request as httpsRequest, type RequestOptions } from "node:https";
 import type { LookupFunction } from "node:net";
 import { Readable } from "node:stream";
 import type { Dialer, DialInit, ResolvedAddress } from "@parley/a2a/net";
+import { connectionKey, KeptConnections } from "./kept-connections.ts";
 
 /** Options of `nodeDialer()`. */
 export interface DialerOptions {
   /** Resolves host names. Default: the resolver of the system, which also reads `/etc/hosts`. */
   readonly resolve?: Dialer["resolve"];
-  /** Certificates to trust, and further TLS options of `node:https`. */
-  readonly tls?: Pick<RequestOptions, "ca" | "cert" | "key" | "minVersion">;
+  /** Certificates to trust, the client certificate with its key, and further TLS options of `node:https`. */
+  readonly tls?: Pick<RequestOptions, "ca" | "cert" | "key" | "passphrase" | "minVersion">;
+  /** How long a connection waits for another request, in milliseconds. 0: each request has a connection of its own. Default 4 s. */
+  readonly idleTimeout?: number;
 }
 
 /**
  * Opens connections to exactly the addresses that the guard has checked, so that a name that resolves to another address a
- * moment later (DNS rebinding) changes nothing. Each call has a connection of its own: none is reused that was checked under
- * another policy. The `Host` header and the check of the certificate use the host name.
+ * moment later (DNS rebinding) changes nothing. The `Host` header and the check of the certificate use the host name.
+ *
+ * A connection is used again only for the same origin at the same set of checked addresses, so never for a name that resolves to
+ * other addresses now. The server may close it just then. A GET or HEAD that got nothing of an answer is sent again on a new
+ * connection. Nothing else is sent twice: the call fails, because the server may have acted on the request.
  */
 export function nodeDialer(options: DialerOptions = {}): Dialer {
-  return {
-    resolve: options.resolve ?? resolveBySystem,
-    fetch: (url, addresses, init) => dial(url, addresses, init, options.tls ?? {}),
-  };
+  const { resolve = resolveBySystem, tls = {}, idleTimeout = 4_000 } = options;
+  const kept = new KeptConnections(idleTimeout);
+  return { resolve, fetch: (url, addresses, init) => dial({ url, addresses, init, tls, kept }) };
 }
 
 async function resolveBySystem(hostname: string): Promise<readonly ResolvedAddress[]> {
@@ -33,30 +38,59 @@ async function resolveBySystem(hostname: string): Promise<readonly ResolvedAddre
 /** Most interim answers before an answer. HTTP has no limit (RFC 9110 §15.2). */
 const mostInformation = 16;
 
-/** Sends a request. The promise settles however the exchange ends, and nothing is thrown from a callback. */
-function dial(
-  url: URL,
-  addresses: readonly ResolvedAddress[],
-  { method = "GET", headers = {}, body, signal }: DialInit,
-  tls: RequestOptions,
-): Promise<Response> {
+/** A request, and what it needs to be sent. */
+interface Call {
+  readonly url: URL;
+  readonly addresses: readonly ResolvedAddress[];
+  readonly init: DialInit;
+  readonly tls: RequestOptions;
+  readonly kept: KeptConnections;
+}
+
+/** Sends a request, and once more where a connection that was kept turns out to be closed and nothing can have happened twice. */
+async function dial(call: Call): Promise<Response> {
+  const { url, init, kept } = call;
+  try {
+    return await send(call, kept.agent(url.protocol));
+  } catch (thrown) {
+    const { method = "GET", body, signal } = init;
+    const repeatable = (method === "GET" || method === "HEAD") && body === undefined && signal?.aborted !== true;
+    if (!(thrown instanceof KeptConnectionClosed)) throw thrown;
+    if (!repeatable) throw thrown.cause;
+    return send(call, false);
+  }
+}
+
+/** A connection that was used before was closed without any byte of an answer. */
+class KeptConnectionClosed extends Error {}
+
+/** Sends a request once. The promise settles however the exchange ends, and nothing is thrown from a callback. */
+function send({ url, addresses, init, tls }: Call, agent: Agent | false): Promise<Response> {
+  const { method = "GET", headers = {}, body, signal } = init;
   return new Promise((resolve, reject) => {
-    const send = url.protocol === "https:" ? httpsRequest : httpRequest;
-    const request = send(url, {
+    const options: RequestOptions & { readonly connectionKey: string } = {
       ...tls,
       method,
       // A compressed answer could exceed the limit on its size when it is decompressed.
       headers: { "accept-encoding": "identity", ...headers },
       lookup: pinned(addresses),
-      agent: false,
+      agent,
+      connectionKey: connectionKey(url, addresses),
       ...(signal === undefined ? {} : { signal }),
-    });
+    };
+    const request = url.protocol === "https:" ? httpsRequest(url, options) : httpRequest(url, options);
     const refuse = (error: unknown): void => {
       reject(error instanceof Error ? error : new Error(String(error)));
       request.destroy();
     };
     let information = 0;
-    request.on("error", reject);
+    let read = 0;
+    request.on("socket", ({ bytesRead }) => (read = bytesRead));
+    request.on("error", (error: NodeJS.ErrnoException) => {
+      const closed = error.code === "ECONNRESET" || error.code === "EPIPE";
+      const stale = closed && request.reusedSocket && request.socket?.bytesRead === read;
+      reject(stale ? new KeptConnectionClosed(undefined, { cause: error }) : error);
+    });
     request.on("close", () => reject(new Error("The server closed the connection before it answered")));
     request.on("information", () => {
       if (++information > mostInformation) refuse(new Error("The server sent only interim answers"));
@@ -101,8 +135,13 @@ function toResponse(incoming: IncomingMessage, method: string): Response {
   for (let index = 0; index < rawHeaders.length; index += 2) {
     headers.append(rawHeaders[index] ?? "", rawHeaders[index + 1] ?? "");
   }
-  if (method === "HEAD" || status === 204 || status === 205 || status === 304) {
-    // Such an answer has no body. Bytes that are sent anyway are not read.
+  if (method === "HEAD" || status === 204 || status === 304 || headers.get("content-length") === "0") {
+    // Such an answer has no body, so its connection is free.
+    incoming.on("error", () => {}).resume();
+    return new Response(null, { status, statusText, headers });
+  }
+  if (status === 205) {
+    // It has no body either, but Node reads the bytes that are sent anyway. They are not wanted.
     incoming.on("error", () => {}).destroy();
     return new Response(null, { status, statusText, headers });
   }

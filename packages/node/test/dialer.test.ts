@@ -50,16 +50,6 @@ describe("the Node dialer", () => {
     expect([codeOf(error), reached]).toEqual(["InvalidParams", false]);
   });
 
-  it("opens a connection of its own for each call", async () => {
-    const server = createServer((_request, response) => response.end("{}"));
-    const port = await portOf(server);
-    let connections = 0;
-    server.on("connection", () => connections++);
-    const fetch = guardedFetch({ allowPrivate: true }, nodeDialer({ resolve: toHere }));
-    for (let call = 0; call < 3; call++) await (await fetch(`http://a.example:${port}/`)).text();
-    expect(connections).toBe(3);
-  });
-
   it("tries the next address when the first does not answer", async () => {
     const port = await portOf(createServer(sayHost));
     const resolve: Dialer["resolve"] = async () => [
