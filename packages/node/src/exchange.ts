@@ -17,6 +17,8 @@ export type Head = Pick<UniversalResponse, "status" | "headers" | "trailers">;
 export interface Exchange extends UniversalRequest {
   /** Finds the user of the framework, for `facts`. */
   user?: (() => unknown) | undefined;
+  /** Set where a parser of a framework has read the body. */
+  rewritten?: boolean;
   /**
    * Sends a whole answer.
    *

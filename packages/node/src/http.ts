@@ -146,6 +146,7 @@ export type MountedHandler = Pick<Handler, "handle" | "answers">;
 /** The same exchange. Where a parser of the framework has read the body, its text is made from `body`, the parser's result. */
 export function withParsedBody(exchange: Exchange, incoming: Readable, body: unknown): Exchange {
   if (!incoming.readableDidRead) return exchange;
+  exchange.rewritten = typeof body !== "string" && !Buffer.isBuffer(body);
   exchange.text = async (limit) => {
     const text = textOf(body);
     if (Buffer.byteLength(text) > limit) throw new A2AError("RequestTooLarge");

@@ -83,7 +83,7 @@ export interface WebhookReceiverOptions {
   readonly tolerance?: number;
   /** Largest body in bytes. Default 10 MiB. */
   readonly bodyBytes?: number;
-  /** Most bytes of all bodies that are received or wait for your code. Beyond that senders get a 503. Default 64 MiB. */
+  /** Most bytes of the bodies that wait for your code, all together. Beyond that senders get a 503. Default 64 MiB. */
   readonly pendingBytes?: number;
   /** Fetches key sets. Default: the `fetch` of the runtime, without redirects, 10 s and 64 KiB at most. */
   readonly fetch?: GuardedFetch;

@@ -3,10 +3,10 @@ import { A2AError, invalidParams, toA2AError, wireErrors, type StreamResponse } 
 import { guardedFetch, type GuardedFetch } from "../net/index.ts";
 import type { UniversalRequest, UniversalResponse } from "../protocol/index.ts";
 import { toFetch } from "../server/fetch.ts";
+import { unfinishedBodies } from "../server/options.ts";
 import type { RequestLimits } from "../transport/server/binding.ts";
 import { bodyText, parseJson } from "../transport/server/request.ts";
 import { errorHeaders, failureOf } from "../transport/server/response.ts";
-import { Unfinished } from "../transport/server/unfinished.ts";
 import { encodeRestError } from "../wire/errors.ts";
 import { webhookHeaders } from "../webhooks/index.ts";
 import { challengeOf } from "./challenge.ts";
@@ -34,8 +34,7 @@ export function createReceiver(options: WebhookReceiverOptions, forms: BodyForms
     fetch: options.fetch ?? fetchKeySets(accept),
   });
   const tokens = new Tokens(options.url, accept, token, onEvent && { listener: onEvent, client });
-  const unfinished = new Unfinished(Math.max(pendingBytes, 2 * bodyBytes), bodyBytes, clock);
-  const limits: RequestLimits = { bodyBytes, depth, unfinished };
+  const limits: RequestLimits = { bodyBytes, depth, unfinished: unfinishedBodies(bodyBytes, undefined, clock) };
   const deliveries = new Deliveries(options.memory ?? webhookMemory(), Math.max(pendingBytes, bodyBytes));
   let closing = false;
 
