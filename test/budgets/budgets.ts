@@ -70,9 +70,10 @@ export const budgets: Readonly<Record<string, Budget>> = {
   "frames of gRPC event": { was: 1, atMost: 1.05 },
   "bytes of gRPC event": { was: 126, atMost: 127 },
 
+  // Webhooks added four: their options, the names that cards declare, and the name of their rows. What delivers is loaded later.
   // Files that are loaded, dependencies among them, until the client is there, a handler is made, and `serve()` listens.
   "files of client": files(70),
   "files of gRPC client": files(91),
-  "files of handler": files(139),
-  "files of serve": files(159),
+  "files of handler": files(143),
+  "files of serve": files(163),
 };

@@ -29,7 +29,7 @@ import {
   type HandlerOptions as Options,
   type ServedAgent,
 } from "./server/options.ts";
-import { keySetDocument, pushSettingsOf, webhooksParams } from "./server/push.ts";
+import { keySetDocument, pushOutbox, pushSettingsOf, webhooksParams } from "./server/push.ts";
 import { engineAgent, serveAgent, serviceMount } from "./server/serve-agent.ts";
 import { jsonRpcBinding } from "./transport/jsonrpc/handler.ts";
 import { restBinding } from "./transport/rest/handler.ts";
@@ -40,7 +40,7 @@ import { beforeRouter, createRouter } from "./transport/router/router.ts";
 import { isAnyPath, openAnyPath, type ServerBinding, type ServerHost } from "./transport/server/binding.ts";
 import type { CorsOptions } from "./transport/server/cors.ts";
 import { KeepAlive } from "./transport/server/event-stream.ts";
-import { draftsOf, wires, type ProtocolVersion } from "./wires.ts";
+import { codecV03, codecV1, draftsOf, wires, type ProtocolVersion } from "./wires.ts";
 
 export { jsonRpcBinding, restBinding };
 export type {
@@ -95,7 +95,7 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
     ...engineOptions,
     limits: engineLimits,
     agents: served.map(engineAgent),
-    ...(push !== undefined && { push }),
+    ...(push !== undefined && { push, outbox: pushOutbox(push, [codecV1, codecV03, ...draftsOf([codecV1])]) }),
   });
   const observer = options.observer && safeObserver(options.observer, logger);
   const services = served.map(({ id }) => wrapped(engine.service(id), id, options, observer));

@@ -4,7 +4,8 @@ import { Conversations } from "./conversations.ts";
 import { settingsOf, type EngineOptions } from "./options.ts";
 import { serverIsStopping } from "./refusals.ts";
 import { checkedAgent, createService, Sends } from "./service/index.ts";
-import { pushFeature, type Outbox } from "../push/index.ts";
+import type { Outbox } from "../push/index.ts";
+import { pushFeature } from "../push/stored.ts";
 import type { TaskAppend } from "../store/index.ts";
 import { createSupervisor } from "./supervise/index.ts";
 

@@ -38,8 +38,8 @@ export interface Observer {
   /** A client asks an address for the card of an agent. It may ask several. A card from its cache is not reported. */
   card?(card: ObservedCard): Ended | undefined | void;
   /**
-   * A server posts an event to a webhook (A2A 1.0 §3.5.3), each attempt for itself. The servers of this release send no
-   * webhooks. Whoever delivers events reports them here. The returned function is called once, when the attempt is over.
+   * A server posts an event to a webhook (A2A 1.0 §3.5.3), each attempt for itself. The returned function is called once, when
+   * the attempt is over.
    */
   delivery?(delivery: ObservedDelivery): ((result: DeliveryResult) => void) | undefined | void;
 }

@@ -13,4 +13,3 @@ export type {
 } from "./port.ts";
 export type { PushSettings } from "./settings.ts";
 export { pushOperator } from "./operator.ts";
-export { pushFeature } from "./stored.ts";

@@ -1,9 +1,10 @@
 import { isLoopback, withoutSlashes, type Bytes, type Logger } from "../base/index.ts";
 import { fromBase64 } from "../model/index.ts";
-import type { PushOptions, PushSettings } from "../push/index.ts";
+import type { Outbox, OutboxHost, PushOptions, PushSettings } from "../push/index.ts";
 import type { PublicDocument } from "../transport/discovery/handler.ts";
 import { cannotServe } from "../transport/server/binding.ts";
 import { keySetPath, mutualTlsScheme, standardWebhooksScheme, type WebhooksParams } from "../webhooks/names.ts";
+import type { Codec } from "../wire/codec.ts";
 
 /* The option `push` of a handler: its defaults, and what is refused at start (docs/decisions/webhooks.md). */
 
@@ -73,6 +74,32 @@ export function keySetDocument(basePath: string, { keys }: PushSettings): Public
       const { keySetOf, pushKeyring } = await import("../push/keys.ts");
       return keySetOf(pushKeyring(keys));
     },
+  };
+}
+
+/** What delivers webhooks. Its code is loaded when it starts, and not where webhooks are off. `codecs`: all versions. */
+export function pushOutbox(settings: PushSettings, codecs: readonly [Codec, ...Codec[]]): (host: OutboxHost) => Outbox {
+  return (host) => {
+    let outbox: Outbox | undefined;
+    let loading: Promise<void> | undefined;
+    let stopped = false;
+    const load = async (): Promise<void> => {
+      const { openOutbox } = await import("../push/parts.ts");
+      outbox = openOutbox(settings, codecs, host);
+      if (!stopped) outbox.start();
+    };
+    return {
+      start() {
+        loading = load().catch((cause: unknown) => host.logger.error("Webhooks could not be loaded", { cause }));
+      },
+      async stop(grace) {
+        stopped = true;
+        await loading;
+        await outbox?.stop(grace);
+      },
+      // What is stored before it is loaded is found by its first look.
+      stored: (item) => outbox?.stored(item),
+    };
   };
 }
 

@@ -1,0 +1,182 @@
+import { BoundedMap, memoryOf } from "../base/bounded-map.ts";
+import type { Clock } from "../base/index.ts";
+
+/*
+ * How many requests go to an origin at a time. An origin begins with one. It gets more with each success, and one after a failure.
+ * After several failures it gets none for a while.
+ */
+
+/** Failures in a row after which an origin gets no request for a while. */
+const mostFailures = 5;
+/** The first pause and the longest one, in milliseconds. Each is twice the one before. */
+const firstPause = 10_000;
+const longestPause = 5 * 60_000;
+/** An origin whose requests take longer, in milliseconds, may not use the half of all requests that is kept for the others. */
+const slow = 2_000;
+/** Jobs that wait for an origin in this process, for each request that it may have; and how many at least. */
+const waitingForEach = 4;
+const fewestWaiting = 8;
+/** What is known of origins without a job is kept in so many bytes. */
+const rememberedBytes = 2 << 20;
+
+/** What a request showed about its origin. `unclear`: it answered, but not as it should. */
+export type Health = "alive" | "dead" | "unclear";
+
+/** The end of a job's turn. */
+export interface TurnEnd {
+  /** What its request showed. Absent: there was none. */
+  readonly health?: Health;
+  /** How long its request took, in milliseconds. */
+  readonly took?: number;
+}
+
+/** An origin, with the jobs that wait for it. */
+export class Origin<Job> {
+  readonly name: string;
+  readonly waiting: Job[] = [];
+  running = 0;
+  /** How many requests it may have at a time. */
+  allowed = 1;
+  /** How many jobs were put off since the last look at the rows that are due. */
+  putOff = 0;
+  #failures = 0;
+  #succeeded = false;
+  #pause = 0;
+  /** On the monotonic clock. */
+  #closedUntil = -Infinity;
+  /** About how long a request takes, in milliseconds. */
+  #takes = 100;
+
+  constructor(name: string) {
+    this.name = name;
+  }
+
+  /** Whether it answered the last request, and fast. */
+  get trusted(): boolean {
+    return this.#succeeded && this.#takes < slow;
+  }
+
+  /** How long it gets no request, in milliseconds. 0: it gets some. */
+  closedFor(elapsed: number): number {
+    return Math.max(0, this.#closedUntil - elapsed);
+  }
+
+  /**
+   * How long one more job has to be put off, in milliseconds: until the origin gets requests again, or until it may have answered
+   * the jobs before this one. `undefined`: it can wait here.
+   */
+  putOffFor(elapsed: number, random: number): number | undefined {
+    const closed = this.closedFor(elapsed);
+    if (closed > 0) return Math.ceil(closed + this.#pause * random);
+    const waits = this.waiting.length + this.running;
+    const most = this.#failures > 0 ? 1 : Math.max(fewestWaiting, waitingForEach * this.allowed);
+    if (waits < most) return undefined;
+    this.putOff += 1;
+    const turns = (waits + this.putOff) / this.allowed;
+    return Math.ceil(Math.min(longestPause, Math.max(50, turns * this.#takes)));
+  }
+
+  /** After a request. `most`: requests that an origin may have at a time. */
+  ended({ health, took }: TurnEnd, most: number, elapsed: number, random: number): void {
+    if (took !== undefined) this.#takes += (took - this.#takes) / 4;
+    if (health === "alive") {
+      this.#failures = 0;
+      this.#pause = 0;
+      this.#succeeded = true;
+      this.allowed = Math.min(most, this.allowed * 2);
+    } else if (health === "dead") {
+      this.#failures += 1;
+      this.#succeeded = false;
+      this.allowed = 1;
+      if (this.#failures < mostFailures) return;
+      this.#pause = Math.min(longestPause, this.#pause === 0 ? firstPause : 2 * this.#pause);
+      this.#closedUntil = elapsed + this.#pause * (0.8 + 0.4 * random);
+    }
+  }
+}
+
+/** A job that has its turn. */
+export interface Running<Job> {
+  readonly job: Job;
+  readonly origin: Origin<Job>;
+  /** Ends its turn. */
+  end(result: TurnEnd): void;
+}
+
+/** Gives the requests of a process to origins in turn, so that none waits for another. */
+export class Origins<Job> {
+  /** Those with jobs, in the order of their turns. */
+  readonly #active = new Map<string, Origin<Job>>();
+  readonly #idle = new BoundedMap<Origin<Job>>({ bytes: rememberedBytes, bytesOf: (name) => memoryOf(name) });
+  readonly #clock: Clock;
+  readonly #most: number;
+  readonly #mostEach: number;
+  #running = 0;
+  /** Of origins that did not answer the last request, or slowly. They get half of all requests at most. */
+  #untrusted = 0;
+
+  /** `most`: requests at a time. `mostEach`: requests of an origin at a time. */
+  constructor(clock: Clock, most: number, mostEach: number) {
+    this.#clock = clock;
+    this.#most = most;
+    this.#mostEach = mostEach;
+  }
+
+  /** What is known of an origin. */
+  of(name: string): Origin<Job> {
+    return this.#active.get(name) ?? this.#idle.get(name) ?? new Origin(name);
+  }
+
+  /** A job waits for its turn. */
+  add(origin: Origin<Job>, job: Job): void {
+    origin.waiting.push(job);
+    this.#active.set(origin.name, origin);
+  }
+
+  /** The jobs that wait; they wait no longer. */
+  takeAll(): readonly Job[] {
+    return [...this.#active.values()].flatMap(({ waiting }) => waiting.splice(0));
+  }
+
+  /** A new look at the rows that are due begins. */
+  beginLook(): void {
+    for (const origin of this.#active.values()) origin.putOff = 0;
+  }
+
+  /** The next job that may run; `undefined`: none. */
+  next(): Running<Job> | undefined {
+    if (this.#running >= this.#most) return undefined;
+    const elapsed = this.#clock.elapsed();
+    for (const origin of this.#active.values()) {
+      const { waiting, running, allowed, trusted } = origin;
+      if (waiting.length === 0 || running >= allowed || origin.closedFor(elapsed) > 0) continue;
+      if (!trusted && this.#untrusted >= Math.max(1, this.#most >> 1)) continue;
+      const job = waiting.shift() as Job;
+      // The next turn is that of another origin.
+      this.#active.delete(origin.name);
+      this.#active.set(origin.name, origin);
+      return { job, origin, end: this.#begin(origin, trusted) };
+    }
+    return undefined;
+  }
+
+  #begin(origin: Origin<Job>, trusted: boolean): (result: TurnEnd) => void {
+    origin.running += 1;
+    this.#running += 1;
+    this.#untrusted += trusted ? 0 : 1;
+    return (result) => {
+      origin.running -= 1;
+      this.#running -= 1;
+      this.#untrusted -= trusted ? 0 : 1;
+      origin.ended(result, this.#mostEach, this.#clock.elapsed(), Math.random());
+    };
+  }
+
+  /** Forgets an origin that has no job any more. What its requests showed is remembered. */
+  settle(origin: Origin<Job>): void {
+    if (origin.waiting.length > 0 || origin.running > 0) return;
+    this.#active.delete(origin.name);
+    origin.putOff = 0;
+    this.#idle.set(origin.name, origin);
+  }
+}

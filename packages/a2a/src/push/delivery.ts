@@ -1,0 +1,298 @@
+import { A2AError } from "../model/index.ts";
+import type { DeliveryResult } from "../protocol/index.ts";
+import type { DueFeature, Room, TaskKey } from "../store/index.ts";
+import { bodyOf, type WebhookCodec } from "./body.ts";
+import type { TurnEnd } from "./circuit.ts";
+import { ClaimedRow, nextAgain, type Change } from "./claimed-row.ts";
+import { eventAgain, nextEvent, type EventSource, type Next } from "./events.ts";
+import type { OpenSecrets, OutboxHost, PushProblem, PushSigner, RefusedDelivery } from "./port.ts";
+import { headersOf, post, type Answer, type Post, type PushMessage } from "./request.ts";
+import { waitAfter } from "./retry.ts";
+import { moved } from "./row.ts";
+import { mostRefused, type StoredConfig } from "./stored.ts";
+
+/** What all deliveries of a process share. */
+export interface DeliveryContext extends Post, Pick<OutboxHost, "append" | "logger" | "observer" | "store"> {
+  readonly events: Omit<EventSource, "room">;
+  /** Memory for what one step reads, of the budget of this owner. */
+  readonly room: (owner: string) => Room & { end(): void };
+  readonly open: OpenSecrets;
+  readonly signer: PushSigner;
+  readonly codecOf: (version: string) => WebhookCodec;
+  /** Waits between attempts, in milliseconds. */
+  readonly waits: readonly number[];
+  /** How long a request may take, in milliseconds. */
+  readonly timeout: number;
+  /** Whether the server stops: no more requests begin. */
+  readonly stopping: () => boolean;
+}
+
+/** A claim lasts longer than a request by this, in milliseconds: for what comes before and after the request. */
+export const claimMargin = 40_000;
+
+/** The result of one step. */
+export interface Step extends TurnEnd {
+  /** Whether there is more to do at once. */
+  readonly more: boolean;
+}
+
+interface Request {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+type About = Omit<PushMessage, "body">;
+type Found = Extract<Next, { readonly kind: "event" }>;
+
+const done: Step = { more: false };
+const again: Step = { more: true };
+const unwritten = "The server could not write the request: its log says why";
+const unread = "The server could not read the event: its log says why";
+
+/** The deliveries of one config, one after the other. Each step claims the row, posts at most one event, and stores the result. */
+export class Delivery {
+  readonly task: TaskKey;
+  readonly configId: string;
+  /** Bytes of its row, about. */
+  readonly bytes: number;
+  readonly #context: DeliveryContext;
+  readonly #row: ClaimedRow;
+
+  constructor(context: DeliveryContext, row: DueFeature, config: StoredConfig) {
+    this.#context = context;
+    this.task = row.task;
+    this.configId = row.key;
+    this.bytes = row.value.length;
+    this.#row = new ClaimedRow(context, row, config);
+  }
+
+  /** Delivers at most one event. Rejects where the store fails. */
+  async step(): Promise<Step> {
+    const room = this.#context.room(this.task.owner);
+    try {
+      return await this.#next({ ...this.#context.events, room });
+    } finally {
+      room.end();
+    }
+  }
+
+  /** Gives the row back: it is due after `wait` milliseconds. An attempt that did not end does not count. */
+  async release(wait: number, change?: Change): Promise<void> {
+    if (!this.#row.isClaimed && wait === 0) return;
+    await this.#row.release(this.#row.now() + wait, change);
+  }
+
+  async #next(events: EventSource): Promise<Step> {
+    const { config } = this.#row;
+    const codec = this.#context.codecOf(config.version);
+    const { sends } = codec.webhook;
+    const refused = nextAgain(config);
+    let next: Next;
+    try {
+      next =
+        refused === undefined
+          ? await nextEvent(events, this.task, config, sends)
+          : await eventAgain(events, this.task, config, { seq: refused.seq, sends });
+    } catch (error) {
+      return this.#unreadable(error);
+    }
+    switch (next.kind) {
+      case "gone":
+        return done;
+      case "again":
+        return again;
+      case "none": {
+        const { position } = next;
+        return this.#rest((each) => moved(each, position), position.cursor);
+      }
+      case "event":
+        return this.#deliver(codec, next, refused);
+    }
+  }
+
+  async #deliver(codec: WebhookCodec, next: Found, refused: RefusedDelivery | undefined): Promise<Step> {
+    if (this.#context.stopping()) return this.#pause(0);
+    if (!(await this.#claim())) return done;
+    const { nonce, sequence, attempts = 0 } = this.#row.config;
+    const { seq, generation, trace } = next.event;
+    const about = {
+      id: `${nonce}_${seq}`,
+      sequence: refused?.sequence ?? sequence + 1,
+      attempt: attempts + 1,
+      taskId: this.task.taskId,
+      generation,
+      trace,
+      contentType: codec.webhook.mediaType,
+    };
+    const request = await this.#prepare(codec, next, about);
+    if (request === undefined) return this.#failed(this.#problem(unwritten), undefined);
+    // The process may have been suspended since: then another one has the row.
+    if (this.#row.age > claimMargin / 2 && !(await this.#claim())) return done;
+    const since = this.#context.clock.elapsed();
+    const answer = await this.#post(request, about, seq);
+    const took = this.#context.clock.elapsed() - since;
+    const step = await this.#settle(answer, next, refused);
+    return answer.kind === "aborted" ? step : { ...step, took, health: healthOf(answer) };
+  }
+
+  /** The request; `undefined` where it cannot be written or signed. */
+  async #prepare(codec: WebhookCodec, { event }: Found, about: About): Promise<Request | undefined> {
+    const { open, signer, events, logger } = this.#context;
+    const { config } = this.#row;
+    try {
+      const secrets = config.sealed === undefined ? {} : await open(config.sealed, this.task, this.configId);
+      const body = bodyOf(codec, event, events.bodyBytes);
+      return { body, headers: await headersOf(signer, this.#row.now(), config, secrets, { ...about, body }) };
+    } catch (cause) {
+      logger.error("A webhook could not be written", { ...this.#fields, cause });
+      return undefined;
+    }
+  }
+
+  async #post(request: Request, { attempt, trace }: About, seq: number): Promise<Answer> {
+    const { agent, taskId } = this.task;
+    const { url } = this.#row.config;
+    const about = { agent, taskId, configId: this.configId, origin: originOf(url), seq, attempt, trace };
+    const ended = this.#context.observer?.delivery?.(about);
+    const answer = await post(this.#context, url, request);
+    ended?.(resultOf(answer));
+    return answer;
+  }
+
+  async #settle(answer: Answer, next: Found, refused: RefusedDelivery | undefined): Promise<Step> {
+    const { logger } = this.#context;
+    switch (answer.kind) {
+      case "aborted":
+        return this.#pause(0);
+      case "gone":
+        logger.info("A receiver wants no more webhooks (410)", this.#fields);
+        await this.#row.remove();
+        return done;
+      case "delivered":
+        return refused === undefined ? this.#delivered(next) : this.#triedAgain(refused, undefined);
+      case "failed":
+      case "refused": {
+        const { reason, status, kind } = answer;
+        const problem = this.#problem(reason, status);
+        logger.debug("A webhook was not delivered", { ...this.#fields, reason });
+        if (refused !== undefined) return this.#triedAgain(refused, problem);
+        return kind === "failed" ? this.#failed(problem, answer.retryAfter) : this.#refused(problem, next);
+      }
+    }
+  }
+
+  #delivered({ position, last }: Found): Promise<Step> {
+    const change: Change = (config) => {
+      const { sequence, delivered } = config;
+      return { ...moved(config, position), sequence: sequence + 1, delivered: delivered + 1 };
+    };
+    return last ? this.#rest(change, position.cursor) : this.#goOn(change);
+  }
+
+  #refused(problem: PushProblem, { position, event: { seq }, last }: Found): Promise<Step> {
+    if ((this.#row.config.refused ?? []).length >= mostRefused) return this.#park(problem);
+    const change: Change = (config) => {
+      const { refused = [] } = config;
+      const sequence = config.sequence + 1;
+      return { ...moved(config, position), sequence, refused: [...refused, { ...problem, seq, sequence }] };
+    };
+    return last ? this.#rest(change, position.cursor) : this.#goOn(change);
+  }
+
+  /** After another attempt at a refused event. `problem`: it was not delivered. */
+  #triedAgain({ seq }: RefusedDelivery, problem: PushProblem | undefined): Promise<Step> {
+    return this.#goOn(({ again: wanted = [], refused = [], ...config }) => {
+      const others = wanted.filter((each) => each !== seq);
+      const left = refused.flatMap((each) => {
+        if (each.seq !== seq) return [each];
+        return problem === undefined ? [] : [{ seq, sequence: each.sequence, ...problem }];
+      });
+      return {
+        ...config,
+        delivered: config.delivered + (problem === undefined ? 1 : 0),
+        ...(left.length > 0 && { refused: left }),
+        ...(others.length > 0 && { again: others }),
+      };
+    });
+  }
+
+  #failed(problem: PushProblem, retryAfter: number | undefined): Promise<Step> {
+    const attempts = (this.#row.config.attempts ?? 0) + 1;
+    const wait = waitAfter(attempts, this.#context.waits, retryAfter, Math.random());
+    if (wait === undefined) return this.#park(problem, attempts);
+    return this.#pause(wait, (config) => ({ ...config, attempts, problem }));
+  }
+
+  async #unreadable(error: unknown): Promise<Step> {
+    // The store is down, or there is no memory for the task now: neither is the event's fault.
+    if (error instanceof A2AError && error.code === "Unavailable") throw error;
+    this.#context.logger.error("The events of a webhook could not be read", { ...this.#fields, cause: error });
+    return this.#failed(this.#problem(unread), undefined);
+  }
+
+  async #park(problem: PushProblem, attempts?: number): Promise<Step> {
+    const fields = { ...this.#fields, reason: problem.reason };
+    this.#context.logger.warn("A webhook is parked: nothing more is sent until an operator says so", fields);
+    await this.#row.park((config) => ({ ...config, ...(attempts !== undefined && { attempts }), problem }));
+    return done;
+  }
+
+  /** Stores a change, and keeps the row for the next step. */
+  async #goOn(change: Change): Promise<Step> {
+    if (this.#context.stopping()) return this.#pause(0, change);
+    return (await this.#claim(change)) ? again : done;
+  }
+
+  /** Stores a change, and puts the row to rest, unless the log has more by now. `end`: the `seq` that was seen last. */
+  async #rest(change: Change, end: number): Promise<Step> {
+    if ((await this.#row.release(undefined, change, end)) !== "stale") return done;
+    if (this.#row.isClaimed) return this.#goOn(change);
+    this.#row.assume(change);
+    return again;
+  }
+
+  async #pause(wait: number, change?: Change): Promise<Step> {
+    await (change === undefined ? this.release(wait) : this.#row.release(this.#row.now() + wait, change));
+    return done;
+  }
+
+  #claim(change?: Change): Promise<boolean> {
+    return this.#row.hold(this.#context.timeout + claimMargin, change);
+  }
+
+  #problem(reason: string, status?: number): PushProblem {
+    const at = this.#row.now();
+    return status === undefined ? { at, reason } : { at, reason, status };
+  }
+
+  get #fields() {
+    const { agent, taskId } = this.task;
+    return { agent, taskId, configId: this.configId, origin: originOf(this.#row.config.url) };
+  }
+}
+
+/** The origin of an address. Its path may be a secret. */
+export function originOf(url: string): string {
+  return URL.canParse(url) ? new URL(url).origin : "";
+}
+
+function healthOf(answer: Exclude<Answer, { readonly kind: "aborted" }>): NonNullable<TurnEnd["health"]> {
+  return answer.kind === "failed" ? answer.health : "alive";
+}
+
+function resultOf(answer: Answer): DeliveryResult {
+  switch (answer.kind) {
+    case "delivered":
+      return { status: answer.status };
+    case "gone":
+      return { status: answer.status, error: new A2AError("InvalidResponse", "The receiver wants no more events") };
+    case "aborted":
+      return { error: new A2AError("Aborted", "The server is stopping") };
+    case "refused":
+      return { status: answer.status, error: new A2AError("InvalidResponse", answer.reason) };
+    case "failed": {
+      const { status, reason, error = new A2AError("InvalidResponse", reason) } = answer;
+      return status === undefined ? { error } : { status, error };
+    }
+  }
+}

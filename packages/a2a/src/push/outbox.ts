@@ -1,0 +1,316 @@
+import { BoundedMap, memoryOf } from "../base/bounded-map.ts";
+import { defer } from "../base/index.ts";
+import { guardedFetch } from "../net/index.ts";
+import { ByteBudget } from "../protocol/index.ts";
+import type { DueFeature, FeatureEffect, Room, TaskAppend } from "../store/index.ts";
+import { byVersion } from "../wire/codec.ts";
+import type { WebhookCodec } from "./body.ts";
+import { Origins, type Origin, type Running } from "./circuit.ts";
+import { claimMargin, Delivery, originOf, type DeliveryContext } from "./delivery.ts";
+import type { OpenSecrets, Outbox, OutboxHost, PushSigner } from "./port.ts";
+import { longestWait } from "./retry.ts";
+import { readConfig, unclaimed, writeConfig } from "./row.ts";
+import type { PushSettings } from "./settings.ts";
+import { pushFeature } from "./stored.ts";
+
+/** Rows that one look reads, besides those that this process holds. */
+const pageSize = 64;
+/** Rows that this process holds: they wait for their turn, or are being delivered. */
+const mostHeld = 1024;
+const mostHeldBytes = 4 << 20;
+/** Tasks of which this process knows that they have configs, in bytes. Events of others are found by the next poll. */
+const knownBytes = 4 << 20;
+/** How often rows are looked for that a clock, set back since, has put off too far. Milliseconds. */
+const rescueInterval = 10 * 60_000;
+/** How long a row is put off that no process of this version can read, in milliseconds. */
+const unreadablePause = 60 * 60_000;
+/** The wall clock was set back where it lost more than this against the monotonic clock, in milliseconds. */
+const setBack = 1_000;
+
+/** What the outbox needs of the other rooms. */
+export interface OutboxParts {
+  /** The versions that configs may have. The first one is taken for a version that is not among them. */
+  readonly codecs: readonly [WebhookCodec, ...WebhookCodec[]];
+  readonly open: OpenSecrets;
+  readonly signer: PushSigner;
+}
+
+/** Makes the outbox of a server. */
+export function createOutbox(settings: PushSettings, parts: OutboxParts): (host: OutboxHost) => Outbox {
+  return (host) => new Worker(host, settings, parts);
+}
+
+/** Looks for rows that are due, and gives each its turns. */
+class Worker implements Outbox {
+  readonly #host: OutboxHost;
+  readonly #context: DeliveryContext;
+  readonly #origins: Origins<Delivery>;
+  readonly #held = new Map<string, Delivery>();
+  #heldBytes = 0;
+  readonly #known = new BoundedMap<true>({ bytes: knownBytes, bytesOf: (key) => memoryOf(key) });
+  readonly #longest: number;
+  readonly #aborter = new AbortController();
+  readonly #running = new Set<Promise<void>>();
+  #started = false;
+  #stopping = false;
+  #looking = false;
+  #lookAgain = false;
+  #lookDue = false;
+  /** There were more rows than this process may hold. */
+  #isFull = false;
+  #rescueAt = -Infinity;
+  /** Wall time minus monotonic time, when it was last looked at. */
+  #offset: number;
+  #clearTimer: () => void = () => {};
+
+  constructor(host: OutboxHost, settings: PushSettings, { codecs, open, signer }: OutboxParts) {
+    const { store, clock } = host;
+    const { events: policy, bodyBytes, concurrency, concurrencyPerOrigin, retryAfter, timeout } = settings;
+    const budget = new ByteBudget(concurrency * bodyBytes, clock, "There is no room for the events of this task now");
+    const versions = byVersion(codecs);
+    this.#host = host;
+    this.#origins = new Origins(clock, concurrency, concurrencyPerOrigin);
+    this.#longest = Math.max(longestWait(retryAfter), unreadablePause, timeout + claimMargin);
+    this.#offset = clock.now() - clock.elapsed();
+    this.#context = {
+      ...host,
+      fetch: guardedFetch(settings.net, settings.dialer, clock),
+      signal: this.#aborter.signal,
+      events: { store, policy, bodyBytes },
+      room: (owner) => new Reserved(budget, owner),
+      open,
+      signer,
+      codecOf: (version) => versions.get(version) ?? codecs[0],
+      waits: retryAfter,
+      timeout,
+      stopping: () => this.#stopping,
+    };
+  }
+
+  start(): void {
+    this.#started = true;
+    this.#look();
+  }
+
+  async stop(grace: number): Promise<void> {
+    this.#stopping = true;
+    this.#clearTimer();
+    const waiting = this.#origins.takeAll().map((delivery) => this.#release(delivery, 0));
+    const late = this.#host.clock.after(grace, () => this.#aborter.abort());
+    if (grace === 0) this.#aborter.abort();
+    await Promise.all([...waiting, ...this.#running]);
+    late();
+  }
+
+  stored({ task: { agent, taskId }, records, effects = [] }: TaskAppend): void {
+    const key = JSON.stringify([agent, taskId]);
+    if (effects.some(setsConfig)) this.#known.set(key, true);
+    if (records.length > 0 && this.#known.get(key) === true) this.#look();
+  }
+
+  /** Looks for rows soon. Events that are stored together cause one look. */
+  #look(): void {
+    if (!this.#started || this.#stopping || this.#lookDue) return;
+    this.#lookDue = true;
+    defer(() => {
+      this.#lookDue = false;
+      if (this.#looking) this.#lookAgain = true;
+      else this.#track(this.#lookNow());
+    });
+  }
+
+  /** `stop` waits for it. */
+  #track(work: Promise<void>): void {
+    const tracked = work.finally(() => this.#running.delete(tracked));
+    this.#running.add(tracked);
+  }
+
+  async #lookNow(): Promise<void> {
+    this.#looking = true;
+    this.#clearTimer();
+    try {
+      await this.#rescue();
+      do {
+        this.#lookAgain = false;
+        await this.#page();
+      } while (this.#lookAgain && !this.#stopping);
+    } catch (cause) {
+      if (!this.#stopping) this.#host.logger.error("Looking for webhooks failed and will be tried again", { cause });
+    }
+    this.#looking = false;
+    const { clock, pollInterval } = this.#host;
+    if (!this.#stopping) this.#clearTimer = clock.after(pollInterval, () => this.#look());
+  }
+
+  /** Takes the rows that are due. Those whose origin has enough of them here are put off, so that they do not hide the others. */
+  async #page(): Promise<void> {
+    const { store, agents, clock } = this.#host;
+    const limit = this.#held.size + pageSize;
+    const rows = await store.dueFeatures({ feature: pushFeature, agents, now: clock.now(), limit });
+    this.#isFull = false;
+    this.#origins.beginLook();
+    const changes: Promise<unknown>[] = [];
+    let taken = 0;
+    for (const row of rows) {
+      if (this.#stopping || this.#held.has(keyOf(row))) continue;
+      const config = readConfig(row.value);
+      const delivery = config && new Delivery(this.#context, row, config);
+      const origin = this.#origins.of(config === undefined ? "" : originOf(config.url));
+      const wait = delivery === undefined ? unreadablePause : origin.putOffFor(clock.elapsed(), Math.random());
+      if (delivery === undefined) this.#host.logger.error("The row of a webhook cannot be read", fieldsOf(row));
+      if (delivery === undefined || wait !== undefined) changes.push(this.#putOff(row, clock.now() + (wait ?? 0)));
+      else if (this.#hasRoom(delivery)) {
+        this.#hold(row, delivery, origin);
+        taken += 1;
+      } else this.#isFull = true;
+    }
+    this.#dispatch();
+    await Promise.all(changes);
+    if (rows.length === limit && taken + changes.length > 0 && !this.#isFull) this.#lookAgain = true;
+  }
+
+  #hasRoom({ bytes }: Delivery): boolean {
+    return this.#held.size < mostHeld && this.#heldBytes + bytes <= mostHeldBytes;
+  }
+
+  #hold(row: DueFeature, delivery: Delivery, origin: Origin<Delivery>): void {
+    this.#known.set(JSON.stringify([row.task.agent, row.task.taskId]), true);
+    this.#held.set(keyOf(row), delivery);
+    this.#heldBytes += delivery.bytes;
+    this.#origins.add(origin, delivery);
+  }
+
+  #drop(delivery: Delivery): void {
+    const key = keyOf({ task: delivery.task, key: delivery.configId });
+    if (this.#held.delete(key)) this.#heldBytes -= delivery.bytes;
+    if (this.#isFull && this.#held.size <= mostHeld / 2) this.#look();
+  }
+
+  /** Begins as many turns as may run. */
+  #dispatch(): void {
+    while (!this.#stopping) {
+      const next = this.#origins.next();
+      if (next === undefined) return;
+      this.#track(this.#turn(next));
+    }
+  }
+
+  async #turn({ job: delivery, origin, end }: Running<Delivery>): Promise<void> {
+    let more = false;
+    try {
+      const step = await delivery.step();
+      more = step.more;
+      end(step);
+    } catch (cause) {
+      end({});
+      // The row stays due, or its claim ends: the next look finds it.
+      this.#host.logger.error("A webhook could not be delivered now and will be tried again", {
+        ...fieldsOf({ task: delivery.task, key: delivery.configId }),
+        cause,
+      });
+    }
+    if (more && !this.#stopping) this.#origins.add(origin, delivery);
+    else if (more) await this.#release(delivery, 0);
+    else this.#drop(delivery);
+    await this.#clear(origin);
+    this.#origins.settle(origin);
+    this.#dispatch();
+  }
+
+  /** Puts off what waits for an origin that gets no requests now. */
+  async #clear(origin: Origin<Delivery>): Promise<void> {
+    const { clock } = this.#host;
+    if (origin.closedFor(clock.elapsed()) === 0) return;
+    const waiting = origin.waiting.splice(0);
+    await Promise.all(
+      waiting.map((delivery) => this.#release(delivery, origin.putOffFor(clock.elapsed(), Math.random()) ?? 0)),
+    );
+  }
+
+  async #release(delivery: Delivery, wait: number): Promise<void> {
+    try {
+      await delivery.release(wait);
+    } catch (cause) {
+      this.#host.logger.warn("The row of a webhook could not be given back: its claim ends by itself", { cause });
+    }
+    this.#drop(delivery);
+  }
+
+  /** Sets a row due at another time, as it is. The claim of a process that died is taken out. */
+  #putOff({ task, key, value, due }: DueFeature, to: number): Promise<unknown> {
+    const config = readConfig(value);
+    const effect: FeatureEffect = {
+      effect: "feature",
+      op: "set",
+      feature: pushFeature,
+      key,
+      value: config === undefined ? value : writeConfig(unclaimed(config)),
+      due: Math.floor(to),
+      if: { value, due },
+    };
+    return this.#host.append({ task, records: [], effects: [effect] });
+  }
+
+  /**
+   * Finds rows that the clock, set back since, has put off too far (docs/decisions/feature-effects.md). Rows without a claim that
+   * were due by the clock before are due now, and so is each row that is due later than any claim or wait ends.
+   */
+  async #rescue(): Promise<void> {
+    const { clock } = this.#host;
+    const offset = clock.now() - clock.elapsed();
+    const lost = this.#offset - offset;
+    this.#offset = offset;
+    const now = Math.floor(clock.now());
+    if (lost > setBack) await this.#bringBack(now, now, now + lost);
+    if (clock.elapsed() < this.#rescueAt) return;
+    this.#rescueAt = clock.elapsed() + rescueInterval;
+    await this.#bringBack(now, now + this.#longest, Infinity);
+  }
+
+  /** Makes rows due now that are due after one time and until another. */
+  async #bringBack(now: number, after: number, until: number): Promise<void> {
+    const { store, agents } = this.#host;
+    for (let from = after, more = true; more && !this.#stopping;) {
+      const rows = await store.dueFeatures({ feature: pushFeature, agents, now: until, after: from, limit: pageSize });
+      const free = rows.filter(({ value }) => until === Infinity || readConfig(value)?.claim === undefined);
+      await Promise.all(free.map((row) => this.#putOff(row, now)));
+      more = rows.length === pageSize;
+      if (free.length === 0) from = rows.at(-1)?.due ?? from;
+    }
+  }
+}
+
+/** Memory for what one step reads. It is given back after the step. */
+class Reserved implements Room {
+  readonly #budget: ByteBudget;
+  readonly #owner: string;
+  #bytes = 0;
+
+  constructor(budget: ByteBudget, owner: string) {
+    this.#budget = budget;
+    this.#owner = owner;
+  }
+
+  async reserve(bytes: number): Promise<void> {
+    this.end();
+    await this.#budget.take(this.#owner, bytes);
+    this.#bytes = bytes;
+  }
+
+  end(): void {
+    if (this.#bytes > 0) this.#budget.give(this.#owner, this.#bytes);
+    this.#bytes = 0;
+  }
+}
+
+function setsConfig(effect: { readonly effect: string; readonly op?: unknown; readonly feature?: unknown }): boolean {
+  return effect.effect === "feature" && effect.feature === pushFeature && effect.op === "set";
+}
+
+function keyOf({ task: { agent, taskId }, key }: Pick<DueFeature, "task" | "key">): string {
+  return JSON.stringify([agent, taskId, key]);
+}
+
+function fieldsOf({ task: { agent, taskId }, key }: Pick<DueFeature, "task" | "key">) {
+  return { agent, taskId, configId: key };
+}
