@@ -6,8 +6,8 @@ import { parseState, stateNames } from "./output/states.ts";
 /** What the file of a command adds it with. */
 export interface Program {
   readonly io: Io;
-  /** Adds a command and its help; the caller adds arguments, options and the action. */
-  command(name: string, help: Help): Command;
+  /** Adds a command and its help; the caller adds arguments, options and the action. `parent`: the command that it is a part of. */
+  command(name: string, help: Help, parent?: Command): Command;
   /** Receives the exit code of the command. */
   finish(code: number): void;
 }

@@ -2,6 +2,7 @@ import { Command, CommanderError } from "commander";
 import { addCard } from "./commands/card.ts";
 import { addConform } from "./commands/conform.ts";
 import { addInit } from "./commands/init.ts";
+import { addPush } from "./commands/push.ts";
 import { addSend } from "./commands/send.ts";
 import { addServe } from "./commands/serve.ts";
 import { addCancel, addTask, addTasks } from "./commands/tasks.ts";
@@ -12,7 +13,7 @@ import type { Help } from "./options.ts";
 import { version } from "./version.ts";
 
 /** In the order of the help. */
-const commands = [addServe, addCard, addSend, addWatch, addTasks, addTask, addCancel, addConform, addInit];
+const commands = [addServe, addCard, addSend, addWatch, addTasks, addTask, addCancel, addPush, addConform, addInit];
 
 const general = `
 Exit codes:
@@ -24,6 +25,8 @@ Exit codes:
 Environment:
   PARLEY_TOKEN           bearer token to send, unless --token is given
   PARLEY_TOKENS          bearer tokens that serve accepts, separated by commas
+  PARLEY_PUSH_KEYS       keys of serve --push, separated by commas: 32 random
+                         bytes each, from openssl rand -base64 32
   NO_COLOR, FORCE_COLOR  never colours; colours even where the output is no terminal`;
 
 /** Every command, with its arguments, options, help and action. `finish` receives the exit code of a command. */
@@ -45,13 +48,13 @@ export function createProgram(io: Io, finish: (code: number) => void): Command {
       getErrHasColors: () => false,
     })
     .addHelpText("after", general);
-  const command = (name: string, help: Help): Command => addCommand(program, name, help);
+  const command = (name: string, help: Help, parent = program): Command => addCommand(parent, name, help);
   for (const add of commands) add({ io, command, finish });
   return program;
 }
 
-function addCommand(program: Command, name: string, { summary, description, examples }: Help): Command {
-  return program
+function addCommand(parent: Command, name: string, { summary, description, examples }: Help): Command {
+  return parent
     .command(name)
     .summary(summary)
     .description(description === undefined ? `${summary}.` : `${summary}. ${description}`)

@@ -5,10 +5,10 @@ import { bearer, memoryStore, silentLogger, type Logger, type Principal } from "
 import type { Store } from "@parley/a2a/store";
 import { isLoopback } from "@parley/a2a/protocol";
 import { serve as serveAgents, type Server } from "@parley/node";
-import { CommandError, UsageError } from "./errors.ts";
-import { fileReason } from "./files.ts";
+import { UsageError } from "./errors.ts";
 import type { Io } from "./io.ts";
 import { loadAgents } from "./modules.ts";
+import { openFile } from "./stored.ts";
 import { logTo, type LogFormat, type logLevels } from "./log.ts";
 import { styleFor } from "./output/text.ts";
 import { jsonLine, line } from "@parley/conform/terminal";
@@ -20,6 +20,7 @@ export interface ServeOptions {
   readonly store: string;
   readonly token?: readonly string[];
   readonly cors?: readonly string[];
+  readonly push?: boolean;
   readonly insecure?: boolean;
   readonly grace: number;
   readonly logLevel?: (typeof logLevels)[number];
@@ -48,13 +49,10 @@ function principalsOf(io: Io, options: ServeOptions): Readonly<Record<string, Pr
 async function openStore(io: Io, where: string, logger: Logger): Promise<Store> {
   if (where === "memory") return memoryStore();
   const path = resolve(io.cwd, where);
-  try {
+  return openFile(where, async ({ sqliteStore }) => {
     await mkdir(dirname(path), { recursive: true });
-    const { sqliteStore } = await import("@parley/sql/sqlite");
-    return await sqliteStore({ path, logger });
-  } catch (error) {
-    throw new CommandError(`cannot open the store ${where}: ${fileReason(error)}`, { cause: error });
-  }
+    return sqliteStore({ path, logger });
+  });
 }
 
 function announce(io: Io, server: Server, json: boolean): void {
@@ -105,6 +103,7 @@ export async function serve(io: Io, file: string, options: ServeOptions): Promis
       ...(options.publicUrl === undefined ? {} : { publicUrl: options.publicUrl }),
       ...(open ? {} : { authenticator: bearer(principals) }),
       ...(options.cors === undefined ? {} : { cors: { origins: options.cors.includes("*") ? "*" : options.cors } }),
+      ...(options.push === true ? { push: true } : {}),
       ...(options.insecure === true ? { insecure: true } : {}),
     });
     const stopped = new Promise<void>((done) => io.onInterrupt(() => done()));

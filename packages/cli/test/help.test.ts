@@ -10,9 +10,14 @@ import scripted from "./fixtures/agent.ts";
 import { recordedIo } from "./support/io.ts";
 import { parley, parleyCommand } from "./support/parley.ts";
 import { startServer } from "./support/server.ts";
+import { parked, storeWebhooks } from "./support/webhooks.ts";
 
 const root = fileURLToPath(new URL("../../..", import.meta.url));
-const commands = createProgram(recordedIo().io, () => {}).commands.map((command) => command.name());
+/** The words of every command: `push`, `push list`. */
+const commands = createProgram(recordedIo().io, () => {}).commands.flatMap((command) => [
+  [command.name()],
+  ...command.commands.map((part) => [command.name(), part.name()]),
+]);
 
 async function help(...command: string[]): Promise<string> {
   const { io, out } = recordedIo();
@@ -25,7 +30,7 @@ describe("docs/cli.md", () => {
     const text = await readFile(join(root, "docs", "cli.md"), "utf8");
     const blocks = [...text.matchAll(/^```text\n([^]*?)^```$/gm)].map((found) => found[1]);
     const helps = [await help()];
-    for (const name of commands) helps.push(await help(name));
+    for (const words of commands) helps.push(await help(...words));
     expect(blocks).toEqual(helps);
   });
 });
@@ -45,6 +50,7 @@ describe("every example of the help runs", () => {
     await cp(fileURLToPath(new URL("./fixtures/agent.ts", import.meta.url)), join(folder, "agent.ts"));
     await writeFile(join(folder, "package.json"), '{ "type": "module" }');
     await cp(join(root, "node_modules", "vega-datasets", "data", "weather.csv"), join(folder, "weather.csv"));
+    await storeWebhooks(join(folder, ".parley", "parley.db"), { parked: { ...parked, task: { taskId: "stored" } } });
   });
   afterAll(async () => {
     await server.close({ grace: 0 });
@@ -76,11 +82,12 @@ describe("every example of the help runs", () => {
     return (JSON.parse(out) as { task: { id: string } }).task.id;
   }
 
-  test.each(commands)("parley %s", async (name) => {
-    const examples = [...(await help(name)).matchAll(/^ {2}\$ (.*)$/gm)].map((found) => found[1] ?? "");
+  test.each(commands.map((words) => words.join(" ")))("parley %s", async (name) => {
+    const examples = [...(await help(...name.split(" "))).matchAll(/^ {2}\$ (.*)$/gm)].map((found) => found[1] ?? "");
     expect(examples).not.toEqual([]);
     for (const example of examples) {
       let line = example.replaceAll("http://localhost:4000", server.url);
+      if (line.includes(" push ")) line = line.replace("TASK", "stored").replace("WEBHOOK", "parked");
       if (line.includes(" TASK")) line = line.replace("TASK", await taskFor(line));
       // Any free port, whatever the example says; and no shell in between that would keep the signal.
       if (name === "serve") line = `exec ${line} --port 0`;

@@ -2,6 +2,7 @@ import { Option } from "commander";
 import { logFormats, logLevels } from "../log.ts";
 import { agentUrl, collect, count, type Program } from "../options.ts";
 import type { ServeOptions } from "../serve.ts";
+import { defaultFile } from "../stored.ts";
 
 export function addServe({ io, command, finish }: Program): void {
   command("serve", {
@@ -11,6 +12,7 @@ export function addServe({ io, command, finish }: Program): void {
     examples: [
       "parley serve agent.ts",
       "parley serve agent.ts --port 8080 --store memory",
+      "parley serve agent.ts --push",
       "parley serve agent.ts --host 0.0.0.0 --public-url https://agent.example --token s3cret=alice",
     ],
   })
@@ -18,9 +20,10 @@ export function addServe({ io, command, finish }: Program): void {
     .option("--port <port>", "port to listen on; 0 takes a free one", count(0, 65_535), 4000)
     .option("--host <host>", "name or address to listen on", "127.0.0.1")
     .option("--public-url <url>", "URL at which clients reach this server; it goes into the card", agentUrl)
-    .option("--store <path>", "SQLite file for the tasks, or the word memory", ".parley/parley.db")
+    .option("--store <path>", "SQLite file for the tasks, or the word memory", defaultFile)
     .option("--token <token>", "a bearer token that callers must present: TOKEN or TOKEN=SUBJECT; repeatable", collect)
     .option("--cors <origin>", "a web origin whose pages may call the server, or * for any; repeatable", collect)
+    .option("--push", "deliver webhooks; PARLEY_PUSH_KEYS has the keys that protect their secrets")
     .option("--insecure", "serve other machines without tokens")
     .option("--grace <seconds>", "how long turns may run on after a signal to stop", count(0), 10)
     .addOption(
