@@ -53,7 +53,7 @@ export const rooms = {
   },
   push: {
     imports: ["store", "net", "wire", "webhooks", "protocol", "model"],
-    doors: ["index.ts", "keys.ts", "parts.ts", "port.ts", "stored.ts"],
+    doors: ["index.ts", "keys.ts", "lazy-configs.ts", "parts.ts", "port.ts", "stored.ts"],
   },
   auth: { imports: ["protocol", "net", "model"], doors: ["index.ts", "port.ts"] },
   extensions: { imports: ["protocol", "model"], doors: ["index.ts", "*/index.ts"] },

@@ -18,7 +18,17 @@ const refusal = (seq: number) => ({ at: now - 9, reason: "It answered 400.", sta
 
 function config(more: Partial<StoredConfig> = {}): StoredConfig {
   const url = "https://user:pass@hooks.example/a/b?key=secret#part";
-  return { url, version: "1.0", sealed: "sealed", nonce: "n", cursor: 4, sequence: 3, delivered: 2, ...more };
+  return {
+    url,
+    version: "1.0",
+    sealed: "sealed",
+    created: 0,
+    nonce: "n",
+    cursor: 4,
+    sequence: 3,
+    delivered: 2,
+    ...more,
+  };
 }
 
 interface Row {

@@ -6,6 +6,7 @@ import { serverIsStopping } from "./refusals.ts";
 import { checkedAgent, createService, Sends } from "./service/index.ts";
 import type { Outbox } from "../push/index.ts";
 import { pushFeature } from "../push/stored.ts";
+import { lazyConfigs } from "../push/lazy-configs.ts";
 import type { TaskAppend } from "../store/index.ts";
 import { createSupervisor } from "./supervise/index.ts";
 
@@ -40,13 +41,15 @@ export function createEngine(options: EngineOptions): Engine {
   const budget = new ByteBudget(settings.limits.totalBytes, settings.clock);
   const supervisor = createSupervisor({ settings, committer, liveLogs, conversations, budget, agents });
   const { runs } = supervisor;
-  const sends = new Sends({ settings, committer, liveLogs, budget, runs });
+  const configs =
+    settings.push && lazyConfigs(settings.push, { ...settings, append: (item) => committer.append(item) });
+  const sends = new Sends({ settings, committer, liveLogs, budget, runs, configs });
   let closing: Promise<void> | undefined;
 
   const services = new Map(
     [...agents].map(([id, hosted]) => [
       id,
-      createService(hosted, { settings, liveLogs, runs, sends, isClosed: () => closing !== undefined }),
+      createService(hosted, { settings, liveLogs, runs, sends, configs, isClosed: () => closing !== undefined }),
     ]),
   );
 

@@ -11,5 +11,8 @@ export type {
   PushProblem,
   RefusedDelivery,
 } from "./port.ts";
+export type { AcceptedConfig } from "./accept.ts";
+export type { PushConfigs } from "./configs.ts";
+export type { LazyConfigs } from "./lazy-configs.ts";
 export type { PushSettings } from "./settings.ts";
 export { pushOperator } from "./operator.ts";

@@ -50,7 +50,13 @@ export function createSealer(keyring: PushKeyring): Sealer {
   };
 }
 
-function algorithm(iv: Bytes, { agent, owner, taskId }: TaskKey, configId: string): AesGcmParams {
+interface Algorithm {
+  readonly name: "AES-GCM";
+  readonly iv: Bytes;
+  readonly additionalData: Bytes;
+}
+
+function algorithm(iv: Bytes, { agent, owner, taskId }: TaskKey, configId: string): Algorithm {
   const bound = JSON.stringify([agent, owner, taskId, configId]);
   return { name: "AES-GCM", iv, additionalData: new TextEncoder().encode(bound) };
 }

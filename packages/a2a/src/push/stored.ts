@@ -21,6 +21,8 @@ export interface StoredConfig {
   readonly scheme?: string;
   /** `token` and `authentication.credentials`, sealed: see `seal.ts`. Absent: it has neither. */
   readonly sealed?: string;
+  /** When the config was created, in milliseconds since the Unix epoch: its place in lists. One that takes its place keeps it. */
+  readonly created: number;
   /** Random, so that the deliveries of a config that is registered again have other ids. */
   readonly nonce: string;
   /** The `seq` of the log up to which events were delivered or refused. */

@@ -39,7 +39,11 @@ export function inProcess(agent: Agent, options: InProcessOptions = {}): InProce
     description: agent.description,
     version: agent.version,
     supportedInterfaces: [],
-    capabilities: { streaming: true, ...agent.capabilities },
+    capabilities: {
+      streaming: true,
+      ...(rest.push !== undefined && { pushNotifications: true }),
+      ...agent.capabilities,
+    },
     defaultInputModes: agent.defaultInputModes ?? ["text/plain"],
     defaultOutputModes: agent.defaultOutputModes ?? ["text/plain"],
     skills: agent.skills,

@@ -169,6 +169,7 @@ export function configRow(id: string, given: string | Partial<StoredConfig>, due
   const config: StoredConfig = {
     url: "",
     version: "1.0",
+    created: 0,
     nonce: `n-${id}`,
     cursor: 0,
     sequence: 0,

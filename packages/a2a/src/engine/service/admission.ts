@@ -1,5 +1,6 @@
-import type { Message, NewRecord, SendMessageRequest } from "../../model/index.ts";
+import { A2AError, type Message, type NewRecord, type SendMessageRequest } from "../../model/index.ts";
 import type { ByteBudget, Payload, Principal } from "../../protocol/index.ts";
+import type { LazyConfigs, PushConfigs } from "../../push/index.ts";
 import type { FeatureEffect, OnceEffect, OnceRecord, Owner, TaskHead, TaskKey } from "../../store/index.ts";
 import type { Committer, LiveLogs, StoredCall } from "../log/index.ts";
 import type { EngineSettings } from "../options.ts";
@@ -14,6 +15,8 @@ export interface SendRooms {
   /** What messages and runs of this process may hold. */
   readonly budget: ByteBudget;
   readonly runs: Pick<Runs, "start">;
+  /** The configs of webhooks. `undefined`: there are none. */
+  readonly configs: LazyConfigs | undefined;
 }
 
 /** A message under its idempotency key, until it is answered or stored. */
@@ -37,9 +40,12 @@ export interface Send {
   readonly principal: Principal;
   /** `undefined` where deduplication is off. */
   readonly attempt: Attempt | undefined;
-  /** What extensions keep with the task of the message. */
+  /** What extensions keep with the task of the message, and its webhook. */
   readonly kept: readonly FeatureEffect[];
 }
+
+/** Where a send has its webhook: what errors name. */
+export const webhookPath = "configuration.taskPushNotificationConfig";
 
 /** The result of a message: the agent answered it directly, or it is in the log of a task. */
 export type Accepted =
@@ -62,6 +68,12 @@ export type Accepted =
  */
 export interface Admission {
   readonly answer: Promise<Accepted>;
+}
+
+/** The configs of webhooks. Rejects where there are none, whatever the card says. */
+export async function configsOf({ configs }: Pick<SendRooms, "configs">): Promise<PushConfigs> {
+  if (configs === undefined) throw new A2AError("PushNotificationNotSupported");
+  return configs();
 }
 
 /** The admission of a message whose result is known. */

@@ -8,6 +8,7 @@ import {
   type NewRecord,
   type SendMessageConfigurationDraft,
 } from "../../model/index.ts";
+import type { AcceptedConfig } from "../../push/index.ts";
 import {
   recordBytes,
   type AppendOutcome,
@@ -19,7 +20,7 @@ import {
 import { sizeOf } from "../bytes.ts";
 import { acquireLease, messageRecord, statusRecord, tooManyRows, type Origin } from "../log/index.ts";
 import { taskIsFull, taskIsOver, taskNotFound } from "../refusals.ts";
-import { inContext, joined, type Accepted, type Send, type SendRooms } from "./admission.ts";
+import { configsOf, inContext, joined, webhookPath, type Accepted, type Send, type SendRooms } from "./admission.ts";
 import type { Retries } from "./retries.ts";
 
 /** A message and its task, as the task was when it was read. */
@@ -52,6 +53,7 @@ export class FollowUps {
     const { budget } = this.#rooms;
     const { message } = send.request;
     const wanted = wantedGeneration(send);
+    let webhook: AcceptedConfig | undefined;
     for (;;) {
       const head = await store.head(task, task.taskId);
       if (head === undefined) throw taskNotFound(task.taskId);
@@ -61,14 +63,39 @@ export class FollowUps {
       const bytes = sizeOf(message) + (head.run === undefined ? head.bytes : 0);
       const whole = inContext(message, head.contextId);
       const next: FollowUp = { send, head, message: whole, unchanged: wanted !== undefined, bytes, passedOn: false };
+      webhook ??= await this.#webhookOf(send, task);
       if (!budget.tryTake(task.owner, bytes)) await budget.take(task.owner, bytes);
       try {
-        const accepted = await (head.run === undefined ? this.#wake(next) : this.#queue(next));
+        const accepted = await (webhook === undefined ? this.#store(next) : this.#storeWith(webhook, next));
         if (accepted !== undefined) return accepted;
       } finally {
         if (!next.passedOn) budget.give(task.owner, bytes);
       }
     }
+  }
+
+  /** The checked webhook of a message; `undefined` where it has none. */
+  async #webhookOf({ request, call }: Send, task: TaskKey): Promise<AcceptedConfig | undefined> {
+    const config = request.configuration?.taskPushNotificationConfig;
+    if (config === undefined) return undefined;
+    const configs = await configsOf(this.#rooms);
+    return configs.accept({ config, task, version: call.version, path: `${webhookPath}.` });
+  }
+
+  /** Stores the webhook together with the message. */
+  async #storeWith(webhook: AcceptedConfig, next: FollowUp): Promise<Accepted | undefined> {
+    const { send, head } = next;
+    const configs = await configsOf(this.#rooms);
+    return configs.store(webhook, head, webhookPath, async (rows) => {
+      const withRows: FollowUp = { ...next, send: { ...send, kept: [...send.kept, ...rows] } };
+      const accepted = await this.#store(withRows);
+      next.passedOn = withRows.passedOn;
+      return accepted;
+    });
+  }
+
+  #store(next: FollowUp): Promise<Accepted | undefined> {
+    return next.head.run === undefined ? this.#wake(next) : this.#queue(next);
   }
 
   /** A run works on the task: the message waits in the log for the next turn. */

@@ -5,13 +5,23 @@ import {
   hasGenerations,
   type SendMessageRequest,
   type SendMessageResponse,
+  type TaskPushNotificationConfig,
 } from "../../model/index.ts";
 import type { CallContext, Reply } from "../../protocol/index.ts";
 import { assembleLog, roomless, type FeatureEffect, type OnceRecord, type Owner } from "../../store/index.ts";
 import { sizeOf } from "../bytes.ts";
 import { EventStream, keepIn, storedPrincipal, waitForAnswer, type StoredCall } from "../log/index.ts";
 import type { FirstResult } from "../run/index.ts";
-import { answered, inContext, type Accepted, type Admission, type Send, type SendRooms } from "./admission.ts";
+import {
+  answered,
+  configsOf,
+  inContext,
+  webhookPath,
+  type Accepted,
+  type Admission,
+  type Send,
+  type SendRooms,
+} from "./admission.ts";
 import { counted, wholeBut, wrappedTask, type AgentTasks } from "./agent-tasks.ts";
 import type { CheckedAgent } from "./checks.ts";
 import { FollowUps } from "./follow-ups.ts";
@@ -151,12 +161,27 @@ export class Sends {
   }
 
   #admit(send: Send): Admission | Promise<Admission> {
-    const { message } = send.request;
+    const { message, configuration } = send.request;
     if (message.taskId !== undefined) return this.#follow(send, message.taskId);
-    const bytes = sizeOf(message);
+    const webhook = configuration?.taskPushNotificationConfig;
+    return webhook === undefined ? this.#begin(send) : this.#beginWith(webhook, send);
+  }
+
+  /** A message that makes a task with a webhook. It is not stored where the agent answers without a task. */
+  async #beginWith(config: TaskPushNotificationConfig, send: Send): Promise<Admission> {
+    const configs = await configsOf(this.#rooms);
+    const taskId = this.#rooms.settings.ids.next();
+    const task = { ...send.owner, taskId };
+    const { version } = send.call;
+    const accepted = await configs.accept({ config, task, version, path: `${webhookPath}.` });
+    return this.#begin({ ...send, kept: [...send.kept, configs.first(accepted)] }, taskId);
+  }
+
+  #begin(send: Send, taskId?: string): Admission | Promise<Admission> {
+    const bytes = sizeOf(send.request.message);
     return this.#rooms.budget.tryTake(send.owner.owner, bytes)
-      ? this.#startRun(send, bytes)
-      : this.#startRunLater(send, bytes);
+      ? this.#startRun(send, bytes, taskId)
+      : this.#startRunLater(send, bytes, taskId);
   }
 
   async #follow(send: Send, taskId: string): Promise<Admission> {
@@ -166,22 +191,22 @@ export class Sends {
     return answered(accepted);
   }
 
-  async #startRunLater(send: Send, bytes: number): Promise<Admission> {
+  async #startRunLater(send: Send, bytes: number, taskId?: string): Promise<Admission> {
     await this.#rooms.budget.take(send.owner.owner, bytes);
-    return this.#startRun(send, bytes);
+    return this.#startRun(send, bytes, taskId);
   }
 
   /**
    * Starts a run for a message without a task (A2A 1.0 §3.4.1). The agent answers it, or makes a task. `bytes`: what of
-   * the budget is taken for the message.
+   * the budget is taken for the message. `taskId`: of the task that it may make.
    */
-  #startRun(send: Send, bytes: number): Admission {
+  #startRun(send: Send, bytes: number, taskId = this.#rooms.settings.ids.next()): Admission {
     const { hosted, owner, call, principal, attempt, kept } = send;
     const { message, configuration } = send.request;
     const { settings, runs } = this.#rooms;
     const { ids, clock, directReplyWithin } = settings;
     const contextId = message.contextId ?? ids.next();
-    const task = { agent: owner.agent, owner: owner.owner, taskId: ids.next() };
+    const task = { agent: owner.agent, owner: owner.owner, taskId };
     const answer = deferred<Accepted>();
     let clearTimer: (() => void) | undefined;
     const result: Resolver<FirstResult> = {

@@ -12,6 +12,7 @@ import {
   type UnaryName,
   type UnaryOperations,
 } from "../../protocol/index.ts";
+import type { LazyConfigs } from "../../push/index.ts";
 import type { EventStream, LiveLogs } from "../log/index.ts";
 import type { EngineSettings, HostedAgent } from "../options.ts";
 import { serverIsStopping } from "../refusals.ts";
@@ -20,6 +21,7 @@ import { AgentTasks } from "./agent-tasks.ts";
 import { checkCall, type CheckedAgent } from "./checks.ts";
 import { Delivery } from "./delivery.ts";
 import { sendMessage, sendStreamingMessage, type Sends } from "./send-message.ts";
+import { createWebhook, deleteWebhook, getWebhook, listWebhooks } from "./webhook-operations.ts";
 import { cancelTask, getTask, listTasks, subscribeToTask } from "./task-operations.ts";
 
 /** What the operations of an agent need of the engine. */
@@ -28,6 +30,8 @@ export interface ServiceRooms {
   readonly liveLogs: LiveLogs;
   readonly runs: Pick<Runs, "endTask">;
   readonly sends: Sends;
+  /** The configs of webhooks. `undefined`: there are none. */
+  readonly configs: LazyConfigs | undefined;
   readonly isClosed: () => boolean;
 }
 
@@ -58,10 +62,10 @@ export function createService(hosted: CheckedAgent, rooms: ServiceRooms): AgentS
     ListTasks: (request, context) => listTasks(tasks, request, context),
     CancelTask: (request, context, extensions) => cancelTask(tasks, runs, request, context, extensions),
     GetExtendedAgentCard: (_request, context) => getExtendedAgentCard(hosted, context),
-    CreateTaskPushNotificationConfig: refusePush,
-    GetTaskPushNotificationConfig: refusePush,
-    ListTaskPushNotificationConfigs: refusePush,
-    DeleteTaskPushNotificationConfig: refusePush,
+    CreateTaskPushNotificationConfig: (request, context) => createWebhook(tasks, rooms, request, context),
+    GetTaskPushNotificationConfig: (request, context) => getWebhook(tasks, rooms, request, context),
+    ListTaskPushNotificationConfigs: (request, context) => listWebhooks(tasks, rooms, request, context),
+    DeleteTaskPushNotificationConfig: (request, context) => deleteWebhook(tasks, rooms, request, context),
   };
   const streams: StreamHandlers = {
     SendStreamingMessage: (request, context, extensions) =>
@@ -115,9 +119,4 @@ async function getExtendedAgentCard(
 ): Promise<Reply<AgentCard>> {
   if (extendedCard === undefined) throw new A2AError("ExtendedAgentCardNotConfigured");
   return { payload: new Payload(extendedCard(principal)) };
-}
-
-/** Webhooks are not supported yet. No card declares them, so `checkCall` refuses these operations before. */
-function refusePush(): Promise<never> {
-  return Promise.reject(new A2AError("PushNotificationNotSupported"));
 }
