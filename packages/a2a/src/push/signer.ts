@@ -1,4 +1,4 @@
-import { signWebhook, signWebhookToken, webhookKey, type WebhookKey } from "../webhooks/index.ts";
+import { audienceOf, signWebhook, signWebhookToken, webhookKey, type WebhookKey } from "../webhooks/index.ts";
 import type { PushKeyring } from "./keys.ts";
 import type { PushSigner } from "./port.ts";
 
@@ -19,7 +19,12 @@ export function createSigner(keyring: PushKeyring, issuer: string): PushSigner {
     },
     async jwt(signed, claims) {
       const [{ sign, id }] = await keyring();
-      return signWebhookToken(sign, id, { ...signed, ...claims, issuer });
+      return signWebhookToken(sign, id, {
+        ...signed,
+        issuer,
+        taskId: claims.taskId,
+        audience: audienceOf(claims.audience),
+      });
     },
   };
 }

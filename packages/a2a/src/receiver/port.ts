@@ -38,7 +38,7 @@ export interface TrustJwt {
     readonly keySet: string;
     /** `iss`: the sender. */
     readonly issuer: string;
-    /** `aud`: this receiver. Default: `url` of the receiver. */
+    /** `aud`: this receiver. Default: `url` of the receiver, without its query. */
     readonly audience?: string;
   };
 }

@@ -3,6 +3,7 @@ import { A2AError, invalidParams } from "../model/index.ts";
 import type { GuardedFetch } from "../net/index.ts";
 import type { UniversalRequest } from "../protocol/index.ts";
 import {
+  audienceOf,
   isWebhookSecret,
   readDeliveryId,
   verifyWebhook,
@@ -131,7 +132,7 @@ function jwtCheck(
   keySet: (field: string, url: string) => RemoteKeySet,
 ): Check {
   const remote = keySet(`${field}.jwt.keySet`, jwt.keySet);
-  const { issuer, audience = url } = jwt;
+  const { issuer, audience = audienceOf(url) } = jwt;
   if (typeof issuer !== "string" || issuer === "") throw wrong(`${field}.jwt.issuer`, "is required");
   return async (webhook) => {
     const token = /^bearer +(\S+)$/i.exec(webhook.header("authorization") ?? "")?.[1];

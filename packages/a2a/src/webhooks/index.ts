@@ -1,6 +1,7 @@
 export * from "./names.ts";
 export { publicJwk, fromBase64Url, type KeySet, type PublicJwk } from "./key-set.ts";
 export {
+  audienceOf,
   signWebhookToken,
   verifyWebhookToken,
   type VerifiedToken,

@@ -10,9 +10,9 @@ import { A2AError } from "../model/index.ts";
 export interface WebhookTokenContent {
   /** `iss`: the URL of the agent, as its card names it. */
   readonly issuer: string;
-  /** `aud`: the address of the receiver, without query. */
+  /** `aud`: see `audienceOf`. */
   readonly audience: string;
-  /** `jti`: the id of the attempt. */
+  /** `jti`: the id of the delivery, the same in each attempt. */
   readonly id: string;
   /** `iat`: when the attempt is made, in seconds since the Unix epoch. It expires 5 minutes later. */
   readonly timestamp: number;
@@ -20,6 +20,12 @@ export interface WebhookTokenContent {
   readonly taskId: string;
   /** The body, whose SHA-256 is `request_body_sha256` in hexadecimal. */
   readonly body: string;
+}
+
+/** `aud` for an address: without its query, which often holds a secret, since proxies log JWTs. */
+export function audienceOf(address: string): string {
+  const { origin, pathname } = new URL(address);
+  return origin + pathname;
 }
 
 /** How long a JWT is valid, in seconds: as long as the timestamp of Standard Webhooks. */
