@@ -31,6 +31,7 @@ describe("deliveries of a config", () => {
     expect((await row("t"))?.config).toEqual({
       url: `${url}/hook?secret`,
       version: "1.0",
+      created: 0,
       nonce: "n-c",
       cursor: 6,
       generation: 5,
