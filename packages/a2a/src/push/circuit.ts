@@ -13,9 +13,9 @@ const firstPause = 10_000;
 const longestPause = 5 * 60_000;
 /** An origin whose requests take longer, in milliseconds, may not use the half of all requests that is kept for the others. */
 const slow = 2_000;
-/** Jobs that wait for an origin in this process, for each request that it may have; and how many at least. */
-const waitingForEach = 4;
-const fewestWaiting = 8;
+/** Jobs that may wait in this process for an origin that answers, and for one that has not answered yet. */
+const mostWaiting = 256;
+const mostWaitingForNew = 8;
 /** What is known of origins without a job is kept in so many bytes. */
 const rememberedBytes = 2 << 20;
 
@@ -34,7 +34,8 @@ export interface TurnEnd {
 export class Origin<Job> {
   readonly name: string;
   readonly waiting: Job[] = [];
-  running = 0;
+  /** When its requests began, on the monotonic clock. */
+  readonly running: number[] = [];
   /** How many requests it may have at a time. */
   allowed = 1;
   /** How many jobs were put off since the last look at the rows that are due. */
@@ -45,7 +46,7 @@ export class Origin<Job> {
   /** On the monotonic clock. */
   #closedUntil = -Infinity;
   /** About how long a request takes, in milliseconds. */
-  #takes = 100;
+  #takes = 20;
 
   constructor(name: string) {
     this.name = name;
@@ -68,12 +69,13 @@ export class Origin<Job> {
   putOffFor(elapsed: number, random: number): number | undefined {
     const closed = this.closedFor(elapsed);
     if (closed > 0) return Math.ceil(closed + this.#pause * random);
-    const waits = this.waiting.length + this.running;
-    const most = this.#failures > 0 ? 1 : Math.max(fewestWaiting, waitingForEach * this.allowed);
-    if (waits < most) return undefined;
+    const jobs = this.waiting.length + this.running.length;
+    const most = this.#failures > 0 ? 1 : this.trusted ? mostWaiting : mostWaitingForNew;
+    if (jobs < most) return undefined;
     this.putOff += 1;
-    const turns = (waits + this.putOff) / this.allowed;
-    return Math.ceil(Math.min(longestPause, Math.max(50, turns * this.#takes)));
+    const takes = Math.max(this.#takes, elapsed - (this.running[0] ?? elapsed));
+    const turns = (jobs + this.putOff) / Math.max(4, this.allowed);
+    return Math.ceil(Math.min(longestPause, Math.max(20, turns * takes)));
   }
 
   /** After a request. `most`: requests that an origin may have at a time. */
@@ -149,23 +151,23 @@ export class Origins<Job> {
     const elapsed = this.#clock.elapsed();
     for (const origin of this.#active.values()) {
       const { waiting, running, allowed, trusted } = origin;
-      if (waiting.length === 0 || running >= allowed || origin.closedFor(elapsed) > 0) continue;
+      if (waiting.length === 0 || running.length >= allowed || origin.closedFor(elapsed) > 0) continue;
       if (!trusted && this.#untrusted >= Math.max(1, this.#most >> 1)) continue;
       const job = waiting.shift() as Job;
       // The next turn is that of another origin.
       this.#active.delete(origin.name);
       this.#active.set(origin.name, origin);
-      return { job, origin, end: this.#begin(origin, trusted) };
+      return { job, origin, end: this.#begin(origin, trusted, elapsed) };
     }
     return undefined;
   }
 
-  #begin(origin: Origin<Job>, trusted: boolean): (result: TurnEnd) => void {
-    origin.running += 1;
+  #begin(origin: Origin<Job>, trusted: boolean, since: number): (result: TurnEnd) => void {
+    origin.running.push(since);
     this.#running += 1;
     this.#untrusted += trusted ? 0 : 1;
     return (result) => {
-      origin.running -= 1;
+      origin.running.splice(origin.running.indexOf(since), 1);
       this.#running -= 1;
       this.#untrusted -= trusted ? 0 : 1;
       origin.ended(result, this.#mostEach, this.#clock.elapsed(), Math.random());
@@ -174,7 +176,7 @@ export class Origins<Job> {
 
   /** Forgets an origin that has no job any more. What its requests showed is remembered. */
   settle(origin: Origin<Job>): void {
-    if (origin.waiting.length > 0 || origin.running > 0) return;
+    if (origin.waiting.length > 0 || origin.running.length > 0) return;
     this.#active.delete(origin.name);
     origin.putOff = 0;
     this.#idle.set(origin.name, origin);

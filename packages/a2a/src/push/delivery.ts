@@ -245,7 +245,9 @@ export class Delivery {
 
   /** Stores a change, and puts the row to rest, unless the log has more by now. `end`: the `seq` that was seen last. */
   async #rest(change: Change, end: number): Promise<Step> {
-    if ((await this.#row.release(undefined, change, end)) !== "stale") return done;
+    const outcome = await this.#row.release(undefined, change, end);
+    if (outcome === "released") return nextAgain(this.#row.config) === undefined ? done : again;
+    if (outcome === "lost") return done;
     if (this.#row.isClaimed) return this.#goOn(change);
     this.#row.assume(change);
     return again;

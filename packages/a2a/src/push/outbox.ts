@@ -59,6 +59,8 @@ class Worker implements Outbox {
   /** There were more rows than this process may hold. */
   #isFull = false;
   #rescueAt = -Infinity;
+  /** When the first row that was put off is due, on the monotonic clock. */
+  #soonest = Infinity;
   /** Wall time minus monotonic time, when it was last looked at. */
   #offset: number;
   #clearTimer: () => void = () => {};
@@ -128,6 +130,7 @@ class Worker implements Outbox {
   async #lookNow(): Promise<void> {
     this.#looking = true;
     this.#clearTimer();
+    if (this.#soonest <= this.#host.clock.elapsed()) this.#soonest = Infinity;
     try {
       await this.#rescue();
       do {
@@ -139,7 +142,8 @@ class Worker implements Outbox {
     }
     this.#looking = false;
     const { clock, pollInterval } = this.#host;
-    if (!this.#stopping) this.#clearTimer = clock.after(pollInterval, () => this.#look());
+    const wait = Math.max(1, Math.min(pollInterval, this.#soonest - clock.elapsed()));
+    if (!this.#stopping) this.#clearTimer = clock.after(wait, () => this.#look());
   }
 
   /** Takes the rows that are due. Those whose origin has enough of them here are put off, so that they do not hide the others. */
@@ -158,6 +162,7 @@ class Worker implements Outbox {
       const origin = this.#origins.of(config === undefined ? "" : originOf(config.url));
       const wait = delivery === undefined ? unreadablePause : origin.putOffFor(clock.elapsed(), Math.random());
       if (delivery === undefined) this.#host.logger.error("The row of a webhook cannot be read", fieldsOf(row));
+      if (wait !== undefined) this.#soonest = Math.min(this.#soonest, clock.elapsed() + wait);
       if (delivery === undefined || wait !== undefined) changes.push(this.#putOff(row, clock.now() + (wait ?? 0)));
       else if (this.#hasRoom(delivery)) {
         this.#hold(row, delivery, origin);

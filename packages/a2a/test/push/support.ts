@@ -6,7 +6,7 @@ import {
   type ServerResponse,
 } from "node:http";
 import type { AddressInfo } from "node:net";
-import { onTestFinished } from "vitest";
+import { onTestFinished, vi } from "vitest";
 import { systemClock, type LogFields, type Logger } from "../../src/base/index.ts";
 import type { NewRecord } from "../../src/model/index.ts";
 import { createOutbox } from "../../src/push/outbox.ts";
@@ -112,9 +112,12 @@ export interface Harness {
   parked(taskId: string, configId?: string): Promise<StoredConfig | undefined>;
 }
 
-export type HarnessOptions = Partial<Omit<OutboxHost, "append">> & { readonly settings?: Partial<PushSettings> };
+export type HarnessOptions = Partial<Omit<OutboxHost, "append">> & {
+  readonly settings?: Partial<PushSettings>;
+  readonly signer?: PushSigner;
+};
 
-export function harness({ settings: more, ...host }: HarnessOptions = {}): Harness {
+export function harness({ settings: more, signer = plainSigner, ...host }: HarnessOptions = {}): Harness {
   const { store = memoryStore(), clock = systemClock } = host;
   const log: Line[] = [];
   const write =
@@ -134,7 +137,7 @@ export function harness({ settings: more, ...host }: HarnessOptions = {}): Harne
     {
       codecs: [codecV1, codecV03, codecV11],
       open: (sealed) => Promise.resolve(JSON.parse(sealed) as object),
-      signer: plainSigner,
+      signer,
     },
   )({ store, clock, logger, observer: undefined, agents: ["agent"], pollInterval: 20, ...host, append });
   onTestFinished(() => outbox.stop(0));
@@ -195,4 +198,14 @@ function stateOf(state: string): string {
 
 function textsOf({ parts }: { readonly parts: readonly { readonly text?: string }[] }): string {
   return parts.map(({ text }) => text).join("|");
+}
+
+/** Resolves once the check does not fail any more. */
+export function until(check: () => unknown): Promise<void> {
+  return vi.waitFor(
+    async () => {
+      await check();
+    },
+    { timeout: 20_000, interval: 5 },
+  );
 }
