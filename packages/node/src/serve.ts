@@ -18,6 +18,7 @@ import { defaultBindings, defaultLogger, defaultStore, heapShare } from "./defau
 import { dispatch, Responder, type HttpOptions } from "./http.ts";
 import type { LogLevel } from "./logger.ts";
 import { Port } from "./port.ts";
+import { pushOn } from "./push.ts";
 import { onStopSignal, processLease } from "./process.ts";
 import { Upgrades } from "./upgrade.ts";
 
@@ -113,6 +114,7 @@ export async function serve(agents: Agent | readonly AgentMount[], options: Serv
   const { host = "127.0.0.1", tls, signals = true, grace: usualGrace = 10_000 } = options;
   const address = await addressOf(host);
   if (!isLoopback(address)) refuseOpenDoor(host, options);
+  const push = pushOn(options.push, isLoopback(address));
 
   const bindings = options.bindings ?? (await defaultBindings());
   const newPort = (): Port => new Port({ ...(tls !== undefined && { tls }) });
@@ -132,7 +134,7 @@ export async function serve(agents: Agent | readonly AgentMount[], options: Serv
     for (const other of others) bound[other.binding.name] = await other.own.bind(address, other.port);
     const publicUrl = options.publicUrl ?? urlOf(host, port, tls !== undefined);
     const onCards = bindings.map((each) => (hasOwnPort(each) ? elsewhere(each.binding, bound) : each));
-    const own = { bindings: onCards, logger, store, publicUrl };
+    const own = { bindings: onCards, logger, store, publicUrl, ...(push !== undefined && { push }) };
     handler = createHandler(agents, { ...handlerOptions(options, host, address), ...own });
   } catch (error) {
     for (const each of ports) each.drain();

@@ -58,7 +58,7 @@ export class PushConfigs {
   /** What stores the config of a message that makes a task: it gets all events of the task. */
   first(config: AcceptedConfig): FeatureEffect {
     const now = this.#host.clock.now();
-    return rowOf(config, { cursor: 0, created: now, nonce: this.#host.ids.next() }, now);
+    return rowOf(config, { cursor: 0, generation: 0, created: now, nonce: this.#host.ids.next() }, now);
   }
 
   /**
@@ -67,7 +67,7 @@ export class PushConfigs {
    */
   async store<T>(
     config: AcceptedConfig,
-    { task, seq, state }: Pick<TaskHead, "task" | "seq" | "state">,
+    { task, seq, generation, state }: Pick<TaskHead, "task" | "seq" | "generation" | "state">,
     field: string,
     append: (effects: readonly FeatureEffect[]) => Promise<T>,
   ): Promise<T> {
@@ -82,7 +82,7 @@ export class PushConfigs {
       const last = all.at(-1)?.stored.created ?? 0;
       // Later than all others, also after the clock was set back.
       const created = replaced?.stored.created ?? Math.max(now, last + 1);
-      const row = rowOf(config, { cursor: seq, state, created, nonce: this.#host.ids.next() }, now);
+      const row = rowOf(config, { cursor: seq, generation, state, created, nonce: this.#host.ids.next() }, now);
       return await append([row, deletion(parkedFeature, config.id)]);
     } finally {
       const left = (this.#arriving.get(key) ?? 1) - 1;
@@ -178,7 +178,7 @@ function inOrder([one, oneId]: Position, [other, otherId]: Position): number {
 /** The row of a config that has delivered nothing. It is due at once: an event may have been stored since the cursor was read. */
 function rowOf(
   { id, ...config }: AcceptedConfig,
-  at: Pick<StoredConfig, "cursor" | "state" | "created" | "nonce">,
+  at: Pick<StoredConfig, "cursor" | "generation" | "state" | "created" | "nonce">,
   now: number,
 ): FeatureEffect {
   const value: StoredConfig = { ...config, ...at, sequence: 0, delivered: 0 };

@@ -38,6 +38,9 @@ export function pushSettingsOf(
   const options = option === true ? {} : option;
   if (typeof options !== "object" || options === null)
     throw cannotServe("push", "must be true, or an object of options");
+  if (options.mutualTls === true && options.dialer === undefined) {
+    throw cannotServe("push.dialer", "is required with `push.mutualTls`: it holds the client certificate");
+  }
   const isLocal = isLoopback(publicUrl.hostname);
   const timeout = Math.min(positive("push.timeout", options.timeout, 10 * second), longestTimeout);
   return {

@@ -102,6 +102,7 @@ describe("CreateTaskPushNotificationConfig (A2A 1.0 §3.1.7)", () => {
       url: "https://hooks.example.org/other",
       version: "1.0",
       cursor: before?.cursor,
+      generation: 2,
       state: "TASK_STATE_INPUT_REQUIRED",
       created: before?.created,
       nonce: expect.not.stringMatching(before?.nonce ?? ""),

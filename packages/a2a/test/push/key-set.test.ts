@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { createHandler, defineAgent, memoryStore, type AgentMount, type HandlerOptions } from "../../src/index.ts";
 import type { PushOptions } from "../../src/push/port.ts";
 import { keySetOf, pushKeyring } from "../../src/push/keys.ts";
+import { dialerTo } from "./config-support.ts";
 import { createSigner } from "../../src/push/signer.ts";
 
 const described = { name: "A", description: "a", version: "1", skills: [] };
@@ -116,7 +117,7 @@ describe("the extension for signed webhooks", () => {
     const params = (push: PushOptions) =>
       serving({ push }).agents[0]?.card.capabilities.extensions?.find(({ uri = "" }) => uri.includes("webhooks"))
         ?.params;
-    expect(params({ keys: [next], mutualTls: true })).toMatchObject({
+    expect(params({ keys: [next], mutualTls: true, dialer: dialerTo("93.184.215.14") })).toMatchObject({
       schemes: ["Bearer", "StandardWebhooks", "MutualTLS"],
     });
     expect(params({ keys: [next] })).toMatchObject({ schemes: ["Bearer", "StandardWebhooks"] });

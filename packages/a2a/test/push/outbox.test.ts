@@ -37,7 +37,6 @@ describe("deliveries of a config", () => {
       url: `${url}/hook?secret`,
       version: "1.0",
       created: 0,
-      created: 0,
       nonce: "n-c",
       cursor: 6,
       generation: 5,

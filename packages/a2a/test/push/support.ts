@@ -173,7 +173,6 @@ export function configRow(id: string, given: string | Partial<StoredConfig>, due
     url: "",
     version: "1.0",
     created: 0,
-    created: 0,
     nonce: `n-${id}`,
     cursor: 0,
     sequence: 0,

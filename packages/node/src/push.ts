@@ -1,0 +1,40 @@
+import process from "node:process";
+import type { HandlerOptions } from "@parley/a2a";
+import { nodeDialer } from "./dialer.ts";
+
+type PushOption = HandlerOptions["push"];
+
+/** Where `serve()` finds keys that the options do not have. */
+const variable = "PARLEY_PUSH_KEYS";
+
+/**
+ * The option `push` of `serve()` for the handler: with the keys of the environment, and a dialer that pins addresses.
+ *
+ * @param isLocal - Whether only this machine reaches the server. `publicUrl` alone does not tell it: a server on `0.0.0.0` may have
+ * one with `localhost`.
+ */
+export function pushOn(push: PushOption, isLocal: boolean): PushOption {
+  if (push === undefined || push === false) return push;
+  const options = push === true ? {} : push;
+  const keys = options.keys ?? keysOf(process.env[variable]);
+  if (keys === undefined && !isLocal) {
+    throw new Error(
+      "The server can be reached from other machines, and `push` has no keys, which seal the secrets of webhooks and sign. Set " +
+        `\`push.keys\`, or the environment variable ${variable}, to 32 random bytes in base64: openssl rand -base64 32`,
+    );
+  }
+  return {
+    // Another one holds the client certificate.
+    ...(options.mutualTls !== true && { dialer: nodeDialer() }),
+    ...options,
+    ...(keys !== undefined && { keys }),
+    ...(!isLocal && { net: { allowLoopback: false, ...options.net } }),
+  };
+}
+
+/** Keys with commas between them, the first one in use. */
+function keysOf(text = ""): readonly string[] | undefined {
+  const keys = text.split(",").map((key) => key.trim());
+  const given = keys.filter((key) => key !== "");
+  return given.length === 0 ? undefined : given;
+}

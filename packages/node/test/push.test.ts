@@ -1,0 +1,234 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { defineAgent, memoryStore, type Agent, type Logger } from "@parley/a2a";
+import type { AgentInterface } from "@parley/a2a/model";
+import { connect, serve, type ServeOptions, type Server } from "../src/index.ts";
+
+/** Webhooks of a real server over every binding and version: what callers register, and that it is called. */
+
+const closers: (() => unknown)[] = [];
+afterEach(async () => {
+  vi.unstubAllEnvs();
+  for (const close of closers.splice(0)) await close();
+});
+
+/** A busy machine may take long. */
+const patient = { timeout: 30_000 };
+
+const key = Buffer.alloc(32, 1).toString("base64");
+
+/** Asks back first, and ends with the second message. */
+function asking(capabilities: Agent["capabilities"] = {}): Agent {
+  return defineAgent({
+    name: "Asking",
+    description: "Asks back.",
+    version: "1.0.0",
+    skills: [],
+    capabilities,
+    async *onMessage(turn) {
+      if (turn.task === undefined) yield turn.inputRequired("Which city?");
+      else yield turn.completed("Thank you");
+    },
+  });
+}
+
+async function start(options: ServeOptions = {}, agent = asking()): Promise<Server> {
+  const common = { port: 0, signals: false, store: memoryStore(), logger: false } as const;
+  const server = await serve(agent, { ...common, ...options });
+  closers.push(() => server.close({ grace: 0 }));
+  return server;
+}
+
+interface Line {
+  readonly level: string;
+  readonly message: string;
+}
+
+function recordingLogger(): { readonly logger: Logger; readonly lines: readonly Line[] } {
+  const lines: Line[] = [];
+  const write = (level: string) => (message: string) => void lines.push({ level, message });
+  return {
+    logger: { debug: write("debug"), info: write("info"), warn: write("warn"), error: write("error") },
+    lines,
+  };
+}
+
+interface Hook {
+  readonly url: string;
+  /** The authorization and the token of each request, in their order. */
+  readonly seen: readonly string[];
+}
+
+async function hook(): Promise<Hook> {
+  const seen: string[] = [];
+  const server = createServer((request, response) => {
+    const { authorization, "x-a2a-notification-token": token } = request.headers;
+    seen.push(`${authorization} ${String(token)}`);
+    request.resume().on("end", () => response.end());
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  closers.push(() => new Promise((resolve) => server.close(resolve)));
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`, seen };
+}
+
+const nameOf = ({ protocolBinding, protocolVersion }: AgentInterface): string =>
+  `${protocolBinding} ${protocolVersion}`;
+
+const faces = ["JSONRPC 1.0", "HTTP+JSON 1.0", "GRPC 1.0", "JSONRPC 0.3", "HTTP+JSON 0.3", "GRPC 0.3"];
+
+async function clientOf(server: Server, face: string): Promise<Awaited<ReturnType<typeof connect>>> {
+  const card = server.agents[0]?.card;
+  if (card === undefined) throw new Error("The server has no agent");
+  expect(card.supportedInterfaces.map(nameOf).toSorted()).toEqual(faces.toSorted());
+  const supportedInterfaces = card.supportedInterfaces.filter((each) => nameOf(each) === face);
+  return connect({ ...card, supportedInterfaces });
+}
+
+describe("webhooks over each binding and version (A2A 1.0 §3.1.7 to §3.1.10, 0.3 §7.5 to §7.8)", () => {
+  it.each(faces)("%s: are created, read, listed and deleted", async (face) => {
+    const client = await clientOf(await start({ push: true }), face);
+    const { task } = await client.sendMessage("hello");
+    const taskId = task?.id ?? "";
+    const { url } = await hook();
+    const authentication = { scheme: "Bearer", credentials: "secret-credentials" };
+    const made = await client.createTaskPushNotificationConfig({ taskId, url, token: "secret-token", authentication });
+    const { id = "" } = made;
+    expect(id).not.toBe("");
+    const shown = { id, taskId, url, authentication: { scheme: "Bearer" } };
+    expect(made).toEqual(shown);
+    expect(await client.getTaskPushNotificationConfig({ taskId, id })).toEqual(shown);
+    await client.createTaskPushNotificationConfig({ taskId, id: "second", url });
+    const { configs } = await client.listTaskPushNotificationConfigs({ taskId });
+    expect(configs).toEqual([shown, { id: "second", taskId, url }]);
+    for (const each of [id, id]) await client.deleteTaskPushNotificationConfig({ taskId, id: each });
+    await expect(client.getTaskPushNotificationConfig({ taskId, id })).rejects.toMatchObject({ code: "TaskNotFound" });
+    expect((await client.listTaskPushNotificationConfigs({ taskId })).configs).toHaveLength(1);
+  });
+
+  it.each(faces)("%s: come with a message, and get the events of its task with their secrets", async (face) => {
+    const client = await clientOf(await start({ push: true }), face);
+    const { url, seen } = await hook();
+    const authentication = { scheme: "Bearer", credentials: "c" };
+    const config = { url, token: "t", authentication };
+    const { task } = await client.sendMessage({
+      message: "hello",
+      configuration: { taskPushNotificationConfig: config },
+    });
+    await vi.waitFor(() => expect(seen.length).toBeGreaterThan(0), patient);
+    await client.sendMessage({ parts: [{ text: "Oslo" }], taskId: task?.id ?? "" });
+    await vi.waitFor(() => expect(seen.length).toBeGreaterThan(1), patient);
+    expect(new Set(seen)).toEqual(new Set(["Bearer c t"]));
+  });
+
+  it.each(faces)("%s: bad input gets InvalidParams, somebody else's task TaskNotFound", async (face) => {
+    const client = await clientOf(await start({ push: true }), face);
+    const { task } = await client.sendMessage("hello");
+    const taskId = task?.id ?? "";
+    const refused = client.createTaskPushNotificationConfig({ taskId, url: "http://10.0.0.1/" });
+    await expect(refused).rejects.toMatchObject({ code: "InvalidParams", message: expect.stringContaining("url") });
+    const missing = client.createTaskPushNotificationConfig({ taskId: "other", url: "https://hooks.example.org/" });
+    await expect(missing).rejects.toMatchObject({ code: "TaskNotFound" });
+  });
+
+  it.each(faces)("%s: are refused where the server sends none, also with a message (§3.3.4)", async (face) => {
+    const server = await start();
+    const client = await clientOf(server, face);
+    // The client would refuse it by the card.
+    Object.assign(client.card.capabilities, { pushNotifications: true });
+    const config = { taskId: "t", url: "https://hooks.example.org/" };
+    const code = { code: "PushNotificationNotSupported" };
+    await expect(client.createTaskPushNotificationConfig(config)).rejects.toMatchObject(code);
+    await expect(client.listTaskPushNotificationConfigs(config)).rejects.toMatchObject(code);
+    const configuration = { taskPushNotificationConfig: { url: config.url } };
+    await expect(client.sendMessage({ message: "hello", configuration })).rejects.toMatchObject(code);
+  });
+
+  it("0.3 reads the newest config where the request names none (0.3 §7.6)", async () => {
+    const server = await start({ push: true });
+    const client = await clientOf(server, "JSONRPC 0.3");
+    const { task } = await client.sendMessage("hello");
+    const taskId = task?.id ?? "";
+    for (const id of ["z", "a"])
+      await client.createTaskPushNotificationConfig({ taskId, id, url: `${server.url}/${id}` });
+    const body = { jsonrpc: "2.0", id: 1, method: "tasks/pushNotificationConfig/get", params: { id: taskId } };
+    const headers = { "content-type": "application/json" };
+    const response = await fetch(server.url, { method: "POST", headers, body: JSON.stringify(body) });
+    expect(await response.json()).toMatchObject({
+      result: { taskId, pushNotificationConfig: { id: "a", url: `${server.url}/a` } },
+    });
+  });
+});
+
+describe("the card", () => {
+  it("declares pushNotifications where push is on, unless the agent has none", async () => {
+    const cards = [
+      await start(),
+      await start({ push: false }),
+      await start({ push: true }),
+      await start({ push: true }, asking({ pushNotifications: false })),
+    ].map(({ agents }) => agents[0]?.card.capabilities.pushNotifications);
+    expect(cards).toEqual([undefined, undefined, true, false]);
+  });
+});
+
+describe("the keys of push", () => {
+  it("are made for the process on a loopback address, with a warning", async () => {
+    const { logger, lines } = recordingLogger();
+    await start({ push: true, logger });
+    expect(lines).toContainEqual(
+      expect.objectContaining({ level: "warn", message: expect.stringContaining("push.keys") }),
+    );
+  });
+
+  it("come from the environment, and then there is no warning", async () => {
+    vi.stubEnv("PARLEY_PUSH_KEYS", ` ${key} , ${Buffer.alloc(32, 2).toString("base64")},`);
+    const { logger, lines } = recordingLogger();
+    const server = await start({ push: true, logger });
+    expect(lines.filter(({ level }) => level === "warn")).toEqual([]);
+    const { keys } = (await (await fetch(`${server.url}/.well-known/jwks.json`)).json()) as { keys: unknown[] };
+    expect(keys).toHaveLength(2);
+  });
+
+  it("are required on other addresses, whatever publicUrl says", async () => {
+    const open = { host: "0.0.0.0", insecure: true, push: true } as const;
+    for (const publicUrl of ["http://localhost:4000", "https://agents.example.com"]) {
+      await expect(start({ ...open, publicUrl })).rejects.toThrow("PARLEY_PUSH_KEYS");
+    }
+    vi.stubEnv("PARLEY_PUSH_KEYS", key);
+    await start({ ...open, publicUrl: "https://agents.example.com" });
+  });
+
+  it("are required where a proxy makes the server public", async () => {
+    const proxied = start({ push: true, publicUrl: "https://agents.example.com" });
+    await expect(proxied).rejects.toMatchObject({ code: "InvalidParams", fields: [{ field: "push.keys" }] });
+  });
+
+  it.each(["short", "c2hvcnQ=", `${key}A`])("that are wrong are refused and not shown (%#)", async (wrong) => {
+    const server = start({ push: { keys: [key, wrong] } });
+    const error = await server.then(
+      () => undefined,
+      (thrown: unknown) => thrown,
+    );
+    expect(error).toMatchObject({ code: "InvalidParams", fields: [{ field: "push.keys[1]" }] });
+    expect(String(error)).not.toContain(wrong);
+  });
+});
+
+describe("the addresses of webhooks", () => {
+  it("on this machine are refused by a server that others reach", async () => {
+    const options = { host: "0.0.0.0", insecure: true, publicUrl: "http://localhost:4000", push: { keys: [key] } };
+    const server = await start(options);
+    const message = { messageId: "m", role: "ROLE_USER", parts: [{ text: "hello" }] };
+    for (const host of ["127.0.0.1", "localhost", "[::1]"]) {
+      const configuration = { taskPushNotificationConfig: { url: `http://${host}:${server.port}/` } };
+      const response = await fetch(`http://127.0.0.1:${server.port}/message:send`, {
+        method: "POST",
+        headers: { "content-type": "application/json", "a2a-version": "1.0" },
+        body: JSON.stringify({ message, configuration }),
+      });
+      expect(response.status).toBe(400);
+      expect(await response.text()).toContain("configuration.taskPushNotificationConfig.url");
+    }
+  });
+});
