@@ -26,6 +26,7 @@ export function webhookReceiver(options: WebhookReceiverOptions): WebhookReceive
 export { webhookMemory } from "./receiver/index.ts";
 export type {
   HandledDelivery,
+  MessageSender,
   RecalledDelivery,
   TaskReader,
   TrustJwt,

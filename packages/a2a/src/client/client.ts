@@ -144,7 +144,7 @@ export class Client {
       const { tasks, nextPageToken: pageToken } = await this.listTasks(next, options);
       yield* tasks;
       if (pageToken === "") return;
-      if (pageToken === next.pageToken) throw new A2AError("InvalidResponse", "nextPageToken is that of the same page");
+      if (pageToken === next.pageToken) throw new A2AError("InvalidResponse", "nextPageToken is the same again");
       next = { ...request, pageToken };
     }
   }
@@ -205,7 +205,7 @@ export class Client {
 
   /**
    * Waits until a task is terminal or interrupted, or until `options.until` returns true, and returns the task. It follows
-   * the stream of the task where the agent streams, and else polls.
+   * the stream of the task where the agent streams, and else polls. With `options.webhook` it waits for webhooks instead.
    *
    * @throws A2AError `UnsupportedOperation` when the task ends before `until` returns true.
    *
@@ -220,7 +220,8 @@ export class Client {
     const until = options.until ?? (({ status }: Task) => stateKinds[status.state] !== "active");
     const { signal, release } = this.#bounded(options);
     try {
-      return await waitForTask(this, this.#parts.clock, id, until, { ...options, timeout: false, signal });
+      const wait = options.webhook?.waitFor ?? waitForTask;
+      return await wait(this, id, until, { ...options, timeout: false, signal }, this.#parts.clock);
     } finally {
       release();
     }

@@ -5,14 +5,24 @@ import {
   type SendMessageRequest,
   type SendMessageResponse,
   type StreamResponse,
+  type Task,
 } from "../model/index.ts";
-import { type CallOptions, type SendInput, toSendRequest } from "./requests.ts";
+import {
+  type CallOptions,
+  type SendInput,
+  toSendRequest,
+  type UpdateListener,
+  type Updates,
+  type WebhookInbox,
+} from "./requests.ts";
 import type { EventStream } from "./stream.ts";
 
 /** What a conversation needs of a client. A `Client` has it. */
 export interface ConversationClient {
   /** Makes the ids of messages. */
   readonly ids: Ids;
+  /** Reads a task, for webhooks that did not come. */
+  getTask(id: string): Promise<Task>;
   /** Sends a message and waits for its answer. */
   sendMessage(input: SendInput, options?: CallOptions): Promise<SendMessageResponse>;
   /** Sends a message and follows its task. `observe` is called with each event just before the reader gets it. */
@@ -36,7 +46,7 @@ export interface ConversationInit {
  * `client.conversation()` makes one.
  */
 export class Conversation {
-  readonly #client: ConversationClient;
+  #client: ConversationClient;
   #contextId: string | undefined;
   #taskId: string | undefined;
   #finishedTaskId: string | undefined;
@@ -70,13 +80,23 @@ export class Conversation {
     return this.#client.sendStreamingMessage(this.#place(input), options, (event) => this.#note(event));
   }
 
+  /**
+   * Reports the tasks of the conversation by webhook, in place of a stream. Each task that a later message begins or continues gets a
+   * webhook with that message, unless the message has one of its own. Send with `returnImmediately`, and `listener` gets the
+   * events as they come.
+   *
+   * @param webhook - A `webhookReceiver()` of `@parley/a2a/webhooks`.
+   */
+  onUpdate(webhook: WebhookInbox, listener: UpdateListener): Updates {
+    return (this.#client = webhook.onUpdate(this.#client, listener, (event) => this.#note(event)));
+  }
+
   #place(input: SendInput): SendMessageRequest {
     const request = toSendRequest(input, this.#client.ids);
     const contextId = this.#contextId;
     const given = request.message;
-    const taskId =
-      given.taskId ?? (given.contextId === undefined || given.contextId === contextId ? this.#taskId : undefined);
-    const finished = taskId === undefined ? this.#finishedTaskId : undefined;
+    const taskId = given.taskId ?? ((given.contextId ?? contextId) === contextId ? this.#taskId : undefined);
+    const finished = taskId === undefined && this.#finishedTaskId;
     const message: Message = {
       ...(contextId && { contextId }),
       ...(taskId && { taskId }),
@@ -89,13 +109,13 @@ export class Conversation {
   #note({ task, message, statusUpdate }: Partial<StreamResponse>): void {
     const update = task ?? statusUpdate;
     this.#contextId = (update ?? message)?.contextId ?? this.#contextId;
-    if (update !== undefined) {
+    if (update) {
       const taskId = task?.id ?? statusUpdate?.taskId;
       const over = isTerminal(update.status.state);
       this.#taskId = over ? undefined : taskId;
       if (over) this.#finishedTaskId = taskId;
     }
     // A direct reply ends the task of the conversation, unless it says that it belongs to that task.
-    if (message !== undefined && message.taskId !== this.#taskId) this.#taskId = undefined;
+    if (message && message.taskId !== this.#taskId) this.#taskId = undefined;
   }
 }

@@ -47,7 +47,18 @@ export function connectJsonRpc(agent: string | URL | AgentCard, options: Connect
 
 export { connectWith, type ClientKit, type ConnectOptions } from "./connect.ts";
 export { Client, type ClientParts } from "./client.ts";
-export type { CallOptions, MessageInit, SendInit, SendInput, SubscribeOptions, WaitOptions } from "./requests.ts";
+export type {
+  CallOptions,
+  MessageInit,
+  PushClient,
+  SendInit,
+  SendInput,
+  SubscribeOptions,
+  UpdateListener,
+  Updates,
+  WaitOptions,
+  WebhookInbox,
+} from "./requests.ts";
 export { Conversation, type ConversationClient, type ConversationInit } from "./conversation.ts";
 export { collect, EventStream, TaskView } from "./stream.ts";
 export type { CachedCard, CardCache } from "./card.ts";

@@ -52,7 +52,7 @@ export function resilient(next: AgentService, options: ResilientOptions): AgentS
         const reply = await stream.open();
         // A reader can leave at any time: before the first event, and while a read waits.
         const close = async (): Promise<void> => {
-          own.abort(new A2AError("Aborted", "The reader closed the stream"));
+          own.abort(new A2AError("Aborted", "The stream was closed"));
           await reply.batches[Symbol.asyncIterator]().return?.();
         };
         return { ...reply, batches: finishing(stream.read(reply.batches), release, close) };
@@ -221,7 +221,7 @@ class ResilientStream<Name extends StreamName> {
     // Without an event it is not known whether the message arrived.
     if (told.taskId === undefined && !canResend) throw error;
     await beforeRetry(clock, streams, told.attempt, error, this.#context.signal, (delay) =>
-      logger?.info("A stream broke and is reconnected", { ...told, delay, cause: error }),
+      logger?.info("A stream is reconnected", { ...told, delay, cause: error }),
     );
   }
 }

@@ -206,10 +206,10 @@ const maxPoll = 10_000;
  */
 export async function waitForTask(
   source: TaskSource,
-  clock: Clock,
   id: string,
   until: (task: Task) => boolean,
   options: CallOptions,
+  clock: Clock,
 ): Promise<Task> {
   if (source.card.capabilities.streaming === true) {
     try {
@@ -227,7 +227,7 @@ export async function waitForTask(
     if (until(task)) return task;
     const { state } = task.status;
     if (isTerminal(state)) {
-      throw new A2AError("UnsupportedOperation", `Task ${id} ended in ${state} before the awaited state`);
+      throw new A2AError("UnsupportedOperation", `Task ${id} ended in ${state}`);
     }
     await pause(clock, delay, options.signal);
   }

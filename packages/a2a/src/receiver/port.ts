@@ -1,5 +1,12 @@
-import type { Clock, Logger } from "../base/index.ts";
-import type { AuthenticationInfo, StreamResponse, Task, TaskPushNotificationConfig } from "../model/index.ts";
+import type { Clock, Ids, Logger } from "../base/index.ts";
+import type {
+  AuthenticationInfo,
+  SendMessageRequest,
+  SendMessageResponse,
+  StreamResponse,
+  Task,
+  TaskPushNotificationConfig,
+} from "../model/index.ts";
 import type { GuardedFetch } from "../net/index.ts";
 import type { UniversalHandler } from "../protocol/index.ts";
 import type { FetchHandler } from "../server/fetch.ts";
@@ -138,6 +145,20 @@ export interface WebhookClient {
   deleteTaskPushNotificationConfig(config: { readonly taskId: string; readonly id: string }): Promise<void>;
 }
 
+/** What `onUpdate()` needs of a client, and returns. A `Client` is one. */
+export interface MessageSender<Stream> extends TaskReader {
+  /** Makes the ids of messages. */
+  readonly ids: Ids;
+  /** Sends a message and waits for its answer. */
+  sendMessage(request: SendMessageRequest, options?: object): Promise<SendMessageResponse>;
+  /** Sends a message and follows its task. `observe` is called with each event just before the reader gets it. */
+  sendStreamingMessage(
+    request: SendMessageRequest,
+    options?: object,
+    observe?: (event: StreamResponse) => void,
+  ): Stream;
+}
+
 /** What `config()` takes. */
 export interface WebhookConfigInit {
   /** The task to report. Absent: the config goes with a message. */
@@ -172,6 +193,15 @@ export interface WebhookReceiver {
     until: (task: Task) => boolean,
     options?: { readonly signal?: AbortSignal | undefined },
   ): Promise<Task>;
+  /**
+   * A client that adds a webhook to each message whose task has none yet. `listener` gets their events, and `note` gets those of the
+   * last message's task. `Conversation.onUpdate()` uses it.
+   */
+  onUpdate<Stream>(
+    client: MessageSender<Stream>,
+    listener: (event: StreamResponse) => void | Promise<void>,
+    note: (event: StreamResponse) => void,
+  ): MessageSender<Stream> & { close(this: void): void };
   /** Refuses further deliveries with a 503, and resolves when your code has finished those that were accepted. */
   close(): Promise<void>;
 }

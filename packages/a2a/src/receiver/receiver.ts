@@ -16,6 +16,7 @@ import type { WebhookDelivery, WebhookReceiver, WebhookReceiverOptions, WebhookT
 import { readEvent, taskOf, type BodyForms } from "./read.ts";
 import { configOf, Tokens, type Addressee } from "./tokens.ts";
 import { tokenOf, trusting, type Proof } from "./trust.ts";
+import { withUpdates } from "./updates.ts";
 import { waitByWebhook } from "./wait.ts";
 
 const depth = 64;
@@ -91,6 +92,7 @@ export function createReceiver(options: WebhookReceiverOptions, forms: BodyForms
     answers,
     config: (init) => configOf(options.url, accept[0] as WebhookTrust, token, init),
     subscribe: (listener, reader = client) => tokens.subscribe({ listener, client: reader }),
+    onUpdate: (source, listener, note) => withUpdates(receiver, source, listener, note),
     waitFor: (source, taskId, until, { signal } = {}) => waitByWebhook(receiver, source, taskId, until, signal),
     close() {
       closing = true;

@@ -18,7 +18,7 @@ export async function waitByWebhook(
     const { state } = task.status;
     if (until(task)) resolve(task);
     else if (isTerminal(state)) {
-      reject(new A2AError("UnsupportedOperation", `Task ${taskId} ended in ${state} before the awaited state`));
+      reject(new A2AError("UnsupportedOperation", `Task ${taskId} ended in ${state}`));
     }
   };
   const subscription = receiver.subscribe(async ({ task, statusUpdate }, delivery) => {

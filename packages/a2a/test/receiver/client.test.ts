@@ -1,0 +1,168 @@
+import { describe, expect, test } from "vitest";
+import { connect, type Client } from "../../src/client/index.ts";
+import type { StreamResponse, TaskPushNotificationConfig, TaskState } from "../../src/model/index.ts";
+import { cardOf, jsonRpcAt, rpcServer, taskOf, type RpcServer } from "../client/support.ts";
+import { receive, status, type Received } from "./support.ts";
+
+/* `client.waitFor(task, { webhook })` and `conversation.onUpdate()`, with an agent that answers calls, and reports by webhook. */
+
+const stateOf = ({ statusUpdate, task }: StreamResponse): TaskState | undefined => (statusUpdate ?? task)?.status.state;
+
+/** An agent whose task is in `state` whenever it is asked, and what was registered. */
+async function agent() {
+  const own = { state: "TASK_STATE_WORKING" as TaskState, configs: [] as TaskPushNotificationConfig[], sends: 0 };
+  const server: RpcServer = await rpcServer((call) => {
+    const { configuration } = call.params as { readonly configuration?: Record<string, TaskPushNotificationConfig> };
+    switch (call.method) {
+      case "SendMessage": {
+        const config = configuration?.["taskPushNotificationConfig"];
+        if (config !== undefined) own.configs.push(config);
+        own.sends += 1;
+        return call.answer({ task: taskOf(own.state, { id: `t${own.sends}` }) });
+      }
+      case "CreateTaskPushNotificationConfig":
+        own.configs.push(call.params as unknown as TaskPushNotificationConfig);
+        return call.answer({ ...call.params, id: "hook" });
+      case "DeleteTaskPushNotificationConfig":
+        return call.answer({});
+      default:
+        return call.answer(taskOf(own.state));
+    }
+  });
+  const capabilities = { pushNotifications: true };
+  const client: Client = await connect(cardOf([jsonRpcAt(server.url)], { capabilities }));
+  return { own, client, methods: server.methods };
+}
+
+/** Reports a state with the token of a config. */
+async function report({ send }: Received, config: TaskPushNotificationConfig | undefined, event: StreamResponse) {
+  return (await send(event, { headers: { "x-a2a-notification-token": config?.token ?? "" } })).status;
+}
+
+describe("waiting by webhook", () => {
+  test("registers a webhook, returns the task of the event that ends it, and removes the webhook", async () => {
+    const { own, client, methods } = await agent();
+    const received = receive();
+    const waiting = client.waitFor("t1", { webhook: received.receiver });
+    await expect.poll(methods).toContain("GetTask");
+    expect(await report(received, own.configs[0], status("TASK_STATE_WORKING"))).toBe(204);
+    own.state = "TASK_STATE_COMPLETED";
+    expect(await report(received, own.configs[0], status("TASK_STATE_COMPLETED"))).toBe(204);
+    expect((await waiting).status.state).toBe("TASK_STATE_COMPLETED");
+    await expect.poll(methods).toContain("DeleteTaskPushNotificationConfig");
+    expect(methods()).not.toContain("SubscribeToTask");
+    // It was for this wait alone.
+    await expect.poll(() => report(received, own.configs[0], status("TASK_STATE_COMPLETED"))).toBe(410);
+    expect(received.events).toEqual([]);
+  });
+
+  test("returns a task that was finished before, without an event", async () => {
+    const { own, client } = await agent();
+    own.state = "TASK_STATE_FAILED";
+    expect((await client.waitFor("t1", { webhook: receive().receiver })).status.state).toBe("TASK_STATE_FAILED");
+  });
+
+  test("throws where the task ends before `until` is true", async () => {
+    const { own, client } = await agent();
+    own.state = "TASK_STATE_CANCELED";
+    const waiting = client.waitFor("t1", { webhook: receive().receiver, until: () => false });
+    await expect(waiting).rejects.toMatchObject({ code: "UnsupportedOperation" });
+  });
+
+  test("ends with its signal, and removes the webhook", async () => {
+    const { client, methods } = await agent();
+    const leaving = new AbortController();
+    const waiting = client.waitFor("t1", { webhook: receive().receiver, signal: leaving.signal });
+    await expect.poll(methods).toContain("GetTask");
+    leaving.abort();
+    await expect(waiting).rejects.toMatchObject({ code: "Aborted" });
+    await expect.poll(methods).toContain("DeleteTaskPushNotificationConfig");
+  });
+
+  test("ends with its timeout", async () => {
+    const { client } = await agent();
+    const waiting = client.waitFor("t1", { webhook: receive().receiver, timeout: 50 });
+    await expect(waiting).rejects.toMatchObject({ code: "Timeout" });
+  });
+
+  test("needs an agent that has push notifications on its card", async () => {
+    const server = await rpcServer((call) => call.answer(taskOf("TASK_STATE_WORKING")));
+    const client = await connect(cardOf([jsonRpcAt(server.url)]));
+    const waiting = client.waitFor("t1", { webhook: receive().receiver });
+    await expect(waiting).rejects.toMatchObject({ code: "PushNotificationNotSupported" });
+  });
+});
+
+describe("a conversation that is reported by webhook", () => {
+  test("gives each new task a webhook, once, and hands over its events", async () => {
+    const { own, client } = await agent();
+    const received = receive();
+    const conversation = client.conversation();
+    const seen: (TaskState | undefined)[] = [];
+    conversation.onUpdate(received.receiver, (event) => void seen.push(stateOf(event)));
+    await conversation.send("one");
+    expect(conversation.taskId).toBe("t1");
+    expect(own.configs).toHaveLength(1);
+
+    expect(await report(received, own.configs[0], status("TASK_STATE_INPUT_REQUIRED", "t1"))).toBe(204);
+    expect(await report(received, own.configs[0], status("TASK_STATE_COMPLETED", "t1"))).toBe(204);
+    expect(seen).toEqual(["TASK_STATE_INPUT_REQUIRED", "TASK_STATE_COMPLETED"]);
+    // The conversation knows from the webhook that the task is over.
+    await expect.poll(() => conversation.taskId).toBeUndefined();
+    await conversation.send("two");
+    expect(own.configs).toHaveLength(2);
+    expect(received.events).toEqual([]);
+  });
+
+  test("adds no second webhook to a task that goes on, and none to a message that has its own", async () => {
+    const { own, client } = await agent();
+    own.state = "TASK_STATE_INPUT_REQUIRED";
+    const received = receive();
+    const conversation = client.conversation();
+    conversation.onUpdate(received.receiver, () => undefined);
+    await conversation.send("one");
+    own.sends = 0;
+    await conversation.send("two");
+    expect(own.configs).toHaveLength(1);
+    const taskPushNotificationConfig = { url: "https://example.com/mine" };
+    const other = client.conversation();
+    other.onUpdate(received.receiver, () => undefined);
+    await other.send({ message: "three", configuration: { taskPushNotificationConfig } });
+    expect(own.configs[1]).toEqual(taskPushNotificationConfig);
+  });
+
+  test("a late event of an earlier task does not end the present one", async () => {
+    const { own, client } = await agent();
+    const received = receive();
+    const conversation = client.conversation();
+    conversation.onUpdate(received.receiver, () => undefined);
+    await conversation.send("one");
+    await report(received, own.configs[0], status("TASK_STATE_COMPLETED", "t1"));
+    await expect.poll(() => conversation.taskId).toBeUndefined();
+    await conversation.send("two");
+    expect(conversation.taskId).toBe("t2");
+    await report(received, own.configs[0], status("TASK_STATE_COMPLETED", "t1"));
+    expect(conversation.taskId).toBe("t2");
+  });
+
+  test("ends with close(): later messages have no webhook, and later events get a 410", async () => {
+    const { own, client } = await agent();
+    const received = receive();
+    const conversation = client.conversation();
+    const updates = conversation.onUpdate(received.receiver, () => undefined);
+    await conversation.send("one");
+    updates.close();
+    await conversation.send("two");
+    expect(own.configs).toHaveLength(1);
+    await expect.poll(() => report(received, own.configs[0], status("TASK_STATE_WORKING", "t1"))).toBe(410);
+  });
+
+  test("an error of the listener makes the agent send the event again", async () => {
+    const { own, client } = await agent();
+    const received = receive();
+    const conversation = client.conversation();
+    conversation.onUpdate(received.receiver, () => Promise.reject(new Error("no")));
+    await conversation.send("one");
+    expect(await report(received, own.configs[0], status("TASK_STATE_COMPLETED", "t1"))).toBe(500);
+  });
+});
