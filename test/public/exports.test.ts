@@ -27,6 +27,7 @@ const most: Readonly<Record<string, number>> = {
   "@parley/node/express": 8,
   "@parley/node/fastify": 8,
   "@parley/sql/sqlite": 15,
+  "@parley/sql/webhooks": 5,
 };
 
 /** Bindings have the same name at a server and at a client, and the entry point tells which of the two it is. */

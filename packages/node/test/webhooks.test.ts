@@ -64,7 +64,7 @@ async function post(base: string, contentType = "application/a2a+json", path = "
 }
 
 const hosts: Readonly<Record<string, (given: WebhookReceiver) => Promise<string>>> = {
-  "node:http": (given) => onNode(nodeListener(given.handle) as RequestListener),
+  "node:http": (given) => onNode(nodeListener(given.handle)),
   Express: (given) => onNode(express().use(expressMount(given))),
   "Express after express.json()": (given) => onNode(express().use(express.json(), expressMount(given))),
   "Express after express.raw() for all types": (given) =>
@@ -144,7 +144,7 @@ describe("a parser that read the body before the receiver", () => {
 });
 
 it("a sender that breaks off in mid-body leaves nothing behind, and the next one is served", async () => {
-  const base = await onNode(nodeListener(receiver().handle) as RequestListener);
+  const base = await onNode(nodeListener(receiver().handle));
   const broken = request(`${base}/hooks`, {
     method: "POST",
     headers: { "content-type": "application/json", "content-length": "100000" },
