@@ -4,9 +4,10 @@
  */
 export function secretDigest(): (secret: string) => Promise<string> {
   const encoder = new TextEncoder();
-  let key: Promise<CryptoKey> | undefined;
+  const newKey = () => crypto.subtle.generateKey({ name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
+  let key: ReturnType<typeof newKey> | undefined;
   return async (secret) => {
-    key ??= crypto.subtle.generateKey({ name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
+    key ??= newKey();
     return String.fromCharCode(...new Uint8Array(await crypto.subtle.sign("HMAC", await key, encoder.encode(secret))));
   };
 }

@@ -7,7 +7,7 @@ export const reason = "The receiver answered with 500.";
 
 export function config(more: Partial<StoredConfig> = {}): StoredConfig {
   const url = "https://ada:pass@hooks.example/in?key=secret";
-  const secrets = { sealed: "sealed-secret", nonce: "nonce-secret" };
+  const secrets = { sealed: "sealed-secret", nonce: "nonce-secret", created: 0 };
   return { url, version: "1.0", ...secrets, cursor: 4, sequence: 3, delivered: 2, ...more };
 }
 
