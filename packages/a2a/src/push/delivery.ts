@@ -1,6 +1,7 @@
 import { A2AError } from "../model/index.ts";
 import type { DeliveryResult } from "../protocol/index.ts";
 import type { DueFeature, Room, TaskKey } from "../store/index.ts";
+import { deliveryId } from "../webhooks/index.ts";
 import { bodyOf, type WebhookCodec } from "./body.ts";
 import type { TurnEnd } from "./circuit.ts";
 import { ClaimedRow, nextAgain, type Change } from "./claimed-row.ts";
@@ -115,9 +116,10 @@ export class Delivery {
     if (!(await this.#claim())) return done;
     const { nonce, sequence, attempts = 0 } = this.#row.config;
     const { seq, generation, trace } = next.event;
+    const number = refused?.sequence ?? sequence + 1;
     const about = {
-      id: `${nonce}_${seq}`,
-      sequence: refused?.sequence ?? sequence + 1,
+      id: deliveryId(nonce, number, seq),
+      sequence: number,
       attempt: attempts + 1,
       taskId: this.task.taskId,
       generation,

@@ -64,8 +64,8 @@ export class Deliveries {
     const known = handled && (await this.#memory.recall(handled));
     if (known?.seen === true) return;
     const missed = handled?.sequence === undefined ? 0 : handled.sequence - 1 - (known?.last ?? 0);
-    // The task that filled the gap had it already.
-    if (missed < 0 && client !== undefined) return;
+    // The task that filled the gap had it already. One with the last number and another id reports more than that one did.
+    if (missed < -1 && client !== undefined) return;
     const why: "missed" | "reference" | undefined =
       missed > 0 ? "missed" : isReference(event) ? "reference" : undefined;
     const task = why && client && (await readTask(client, delivery.taskId));

@@ -57,13 +57,17 @@ export const keySetPath = "/.well-known/jwks.json";
  */
 export const referenceKey: string = `${webhooksExtension}/reference`;
 
-/** The id of a delivery: the random id of its config, which has no dot, and its number. Both are signed with the id. */
-export function deliveryId(stream: string, sequence: number): string {
-  return `${stream}_${sequence}`;
+/**
+ * The id of a delivery: the random id of its config, which has no dot, its number, and the `seq` of the task's log that it reports
+ * up to. All are signed with the id. A delivery that is repeated after a crash may report more than the first time, so its
+ * number alone would not tell it from a repetition.
+ */
+export function deliveryId(stream: string, sequence: number, seq: number): string {
+  return `${stream}_${sequence}_${seq}`;
 }
 
 /** The config and the number in an id. `undefined` where the id has another form, as those of other senders. */
 export function readDeliveryId(id: string): { readonly stream: string; readonly sequence: number } | undefined {
-  const [, stream, digits = ""] = /^([^.]{1,128})_([1-9]\d{0,14})$/.exec(id) ?? [];
+  const [, stream, digits = ""] = /^([^.]{1,128})_([1-9]\d{0,14})_\d{1,15}$/.exec(id) ?? [];
   return stream === undefined ? undefined : { stream, sequence: Number(digits) };
 }

@@ -64,9 +64,9 @@ describe("an attempt that fails is repeated", () => {
         headers["parley-attempt"],
       ]),
     ).toEqual([
-      ["n-c_2", "1", "1"],
-      ["n-c_2", "1", "2"],
-      ["n-c_3", "2", "1"],
+      ["n-c_1_2", "1", "1"],
+      ["n-c_1_2", "1", "2"],
+      ["n-c_2_3", "2", "1"],
     ]);
     expect((await given.row("t"))?.config).not.toHaveProperty("problem");
   });
@@ -104,7 +104,7 @@ describe("an attempt that fails is repeated", () => {
     expect((await given.row("t"))?.config.problem?.reason).toMatch(/^The connection failed/);
     await arrived(given);
     // The receiver has it twice, under one id.
-    expect(given.received.map(({ headers }) => headers["webhook-id"])).toEqual(["n-c_2", "n-c_2", "n-c_3"]);
+    expect(given.received.map(({ headers }) => headers["webhook-id"])).toEqual(["n-c_1_2", "n-c_1_2", "n-c_2_3"]);
   });
 
   it("after a connection that was closed without an answer, and where there is no server", async () => {
@@ -296,8 +296,8 @@ describe("an event that is refused", () => {
     expect((await given.row("t"))?.config).toMatchObject({ cursor: 3, sequence: 2, delivered: 2 });
     expect((await given.row("t"))?.config).not.toHaveProperty("refused");
     expect(given.received.slice(3).map(({ headers }) => [headers["webhook-id"], headers["parley-sequence"]])).toEqual([
-      ["n-c_3", "2"],
-      ["n-c_2", "1"],
+      ["n-c_2_3", "2"],
+      ["n-c_1_2", "1"],
     ]);
   });
 

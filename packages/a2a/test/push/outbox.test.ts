@@ -26,13 +26,13 @@ describe("deliveries of a config", () => {
         headers["traceparent"],
       ]),
     ).toEqual([
-      ["n-c_2", "1", "2", "1", undefined],
-      ["n-c_5", "2", "4", "1", "00-a-b-01"],
-      ["n-c_6", "3", "5", "1", undefined],
+      ["n-c_1_2", "1", "2", "1", undefined],
+      ["n-c_2_5", "2", "4", "1", "00-a-b-01"],
+      ["n-c_3_6", "3", "5", "1", undefined],
     ]);
     const [first] = received;
     expect(first?.headers).toMatchObject({ "content-type": "application/a2a+json", "a2a-version": "1.0" });
-    expect(first?.headers["webhook-signature"]).toBe(`v1a,n-c_2.${String(first?.headers["webhook-timestamp"])}`);
+    expect(first?.headers["webhook-signature"]).toBe(`v1a,n-c_1_2.${String(first?.headers["webhook-timestamp"])}`);
     expect((await row("t"))?.config).toEqual({
       url: `${url}/hook?secret`,
       version: "1.0",
@@ -101,7 +101,7 @@ describe("deliveries of a config", () => {
       "x-a2a-notification-token": "tok",
       "a2a-notification-token": "tok",
     });
-    expect(headersAt("/jwt")["authorization"]).toBe(`Bearer jwt.n-jwt_2.t.${url}/jwt`);
+    expect(headersAt("/jwt")["authorization"]).toBe(`Bearer jwt.n-jwt_1_2.t.${url}/jwt`);
     expect(headersAt("/key")).toMatchObject({ authorization: "ApiKey k", "x-api-key": "k" });
     expect(headersAt("/standard")["webhook-signature"]).toMatch(/^v1a,\S+ v1,whsec_1$/);
     expect(headersAt("/standard")).not.toHaveProperty("authorization");
@@ -246,7 +246,7 @@ describe("a log that was compacted", () => {
     await until(async () => expect(await row("t")).not.toHaveProperty("due"));
     expect(gists(received)).toEqual(["task completed"]);
     expect(received[0]?.body.task.artifacts).toEqual([{ artifactId: "a", parts: [{ text: "1" }, { text: "2" }] }]);
-    expect(received[0]?.headers).toMatchObject({ "webhook-id": "n-c_5", "parley-generation": "5" });
+    expect(received[0]?.headers).toMatchObject({ "webhook-id": "n-c_1_5", "parley-generation": "5" });
     expect((await row("t"))?.config).toMatchObject({ cursor: 5, state: "TASK_STATE_COMPLETED", delivered: 1 });
   });
 });
@@ -266,8 +266,8 @@ describe("a config of 0.3", () => {
     expect(
       received.map(({ headers }) => [headers["content-type"], headers["a2a-version"], headers["webhook-id"]]),
     ).toEqual([
-      ["application/json", "0.3", "n-c_4"],
-      ["application/json", "0.3", "n-c_6"],
+      ["application/json", "0.3", "n-c_1_4"],
+      ["application/json", "0.3", "n-c_2_6"],
     ]);
   });
 });

@@ -137,7 +137,7 @@ describe("several processes on one store", () => {
     await until(() => expect(received).toHaveLength(paths.length * 7));
     for (const path of paths) {
       expect(at(path).map(({ headers }) => headers["parley-sequence"])).toEqual(["1", "2", "3", "4", "5", "6", "7"]);
-      const seqs = at(path).map(({ headers }) => Number(String(headers["webhook-id"]).split("_")[1]));
+      const seqs = at(path).map(({ headers }) => Number(String(headers["webhook-id"]).split("_")[2]));
       expect(seqs).toEqual([...seqs].sort((a, b) => a - b));
       expect(new Set(seqs).size).toBe(7);
     }
@@ -164,7 +164,7 @@ describe("several processes on one store", () => {
     await until(async () => expect(await first.row("t")).not.toHaveProperty("due"));
     ofFirst?.writeHead(500).end();
     await first.outbox.stop(60_000);
-    expect(slow.received.map(({ headers }) => headers["webhook-id"])).toEqual(["n-c_2", "n-c_2", "n-c_3"]);
+    expect(slow.received.map(({ headers }) => headers["webhook-id"])).toEqual(["n-c_1_2", "n-c_1_2", "n-c_2_3"]);
     const { config } = (await first.row("t")) ?? {};
     expect(config).toMatchObject({ cursor: 3, delivered: 2 });
     expect(config).not.toHaveProperty("problem");
@@ -328,8 +328,8 @@ describe("a store", () => {
       expect(await row("t")).not.toHaveProperty("due");
     });
     const ids = received.map(({ headers }) => headers["webhook-id"]);
-    expect([...new Set(ids)]).toEqual(["n-c_2", "n-c_3"]);
-    expect(ids.indexOf("n-c_3")).toBe(ids.lastIndexOf("n-c_2") + 1);
+    expect([...new Set(ids)]).toEqual(["n-c_1_2", "n-c_2_3"]);
+    expect(ids.indexOf("n-c_2_3")).toBe(ids.lastIndexOf("n-c_1_2") + 1);
   });
 
   it("with a row that is no config says so, and delivers the others", async () => {
@@ -366,7 +366,7 @@ describe("an operator", () => {
     await until(() => expect(slow.held).toHaveLength(1));
     slow.answer(codes.shift());
     await until(async () => expect(await row("t")).not.toHaveProperty("due"));
-    expect(slow.received.map(({ headers }) => headers["webhook-id"])).toEqual(["n-c_2", "n-c_3", "n-c_2"]);
+    expect(slow.received.map(({ headers }) => headers["webhook-id"])).toEqual(["n-c_1_2", "n-c_2_3", "n-c_1_2"]);
     expect((await row("t"))?.config).toMatchObject({ cursor: 3, delivered: 2, sequence: 2 });
     expect((await row("t"))?.config).not.toHaveProperty("refused");
   });

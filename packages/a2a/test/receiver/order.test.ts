@@ -61,7 +61,7 @@ describe("order", () => {
       expect(await response.text()).not.toContain("database");
     }
     expect((await send(completed, { sequence: 2 })).status).toBe(204);
-    expect(seen).toEqual(["config_1 0", "config_2 0"]);
+    expect(seen).toEqual(["config_1_1 0", "config_2_2 0"]);
     expect(text()).toContain("The database is away");
   });
 
@@ -167,6 +167,17 @@ describe("events that did not come", () => {
     await send(completed, { sequence: 3 });
     expect((await send(working, { sequence: 2 })).status).toBe(204);
     expect(events).toEqual([working, { task }]);
+  });
+
+  test("under the last number, with another id, report more than the first time, and are handed over", async () => {
+    const reader = client();
+    const { send, events } = receive({ client: reader });
+    await send(working, { sequence: 1, seq: 2 });
+    // The sender died before it stored that it had an answer, and has sent all that has happened since.
+    await send(completed, { sequence: 1, seq: 3 });
+    await send(completed, { sequence: 1, seq: 3 });
+    expect(events).toEqual([working, completed]);
+    expect(reader.reads).toEqual([]);
   });
 
   test("where the task cannot be read now, the sender tries again, and nothing is lost", async () => {

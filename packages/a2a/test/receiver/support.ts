@@ -17,6 +17,8 @@ export function status(state: TaskState, taskId = "t1"): StreamResponse {
 export interface Sent {
   readonly key?: string | undefined;
   readonly sequence?: number;
+  /** Default: the same as `sequence`. */
+  readonly seq?: number;
   readonly stream?: string;
   readonly id?: string;
   /** In seconds since the Unix epoch. */
@@ -34,7 +36,8 @@ let ids = 0;
 /** The request of a sender that signs with a shared secret, or as `sent` says. */
 export async function requestOf(event: unknown, sent: Sent = {}): Promise<Request> {
   const { timestamp = Math.floor(Date.now() / 1000), sequence, stream = "config" } = sent;
-  const id = sent.id ?? (sequence === undefined ? `msg-${(ids += 1)}` : deliveryId(stream, sequence));
+  const id =
+    sent.id ?? (sequence === undefined ? `msg-${(ids += 1)}` : deliveryId(stream, sequence, sent.seq ?? sequence));
   const body = typeof event === "string" ? event : JSON.stringify(event);
   const key = "key" in sent ? sent.key : secret;
   const signature = key === undefined ? undefined : await signWebhook([await webhookKey(key)], { id, timestamp, body });

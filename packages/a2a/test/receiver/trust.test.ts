@@ -44,7 +44,7 @@ describe("Standard Webhooks v1", () => {
     expect(await response.text()).toBe("");
     expect(events).toEqual([event]);
     expect(deliveries).toEqual([
-      { id: "config_1", taskId: "t1", trust: { secret }, sequence: 1, attempt: 2, generation: 7 },
+      { id: "config_1_1", taskId: "t1", trust: { secret }, sequence: 1, attempt: 2, generation: 7 },
     ]);
   });
 
@@ -155,7 +155,7 @@ describe("JWT", () => {
   async function setting(claims: Partial<Parameters<typeof signWebhookToken>[2]> = {}) {
     const { whsk, jwk } = await pair();
     const { key } = await webhookKey(whsk);
-    const content = { issuer, audience: url, id: "config_1", timestamp, taskId: "t1", body, ...claims };
+    const content = { issuer, audience: url, id: "config_1_1", timestamp, taskId: "t1", body, ...claims };
     const token = await signWebhookToken(key, jwk.kid, content);
     const received = receive({ accept, fetch: keySets([jwk]).fetch });
     return { ...received, sent: { key: undefined, headers: { authorization: `Bearer ${token}` } } };
@@ -164,9 +164,9 @@ describe("JWT", () => {
   test("a JWT of the server for this receiver, task and body is accepted, and its jti is the id", async () => {
     const { send, sent, deliveries } = await setting();
     expect((await send(event, sent)).status).toBe(204);
-    expect(deliveries).toEqual([{ id: "config_1", taskId: "t1", trust: accept, sequence: 1 }]);
+    expect(deliveries).toEqual([{ id: "config_1_1", taskId: "t1", trust: accept, sequence: 1 }]);
     // What was recorded is not handled again, whatever id its headers name.
-    const again = { ...sent, headers: { ...sent.headers, "webhook-id": "config_2" } };
+    const again = { ...sent, headers: { ...sent.headers, "webhook-id": "config_2_2" } };
     expect((await send(event, again)).status).toBe(204);
     expect(deliveries).toHaveLength(1);
   });
