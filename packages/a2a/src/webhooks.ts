@@ -52,8 +52,10 @@ export {
   verifyWebhook,
   webhookKey,
   webhookHeaders,
+  webhooksExtension,
   type ReceivedWebhook,
   type SignedContent,
   type VerifyWebhookOptions,
   type WebhookKey,
+  type WebhooksParams,
 } from "./webhooks/index.ts";

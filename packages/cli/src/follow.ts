@@ -22,6 +22,8 @@ export interface Follow {
   readonly known?: boolean;
   /** Whether the events may end before the task does. */
   readonly mayEndEarly?: boolean;
+  /** What to say of an event before it is shown. */
+  readonly about?: (event: StreamResponse) => string | undefined;
 }
 
 /** Exit codes of shells for processes that a signal ended. */
@@ -115,6 +117,8 @@ class FollowedCall {
     for await (const event of events) {
       this.#answered = true;
       held = undefined;
+      const about = this.#how.about?.(event);
+      if (about !== undefined) this.progress.note(about);
       if (this.#how.options.out !== undefined) this.#view.apply(event);
       this.progress.received(event);
       if (this.#old === undefined && event.task !== undefined) {

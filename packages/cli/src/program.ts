@@ -2,6 +2,7 @@ import { Command, CommanderError } from "commander";
 import { addCard } from "./commands/card.ts";
 import { addConform } from "./commands/conform.ts";
 import { addInit } from "./commands/init.ts";
+import { addListen } from "./commands/listen.ts";
 import { addPush } from "./commands/push.ts";
 import { addSend } from "./commands/send.ts";
 import { addServe } from "./commands/serve.ts";
@@ -13,7 +14,19 @@ import type { Help } from "./options.ts";
 import { version } from "./version.ts";
 
 /** In the order of the help. */
-const commands = [addServe, addCard, addSend, addWatch, addTasks, addTask, addCancel, addPush, addConform, addInit];
+const commands = [
+  addServe,
+  addCard,
+  addSend,
+  addWatch,
+  addListen,
+  addTasks,
+  addTask,
+  addCancel,
+  addPush,
+  addConform,
+  addInit,
+];
 
 const general = `
 Exit codes:

@@ -40,7 +40,7 @@ describe("every example of the help runs", () => {
   let folder = "";
 
   beforeAll(async () => {
-    server = await startServer(scripted);
+    server = await startServer(scripted, { push: true });
     folder = await mkdtemp(join(tmpdir(), "parley-help-"));
     await mkdir(join(folder, "bin"));
     const shim = join(folder, "bin", "parley");

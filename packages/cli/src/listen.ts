@@ -1,0 +1,227 @@
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { AgentCard, StreamResponse } from "@parley/a2a";
+import type { Client } from "@parley/a2a/client";
+import { isTerminal } from "@parley/a2a/model";
+import { isLoopback } from "@parley/a2a/protocol";
+import {
+  webhookReceiver,
+  webhooksExtension,
+  type WebhookDelivery,
+  type WebhookReceiver,
+  type WebhookTrust,
+} from "@parley/a2a/webhooks";
+import { line } from "@parley/conform/terminal";
+import { nodeListener } from "@parley/node";
+import type { ListenOptions } from "./commands/listen.ts";
+import { open } from "./connection.ts";
+import { CommandError, UsageError } from "./errors.ts";
+import { follow } from "./follow.ts";
+import { hintsFor } from "./hints.ts";
+import type { Io } from "./io.ts";
+import { styleFor } from "./output/text.ts";
+
+/** Shows the webhooks of a task until it ends. Returns the exit code. */
+export async function listen(io: Io, at: string, task: string | undefined, options: ListenOptions): Promise<number> {
+  const { message, publicUrl } = options;
+  if ((task === undefined) === (message === undefined)) {
+    throw new UsageError("give either the id of a task, or a --message that begins one");
+  }
+  if (publicUrl === undefined && !isLoopback(new URL(at).hostname)) {
+    throw new UsageError(
+      `${at} cannot reach this machine at 127.0.0.1. Open a tunnel to a --port, and pass its address as --public-url`,
+    );
+  }
+  const client = await open(io, at, options);
+  if (client.card.capabilities.pushNotifications !== true) {
+    throw new CommandError(`${at} sends no webhooks: its card does not declare pushNotifications`);
+  }
+  const subject = task === undefined ? { message: message ?? "" } : { task };
+  const inbox = new Inbox();
+  return follow(io, (signal) => deliveries(io, client, subject, { ...options, inbox, signal }), {
+    hints: hintsFor(at, options),
+    options,
+    mayEndEarly: true,
+    about: (event) => inbox.about(event, styleFor(io.stderr, io.env)),
+  });
+}
+
+type Subject = { readonly task: string } | { readonly message: string };
+
+interface Listening extends ListenOptions {
+  readonly inbox: Inbox;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * The webhooks of a task until it ends. Those of a known task come after the task as it is now; of a new one they have all that
+ * happens.
+ */
+async function* deliveries(
+  io: Io,
+  client: Client,
+  subject: Subject,
+  { port, publicUrl, inbox, signal }: Listening,
+): AsyncGenerator<StreamResponse> {
+  const server = await listening(port);
+  const url = publicUrl ?? `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  const receiver = webhookReceiver({
+    url,
+    accept: trustFor(client.card),
+    token: randomBytes(24).toString("base64url"),
+    client,
+    onEvent: (event, delivery) => inbox.put(event, delivery),
+    logger: {
+      ...silent,
+      info: (text, fields) => refused(io, text, fields),
+      error: (text, fields) => refused(io, text, fields),
+    },
+  });
+  server.on("request", nodeListener(receiver.handle));
+  const id = `parley-listen-${client.ids.next()}`;
+  let registered: string | undefined;
+  try {
+    let first: StreamResponse;
+    if ("task" in subject) {
+      await client.createTaskPushNotificationConfig(receiver.config({ id, taskId: subject.task }), { signal });
+      registered = subject.task;
+      // After that, so that nothing can happen in between.
+      first = { task: await client.getTask(subject.task, { signal }) };
+    } else {
+      const configuration = { taskPushNotificationConfig: receiver.config({ id }), returnImmediately: true };
+      first = await client.sendMessage({ message: subject.message, configuration }, { signal });
+      registered = first.task?.id;
+    }
+    if (first.task === undefined || "task" in subject) yield first;
+    if (first.task === undefined || ("task" in subject && isTerminal(first.task.status.state))) return;
+    const where = `webhooks of task ${line(first.task.id)} arrive at ${line(url)}`;
+    io.stderr.write(`${styleFor(io.stderr, io.env)("dim", where)}\n`);
+    yield* inbox.events(first.task.id, signal);
+  } finally {
+    inbox.close();
+    if (registered !== undefined) await unregister(io, client, { taskId: registered, id });
+    await closed(server, receiver);
+  }
+}
+
+const silent = { debug() {}, info() {}, warn() {}, error() {} };
+
+/** A webhook that stays would be tried for days. */
+async function unregister(
+  io: Io,
+  client: Client,
+  webhook: { readonly taskId: string; readonly id: string },
+): Promise<void> {
+  try {
+    await client.deleteTaskPushNotificationConfig(webhook);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    io.stderr.write(`The webhook ${line(webhook.id)} could not be removed: ${line(reason)}\n`);
+  }
+}
+
+/** A secret of its own where the agent signs with one, so that no other sender is believed. */
+function trustFor({ capabilities }: AgentCard): WebhookTrust {
+  const declared = capabilities.extensions?.find(({ uri }) => uri === webhooksExtension)?.params?.["schemes"];
+  const signs = Array.isArray(declared) && declared.includes("StandardWebhooks");
+  return signs ? { secret: `whsec_${randomBytes(32).toString("base64")}` } : { tokenOnly: true };
+}
+
+async function listening(port: number): Promise<Server> {
+  const server = createServer().listen(port, "127.0.0.1");
+  try {
+    await once(server, "listening");
+  } catch (cause) {
+    const taken = cause instanceof Error && "code" in cause && cause.code === "EADDRINUSE";
+    const reason = taken ? "another process uses it" : cause instanceof Error ? cause.message : String(cause);
+    throw new CommandError(`cannot listen on port ${port}: ${reason}. Pass another --port, or 0 for any free one`, {
+      cause,
+    });
+  }
+  return server;
+}
+
+/** Answers what has arrived, then closes. */
+async function closed(server: Server, receiver: WebhookReceiver): Promise<void> {
+  await receiver.close();
+  const done = once(server, "close");
+  server.close();
+  server.closeIdleConnections();
+  const force = setTimeout(() => server.closeAllConnections(), 2000);
+  await done;
+  clearTimeout(force);
+}
+
+/** What was not accepted, for whoever wonders why nothing is shown. */
+function refused(io: Io, text: string, { reason }: Readonly<Record<string, unknown>> = {}): void {
+  io.stderr.write(`${line(text)}${typeof reason === "string" ? `: ${line(reason)}` : ""}\n`);
+}
+
+interface Waiting {
+  readonly event: StreamResponse;
+  readonly delivery: WebhookDelivery;
+  /** Lets the sender have its answer. */
+  readonly shown: () => void;
+}
+
+/** Webhooks between the receiver and the output. A sender gets its answer when its event was shown, so few wait here. */
+class Inbox {
+  readonly #waiting: Waiting[] = [];
+  readonly #known = new WeakMap<StreamResponse, WebhookDelivery>();
+  #closed = false;
+  #wake = (): void => {};
+
+  async put(event: StreamResponse, delivery: WebhookDelivery): Promise<void> {
+    if (this.#closed) return;
+    this.#known.set(event, delivery);
+    await new Promise<void>((shown) => {
+      this.#waiting.push({ event, delivery, shown });
+      this.#wake();
+    });
+  }
+
+  /** The events of a task until one ends it. */
+  async *events(taskId: string, signal: AbortSignal): AsyncGenerator<StreamResponse> {
+    signal.addEventListener("abort", () => this.#wake(), { once: true });
+    while (!signal.aborted) {
+      const next = this.#waiting.shift();
+      if (next === undefined) {
+        await new Promise<void>((wake) => (this.#wake = wake));
+        continue;
+      }
+      const { event, delivery, shown } = next;
+      try {
+        if (delivery.taskId === taskId) yield event;
+      } finally {
+        shown();
+      }
+      const state = event.task?.status.state ?? event.statusUpdate?.status.state;
+      if (delivery.taskId === taskId && state !== undefined && isTerminal(state)) return;
+    }
+  }
+
+  close(): void {
+    this.#closed = true;
+    for (const { shown } of this.#waiting.splice(0)) shown();
+  }
+
+  /** How the sender of an event was proved, and what else is known of its delivery. */
+  about(event: StreamResponse, style: ReturnType<typeof styleFor>): string | undefined {
+    const delivery = this.#known.get(event);
+    if (delivery === undefined) return undefined;
+    const { sequence, attempt = 1, missed, fetched, trust } = delivery;
+    const facts = [
+      `webhook${sequence === undefined ? "" : ` ${sequence}`}`,
+      ...("tokenOnly" in trust ? [] : ["signature verified"]),
+      ...(attempt > 1 ? [`attempt ${attempt}`] : []),
+      ...(missed === undefined ? [] : [`${missed} before it did not arrive`]),
+      ...(fetched === "reference" ? ["read from the agent, since it was too large to be sent"] : []),
+    ];
+    const known = style("dim", facts.join(", "));
+    return "tokenOnly" in trust
+      ? `${known}${style("yellow", ", known by its token alone: nothing proves that the agent sent this")}`
+      : known;
+  }
+}
