@@ -1,7 +1,7 @@
 import { silentLogger, systemClock, utf8Length, type Logger } from "../base/index.ts";
 import { A2AError, invalidParams, toA2AError, wireErrors, type StreamResponse } from "../model/index.ts";
 import { guardedFetch, type GuardedFetch } from "../net/index.ts";
-import type { UniversalRequest, UniversalResponse } from "../protocol/index.ts";
+import { ByteBudget, type UniversalRequest, type UniversalResponse } from "../protocol/index.ts";
 import { toFetch } from "../server/fetch.ts";
 import { unfinishedBodies } from "../server/options.ts";
 import type { RequestLimits } from "../transport/server/binding.ts";
@@ -36,7 +36,11 @@ export function createReceiver(options: WebhookReceiverOptions, forms: BodyForms
   });
   const tokens = new Tokens(options.url, accept, token, onEvent && { listener: onEvent, client });
   const limits: RequestLimits = { bodyBytes, depth, unfinished: unfinishedBodies(bodyBytes, undefined, clock) };
-  const deliveries = new Deliveries(options.memory ?? webhookMemory(), Math.max(pendingBytes, bodyBytes));
+  const most = Math.max(pendingBytes, bodyBytes);
+  const deliveries = new Deliveries(options.memory ?? webhookMemory(), most);
+  // Of its own, because anyone can fill it. A key set may hang while it is read.
+  const checking = new ByteBudget(most, clock);
+  let requests = 0;
   let closing = false;
 
   const answers = (url: string): boolean => pathWithin(url) === path;
@@ -50,7 +54,12 @@ export function createReceiver(options: WebhookReceiverOptions, forms: BodyForms
     const challenge = challengeOf(body);
     if (challenge !== undefined)
       return tokens.mayAnswer(addressee) ? challenge : refuse("The challenge has no valid token");
-    const proof = await proved(request, body, addressee);
+    const bytes = utf8Length(body);
+    // Small bodies still pass while large ones take all of the room.
+    const place = String((requests += 1));
+    if (!checking.tryTake(place, bytes))
+      throw new A2AError("Unavailable", "Too many webhooks wait here", { retryAfter: 1 });
+    const proof = await proved(request, body, addressee).finally(() => checking.give(place, bytes));
     if (addressee.kind === "closed") return gone;
     const target = tokens.target(addressee, proof.trust);
     const event = readEvent(parseJson(body, request, limits, depth), forms);
@@ -59,7 +68,7 @@ export function createReceiver(options: WebhookReceiverOptions, forms: BodyForms
       throw new A2AError("TaskNotFound", "This task is not expected here");
     const { id } = proof;
     const handled = id === undefined ? undefined : { receiver: options.url, id, ...proof.place, at: clock.now() };
-    await deliveries.handle({ event, delivery, handled, ...target, bytes: utf8Length(body) });
+    await deliveries.handle({ event, delivery, handled, ...target, bytes });
     return accepted;
   }
 

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { deferred } from "../../src/base/index.ts";
 import { reasonOf, receive, secret, status, url } from "./support.ts";
 
 /* The forms of bodies, and what is no webhook. */
@@ -61,6 +62,28 @@ describe("bodies", () => {
   test.each(["text/plain", "application/x-www-form-urlencoded"])("%s is refused with 415", async (contentType) => {
     const { send } = receive();
     expect((await send(event, { contentType })).status).toBe(415);
+  });
+});
+
+describe("bodies whose sender is not proved yet", () => {
+  const large = "x".repeat(400 << 10);
+
+  test("take no more than `pendingBytes` while a key set hangs, and small ones still wait", async () => {
+    const { promise, reject } = deferred<Response>();
+    const keySet = "https://agents.example.com/.well-known/jwks.json";
+    const mebi = 1 << 20;
+    const { send } = receive({ accept: { keySet }, fetch: () => promise, bodyBytes: mebi, pendingBytes: mebi });
+    const waiting = [send(large), send(large), send(event)];
+    const refused = await Promise.all([send(large), send(large)]);
+    expect(await Promise.all(refused.map(reasonOf))).toEqual(Array(2).fill("Too many webhooks wait here"));
+    expect(refused.map(({ status, headers }) => [status, headers.get("retry-after")])).toEqual(
+      Array(2).fill([503, "1"]),
+    );
+    reject(new Error("no answer"));
+    const unread = "The key set of the sender cannot be read";
+    expect(await Promise.all((await Promise.all(waiting)).map(reasonOf))).toEqual(Array(3).fill(unread));
+    // Their room is free again.
+    expect(await reasonOf(await send(large))).toBe(unread);
   });
 });
 
