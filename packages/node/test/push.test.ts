@@ -1,8 +1,12 @@
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { defineAgent, memoryStore, type Agent, type Logger } from "@parley/a2a";
 import type { AgentInterface } from "@parley/a2a/model";
+import { sqliteStore } from "@parley/sql/sqlite";
 import { connect, serve, type ServeOptions, type Server } from "../src/index.ts";
 
 /** Webhooks of a real server over every binding and version: what callers register, and that it is called. */
@@ -10,8 +14,14 @@ import { connect, serve, type ServeOptions, type Server } from "../src/index.ts"
 const closers: (() => unknown)[] = [];
 afterEach(async () => {
   vi.unstubAllEnvs();
-  for (const close of closers.splice(0)) await close();
+  for (const close of closers.splice(0).toReversed()) await close();
 });
+
+async function temporaryFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "parley-push-"));
+  closers.push(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
 
 /** A busy machine may take long. */
 const patient = { timeout: 30_000 };
@@ -157,6 +167,49 @@ describe("webhooks over each binding and version (A2A 1.0 §3.1.7 to §3.1.10, 0
     expect(await response.json()).toMatchObject({
       result: { taskId, pushNotificationConfig: { id: "a", url: `${server.url}/a` } },
     });
+  });
+});
+
+describe("webhooks in SQLite", () => {
+  it("get their events with their secrets from the next process, also after the key was replaced", async () => {
+    const folder = await temporaryFolder();
+    const path = join(folder, "parley.db");
+    const open = async (...keys: readonly string[]): Promise<Server> => {
+      const store = await sqliteStore({ path });
+      closers.push(() => store.close());
+      return start({ store, push: { keys } });
+    };
+    const { url, seen } = await hook();
+    const first = await open(key);
+    const client = await clientOf(first, "JSONRPC 1.0");
+    const config = { url, token: "t", authentication: { scheme: "Basic", credentials: "c" } };
+    const { task } = await client.sendMessage("hello");
+    const taskId = task?.id ?? "";
+    await client.createTaskPushNotificationConfig({ taskId, ...config });
+    expect(seen).toEqual([]);
+    for (const close of closers.splice(-2).toReversed()) await close();
+
+    const second = await open(Buffer.alloc(32, 2).toString("base64"), key);
+    await (await clientOf(second, "JSONRPC 1.0")).sendMessage({ parts: [{ text: "Oslo" }], taskId });
+    await vi.waitFor(() => expect(new Set(seen)).toEqual(new Set(["Basic c t"])), patient);
+  });
+
+  it("have no secret in the file in clear", async () => {
+    const folder = await temporaryFolder();
+    const store = await sqliteStore({ path: join(folder, "parley.db") });
+    const client = await clientOf(await start({ store, push: { keys: [key] } }), "JSONRPC 1.0");
+    const { url } = await hook();
+    const authentication = { scheme: "Bearer", credentials: "the-credentials" };
+    const taskPushNotificationConfig = { url, token: "the-token", authentication };
+    await client.sendMessage({ message: "hello", configuration: { taskPushNotificationConfig } });
+    for (const close of closers.splice(-2)) await close();
+    await store.close();
+    const files = await readdir(folder);
+    expect(files.length).toBeGreaterThan(0);
+    for (const file of files) {
+      const content = (await readFile(join(folder, file))).toString("latin1");
+      expect(content).not.toMatch(/the-token|the-credentials/);
+    }
   });
 });
 

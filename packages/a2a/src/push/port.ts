@@ -11,11 +11,14 @@ export interface PushOptions {
   /**
    * Keys of 32 random bytes, each in base64: `openssl rand -base64 32`. They seal the secrets of configs, and sign. The first one
    * is used; the others still open what they sealed, and stay in the key set, so that a key can be replaced. All processes on one
-   * store need the same keys. Default: a key that ends with the process, where `publicUrl` is a loopback address; otherwise the
-   * server does not start.
+   * store need the same keys. Default: with `serve()` those of the environment variable `PARLEY_PUSH_KEYS`, with commas between them;
+   * then a key that ends with the process, where only this machine reaches the server; otherwise the server does not start.
    */
   readonly keys?: readonly string[];
-  /** Which addresses may be called. Default: public ones over HTTPS and HTTP, on the usual ports. `maxBytes` limits an answer: 64 KiB. */
+  /**
+   * Which addresses may be called. Default: public ones over HTTPS and HTTP, on the usual ports, and those of this machine where only
+   * it reaches the server. `maxBytes` limits an answer: 64 KiB.
+   */
   readonly net?: NetPolicy;
   /** Pins addresses, and holds a client certificate. `serve()` of `@parley/node` passes one. */
   readonly dialer?: Dialer;
@@ -33,7 +36,7 @@ export interface PushOptions {
   readonly events?: "changes" | "all" | ((event: StreamResponse) => boolean);
   /** Largest body in bytes. A larger one is replaced by a reference. Default 256 KiB. */
   readonly bodyBytes?: number;
-  /** Most configs of a task. Default 10. */
+  /** Most configs of a task, at most 200. Default 10. */
   readonly configsPerTask?: number;
   /** Waits between the attempts of a delivery, in milliseconds. Default: those of Standard Webhooks, about three days in all. */
   readonly retryAfter?: readonly number[];

@@ -28,6 +28,9 @@ const waits: readonly number[] = [
 /** A request must end before the claim of its row does. */
 const longestTimeout = 20 * second;
 
+/** A config is a row of its task, and extensions need rows too (`featureBounds.rows`). */
+const mostConfigs = 200;
+
 /** The settings of webhooks; `undefined` where they are off. `publicUrl`: that of the server. */
 export function pushSettingsOf(
   option: boolean | PushOptions | undefined,
@@ -52,7 +55,7 @@ export function pushSettingsOf(
     challenge: options.challenge ?? false,
     events: eventsOf(options.events),
     bodyBytes: positive("push.bodyBytes", options.bodyBytes, 256 << 10),
-    configsPerTask: positive("push.configsPerTask", options.configsPerTask, 10),
+    configsPerTask: positive("push.configsPerTask", options.configsPerTask, 10, mostConfigs),
     retryAfter: retryAfterOf(options.retryAfter),
     timeout,
     concurrency: positive("push.concurrency", options.concurrency, 64),
@@ -140,10 +143,10 @@ function decoded(text: string): Bytes | undefined {
   }
 }
 
-function positive(name: string, value: unknown, usual: number): number {
+function positive(name: string, value: unknown, usual: number, most = Infinity): number {
   if (value === undefined) return usual;
-  if (typeof value === "number" && value >= 1) return value;
-  throw cannotServe(name, "must be a number of at least 1");
+  if (typeof value === "number" && value >= 1 && value <= most) return value;
+  throw cannotServe(name, `must be a number of at least 1${most === Infinity ? "" : `, and at most ${most}`}`);
 }
 
 function retryAfterOf(value: unknown = waits): readonly number[] {
