@@ -5,7 +5,7 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { typescript } from "../programs.ts";
 
-const script = fileURLToPath(new URL("server.ts", import.meta.url));
+const usual = fileURLToPath(new URL("server.ts", import.meta.url));
 
 /** At which append to its store a server kills itself. */
 export interface SelfKill {
@@ -25,11 +25,14 @@ export class Supervisor {
   readonly complaints: string[] = [];
   readonly #path: string;
   readonly #port: number;
+  readonly #script: string;
   #child: ChildProcess | undefined;
 
-  constructor(path: string, port: number) {
+  /** `script`: the program of the server. It gets the path and the port. */
+  constructor(path: string, port: number, script: string = usual) {
     this.#path = path;
     this.#port = port;
+    this.#script = script;
   }
 
   get url(): string {
@@ -39,7 +42,7 @@ export class Supervisor {
   /** Resolves once the server listens, or has ended before. */
   async start(selfKill?: SelfKill): Promise<Life> {
     const how = selfKill === undefined ? [] : [selfKill.moment, String(selfKill.append)];
-    const child = spawn(process.execPath, [...typescript, script, this.#path, String(this.#port), ...how], {
+    const child = spawn(process.execPath, [...typescript, this.#script, this.#path, String(this.#port), ...how], {
       stdio: ["ignore", "pipe", "pipe"],
     });
     this.#child = child;

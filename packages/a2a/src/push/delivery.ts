@@ -130,6 +130,7 @@ export class Delivery {
     if (request === undefined) return this.#failed(this.#problem(unwritten), undefined);
     // The process may have been suspended since: then another one has the row.
     if (this.#row.age > claimMargin / 2 && !(await this.#claim())) return done;
+    if (this.#context.stopping()) return this.#pause(0);
     const since = this.#context.clock.elapsed();
     const answer = await this.#post(request, about, seq);
     const took = this.#context.clock.elapsed() - since;

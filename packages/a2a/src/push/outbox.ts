@@ -49,7 +49,6 @@ class Worker implements Outbox {
   #heldBytes = 0;
   readonly #known = new BoundedMap<true>({ bytes: knownBytes, bytesOf: (key) => memoryOf(key) });
   readonly #longest: number;
-  readonly #aborter = new AbortController();
   readonly #running = new Set<Promise<void>>();
   #started = false;
   #stopping = false;
@@ -77,7 +76,7 @@ class Worker implements Outbox {
     this.#context = {
       ...host,
       fetch: guardedFetch(settings.net, settings.dialer, clock),
-      signal: this.#aborter.signal,
+      requests: new Set(),
       events: { store, policy, bodyBytes },
       room: (owner) => new Reserved(budget, owner),
       open,
@@ -98,8 +97,9 @@ class Worker implements Outbox {
     this.#stopping = true;
     this.#clearTimer();
     const waiting = this.#origins.takeAll().map((delivery) => this.#release(delivery, 0));
-    const late = this.#host.clock.after(grace, () => this.#aborter.abort());
-    if (grace === 0) this.#aborter.abort();
+    const abort = (): void => this.#context.requests.forEach((request) => request.abort());
+    const late = this.#host.clock.after(grace, abort);
+    if (grace === 0) abort();
     await Promise.all([...waiting, ...this.#running]);
     late();
   }

@@ -48,16 +48,19 @@ export type Answer =
 export interface Post {
   readonly fetch: GuardedFetch;
   readonly clock: Clock;
-  /** Aborts requests that still run when the server stops. */
-  readonly signal: AbortSignal;
+  /** The requests that run, so that they can be aborted. One signal for all would have too many listeners. */
+  readonly requests: Set<AbortController>;
 }
 
 /** Posts a body, and reads the whole answer. It never rejects. */
 export async function post(
-  { fetch, clock, signal }: Post,
+  { fetch, clock, requests }: Post,
   url: string,
   { headers, body }: { readonly headers: Readonly<Record<string, string>>; readonly body: string },
 ): Promise<Answer> {
+  const controller = new AbortController();
+  const { signal } = controller;
+  requests.add(controller);
   try {
     const response = await fetch(url, { method: "POST", headers, body, signal });
     await readToEnd(response);
@@ -65,6 +68,8 @@ export async function post(
   } catch (thrown) {
     const error = toA2AError(thrown);
     return signal.aborted ? { kind: "aborted" } : failureOf(error, url);
+  } finally {
+    requests.delete(controller);
   }
 }
 

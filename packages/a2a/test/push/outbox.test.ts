@@ -67,8 +67,9 @@ describe("deliveries of a config", () => {
     other.outbox.start();
     await task("t", { c: url });
     await append("t", working("t"));
-    await until(() => {
-      clock.advance(60_000);
+    await until(async () => {
+      // No time passes during the request.
+      if ((await other.row("t"))?.config.claim === undefined) clock.advance(60_000);
       expect(gists(received)).toEqual(["working"]);
     });
   });

@@ -319,7 +319,12 @@ describe("a store", () => {
       },
     };
     const clock = fakeClock();
-    const { outbox, task, append, row } = harness({ store: failing, clock });
+    const { outbox, task, append, row } = harness({
+      store: failing,
+      clock,
+      // A request during which the clock goes on may fail, and is repeated.
+      settings: { retryAfter: Array.from({ length: 1_000 }, () => 0) },
+    });
     outbox.start();
     await task("t", { c: url });
     await append("t", working("t"), completed("t"));

@@ -1,0 +1,58 @@
+import { readFileSync, writeFileSync, writeSync } from "node:fs";
+import { defineAgent, silentLogger, systemClock, text, type LogFields } from "@parley/a2a";
+import { nodeDialer, serve } from "@parley/node";
+import { sqliteStore } from "@parley/sql/sqlite";
+
+// The server of webhooks that is killed: node webhook-server.ts FILE PORT [before|after COUNT]. With the last two it kills itself
+// just before or just after that append to its store. Prints "ready" once it listens, and its errors on stderr.
+
+const [path = "", port, moment, count] = process.argv.slice(2);
+
+// Each life begins a minute later than the one before, so that the claims of a killed process are over.
+const lives = `${path}.lives`;
+const life = Number(readFileSync(lives, "utf8")) + 1;
+writeFileSync(lives, String(life));
+const clock = { ...systemClock, now: () => Date.now() + life * 60_000 };
+
+const store = await sqliteStore({ path });
+const append = store.append.bind(store);
+let appends = 0;
+store.append = async (items) => {
+  const last = ++appends === Number(count);
+  if (last && moment === "before") process.kill(process.pid, "SIGKILL");
+  const outcomes = await append(items);
+  if (last) process.kill(process.pid, "SIGKILL");
+  return outcomes;
+};
+
+function say(message: string, fields?: LogFields): void {
+  const detail = JSON.stringify(fields, (_name, value: unknown) => (value instanceof Error ? value.stack : value));
+  writeSync(2, `${message} ${detail}\n`);
+}
+
+const agent = defineAgent({
+  name: "Reporter",
+  description: "Reports in five events",
+  version: "1.0.0",
+  skills: [],
+  async *onMessage(turn) {
+    yield turn.working();
+    for (const artifactId of ["a", "b", "c"]) yield turn.artifact({ artifactId, parts: [text(artifactId)] });
+  },
+});
+
+await serve(agent, {
+  port: Number(port),
+  store,
+  clock,
+  logger: { ...silentLogger, error: say },
+  pollInterval: 20,
+  push: {
+    keys: [Buffer.alloc(32, 7).toString("base64")],
+    net: { allowPrivate: true },
+    dialer: nodeDialer({ tls: { ca: readFileSync(`${path}.ca`) } }),
+    timeout: 5_000,
+    retryAfter: Array.from({ length: 100_000 }, () => 20),
+  },
+});
+writeSync(1, "ready\n");
