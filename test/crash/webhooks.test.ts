@@ -20,7 +20,7 @@ import { reservePort, Supervisor } from "./supervisor.ts";
  * A real server on SQLite posts to receivers that misbehave, each in its own way, and is killed while all of them do. Later lives
  * kill themselves just before or just after an append: between a request and the cursor, between an answer and the cursor.
  */
-const kills = times(2, 30);
+const kills = times(1, 30);
 const seed = Number(process.env["PARLEY_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
 
 /** A request that was accepted, or that got as far as the receiver's code. */
@@ -126,7 +126,7 @@ afterAll(async () => {
 const inner = new Receiver(true);
 
 describe("a server of webhooks that is killed", () => {
-  it(`loses no event, and sends none out of order, whatever its receivers did just then: ${kills} further kills, seed ${seed}`, async () => {
+  it(`loses no event, and sends none out of order, whatever its receivers did just then: ${kills} more kills, seed ${seed}`, async () => {
     inner.url = await listen(createServer(inner.handler()), "http");
     const hostile = new Map<string, Receiver>();
     for (const [name, { act, accepts }] of Object.entries(misbehaviours)) {
@@ -166,7 +166,7 @@ describe("a server of webhooks that is killed", () => {
     const more: Receiver[] = [];
     for (let kill = 0; kill < kills; kill += 1) {
       life = await supervisor.start({
-        moment: kill % 2 === 0 ? "before" : "after",
+        moment: next() < 0.5 ? "before" : "after",
         append: 3 + Math.floor(next() * 40),
       });
       const receiver = new Receiver(true);
@@ -224,7 +224,7 @@ describe("a server of webhooks that is killed", () => {
       // Each config has its own nonce, which begins the id.
       const byConfig = new Map<string, number[]>();
       for (const { id, sequence } of asked) {
-        const config = id.slice(0, id.lastIndexOf("_"));
+        const config = id.split("_", 1)[0] ?? "";
         byConfig.set(config, [...(byConfig.get(config) ?? []), sequence]);
       }
       for (const sequences of byConfig.values()) {
