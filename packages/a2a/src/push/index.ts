@@ -1,16 +1,4 @@
-export type {
-  OpenSecrets,
-  Outbox,
-  OutboxHost,
-  PushSecrets,
-  PushSigned,
-  PushSigner,
-  PushEntry,
-  PushOperator,
-  PushOptions,
-  PushProblem,
-  RefusedDelivery,
-} from "./port.ts";
+export type { Outbox, OutboxHost, PushEntry, PushOperator, PushOptions, PushProblem, RefusedDelivery } from "./port.ts";
 export type { AcceptedConfig } from "./accept.ts";
 export type { PushConfigs } from "./configs.ts";
 export type { LazyConfigs } from "./lazy-configs.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { A2AError, type TaskPushNotificationConfig } from "../../src/model/index.ts";
+import { A2AError, invalidParams, type TaskPushNotificationConfig } from "../../src/model/index.ts";
 import { anonymous, Payload, type AgentService, type CallContext, type StreamReply } from "../../src/protocol/index.ts";
 import { codecV03 } from "../../src/wire/v03/index.ts";
 import { ScriptedService, status } from "../transport/support.ts";
@@ -121,5 +121,51 @@ test("an extended card that does not exist has one error code (0.3 §8.2)", asyn
   });
   await expect(service.call("CancelTask", { id: "t1" }, context)).rejects.toMatchObject({
     code: "UnsupportedOperation",
+  });
+});
+
+describe("what is wrong in a webhook has the name of 0.3 (0.3 §6.8)", () => {
+  const wrong =
+    (...fields: readonly string[]) =>
+    () => {
+      throw invalidParams(fields.map((field) => ({ field, description: "is wrong" })));
+    };
+  const message = { messageId: "m", role: "ROLE_USER", parts: [{ text: "x" }] } as const;
+  const request = { message, configuration: { taskPushNotificationConfig: { url: "x" } } };
+  const path = "configuration.taskPushNotificationConfig";
+
+  test("where it is registered apart", async () => {
+    const { inner, service } = given();
+    inner.script = wrong("taskId", "url", "authentication.scheme");
+    const error: unknown = await service
+      .call("CreateTaskPushNotificationConfig", { taskId: "t", url: "x" }, context)
+      .catch((thrown: unknown) => thrown);
+    const names = ["taskId", "pushNotificationConfig.url", "pushNotificationConfig.authentication.schemes[0]"];
+    expect(error).toMatchObject({ code: "InvalidParams", fields: names.map((field) => ({ field })) });
+    expect(String(error)).toContain("taskId is wrong (and 2 more)");
+  });
+
+  test("where it comes with a message, on a stream too", async () => {
+    const { inner, service } = given();
+    inner.script = wrong(path, `${path}.token`, "message.parts");
+    const names = [
+      "configuration.pushNotificationConfig",
+      "configuration.pushNotificationConfig.token",
+      "message.parts",
+    ];
+    const expected = { fields: names.map((field) => ({ field })) };
+    await expect(service.call("SendMessage", request, context)).rejects.toMatchObject(expected);
+    await expect(service.stream("SendStreamingMessage", request, context)).rejects.toMatchObject(expected);
+  });
+
+  test("and every other error is unchanged", async () => {
+    const { inner, service } = given();
+    const other = invalidParams([{ field: "message.taskId", description: "is wrong" }]);
+    inner.script = () => {
+      throw other;
+    };
+    await expect(service.call("SendMessage", request, context)).rejects.toBe(other);
+    await expect(service.call("SendMessage", { message }, context)).rejects.toBe(other);
+    await expect(service.stream("SubscribeToTask", { id: "t1" }, context)).rejects.toBe(other);
   });
 });

@@ -1,5 +1,13 @@
 import { once } from "../../base/index.ts";
-import { A2AError, hasCode, isTerminal, type Task, type TaskPushNotificationConfig } from "../../model/index.ts";
+import {
+  A2AError,
+  hasCode,
+  invalidParams,
+  isTerminal,
+  type SendMessageRequest,
+  type Task,
+  type TaskPushNotificationConfig,
+} from "../../model/index.ts";
 import {
   Payload,
   type AgentService,
@@ -25,7 +33,9 @@ export function adapt(service: AgentService): AgentService {
         return someConfig(service, taskId, context);
       }
       const reply = service.call(operation, request, context);
-      return operation === "GetExtendedAgentCard" ? reply.catch(refuseCard) : reply;
+      if (operation === "GetExtendedAgentCard") return reply.catch(refuseCard);
+      const path = webhookPath(operation, request);
+      return path === undefined ? reply : reply.catch((thrown: unknown) => inNamesOf03(thrown, path));
     },
     async stream<Name extends StreamName>(
       operation: Name,
@@ -37,11 +47,40 @@ export function adapt(service: AgentService): AgentService {
         return Object.assign({}, reply, { batches: untilFinal(reply.batches) });
       } catch (thrown) {
         const task = "id" in request ? await finishedTask(service, request.id, thrown, context) : undefined;
-        if (task === undefined) throw thrown;
+        if (task === undefined) return inNamesOf03(thrown, inSend);
         return { batches: once([{ payload: new Payload({ task }) }]) };
       }
     },
   };
+}
+
+/** Where a request has a webhook; `undefined` where it has none. */
+function webhookPath(operation: UnaryName, request: UnaryOperations[UnaryName]["request"]): string | undefined {
+  if (operation === "CreateTaskPushNotificationConfig") return "";
+  if (operation !== "SendMessage") return undefined;
+  return (request as SendMessageRequest).configuration?.taskPushNotificationConfig && inSend;
+}
+
+const inSend = "configuration.taskPushNotificationConfig";
+
+/** Throws the error again, with the names that the members of a webhook have in 0.3 (0.3 §6.8). `path`: of the webhook in a 1.0 request. */
+function inNamesOf03(thrown: unknown, path: string): never {
+  if (!hasCode(thrown, "InvalidParams") || !thrown.fields.some(({ field }) => isIn(path, field))) throw thrown;
+  throw invalidParams(
+    thrown.fields.map(({ field, description }) => ({
+      field: isIn(path, field) ? nameOf03(field, path) : field,
+      description,
+    })),
+  );
+}
+
+function isIn(path: string, field: string): boolean {
+  return path === "" ? field !== "taskId" : field === path || field.startsWith(`${path}.`);
+}
+
+function nameOf03(field: string, path: string): string {
+  const renamed = path === "" ? `pushNotificationConfig.${field}` : field.replace("taskPush", "push");
+  return renamed.replace(/\.scheme$/, ".schemes[0]");
 }
 
 /** 0.3 has one code for a card that does not exist, declared or not (0.3 §7.10, §8.2). */
