@@ -10,6 +10,7 @@ import type { OpenSecrets, OutboxHost, PushProblem, PushSigner, RefusedDelivery 
 import { headersOf, post, type Answer, type Post, type PushMessage } from "./request.ts";
 import { waitAfter } from "./retry.ts";
 import { moved } from "./row.ts";
+import { rememberLast } from "./seal.ts";
 import { mostRefused, type StoredConfig } from "./stored.ts";
 
 /** What all deliveries of a process share. */
@@ -58,6 +59,7 @@ export class Delivery {
   readonly bytes: number;
   readonly #context: DeliveryContext;
   readonly #row: ClaimedRow;
+  readonly #open: OpenSecrets;
 
   constructor(context: DeliveryContext, row: DueFeature, config: StoredConfig) {
     this.#context = context;
@@ -65,6 +67,7 @@ export class Delivery {
     this.configId = row.key;
     this.bytes = row.value.length;
     this.#row = new ClaimedRow(context, row, config);
+    this.#open = rememberLast(context.open);
   }
 
   /** Delivers at most one event. Rejects where the store fails. */
@@ -140,10 +143,10 @@ export class Delivery {
 
   /** The request; `undefined` where it cannot be written or signed. */
   async #prepare(codec: WebhookCodec, { event }: Found, about: About): Promise<Request | undefined> {
-    const { open, signer, events, logger } = this.#context;
+    const { signer, events, logger } = this.#context;
     const { config } = this.#row;
     try {
-      const secrets = config.sealed === undefined ? {} : await open(config.sealed, this.task, this.configId);
+      const secrets = config.sealed === undefined ? {} : await this.#open(config.sealed, this.task, this.configId);
       const body = bodyOf(codec, event, events.bodyBytes);
       return { body, headers: await headersOf(signer, this.#row.now(), config, secrets, { ...about, body }) };
     } catch (cause) {

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { fromBase64, toBase64 } from "@parley/a2a/model";
 import type { TaskKey } from "@parley/a2a/store";
 import { pushKeyring } from "../../src/push/keys.ts";
-import { createSealer, type Sealer } from "../../src/push/seal.ts";
+import { createSealer, rememberLast, type Sealer } from "../../src/push/seal.ts";
 
 const task: TaskKey = { agent: "weather", owner: '[null,"ada"]', taskId: "t-1" };
 const secrets = { token: "the token", credentials: "the credentials" };
@@ -65,4 +65,26 @@ describe("sealed secrets of webhooks", () => {
       await expect(sealerOf(1).open(text, task, "c-1")).rejects.toThrow(Error);
     },
   );
+
+  test("are opened once for the events of a config, and again where they were sealed again or did not open", async () => {
+    const sealer = sealerOf(1);
+    const opened: string[] = [];
+    let fails = true;
+    const open = rememberLast(async (sealed, ...about) => {
+      opened.push(sealed);
+      if (fails) throw new Error("not now");
+      return sealer.open(sealed, ...about);
+    });
+    const [one, two] = [await sealer.seal(secrets, task, "c-1"), await sealer.seal({ token: "t" }, task, "c-1")];
+    await expect(open(one, task, "c-1")).rejects.toThrow("not now");
+    fails = false;
+    for (const [sealed, found] of [
+      [one, secrets],
+      [one, secrets],
+      [two, { token: "t" }],
+    ] as const) {
+      expect(await open(sealed, task, "c-1")).toEqual(found);
+    }
+    expect(opened).toEqual([one, one, two]);
+  });
 });
