@@ -8,7 +8,8 @@ import type { Request } from "./load/http.ts";
 import type { Address, Usage } from "./servers/control.ts";
 import type { Filling } from "./servers/fill.ts";
 
-export type ServerName = "parley" | "official" | "raw";
+/** `push` is Parley with webhooks. */
+export type ServerName = "parley" | "push" | "official" | "raw";
 
 /** A measured server, in a process of its own. */
 export interface Server extends Address {
@@ -94,7 +95,8 @@ export class Bench {
     execArgv: readonly string[] = [],
   ): Promise<Server> {
     const { profile } = this.#options;
-    const profiling = profile !== undefined && name === "parley" ? ["--cpu-prof", `--cpu-prof-dir=${profile}`] : [];
+    const isParley = name === "parley" || name === "push";
+    const profiling = profile !== undefined && isParley ? ["--cpu-prof", `--cpu-prof-dir=${profile}`] : [];
     const child = await this.child(
       `servers/${name}`,
       [store === "memory" ? store : this.file(".db")],

@@ -8,6 +8,7 @@ import { grpcCase } from "./grpc.ts";
 import { listCase } from "./list.ts";
 import { messageCase } from "./message.ts";
 import { neighbourCase } from "./neighbour.ts";
+import { pushCase } from "./push.ts";
 import { resumeCase } from "./resume.ts";
 import { streamGrowthCase } from "./stream-growth.ts";
 import { streamCase } from "./stream.ts";
@@ -28,6 +29,7 @@ export const cases: readonly Case[] = [
   fanInCase,
   neighbourCase,
   resumeCase,
+  pushCase,
   coldCase,
   clientCase,
   grpcCase,

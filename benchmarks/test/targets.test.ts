@@ -70,6 +70,7 @@ describe("the cases", () => {
       "fan-in",
       "neighbour",
       "resume",
+      "push",
       "cold",
       "client",
       "grpc",
