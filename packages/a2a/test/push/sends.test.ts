@@ -204,6 +204,23 @@ describe("a webhook with a message for a task (§3.4.3)", () => {
     expect((await get(id, { subject: "ada" })).history).toHaveLength(2);
   });
 
+  test("that does not fit, because extensions keep all rows that the task may have, refuses the message", async () => {
+    const { send, get, store, service } = setup();
+    const { id: taskId } = await send("hi", { subject: "ada" });
+    const row = { effect: "feature", op: "set", feature: "urn:other", value: "1" } as const;
+    const effects = Array.from({ length: 256 }, (_, at) => ({ ...row, key: String(at) }));
+    expect(await store.append([{ task: key(taskId), records: [], effects }])).toMatchObject([{ ok: true }]);
+    const call = send("Oslo", { subject: "ada", message: { taskId }, configuration: webhook() });
+    const code = { code: "InvalidParams" };
+    await expect(call).rejects.toMatchObject({
+      ...code,
+      fields: [{ field: "configuration.taskPushNotificationConfig" }],
+    });
+    const created = service.call("CreateTaskPushNotificationConfig", { taskId, url }, ada);
+    await expect(created).rejects.toMatchObject({ ...code, fields: [{ field: "taskId" }] });
+    expect((await get(taskId, { subject: "ada" })).history).toHaveLength(2);
+  });
+
   test("holds the limit where many messages come at once", async () => {
     const { send, store } = setup(asks, { push: settingsOf({ configsPerTask: 3 }) });
     const { id } = await send("hi", { subject: "ada" });

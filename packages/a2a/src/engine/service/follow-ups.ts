@@ -184,10 +184,14 @@ export class FollowUps {
     if (reason === "full") {
       const { taskBytes } = this.#rooms.settings.limits;
       const bytes = records.reduce((sum, record) => sum + recordBytes(record), now.bytes);
-      // Not the message is too large: a hook has set more rows than the task has room for.
-      throw bytes > taskBytes
-        ? taskIsFull(taskBytes)
-        : new A2AError("InternalError", undefined, { cause: tooManyRows() });
+      if (bytes > taskBytes) throw taskIsFull(taskBytes);
+      // Not the message is too large: the task has no room for another row.
+      if (send.request.configuration?.taskPushNotificationConfig === undefined) {
+        throw new A2AError("InternalError", undefined, { cause: tooManyRows() });
+      }
+      throw invalidParams([
+        { field: webhookPath, description: "does not fit: the task has no room for another webhook" },
+      ]);
     }
     if (reason === "missing") throw taskNotFound(head.task.taskId);
     if (reason !== "duplicate" || once === undefined) return undefined;
