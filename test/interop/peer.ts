@@ -88,10 +88,10 @@ export interface RunningServer {
   stop(): Promise<void>;
 }
 
-/** Starts a server, and waits until it says where it listens. */
-export async function startServer(program: PeerProgram): Promise<RunningServer> {
+/** Starts a server, and waits until it says where it listens. `push`: with webhooks. */
+export async function startServer(program: PeerProgram, args: readonly string[] = []): Promise<RunningServer> {
   // They log each error that they answer with. INTEROP_TRACE shows that, and where clients fail.
-  const child = start(program, [], { quiet: trace === undefined });
+  const child = start(program, args, { quiet: trace === undefined });
   const ended = once(child, "exit");
   const stop = async (): Promise<void> => {
     child.kill("SIGKILL");

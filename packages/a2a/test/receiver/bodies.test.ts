@@ -21,7 +21,7 @@ describe("bodies", () => {
     ["a Task of 0.3", task03, "application/json", { task }],
     ["a Task of 0.3 without kind", { ...task03, kind: undefined }, "application/json", { task }],
     [
-      "a Task of 0.3 in snake case, as Python sends it",
+      "a Task of 0.3 in snake case, as pydantic writes it by default",
       { kind: "task", id: "t1", context_id: "c1", status: { state: "completed" } },
       "application/json",
       { task },

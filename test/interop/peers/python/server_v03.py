@@ -4,8 +4,10 @@ import asyncio
 import base64
 import copy
 import socket
+import sys
 
 import grpc
+import httpx
 import uvicorn
 from a2a.grpc import a2a_pb2_grpc
 from a2a.server.agent_execution import AgentExecutor
@@ -14,7 +16,12 @@ from a2a.server.apps import (
     A2ARESTFastAPIApplication,
 )
 from a2a.server.request_handlers import DefaultRequestHandler, GrpcHandler
-from a2a.server.tasks import InMemoryTaskStore, TaskUpdater
+from a2a.server.tasks import (
+    BasePushNotificationSender,
+    InMemoryPushNotificationConfigStore,
+    InMemoryTaskStore,
+    TaskUpdater,
+)
 from a2a.types import (
     AgentCapabilities,
     AgentCard,
@@ -75,6 +82,15 @@ class Agent(AgentExecutor):
         await TaskUpdater(queue, context.task_id, context.context_id).cancel()
 
 
+def push_options():
+    """Webhooks, where the server is told to have them."""
+    if 'push' not in sys.argv:
+        return {}
+    store = InMemoryPushNotificationConfigStore()
+    sender = BasePushNotificationSender(httpx.AsyncClient(), store)
+    return {'push_config_store': store, 'push_sender': sender}
+
+
 async def main():
     web = socket.socket()
     web.bind(('127.0.0.1', 0))
@@ -97,7 +113,9 @@ async def main():
             AgentInterface(transport='HTTP+JSON', url=f'{base}/rest'),
             AgentInterface(transport='GRPC', url=target),
         ],
-        capabilities=AgentCapabilities(streaming=True),
+        capabilities=AgentCapabilities(
+            streaming=True, push_notifications='push' in sys.argv
+        ),
         default_input_modes=modes,
         default_output_modes=modes,
         skills=[echo],
@@ -106,7 +124,9 @@ async def main():
     extended = copy.deepcopy(card)
     extended.description = 'For anyone'
     handler = DefaultRequestHandler(
-        agent_executor=Agent(), task_store=InMemoryTaskStore()
+        agent_executor=Agent(),
+        task_store=InMemoryTaskStore(),
+        **push_options(),
     )
     a2a_pb2_grpc.add_A2AServiceServicer_to_server(
         GrpcHandler(card, handler), server

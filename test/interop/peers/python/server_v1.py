@@ -3,8 +3,10 @@
 import asyncio
 import copy
 import socket
+import sys
 
 import grpc
+import httpx
 import uvicorn
 from a2a.compat.v0_3 import a2a_v0_3_pb2_grpc
 from a2a.compat.v0_3.grpc_handler import CompatGrpcHandler
@@ -15,7 +17,12 @@ from a2a.server.routes import (
     create_jsonrpc_routes,
     create_rest_routes,
 )
-from a2a.server.tasks import InMemoryTaskStore, TaskUpdater
+from a2a.server.tasks import (
+    BasePushNotificationSender,
+    InMemoryPushNotificationConfigStore,
+    InMemoryTaskStore,
+    TaskUpdater,
+)
 from a2a.types import (
     AgentCapabilities,
     AgentCard,
@@ -76,6 +83,15 @@ class Agent(AgentExecutor):
         await TaskUpdater(queue, context.task_id, context.context_id).cancel()
 
 
+def push_options():
+    """Webhooks, where the server is told to have them."""
+    if 'push' not in sys.argv:
+        return {}
+    store = InMemoryPushNotificationConfigStore()
+    sender = BasePushNotificationSender(httpx.AsyncClient(), store)
+    return {'push_config_store': store, 'push_sender': sender}
+
+
 async def main():
     web = socket.socket()
     web.bind(('127.0.0.1', 0))
@@ -103,7 +119,9 @@ async def main():
         description='Does what it is told',
         version='1.0.0',
         capabilities=AgentCapabilities(
-            streaming=True, extended_agent_card=True
+            streaming=True,
+            extended_agent_card=True,
+            push_notifications='push' in sys.argv,
         ),
         default_input_modes=modes,
         default_output_modes=modes,
@@ -117,6 +135,7 @@ async def main():
         task_store=InMemoryTaskStore(),
         agent_card=card,
         extended_agent_card=extended,
+        **push_options(),
     )
     a2a_pb2_grpc.add_A2AServiceServicer_to_server(
         GrpcHandler(handler), current

@@ -7,12 +7,15 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"os"
+	"slices"
 	"strconv"
 
 	"github.com/a2aproject/a2a-go/a2a"
 	"github.com/a2aproject/a2a-go/a2agrpc"
 	"github.com/a2aproject/a2a-go/a2asrv"
 	"github.com/a2aproject/a2a-go/a2asrv/eventqueue"
+	"github.com/a2aproject/a2a-go/a2asrv/push"
 	"google.golang.org/grpc"
 
 	"parley.test/interop/internal/lines"
@@ -90,6 +93,7 @@ func listen() net.Listener {
 func main() {
 	web, rpc := listen(), listen()
 	base, target := "http://"+web.Addr().String(), rpc.Addr().String()
+	withPush := slices.Contains(os.Args, "push")
 	modes := []string{"text/plain", "application/json", "application/octet-stream"}
 	card := &a2a.AgentCard{
 		Name:               "Go 0.3",
@@ -104,13 +108,18 @@ func main() {
 		},
 		DefaultInputModes:                 modes,
 		DefaultOutputModes:                modes,
-		Capabilities:                      a2a.AgentCapabilities{Streaming: true},
+		Capabilities:                      a2a.AgentCapabilities{Streaming: true, PushNotifications: withPush},
 		Skills:                            []a2a.AgentSkill{{ID: "echo", Name: "Echo", Description: "Says it again", Tags: []string{"echo"}}},
 		SupportsAuthenticatedExtendedCard: true,
 	}
 	extended := *card
 	extended.Description = "For anyone"
-	handler := a2asrv.NewHandler(agent{}, a2asrv.WithExtendedAgentCard(&extended))
+	options := []a2asrv.RequestHandlerOption{a2asrv.WithExtendedAgentCard(&extended)}
+	if withPush {
+		sender := push.NewHTTPPushSender(nil)
+		options = append(options, a2asrv.WithPushNotifications(push.NewInMemoryStore(), sender))
+	}
+	handler := a2asrv.NewHandler(agent{}, options...)
 
 	server := grpc.NewServer()
 	a2agrpc.NewHandler(handler).RegisterWith(server)

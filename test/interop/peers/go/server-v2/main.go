@@ -7,6 +7,8 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"os"
+	"slices"
 	"strconv"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -14,6 +16,7 @@ import (
 	grpcv0 "github.com/a2aproject/a2a-go/v2/a2agrpc/v0"
 	grpcv1 "github.com/a2aproject/a2a-go/v2/a2agrpc/v1"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
+	"github.com/a2aproject/a2a-go/v2/a2asrv/push"
 	"github.com/a2aproject/a2a-go/v2/a2asrv/taskstore"
 	"google.golang.org/grpc"
 
@@ -88,6 +91,7 @@ func main() {
 	at := func(url string, binding a2a.TransportProtocol, version a2a.ProtocolVersion) *a2a.AgentInterface {
 		return &a2a.AgentInterface{URL: url, ProtocolBinding: binding, ProtocolVersion: version}
 	}
+	withPush := slices.Contains(os.Args, "push")
 	modes := []string{"text/plain", "application/json", "application/octet-stream"}
 	card := &a2a.AgentCard{
 		Name:               "Go 2",
@@ -95,7 +99,7 @@ func main() {
 		Version:            "1.0.0",
 		DefaultInputModes:  modes,
 		DefaultOutputModes: modes,
-		Capabilities:       a2a.AgentCapabilities{Streaming: true, ExtendedAgentCard: true},
+		Capabilities:       a2a.AgentCapabilities{Streaming: true, ExtendedAgentCard: true, PushNotifications: withPush},
 		Skills:             []a2a.AgentSkill{{ID: "echo", Name: "Echo", Description: "Says it again", Tags: []string{"echo"}}},
 		SupportedInterfaces: []*a2a.AgentInterface{
 			at(base+"/1.0/rpc", a2a.TransportProtocolJSONRPC, "1.0"),
@@ -111,10 +115,16 @@ func main() {
 	store := taskstore.NewInMemory(&taskstore.InMemoryStoreConfig{
 		Authenticator: func(context.Context) (string, error) { return "anyone", nil },
 	})
-	handler := a2asrv.NewHandler(agent{},
+	options := []a2asrv.RequestHandlerOption{
 		a2asrv.WithCapabilityChecks(&card.Capabilities),
 		a2asrv.WithExtendedAgentCard(&extended),
-		a2asrv.WithTaskStore(store))
+		a2asrv.WithTaskStore(store),
+	}
+	if withPush {
+		sender := push.NewHTTPPushSender(nil)
+		options = append(options, a2asrv.WithPushNotifications(push.NewInMemoryStore(), sender))
+	}
+	handler := a2asrv.NewHandler(agent{}, options...)
 
 	server := grpc.NewServer()
 	grpcv1.NewHandler(handler).RegisterWith(server)
