@@ -97,6 +97,11 @@ export class Origin<Job> {
   }
 }
 
+/** What waits for its turn. */
+interface Owned {
+  readonly task: { readonly owner: string };
+}
+
 /** A job that has its turn. */
 export interface Running<Job> {
   readonly job: Job;
@@ -106,7 +111,7 @@ export interface Running<Job> {
 }
 
 /** Gives the requests of a process to origins in turn, so that none waits for another. */
-export class Origins<Job> {
+export class Origins<Job extends Owned> {
   /** Those with jobs, in the order of their turns. */
   readonly #active = new Map<string, Origin<Job>>();
   readonly #idle = new BoundedMap<Origin<Job>>({ bytes: rememberedBytes, bytesOf: (name) => memoryOf(name) });
@@ -116,6 +121,10 @@ export class Origins<Job> {
   #running = 0;
   /** Of origins that did not answer the last request, or slowly. They get half of all requests at most. */
   #untrusted = 0;
+  /** Those by their owners. */
+  readonly #untrustedOf = new Map<string, number>();
+  /** About how long they take, in milliseconds. */
+  #untrustedTakes = 20;
 
   /** `most`: requests at a time. `mostEach`: requests of an origin at a time. */
   constructor(clock: Clock, most: number, mostEach: number) {
@@ -149,29 +158,63 @@ export class Origins<Job> {
   next(): Running<Job> | undefined {
     if (this.#running >= this.#most) return undefined;
     const elapsed = this.#clock.elapsed();
-    for (const origin of this.#active.values()) {
-      const { waiting, running, allowed, trusted } = origin;
-      if (waiting.length === 0 || running.length >= allowed || origin.closedFor(elapsed) > 0) continue;
-      if (!trusted && this.#untrusted >= Math.max(1, this.#most >> 1)) continue;
-      const job = waiting.shift() as Job;
-      // The next turn is that of another origin.
-      this.#active.delete(origin.name);
-      this.#active.set(origin.name, origin);
-      return { job, origin, end: this.#begin(origin, trusted, elapsed) };
-    }
-    return undefined;
+    const origin = this.#choose(elapsed);
+    if (origin === undefined) return undefined;
+    const job = origin.waiting.shift() as Job;
+    // The next turn is that of another origin.
+    this.#active.delete(origin.name);
+    this.#active.set(origin.name, origin);
+    return { job, origin, end: this.#begin(origin, job.task.owner, elapsed) };
   }
 
-  #begin(origin: Origin<Job>, trusted: boolean, since: number): (result: TurnEnd) => void {
+  /**
+   * The origin whose turn it is. Of those that are not trusted it is one of the owner who has the fewest requests to such origins, so
+   * that nobody's new receiver waits for all the dead ones of somebody else.
+   */
+  #choose(elapsed: number): Origin<Job> | undefined {
+    let best: Origin<Job> | undefined;
+    let least = Infinity;
+    for (const origin of this.#active.values()) {
+      const { waiting, running, allowed, trusted } = origin;
+      const [job] = waiting;
+      if (job === undefined || running.length >= allowed || origin.closedFor(elapsed) > 0) continue;
+      if (trusted) return best ?? origin;
+      const own = this.#untrustedOf.get(job.task.owner) ?? 0;
+      if (own >= least || this.#untrusted >= this.#mostUntrusted) continue;
+      [best, least] = [origin, own];
+      if (own === 0) return best;
+    }
+    return best;
+  }
+
+  #begin(origin: Origin<Job>, owner: string, since: number): (result: TurnEnd) => void {
+    const { trusted } = origin;
     origin.running.push(since);
     this.#running += 1;
-    this.#untrusted += trusted ? 0 : 1;
+    if (!trusted) this.#countUntrusted(owner, 1);
     return (result) => {
       origin.running.splice(origin.running.indexOf(since), 1);
       this.#running -= 1;
-      this.#untrusted -= trusted ? 0 : 1;
+      if (!trusted) this.#countUntrusted(owner, -1);
+      if (!trusted && result.took !== undefined) this.#untrustedTakes += (result.took - this.#untrustedTakes) / 8;
       origin.ended(result, this.#mostEach, this.#clock.elapsed(), Math.random());
     };
+  }
+
+  get #mostUntrusted(): number {
+    return Math.max(1, this.#most >> 1);
+  }
+
+  #countUntrusted(owner: string, by: 1 | -1): void {
+    this.#untrusted += by;
+    const left = (this.#untrustedOf.get(owner) ?? 0) + by;
+    if (left > 0) this.#untrustedOf.set(owner, left);
+    else this.#untrustedOf.delete(owner);
+  }
+
+  /** How long one of so many jobs of origins that are not trusted waits for its turn, about, in milliseconds. */
+  turnAfter(jobs: number): number {
+    return Math.ceil(Math.min(longestPause, Math.max(100, (jobs / this.#mostUntrusted) * this.#untrustedTakes)));
   }
 
   /** Forgets an origin that has no job any more. What its requests showed is remembered. */

@@ -8,6 +8,7 @@ import type { WebhookCodec } from "./body.ts";
 import { Origins, type Origin, type Running } from "./circuit.ts";
 import { claimMargin, Delivery, originOf, type DeliveryContext } from "./delivery.ts";
 import type { OpenSecrets, Outbox, OutboxHost, PushSigner } from "./port.ts";
+import { Places } from "./places.ts";
 import { longestWait } from "./retry.ts";
 import { readConfig, unclaimed, writeConfig } from "./row.ts";
 import type { PushSettings } from "./settings.ts";
@@ -15,9 +16,6 @@ import { pushFeature } from "./stored.ts";
 
 /** Rows that one look reads, besides those that this process holds. */
 const pageSize = 64;
-/** Rows that this process holds: they wait for their turn, or are being delivered. */
-const mostHeld = 1024;
-const mostHeldBytes = 4 << 20;
 /** Tasks of which this process knows that they have configs, in bytes. Events of others are found by the next poll. */
 const knownBytes = 4 << 20;
 /** How often rows are looked for that a clock, set back since, has put off too far. Milliseconds. */
@@ -45,8 +43,7 @@ class Worker implements Outbox {
   readonly #host: OutboxHost;
   readonly #context: DeliveryContext;
   readonly #origins: Origins<Delivery>;
-  readonly #held = new Map<string, Delivery>();
-  #heldBytes = 0;
+  readonly #held = new Places();
   readonly #known = new BoundedMap<true>({ bytes: knownBytes, bytesOf: (key) => memoryOf(key) });
   readonly #longest: number;
   readonly #running = new Set<Promise<void>>();
@@ -153,42 +150,54 @@ class Worker implements Outbox {
     const rows = await store.dueFeatures({ feature: pushFeature, agents, now: clock.now(), limit });
     this.#isFull = false;
     this.#origins.beginLook();
+    this.#held.beginLook();
     const changes: Promise<unknown>[] = [];
     let taken = 0;
     for (const row of rows) {
       if (this.#stopping || this.#held.has(keyOf(row))) continue;
-      const config = readConfig(row.value);
-      const delivery = config && new Delivery(this.#context, row, config);
-      const origin = this.#origins.of(config === undefined ? "" : originOf(config.url));
-      const wait = delivery === undefined ? unreadablePause : origin.putOffFor(clock.elapsed(), Math.random());
-      if (delivery === undefined) this.#host.logger.error("The row of a webhook cannot be read", fieldsOf(row));
-      if (wait !== undefined) this.#soonest = Math.min(this.#soonest, clock.elapsed() + wait);
-      if (delivery === undefined || wait !== undefined) changes.push(this.#putOff(row, clock.now() + (wait ?? 0)));
-      else if (this.#hasRoom(delivery)) {
-        this.#hold(row, delivery, origin);
-        taken += 1;
-      } else this.#isFull = true;
+      const wait = this.#take(row, changes.length);
+      if (wait === "full") this.#isFull = true;
+      else if (wait === undefined) taken += 1;
+      else {
+        this.#soonest = Math.min(this.#soonest, clock.elapsed() + wait);
+        changes.push(this.#putOff(row, clock.now() + wait));
+      }
     }
     this.#dispatch();
     await Promise.all(changes);
     if (rows.length === limit && taken + changes.length > 0 && !this.#isFull) this.#lookAgain = true;
   }
 
-  #hasRoom({ bytes }: Delivery): boolean {
-    return this.#held.size < mostHeld && this.#heldBytes + bytes <= mostHeldBytes;
+  /**
+   * Takes a row, so that it waits for its turn here. Otherwise it tells how long the row is to be put off, in milliseconds. `putOff`: how
+   * many were put off in this look.
+   */
+  #take(row: DueFeature, putOff: number): number | "full" | undefined {
+    const config = readConfig(row.value);
+    if (config === undefined) {
+      this.#host.logger.error("The row of a webhook cannot be read", fieldsOf(row));
+      return unreadablePause;
+    }
+    const delivery = new Delivery(this.#context, row, config);
+    const origin = this.#origins.of(originOf(config.url));
+    const wait = origin.putOffFor(this.#host.clock.elapsed(), Math.random());
+    if (wait !== undefined) return wait;
+    const place = this.#held.placeFor({ delivery, origin });
+    if (place === "full") return place;
+    if (place === "later") return this.#origins.turnAfter(this.#held.untrusted + putOff);
+    this.#hold(row, delivery, origin);
+    return undefined;
   }
 
   #hold(row: DueFeature, delivery: Delivery, origin: Origin<Delivery>): void {
     this.#known.set(JSON.stringify([row.task.agent, row.task.taskId]), true);
-    this.#held.set(keyOf(row), delivery);
-    this.#heldBytes += delivery.bytes;
+    this.#held.add(keyOf(row), { delivery, origin });
     this.#origins.add(origin, delivery);
   }
 
   #drop(delivery: Delivery): void {
-    const key = keyOf({ task: delivery.task, key: delivery.configId });
-    if (this.#held.delete(key)) this.#heldBytes -= delivery.bytes;
-    if (this.#isFull && this.#held.size <= mostHeld / 2) this.#look();
+    this.#held.delete(keyOf({ task: delivery.task, key: delivery.configId }));
+    if (this.#isFull && this.#held.isHalfFree) this.#look();
   }
 
   /** Begins as many turns as may run. */

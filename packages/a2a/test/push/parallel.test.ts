@@ -1,11 +1,13 @@
 import type { ServerResponse } from "node:http";
 import { describe, expect, it } from "vitest";
 import { deferred } from "../../src/base/index.ts";
+import { orAborted } from "../../src/net/limit.ts";
+import type { Dialer } from "../../src/net/index.ts";
 import { claimMargin } from "../../src/push/delivery.ts";
 import { pushOperator } from "../../src/push/operator.ts";
 import { memoryStore, type Store } from "../../src/store/index.ts";
 import { fakeClock } from "../../src/testing/index.ts";
-import { completed, effects, making, working } from "../../src/testing/store/given.ts";
+import { bob, completed, effects, making, working } from "../../src/testing/store/given.ts";
 import { bound } from "../engine/support.ts";
 import { configRow, gists, harness, plainSigner, receiver, until } from "./support.ts";
 
@@ -91,6 +93,60 @@ describe("a receiver that does not answer delays no other", () => {
     await append("t", completed("t"));
     await until(() => expect(gists(alive.received)).toEqual(["working", "completed"]));
     expect(dead.flatMap(({ received }) => received)).toHaveLength(4);
+  });
+
+  /** A dialer whose hosts hang, except `alive`. */
+  function manyHosts() {
+    const asked: string[] = [];
+    const dialer: Dialer = {
+      resolve: () => Promise.resolve([{ address: "192.168.0.1", family: 4 }]),
+      fetch({ hostname }, _addresses, { signal }) {
+        asked.push(hostname);
+        if (hostname === "alive.example.com") return Promise.resolve(new Response(null, { status: 204 }));
+        return orAborted(new Promise<never>(() => {}), signal);
+      },
+    };
+    return { asked, dialer };
+  }
+
+  it("two thousand origins that hang leave room to one that has answered before", async () => {
+    const { asked, dialer } = manyHosts();
+    const clock = fakeClock();
+    const { outbox, store, task, append, row } = harness({ clock, settings: { dialer } });
+    outbox.start();
+    await task("t", { c: "http://alive.example.com/" });
+    await append("t", working("t"));
+    await until(async () => expect((await row("t"))?.config.delivered).toBe(1));
+    await fill(store, 2_000, (at) => `http://dead${at}.example.com/`);
+    await append("t", completed("t"));
+    // No time passes, so no request has ended.
+    await until(async () => expect((await row("t"))?.config.delivered).toBe(2));
+    expect(asked.filter((each) => each !== "alive.example.com").length).toBeLessThanOrEqual(32);
+  });
+
+  it("two thousand origins of one owner that hang leave turns to the new receiver of another owner", async () => {
+    const { asked, dialer } = manyHosts();
+    const clock = fakeClock();
+    const { outbox, store } = harness({ clock, settings: { dialer, concurrency: 4 } });
+    await fill(store, 2_000, (at) => `http://dead${at}.example.com/`);
+    const made = making("b", { owner: bob });
+    await store.append([
+      {
+        ...made,
+        records: [...made.records, working("b"), completed("b")],
+        effects: [configRow("c", "http://alive.example.com/", 0)],
+      },
+    ]);
+    outbox.start();
+    // Those that have no place are put off.
+    const due = () => store.dueFeatures({ feature: "push", now: clock.now(), limit: 2_001 });
+    await until(async () => expect((await due()).length).toBeLessThan(300));
+    expect(asked.length).toBe(2);
+    // The two requests end.
+    clock.advance(10_000);
+    const delivered = async () => JSON.parse((await store.features(bob, "b", "push"))[0]?.value ?? "{}");
+    await until(async () => expect(await delivered()).toMatchObject({ delivered: 2 }));
+    expect(asked.filter((each) => each !== "alive.example.com").length).toBeLessThanOrEqual(4);
   });
 
   it("a thousand rows of one living origin all arrive, no more than its limit at a time", async () => {
