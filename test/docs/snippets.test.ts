@@ -130,6 +130,7 @@ describe("the README", () => {
       "docs/README.md",
       "docs/client.md",
       "docs/hosting.md",
+      "docs/push.md",
       "docs/extensions.md",
       "docs/interceptors.md",
       "docs/bindings.md",
@@ -318,5 +319,44 @@ describe("docs/stores.md", () => {
     const file = await compile("claims.mts", code);
     const { stdout } = await run(process.execPath, [file], { cwd: room });
     expect(stdout).toBe("30005 undefined\n");
+  });
+});
+
+describe("docs/push.md", async () => {
+  const blocks = await blocksOf("docs/push.md");
+  const codeOf = (wanted: string): string => blocks.find(({ role }) => role === wanted)?.code ?? "";
+
+  it("sends and receives webhooks, each in less than 20 lines", async () => {
+    for (const role of ["server", "client"]) expect(codeOf(role).trim().split("\n").length).toBeLessThan(20);
+    const [server, receiver] = [String(await freePort()), String(await freePort())];
+    const here = (code: string): string => code.replaceAll("4000", server).replaceAll("8080", receiver);
+    await start("push-server.mts", here(codeOf("server")));
+    const { printed } = await start(
+      "push-client.mts",
+      `${here(codeOf("client"))}
+       const { task } = await client.sendMessage({ message: "Another", configuration: { returnImmediately: true } });
+       ${codeOf("wait")}
+       console.log("waited", done.status.state, "Listening on nothing more");`,
+    );
+    await expect.poll(printed).toContain("waited TASK_STATE_COMPLETED");
+    await expect
+      .poll(() => printed().match(/^\d .*$/gm))
+      .toEqual(["1 TASK_STATE_WORKING", "2 bread", "3 TASK_STATE_COMPLETED"]);
+  });
+
+  it("tries parked webhooks again, as the page shows operators", async () => {
+    const code = `
+      import { memoryStore } from "@parley/a2a";
+      const store = memoryStore();
+      const task = { agent: "/", owner: "o", taskId: "t" };
+      const json = JSON.stringify({ id: "t", contextId: "c", status: { state: "TASK_STATE_SUBMITTED" } });
+      const first = { kind: "task", state: "TASK_STATE_SUBMITTED", json, time: 1, actor: "user", turn: 1, attempt: 1 };
+      const value = JSON.stringify({ url: "https://x.example/", problem: { at: 1, reason: "It answered 500." } });
+      const row = { effect: "feature", op: "set", feature: "push.parked", key: "k", value, due: 5 };
+      await store.append([{ task, create: { contextId: "c" }, records: [first], effects: [row] }]);
+      ${codeOf("operator")}
+      console.log((await operator.show("/", "t")).map(({ state }) => state));`;
+    const { stdout } = await run(process.execPath, [await compile("push-operator.mts", code)], { cwd: room });
+    expect(stdout).toBe("t k It answered 500.\n[ 'due' ]\n");
   });
 });

@@ -1,4 +1,5 @@
-import { mkdir } from "node:fs/promises";
+import { randomBytes } from "node:crypto";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { serve } from "@parley/node";
@@ -20,16 +21,29 @@ function portOf(text: string): number {
   process.exit(2);
 }
 
+/** The key for webhooks. It is made once, so that a task that goes on after a restart still reports. */
+async function pushKey(file: string): Promise<string> {
+  // Of two processes that start at once, one makes it.
+  await writeFile(file, randomBytes(32).toString("base64"), { flag: "wx", mode: 0o600 }).catch(() => undefined);
+  return readFile(file, "utf8");
+}
+
 const port = portOf(process.env["PORT"] || "4000");
 try {
   await mkdir(".parley", { recursive: true });
-  const { url } = await serve(agent, { port, store: await sqliteStore({ path: join(".parley", "data-analyst.db") }) });
+  const { url } = await serve(agent, {
+    port,
+    store: await sqliteStore({ path: join(".parley", "data-analyst.db") }),
+    push: { keys: [await pushKey(join(".parley", "push-key"))] },
+  });
+  const weather = local("node_modules/vega-datasets/data/weather.csv");
   const parley = `node ${local("packages/cli/dist/main.js")}`;
   process.stdout.write(`Data analyst at ${url}
 
 Try next, in another terminal:
 
-  ${parley} send ${url} "chart average temp_max by month" --file ${local("node_modules/vega-datasets/data/weather.csv")} --out charts
+  ${parley} send ${url} "chart average temp_max by month" --file ${weather} --out charts
+  ${parley} listen ${url} --message "chart wind by month" --file ${weather}
   ${parley} card ${url}
   curl -s ${url}/message:send -H 'Content-Type: application/json' -d '{"message":{"messageId":"hello","role":"ROLE_USER","parts":[{"text":"help"}]}}'
 `);

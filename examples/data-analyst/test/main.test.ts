@@ -72,8 +72,10 @@ describe("the program", { timeout: 120_000 }, () => {
     expect(await readdir(join(folder, ".parley"))).toContain("data-analyst.db");
 
     const commands = cliCommands(said);
-    expect(commands).toHaveLength(2);
-    for (const command of commands) await parley(command);
+    expect(commands).toHaveLength(3);
+    const printed: string[] = [];
+    for (const command of commands) printed.push(await parley(command));
+    expect(printed.find((text) => text.includes("webhook"))).toMatch(/webhook 1, signature verified[^]*✓ completed/);
     expect(await readdir(join(folder, "charts"))).toEqual(["chart.json", "chart.svg", "profile.json", "profile.md"]);
 
     const [, target = "", body = ""] = /curl -s (\S+) -H 'Content-Type: application\/json' -d '(.+)'/.exec(said) ?? [];
@@ -88,9 +90,10 @@ describe("the program", { timeout: 120_000 }, () => {
     const local = readme
       .replaceAll("http://127.0.0.1:4000", url)
       .replaceAll("node_modules/vega-datasets", join(repository, "node_modules/vega-datasets"));
-    const [first = "", second = ""] = cliCommands(local);
+    const [first = "", second = "", webhooks = ""] = cliCommands(local);
     const context = /context ([\w-]+)/.exec(await parley(first))?.[1] ?? "";
     expect(await parley(second.replace("CONTEXT", context))).toContain("Number of rows by weather");
+    expect(await parley(webhooks)).toMatch(/webhook 1, signature verified[^]*✓ completed/);
     const [, target = "", body = ""] =
       /^curl -s (\S+) -H 'Content-Type: application\/json' -d '([^']+)'/m.exec(local) ?? [];
     const response = await fetch(target, { method: "POST", headers: { "content-type": "application/json" }, body });

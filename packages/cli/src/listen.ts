@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { AgentCard, StreamResponse } from "@parley/a2a";
+import type { AgentCard, Part, StreamResponse } from "@parley/a2a";
 import type { Client } from "@parley/a2a/client";
 import { isTerminal } from "@parley/a2a/model";
 import { isLoopback } from "@parley/a2a/protocol";
@@ -16,6 +16,7 @@ import {
 import { line } from "@parley/conform/terminal";
 import { nodeListener } from "@parley/node";
 import type { ListenOptions } from "./commands/listen.ts";
+import { partsOf } from "./commands/send.ts";
 import { open } from "./connection.ts";
 import { CommandError, UsageError } from "./errors.ts";
 import { follow } from "./follow.ts";
@@ -26,7 +27,8 @@ import { styleFor } from "./output/text.ts";
 /** Shows the webhooks of a task until it ends. Returns the exit code. */
 export async function listen(io: Io, at: string, task: string | undefined, options: ListenOptions): Promise<number> {
   const { message, publicUrl } = options;
-  if ((task === undefined) === (message === undefined)) {
+  const begins = message !== undefined || options.file !== undefined;
+  if ((task === undefined) !== begins) {
     throw new UsageError("give either the id of a task, or a --message that begins one");
   }
   if (publicUrl === undefined && !isLoopback(new URL(at).hostname)) {
@@ -34,11 +36,12 @@ export async function listen(io: Io, at: string, task: string | undefined, optio
       `${at} cannot reach this machine at 127.0.0.1. Open a tunnel to a --port, and pass its address as --public-url`,
     );
   }
+  const parts = task === undefined ? await partsOf(io, message, options) : [];
   const client = await open(io, at, options);
   if (client.card.capabilities.pushNotifications !== true) {
     throw new CommandError(`${at} sends no webhooks: its card does not declare pushNotifications`);
   }
-  const subject = task === undefined ? { message: message ?? "" } : { task };
+  const subject = task === undefined ? { parts } : { task };
   const inbox = new Inbox();
   return follow(io, (signal) => deliveries(io, client, subject, { ...options, inbox, signal }), {
     hints: hintsFor(at, options),
@@ -48,7 +51,7 @@ export async function listen(io: Io, at: string, task: string | undefined, optio
   });
 }
 
-type Subject = { readonly task: string } | { readonly message: string };
+type Subject = { readonly task: string } | { readonly parts: readonly Part[] };
 
 interface Listening extends ListenOptions {
   readonly inbox: Inbox;
@@ -91,7 +94,8 @@ async function* deliveries(
       first = { task: await client.getTask(subject.task, { signal }) };
     } else {
       const configuration = { taskPushNotificationConfig: receiver.config({ id }), returnImmediately: true };
-      first = await client.sendMessage({ message: subject.message, configuration }, { signal });
+      const message = { messageId: client.ids.next(), role: "ROLE_USER" as const, parts: subject.parts };
+      first = await client.sendMessage({ message, configuration }, { signal });
       registered = first.task?.id;
     }
     if (first.task === undefined || "task" in subject) yield first;

@@ -26,6 +26,12 @@ export const url: readonly [string, string, (text: string) => string] = [
 ];
 export const out = ["--out <folder>", "save artifacts as files in this folder; nothing is overwritten"] as const;
 
+export const file: readonly [string, string, (value: string, before?: readonly string[]) => readonly string[]] = [
+  "--file <file>",
+  "a file to send, or a URL; the media type comes from the extension, or from FILE;type=text/csv; repeatable",
+  collect,
+];
+
 /** For an option that may be given several times: all its values. */
 export function collect(value: string, before: readonly string[] = []): readonly string[] {
   return [...before, value];

@@ -1,9 +1,10 @@
 import type { CallOptions } from "../connection.ts";
 import type { FollowOptions } from "../follow.ts";
-import { agentUrl, callOptions, count, out, url, type Program } from "../options.ts";
+import { agentUrl, callOptions, count, file, out, url, type Program } from "../options.ts";
 
 export interface ListenOptions extends CallOptions, FollowOptions {
   readonly message?: string;
+  readonly file?: readonly string[];
   readonly port: number;
   readonly publicUrl?: string;
 }
@@ -23,6 +24,7 @@ export function addListen({ io, command, finish }: Program): void {
       .argument(...url)
       .argument("[task]", "id of the task")
       .option("--message <text>", "send this message, and listen to its task")
+      .option(...file)
       .option("--port <port>", "port to listen on; 0 takes a free one", count(0, 65_535), 0)
       .option(
         "--public-url <url>",

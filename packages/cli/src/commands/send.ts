@@ -7,7 +7,7 @@ import { filePart } from "../files.ts";
 import { follow, type FollowOptions } from "../follow.ts";
 import { hintsFor } from "../hints.ts";
 import type { Io } from "../io.ts";
-import { callOptions, collect, out, url, type Program } from "../options.ts";
+import { callOptions, file, out, url, type Program } from "../options.ts";
 
 export function addSend({ io, command, finish }: Program): void {
   callOptions(
@@ -25,11 +25,7 @@ export function addSend({ io, command, finish }: Program): void {
     })
       .argument(...url)
       .argument("[text]", "text of the message; - reads it from standard input")
-      .option(
-        "--file <file>",
-        "a file to send, or a URL; the media type comes from the extension, or from FILE;type=text/csv; repeatable",
-        collect,
-      )
+      .option(...file)
       .option("--context <id>", "id of the conversation that the message belongs to")
       .option("--task <id>", "id of the task that the message continues")
       .option("--accept <modes>", "media types to accept in the answer, separated by commas")
@@ -58,7 +54,12 @@ async function readAll(stdin: Io["stdin"]): Promise<string> {
   return text + decoder.decode();
 }
 
-async function partsOf(io: Io, text: string | undefined, options: SendOptions): Promise<readonly Part[]> {
+/** The parts of a message: its text, or that of standard input for `-`, and files. */
+export async function partsOf(
+  io: Io,
+  text: string | undefined,
+  options: Pick<SendOptions, "file">,
+): Promise<readonly Part[]> {
   const words = text === "-" ? (await readAll(io.stdin)).trimEnd() : text;
   const parts: Part[] = words === undefined || words === "" ? [] : [{ text: words }];
   for (const file of options.file ?? []) parts.push(await filePart(file, io.cwd));
