@@ -4,7 +4,6 @@ export {
   audienceOf,
   signWebhookToken,
   verifyWebhookToken,
-  type VerifiedToken,
   type VerifyTokenOptions,
   type WebhookTokenContent,
 } from "./jwt.ts";

@@ -42,7 +42,7 @@ export function ed25519Key(seed: Uint8Array, extractable = false): Promise<WebKe
 }
 
 /** An Ed25519 key that verifies, from its 32 bytes. Rejects where they are no point of the curve, in some runtimes. */
-export function ed25519PublicKey(bytes: Bytes): Promise<WebKey> {
+function ed25519PublicKey(bytes: Bytes): Promise<WebKey> {
   return crypto.subtle.importKey("raw", bytes, "Ed25519", true, ["verify"]);
 }
 
