@@ -1,5 +1,4 @@
 import { A2AError } from "../model/index.ts";
-import type { DeliveryResult } from "../protocol/index.ts";
 import type { DueFeature, Room, TaskKey } from "../store/index.ts";
 import { deliveryId } from "../webhooks/index.ts";
 import { bodyOf, type WebhookCodec } from "./body.ts";
@@ -7,6 +6,7 @@ import type { TurnEnd } from "./circuit.ts";
 import { ClaimedRow, nextAgain, type Change } from "./claimed-row.ts";
 import { eventAgain, nextEvent, type EventSource, type Next } from "./events.ts";
 import type { OpenSecrets, OutboxHost, PushProblem, PushSigner, RefusedDelivery } from "./port.ts";
+import { healthOf, originOf, resultOf } from "./outcome.ts";
 import { headersOf, post, type Answer, type Post, type PushMessage } from "./request.ts";
 import { waitAfter } from "./retry.ts";
 import { moved } from "./row.ts";
@@ -276,31 +276,5 @@ export class Delivery {
   get #fields() {
     const { agent, taskId } = this.task;
     return { agent, taskId, configId: this.configId, origin: originOf(this.#row.config.url) };
-  }
-}
-
-/** The origin of an address. Its path may be a secret. */
-export function originOf(url: string): string {
-  return URL.canParse(url) ? new URL(url).origin : "";
-}
-
-function healthOf(answer: Exclude<Answer, { readonly kind: "aborted" }>): NonNullable<TurnEnd["health"]> {
-  return answer.kind === "failed" ? answer.health : "alive";
-}
-
-function resultOf(answer: Answer): DeliveryResult {
-  switch (answer.kind) {
-    case "delivered":
-      return { status: answer.status };
-    case "gone":
-      return { status: answer.status, error: new A2AError("InvalidResponse", "The receiver wants no more events") };
-    case "aborted":
-      return { error: new A2AError("Aborted", "The server is stopping") };
-    case "refused":
-      return { status: answer.status, error: new A2AError("InvalidResponse", answer.reason) };
-    case "failed": {
-      const { status, reason, error = new A2AError("InvalidResponse", reason) } = answer;
-      return status === undefined ? { error } : { status, error };
-    }
   }
 }

@@ -2,15 +2,18 @@ import { BoundedMap, memoryOf } from "../base/bounded-map.ts";
 import { defer } from "../base/index.ts";
 import { guardedFetch } from "../net/index.ts";
 import { ByteBudget } from "../protocol/index.ts";
-import type { DueFeature, FeatureEffect, Room, TaskAppend } from "../store/index.ts";
+import type { DueFeature, TaskAppend, TaskKey } from "../store/index.ts";
 import { byVersion } from "../wire/codec.ts";
 import type { WebhookCodec } from "./body.ts";
 import { Origins, type Origin, type Running } from "./circuit.ts";
-import { claimMargin, Delivery, originOf, type DeliveryContext } from "./delivery.ts";
+import { claimMargin, Delivery, type DeliveryContext } from "./delivery.ts";
+import { originOf } from "./outcome.ts";
 import type { OpenSecrets, Outbox, OutboxHost, PushSigner } from "./port.ts";
 import { Places } from "./places.ts";
+import { Reserved } from "./reserved.ts";
+import { dueAt, Rescue } from "./rescue.ts";
 import { longestWait } from "./retry.ts";
-import { readConfig, unclaimed, writeConfig } from "./row.ts";
+import { readConfig } from "./row.ts";
 import type { PushSettings } from "./settings.ts";
 import { pushFeature } from "./stored.ts";
 
@@ -18,12 +21,8 @@ import { pushFeature } from "./stored.ts";
 const pageSize = 64;
 /** Tasks of which this process knows that they have configs, in bytes. Events of others are found by the next poll. */
 const knownBytes = 4 << 20;
-/** How often rows are looked for that a clock, set back since, has put off too far. Milliseconds. */
-const rescueInterval = 10 * 60_000;
 /** How long a row is put off that no process of this version can read, in milliseconds. */
 const unreadablePause = 60 * 60_000;
-/** The wall clock was set back where it lost more than this against the monotonic clock, in milliseconds. */
-const setBack = 1_000;
 
 /** What the outbox needs of the other rooms. */
 export interface OutboxParts {
@@ -45,7 +44,8 @@ class Worker implements Outbox {
   readonly #origins: Origins<Delivery>;
   readonly #held = new Places();
   readonly #known = new BoundedMap<true>({ bytes: knownBytes, bytesOf: (key) => memoryOf(key) });
-  readonly #longest: number;
+  #knowsAny = false;
+  readonly #rescue: Rescue;
   readonly #running = new Set<Promise<void>>();
   #started = false;
   #stopping = false;
@@ -54,11 +54,8 @@ class Worker implements Outbox {
   #lookDue = false;
   /** There were more rows than this process may hold. */
   #isFull = false;
-  #rescueAt = -Infinity;
   /** When the first row that was put off is due, on the monotonic clock. */
   #soonest = Infinity;
-  /** Wall time minus monotonic time, when it was last looked at. */
-  #offset: number;
   #clearTimer: () => void = () => {};
 
   constructor(host: OutboxHost, settings: PushSettings, { codecs, open, signer }: OutboxParts) {
@@ -68,8 +65,7 @@ class Worker implements Outbox {
     const versions = byVersion(codecs);
     this.#host = host;
     this.#origins = new Origins(clock, concurrency, concurrencyPerOrigin);
-    this.#longest = Math.max(longestWait(retryAfter), unreadablePause, timeout + claimMargin);
-    this.#offset = clock.now() - clock.elapsed();
+    this.#rescue = new Rescue(host, Math.max(longestWait(retryAfter), unreadablePause, timeout + claimMargin));
     this.#context = {
       ...host,
       fetch: guardedFetch(settings.net, settings.dialer, clock),
@@ -101,10 +97,14 @@ class Worker implements Outbox {
     late();
   }
 
-  stored({ task: { agent, taskId }, records, effects = [] }: TaskAppend): void {
-    const key = JSON.stringify([agent, taskId]);
-    if (effects.some(setsConfig)) this.#known.set(key, true);
-    if (records.length > 0 && this.#known.get(key) === true) this.#look();
+  stored({ task, records, effects = [] }: TaskAppend): void {
+    if (effects.some(setsConfig)) this.#note(task);
+    if (records.length > 0 && this.#knowsAny && this.#known.get(nameOf(task)) === true) this.#look();
+  }
+
+  #note(task: TaskKey): void {
+    this.#knowsAny = true;
+    this.#known.set(nameOf(task), true);
   }
 
   /** Looks for rows soon. Events that are stored together cause one look. */
@@ -129,7 +129,7 @@ class Worker implements Outbox {
     this.#clearTimer();
     if (this.#soonest <= this.#host.clock.elapsed()) this.#soonest = Infinity;
     try {
-      await this.#rescue();
+      await this.#rescue.look(() => this.#stopping);
       do {
         this.#lookAgain = false;
         await this.#page();
@@ -160,7 +160,7 @@ class Worker implements Outbox {
       else if (wait === undefined) taken += 1;
       else {
         this.#soonest = Math.min(this.#soonest, clock.elapsed() + wait);
-        changes.push(this.#putOff(row, clock.now() + wait));
+        changes.push(this.#host.append(dueAt(row, clock.now() + wait)));
       }
     }
     this.#dispatch();
@@ -190,7 +190,7 @@ class Worker implements Outbox {
   }
 
   #hold(row: DueFeature, delivery: Delivery, origin: Origin<Delivery>): void {
-    this.#known.set(JSON.stringify([row.task.agent, row.task.taskId]), true);
+    this.#note(row.task);
     this.#held.add(keyOf(row), { delivery, origin });
     this.#origins.add(origin, delivery);
   }
@@ -249,76 +249,15 @@ class Worker implements Outbox {
     }
     this.#drop(delivery);
   }
-
-  /** Sets a row due at another time, as it is. The claim of a process that died is taken out. */
-  #putOff({ task, key, value, due }: DueFeature, to: number): Promise<unknown> {
-    const config = readConfig(value);
-    const effect: FeatureEffect = {
-      effect: "feature",
-      op: "set",
-      feature: pushFeature,
-      key,
-      value: config === undefined ? value : writeConfig(unclaimed(config)),
-      due: Math.floor(to),
-      if: { value, due },
-    };
-    return this.#host.append({ task, records: [], effects: [effect] });
-  }
-
-  /**
-   * Finds rows that the clock, set back since, has put off too far (docs/decisions/feature-effects.md). Rows without a claim that
-   * were due by the clock before are due now, and so is each row that is due later than any claim or wait ends.
-   */
-  async #rescue(): Promise<void> {
-    const { clock } = this.#host;
-    const offset = clock.now() - clock.elapsed();
-    const lost = this.#offset - offset;
-    this.#offset = offset;
-    const now = Math.floor(clock.now());
-    if (lost > setBack) await this.#bringBack(now, now, now + lost);
-    if (clock.elapsed() < this.#rescueAt) return;
-    this.#rescueAt = clock.elapsed() + rescueInterval;
-    await this.#bringBack(now, now + this.#longest, Infinity);
-  }
-
-  /** Makes rows due now that are due after one time and until another. */
-  async #bringBack(now: number, after: number, until: number): Promise<void> {
-    const { store, agents } = this.#host;
-    for (let from = after, more = true; more && !this.#stopping;) {
-      const rows = await store.dueFeatures({ feature: pushFeature, agents, now: until, after: from, limit: pageSize });
-      const free = rows.filter(({ value }) => until === Infinity || readConfig(value)?.claim === undefined);
-      await Promise.all(free.map((row) => this.#putOff(row, now)));
-      more = rows.length === pageSize;
-      if (free.length === 0) from = rows.at(-1)?.due ?? from;
-    }
-  }
-}
-
-/** Memory for what one step reads. It is given back after the step. */
-class Reserved implements Room {
-  readonly #budget: ByteBudget;
-  readonly #owner: string;
-  #bytes = 0;
-
-  constructor(budget: ByteBudget, owner: string) {
-    this.#budget = budget;
-    this.#owner = owner;
-  }
-
-  async reserve(bytes: number): Promise<void> {
-    this.end();
-    await this.#budget.take(this.#owner, bytes);
-    this.#bytes = bytes;
-  }
-
-  end(): void {
-    if (this.#bytes > 0) this.#budget.give(this.#owner, this.#bytes);
-    this.#bytes = 0;
-  }
 }
 
 function setsConfig(effect: { readonly effect: string; readonly op?: unknown; readonly feature?: unknown }): boolean {
   return effect.effect === "feature" && effect.feature === pushFeature && effect.op === "set";
+}
+
+/** A name for each task. Where two had the same, one look too many would be all. */
+function nameOf({ agent, taskId }: TaskKey): string {
+  return `${agent} ${taskId}`;
 }
 
 function keyOf({ task: { agent, taskId }, key }: Pick<DueFeature, "task" | "key">): string {

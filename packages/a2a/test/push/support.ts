@@ -59,7 +59,7 @@ export async function receiver(answers: Answers = () => 204): Promise<Receiver> 
 }
 
 /** Starts a server on a free port, and ends it with the test. */
-export async function listening(
+async function listening(
   server: Pick<Server, "listen" | "address" | "close" | "closeAllConnections">,
   protocol: string,
 ) {

@@ -1,0 +1,67 @@
+import type { DueFeature, TaskAppend } from "../store/index.ts";
+import type { OutboxHost } from "./port.ts";
+import { readConfig, unclaimed, writeConfig } from "./row.ts";
+import { pushFeature } from "./stored.ts";
+
+/** How often rows are looked for that are due too late, in milliseconds. */
+const interval = 10 * 60_000;
+/** The wall clock was set back where it lost more than this against the monotonic clock, in milliseconds. */
+const setBack = 1_000;
+const pageSize = 64;
+
+/** What sets a row due at another time, as it is. The claim of a process that died is taken out. */
+export function dueAt({ task, key, value, due }: DueFeature, to: number): TaskAppend {
+  const config = readConfig(value);
+  const kept = config === undefined ? value : writeConfig(unclaimed(config));
+  const row = { feature: pushFeature, key, value: kept, due: Math.floor(to), if: { value, due } };
+  return { task, records: [], effects: [{ effect: "feature", op: "set", ...row }] };
+}
+
+/**
+ * Finds rows that the clock, set back since, has put off too far (docs/decisions/feature-effects.md). Rows without a claim that
+ * were due by the clock before are due now, and so is each row that is due later than any claim or wait ends.
+ */
+export class Rescue {
+  readonly #host: Pick<OutboxHost, "agents" | "append" | "clock" | "store">;
+  readonly #longest: number;
+  #next = -Infinity;
+  /** Wall time minus monotonic time, when it was last looked at. */
+  #offset: number;
+
+  /** `longest`: the longest time for which a row is claimed or put off, in milliseconds. */
+  constructor(host: OutboxHost, longest: number) {
+    this.#host = host;
+    this.#longest = longest;
+    this.#offset = host.clock.now() - host.clock.elapsed();
+  }
+
+  async look(stopping: () => boolean): Promise<void> {
+    const { clock } = this.#host;
+    const offset = clock.now() - clock.elapsed();
+    const lost = this.#offset - offset;
+    this.#offset = offset;
+    const now = Math.floor(clock.now());
+    if (lost > setBack) await this.#bringBack({ now, after: now, until: now + lost, stopping });
+    if (clock.elapsed() < this.#next) return;
+    this.#next = clock.elapsed() + interval;
+    await this.#bringBack({ now, after: now + this.#longest, until: Infinity, stopping });
+  }
+
+  /** Makes rows due now that are due after one time and until another. */
+  async #bringBack(range: {
+    readonly now: number;
+    readonly after: number;
+    readonly until: number;
+    readonly stopping: () => boolean;
+  }): Promise<void> {
+    const { store, agents, append } = this.#host;
+    const { now, until, stopping } = range;
+    for (let { after } = range, more = true; more && !stopping();) {
+      const rows = await store.dueFeatures({ feature: pushFeature, agents, now: until, after, limit: pageSize });
+      const free = rows.filter(({ value }) => until === Infinity || readConfig(value)?.claim === undefined);
+      await Promise.all(free.map((row) => append(dueAt(row, now))));
+      more = rows.length === pageSize;
+      if (free.length === 0) after = rows.at(-1)?.due ?? after;
+    }
+  }
+}
