@@ -255,6 +255,19 @@ describe("message/send and message/stream (0.3 §7.1)", () => {
     expect(refusal(() => read(params === undefined ? undefined : plain(params)))).toEqual(["InvalidParams", fields]);
   });
 
+  test("an authentication without members counts as absent: ProtoJSON leaves empty lists out (0.3 §6.9)", () => {
+    const config = (authentication: object) => ({
+      pushNotificationConfig: { url: "https://x.example/", authentication },
+    });
+    expect(read({ message: message03, configuration: config({}) })).toMatchObject({
+      configuration: { taskPushNotificationConfig: { url: "https://x.example/" } },
+    });
+    expect(refusal(() => read({ message: message03, configuration: config({ credentials: "x" }) }))).toEqual([
+      "InvalidParams",
+      ["configuration.pushNotificationConfig.authentication.schemes"],
+    ]);
+  });
+
   test("an id of null counts as absent, unknown members are ignored, and the kind of a message is optional", () => {
     const { kind: _, ...message } = message03;
     expect(read({ message: { ...message, taskId: null, contextId: "", strange: 1 }, other: 2 })).toEqual({

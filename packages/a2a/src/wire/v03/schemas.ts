@@ -5,6 +5,7 @@ import {
   filled,
   id,
   integer,
+  isObject,
   list,
   none,
   nothing,
@@ -192,16 +193,20 @@ export const event03: Schema<Event03> = byKind<Event03>(
   ],
 );
 
+const authentication03 = object<NonNullable<PushNotificationConfig03["authentication"]>>({
+  schemes: required(list(filled, "must name at least one scheme"), none),
+  credentials: optional(blank),
+});
+
+/** One without members says nothing, so it counts as absent: writers of ProtoJSON leave empty lists out. */
+const authenticationOrNone03: Schema<NonNullable<PushNotificationConfig03["authentication"]>> = (value, state) =>
+  isObject(value) && Object.keys(value).length === 0 ? undefined : authentication03(value, state);
+
 export const pushNotificationConfig03: Schema<PushNotificationConfig03> = object<PushNotificationConfig03>({
   id: optional(optionalId),
   url: required(filled),
   token: optional(blank),
-  authentication: optional(
-    object<NonNullable<PushNotificationConfig03["authentication"]>>({
-      schemes: required(list(filled, "must name at least one scheme"), none),
-      credentials: optional(blank),
-    }),
-  ),
+  authentication: optional(authenticationOrNone03),
 });
 
 export const taskPushNotificationConfig03: Schema<TaskPushNotificationConfig03> = object<TaskPushNotificationConfig03>({
