@@ -40,10 +40,10 @@ export async function listenForWebhooks(
     [] as WebhookDelivery[],
     [] as number[],
   ];
-  let answer: ReturnType<typeof nodeListener> | undefined;
+  const host: { answer?: ReturnType<typeof nodeListener> } = {};
   const server = createServer((request, response) => {
     response.on("finish", () => answers.push(response.statusCode));
-    answer?.(request, response);
+    host.answer?.(request, response);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const receiver = webhookReceiver({
@@ -54,7 +54,7 @@ export async function listenForWebhooks(
     },
     ...options,
   });
-  answer = nodeListener((request) => {
+  host.answer = nodeListener((request) => {
     const read = request.text.bind(request);
     const text: typeof read = async (...bounds) => {
       const body = await read(...bounds);
