@@ -34,7 +34,7 @@ export interface Sent {
 let ids = 0;
 
 /** The request of a sender that signs with a shared secret, or as `sent` says. */
-export async function requestOf(event: unknown, sent: Sent = {}): Promise<Request> {
+async function requestOf(event: unknown, sent: Sent = {}): Promise<Request> {
   const { timestamp = Math.floor(Date.now() / 1000), sequence, stream = "config" } = sent;
   const id =
     sent.id ?? (sequence === undefined ? `msg-${(ids += 1)}` : deliveryId(stream, sequence, sent.seq ?? sequence));
