@@ -179,7 +179,7 @@ export class Load {
   #client(agent: AgentName, binding: Binding, patient = true): Promise<Client> {
     const policy = patient ? ({ attempts: Infinity, minDelay: 10, maxDelay: 100 } as const) : false;
     const info = (message: string): void => {
-      if (message.startsWith("A stream broke")) this.resumed += 1;
+      if (message === "A stream is reconnected") this.resumed += 1;
     };
     const logger = { ...silentLogger, info };
     return connect(this.#options.cards[agent], { binding, retry: policy, reconnect: policy, logger });
