@@ -12,6 +12,7 @@ import { acceptConfig, type AcceptedConfig, type AcceptHost, type GivenConfig } 
 import { Challenges } from "./challenge.ts";
 import { pushKeyring } from "./keys.ts";
 import { afterToken, tokenAfter } from "./page-token.ts";
+import { writeConfig } from "./row.ts";
 import { createSealer } from "./seal.ts";
 import type { PushSettings } from "./settings.ts";
 import { parkedFeature, pushFeature, type StoredConfig } from "./stored.ts";
@@ -35,8 +36,8 @@ export class PushConfigs {
   readonly #settings: PushSettings;
   readonly #host: ConfigsHost;
   readonly #accepting: AcceptHost;
-  /** How many configs are being stored for a task, so that calls at the same time do not exceed the limit together. */
-  readonly #arriving = new Map<string, number>();
+  /** Ids of the configs that are being stored for a task, so that calls at the same time do not exceed the limit together. */
+  readonly #arriving = new Map<string, readonly string[]>();
 
   constructor(settings: PushSettings, host: ConfigsHost) {
     this.#settings = settings;
@@ -62,8 +63,9 @@ export class PushConfigs {
   }
 
   /**
-   * Stores a config with a task that exists: it gets the events after `head`. One with the same id is replaced. `append` stores the
-   * effects. `field` is named where the task has too many configs.
+   * Stores a config with a task that exists: it gets the events after `head`. One with the same id is replaced, and goes on where that
+   * one stopped: callers send the same config with each message, also while events wait for a receiver that is down. `append` stores
+   * the effects. `field` is named where the task has too many configs.
    */
   async store<T>(
     config: AcceptedConfig,
@@ -72,21 +74,26 @@ export class PushConfigs {
     append: (effects: readonly FeatureEffect[]) => Promise<T>,
   ): Promise<T> {
     const key = JSON.stringify([task.agent, task.owner, task.taskId]);
-    const before = this.#arriving.get(key) ?? 0;
-    this.#arriving.set(key, before + 1);
+    const before = this.#arriving.get(key) ?? [];
+    this.#arriving.set(key, [...before, config.id]);
     try {
       const all = await this.#all(task);
-      const replaced = all.find(({ id }) => id === config.id);
-      if (replaced === undefined && all.length + before >= this.#settings.configsPerTask) throw this.#tooMany(field);
+      const replaced = all.find(({ id }) => id === config.id)?.stored;
+      // Those that came at the same time may be stored by now.
+      const ids = new Set([...all.map(({ id }) => id), ...before]);
+      if (!ids.has(config.id) && ids.size >= this.#settings.configsPerTask) throw this.#tooMany(field);
       const now = this.#host.clock.now();
       const last = all.at(-1)?.stored.created ?? 0;
+      const nonce = this.#host.ids.next();
       // Later than all others, also after the clock was set back.
-      const created = replaced?.stored.created ?? Math.max(now, last + 1);
-      const row = rowOf(config, { cursor: seq, generation, state, created, nonce: this.#host.ids.next() }, now);
+      const created = Math.max(now, last + 1);
+      const begin = { cursor: seq, generation, state, created, nonce };
+      const row = rowOf(config, replaced === undefined ? begin : placeOf(replaced, config.url, nonce), now);
       return await append([row, deletion(parkedFeature, config.id)]);
     } finally {
-      const left = (this.#arriving.get(key) ?? 1) - 1;
-      if (left === 0) this.#arriving.delete(key);
+      const left = [...(this.#arriving.get(key) ?? [])];
+      left.splice(left.indexOf(config.id), 1);
+      if (left.length === 0) this.#arriving.delete(key);
       else this.#arriving.set(key, left);
     }
   }
@@ -178,11 +185,26 @@ function inOrder([one, oneId]: Position, [other, otherId]: Position): number {
 /** The row of a config that has delivered nothing. It is due at once: an event may have been stored since the cursor was read. */
 function rowOf(
   { id, ...config }: AcceptedConfig,
-  at: Pick<StoredConfig, "cursor" | "generation" | "state" | "created" | "nonce">,
+  at: Pick<StoredConfig, "cursor" | "created" | "nonce"> & Partial<StoredConfig>,
   now: number,
 ): FeatureEffect {
-  const value: StoredConfig = { ...config, ...at, sequence: 0, delivered: 0 };
-  return { effect: "feature", op: "set", feature: pushFeature, key: id, value: JSON.stringify(value), due: now };
+  const value = writeConfig({ sequence: 0, delivered: 0, ...config, ...at });
+  return { effect: "feature", op: "set", feature: pushFeature, key: id, value, due: now };
+}
+
+/**
+ * Where a config stopped that is replaced: its place in lists and in the log. At the same address the numbers and ids of deliveries go
+ * on too, so that the receiver can tell a repetition. `nonce`: of the deliveries to another address.
+ */
+function placeOf(
+  replaced: StoredConfig,
+  to: string,
+  nonce: string,
+): Pick<StoredConfig, "cursor" | "created" | "nonce"> & Partial<StoredConfig> {
+  const { url, version: _v, scheme: _c, sealed: _e, claim: _m, attempts: _t, problem: _p, ...place } = replaced;
+  if (url === to) return place;
+  const { sequence: _s, delivered: _d, refused: _r, again: _a, ...log } = place;
+  return { ...log, nonce };
 }
 
 function deletion(feature: string, key: string): FeatureEffect {

@@ -89,7 +89,7 @@ describe("CreateTaskPushNotificationConfig (A2A 1.0 §3.1.7)", () => {
     expect(await list(taskId)).toEqual(["c", "a", "b"]);
   });
 
-  test("replaces the config with the same id, and keeps nothing of it but its place", async () => {
+  test("replaces the config with the same id by one for another address, and keeps its place alone", async () => {
     const { send, create, list, store, key } = setup();
     const { id: taskId } = await send("hi", { subject: "ada" });
     await create({ taskId, id: "a", ...secrets });
@@ -109,6 +109,37 @@ describe("CreateTaskPushNotificationConfig (A2A 1.0 §3.1.7)", () => {
       sequence: 0,
       delivered: 0,
     });
+  });
+
+  test("goes on where the config with the same id stopped, so that no event is lost that waits for its receiver", async () => {
+    const { send, create, store, key } = setup();
+    const { id: taskId } = await send("hi", { subject: "ada" });
+    await create({ taskId, id: "a", ...secrets });
+    const [before] = await storedOf(store, key(taskId));
+    // The next message adds events that wait. Its receiver was told of two others, and refused one of them.
+    await send("Oslo", { subject: "ada", message: { taskId } });
+    const refused = [{ seq: 2, sequence: 2, at: 1, reason: "No", status: 400 }];
+    const waiting = { ...before, sequence: 2, delivered: 1, refused, attempts: 3, problem: { at: 1, reason: "Down" } };
+    const set = { effect: "feature", op: "set", feature: "push", key: "a", due: 1 } as const;
+    await store.append([
+      { task: key(taskId), records: [], effects: [{ ...set, value: JSON.stringify({ ...waiting, claim: "c" }) }] },
+    ]);
+    await create({ taskId, id: "a" });
+    const { sealed: _, scheme: _s, attempts: _a, problem: _p, ...expected } = waiting;
+    expect(await storedOf(store, key(taskId))).toEqual([expected]);
+    // Another address has not been told anything. Its deliveries are others.
+    await create({ taskId, id: "a", url: "https://hooks.example.org/other" });
+    const [other] = await storedOf(store, key(taskId));
+    expect(other).toMatchObject({ cursor: before?.cursor, sequence: 0, delivered: 0 });
+    expect(other?.nonce).not.toBe(before?.nonce);
+    expect(other).not.toHaveProperty("refused");
+  });
+
+  test("takes as many at once as the limit allows", async () => {
+    const { send, create, list } = setup({ configsPerTask: 5 });
+    const { id: taskId } = await send("hi", { subject: "ada" });
+    await Promise.all(["a", "b", "c", "d", "e"].map((id) => create({ taskId, id })));
+    expect(await list(taskId)).toHaveLength(5);
   });
 
   test("starts a parked config again that is created again", async () => {
