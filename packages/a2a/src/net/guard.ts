@@ -70,7 +70,7 @@ export async function addressProblem(
 
 interface Target {
   readonly url: URL;
-  /** Name or address, without brackets and without the dot of the root. */
+  /** Name or address, without brackets and without the dots of the root. */
   readonly host: string;
   /** Whether the policy names this host, so that its addresses are not checked. */
   readonly allowed: boolean;
@@ -86,9 +86,10 @@ function checkTarget(text: string, policy: NetPolicy): Target {
   const url = new URL(text);
   if (!(policy.protocols ?? defaultProtocols).includes(url.protocol)) throw refused(`${url.protocol} is not allowed`);
   if (url.username !== "" || url.password !== "") throw refused("a URL with a user name or password is not allowed");
+  // Dots at the end name the root. Without them the parser sees an address that it took for a name: `127.0.0.1..`.
+  url.hostname = url.hostname.replace(/\.+$/, "");
   // The URL parser has turned every spelling of an IPv4 address (decimal, octal, short) into the usual one.
-  const host = url.hostname.replace(/^\[|\]$/g, "").replace(/\.$/, "");
-  if (url.hostname.endsWith(".")) url.hostname = host;
+  const host = url.hostname.replace(/^\[|\]$/g, "");
   const port = url.port === "" ? (url.protocol === "https:" ? 443 : 80) : Number(url.port);
   const allowed = isAllowed(url.hostname, host, port, policy.allow ?? []);
   if (!allowed) {
