@@ -24,19 +24,21 @@ export async function start(kit: Kit, configuration: string, port: number): Prom
       if (capabilities === undefined) return undefined;
       // The kit sends many messages with one messageId, which a server with safe retries treats as one message. The kit's schema of
       // the card allows no unknown fields, so a card with the fields of 0.3 and of 1.0 does not match.
-      return serve(tck10(capabilities), { ...options, dedupe: false, versions: ["1.0"] });
+      const push = configuration === "all";
+      return serve(tck10(capabilities), { ...options, dedupe: false, versions: ["1.0"], push });
     }
     case "tck-0.3":
       if (configuration !== "all") return undefined;
       // This kit also sends many messages with one messageId. It expects a scheme in the address of gRPC.
       const bindings = [jsonRpcBinding(), restBinding(), grpcBinding({ url: `http://127.0.0.1:${port}` })];
-      return serve(tck03(), { ...options, dedupe: false, bindings });
+      return serve(tck03(), { ...options, dedupe: false, bindings, push: true });
     case "acts":
-      if (configuration === "all") return serve(actsAgent(), options);
+      if (configuration === "all") return serve(actsAgent(), { ...options, push: true });
       if (configuration === "none") return serve(actsAgent({ streaming: false }), options);
       if (configuration !== "guarded") return undefined;
       return serve([{ agent: actsAgent(), extendedCard: (card) => ({ ...card, description: "For those we know." }) }], {
         ...options,
+        push: true,
         authenticator: bearer((token) => {
           if (token === "weak") throw new A2AError("PermissionDenied");
           return token === "mine" || token === "theirs" ? { subject: token } : undefined;
