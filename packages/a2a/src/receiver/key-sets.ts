@@ -18,6 +18,8 @@ const freshFor = 10 * 60_000;
 const usableFor = 24 * 60 * 60_000;
 /** Least time between two requests, in milliseconds: deliveries with unknown keys must not make this process call others. */
 const cooldown = 30_000;
+/** How long a delivery waits for a new reading where the last one can be used, in milliseconds. Its sender waits ten seconds. */
+const patience = 3_000;
 /** Most keys that are read. */
 const mostKeys = 32;
 
@@ -69,12 +71,19 @@ export class RemoteKeySet {
       if (usable !== undefined) return usable;
       throw unreadable(undefined, (this.#asked + cooldown - now) / 1000);
     }
-    try {
-      return await this.#read();
-    } catch (error) {
-      if (usable !== undefined) return usable;
-      throw error;
-    }
+    const reading = this.#read();
+    return usable === undefined ? reading : this.#orAfterAWhile(reading, usable);
+  }
+
+  /** The last keys where the new ones do not come soon. */
+  #orAfterAWhile(reading: Promise<ReadKeySet>, last: ReadKeySet): Promise<ReadKeySet> {
+    return new Promise((resolve) => {
+      const stop = this.#clock.after(patience, () => resolve(last));
+      void reading
+        .catch(() => last)
+        .then(resolve)
+        .finally(stop);
+    });
   }
 
   #read(): Promise<ReadKeySet> {

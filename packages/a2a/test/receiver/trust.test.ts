@@ -114,6 +114,28 @@ describe("Standard Webhooks v1a", () => {
     expect((await send(event, { key: first.whsk, timestamp: Math.floor(clock.now() / 1000) })).status).toBe(401);
   });
 
+  test("a key set that hangs delays a delivery less than its sender waits, and the last keys hold", async () => {
+    const { jwk, whsk } = await pair();
+    const clock = fakeClock();
+    const server = keySets([jwk]);
+    let hangs = false;
+    let hanging = 0;
+    const fetch: typeof server.fetch = (...call) => {
+      if (!hangs) return server.fetch(...call);
+      hanging += 1;
+      return new Promise(() => {});
+    };
+    const { send } = receive({ accept: { keySet: keySetUrl }, fetch, clock });
+    const sent = () => send(event, { key: whsk, timestamp: Math.floor(clock.now() / 1000) });
+    expect((await sent()).status).toBe(204);
+    hangs = true;
+    clock.advance(601_000);
+    const late = sent();
+    await expect.poll(() => hanging).toBe(1);
+    clock.advance(3_000);
+    expect((await late).status).toBe(204);
+  });
+
   test("while the key set cannot be read, the last keys hold for a day, and without keys it is a 503", async () => {
     const ours = await pair();
     const clock = fakeClock();
