@@ -87,7 +87,10 @@ function checkTarget(text: string, policy: NetPolicy): Target {
   if (!(policy.protocols ?? defaultProtocols).includes(url.protocol)) throw refused(`${url.protocol} is not allowed`);
   if (url.username !== "" || url.password !== "") throw refused("a URL with a user name or password is not allowed");
   // Dots at the end name the root. Without them the parser sees an address that it took for a name: `127.0.0.1..`.
-  url.hostname = url.hostname.replace(/\.+$/, "");
+  const { hostname } = url;
+  let end = hostname.length;
+  while (hostname[end - 1] === ".") end -= 1;
+  url.hostname = hostname.slice(0, end);
   // The URL parser has turned every spelling of an IPv4 address (decimal, octal, short) into the usual one.
   const host = url.hostname.replace(/^\[|\]$/g, "");
   const port = url.port === "" ? (url.protocol === "https:" ? 443 : 80) : Number(url.port);
