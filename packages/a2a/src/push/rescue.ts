@@ -39,9 +39,11 @@ export class Rescue {
     const { clock } = this.#host;
     const offset = clock.now() - clock.elapsed();
     const lost = this.#offset - offset;
-    this.#offset = offset;
     const now = Math.floor(clock.now());
-    if (lost > setBack) await this.#bringBack({ now, after: now, until: now + lost, stopping });
+    // Stores take whole milliseconds, and the monotonic clock has parts of them.
+    if (lost > setBack) await this.#bringBack({ now, after: now, until: Math.ceil(now + lost), stopping });
+    // Not before: where the store fails, the next look finds the rows.
+    this.#offset = offset;
     if (clock.elapsed() < this.#next) return;
     this.#next = clock.elapsed() + interval;
     await this.#bringBack({ now, after: now + this.#longest, until: Infinity, stopping });

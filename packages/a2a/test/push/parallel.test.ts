@@ -260,6 +260,34 @@ describe("several processes on one store", () => {
 });
 
 describe("a wall clock that is set", () => {
+  it("back by a part of a millisecond too is made up for in whole milliseconds, also where the store fails first", async () => {
+    const { url } = await receiver();
+    const clock = fakeClock();
+    const store = memoryStore();
+    const asked: number[] = [];
+    const strict: Store = {
+      ...bound(store),
+      dueFeatures(query) {
+        if (query.now !== Infinity && query.after !== undefined) {
+          asked.push(query.after, query.now);
+          if (asked.length === 2) throw new Error("The store is down");
+        }
+        return store.dueFeatures(query);
+      },
+    };
+    const { outbox, task, append, row } = harness({ clock, store: strict });
+    outbox.start();
+    await task("t", { c: url });
+    await append("t", working("t"));
+    await until(async () => expect((await row("t"))?.config.delivered).toBe(1));
+    clock.jump(-hour - 0.5);
+    await until(() => {
+      clock.advance(20);
+      expect(asked).toHaveLength(4);
+    });
+    expect(asked.filter((each) => !Number.isSafeInteger(each))).toEqual([]);
+  });
+
   it("back by an hour delays nothing that was due before", async () => {
     const { url, received } = await receiver();
     const clock = fakeClock();
