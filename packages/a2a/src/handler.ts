@@ -35,7 +35,7 @@ import { jsonRpcBinding } from "./transport/jsonrpc/handler.ts";
 import { restBinding } from "./transport/rest/handler.ts";
 import { admission, hostsOf } from "./transport/router/admission.ts";
 import type { InterfacePaths } from "./transport/router/claims.ts";
-import { checkBindings } from "./transport/router/claims.ts";
+import { checkBindings } from "./transport/router/bindings.ts";
 import { beforeRouter, createRouter } from "./transport/router/router.ts";
 import { isAnyPath, openAnyPath, type ServerBinding, type ServerHost } from "./transport/server/binding.ts";
 import type { CorsOptions } from "./transport/server/cors.ts";

@@ -1,4 +1,4 @@
-import { silentLogger, systemClock, utf8Length, type Logger } from "../base/index.ts";
+import { silentLogger, systemClock, utf8Length, type Clock, type Logger } from "../base/index.ts";
 import { A2AError, invalidParams, toA2AError, wireErrors, type StreamResponse } from "../model/index.ts";
 import { guardedFetch, type GuardedFetch } from "../net/index.ts";
 import { ByteBudget, type UniversalRequest, type UniversalResponse } from "../protocol/index.ts";
@@ -23,74 +23,13 @@ const depth = 64;
 
 /** Makes a receiver. `forms`: how bodies are read. */
 export function createReceiver(options: WebhookReceiverOptions, forms: BodyForms): WebhookReceiver {
-  const { token, onEvent, client, clock = systemClock, logger = silentLogger } = options;
-  const { bodyBytes = 10 << 20, pendingBytes = 64 << 20, tolerance = 300_000 } = options;
-  const path = pathOf(options);
+  const { url, token, client, logger = silentLogger } = options;
   const accept = [options.accept].flat() as readonly WebhookTrust[];
-  const prove = trusting(accept, {
-    url: options.url,
-    hasToken: token !== undefined,
-    tolerance,
-    clock,
-    fetch: options.fetch ?? fetchKeySets(accept),
-  });
-  const tokens = new Tokens(options.url, accept, token, onEvent && { listener: onEvent, client });
-  const limits: RequestLimits = { bodyBytes, depth, unfinished: unfinishedBodies(bodyBytes, undefined, clock) };
-  const most = Math.max(pendingBytes, bodyBytes);
-  const deliveries = new Deliveries(options.memory ?? webhookMemory(), most);
-  // Of its own, because anyone can fill it. A key set may hang while it is read.
-  const checking = new ByteBudget(most, clock);
-  let requests = 0;
-  let closing = false;
-
-  const answers = (url: string): boolean => pathWithin(url) === path;
-
-  async function receive(request: UniversalRequest): Promise<UniversalResponse> {
-    if (!answers(request.url)) throw new A2AError("MethodNotFound", "No webhooks are received here");
-    if (request.method !== "POST") throw new A2AError("MethodNotAllowed", "Webhooks are sent by POST");
-    if (closing) throw new A2AError("Unavailable", "This receiver is stopping", { retryAfter: 5 });
-    const addressee = await tokens.find(tokenOf(request));
-    const body = await bodyText(request, limits);
-    const challenge = challengeOf(body);
-    if (challenge !== undefined)
-      return tokens.mayAnswer(addressee) ? challenge : refuse("The challenge has no valid token");
-    const bytes = utf8Length(body);
-    // Small bodies still pass while large ones take all of the room.
-    const place = String((requests += 1));
-    if (!checking.tryTake(place, bytes))
-      throw new A2AError("Unavailable", "Too many webhooks wait here", { retryAfter: 1 });
-    const proof = await proved(request, body, addressee).finally(() => checking.give(place, bytes));
-    if (addressee.kind === "closed") return gone;
-    const target = tokens.target(addressee, proof.trust);
-    const event = readEvent(parseJson(body, request, limits, depth), forms);
-    const delivery = describe(request, proof, event);
-    if ((await options.expects?.(delivery.taskId)) === false)
-      throw new A2AError("TaskNotFound", "This task is not expected here");
-    const { id } = proof;
-    const handled = id === undefined ? undefined : { receiver: options.url, id, ...proof.place, at: clock.now() };
-    await deliveries.handle({ event, delivery, handled, ...target, bytes });
-    return accepted;
-  }
-
-  /** Who sent it. A body that is not what was sent cannot be verified: that is a mistake of this program, not of the sender. */
-  async function proved(request: UniversalRequest, body: string, { kind }: Addressee): Promise<Proof> {
-    const known = kind === "closed" ? "unknown" : kind;
-    try {
-      return await prove({ header: (name) => request.header(name), body, token: known });
-    } catch (cause) {
-      if (request.rewritten !== true) throw cause;
-      throw new A2AError("InternalError", undefined, {
-        cause: new Error(
-          "A parser has read the body before the receiver, so its signature cannot be verified. Mount the receiver before parsers",
-          { cause },
-        ),
-      });
-    }
-  }
-
+  const entrance = new Entrance(options, accept, forms);
+  const { tokens } = entrance;
   const handle = async (request: UniversalRequest): Promise<UniversalResponse> => {
     try {
-      return await receive(request);
+      return await entrance.receive(request);
     } catch (thrown) {
       return failed(thrown, request, logger);
     }
@@ -98,18 +37,100 @@ export function createReceiver(options: WebhookReceiverOptions, forms: BodyForms
   const receiver: WebhookReceiver = {
     handle,
     fetch: toFetch(handle, undefined, logger),
-    answers,
-    config: (init) => configOf(options.url, accept[0] as WebhookTrust, token, init),
+    answers: (at) => entrance.answers(at),
+    config: (init) => configOf(url, accept[0] as WebhookTrust, token, init),
     subscribe: (listener, reader = client) => tokens.subscribe({ listener, client: reader }),
     onUpdate: (source, listener, note) => withUpdates(receiver, source, listener, note),
     waitFor: (source, taskId, until, { signal } = {}) => waitByWebhook(receiver, source, taskId, until, signal),
-    close() {
-      closing = true;
-      return deliveries.idle();
-    },
+    close: () => entrance.close(),
   };
   return receiver;
 }
+
+/** Where requests come in: each is checked, and its event is handed over. */
+class Entrance {
+  readonly tokens: Tokens;
+  readonly #options: WebhookReceiverOptions;
+  readonly #forms: BodyForms;
+  readonly #clock: Clock;
+  readonly #path: string;
+  readonly #prove: ReturnType<typeof trusting>;
+  readonly #limits: RequestLimits;
+  readonly #deliveries: Deliveries;
+  /** For bodies whose sender is not proved yet. Of its own, because anyone can fill it, and a key set may hang. */
+  readonly #checking: ByteBudget;
+  #requests = 0;
+  #closing = false;
+
+  constructor(options: WebhookReceiverOptions, accept: readonly WebhookTrust[], forms: BodyForms) {
+    const { url, token, onEvent, client, clock = systemClock } = options;
+    const { bodyBytes = 10 << 20, pendingBytes = 64 << 20, tolerance = 300_000 } = options;
+    const most = Math.max(pendingBytes, bodyBytes);
+    const fetch = options.fetch ?? fetchKeySets(accept);
+    this.#options = options;
+    this.#forms = forms;
+    this.#clock = clock;
+    this.#path = pathOf(options);
+    this.#prove = trusting(accept, { url, hasToken: token !== undefined, tolerance, clock, fetch });
+    this.tokens = new Tokens(url, accept, token, onEvent && { listener: onEvent, client });
+    this.#limits = { bodyBytes, depth, unfinished: unfinishedBodies(bodyBytes, undefined, clock) };
+    this.#deliveries = new Deliveries(options.memory ?? webhookMemory(), most);
+    this.#checking = new ByteBudget(most, clock);
+  }
+
+  answers(url: string): boolean {
+    return pathWithin(url) === this.#path;
+  }
+
+  close(): Promise<void> {
+    this.#closing = true;
+    return this.#deliveries.idle();
+  }
+
+  async receive(request: UniversalRequest): Promise<UniversalResponse> {
+    if (!this.answers(request.url)) throw new A2AError("MethodNotFound", "No webhooks are received here");
+    if (request.method !== "POST") throw new A2AError("MethodNotAllowed", "Webhooks are sent by POST");
+    if (this.#closing) throw new A2AError("Unavailable", "This receiver is stopping", { retryAfter: 5 });
+    const addressee = await this.tokens.find(tokenOf(request));
+    const body = await bodyText(request, this.#limits);
+    const challenge = challengeOf(body);
+    if (challenge !== undefined)
+      return this.tokens.mayAnswer(addressee) ? challenge : refuse("The challenge has no valid token");
+    const bytes = utf8Length(body);
+    const proof = await this.#proved(request, body, bytes, addressee);
+    if (addressee.kind === "closed") return gone;
+    const target = this.tokens.target(addressee, proof.trust);
+    const event = readEvent(parseJson(body, request, this.#limits, depth), this.#forms);
+    const delivery = describe(request, proof, event);
+    const { expects, url: receiver } = this.#options;
+    if ((await expects?.(delivery.taskId)) === false)
+      throw new A2AError("TaskNotFound", "This task is not expected here");
+    const { id, place } = proof;
+    const handled = id === undefined ? undefined : { receiver, id, ...place, at: this.#clock.now() };
+    await this.#deliveries.handle({ event, delivery, handled, ...target, bytes });
+    return accepted;
+  }
+
+  /** Who sent it. A body that is not what was sent cannot be verified: that is a mistake of this program, not of the sender. */
+  async #proved(request: UniversalRequest, body: string, bytes: number, { kind }: Addressee): Promise<Proof> {
+    const token = kind === "closed" ? "unknown" : kind;
+    // Small bodies still pass while large ones take all of the room.
+    const owner = String((this.#requests += 1));
+    if (!this.#checking.tryTake(owner, bytes))
+      throw new A2AError("Unavailable", "Too many webhooks wait here", { retryAfter: 1 });
+    try {
+      return await this.#prove({ header: (name) => request.header(name), body, token });
+    } catch (cause) {
+      if (request.rewritten !== true) throw cause;
+      throw new A2AError("InternalError", undefined, { cause: new Error(parsedBefore, { cause }) });
+    } finally {
+      this.#checking.give(owner, bytes);
+    }
+  }
+}
+
+const parsedBefore =
+  "A parser has read the body before the receiver, so its signature cannot be verified. Mount the receiver before parsers";
 
 const accepted: UniversalResponse = { status: 204, headers: {} };
 

@@ -7,9 +7,9 @@ import {
   type DocumentOptions,
   type PublicDocument,
 } from "../discovery/handler.ts";
+import { checkBindings } from "./bindings.ts";
 import {
   basesOf,
-  checkBindings,
   checkDocuments,
   checkMounts,
   checkNesting,
