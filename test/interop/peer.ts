@@ -104,6 +104,34 @@ export async function startServer(program: PeerProgram, args: readonly string[] 
   throw new Error(`${program.name} ended before it was ready`);
 }
 
+export interface RunningReceiver extends RunningServer {
+  /** What it said of each webhook, so far. */
+  readonly heard: readonly Said[];
+}
+
+/** Starts a receiver of webhooks that have this token. */
+export async function startReceiver(program: PeerProgram, token: string): Promise<RunningReceiver> {
+  const child = start(program, [token]);
+  const ended = once(child, "exit");
+  const heard: Said[] = [];
+  const stop = async (): Promise<void> => {
+    child.kill("SIGKILL");
+    await ended;
+  };
+  const url = await new Promise<string>((resolve, reject) => {
+    const reading = async (): Promise<void> => {
+      for await (const said of linesOf(child)) {
+        if (said.step === "ready") resolve(String(said.result));
+        else heard.push(said);
+      }
+      // That is of interest only before it is ready.
+      throw new Error(`${program.name} ended`);
+    };
+    reading().catch(reject);
+  });
+  return { url, heard, stop };
+}
+
 /** The tests of a peer; where it could not be made, one that fails and says why. */
 export function describePeer(program: PeerProgram, tests: () => void): void {
   describe(`${program.name}`, () => {

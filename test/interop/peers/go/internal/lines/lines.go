@@ -31,6 +31,11 @@ func Say(step string, result any) {
 	write(line{Step: step, Result: result})
 }
 
+// Fail tells an error, by that name.
+func Fail(step, name string, err error) {
+	write(line{Step: step, Error: name, Text: err.Error()})
+}
+
 // Namer names an error, in the words of the protocol.
 type Namer func(error) string
 
@@ -49,7 +54,7 @@ func (name Namer) within(limit time.Duration, step string, run func(context.Cont
 	defer stop()
 	result, err := run(ctx)
 	if err != nil {
-		write(line{Step: step, Error: name(err), Text: err.Error()})
+		Fail(step, name(err), err)
 		return
 	}
 	Say(step, result)

@@ -1,0 +1,16 @@
+"""The Python SDK 0.3 reads webhooks. A field that it does not know is an error."""
+
+import asyncio
+
+from a2a.types import Task
+
+from receiver import receive
+
+
+def read(body):
+    task = Task.model_validate(body, extra='forbid')
+    # As its own sender writes it.
+    return task.model_dump(mode='json', exclude_none=True, by_alias=True)
+
+
+asyncio.run(receive(read))
