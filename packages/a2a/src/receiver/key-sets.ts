@@ -95,7 +95,8 @@ export class RemoteKeySet {
         return set;
       })
       .catch((cause: unknown) => {
-        throw unreadable(cause, cooldown / 1000);
+        // The log has to name the address, which a failed connection does not.
+        throw unreadable(new Error(`${this.#url} cannot be read`, { cause }), cooldown / 1000);
       })
       .finally(() => (this.#reading = undefined)));
   }

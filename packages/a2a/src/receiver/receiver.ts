@@ -1,5 +1,5 @@
 import { silentLogger, systemClock, utf8Length, type Clock, type Logger } from "../base/index.ts";
-import { A2AError, invalidParams, toA2AError, wireErrors, type StreamResponse } from "../model/index.ts";
+import { A2AError, toA2AError, wireErrors, type StreamResponse } from "../model/index.ts";
 import { guardedFetch, type GuardedFetch } from "../net/index.ts";
 import { ByteBudget, type UniversalRequest, type UniversalResponse } from "../protocol/index.ts";
 import { toFetch } from "../server/fetch.ts";
@@ -11,6 +11,7 @@ import { encodeRestError } from "../wire/errors.ts";
 import { webhookHeaders } from "../webhooks/index.ts";
 import { challengeOf } from "./challenge.ts";
 import { webhookMemory } from "./memory.ts";
+import { checkReceiver, wrongOption } from "./options.ts";
 import { Deliveries } from "./order.ts";
 import type { WebhookDelivery, WebhookReceiver, WebhookReceiverOptions, WebhookTrust } from "./port.ts";
 import { readEvent, taskOf, type BodyForms } from "./read.ts";
@@ -24,6 +25,7 @@ const depth = 64;
 /** Makes a receiver. `forms`: how bodies are read. */
 export function createReceiver(options: WebhookReceiverOptions, forms: BodyForms): WebhookReceiver {
   const { url, token, client, logger = silentLogger } = options;
+  checkReceiver(options);
   const accept = [options.accept].flat() as readonly WebhookTrust[];
   const entrance = new Entrance(options, accept, forms);
   const { tokens } = entrance;
@@ -88,7 +90,10 @@ class Entrance {
   }
 
   async receive(request: UniversalRequest): Promise<UniversalResponse> {
-    if (!this.answers(request.url)) throw new A2AError("MethodNotFound", "No webhooks are received here");
+    if (!this.answers(request.url)) {
+      const cause = `The path of this receiver is ${this.#path}. Where a proxy changes the path, set \`path\` to what arrives here`;
+      throw new A2AError("MethodNotFound", "No webhooks are received here", { cause });
+    }
     if (request.method !== "POST") throw new A2AError("MethodNotAllowed", "Webhooks are sent by POST");
     if (this.#closing) throw new A2AError("Unavailable", "This receiver is stopping", { retryAfter: 5 });
     const addressee = await this.tokens.find(tokenOf(request));
@@ -180,7 +185,7 @@ function countOf(text: string | undefined): number | undefined {
 
 /** The path of the receiver at this host. */
 function pathOf({ url, path }: WebhookReceiverOptions): string {
-  if (!URL.canParse(url)) throw invalidParams([{ field: "url", description: "must be an absolute URL" }]);
+  if (!URL.canParse(url)) throw wrongOption("url", "must be an absolute URL");
   return path ?? new URL(url).pathname;
 }
 

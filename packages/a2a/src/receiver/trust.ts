@@ -1,5 +1,5 @@
 import { secretDigest, type Clock } from "../base/index.ts";
-import { A2AError, invalidParams } from "../model/index.ts";
+import { A2AError } from "../model/index.ts";
 import type { GuardedFetch } from "../net/index.ts";
 import type { UniversalRequest } from "../protocol/index.ts";
 import {
@@ -14,6 +14,7 @@ import {
   type VerifyTokenOptions,
 } from "../webhooks/index.ts";
 import { RemoteKeySet } from "./key-sets.ts";
+import { wrongOption } from "./options.ts";
 import type { TrustJwt, TrustToken, WebhookTrust } from "./port.ts";
 
 /* Who sent a delivery: the checks of `accept`. */
@@ -54,10 +55,10 @@ export interface TrustHost {
  * @throws A2AError `InvalidParams` where a member of `accept` is not valid.
  */
 export function trusting(accept: readonly WebhookTrust[], host: TrustHost): (webhook: Delivered) => Promise<Proof> {
-  if (accept.length === 0) throw wrong("accept", "must name who is trusted");
+  if (accept.length === 0) throw wrongOption("accept", "must name who is trusted");
   const keySets = new Map<string, RemoteKeySet>();
   const keySet = (field: string, url: string): RemoteKeySet => {
-    if (!URL.canParse(url)) throw wrong(field, "must be an absolute URL");
+    if (!URL.canParse(url)) throw wrongOption(field, "must be an absolute URL");
     const found = keySets.get(url) ?? new RemoteKeySet(url, host.fetch, host.clock);
     keySets.set(url, found);
     return found;
@@ -89,16 +90,18 @@ function checkOf(
     return (webhook) => remote.verify(({ webhookKeys }) => signed(webhookKeys, webhook, host));
   }
   if ("publicKey" in trust) {
-    if (!publicKey.test(trust.publicKey)) throw wrong(`${field}.publicKey`, "must be whpk_ and 32 bytes in base64");
+    if (!publicKey.test(trust.publicKey))
+      throw wrongOption(`${field}.publicKey`, "must be whpk_ and 32 bytes in base64");
     return signedBy(trust.publicKey, host);
   }
   if ("secret" in trust) {
-    if (!isWebhookSecret(trust.secret)) throw wrong(`${field}.secret`, "must be whsec_ and 24 to 64 bytes in base64");
+    if (!isWebhookSecret(trust.secret))
+      throw wrongOption(`${field}.secret`, "must be whsec_ and 24 to 64 bytes in base64");
     return signedBy(trust.secret, host);
   }
   if ("jwt" in trust) return jwtCheck(trust, field, host, keySet);
   if ((trust as Partial<TrustToken>).tokenOnly === true) return tokenCheck(trust, host);
-  throw wrong(field, "must have keySet, publicKey, secret, jwt or tokenOnly");
+  throw wrongOption(field, "must have keySet, publicKey, secret, jwt or tokenOnly");
 }
 
 /** A public key of Standard Webhooks. */
@@ -133,7 +136,7 @@ function jwtCheck(
 ): Check {
   const remote = keySet(`${field}.jwt.keySet`, jwt.keySet);
   const { issuer, audience = audienceOf(url) } = jwt;
-  if (typeof issuer !== "string" || issuer === "") throw wrong(`${field}.jwt.issuer`, "is required");
+  if (typeof issuer !== "string" || issuer === "") throw wrongOption(`${field}.jwt.issuer`, "is required");
   return async (webhook) => {
     const token = /^bearer +(\S+)$/i.exec(webhook.header("authorization") ?? "")?.[1];
     if (token === undefined) throw new A2AError("Unauthenticated", "The webhook has no JWT in Authorization");
@@ -173,10 +176,6 @@ const mostId = 256;
 /** The name of a scheme has no case (RFC 9110 §11.1). */
 function sameCase(authorization: string): string {
   return authorization.replace(/^[\w-]+/, (scheme) => scheme.toLowerCase());
-}
-
-function wrong(field: string, description: string): A2AError {
-  return invalidParams([{ field, description }], `This receiver cannot work: ${field} ${description}`);
 }
 
 /** The token of a delivery, under the name of the specification or of the Go SDK. */

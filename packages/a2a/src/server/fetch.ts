@@ -109,6 +109,10 @@ class FetchRequest implements UniversalRequest {
   async text(limit: number, budget?: BodyBudget): Promise<string> {
     const { body } = this.#request;
     if (body === null) return "";
+    if (this.#request.bodyUsed || body.locked) {
+      const cause = new Error("A parser has read the body before this handler. Mount the handler before parsers");
+      throw new A2AError("InternalError", undefined, { cause });
+    }
     const length = this.header("content-length");
     const announced = length === undefined || !/^\d+$/.test(length) ? undefined : Number(length);
     const source = new BodySource(body);

@@ -1,0 +1,51 @@
+import { describe, expect, test } from "vitest";
+import type { WebhookReceiverOptions } from "../../src/receiver/index.ts";
+import { webhookReceiver } from "../../src/webhooks.ts";
+import { receive, secret, status, textLogger, url } from "./support.ts";
+
+/* Mistakes of who writes a receiver: the error or the log says what to do. */
+
+const event = status("TASK_STATE_WORKING");
+
+describe("options that are wrong are refused by their names, before a delivery comes", () => {
+  test.each<[string, object, string]>([
+    ["no accept", { accept: undefined }, "accept must name who is trusted"],
+    ["no url", { url: undefined }, "url must be an absolute URL"],
+    ["a client that was not awaited", { client: Promise.resolve() }, "client must be a client. connect() returns"],
+    ["a memory that was not awaited", { memory: Promise.resolve() }, "memory must be a memory. sqliteWebhookMemory()"],
+    ["an onEvent that is no function", { onEvent: "log" }, "onEvent must be a function"],
+    ["a negative tolerance", { tolerance: -1 }, "tolerance must be a number of milliseconds, at least 0"],
+    ["a tolerance that is no number", { tolerance: NaN }, "tolerance must be a number of milliseconds, at least 0"],
+  ])("%s", (_name, wrong, said) => {
+    const options = { url, accept: { secret }, ...wrong } as WebhookReceiverOptions;
+    expect(() => webhookReceiver(options)).toThrow(`This receiver cannot work: ${said}`);
+  });
+});
+
+test("a webhook at another path is refused; the log names the path, and the sender is not told", async () => {
+  const { logger, text } = textLogger();
+  const response = await receive({ logger }).send(event, { path: "/elsewhere" });
+  expect(response.status).toBe(404);
+  expect(await response.text()).not.toContain("proxy");
+  expect(text()).toContain(`The path of this receiver is ${new URL(url).pathname}. Where a proxy changes the path`);
+});
+
+test("a key set that cannot be read is named in the log, and not to the sender", async () => {
+  const { logger, text } = textLogger();
+  const keySet = "https://agents.example.com/.well-known/jwks.json";
+  const down = (): Promise<Response> => Promise.reject(new Error("down"));
+  const response = await receive({ logger, accept: { keySet }, fetch: down }).send(event);
+  expect(response.status).toBe(503);
+  expect(await response.text()).not.toContain(keySet);
+  expect(text()).toContain(`${keySet} cannot be read`);
+});
+
+test("where a framework has read the body, the sender tries again, and the log says where to mount the receiver", async () => {
+  const { logger, text } = textLogger();
+  const { receiver } = receive({ logger });
+  const headers = { "content-type": "application/a2a+json" };
+  const request = new Request(url, { method: "POST", headers, body: JSON.stringify(event) });
+  await request.json();
+  expect((await receiver.fetch(request)).status).toBe(500);
+  expect(text()).toContain("A parser has read the body before this handler. Mount the handler before parsers");
+});
