@@ -49,7 +49,7 @@ async function withOperator<T>(
   }
   const { pushOperator } = await import("@parley/a2a/push");
   // A thread takes longer to start than all that is done here.
-  const store = await openFile(where, ({ sqliteStore }) => sqliteStore({ path, thread: false }));
+  const store = await openFile(where, ({ sqliteStore }) => sqliteStore({ path, create: false, thread: false }));
   try {
     return await run(pushOperator(store));
   } finally {

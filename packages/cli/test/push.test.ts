@@ -2,6 +2,7 @@ import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sqliteStore } from "@parley/sql/sqlite";
+import { sqliteWebhookMemory } from "@parley/sql/webhooks";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parkedFeature, pushFeature, type StoredConfig } from "../../a2a/src/push/stored.ts";
 import { run } from "../src/program.ts";
@@ -242,6 +243,13 @@ describe("the file", () => {
     expect(await push(["list", "--store", "text.db"], io)).toMatchObject({
       code: 1,
       err: expect.stringMatching(/cannot open the store text.db/) as unknown,
+    });
+    const theirs = await sqliteWebhookMemory({ path: join(empty, "other.db") });
+    await theirs.close?.();
+    expect(await push(["list", "--store", "other.db"], io)).toEqual({
+      code: 1,
+      out: "",
+      err: expect.stringMatching(/cannot open the store other.db: .*not a database of Parley/) as unknown,
     });
     expect(await push(["list", "--store", "memory"], io)).toMatchObject({
       code: 2,

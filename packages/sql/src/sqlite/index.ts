@@ -1,4 +1,4 @@
-import { mkdirSync } from "node:fs";
+import { accessSync, mkdirSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { silentLogger, type Logger } from "@parley/a2a";
 import { unavailable, type Store } from "@parley/a2a/store";
@@ -12,7 +12,7 @@ import {
   type DriverName,
 } from "./drivers/load.ts";
 import { FileWatch, identityOf } from "./files.ts";
-import { migrate, UnknownVersion } from "./migrations.ts";
+import { checkVersion, migrate, UnknownVersion } from "./migrations.ts";
 import { driverStore } from "./store.ts";
 import { threadFile, threadWriter } from "./thread-writer.ts";
 import { driverWriter, type Writer } from "./writer.ts";
@@ -23,6 +23,11 @@ export { defaultDriver, type DriverName };
 export interface SqliteStoreOptions {
   /** The database file. It is created with its folder if it is missing. `:memory:` keeps everything in memory until the store is closed. */
   readonly path: string;
+  /**
+   * Whether the file is created where it is missing, and brought to the version of this release. `false`: it must be a database
+   * of this version, and nothing else is changed, as for a program that looks at the file of a server. Default true.
+   */
+  readonly create?: boolean;
   /**
    * What an acknowledged append survives. `FULL` (the default): a crash of the process and a loss of power, since every
    * commit waits for the disk. `NORMAL`: a crash of the process; after a loss of power the last commits may be missing. The
@@ -60,7 +65,7 @@ export interface SqliteStoreOptions {
  */
 export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
   const { synchronous = "FULL", busyTimeout = 5000, maxPages, watchInterval = 200, thread = true } = options;
-  const { logger = silentLogger, driver: driverName = defaultDriver() } = options;
+  const { logger = silentLogger, driver: driverName = defaultDriver(), create = true } = options;
   const inMemory = options.path === ":memory:";
   const path = inMemory ? options.path : resolve(options.path);
   const connection: ConnectionOptions = { path, driver: driverName, synchronous, busyTimeout, maxPages };
@@ -68,13 +73,18 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
   let writer: Writer | undefined;
   try {
     const open = await loadDriver(options.driver);
-    if (!inMemory) mkdirSync(dirname(path), { recursive: true });
+    if (!inMemory && create) mkdirSync(dirname(path), { recursive: true });
+    if (!create) accessSync(path);
     // The thread starts while this one creates the tables.
     const file = thread && !inMemory ? threadFile() : undefined;
     const beside = (writer = file && threadWriter(file, connection));
     const opened = (driver = openConnection(open, connection));
-    await retryWhileBusy(() => opened.prepare("PRAGMA journal_mode = WAL").all(), busyTimeout);
-    await retryWhileBusy(() => migrate(opened), busyTimeout);
+    // It may be the file of another program.
+    if (!create) await retryWhileBusy(() => checkVersion(opened), busyTimeout);
+    else {
+      await retryWhileBusy(() => opened.prepare("PRAGMA journal_mode = WAL").all(), busyTimeout);
+      await retryWhileBusy(() => migrate(opened), busyTimeout);
+    }
     const identity = inMemory ? {} : identityOf(path);
     // If the thread has ended, every call to it rejects.
     beside?.keepTo(identity).catch(() => undefined);

@@ -141,23 +141,41 @@ const versions: readonly string[] = [
   `,
 ];
 
-/** The file was written by a newer release. */
+/** The file was written by a newer release, or cannot be used as it is. */
 export class UnknownVersion extends Error {}
 
 /** Migrates a database to the newest version, in one transaction. */
 export function migrate(driver: Driver): void {
   driver.transaction("write", () => {
     driver.exec("CREATE TABLE IF NOT EXISTS migrations (version INTEGER PRIMARY KEY) STRICT");
-    const found = count(driver.prepare("SELECT coalesce(max(version), 0) FROM migrations").get());
-    if (found > versions.length) {
-      throw new UnknownVersion(
-        `The database has version ${found}, this release supports version ${versions.length} and earlier`,
-      );
-    }
+    const found = versionOf(driver);
+    if (found > versions.length) throw tooNew(found);
     for (const [index, sql] of versions.entries()) {
       if (index < found) continue;
       driver.exec(sql);
       driver.prepare("INSERT INTO migrations (version) VALUES (?)").run(index + 1);
     }
   });
+}
+
+/** Refuses a database that `migrate` would change. It changes nothing. */
+export function checkVersion(driver: Driver): void {
+  const tables = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('migrations', 'scopes')";
+  if (count(driver.prepare(tables).get()) < 2) throw new UnknownVersion("The file is not a database of Parley");
+  const found = versionOf(driver);
+  if (found > versions.length) throw tooNew(found);
+  if (found < versions.length) {
+    throw new UnknownVersion(
+      `The database has version ${found}, and this release has version ${versions.length}: start its server with this release first`,
+    );
+  }
+}
+
+function versionOf(driver: Driver): number {
+  return count(driver.prepare("SELECT coalesce(max(version), 0) FROM migrations").get());
+}
+
+function tooNew(found: number): UnknownVersion {
+  const own = `this release supports version ${versions.length} and earlier`;
+  return new UnknownVersion(`The database has version ${found}, ${own}: upgrade @parley/sql`);
 }

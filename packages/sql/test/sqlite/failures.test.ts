@@ -1,3 +1,4 @@
+import { existsSync, readFileSync } from "node:fs";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -169,9 +170,12 @@ describe("a file that another process uses", () => {
 });
 
 describe("a file that cannot be opened", () => {
-  async function refusal(path: string): Promise<{ code: unknown; message: string }> {
+  async function refusal(
+    path: string,
+    options: { readonly create?: boolean } = {},
+  ): Promise<{ code: unknown; message: string }> {
     try {
-      await sqliteStore({ path });
+      await sqliteStore({ path, ...options });
     } catch (thrown) {
       if (thrown instanceof Error && "code" in thrown) return { code: thrown.code, message: thrown.message };
       throw thrown;
@@ -188,6 +192,32 @@ describe("a file that cannot be opened", () => {
     expect(await refusal(path)).toEqual({
       code: "Unavailable",
       message: expect.stringMatching(/version 999, this release supports version \d+ /) as string,
+    });
+  });
+
+  it("is left as it is with `create: false`, unless it is a database of this version", async () => {
+    const missing = newPath();
+    expect(await refusal(missing, { create: false })).toMatchObject({ code: "Unavailable" });
+    expect(existsSync(missing)).toBe(false);
+
+    const another = newPath();
+    const theirs = openDriver(another);
+    theirs.exec("CREATE TABLE migrations (name TEXT)");
+    theirs.close();
+    const before = readFileSync(another);
+    expect(await refusal(another, { create: false })).toMatchObject({
+      message: "The file is not a database of Parley",
+    });
+    expect(readFileSync(another).equals(before)).toBe(true);
+
+    const own = newPath();
+    await (await sqliteStore({ path: own })).close();
+    await (await sqliteStore({ path: own, create: false })).close();
+    const older = openDriver(own);
+    older.exec("DELETE FROM migrations WHERE version > 1");
+    older.close();
+    expect(await refusal(own, { create: false })).toMatchObject({
+      message: expect.stringMatching(/has version 1, and this release has/) as string,
     });
   });
 
