@@ -24,8 +24,7 @@ export function pushOn(push: PushOption, isLocal: boolean): PushOption {
     );
   }
   return {
-    // Another one holds the client certificate.
-    ...(options.mutualTls !== true && { dialer: nodeDialer() }),
+    dialer: nodeDialer(),
     ...options,
     ...(keys !== undefined && { keys }),
     ...(!isLocal && { net: { allowLoopback: false, ...options.net } }),

@@ -1,13 +1,16 @@
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { createServer } from "node:http";
+import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
+import type { TLSSocket } from "node:tls";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { defineAgent, memoryStore, type Agent, type Logger } from "@parley/a2a";
 import type { AgentInterface } from "@parley/a2a/model";
 import { sqliteStore } from "@parley/sql/sqlite";
-import { connect, serve, type ServeOptions, type Server } from "../src/index.ts";
+import { connect, nodeDialer, serve, type ServeOptions, type Server } from "../src/index.ts";
+import { certificateFor } from "./support/certificate.ts";
 
 /** Webhooks of a real server over every binding and version: what callers register, and that it is called. */
 
@@ -283,5 +286,45 @@ describe("the addresses of webhooks", () => {
       expect(response.status).toBe(400);
       expect(await response.text()).toContain("configuration.taskPushNotificationConfig.url");
     }
+  });
+});
+
+describe("a config with MutualTLS", () => {
+  it("is called with the client certificate of the server, which no other receiver sees", patient, async () => {
+    const [receiver, sender] = [await certificateFor("hooks.example"), await certificateFor("sender.example")];
+    const seen: unknown[] = [];
+    const tls = createTlsServer({ ...receiver, ca: sender.cert, requestCert: true, rejectUnauthorized: false });
+    tls.on("request", (request, response) => {
+      const subject = (request.socket as TLSSocket).getPeerCertificate().subject;
+      seen.push([request.url, subject?.CN]);
+      request.resume().on("end", () => response.writeHead(204).end());
+    });
+    await new Promise<void>((resolve) => tls.listen(0, "127.0.0.1", resolve));
+    closers.push(() => {
+      tls.closeAllConnections();
+      tls.close();
+    });
+    const resolve = () => Promise.resolve([{ address: "127.0.0.1", family: 4 } as const]);
+    const server = await start({
+      push: {
+        dialer: nodeDialer({ resolve, tls: { ca: receiver.cert } }),
+        mutualTls: nodeDialer({ resolve, tls: { ca: receiver.cert, ...sender } }),
+      },
+    });
+    const client = await connect(server.url);
+    const { task } = await client.sendMessage("Weather?");
+    const taskId = task?.id ?? "";
+    const url = `https://hooks.example:${(tls.address() as AddressInfo).port}`;
+    await client.createTaskPushNotificationConfig({
+      taskId,
+      url: `${url}/mutual`,
+      authentication: { scheme: "MutualTLS" },
+    });
+    await client.createTaskPushNotificationConfig({ taskId, url: `${url}/other` });
+    await client.sendMessage({ message: { taskId, parts: [{ text: "Berlin" }] } });
+    await vi.waitFor(() => {
+      const all = new Set(seen.map((each) => JSON.stringify(each)));
+      expect([...all].sort()).toEqual(['["/mutual","sender.example"]', '["/other",null]']);
+    }, 20_000);
   });
 });

@@ -48,7 +48,7 @@ export async function acceptConfig(given: GivenConfig, host: AcceptHost): Promis
   const { url } = config;
   const problem = await addressProblem(url, settings.net, settings.dialer, clock);
   if (problem !== undefined) refuse(path, [{ field: "url", description: `is refused: ${problem}` }]);
-  if (settings.challenge && !(await host.challenges.isAnswered(url))) {
+  if (settings.challenge && !(await host.challenges.isAnswered(url, config.authentication?.scheme))) {
     refuse(path, [{ field: "url", description: "did not answer the challenge with the same challenge" }]);
   }
   const id = present(config.id) ?? host.ids.next();
@@ -142,7 +142,7 @@ function schemeProblem(scheme: string, url: string, { mutualTls }: PushSettings)
     return "is not supported: its credentials depend on the single request";
   }
   if (!is(scheme, mutualTlsScheme)) return undefined;
-  if (!mutualTls) return "is not supported: this server has no client certificate";
+  if (mutualTls === undefined) return "is not supported: this server has no client certificate";
   return /^https:/i.test(url) ? undefined : "needs a url with https";
 }
 

@@ -6,10 +6,10 @@ import {
   type ListTaskPushNotificationConfigsResponse,
   type TaskPushNotificationConfig,
 } from "../model/index.ts";
-import { guardedFetch } from "../net/index.ts";
 import type { AppendOutcome, FeatureEffect, FeatureRow, Store, TaskAppend, TaskHead, TaskKey } from "../store/index.ts";
 import { acceptConfig, type AcceptedConfig, type AcceptHost, type GivenConfig } from "./accept.ts";
 import { Challenges } from "./challenge.ts";
+import { fetches } from "./fetches.ts";
 import { pushKeyring } from "./keys.ts";
 import { afterToken, tokenAfter } from "./page-token.ts";
 import { writeConfig } from "./row.ts";
@@ -47,7 +47,7 @@ export class PushConfigs {
       clock: host.clock,
       ids: host.ids,
       sealer: createSealer(pushKeyring(settings.keys)),
-      challenges: new Challenges(guardedFetch(settings.net, settings.dialer, host.clock), settings.concurrency),
+      challenges: new Challenges(fetches(settings, host.clock), settings.concurrency),
     };
   }
 

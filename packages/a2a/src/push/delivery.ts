@@ -160,7 +160,7 @@ export class Delivery {
     const { url } = this.#row.config;
     const about = { agent, taskId, configId: this.configId, origin: originOf(url), seq, attempt, trace };
     const ended = this.#context.observer?.delivery?.(about);
-    const answer = await post(this.#context, url, request);
+    const answer = await post(this.#context, this.#row.config, request);
     ended?.(resultOf(answer));
     return answer;
   }

@@ -1,6 +1,5 @@
 import { BoundedMap, memoryOf } from "../base/bounded-map.ts";
 import { defer } from "../base/index.ts";
-import { guardedFetch } from "../net/index.ts";
 import { ByteBudget } from "../protocol/index.ts";
 import type { DueFeature, TaskAppend, TaskKey } from "../store/index.ts";
 import { byVersion } from "../wire/codec.ts";
@@ -8,6 +7,7 @@ import type { WebhookCodec } from "./body.ts";
 import { Origins, type Origin, type Running } from "./circuit.ts";
 import { claimMargin, Delivery, type DeliveryContext } from "./delivery.ts";
 import { originOf } from "./outcome.ts";
+import { fetches } from "./fetches.ts";
 import type { OpenSecrets, Outbox, OutboxHost, PushSigner } from "./port.ts";
 import { Places } from "./places.ts";
 import { Reserved } from "./reserved.ts";
@@ -68,7 +68,7 @@ class Worker implements Outbox {
     this.#rescue = new Rescue(host, Math.max(longestWait(retryAfter), unreadablePause, timeout + claimMargin));
     this.#context = {
       ...host,
-      fetch: guardedFetch(settings.net, settings.dialer, clock),
+      fetchFor: fetches(settings, clock),
       requests: new Set(),
       events: { store, policy, bodyBytes },
       room: (owner) => new Reserved(budget, owner),

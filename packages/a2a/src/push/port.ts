@@ -20,10 +20,13 @@ export interface PushOptions {
    * it reaches the server. `maxBytes` limits an answer: 64 KiB.
    */
   readonly net?: NetPolicy;
-  /** Pins addresses, and holds a client certificate. `serve()` of `@parley/node` passes one. */
+  /** Pins addresses. `serve()` of `@parley/node` passes one. */
   readonly dialer?: Dialer;
-  /** Whether `dialer` has a client certificate, so that configs may ask for `MutualTLS`. Default false. */
-  readonly mutualTls?: boolean;
+  /**
+   * A dialer with a client certificate, such as `nodeDialer({ tls: { cert, key } })`. Configs may then ask for `MutualTLS`: it calls
+   * their receivers, and no others, so that no other receiver sees the certificate. Default: none.
+   */
+  readonly mutualTls?: Dialer;
   /**
    * Whether a receiver must prove, when it is registered, that it wants the events: it gets `{"challenge":"…"}` by POST and must
    * answer with the same. Default false.

@@ -1,9 +1,9 @@
 import { retryAfterOf } from "../base/retry-after.ts";
 import type { Clock } from "../base/index.ts";
 import { toA2AError, type A2AError } from "../model/index.ts";
-import type { GuardedFetch } from "../net/index.ts";
 import { mutualTlsScheme, standardWebhooksScheme, webhookHeaders } from "../webhooks/index.ts";
 import type { Health } from "./circuit.ts";
+import type { FetchFor } from "./fetches.ts";
 import type { PushSecrets, PushSigner } from "./port.ts";
 import type { StoredConfig } from "./stored.ts";
 
@@ -46,7 +46,7 @@ export type Answer =
 
 /** What posts. */
 export interface Post {
-  readonly fetch: GuardedFetch;
+  readonly fetchFor: FetchFor;
   readonly clock: Clock;
   /** The requests that run, so that they can be aborted. One signal for all would have too many listeners. */
   readonly requests: Set<AbortController>;
@@ -54,15 +54,15 @@ export interface Post {
 
 /** Posts a body, and reads the whole answer. It never rejects. */
 export async function post(
-  { fetch, clock, requests }: Post,
-  url: string,
+  { fetchFor, clock, requests }: Post,
+  { url, scheme }: Pick<StoredConfig, "url" | "scheme">,
   { headers, body }: { readonly headers: Readonly<Record<string, string>>; readonly body: string },
 ): Promise<Answer> {
   const controller = new AbortController();
   const { signal } = controller;
   requests.add(controller);
   try {
-    const response = await fetch(url, { method: "POST", headers, body, signal });
+    const response = await fetchFor(scheme)(url, { method: "POST", headers, body, signal });
     await readToEnd(response);
     return answerOf(response.status, response.headers.get("retry-after"), clock.now());
   } catch (thrown) {

@@ -3,7 +3,7 @@ import type { Dialer, NetPolicy } from "../net/index.ts";
 import type { PushOptions } from "./port.ts";
 
 /** The options of webhooks with their defaults, as the rooms of a server read them. `server/push.ts` makes them. */
-export interface PushSettings extends Required<Omit<PushOptions, "keys" | "net" | "dialer">> {
+export interface PushSettings extends Required<Omit<PushOptions, "keys" | "net" | "dialer" | "mutualTls">> {
   /** 32 bytes each. The first one is used, the others open what they sealed. */
   readonly keys: readonly [Bytes, ...Bytes[]];
   /** The public URL of the server, which JWTs name as their issuer. */
@@ -12,4 +12,6 @@ export interface PushSettings extends Required<Omit<PushOptions, "keys" | "net" 
   readonly net: NetPolicy;
   /** Pins addresses. Absent: the runtime's `fetch` resolves the name again. */
   readonly dialer: Dialer | undefined;
+  /** The same with a client certificate, for the configs that ask for it. Absent: none may. */
+  readonly mutualTls: Dialer | undefined;
 }

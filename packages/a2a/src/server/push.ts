@@ -41,8 +41,12 @@ export function pushSettingsOf(
   const options = option === true ? {} : option;
   if (typeof options !== "object" || options === null)
     throw cannotServe("push", "must be true, or an object of options");
-  if (options.mutualTls === true && options.dialer === undefined) {
-    throw cannotServe("push.dialer", "is required with `push.mutualTls`: it holds the client certificate");
+  const { mutualTls } = options;
+  if (mutualTls !== undefined && typeof (mutualTls as { readonly fetch?: unknown } | null)?.fetch !== "function") {
+    throw cannotServe(
+      "push.mutualTls",
+      "must be a dialer with a client certificate: nodeDialer({ tls: { cert, key } })",
+    );
   }
   const isLocal = isLoopback(publicUrl.hostname);
   const timeout = Math.min(positive("push.timeout", options.timeout, 10 * second), longestTimeout);
@@ -51,7 +55,7 @@ export function pushSettingsOf(
     issuer: withoutSlashes(publicUrl.href),
     net: { allowLoopback: isLocal, maxBytes: 64 << 10, ...options.net, timeout },
     dialer: options.dialer,
-    mutualTls: options.mutualTls ?? false,
+    mutualTls,
     challenge: options.challenge ?? false,
     events: eventsOf(options.events),
     bodyBytes: positive("push.bodyBytes", options.bodyBytes, 256 << 10),
@@ -65,7 +69,7 @@ export function pushSettingsOf(
 
 /** What cards say about the signatures of webhooks. */
 export function webhooksParams({ issuer, mutualTls }: PushSettings): WebhooksParams {
-  const schemes = ["Bearer", standardWebhooksScheme, ...(mutualTls ? [mutualTlsScheme] : [])];
+  const schemes = ["Bearer", standardWebhooksScheme, ...(mutualTls === undefined ? [] : [mutualTlsScheme])];
   return { keySet: issuer + keySetPath, issuer, schemes };
 }
 

@@ -144,7 +144,8 @@ describe("a config is accepted", () => {
 
   test("with MutualTLS, where the server has a client certificate, for https alone", async () => {
     const mutual = { authentication: { scheme: "MutualTLS" } };
-    const options = { mutualTls: true, dialer: dialerTo("93.184.215.14") };
+    const dialer = dialerTo("93.184.215.14");
+    const options = { mutualTls: dialer, dialer };
     await (await tries(setup(options), mutual)).create();
     const plain = await tries(setup(options), { ...mutual, url: "http://hooks.example.org/" });
     await expect(plain.create()).rejects.toMatchObject({ fields: [{ field: "authentication.scheme" }] });

@@ -117,7 +117,7 @@ describe("the extension for signed webhooks", () => {
     const params = (push: PushOptions) =>
       serving({ push }).agents[0]?.card.capabilities.extensions?.find(({ uri = "" }) => uri.includes("webhooks"))
         ?.params;
-    expect(params({ keys: [next], mutualTls: true, dialer: dialerTo("93.184.215.14") })).toMatchObject({
+    expect(params({ keys: [next], mutualTls: dialerTo("93.184.215.14") })).toMatchObject({
       schemes: ["Bearer", "StandardWebhooks", "MutualTLS"],
     });
     expect(params({ keys: [next] })).toMatchObject({ schemes: ["Bearer", "StandardWebhooks"] });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { Dialer } from "../../src/net/index.ts";
 import type { ObservedDelivery } from "../../src/protocol/index.ts";
 import { fakeClock } from "../../src/testing/index.ts";
 import { agentMessage, chunk, completed, said, status, working } from "../../src/testing/store/given.ts";
@@ -76,9 +77,24 @@ describe("deliveries of a config", () => {
     });
   });
 
+  it("wait where the config asks for a client certificate that the server has no more", async () => {
+    const { url, received } = await receiver();
+    const { task, append, outbox, row } = harness();
+    await task("t", { c: { url, scheme: "MutualTLS" } });
+    await append("t", working("t"));
+    outbox.start();
+    const reason = "This server has no client certificate";
+    await until(async () => expect((await row("t"))?.config).toMatchObject({ attempts: 1, problem: { reason } }));
+    expect(received).toEqual([]);
+  });
+
   it("have the secrets that the config asks for", async () => {
     const { url, at } = await receiver();
-    const { task, append, outbox } = harness();
+    const mutualTls: Dialer = {
+      resolve: () => Promise.resolve([{ address: "127.0.0.1", family: 4 }]),
+      fetch: (to, _addresses, init) => fetch(to, init),
+    };
+    const { task, append, outbox } = harness({ settings: { mutualTls } });
     await task("t", {
       none: `${url}/none`,
       bearer: { url: `${url}/bearer`, scheme: "Bearer", sealed: JSON.stringify({ credentials: "x", token: "tok" }) },

@@ -23,7 +23,7 @@ describe("the option push", () => {
       issuer: "https://agents.example.com/all",
       net: { allowLoopback: false, maxBytes: 64 << 10, timeout: 10_000 },
       dialer: undefined,
-      mutualTls: false,
+      mutualTls: undefined,
       challenge: false,
       events: "changes",
       bodyBytes: 256 << 10,
@@ -54,7 +54,7 @@ describe("the option push", () => {
     ["push.retryAfter", { retryAfter: [1, -1] }],
     ["push.retryAfter", { retryAfter: 5_000 }],
     ["push.events", { events: "some" }],
-    ["push.dialer", { mutualTls: true }],
+    ["push.mutualTls", { mutualTls: true }],
   ])("refuses at start what is wrong in %s (%#)", (field, option) => {
     const given = typeof option === "object" && option !== null ? { keys: [testKey], ...option } : option;
     expect(() => pushSettingsOf(given as PushOptions, publicUrl, silentLogger)).toThrow(
@@ -62,8 +62,9 @@ describe("the option push", () => {
     );
   });
 
-  test("keeps the dialer that holds a client certificate", () => {
-    const dialer = dialerTo("93.184.215.14");
-    expect(settings({ mutualTls: true, dialer })?.dialer).toBe(dialer);
+  test("keeps the dialer that holds a client certificate apart", () => {
+    const [dialer, mutualTls] = [dialerTo("93.184.215.14"), dialerTo("93.184.215.14")];
+    const kept = settings({ mutualTls, dialer });
+    expect([kept?.dialer, kept?.mutualTls]).toEqual([dialer, mutualTls]);
   });
 });

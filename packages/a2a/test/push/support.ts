@@ -83,7 +83,7 @@ const settings: PushSettings = {
   issuer: "http://localhost",
   net: { allowPrivate: true, maxBytes: 64 << 10, timeout: 10_000 },
   dialer: undefined,
-  mutualTls: false,
+  mutualTls: undefined,
   challenge: false,
   events: "changes",
   bodyBytes: 256 << 10,
