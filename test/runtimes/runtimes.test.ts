@@ -84,7 +84,17 @@ async function workerd(): Promise<Runtime> {
     folders.push(folder);
     const outfile = join(folder, "worker.js");
     const entryPoints = [join(here, "worker.ts")];
-    await build({ entryPoints, outfile, bundle: true, format: "esm", platform: "neutral", logLevel: "error" });
+    // The tool of Workers looks at these members of a package too.
+    const mainFields = ["browser", "module", "main"];
+    await build({
+      entryPoints,
+      outfile,
+      bundle: true,
+      format: "esm",
+      platform: "neutral",
+      mainFields,
+      logLevel: "error",
+    });
     const config = join(folder, "worker.capnp");
     await copyFile(join(here, "worker.capnp"), config);
     const said = await start(file, ["serve", config, "--control-fd=3"], 3);
