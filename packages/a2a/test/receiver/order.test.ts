@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { deferred } from "../../src/base/index.ts";
 import { A2AError, type StreamResponse, type Task } from "../../src/model/index.ts";
 import type { WebhookMemory } from "../../src/receiver/index.ts";
@@ -35,6 +35,7 @@ describe("order", () => {
       },
     });
     const first = send(working, { sequence: 1 });
+    await vi.waitFor(() => expect(seen).toHaveLength(1));
     const second = send(completed, { sequence: 2 });
     expect((await send(status("TASK_STATE_WORKING", "t2"), { stream: "other", sequence: 1 })).status).toBe(204);
     expect(seen.toSorted()).toEqual(["t1 TASK_STATE_WORKING", "t2 TASK_STATE_WORKING"]);
@@ -72,6 +73,7 @@ describe("order", () => {
         events.push(event);
       },
     });
+    // They are verified side by side, so that either may come first.
     const answers = await Promise.all([send(working), send(completed)]);
     expect(answers.map((response) => response.status)).toEqual([500, 204]);
     expect(events).toEqual([completed]);
