@@ -78,7 +78,9 @@ const hosts: Readonly<Record<string, (given: WebhookReceiver) => Promise<string>
   Hono: (given) =>
     new Promise((resolve) => {
       const app = new Hono().post("/hooks", (context) => given.fetch(context.req.raw));
-      const server = serve({ fetch: app.fetch, port: 0, hostname: "127.0.0.1" }, ({ port }) => {
+      // Other tests of this process need the `Response` of Node.
+      const own = { overrideGlobalObjects: false, port: 0, hostname: "127.0.0.1" };
+      const server = serve({ fetch: app.fetch, ...own }, ({ port }) => {
         resolve(`http://127.0.0.1:${port}`);
       });
       closers.push(() => server.close());
