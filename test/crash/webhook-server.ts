@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync, writeSync } from "node:fs";
-import { defineAgent, silentLogger, systemClock, text, type LogFields } from "@parley/a2a";
+import { defineAgent, silentLogger, systemClock, text } from "@parley/a2a";
 import { nodeDialer, serve } from "@parley/node";
-import { sqliteStore } from "@parley/sql/sqlite";
+import { killedStore, say } from "./killed-store.ts";
 
 // The server of webhooks that is killed: node webhook-server.ts FILE PORT [before|after COUNT]. With the last two it kills itself
 // just before or just after that append to its store. Prints "ready" once it listens, and its errors on stderr.
@@ -14,21 +14,7 @@ const life = Number(readFileSync(lives, "utf8")) + 1;
 writeFileSync(lives, String(life));
 const clock = { ...systemClock, now: () => Date.now() + life * 60_000 };
 
-const store = await sqliteStore({ path });
-const append = store.append.bind(store);
-let appends = 0;
-store.append = async (items) => {
-  const last = ++appends === Number(count);
-  if (last && moment === "before") process.kill(process.pid, "SIGKILL");
-  const outcomes = await append(items);
-  if (last) process.kill(process.pid, "SIGKILL");
-  return outcomes;
-};
-
-function say(message: string, fields?: LogFields): void {
-  const detail = JSON.stringify(fields, (_name, value: unknown) => (value instanceof Error ? value.stack : value));
-  writeSync(2, `${message} ${detail}\n`);
-}
+const store = await killedStore(path, moment, count);
 
 const agent = defineAgent({
   name: "Reporter",
