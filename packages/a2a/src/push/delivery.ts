@@ -180,7 +180,9 @@ export class Delivery {
       case "refused": {
         const { reason, status, kind } = answer;
         const problem = this.#problem(reason, status);
-        logger.debug("A webhook was not delivered", { ...this.#fields, reason });
+        // What is refused is not tried again: at most `mostRefused` lines for a webhook, until it is parked.
+        if (kind === "refused") logger.info("A receiver refused a webhook", { ...this.#fields, reason });
+        else logger.debug("A webhook was not delivered", { ...this.#fields, reason });
         if (refused !== undefined) return this.#triedAgain(refused, problem);
         return kind === "failed" ? this.#failed(problem, answer.retryAfter) : this.#refused(problem, next);
       }

@@ -19,7 +19,7 @@ const usableFor = 24 * 60 * 60_000;
 /** Least time between two requests, in milliseconds: deliveries with unknown keys must not make this process call others. */
 const cooldown = 30_000;
 /** How long a delivery waits for a new reading where the last one can be used, in milliseconds. Its sender waits ten seconds. */
-const patience = 3_000;
+const longestWait = 3_000;
 /** Most keys that are read. */
 const mostKeys = 32;
 
@@ -78,7 +78,7 @@ export class RemoteKeySet {
   /** The last keys where the new ones do not come soon. */
   #orAfterAWhile(reading: Promise<ReadKeySet>, last: ReadKeySet): Promise<ReadKeySet> {
     return new Promise((resolve) => {
-      const stop = this.#clock.after(patience, () => resolve(last));
+      const stop = this.#clock.after(longestWait, () => resolve(last));
       void reading
         .catch(() => last)
         .then(resolve)

@@ -49,7 +49,7 @@ export function pushSettingsOf(
     );
   }
   const isLocal = isLoopback(publicUrl.hostname);
-  const timeout = Math.min(positive("push.timeout", options.timeout, 10 * second), longestTimeout);
+  const timeout = positive("push.timeout", options.timeout, 10 * second, longestTimeout);
   return {
     keys: options.keys === undefined ? ownKey(isLocal, logger) : keysOf(options.keys),
     issuer: withoutSlashes(publicUrl.href),

@@ -262,6 +262,15 @@ describe("an event that is refused", () => {
     });
   });
 
+  it("is logged without its address, since nothing will repeat it", async () => {
+    const given = await delivering((_request, count) => (count === 0 ? 404 : 204));
+    await until(async () => expect((await given.row("t"))?.config.delivered).toBe(1));
+    const logged = given.log.filter(({ level }) => level === "info");
+    const reason = "The receiver answered with the status 404";
+    expect(logged).toMatchObject([{ message: "A receiver refused a webhook", taskId: "t", configId: "c", reason }]);
+    expect(JSON.stringify(logged)).not.toContain("/hook");
+  });
+
   it("with a redirect is one too. It is not followed", async () => {
     const target = await receiver();
     const given = await delivering((_request, count, response) => {
