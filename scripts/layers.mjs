@@ -56,6 +56,9 @@ export const rooms = {
     doors: ["index.ts", "keys.ts", "lazy-configs.ts", "parts.ts", "port.ts", "stored.ts"],
   },
   auth: { imports: ["protocol", "net", "model"], doors: ["index.ts", "port.ts"] },
+  credentials: { imports: ["protocol", "transport/client", "net", "model"], doors: ["index.ts", "port.ts"] },
+  cards: { imports: ["net", "model"], doors: ["index.ts", "port.ts"] },
+  limits: { imports: ["protocol", "model"], doors: ["index.ts", "port.ts"] },
   extensions: { imports: ["protocol", "model"], doors: ["index.ts", "*/index.ts"] },
   engine: {
     imports: [
@@ -114,6 +117,8 @@ export const rooms = {
       "transport/router",
       "wire",
       "auth",
+      "cards",
+      "limits",
       "extensions",
       "push",
       "webhooks",
@@ -123,7 +128,7 @@ export const rooms = {
     doors: ["*.ts"],
   },
   client: {
-    imports: ["protocol", "transport/client", "wire", "auth", "net", "extensions", "model"],
+    imports: ["protocol", "transport/client", "wire", "auth", "credentials", "cards", "net", "extensions", "model"],
     doors: ["index.ts"],
   },
   agent: { imports: ["protocol", "model"], doors: ["index.ts"] },
@@ -141,6 +146,8 @@ export const composition = {
   "protocol.ts": ["base", "protocol"],
   "store.ts": ["base", "store"],
   "push.ts": ["push"],
+  "auth.ts": ["auth"],
+  "credentials.ts": ["credentials"],
   "handler.ts": ["*"],
   "webhooks.ts": ["base", "receiver", "webhooks"],
   "wires.ts": ["wire", "wire/v1", "wire/v11", "wire/v03"],

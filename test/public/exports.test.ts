@@ -15,6 +15,8 @@ const most: Readonly<Record<string, number>> = {
   "@parley/a2a/wires": 25,
   "@parley/a2a/store": 93,
   "@parley/a2a/push": 5,
+  "@parley/a2a/auth": 60,
+  "@parley/a2a/credentials": 50,
   "@parley/a2a/net": 12,
   "@parley/a2a/webhooks": 35,
   "@parley/a2a/testing": 25,

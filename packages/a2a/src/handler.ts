@@ -101,7 +101,8 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
 
   const answers = new ByteBudget(answerBytes, clock, "The server is busy with other large answers");
   const hostNames = [publicUrl.host, ...served.flatMap(({ card }) => hostsOf(card))];
-  const host = serverHost(options, hostNames, {
+  const resources = [...new Set([by.publicUrl, ...served.map(({ url }) => url)])];
+  const host = serverHost(options, hostNames, resources, {
     codecs: [...codecs, ...draftsOf(codecs)],
     services: new Map(served.map(({ label }, at) => [label, services[at] as AgentService])),
     limits: { bodyBytes, depth, unfinished: unfinishedBodies(bodyBytes, unfinishedBytes, clock), answers },
@@ -149,17 +150,22 @@ function wrapped(
   return observer?.call === undefined ? allowed : observeCalls(observer, id)(allowed);
 }
 
-/** What the bindings get. `hostNames`: the hosts in the addresses of this server. */
+/** What the bindings get. `hostNames`: the hosts in the addresses of this server. `resources`: its URL, and those of its agents. */
 function serverHost(
   { authenticator, cors = false, allowedHosts, strictVersion = false, keepAlive = 15_000 }: HandlerOptions,
   hostNames: readonly string[],
+  resources: readonly string[],
   given: Pick<ServerHost, "codecs" | "services" | "limits" | "clock" | "logger">,
 ): ServerHost {
+  const { origin } = new URL(resources[0] as string);
   const admit = allowedHosts && admission([...hostNames, ...allowedHosts], originsOf(cors));
   return {
     ...given,
     operations,
-    authenticate: authenticator === undefined ? () => anonymous : (request) => authenticator.authenticate(request),
+    authenticate:
+      authenticator === undefined
+        ? () => anonymous
+        : (request) => authenticator.authenticate(request, { resources, url: origin + request.url }),
     ...(admit !== undefined && { admit }),
     strictVersion,
     keepAlive: new KeepAlive(given.clock, keepAlive),

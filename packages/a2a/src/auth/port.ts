@@ -20,14 +20,42 @@ export interface Authenticator {
   /**
    * Returns the caller of a request. Do not read the body here.
    *
+   * @param place - What is called, for the audience of tokens and for challenges.
    * @throws A2AError `Unauthenticated` with a `challenge` where the caller is not known, `PermissionDenied` where a known
    * caller may not call.
    */
-  authenticate(request: UniversalRequest): Promise<Principal> | Principal;
+  authenticate(request: UniversalRequest, place: AuthenticationPlace): Promise<Principal> | Principal;
   /** Schemes for the card (A2A 1.0 §4.5.1), by name. */
   readonly securitySchemes: Readonly<Record<string, SecurityScheme>>;
   /** Requirements for the card. Their names refer to `securitySchemes`. */
   readonly securityRequirements: readonly SecurityRequirement[];
+  /** What the metadata of the protected resource says about tokens (RFC 9728). Absent: no scheme takes tokens of a known issuer. */
+  readonly resource?: ProtectedResource;
+}
+
+/** Where a caller authenticates. */
+export interface AuthenticationPlace {
+  /**
+   * URLs that a token may name as its audience: those of the agents that the request can reach, and that of the server. Which
+   * agent it is may be known only after authentication.
+   */
+  readonly resources: readonly string[];
+  /** URL of the metadata of the protected resource (RFC 9728 §3), for challenges. Absent: there is none. */
+  readonly metadataUrl?: string;
+  /** The URL of this request, as its sender sees it: that of the server with the path of the request. For proofs (RFC 9449 §4.3). */
+  readonly url: string;
+}
+
+/** What an authenticator adds to the metadata of a protected resource (RFC 9728 §2). */
+export interface ProtectedResource {
+  /** Issuers of the tokens that are taken. */
+  readonly authorizationServers: readonly string[];
+  /** Scopes that callers may need. */
+  readonly scopes?: readonly string[];
+  /** Algorithms of DPoP proofs that are taken. Absent: no proofs are. */
+  readonly dpopAlgorithms?: readonly string[];
+  /** Whether tokens are bound to certificates (RFC 8705). */
+  readonly certificateBound?: boolean;
 }
 
 /** One call that an authorizer decides about, before any work is done for it. */
@@ -42,12 +70,17 @@ export interface AuthorizerRequest {
   readonly taskId?: string | undefined;
   /** The context that the request names. It need not exist. Absent: the request names none. */
   readonly contextId?: string | undefined;
+  /** The skill that the request is for, as `skillOf` of the handler found it. Absent: none was named. */
+  readonly skill?: string | undefined;
   /** The context of the call: its version, its extensions, its headers. */
   readonly context: CallContext;
 }
 
-/** What an authorizer answers. */
-export type Access = "allow" | "deny";
+/**
+ * What an authorizer answers: `allow`, `deny` (the caller gets `PermissionDenied`), or `hide` (the caller gets what it would get if the
+ * task did not exist).
+ */
+export type Access = "allow" | "deny" | "hide";
 
 /**
  * Decides whether a caller may make a call (A2A 1.0 §7.5). It need not check who owns a task: the tasks of other owners do

@@ -21,6 +21,7 @@ export {
   type ObservedTurn,
   type Observer,
 } from "./observer.ts";
+export type { Audit, AuditRecord } from "./audit.ts";
 
 // HTTP without a runtime, and limits on memory.
 export type * from "./http.ts";

@@ -17,6 +17,10 @@ export interface Principal {
   readonly scopes?: readonly string[];
   /** Verified claims, for authorizers and agents. Only those that an agent names in `keepClaims` are stored. */
   readonly claims?: Readonly<Record<string, unknown>>;
+  /** The security schemes of the card that its credentials satisfy, by name, each with the scopes that were granted. */
+  readonly schemes?: Readonly<Record<string, readonly string[]>>;
+  /** URLs of the agents and servers that its token is for. Absent: its credentials are for any agent of the server. */
+  readonly audience?: readonly string[];
 }
 
 /** The caller where there is no authenticator. */

@@ -4,6 +4,7 @@ import { A2AError } from "../../src/model/index.ts";
 import { codecV1 } from "../../src/wire/v1/index.ts";
 import { card, request } from "../transport/support.ts";
 
+const place = { resources: ["https://agents.example.com"], url: "https://agents.example.com/" };
 const alice = { subject: "alice", organization: "acme", scopes: ["read"] };
 const bob = { subject: "bob" };
 const tokens = { "alices-token": alice, "bobs.token~+/==": bob };
@@ -12,7 +13,7 @@ const withHeader = (authorization?: string) =>
   request("GET", "/tasks", { headers: authorization === undefined ? {} : { authorization } });
 
 async function refusal(authorization: string | undefined, authenticator = bearer(tokens)): Promise<A2AError> {
-  const result = await Promise.resolve(authenticator.authenticate(withHeader(authorization))).catch(
+  const result = await Promise.resolve(authenticator.authenticate(withHeader(authorization), place)).catch(
     (error: unknown) => error,
   );
   if (result instanceof A2AError) return result;
@@ -23,9 +24,9 @@ describe("bearer() with a list of tokens (RFC 6750)", () => {
   test("finds the caller of a token, with the scheme in upper or lower case", async () => {
     const authenticator = bearer(tokens);
     for (const scheme of ["Bearer", "bearer", "BEARER", "Bearer "]) {
-      expect(await authenticator.authenticate(withHeader(`${scheme} alices-token`))).toBe(alice);
+      expect(await authenticator.authenticate(withHeader(`${scheme} alices-token`), place)).toBe(alice);
     }
-    expect(await authenticator.authenticate(withHeader("Bearer bobs.token~+/=="))).toBe(bob);
+    expect(await authenticator.authenticate(withHeader("Bearer bobs.token~+/=="), place)).toBe(bob);
   });
 
   test.each([[undefined], [""], ["Basic YTpi"], ["Bearer"], ["Bearer "], ["alices-token"], ["Bearer:alices-token"]])(
@@ -90,7 +91,7 @@ describe("bearer() with a function", () => {
     const authenticator = bearer((token, asked) =>
       token === "x" && asked.url === "/tasks" ? Promise.resolve(bob) : undefined,
     );
-    expect(await authenticator.authenticate(withHeader("Bearer x"))).toBe(bob);
+    expect(await authenticator.authenticate(withHeader("Bearer x"), place)).toBe(bob);
     expect(await refusal("Bearer y", authenticator)).toMatchObject({ code: "Unauthenticated" });
   });
 

@@ -1,0 +1,1 @@
+export type { CredentialProvider, CredentialTarget, RequestCredentials, SchemeRequest } from "./port.ts";

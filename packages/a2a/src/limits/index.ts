@@ -1,0 +1,1 @@
+export type { RateAnswer, RateLimiter } from "./port.ts";
