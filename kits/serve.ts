@@ -1,4 +1,5 @@
-import { A2AError, bearer, jsonRpcBinding, memoryStore, restBinding, type Logger } from "@parley/a2a";
+import { A2AError, jsonRpcBinding, memoryStore, restBinding, type Logger } from "@parley/a2a";
+import { bearer } from "@parley/a2a/auth";
 import { grpcBinding } from "@parley/grpc";
 import { serve, type ServeOptions, type Server } from "@parley/node";
 import { actsAgent } from "./agents/acts.ts";

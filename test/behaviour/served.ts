@@ -2,7 +2,6 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import {
-  bearer,
   defineAgent,
   memoryStore,
   silentLogger,
@@ -11,6 +10,7 @@ import {
   type StreamResponse,
   anonymous,
 } from "@parley/a2a";
+import { bearer } from "@parley/a2a/auth";
 import { message } from "@parley/a2a/model";
 import type { Client, ConnectOptions } from "@parley/a2a/client";
 import type { CallContext } from "@parley/a2a/protocol";

@@ -1,4 +1,5 @@
-import { defineAgent, text, type Authenticator } from "@parley/a2a";
+import { defineAgent, text } from "@parley/a2a";
+import type { Authenticator } from "@parley/a2a/auth";
 
 /** The agent that every peer is, in its own language, and that we are for them: what a message says is what happens. */
 export const agent = defineAgent({

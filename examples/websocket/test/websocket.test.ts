@@ -1,6 +1,7 @@
 import { request } from "node:http";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { bearer, defineAgent, jsonRpcBinding, memoryStore, restBinding, type Agent } from "@parley/a2a";
+import { defineAgent, jsonRpcBinding, memoryStore, restBinding, type Agent } from "@parley/a2a";
+import { bearer } from "@parley/a2a/auth";
 import { connect, type Client, type ConnectOptions } from "@parley/a2a/client";
 import type { Interceptor } from "@parley/a2a/protocol";
 import { conform } from "@parley/conform";

@@ -1,8 +1,8 @@
 /**
  * What an agent's author and a server's operator call by hand, and the types that its signatures need.
  *
- * The data model stands in `@parley/a2a/model`, the client in `@parley/a2a/client`, and the ports in
- * `@parley/a2a/protocol`, `store`, `transport` and `net`.
+ * The data model stands in `@parley/a2a/model`, the client in `@parley/a2a/client`, who calls in `@parley/a2a/auth`, and the
+ * ports in `@parley/a2a/protocol`, `store`, `transport` and `net`.
  */
 
 // Writing agents.
@@ -57,15 +57,6 @@ export type {
   ExtensionRow,
   TaskRows,
 } from "./extensions/index.ts";
-export {
-  bearer,
-  type Access,
-  type Authenticator,
-  type Authorizer,
-  type AuthorizerRequest,
-  type BearerOptions,
-  type VerifyToken,
-} from "./auth/index.ts";
 export {
   anonymous,
   type AgentService,

@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
-import { bearer, memoryStore, silentLogger, type Logger, type Principal } from "@parley/a2a";
+import { memoryStore, silentLogger, type Logger, type Principal } from "@parley/a2a";
+import { bearer } from "@parley/a2a/auth";
 import type { Store } from "@parley/a2a/store";
 import { isLoopback } from "@parley/a2a/protocol";
 import { serve as serveAgents, type Server } from "@parley/node";

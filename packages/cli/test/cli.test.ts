@@ -1,7 +1,7 @@
 import { access, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { bearer } from "@parley/a2a";
+import { bearer } from "@parley/a2a/auth";
 import type { Server } from "@parley/node";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import scripted from "./fixtures/agent.ts";

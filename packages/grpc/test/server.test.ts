@@ -1,4 +1,5 @@
-import { A2AError, bearer, type Message } from "@parley/a2a";
+import { A2AError, type Message } from "@parley/a2a";
+import { bearer } from "@parley/a2a/auth";
 import { Payload, type AgentService, type CallContext, type StreamItem } from "@parley/a2a/protocol";
 import { describe, expect, test, vi } from "vitest";
 import { message, obedient } from "./support/agents.ts";

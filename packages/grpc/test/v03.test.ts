@@ -1,4 +1,4 @@
-import { bearer } from "@parley/a2a";
+import { bearer } from "@parley/a2a/auth";
 import { codecV1 } from "@parley/a2a/wires";
 import { describe, expect, test } from "vitest";
 import { obedient } from "./support/agents.ts";

@@ -1,6 +1,7 @@
 import { request } from "node:http";
 import { connect } from "node:net";
-import { bearer, memoryStore } from "@parley/a2a";
+import { memoryStore } from "@parley/a2a";
+import { bearer } from "@parley/a2a/auth";
 import { frameOf } from "../../grpc/src/frames.ts";
 import { encode } from "../../grpc/src/protobuf/encode.ts";
 import { serviceV1 } from "../../grpc/src/services.ts";

@@ -4,13 +4,13 @@ import { join } from "node:path";
 import { InterceptingCall, type Interceptor } from "@grpc/grpc-js";
 import {
   A2AError,
-  bearer,
   defineAgent,
   text,
   type AgentMount,
   type ProtocolVersion,
   type Interceptor as ServerInterceptor,
 } from "@parley/a2a";
+import { bearer } from "@parley/a2a/auth";
 import { serve } from "@parley/node";
 import { sqliteStore } from "@parley/sql/sqlite";
 import { afterAll, beforeAll, expect } from "vitest";

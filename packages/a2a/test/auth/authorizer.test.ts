@@ -1,15 +1,6 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import {
-  A2AError,
-  bearer,
-  createHandler,
-  defineAgent,
-  memoryStore,
-  type Access,
-  type Authorizer,
-  type AuthorizerRequest,
-  type Handler,
-} from "../../src/index.ts";
+import { A2AError, createHandler, defineAgent, memoryStore, type Handler } from "../../src/index.ts";
+import { bearer, type Access, type Authorizer, type AuthorizerRequest } from "../../src/auth/index.ts";
 import { LinesLogger } from "../transport/support.ts";
 
 const agent = defineAgent({

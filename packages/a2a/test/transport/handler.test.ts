@@ -2,18 +2,17 @@ import { setImmediate } from "node:timers/promises";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import {
   A2AError,
-  bearer,
   createHandler,
   defineAgent,
   memoryStore,
   type AgentDefinition,
   type AgentMount,
-  type Authenticator,
   type Handler,
   type HandlerOptions,
   type Interceptor,
   type Principal,
 } from "../../src/index.ts";
+import { bearer, type Authenticator } from "../../src/auth/index.ts";
 import { idempotentSendExtension, resumeExtension } from "../../src/protocol.ts";
 import { message } from "./support.ts";
 

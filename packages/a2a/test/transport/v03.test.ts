@@ -1,6 +1,5 @@
 import { afterEach, describe, expect, test } from "vitest";
 import {
-  bearer,
   createHandler,
   defineAgent,
   jsonRpcBinding,
@@ -11,6 +10,7 @@ import {
   type Handler,
   type HandlerOptions,
 } from "../../src/index.ts";
+import { bearer } from "../../src/auth/index.ts";
 
 /** A handler with clients of A2A 0.3 and 0.2.5. */
 
