@@ -146,6 +146,7 @@ export const composition = {
   "protocol.ts": ["base", "protocol"],
   "store.ts": ["base", "store"],
   "push.ts": ["push"],
+  "display.ts": ["base"],
   "auth.ts": ["auth"],
   "credentials.ts": ["credentials"],
   "handler.ts": ["*"],

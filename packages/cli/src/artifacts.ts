@@ -3,7 +3,8 @@ import { basename, extname, join } from "node:path";
 import type { Artifact, Part } from "@parley/a2a";
 import { CommandError } from "./errors.ts";
 import { extensionOf, fileReason } from "./files.ts";
-import { plain } from "@parley/conform/terminal";
+import { line } from "@parley/a2a/display";
+import { longest } from "./output/text.ts";
 
 interface ArtifactFile {
   readonly name: string;
@@ -91,7 +92,9 @@ export async function saveArtifact(folder: string, artifact: Artifact): Promise<
     for (const file of artifactFiles(artifact)) paths.push(await writeNew(folder, file.name, file.content));
   } catch (error) {
     const what = artifact.name ?? artifact.artifactId;
-    throw new CommandError(`cannot save ${plain(what)} in ${folder}: ${fileReason(error)}`, { cause: error });
+    throw new CommandError(`cannot save ${line(what, longest.name)} in ${folder}: ${fileReason(error)}`, {
+      cause: error,
+    });
   }
   return paths;
 }

@@ -15,7 +15,7 @@ import {
   type Report,
   type Suite,
 } from "@parley/conform";
-import { line } from "@parley/conform/terminal";
+import { line } from "@parley/a2a/display";
 import { callHeaders, type CallOptions } from "./connection.ts";
 import { CommandError, UsageError } from "./errors.ts";
 import { fileReason } from "./files.ts";

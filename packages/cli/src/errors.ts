@@ -1,7 +1,8 @@
 import type { A2AError } from "@parley/a2a";
 // The class itself would load the server.
 import { toA2AError } from "@parley/a2a/model";
-import { line } from "@parley/conform/terminal";
+import { cut, line } from "@parley/a2a/display";
+import { longest } from "./output/text.ts";
 
 /** A mistake on the command line. Exit code 2. */
 export class UsageError extends Error {
@@ -96,14 +97,21 @@ function explainA2A(error: A2AError, url: string | undefined): string {
   }
 }
 
+function lines(text: string): string {
+  return text
+    .split("\n")
+    .map((each) => line(each))
+    .join("\n");
+}
+
 /** An error as text for the terminal; with `verbose` also the stacks of its causes. */
 export function explain(error: unknown, options: { readonly url?: string; readonly verbose?: boolean } = {}): string {
   const known = toA2AError(error);
   const short =
     known === error ? explainA2A(known, options.url) : error instanceof Error ? error.message : String(error);
   // A message of a server may contain anything: each line is made safe by itself.
-  const text = short.split("\n").map(line).join("\n");
+  const text = lines(cut(short, longest.error));
   if (options.verbose !== true) return text;
   const chain = causes(error).map((cause) => (cause instanceof Error ? (cause.stack ?? cause.message) : String(cause)));
-  return [text, ...chain.map((stack) => stack.split("\n").map(line).join("\n"))].join("\ncaused by: ");
+  return [text, ...chain.map((stack) => lines(cut(stack, longest.error)))].join("\ncaused by: ");
 }

@@ -7,7 +7,7 @@ import type { Hints } from "./hints.ts";
 import type { Io, Signal } from "./io.ts";
 import { terminalProgress, type Progress } from "./output/progress.ts";
 import { endedBadly } from "./output/states.ts";
-import { jsonLine } from "@parley/conform/terminal";
+import { jsonLine } from "@parley/a2a/display";
 
 export interface FollowOptions {
   readonly json?: boolean;

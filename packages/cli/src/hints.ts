@@ -1,4 +1,4 @@
-import { line } from "@parley/conform/terminal";
+import { line } from "@parley/a2a/display";
 import type { CallOptions } from "./connection.ts";
 
 /**
@@ -6,7 +6,8 @@ import type { CallOptions } from "./connection.ts";
  * agent wrote.
  */
 export function quote(word: string): string {
-  const shown = line(word);
+  // Not cut: the command has to work.
+  const shown = line(word, Number.POSITIVE_INFINITY);
   return /^[\w@%+=:,./-]+$/.test(shown) ? shown : `'${shown.replaceAll("'", `'\\''`)}'`;
 }
 

@@ -13,7 +13,7 @@ import {
   type WebhookReceiver,
   type WebhookTrust,
 } from "@parley/a2a/webhooks";
-import { line } from "@parley/conform/terminal";
+import { line } from "@parley/a2a/display";
 import { nodeListener } from "@parley/node";
 import type { ListenOptions } from "./commands/listen.ts";
 import { partsOf } from "./commands/send.ts";

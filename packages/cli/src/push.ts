@@ -1,7 +1,7 @@
 import { access } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { PushEntry, PushOperator } from "@parley/a2a/push";
-import { jsonLine, line } from "@parley/conform/terminal";
+import { jsonLine, line } from "@parley/a2a/display";
 import { CommandError, UsageError } from "./errors.ts";
 import { fileReason } from "./files.ts";
 import { commandLine } from "./hints.ts";

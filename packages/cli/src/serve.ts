@@ -12,7 +12,7 @@ import { loadAgents } from "./modules.ts";
 import { openFile } from "./stored.ts";
 import { logTo, type LogFormat, type logLevels } from "./log.ts";
 import { styleFor } from "./output/text.ts";
-import { jsonLine, line } from "@parley/conform/terminal";
+import { jsonLine, line } from "@parley/a2a/display";
 
 export interface ServeOptions {
   readonly port: number;

@@ -1,53 +1,7 @@
-import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { jsonLine, line, plain } from "@parley/conform/terminal";
 import { byteSize, styleFor, table } from "../src/output/text.ts";
 import { commandLine, quote } from "../src/hints.ts";
 import { execFileSync } from "node:child_process";
-
-/** What a terminal acts on rather than shows. */
-// eslint-disable-next-line no-control-regex
-const acting = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/;
-
-describe("text of an agent on a terminal", () => {
-  test("escape sequences show instead of act", () => {
-    expect(plain("\u001b[2J\u001b]0;title\u0007red\u009b31m")).toBe("␛[2J␛]0;title␇red<U+009B>31m");
-  });
-
-  test("a lone carriage return cannot overwrite a line, a Windows line break is a line break", () => {
-    expect(plain("safe\rhacked")).toBe("safe␍hacked");
-    expect(plain("a\r\nb\tc\n")).toBe("a\nb\tc\n");
-  });
-
-  test("marks that turn the direction of text show", () => {
-    expect(plain("a\u202egpj.exe")).toBe("a<U+202E>gpj.exe");
-  });
-
-  test("letters and emoji of any language stay as they are", () => {
-    const text = "Grüße, 你好, שלום, 👩‍👩‍👧";
-    expect(plain(text)).toBe(text);
-  });
-
-  test("nothing that acts is left of any text, and one line stays one line", () => {
-    fc.assert(
-      fc.property(fc.string({ unit: "binary" }), (text) => {
-        expect(plain(text)).not.toMatch(acting);
-        expect(line(text)).not.toMatch(/[\n\t]/);
-      }),
-    );
-  });
-
-  test("a line of JSON holds the same value, and nothing that acts", () => {
-    fc.assert(
-      fc.property(fc.jsonValue({ stringUnit: "binary" }), (value) => {
-        const text = jsonLine(value);
-        expect(text).not.toMatch(acting);
-        expect(text).not.toContain("\n");
-        expect(JSON.parse(text)).toEqual(JSON.parse(JSON.stringify(value)));
-      }),
-    );
-  });
-});
 
 test("columns of a table line up, whatever their colour", () => {
   expect(

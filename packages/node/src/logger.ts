@@ -1,6 +1,7 @@
 import process from "node:process";
 import { styleText } from "node:util";
 import type { Logger, LogFields } from "@parley/a2a";
+import { cut, escapeControls } from "@parley/a2a/display";
 
 const levels = ["debug", "info", "warn", "error"] as const;
 
@@ -88,8 +89,8 @@ export function standardLogger(options: StandardLoggerOptions = {}): Logger {
 
 function jsonRecord(level: LogLevel, message: string, fields: LogFields): string {
   const { cause, ...rest } = shown(fields);
-  const head = { time: new Date().toISOString(), level, message: cut(message) };
-  return `${visible(JSON.stringify({ ...head, ...rest, ...head, cause }))}\n`;
+  const head = { time: new Date().toISOString(), level, message: cut(message, limits.text) };
+  return `${escapeControls(JSON.stringify({ ...head, ...rest, ...head, cause }))}\n`;
 }
 
 const labels = { debug: "dim", info: "cyan", warn: "yellow", error: "red" } as const;
@@ -101,7 +102,7 @@ function textRecord(level: LogLevel, message: string, fields: LogFields, colours
   const { cause, ...rest } = shown(fields);
   const time = style("dim", new Date().toTimeString().slice(0, 8));
   const words = Object.entries(rest).map(([name, value]) => ` ${style("dim", `${oneLine(name)}=`)}${word(value)}`);
-  const line = `${time} ${style(labels[level], level.padEnd(5))} ${oneLine(cut(message))}${words.join("")}\n`;
+  const line = `${time} ${style(labels[level], level.padEnd(5))} ${oneLine(cut(message, limits.text))}${words.join("")}\n`;
   return cause === undefined ? line : `${line}${causeLines(cause, "  ").join("\n")}\n`;
 }
 
@@ -116,7 +117,7 @@ function shown(fields: LogFields): ReturnType<typeof shownFields> {
 
 /** A single word as it is, any other value as JSON. */
 function word(value: Shown): string {
-  return visible(typeof value === "string" && /^[\w.:/@+-]+$/.test(value) ? value : JSON.stringify(value));
+  return escapeControls(typeof value === "string" && /^[\w.:/@+-]+$/.test(value) ? value : JSON.stringify(value));
 }
 
 /** An error with its stack, its further members and its cause, each line indented. */
@@ -126,7 +127,7 @@ function causeLines(cause: Shown, indent: string): readonly string[] {
   const { name, message, stack, cause: next, errors, ...rest } = cause as Readonly<Record<string, Shown>>;
   const told = typeof stack === "string" ? stack.split("\n") : [word(name ?? "Error"), word(message ?? "")];
   return [
-    ...told.map((line) => `${indent}${visible(line)}`),
+    ...told.map((line) => `${indent}${escapeControls(line)}`),
     ...Object.entries(rest).map(([member, value]) => `${indent}  ${oneLine(member)}: ${word(value)}`),
     ...(next === undefined ? [] : [`${indent}caused by:`, ...causeLines(next, `${indent}  `)]),
     ...(Array.isArray(errors)
@@ -137,28 +138,13 @@ function causeLines(cause: Shown, indent: string): readonly string[] {
 
 /* Values in log records. Content of requests must neither control a terminal nor fill a disk. */
 
-// C0 except tab and line feed, DEL, C1, and marks of text direction: they could move the cursor, change colors, or hide text.
-const unsafe =
-  // eslint-disable-next-line no-control-regex
-  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
-
-/** Replaces control characters by visible escapes. In JSON the value stays the same. */
-function visible(text: string): string {
-  return text.replace(unsafe, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
-}
-
-/** The same without line breaks. */
+/** The text on one line, with visible escapes. */
 function oneLine(text: string): string {
-  return visible(text.replace(/\n\s*/g, " "));
+  return escapeControls(text.replace(/\n\s*/g, " "));
 }
 
 /** Limits of a record: its characters, those of one text and of one stack, the members of a list or object, and the nesting. */
 const limits = { record: 32_000, text: 2_000, stack: 8_000, members: 50, depth: 6 };
-
-/** Cuts a long text, and says how much is left out. */
-function cut(text: string, length: number = limits.text): string {
-  return text.length <= length ? text : `${text.slice(0, length)}… (${text.length - length} more characters)`;
-}
 
 /** A JSON value within the limits. */
 type Shown = string | number | boolean | null | readonly Shown[] | { readonly [name: string]: Shown };

@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import type { Task, TaskState } from "@parley/a2a";
 import type { ListTasksRequest, ListTasksResponse } from "@parley/a2a/model";
-import { jsonLine } from "@parley/conform/terminal";
+import { jsonLine } from "@parley/a2a/display";
 import { Option } from "commander";
 import { saveArtifact } from "../artifacts.ts";
 import { open, type CallOptions } from "../connection.ts";

@@ -1,5 +1,5 @@
 import type { JsonValue, Part } from "@parley/a2a";
-import { line, plain } from "@parley/conform/terminal";
+import { line, plain } from "@parley/a2a/display";
 import { byteSize } from "./text.ts";
 
 /** Size in bytes of base64 text once decoded. */
@@ -7,10 +7,11 @@ function rawSize(raw: string): number {
   return Math.floor((raw.replace(/(?<!=)=+$/, "").length * 3) / 4);
 }
 
-function label(what: readonly (string | undefined)[]): string {
+/** `limit`: most characters of each. A link is content, so it is not cut. */
+function label(what: readonly (string | undefined)[], limit?: number): string {
   return what
     .filter((word) => word !== undefined && word !== "")
-    .map((word) => line(word ?? ""))
+    .map((word) => line(word ?? "", limit))
     .join(", ");
 }
 
@@ -44,7 +45,7 @@ export function showParts(parts: readonly Part[], { brief, midLine = false }: Sh
   for (const part of parts) {
     if (part.text !== undefined) shown += plain(part.text);
     else if (part.data !== undefined) block(showData(part.data, brief));
-    else if (part.url !== undefined) block(label([part.url, part.filename, part.mediaType]));
+    else if (part.url !== undefined) block(label([part.url, part.filename, part.mediaType], Number.POSITIVE_INFINITY));
     else block(`[${label([part.filename ?? "file", part.mediaType, byteSize(rawSize(part.raw))])}]`);
   }
   return shown;

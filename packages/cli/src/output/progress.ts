@@ -3,8 +3,8 @@ import { isInterrupted, isTerminal, type TaskStatus } from "@parley/a2a/model";
 import type { Io } from "../io.ts";
 import { endsMidLine, showParts } from "./parts.ts";
 import { endedBadly, stateName } from "./states.ts";
-import { styleFor, type Style } from "./text.ts";
-import { line } from "@parley/conform/terminal";
+import { longest, styleFor, type Style } from "./text.ts";
+import { line } from "@parley/a2a/display";
 
 /** Shows the events of a task as they arrive. */
 export interface Progress {
@@ -121,7 +121,7 @@ class TerminalProgress implements Progress {
     shown.midLine = endsMidLine(fresh, shown.midLine);
     if (fresh === "") return;
     if (this.#current !== id) {
-      this.note(this.#style("bold", `◆ ${line(artifact.name ?? id)}`));
+      this.note(this.#style("bold", `◆ ${line(artifact.name ?? id, longest.name)}`));
       this.#current = id;
     }
     this.#out(fresh);

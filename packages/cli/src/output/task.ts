@@ -2,9 +2,8 @@ import type { Message, Task, TaskState } from "@parley/a2a";
 import { isInterrupted, isTerminal } from "@parley/a2a/model";
 import { showParts } from "./parts.ts";
 import { endedBadly, stateName } from "./states.ts";
-import type { Style } from "./text.ts";
-import { line } from "@parley/conform/terminal";
-import { table } from "./text.ts";
+import { longest, table, type Style } from "./text.ts";
+import { line } from "@parley/a2a/display";
 
 function showState(state: TaskState, style: Style): string {
   const text = stateName(state);
@@ -45,7 +44,7 @@ export function showTask(task: Task, style: Style, brief: boolean): string {
     ...(status.message === undefined || said ? [] : [`\n${showMessage(status.message, style, brief)}`]),
     ...(task.artifacts ?? []).map(
       (artifact) =>
-        `\n${style("bold", `◆ ${line(artifact.name ?? artifact.artifactId)}`)}\n${indented(showParts(artifact.parts, { brief }))}`,
+        `\n${style("bold", `◆ ${line(artifact.name ?? artifact.artifactId, longest.name)}`)}\n${indented(showParts(artifact.parts, { brief }))}`,
     ),
   ].join("");
 }

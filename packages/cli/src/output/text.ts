@@ -28,6 +28,19 @@ export function byteSize(bytes: number): string {
   return `${(bytes / 1_000_000).toFixed(1)} MB`;
 }
 
+/** Most characters that are shown of what an agent chose. `--json` has all of them. */
+export const longest = { name: 200, description: 4000, error: 4000 } as const;
+
+/** Most entries that are shown of a list that an agent chose. */
+const longestList = 50;
+
+/** The first entries of a list as text, and how many are left out. */
+export function listed<T>(entries: readonly T[], show: (entry: T, index: number) => string): readonly string[] {
+  const left = entries.length - longestList;
+  const shown = entries.slice(0, longestList).map(show);
+  return left > 0 ? [...shown, `… ${left} more; --json has them all`] : shown;
+}
+
 type Paint = (cell: string, row: number, column: number) => string;
 
 /** Rows as aligned columns; the last column is not padded. `paint` may add colour to a cell, which does not count for its width. */

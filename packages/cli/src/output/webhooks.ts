@@ -1,5 +1,5 @@
 import type { PushEntry } from "@parley/a2a/push";
-import { line } from "@parley/conform/terminal";
+import { line } from "@parley/a2a/display";
 import { table, type Style } from "./text.ts";
 
 /** Webhooks as a table with one line each. Agents are named where there are others than `usual`. */

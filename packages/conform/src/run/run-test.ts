@@ -1,4 +1,5 @@
 import type { Test } from "../acts/format.ts";
+import { cut } from "@parley/a2a/display";
 import { Unresolved } from "../acts/template.ts";
 import { NoAnswer } from "../call/http.ts";
 import { InvalidAnswer } from "../call/stream.ts";
@@ -88,16 +89,15 @@ function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> 
 const longestText = 2_000;
 
 function failureOf(error: unknown, stepId: string): Failure {
-  const cut = (text: string): string => (text.length > longestText ? `${text.slice(0, longestText)}…` : text);
-  const message = cut(error instanceof Error ? error.message : String(error));
+  const message = cut(error instanceof Error ? error.message : String(error), longestText);
   const step = stepId === "" ? {} : { stepId };
   if (!(error instanceof Failed) || error.mismatch === undefined) return { message, ...step };
   const { expected, actual, path } = error.mismatch;
   return {
     message,
     ...step,
-    expected: cut(expected),
-    actual: cut(actual),
-    ...(path === "" ? {} : { path: cut(path) }),
+    expected: cut(expected, longestText),
+    actual: cut(actual, longestText),
+    ...(path === "" ? {} : { path: cut(path, longestText) }),
   };
 }

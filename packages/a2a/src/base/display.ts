@@ -1,0 +1,87 @@
+/**
+ * Text that a stranger chose (a name, a description, an error, a value of metadata), made safe to show: on a terminal, in a log,
+ * on a page. It can neither move the cursor, nor change the order of what is read, nor hide anything.
+ */
+
+/**
+ * C0 except tab and line feed, DEL, C1; characters that change the direction of text; line separators; annotations; and those
+ * that carry hidden text: tags, and variation selectors that do not follow an ideograph. Surrogates are matched where they stand
+ * alone. The flags of England, Scotland and Wales are made of tags: the first alternative keeps them.
+ */
+const unsafe =
+  // eslint-disable-next-line no-control-regex
+  /(\u{1f3f4}[\u{e0061}-\u{e007a}]{5}\u{e007f})|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufff9-\ufffb\ud800-\udfff\u{e0000}-\u{e00ff}\u{e01f0}-\u{e0fff}]|(?<!\p{Script=Han})[\u{e0100}-\u{e01ef}]/gu;
+
+function picture(character: string): string {
+  const code = character.codePointAt(0) ?? 0;
+  if (code < 0x20) return String.fromCharCode(0x2400 + code);
+  if (code === 0x7f) return "\u2421";
+  return `<U+${code.toString(16).toUpperCase().padStart(4, "0")}>`;
+}
+
+function escape(character: string): string {
+  return character
+    .split("")
+    .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)
+    .join("");
+}
+
+/** The beginning of a long text, and how much is left out. A character is never cut in half. */
+export function cut(text: string, limit: number): string {
+  if (text.length <= limit) return text;
+  const last = text.charCodeAt(limit - 1);
+  const end = last >= 0xd800 && last < 0xdc00 ? limit - 1 : limit;
+  return `${text.slice(0, end)}… (${text.length - end} more characters)`;
+}
+
+/**
+ * The text with each character that is not safe to show replaced by a visible sign. Line breaks stay.
+ *
+ * @param limit - Most characters of `text` that are shown. Default: all.
+ */
+export function plain(text: string, limit: number = Number.POSITIVE_INFINITY): string {
+  return cut(text, limit)
+    .replaceAll("\r\n", "\n")
+    .replace(unsafe, (character, flag?: string) => flag ?? picture(character));
+}
+
+/**
+ * The same on one line: line breaks and tabs become spaces.
+ *
+ * @param limit - Most characters of `text` that are shown. Default 1,000.
+ */
+export function line(text: string, limit = 1000): string {
+  return plain(
+    cut(text, limit)
+      .replace(/(?<!\s)\s*\n\s*/g, " ")
+      .replaceAll("\t", " "),
+  );
+}
+
+/** The text with each character that is not safe to show as a `\u` escape. A text that is JSON keeps its value. */
+export function escapeControls(text: string): string {
+  return text.replace(unsafe, (character, flag?: string) => flag ?? escape(character));
+}
+
+/** A value as JSON on one line. It parses to the same value, and is safe to show. */
+export function jsonLine(value: unknown): string {
+  return escapeControls(JSON.stringify(value));
+}
+
+const entities: Readonly<Record<string, string>> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+  "'": "&#39;",
+};
+
+/**
+ * The text for HTML, between tags or in a quoted attribute. It is no protection for other places: in a script, in a style, and as
+ * the URL of a link (`javascript:`).
+ *
+ * @param limit - Most characters of `text` that are shown. Default 1,000.
+ */
+export function html(text: string, limit = 1000): string {
+  return plain(text, limit).replace(/[&<>"']/g, (character) => entities[character] ?? "");
+}

@@ -1,0 +1,111 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { cut, escapeControls, html, jsonLine, line, plain } from "../../src/display.ts";
+
+/** What a terminal or a page acts on, or what carries text that nobody sees. */
+const acting =
+  // eslint-disable-next-line no-control-regex
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufff9-\ufffb\u{e0000}-\u{e00ff}\u{e01f0}-\u{e0fff}]/u;
+
+/** Any text, with more of what acts than chance would have. */
+const hostile = fc
+  .array(
+    fc.oneof(
+      fc.string({ unit: "binary" }),
+      fc.constantFrom("\u001b[2J", "\r", "\u202e", "\u2066", "\u{e0041}", "\u{1f3f4}", "\ud800", "<script>", "\u009b"),
+    ),
+  )
+  .map((pieces) => pieces.join(""));
+
+/** The text without flags that are made of tags, which stay. */
+const withoutFlags = (text: string): string => text.replace(/\u{1f3f4}[\u{e0061}-\u{e007a}]{5}\u{e007f}/gu, "");
+
+describe("text of a stranger on a terminal", () => {
+  test("shows escape sequences, which then do nothing", () => {
+    expect(plain("\u001b[2J\u001b]0;title\u0007red\u009b31m")).toBe("␛[2J␛]0;title␇red<U+009B>31m");
+  });
+
+  test("a lone carriage return cannot overwrite a line, a Windows line break is a line break", () => {
+    expect(plain("safe\rhacked")).toBe("safe␍hacked");
+    expect(plain("a\r\nb\tc\n")).toBe("a\nb\tc\n");
+  });
+
+  test("shows marks that turn the direction of text", () => {
+    expect(plain("a\u202egpj.exe")).toBe("a<U+202E>gpj.exe");
+  });
+
+  test("shows text that is hidden in tags, variation selectors or annotations", () => {
+    expect(plain("Hi\u{e0041}\u{e0042}")).toBe("Hi<U+E0041><U+E0042>");
+    expect(plain("Hi\u{e0151}")).toBe("Hi<U+E0151>");
+    expect(plain("Hi\ufff9x\ufffb")).toBe("Hi<U+FFF9>x<U+FFFB>");
+    expect(plain("\u845b\u{e0100}\u{e0101}")).toBe("\u845b\u{e0100}<U+E0101>");
+  });
+
+  test("keeps letters and emoji of any language", () => {
+    const text =
+      "Grüße, 你好, שלום, 👩‍👩‍👧, 🏴\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}, 葛\u{e0100}, می‌خواهم, ❤️";
+    expect(plain(text)).toBe(text);
+    expect(jsonLine(text)).toBe(`"${text}"`);
+  });
+
+  test("has nothing that acts, whatever it was, and one line stays one line", () => {
+    fc.assert(
+      fc.property(hostile, (text) => {
+        expect(withoutFlags(plain(text))).not.toMatch(acting);
+        expect(plain(text).isWellFormed()).toBe(true);
+        expect(line(text)).not.toMatch(/[\n\t]/);
+        expect(withoutFlags(line(text))).not.toMatch(acting);
+        expect(withoutFlags(escapeControls(text))).not.toMatch(acting);
+      }),
+    );
+  });
+});
+
+describe("long text of a stranger", () => {
+  test("is cut, and how much is left out is said", () => {
+    expect(plain("x".repeat(12), 10)).toBe("xxxxxxxxxx… (2 more characters)");
+    expect(line("x".repeat(1001))).toBe(`${"x".repeat(1000)}… (1 more characters)`);
+    expect(html("x".repeat(1001))).toBe(`${"x".repeat(1000)}… (1 more characters)`);
+    expect(plain("x".repeat(10_000))).toHaveLength(10_000);
+  });
+
+  test("is never cut inside of a character", () => {
+    expect(cut("a👩b", 2)).toBe("a… (3 more characters)");
+    fc.assert(
+      fc.property(fc.string({ unit: "grapheme" }), fc.nat(20), (text, limit) => {
+        const shown = cut(text, limit);
+        expect(shown.isWellFormed()).toBe(text.isWellFormed());
+        if (text.length > limit) expect(text.startsWith(shown.slice(0, shown.indexOf("…")))).toBe(true);
+      }),
+    );
+  });
+});
+
+test("a line of JSON has the same value, and nothing that acts", () => {
+  fc.assert(
+    fc.property(fc.jsonValue({ stringUnit: "binary" }), (value) => {
+      const text = jsonLine(value);
+      expect(withoutFlags(text)).not.toMatch(acting);
+      expect(text).not.toContain("\n");
+      expect(JSON.parse(text)).toEqual(JSON.parse(JSON.stringify(value)));
+    }),
+  );
+  expect(JSON.parse(jsonLine({ "\u{e0041}": "\u202e" }))).toEqual({ "\u{e0041}": "\u202e" });
+});
+
+describe("text of a stranger on a page", () => {
+  test("is no markup, in an element and in a quoted attribute", () => {
+    expect(html(`<img src=x onerror="alert('1')"> & more`)).toBe(
+      "&lt;img src=x onerror=&quot;alert(&#39;1&#39;)&quot;&gt; &amp; more",
+    );
+  });
+
+  test("has no character that begins markup, whatever it was", () => {
+    fc.assert(
+      fc.property(hostile, (text) => {
+        expect(html(text)).not.toMatch(/[<>"']|&(?!(?:amp|lt|gt|quot|#39);)/);
+        expect(withoutFlags(html(text))).not.toMatch(acting);
+      }),
+    );
+  });
+});
