@@ -44,7 +44,7 @@ export const rooms = {
     imports: ["transport/discovery", "transport/server", "protocol", "wire", "model"],
     doors: ["*.ts"],
   },
-  net: { imports: ["model"], doors: ["index.ts", "port.ts"] },
+  net: { imports: ["model"], doors: ["index.ts", "port.ts", "remote-document.ts"] },
   store: { imports: ["model"], doors: ["index.ts", "port.ts"] },
   webhooks: { imports: ["model"], doors: ["index.ts", "names.ts"] },
   receiver: {
@@ -56,6 +56,7 @@ export const rooms = {
     doors: ["index.ts", "keys.ts", "lazy-configs.ts", "parts.ts", "port.ts", "stored.ts"],
   },
   auth: { imports: ["protocol", "net", "model"], doors: ["index.ts", "port.ts"] },
+  "auth/tokens": { imports: ["auth", "protocol", "net", "model"], doors: ["index.ts"] },
   credentials: { imports: ["protocol", "transport/client", "net", "model"], doors: ["index.ts", "port.ts"] },
   cards: { imports: ["net", "model"], doors: ["index.ts", "port.ts"] },
   limits: { imports: ["protocol", "model"], doors: ["index.ts", "port.ts"] },
@@ -147,7 +148,7 @@ export const composition = {
   "store.ts": ["base", "store"],
   "push.ts": ["push"],
   "display.ts": ["base"],
-  "auth.ts": ["auth"],
+  "auth.ts": ["auth", "auth/tokens"],
   "credentials.ts": ["credentials"],
   "handler.ts": ["*"],
   "webhooks.ts": ["base", "receiver", "webhooks"],
@@ -165,6 +166,7 @@ const byNameOnly = [
   "engine/supervise",
   "engine/run",
   "engine/log",
+  "auth/tokens",
 ];
 
 /**

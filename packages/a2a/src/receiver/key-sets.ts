@@ -2,6 +2,7 @@ import type { Clock } from "../base/index.ts";
 import { A2AError } from "../model/index.ts";
 import { isObject } from "../model/schema.ts";
 import type { GuardedFetch } from "../net/index.ts";
+import { RemoteDocument } from "../net/remote-document.ts";
 import { webhookKey, type WebhookKey } from "../webhooks/index.ts";
 
 /** A key set that was read. */
@@ -12,30 +13,15 @@ export interface ReadKeySet {
   readonly webhookKeys: readonly WebhookKey[];
 }
 
-/** A key set is read again after this time, in milliseconds, so that a key that was taken out of it is not trusted for long. */
-const freshFor = 10 * 60_000;
-/** Where it cannot be read, the last one is used for this long, in milliseconds. */
-const usableFor = 24 * 60 * 60_000;
-/** Least time between two requests, in milliseconds: deliveries with unknown keys must not make this process call others. */
-const cooldown = 30_000;
-/** How long a delivery waits for a new reading where the last one can be used, in milliseconds. Its sender waits ten seconds. */
-const longestWait = 3_000;
 /** Most keys that are read. */
 const mostKeys = 32;
 
 /** The key set of a server, read when it is first needed, and again when a signature is by no key that is known. */
 export class RemoteKeySet {
-  readonly #url: string;
-  readonly #fetch: GuardedFetch;
-  readonly #clock: Clock;
-  #known: { readonly set: ReadKeySet; readonly at: number } | undefined;
-  #reading: Promise<ReadKeySet> | undefined;
-  #asked = -Infinity;
+  readonly #document: RemoteDocument<ReadKeySet>;
 
   constructor(url: string, fetch: GuardedFetch, clock: Clock) {
-    this.#url = url;
-    this.#fetch = fetch;
-    this.#clock = clock;
+    this.#document = new RemoteDocument({ url, fetch, clock, read: readKeySet, name: "The key set of the sender" });
   }
 
   /**
@@ -45,15 +31,14 @@ export class RemoteKeySet {
    * @throws A2AError `Unavailable` where the keys cannot be read now, and what `check` throws.
    */
   async verify<T>(check: (keys: ReadKeySet) => Promise<T>): Promise<T> {
-    const now = this.#clock.elapsed();
-    const known = this.#known;
-    if (known === undefined || now - known.at > freshFor) return check(await this.#current());
+    const known = this.#document.fresh;
+    if (known === undefined) return check(await this.#document.current());
     try {
-      return await check(known.set);
+      return await check(known);
     } catch (refusal) {
-      const wait = this.#asked + cooldown - now;
-      if (wait <= 0) return check(await this.#read());
-      if (this.#reading !== undefined) return check(await this.#reading);
+      const { wait } = this.#document;
+      const again = this.#document.again();
+      if (again !== undefined) return check(await again);
       // The key may be new. The sender tries again, and is not told for good that its signature is wrong.
       throw new A2AError("Unavailable", refusal instanceof Error ? refusal.message : undefined, {
         cause: refusal,
@@ -61,58 +46,6 @@ export class RemoteKeySet {
       });
     }
   }
-
-  /** The keys now. The last ones where they cannot be read, unless they are too old. */
-  async #current(): Promise<ReadKeySet> {
-    const known = this.#known;
-    const now = this.#clock.elapsed();
-    const usable = known !== undefined && now - known.at < usableFor ? known.set : undefined;
-    if (this.#reading === undefined && now - this.#asked < cooldown) {
-      if (usable !== undefined) return usable;
-      throw unreadable(undefined, (this.#asked + cooldown - now) / 1000);
-    }
-    const reading = this.#read();
-    return usable === undefined ? reading : this.#orAfterAWhile(reading, usable);
-  }
-
-  /** The last keys where the new ones do not come soon. */
-  #orAfterAWhile(reading: Promise<ReadKeySet>, last: ReadKeySet): Promise<ReadKeySet> {
-    return new Promise((resolve) => {
-      const stop = this.#clock.after(longestWait, () => resolve(last));
-      void reading
-        .catch(() => last)
-        .then(resolve)
-        .finally(stop);
-    });
-  }
-
-  #read(): Promise<ReadKeySet> {
-    if (this.#reading !== undefined) return this.#reading;
-    this.#asked = this.#clock.elapsed();
-    return (this.#reading = this.#request()
-      .then((set) => {
-        this.#known = { set, at: this.#clock.elapsed() };
-        return set;
-      })
-      .catch((cause: unknown) => {
-        // The log has to name the address, which a failed connection does not.
-        throw unreadable(new Error(`${this.#url} cannot be read`, { cause }), cooldown / 1000);
-      })
-      .finally(() => (this.#reading = undefined)));
-  }
-
-  async #request(): Promise<ReadKeySet> {
-    const response = await this.#fetch(this.#url, { headers: { accept: "application/json" } });
-    if (response.status !== 200) {
-      await response.body?.cancel();
-      throw new Error(`The key set was answered with HTTP ${response.status}`);
-    }
-    return readKeySet(await response.json());
-  }
-}
-
-function unreadable(cause: unknown, retryAfter: number): A2AError {
-  return new A2AError("Unavailable", "The key set of the sender cannot be read", { cause, retryAfter });
 }
 
 async function readKeySet(value: unknown): Promise<ReadKeySet> {

@@ -1,0 +1,122 @@
+import type { Clock } from "../base/index.ts";
+import { A2AError } from "../model/index.ts";
+import type { GuardedFetch } from "./port.ts";
+
+/** How a document of another server is read and kept. */
+export interface RemoteDocumentOptions<T> {
+  /** Where it is. */
+  readonly url: string;
+  readonly fetch: GuardedFetch;
+  readonly clock: Clock;
+  /** Checks its JSON. What it throws counts like a document that cannot be read. */
+  readonly read: (json: unknown) => T | Promise<T>;
+  /** What it is, for errors: `The key set of the sender`. */
+  readonly name: string;
+  /** Least time between two requests, in milliseconds: strangers must not make this process call others. Default 30 s. */
+  readonly cooldown?: number;
+}
+
+/** It is read again after this time, in milliseconds, so that what was taken out of it is not trusted for long. */
+const freshFor = 10 * 60_000;
+/** Where it cannot be read, the last one is used for this long, in milliseconds. */
+const usableFor = 24 * 60 * 60_000;
+/** How long a caller waits for a new reading where the last one can be used, in milliseconds. Senders of webhooks wait ten seconds. */
+const longestWait = 3_000;
+
+/**
+ * A document of another server, such as its keys or its metadata. It is read when it is first needed and kept for a while. Callers
+ * that need it at the same time share one request.
+ */
+export class RemoteDocument<T> {
+  readonly #options: RemoteDocumentOptions<T>;
+  readonly #cooldown: number;
+  #known: { readonly value: T; readonly at: number } | undefined;
+  #reading: Promise<T> | undefined;
+  #asked = -Infinity;
+
+  constructor(options: RemoteDocumentOptions<T>) {
+    this.#options = options;
+    this.#cooldown = options.cooldown ?? 30_000;
+  }
+
+  /** The last reading, where it is so new that nobody needs to ask. */
+  get fresh(): T | undefined {
+    const known = this.#known;
+    return known !== undefined && this.#since(known.at) <= freshFor ? known.value : undefined;
+  }
+
+  /** After how many milliseconds it may be read again. */
+  get wait(): number {
+    return Math.max(0, this.#cooldown - this.#since(this.#asked));
+  }
+
+  /**
+   * The document now. The last one where it cannot be read, unless that is too old.
+   *
+   * @throws A2AError `Unavailable` where there is none.
+   */
+  async current(): Promise<T> {
+    const fresh = this.fresh;
+    if (fresh !== undefined) return fresh;
+    const known = this.#known;
+    const usable = known !== undefined && this.#since(known.at) < usableFor ? known : undefined;
+    if (this.#reading === undefined && this.wait > 0) {
+      if (usable !== undefined) return usable.value;
+      throw this.#unreadable(undefined, this.wait);
+    }
+    const reading = this.#read();
+    return usable === undefined ? reading : this.#orAfterAWhile(reading, usable.value);
+  }
+
+  /**
+   * A new reading, where the last one lacks something. `undefined` where the last request is so recent that there is none.
+   *
+   * @throws A2AError `Unavailable` where it cannot be read.
+   */
+  again(): Promise<T> | undefined {
+    return this.#reading ?? (this.wait > 0 ? undefined : this.#read());
+  }
+
+  #since(time: number): number {
+    return this.#options.clock.elapsed() - time;
+  }
+
+  /** The last reading where the new one does not come soon. */
+  #orAfterAWhile(reading: Promise<T>, last: T): Promise<T> {
+    return new Promise((resolve) => {
+      const stop = this.#options.clock.after(longestWait, () => resolve(last));
+      void reading
+        .catch(() => last)
+        .then(resolve)
+        .finally(stop);
+    });
+  }
+
+  #read(): Promise<T> {
+    if (this.#reading !== undefined) return this.#reading;
+    this.#asked = this.#options.clock.elapsed();
+    return (this.#reading = this.#request()
+      .then((value) => {
+        this.#known = { value, at: this.#options.clock.elapsed() };
+        return value;
+      })
+      .catch((cause: unknown) => {
+        // The log has to name the address, which a failed connection does not.
+        throw this.#unreadable(new Error(`${this.#options.url} cannot be read`, { cause }), this.#cooldown);
+      })
+      .finally(() => (this.#reading = undefined)));
+  }
+
+  async #request(): Promise<T> {
+    const response = await this.#options.fetch(this.#options.url, { headers: { accept: "application/json" } });
+    if (response.status !== 200) {
+      await response.body?.cancel();
+      throw new Error(`It was answered with HTTP ${response.status}`);
+    }
+    return this.#options.read(await response.json());
+  }
+
+  #unreadable(cause: unknown, wait: number): A2AError {
+    return new A2AError("Unavailable", `${this.#options.name} cannot be read`, { cause, retryAfter: wait / 1000 });
+  }
+}
