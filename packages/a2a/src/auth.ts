@@ -1,13 +1,22 @@
 /** Who calls, and what they may do: authenticators for the schemes of a card, how they combine, and policies. */
 
 export {
+  allOf,
+  anyone,
+  anyOf,
   bearer,
+  challenge,
+  defineScheme,
   type Access,
   type AuthenticationPlace,
   type Authenticator,
   type Authorizer,
   type AuthorizerRequest,
   type BearerOptions,
+  type ChallengeParams,
+  type ChallengeProblem,
   type ProtectedResource,
+  type SchemeDefinition,
+  type SkillOf,
   type VerifyToken,
 } from "./auth/index.ts";

@@ -3,7 +3,6 @@ import { silentLogger, systemClock, withoutSlashes } from "./base/index.ts";
 import { createEngine } from "./engine/index.ts";
 import { A2AError } from "./model/index.ts";
 import {
-  anonymous,
   ByteBudget,
   intercept,
   observeCalls,
@@ -13,6 +12,7 @@ import {
   type AgentService,
   type Observer,
 } from "./protocol/index.ts";
+import { authenticationOf, type Authentication } from "./server/authentication.ts";
 import { toFetch } from "./server/fetch.ts";
 import {
   checkIds,
@@ -30,7 +30,7 @@ import {
   type ServedAgent,
 } from "./server/options.ts";
 import { keySetDocument, pushOutbox, pushSettingsOf, webhooksParams } from "./server/push.ts";
-import { engineAgent, serveAgent, serviceMount } from "./server/serve-agent.ts";
+import { engineAgent, serveAgent, serviceMount, type MountedAgent } from "./server/serve-agent.ts";
 import { jsonRpcBinding } from "./transport/jsonrpc/handler.ts";
 import { restBinding } from "./transport/rest/handler.ts";
 import { admission, hostsOf } from "./transport/router/admission.ts";
@@ -97,26 +97,28 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
     ...(push !== undefined && { push, outbox: pushOutbox(push, [codecV1, codecV03, ...draftsOf([codecV1])]) }),
   });
   const observer = options.observer && safeObserver(options.observer, logger);
-  const services = served.map(({ id }) => wrapped(engine.service(id), id, options, observer));
+  const basePath = withoutSlashes(options.basePath ?? publicUrl.pathname);
+  const where = { publicUrl: by.publicUrl, basePath, agents: served };
+  const authentication = authenticationOf(authenticator, where, options.skillOf);
+  const services = served.map((each) => wrapped(engine.service(each.id), each, authentication, options, observer));
 
   const answers = new ByteBudget(answerBytes, clock, "The server is busy with other large answers");
   const hostNames = [publicUrl.host, ...served.flatMap(({ card }) => hostsOf(card))];
-  const resources = [...new Set([by.publicUrl, ...served.map(({ url }) => url)])];
-  const host = serverHost(options, hostNames, resources, {
+  const host = serverHost(options, hostNames, {
+    authenticate: (request) => authentication.authenticate(request),
     codecs: [...codecs, ...draftsOf(codecs)],
     services: new Map(served.map(({ label }, at) => [label, services[at] as AgentService])),
     limits: { bodyBytes, depth, unfinished: unfinishedBodies(bodyBytes, unfinishedBytes, clock), answers },
     clock,
     logger,
   });
-  const basePath = withoutSlashes(options.basePath ?? publicUrl.pathname);
   const router = createRouter(
     served.map((each, at) => serviceMount(basePath, each, services[at] as AgentService)),
     {
       ...host,
       bindings,
       maxAge: options.cardMaxAge ?? 300,
-      ...(push !== undefined && { documents: [keySetDocument(basePath, push)] }),
+      documents: [...authentication.documents, ...(push === undefined ? [] : [keySetDocument(basePath, push)])],
     },
   );
   const anyPath = bindings.filter(isAnyPath).map((binding) => openAnyPath(binding, host));
@@ -138,34 +140,31 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
   };
 }
 
-/** The service of one agent: the engine's, in the interceptors, in the authorizer, in the observer. */
+/** The service of one agent: the engine's, in the interceptors, in the authorizer, in the checks of its card, in the observer. */
 function wrapped(
   service: AgentService,
-  id: string,
+  agent: MountedAgent,
+  authentication: Authentication,
   { authorizer, interceptors = [] }: HandlerOptions,
   observer: Observer | undefined,
 ): AgentService {
+  const { id } = agent;
   const intercepted = intercept(service, interceptors);
   const allowed = authorizer === undefined ? intercepted : authorized(intercepted, authorizer, id);
-  return observer?.call === undefined ? allowed : observeCalls(observer, id)(allowed);
+  const checked = authentication.guard(allowed, agent);
+  return observer?.call === undefined ? checked : observeCalls(observer, id)(checked);
 }
 
-/** What the bindings get. `hostNames`: the hosts in the addresses of this server. `resources`: its URL, and those of its agents. */
+/** What the bindings get. `hostNames`: the hosts in the addresses of this server. */
 function serverHost(
-  { authenticator, cors = false, allowedHosts, strictVersion = false, keepAlive = 15_000 }: HandlerOptions,
+  { cors = false, allowedHosts, strictVersion = false, keepAlive = 15_000 }: HandlerOptions,
   hostNames: readonly string[],
-  resources: readonly string[],
-  given: Pick<ServerHost, "codecs" | "services" | "limits" | "clock" | "logger">,
+  given: Pick<ServerHost, "authenticate" | "codecs" | "services" | "limits" | "clock" | "logger">,
 ): ServerHost {
-  const { origin } = new URL(resources[0] as string);
   const admit = allowedHosts && admission([...hostNames, ...allowedHosts], originsOf(cors));
   return {
     ...given,
     operations,
-    authenticate:
-      authenticator === undefined
-        ? () => anonymous
-        : (request) => authenticator.authenticate(request, { resources, url: origin + request.url }),
     ...(admit !== undefined && { admit }),
     strictVersion,
     keepAlive: new KeepAlive(given.clock, keepAlive),

@@ -1,7 +1,9 @@
 import { secretDigest } from "../base/index.ts";
-import { A2AError, invalidParams } from "../model/index.ts";
+import { invalidParams } from "../model/index.ts";
 import type { Principal, UniversalRequest } from "../protocol/index.ts";
+import { challenge, problemParams } from "./challenge.ts";
 import type { Authenticator } from "./port.ts";
+import { defineScheme } from "./scheme.ts";
 
 /** How bearer tokens are declared. */
 export interface BearerOptions {
@@ -13,6 +15,8 @@ export interface BearerOptions {
   readonly description?: string;
   /** What the tokens are, such as `JWT`, on the card (A2A 1.0 §4.5.3). Default: none. */
   readonly bearerFormat?: string;
+  /** The scopes that every caller needs: `Principal.scopes` must have them. Default: none. */
+  readonly scopes?: readonly string[];
 }
 
 /** Returns the owner of a token, or `undefined` where the token is not valid. It may throw an `A2AError` such as `PermissionDenied`. */
@@ -39,31 +43,29 @@ export function bearer(
   tokens: Readonly<Record<string, Principal>> | VerifyToken,
   options: BearerOptions = {},
 ): Authenticator {
-  const { name = "bearer", realm, description, bearerFormat } = options;
+  const { name = "bearer", realm, description, bearerFormat, scopes } = options;
   const verify = typeof tokens === "function" ? tokens : knownTokens(tokens);
-  const challenge = realm === undefined ? "Bearer" : `Bearer realm="${realm.replaceAll(/["\\]/g, "\\$&")}"`;
-  const invalid = `${challenge}${realm === undefined ? " " : ", "}error="invalid_token"`;
-  return {
-    securitySchemes: {
-      [name]: {
-        httpAuthSecurityScheme: {
-          scheme: "Bearer",
-          ...(bearerFormat !== undefined && { bearerFormat }),
-          ...(description !== undefined && { description }),
-        },
+  return defineScheme({
+    name,
+    scheme: {
+      httpAuthSecurityScheme: {
+        scheme: "Bearer",
+        ...(bearerFormat !== undefined && { bearerFormat }),
+        ...(description !== undefined && { description }),
       },
     },
-    securityRequirements: [{ schemes: { [name]: { list: [] } } }],
-    async authenticate(request) {
-      const header = request.header("authorization");
-      const token = header === undefined ? undefined : /^bearer +(\S.*)$/i.exec(header)?.[1]?.trimEnd();
-      if (token === undefined) throw new A2AError("Unauthenticated", undefined, { challenge });
-      const principal = tokenPattern.test(token) ? await verify(token, request) : undefined;
-      if (principal === undefined)
-        throw new A2AError("Unauthenticated", "The token is not valid", { challenge: invalid });
-      return principal;
-    },
-  };
+    scopes,
+    credentials: (request) => bearerToken(request),
+    verify: (token, request) => (tokenPattern.test(token) ? verify(token, request) : undefined),
+    challenge: ({ metadataUrl }, problem) =>
+      challenge("Bearer", { realm, ...problemParams(problem), resource_metadata: metadataUrl }),
+  });
+}
+
+/** The token of `Authorization: Bearer`; `undefined` where there is none. It may contain anything. */
+export function bearerToken(request: UniversalRequest): string | undefined {
+  const header = request.header("authorization");
+  return header === undefined ? undefined : /^bearer +(\S.*)$/i.exec(header)?.[1]?.trimEnd();
 }
 
 function knownTokens(tokens: Readonly<Record<string, Principal>>): VerifyToken {

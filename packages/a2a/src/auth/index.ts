@@ -4,7 +4,14 @@ export type {
   Authenticator,
   Authorizer,
   AuthorizerRequest,
+  ChallengeProblem,
   ProtectedResource,
+  SkillOf,
 } from "./port.ts";
 export { authorized } from "./authorized.ts";
 export { bearer, type BearerOptions, type VerifyToken } from "./bearer.ts";
+export { challenge, problemParams, unauthenticated, type ChallengeParams } from "./challenge.ts";
+export { allOf, anyOf, anyone } from "./combine.ts";
+export { guarded, skillInMetadata, type Guard } from "./guarded.ts";
+export { isFor, metadataUrlOf, resourceMetadata, type ResourceDescription } from "./resources.ts";
+export { defineScheme, vouched, type SchemeDefinition } from "./scheme.ts";

@@ -1,4 +1,4 @@
-import type { CallContext, OperationName, Principal, UniversalRequest } from "../protocol/index.ts";
+import type { CallContext, OperationName, Operations, Principal, UniversalRequest } from "../protocol/index.ts";
 import type { SecurityRequirement, SecurityScheme } from "../model/index.ts";
 
 /**
@@ -31,6 +31,23 @@ export interface Authenticator {
   readonly securityRequirements: readonly SecurityRequirement[];
   /** What the metadata of the protected resource says about tokens (RFC 9728). Absent: no scheme takes tokens of a known issuer. */
   readonly resource?: ProtectedResource;
+  /**
+   * Whether a request has credentials for it, right or wrong, as its headers and its connection show. `anyOf()` and `allOf()` ask, so
+   * that wrong credentials are told from absent ones. Absent: `authenticate` is called, and `Unauthenticated` means that there are none.
+   */
+  hasCredentials?(request: UniversalRequest): boolean;
+  /** The challenges of its schemes (RFC 9110 §11.6.1), by the names of the schemes. Absent: only its errors have challenges. */
+  challenges?(place: AuthenticationPlace, problem?: ChallengeProblem): Readonly<Record<string, string>>;
+}
+
+/** What a challenge says about the credentials that came (RFC 6750 §3). */
+export interface ChallengeProblem {
+  /** `invalid_token`, `insufficient_scope`, or another error code of the scheme. */
+  readonly error: string;
+  /** More about it, in printable ASCII. It must not have a part of the credentials. */
+  readonly description?: string;
+  /** The scopes that are needed, separated by spaces. */
+  readonly scope?: string;
 }
 
 /** Where a caller authenticates. */
@@ -57,6 +74,12 @@ export interface ProtectedResource {
   /** Whether tokens are bound to certificates (RFC 8705). */
   readonly certificateBound?: boolean;
 }
+
+/**
+ * Finds the skill that a message is for; `undefined` where it names none. The protocol has no field for it. Must be quick, and must not
+ * throw. What it returns counts only where it is the id of a skill on the card.
+ */
+export type SkillOf = (request: Operations["SendMessage"]["request"], context: CallContext) => string | undefined;
 
 /** One call that an authorizer decides about, before any work is done for it. */
 export interface AuthorizerRequest {

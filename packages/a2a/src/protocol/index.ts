@@ -22,6 +22,7 @@ export {
   type Observer,
 } from "./observer.ts";
 export type { Audit, AuditRecord } from "./audit.ts";
+export { unmet, type Unmet } from "./requirements.ts";
 
 // HTTP without a runtime, and limits on memory.
 export type * from "./http.ts";

@@ -1,4 +1,4 @@
-import type { Authenticator, Authorizer } from "../auth/index.ts";
+import type { Authenticator, Authorizer, SkillOf } from "../auth/index.ts";
 import type { EngineLimits, EngineOptions } from "../engine/index.ts";
 import type { AgentCard } from "../model/index.ts";
 import type { Agent, Interceptor, Principal, UniversalHandler } from "../protocol/index.ts";
@@ -74,6 +74,11 @@ export interface HandlerOptions<Version extends string = string> extends Omit<
   readonly bindings?: readonly ServerBinding[];
   /** Finds the caller of a request. Absent: everyone is the same anonymous caller. */
   readonly authenticator?: Authenticator;
+  /**
+   * Finds the skill that a message is for. Callers who do not satisfy the `securityRequirements` of that skill are refused. Default:
+   * `metadata.skillId` of the message.
+   */
+  readonly skillOf?: SkillOf;
   /** Decides what a caller may do, after the authenticator and before the interceptors. Absent: everything is allowed. */
   readonly authorizer?: Authorizer;
   /**

@@ -1,0 +1,42 @@
+import { A2AError } from "../model/index.ts";
+import type { ChallengeProblem } from "./port.ts";
+
+/* Challenges: the values of `WWW-Authenticate` (RFC 9110 §11.6.1). */
+
+/** Parameters of a challenge. Those that are `undefined` are left out. */
+export type ChallengeParams = Readonly<Record<string, string | undefined>>;
+
+/**
+ * Writes a challenge.
+ *
+ * @param scheme - Name of the authentication scheme: `Bearer`.
+ * @param params - Its parameters. They are written as quoted strings. What is not printable ASCII is replaced by `?`.
+ *
+ * @example
+ * ```ts
+ * challenge("Bearer", { realm: "agents", error: "invalid_token" }); // Bearer realm="agents", error="invalid_token"
+ * ```
+ */
+export function challenge(scheme: string, params: ChallengeParams = {}): string {
+  const written = Object.entries(params).flatMap(([name, value]) =>
+    value === undefined ? [] : [`${name}="${quoted(value)}"`],
+  );
+  return written.length === 0 ? scheme : `${scheme} ${written.join(", ")}`;
+}
+
+function quoted(value: string): string {
+  return value.replaceAll(/[^\x20-\x7e]/g, "?").replaceAll(/["\\]/g, "\\$&");
+}
+
+/** The parameters of a problem (RFC 6750 §3). */
+export function problemParams(problem: ChallengeProblem | undefined): ChallengeParams {
+  return problem === undefined
+    ? {}
+    : { error: problem.error, error_description: problem.description, scope: problem.scope };
+}
+
+/** The refusal of a caller, with the challenges that it can answer. The same challenge is written once. */
+export function unauthenticated(message: string | undefined, challenges: readonly (string | undefined)[]): A2AError {
+  const all = [...new Set(challenges)].filter((one) => one !== undefined && one !== "");
+  return new A2AError("Unauthenticated", message, all.length === 0 ? {} : { challenge: all.join(", ") });
+}

@@ -1,0 +1,184 @@
+import { A2AError, hasCode, invalidParams, type SecurityRequirement, type SecurityScheme } from "../model/index.ts";
+import { anonymous, unmet, type Principal, type UniversalRequest } from "../protocol/index.ts";
+import { unauthenticated } from "./challenge.ts";
+import type { AuthenticationPlace, Authenticator, ProtectedResource } from "./port.ts";
+import { vouched } from "./scheme.ts";
+
+/* How authenticators combine: `securityRequirements` of a card is a list of alternatives, each of them schemes that go together. */
+
+/**
+ * Lets in whom one of the authenticators lets in. The card lists their requirements one after the other.
+ *
+ * Credentials that are wrong are refused even where `anyone()` is among them. Where there are none, the answer has the challenges
+ * of all.
+ *
+ * @throws A2AError `InvalidParams` where two schemes have the same name.
+ *
+ * @example
+ * ```ts
+ * const authenticator = anyOf(bearer({ token: { subject: "ada" } }), anyone());
+ * ```
+ */
+export function anyOf(...members: readonly Authenticator[]): Authenticator {
+  return {
+    ...joined(members),
+    securityRequirements: members.flatMap(({ securityRequirements }) => securityRequirements),
+    authenticate(request, place) {
+      const answers = members.map((member) => member.hasCredentials?.(request));
+      const tried = answers.includes(true) ? members.filter((_, at) => answers[at] !== false) : members;
+      return first(tried, request, place);
+    },
+  };
+}
+
+/** The first member that lets the caller in. Callers who lack scopes are let in last: the requirement of the card refuses them. */
+async function first(
+  members: readonly Authenticator[],
+  request: UniversalRequest,
+  place: AuthenticationPlace,
+): Promise<Principal> {
+  const refusals: A2AError[] = [];
+  let lacking: Principal | undefined;
+  for (const member of members) {
+    try {
+      const principal = vouched(member, await member.authenticate(request, place));
+      if (unmet(member.securityRequirements, principal) === undefined) return principal;
+      lacking ??= principal;
+    } catch (thrown) {
+      if (!(thrown instanceof A2AError)) throw thrown;
+      refusals.push(thrown);
+    }
+  }
+  if (lacking !== undefined) return lacking;
+  // Credentials that could not be checked may be right, and a caller who is known has no use for another login.
+  const firm = refusals.find((error) => !hasCode(error, "Unauthenticated", "PermissionDenied"));
+  throw firm ?? refusals.find((error) => hasCode(error, "PermissionDenied")) ?? merged(refusals);
+}
+
+function merged(refusals: readonly A2AError[]): A2AError {
+  const [one] = refusals;
+  if (refusals.length === 1 && one !== undefined) return one;
+  return unauthenticated(
+    one?.message,
+    refusals.map(({ challenge }) => challenge),
+  );
+}
+
+/**
+ * Lets in whom all of the authenticators let in. The first one names the caller; scopes and claims are joined. The card combines
+ * each requirement of one with each of the others.
+ *
+ * @throws A2AError `InvalidParams` where two schemes have the same name.
+ *
+ * @example
+ * ```ts
+ * const authenticator = allOf(bearer({ token: { subject: "ada" } }), authenticator);
+ * ```
+ */
+export function allOf(...members: readonly Authenticator[]): Authenticator {
+  return {
+    ...joined(members),
+    securityRequirements: members.reduce<readonly SecurityRequirement[]>(
+      (all, { securityRequirements }) => all.flatMap((one) => securityRequirements.map((other) => both(one, other))),
+      [{ schemes: {} }],
+    ),
+    async authenticate(request, place) {
+      const found: Principal[] = [];
+      const absent: A2AError[] = [];
+      for (const member of members) {
+        try {
+          found.push(vouched(member, await member.authenticate(request, place)));
+        } catch (thrown) {
+          // What is wrong beats what is absent.
+          if (!hasCode(thrown, "Unauthenticated") || member.hasCredentials?.(request) === true) throw thrown;
+          absent.push(thrown);
+        }
+      }
+      if (absent.length > 0) throw merged(absent);
+      return found.reduce(together);
+    },
+  };
+}
+
+function both({ schemes: one = {} }: SecurityRequirement, { schemes: other = {} }: SecurityRequirement) {
+  const lists: Record<string, { readonly list: readonly string[] }> = {};
+  for (const [name, { list = [] }] of [...Object.entries(one), ...Object.entries(other)]) {
+    lists[name] = { list: [...new Set([...(lists[name]?.list ?? []), ...list])] };
+  }
+  return { schemes: lists };
+}
+
+/** One caller with the credentials of two. */
+function together(one: Principal, other: Principal): Principal {
+  const scopes = [...new Set([...(one.scopes ?? []), ...(other.scopes ?? [])])];
+  const audience = one.audience && other.audience?.filter((url) => one.audience?.includes(url));
+  const places = audience ?? one.audience ?? other.audience;
+  return {
+    ...one,
+    ...(scopes.length > 0 && { scopes }),
+    ...((one.claims !== undefined || other.claims !== undefined) && { claims: { ...other.claims, ...one.claims } }),
+    schemes: { ...other.schemes, ...one.schemes },
+    ...(places !== undefined && { audience: places }),
+  };
+}
+
+/**
+ * Lets callers without credentials in, as `anonymous`: for agents of which only some skills need credentials. Put it last in
+ * `anyOf()`. All callers without credentials own the same tasks.
+ *
+ * @example
+ * ```ts
+ * const authenticator = anyOf(bearer({ token: { subject: "ada" } }), anyone());
+ * ```
+ */
+export function anyone(): Authenticator {
+  return {
+    securitySchemes: {},
+    securityRequirements: [{ schemes: {} }],
+    hasCredentials: () => false,
+    authenticate: () => anonymous,
+  };
+}
+
+type Joined = Pick<Authenticator, "securitySchemes" | "resource" | "hasCredentials" | "challenges">;
+
+/** What both combinations have in common. */
+function joined(members: readonly Authenticator[]): Joined {
+  if (members.length === 0) {
+    throw invalidParams([{ field: "members", description: "must have at least one authenticator" }]);
+  }
+  const securitySchemes: Record<string, SecurityScheme> = {};
+  for (const [name, scheme] of members.flatMap((member) => Object.entries(member.securitySchemes))) {
+    // One authenticator may be in several combinations.
+    if (Object.hasOwn(securitySchemes, name) && securitySchemes[name] !== scheme) {
+      const description = `has two schemes of the name ${JSON.stringify(name)}. Set the option \`name\` of one of them`;
+      throw invalidParams([{ field: "securitySchemes", description }], `This combination ${description}`);
+    }
+    securitySchemes[name] = scheme;
+  }
+  const resource = members
+    .flatMap((member) => member.resource ?? [])
+    .reduce<ProtectedResource | undefined>(merge, undefined);
+  return {
+    securitySchemes,
+    ...(resource !== undefined && { resource }),
+    // Where one member cannot tell, they cannot tell together.
+    ...(members.every((member) => member.hasCredentials !== undefined) && {
+      hasCredentials: (request: UniversalRequest) => members.some((member) => member.hasCredentials?.(request)),
+    }),
+    challenges: (place, problem) => Object.assign({}, ...members.map((member) => member.challenges?.(place, problem))),
+  };
+}
+
+function merge(one: ProtectedResource | undefined, other: ProtectedResource): ProtectedResource {
+  if (one === undefined) return other;
+  const union = (a: readonly string[] = [], b: readonly string[] = []): readonly string[] => [...new Set([...a, ...b])];
+  const scopes = union(one.scopes, other.scopes);
+  const dpopAlgorithms = union(one.dpopAlgorithms, other.dpopAlgorithms);
+  return {
+    authorizationServers: union(one.authorizationServers, other.authorizationServers),
+    ...(scopes.length > 0 && { scopes }),
+    ...(dpopAlgorithms.length > 0 && { dpopAlgorithms }),
+    ...((one.certificateBound === true || other.certificateBound === true) && { certificateBound: true }),
+  };
+}

@@ -1,0 +1,97 @@
+import { A2AError, type AgentCard, type SecurityRequirement } from "../model/index.ts";
+import {
+  anonymous,
+  unmet,
+  type AgentService,
+  type CallContext,
+  type OperationName,
+  type Operations,
+  type Principal,
+  type Unmet,
+} from "../protocol/index.ts";
+import { unauthenticated } from "./challenge.ts";
+import type { AuthenticationPlace, Authenticator, ChallengeProblem, SkillOf } from "./port.ts";
+import { isFor } from "./resources.ts";
+
+/** What an agent demands of its callers. */
+export interface Guard {
+  /** The card, with its requirements and those of its skills. */
+  readonly card: Pick<AgentCard, "securityRequirements" | "skills">;
+  /** Whether the requirements of the card are those of the authenticator, so that whoever it lets in satisfies them. */
+  readonly byAuthenticator: boolean;
+  /** Who has found the callers. */
+  readonly authenticator: Authenticator;
+  /** The agent as a place: its URL and that of the server are its `resources`. */
+  readonly place: AuthenticationPlace;
+  readonly skillOf: SkillOf;
+}
+
+/** The skill that a message is for, in its metadata: `skillId`. */
+export const skillInMetadata: SkillOf = ({ message }) => {
+  const skill = message.metadata?.["skillId"];
+  return typeof skill === "string" ? skill : undefined;
+};
+
+/**
+ * A service that checks each caller against the card of its agent: the audience of the token, the requirements of the card, and
+ * those of the skill that a message is for (A2A 1.0 §7.4, §7.5).
+ */
+export function guarded(service: AgentService, guard: Guard): AgentService {
+  return {
+    async call(operation, request, context) {
+      check(guard, operation, request, context);
+      return service.call(operation, request, context);
+    },
+    async stream(operation, request, context) {
+      check(guard, operation, request, context);
+      return service.stream(operation, request, context);
+    },
+  };
+}
+
+function check(guard: Guard, operation: OperationName, request: unknown, context: CallContext): void {
+  const { card, byAuthenticator, place } = guard;
+  const { principal } = context;
+  if (principal.audience !== undefined && !isFor(principal.audience, place.resources)) {
+    const problem = { error: "invalid_token", description: "The token is for another resource" };
+    throw unauthenticated(problem.description, challengesOf(guard, Object.keys(principal.schemes ?? {}), problem));
+  }
+  if (principal.schemes !== undefined || !byAuthenticator) demand(guard, card.securityRequirements, principal);
+  if (operation === "GetExtendedAgentCard" && principal === anonymous) {
+    throw unauthenticated("Only known callers get the extended card", challengesOf(guard));
+  }
+  if (operation !== "SendMessage" && operation !== "SendStreamingMessage") return;
+  const skill = guard.skillOf(request as Operations["SendMessage"]["request"], context);
+  if (skill === undefined) return;
+  demand(guard, card.skills.find(({ id }) => id === skill)?.securityRequirements, principal);
+}
+
+/** Refuses a caller who satisfies none of the requirements. */
+function demand(guard: Guard, requirements: readonly SecurityRequirement[] | undefined, principal: Principal): void {
+  const lacking = unmet(requirements, principal);
+  if (lacking === undefined) return;
+  const scopes = lacking.find(({ schemes }) => schemes.length === 0)?.scopes;
+  if (scopes === undefined) throw unauthenticated(undefined, challengesOf(guard, missing(lacking)));
+  const scope = [...new Set(Object.values(scopes).flat())].join(" ");
+  const challenge = challengesOf(guard, Object.keys(scopes), { error: "insufficient_scope", scope }).join(", ");
+  throw new A2AError(
+    "PermissionDenied",
+    `The credentials lack a scope: ${scope}`,
+    challenge === "" ? {} : { challenge },
+  );
+}
+
+function missing(lacking: readonly Unmet[]): readonly string[] {
+  return [...new Set(lacking.flatMap(({ schemes }) => schemes))];
+}
+
+/** The challenges of some schemes. Default: of all. */
+function challengesOf(
+  { authenticator, place }: Guard,
+  names?: readonly string[],
+  problem?: ChallengeProblem,
+): readonly string[] {
+  const all = Object.entries(authenticator.challenges?.(place, problem) ?? {});
+  const some = names === undefined ? all : all.filter(([name]) => names.includes(name));
+  return [...new Set(some.map(([, challenge]) => challenge))];
+}

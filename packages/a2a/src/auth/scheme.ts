@@ -1,0 +1,111 @@
+import { A2AError, type SecurityRequirement, type SecurityScheme } from "../model/index.ts";
+import type { Principal, UniversalRequest } from "../protocol/index.ts";
+import { unauthenticated } from "./challenge.ts";
+import type { AuthenticationPlace, Authenticator, ChallengeProblem, ProtectedResource } from "./port.ts";
+
+/** One scheme of a card: how it is declared, where its credentials are in a request, and how they are checked. */
+export interface SchemeDefinition<Credentials> {
+  /** Its name on the card. */
+  readonly name: string;
+  /** Its entry on the card (A2A 1.0 §4.5.1). */
+  readonly scheme: SecurityScheme;
+  /** The scopes that every caller needs. They are in the requirement on the card. Default: none. */
+  readonly scopes?: readonly string[] | undefined;
+  /** What the metadata of the protected resource says about its tokens (RFC 9728). */
+  readonly resource?: ProtectedResource | undefined;
+  /**
+   * Whether browsers add the credentials to requests by themselves, as they do with cookies, Basic and certificates. Requests of
+   * pages of other origins are then refused (CSRF). Default false.
+   */
+  readonly isAmbient?: boolean;
+  /** The credentials of a request, not checked; `undefined` where it has none. */
+  credentials(request: UniversalRequest): Credentials | undefined;
+  /**
+   * The caller; `undefined` where the credentials are wrong. `Principal.schemes` need not be set: it is the name of this scheme, with
+   * the `scopes` of the principal.
+   *
+   * @throws A2AError `Unauthenticated` to say more about what is wrong, `Unavailable` where the credentials cannot be checked now.
+   */
+  verify(
+    credentials: Credentials,
+    request: UniversalRequest,
+    place: AuthenticationPlace,
+  ): Promise<Principal | undefined> | Principal | undefined;
+  /** The challenge for callers without credentials, and for those whose credentials have a problem. */
+  challenge(place: AuthenticationPlace, problem?: ChallengeProblem): string;
+}
+
+const invalidToken: ChallengeProblem = { error: "invalid_token" };
+
+/**
+ * Makes an authenticator for one scheme of a card. `apiKey()`, `basic()`, `bearer()` and others are made with it.
+ *
+ * @example
+ * ```ts
+ * const signed = defineScheme({
+ *   name: "signature",
+ *   scheme: { httpAuthSecurityScheme: { scheme: "Signature" } },
+ *   credentials: (request) => request.header("x-signature"),
+ *   verify: (signature) => (signature === "expected" ? { subject: "ada" } : undefined),
+ *   challenge: (_place, problem) => challenge("Signature", { error: problem?.error }),
+ * });
+ * ```
+ */
+export function defineScheme<Credentials>(definition: SchemeDefinition<Credentials>): Authenticator {
+  const { name, scheme, scopes = [], resource, isAmbient = false } = definition;
+  return {
+    securitySchemes: { [name]: scheme },
+    securityRequirements: [{ schemes: { [name]: { list: scopes } } }],
+    ...(resource !== undefined && { resource }),
+    hasCredentials: (request) => definition.credentials(request) !== undefined,
+    challenges: (place, problem) => ({ [name]: definition.challenge(place, problem) }),
+    async authenticate(request, place) {
+      const credentials = definition.credentials(request);
+      if (credentials === undefined) throw unauthenticated(undefined, [definition.challenge(place)]);
+      if (isAmbient && isOfOtherPage(request, place)) {
+        throw new A2AError("PermissionDenied", "Pages of other origins cannot use these credentials");
+      }
+      const principal = await definition.verify(credentials, request, place);
+      if (principal !== undefined) return satisfying(principal, name);
+      throw unauthenticated("The credentials are not valid", [definition.challenge(place, invalidToken)]);
+    },
+  };
+}
+
+/** Callers are often the same objects, so that each gets its schemes once. */
+const named = new WeakMap<Principal, Map<string, Principal>>();
+
+/** A caller whose credentials satisfy a scheme. */
+function satisfying(principal: Principal, name: string): Principal {
+  if (principal.schemes !== undefined) return principal;
+  const known = named.get(principal)?.get(name);
+  if (known !== undefined) return known;
+  const made = { ...principal, schemes: { [name]: principal.scopes ?? [] } };
+  const names = named.get(principal) ?? new Map<string, Principal>();
+  named.set(principal, names.set(name, made));
+  return made;
+}
+
+/**
+ * A caller with its schemes. An authenticator that names no schemes vouches for its requirement, where it has a single one: it would
+ * have refused the caller otherwise.
+ */
+export function vouched({ securityRequirements }: Authenticator, principal: Principal): Principal {
+  const [only, ...others] = securityRequirements;
+  if (principal.schemes !== undefined || only === undefined || others.length > 0) return principal;
+  return { ...principal, schemes: grantsOf(only, principal.scopes ?? []) };
+}
+
+function grantsOf({ schemes = {} }: SecurityRequirement, scopes: readonly string[]): Record<string, readonly string[]> {
+  const grants = Object.entries(schemes).map(([name, { list = [] }]) => [name, [...new Set([...list, ...scopes])]]);
+  return Object.fromEntries(grants) as Record<string, readonly string[]>;
+}
+
+/** Whether a browser says that a request comes from a page of another origin (Fetch Metadata, RFC 6454 §7). */
+function isOfOtherPage(request: UniversalRequest, { url }: AuthenticationPlace): boolean {
+  const site = request.header("sec-fetch-site");
+  if (site !== undefined) return site !== "same-origin" && site !== "none";
+  const origin = request.header("origin");
+  if (origin === undefined) return false;
+  return origin !== new URL(url).origin && origin.replace(/^https?:\/\//, "") !== request.header("host");
+}
