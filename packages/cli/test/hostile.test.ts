@@ -1,0 +1,173 @@
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterEach, describe, expect, test } from "vitest";
+import type { Io } from "../src/io.ts";
+import { createProgram, run } from "../src/program.ts";
+import { recordedIo } from "./support/io.ts";
+
+/**
+ * An agent that puts control characters, hidden text and very long values wherever it may write: none of it may act on the terminal,
+ * whatever the command is.
+ */
+
+const evil = "\u001b[2J\u001b]0;owned\u0007\r\u009b1m\u202e\u2066\u{e0041}\u2028<script>";
+/** What a terminal would act on. */
+// eslint-disable-next-line no-control-regex
+const acting = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069\u{e0000}-\u{e00ff}]/u;
+
+let server: Server | undefined;
+afterEach(() => {
+  server?.closeAllConnections();
+  server?.close();
+  server = undefined;
+});
+
+interface Hostile {
+  /** Text in every field of the card. */
+  readonly text: string;
+  /** How many entries its lists have. */
+  readonly entries: number;
+}
+
+/** What an agent answers: a task, or an error. */
+type Answer = "task" | "error";
+
+async function hostileAgent(answer: Answer, { text, entries }: Hostile = { text: evil, entries: 1 }): Promise<string> {
+  const many = <T>(entry: T): readonly T[] => Array.from({ length: entries }, () => entry);
+  const message = { messageId: text, role: "ROLE_AGENT", parts: [{ text }, { data: { [text]: text } }] };
+  const file = { raw: "AAAA", filename: text, mediaType: text, metadata: { [text]: text } };
+  const task = {
+    id: text,
+    contextId: text,
+    status: { state: "TASK_STATE_FAILED", message, timestamp: "2026-01-31T12:00:00Z" },
+    history: [message],
+    artifacts: [{ artifactId: text, name: text, description: text, parts: [file, { url: text }, { text }] }],
+    metadata: { [text]: text },
+  };
+  const results: Readonly<Record<string, unknown>> = {
+    SendMessage: { task },
+    SendStreamingMessage: { task },
+    SubscribeToTask: { task },
+    GetTask: task,
+    CancelTask: task,
+    ListTasks: { tasks: [task], nextPageToken: text, pageSize: 1, totalSize: 9 },
+  };
+  const error = {
+    code: -32001,
+    message: text,
+    data: [
+      {
+        "@type": "type.googleapis.com/google.rpc.BadRequest",
+        fieldViolations: many({ field: text, description: text }),
+      },
+    ],
+  };
+  const card = (url: string): unknown => ({
+    name: text,
+    description: text,
+    version: text,
+    provider: { organization: text, url: text },
+    documentationUrl: text,
+    supportedInterfaces: [
+      { url, protocolBinding: "JSONRPC", protocolVersion: "1.0", tenant: text },
+      ...many({ url: text, protocolBinding: text, protocolVersion: text }),
+    ],
+    capabilities: { streaming: true, pushNotifications: true, extensions: many({ uri: text, required: false }) },
+    defaultInputModes: many(text),
+    defaultOutputModes: many(text),
+    skills: many({ id: text, name: text, description: text, tags: many(text), examples: many(text) }),
+    securitySchemes: { [text]: { apiKeySecurityScheme: { location: "header", name: text } } },
+    securityRequirements: many({ schemes: { [text]: { list: many(text) } } }),
+  });
+  return serving(async (request, response) => {
+    response.setHeader("content-type", "application/json");
+    if (request.method === "GET") return response.end(JSON.stringify(card(`http://${request.headers.host ?? ""}/`)));
+    const { id, method } = (await json(request)) as { id: string; method: string };
+    const body = answer === "error" ? { error } : { result: results[method] ?? {} };
+    const reply = JSON.stringify({ jsonrpc: "2.0", id, ...body });
+    if (answer === "error" || !/Stream|Subscribe/.test(method)) return response.end(reply);
+    return response.setHeader("content-type", "text/event-stream").end(`data: ${reply}\n\n`);
+  });
+}
+
+async function json(request: IncomingMessage): Promise<unknown> {
+  let text = "";
+  for await (const chunk of request) text += String(chunk);
+  return JSON.parse(text);
+}
+
+async function serving(answer: (request: IncomingMessage, response: ServerResponse) => unknown): Promise<string> {
+  server = createServer((request, response) => void answer(request, response)).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+/** Command lines that call an agent. */
+const calls: Readonly<Record<string, readonly string[]>> = {
+  card: ["card", "URL"],
+  send: ["send", "URL", "hello"],
+  "send without a stream": ["send", "URL", "hello", "--no-stream"],
+  watch: ["watch", "URL", "task"],
+  listen: ["listen", "URL", "--message", "hello"],
+  task: ["task", "URL", "task"],
+  tasks: ["tasks", "URL"],
+  cancel: ["cancel", "URL", "task"],
+  conform: ["conform", "URL", "--behaviors", "none", "--filter", "CARD-*"],
+};
+
+/** Commands that call nobody, or that a stranger does not answer. */
+const ofOurOwn = ["serve", "push", "init"];
+
+async function shown(words: readonly string[], url: string, ...more: string[]): Promise<string> {
+  const { io, both, interrupt } = recordedIo();
+  const stderr: Io["stderr"] = {
+    ...io.stderr,
+    write(text) {
+      io.stderr.write(text);
+      // This one listens until it is stopped: no webhook comes.
+      if (text.includes(" arrive at ")) interrupt("SIGINT");
+    },
+  };
+  await run([...words.map((word) => (word === "URL" ? url : word)), ...more], { ...io, stderr });
+  return both();
+}
+
+test("every command that calls an agent is tried", () => {
+  const all = createProgram(recordedIo().io, () => {}).commands.map((command) => command.name());
+  expect([...new Set(Object.values(calls).map(([name]) => name)), ...ofOurOwn].toSorted()).toEqual(all.toSorted());
+});
+
+describe.each(Object.entries(calls))("parley %s", (_, words) => {
+  test.each(["task", "error"] as const)("shows a hostile %s, and does nothing of it", async (answer) => {
+    const url = await hostileAgent(answer);
+    for (const more of [[], ["--json"], ["--verbose"]]) {
+      const text = await shown(words, url, ...more);
+      expect(text).not.toMatch(acting);
+      expect(text.length).toBeGreaterThan(10);
+    }
+  });
+
+  test("shows the beginning of long values and long lists", async () => {
+    const url = await hostileAgent("error", { text: "x".repeat(3000), entries: 15 });
+    expect((await shown(words, url)).length).toBeLessThan(60_000);
+  });
+});
+
+test("a card with thousands of skills does not fill the terminal, and says what was left out", async () => {
+  const url = await hostileAgent("task", { text: "x", entries: 120 });
+  const text = await shown(["card", "URL"], url);
+  expect(text).toContain("… 70 more; --json has them all");
+  expect(text.length).toBeLessThan(60_000);
+  expect(JSON.parse(await shown(["card", "URL"], url, "--json"))).toMatchObject({ skills: { length: 120 } });
+});
+
+test("a page instead of a card does nothing", async () => {
+  for (const status of [200, 302, 401, 403, 404, 429, 500]) {
+    const headers = { "www-authenticate": `Bearer realm="x"`, "retry-after": "0", location: "/%1b[2J" };
+    const url = await serving((_request, response) => response.writeHead(status, headers).end(evil));
+    for (const more of [[], ["--verbose"]]) expect(await shown(["card", "URL"], url, ...more)).not.toMatch(acting);
+    server?.closeAllConnections();
+    server?.close();
+  }
+});
