@@ -5,6 +5,7 @@ export {
   anyone,
   anyOf,
   bearer,
+  byOrganization,
   challenge,
   defineScheme,
   type Access,

@@ -1,5 +1,7 @@
-import { authorized } from "./auth/index.ts";
-import { silentLogger, systemClock, withoutSlashes } from "./base/index.ts";
+import { auditedAuthentication, auditedService, refusedCall } from "./auth/audited.ts";
+import { authorized, type Authorization } from "./auth/authorized.ts";
+import { skillInMetadata } from "./auth/index.ts";
+import { silentLogger, systemClock, withoutSlashes, type Clock } from "./base/index.ts";
 import { createEngine } from "./engine/index.ts";
 import { A2AError } from "./model/index.ts";
 import {
@@ -7,10 +9,11 @@ import {
   intercept,
   observeCalls,
   operations,
+  safeAudit,
   safeObserver,
   type Agent,
   type AgentService,
-  type Observer,
+  type Audit,
 } from "./protocol/index.ts";
 import { authenticationOf, type Authentication } from "./server/authentication.ts";
 import { toFetch } from "./server/fetch.ts";
@@ -89,9 +92,11 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
   };
   const served = mountsOf(agents).map((mount) => serveAgent(mount, by));
   checkIds(served.map(({ id }) => id));
-  const { push: _, ...engineOptions } = options;
+  const audit = options.audit && safeAudit(options.audit, logger);
+  const { push: _, audit: _audit, ...engineOptions } = options;
   const engine = createEngine({
     ...engineOptions,
+    ...(audit !== undefined && { audit }),
     limits: engineLimits,
     agents: served.map(engineAgent),
     ...(push !== undefined && { push, outbox: pushOutbox(push, [codecV1, codecV03, ...draftsOf([codecV1])]) }),
@@ -100,12 +105,16 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
   const basePath = withoutSlashes(options.basePath ?? publicUrl.pathname);
   const where = { publicUrl: by.publicUrl, basePath, agents: served };
   const authentication = authenticationOf(authenticator, where, options.skillOf);
-  const services = served.map((each) => wrapped(engine.service(each.id), each, authentication, options, observer));
+  const services = served.map((each) => {
+    const service = wrapped(engine.service(each.id), each, authentication, { ...options, clock, audit });
+    return observer?.call === undefined ? service : observeCalls(observer, each.id)(service);
+  });
 
   const answers = new ByteBudget(answerBytes, clock, "The server is busy with other large answers");
   const hostNames = [publicUrl.host, ...served.flatMap(({ card }) => hostsOf(card))];
+  const authenticate: ServerHost["authenticate"] = (request) => authentication.authenticate(request);
   const host = serverHost(options, hostNames, {
-    authenticate: (request) => authentication.authenticate(request),
+    authenticate: audit === undefined ? authenticate : auditedAuthentication(authenticate, audit, clock),
     codecs: [...codecs, ...draftsOf(codecs)],
     services: new Map(served.map(({ label }, at) => [label, services[at] as AgentService])),
     limits: { bodyBytes, depth, unfinished: unfinishedBodies(bodyBytes, unfinishedBytes, clock), answers },
@@ -140,19 +149,29 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
   };
 }
 
-/** The service of one agent: the engine's, in the interceptors, in the authorizer, in the checks of its card, in the observer. */
+/** The service of one agent: the engine's, in the interceptors, in the authorizer, in the checks of its card, in the audit. */
 function wrapped(
   service: AgentService,
   agent: MountedAgent,
   authentication: Authentication,
-  { authorizer, interceptors = [] }: HandlerOptions,
-  observer: Observer | undefined,
+  { authorizer, interceptors = [], skillOf = skillInMetadata, clock, audit }: Wrapping,
 ): AgentService {
-  const { id } = agent;
+  const { id, card } = agent;
   const intercepted = intercept(service, interceptors);
-  const allowed = authorizer === undefined ? intercepted : authorized(intercepted, authorizer, id);
+  const onHidden: Authorization["onHidden"] = (...call) =>
+    audit?.({ event: "authorization", ...refusedCall(id, ...call, clock) });
+  const allowed =
+    authorizer === undefined
+      ? intercepted
+      : authorized(intercepted, { authorizer, agent: id, skills: card.skills, skillOf, onHidden });
   const checked = authentication.guard(allowed, agent);
-  return observer?.call === undefined ? checked : observeCalls(observer, id)(checked);
+  return audit === undefined ? checked : auditedService(checked, id, audit, clock);
+}
+
+/** What the service of an agent is wrapped in. */
+interface Wrapping extends Pick<HandlerOptions, "authorizer" | "interceptors" | "skillOf"> {
+  readonly clock: Clock;
+  readonly audit: Audit | undefined;
 }
 
 /** What the bindings get. `hostNames`: the hosts in the addresses of this server. */

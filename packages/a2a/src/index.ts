@@ -59,7 +59,10 @@ export type {
 } from "./extensions/index.ts";
 export {
   anonymous,
+  auditLog,
   type AgentService,
+  type Audit,
+  type AuditRecord,
   type CallContext,
   type Ended,
   type Interceptor,

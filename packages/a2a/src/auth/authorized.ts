@@ -1,36 +1,80 @@
-import { A2AError } from "../model/index.ts";
-import type { AgentService, CallContext, OperationName, Operations } from "../protocol/index.ts";
-import type { Authorizer } from "./port.ts";
+import { A2AError, type AgentSkill } from "../model/index.ts";
+import {
+  spreadable,
+  type AgentService,
+  type CallContext,
+  type OperationName,
+  type Operations,
+} from "../protocol/index.ts";
+import type { Authorizer, AuthorizerRequest, SkillOf } from "./port.ts";
 
-/** A service that asks an authorizer before each call. `agent`: the id of the agent behind it. */
-export function authorized(service: AgentService, authorizer: Authorizer, agent: string): AgentService {
-  async function check(operation: OperationName, request: unknown, context: CallContext): Promise<void> {
+/** Who is asked about the calls of an agent. */
+export interface Authorization {
+  readonly authorizer: Authorizer;
+  /** The id of the agent. */
+  readonly agent: string;
+  /** The skills of its card. */
+  readonly skills: readonly Pick<AgentSkill, "id">[];
+  readonly skillOf: SkillOf;
+  /** Is told of each call that the authorizer hides, because its caller gets an ordinary answer. */
+  onHidden(operation: OperationName, request: unknown, context: CallContext): void;
+}
+
+/** A service that asks an authorizer before each call. */
+export function authorized(service: AgentService, authorization: Authorization): AgentService {
+  const { authorizer, agent, onHidden } = authorization;
+  /** The context to go on with. Rejects where the call is denied. */
+  async function check(operation: OperationName, request: unknown, context: CallContext): Promise<CallContext> {
     const { principal } = context;
-    const access = await authorizer({ operation, principal, agent, context, ...resourceOf(operation, request) });
-    if (access !== "allow") throw new A2AError("PermissionDenied");
+    const skill = skillFor(authorization, operation, request, context);
+    const about = { ...resourceOf(operation, request), ...(skill !== undefined && { skill }) };
+    const access = await authorizer({ operation, principal, agent, context, ...about });
+    if (access === "allow") return context;
+    if (access !== "hide" || !canHide(operation, request)) throw new A2AError("PermissionDenied");
+    onHidden(operation, request, context);
+    return { ...spreadable(context), hidden: true };
   }
   return {
     async call(operation, request, context) {
-      await check(operation, request, context);
-      return service.call(operation, request, context);
+      return service.call(operation, request, await check(operation, request, context));
     },
     async stream(operation, request, context) {
-      await check(operation, request, context);
-      return service.stream(operation, request, context);
+      return service.stream(operation, request, await check(operation, request, context));
     },
   };
 }
 
-/** The task and the context that a request names. */
-function resourceOf(
+/** The skill that a message is for, where the card has it. */
+function skillFor(
+  { skills, skillOf }: Authorization,
   operation: OperationName,
   request: unknown,
-): { readonly taskId?: string; readonly contextId?: string } {
+  context: CallContext,
+): string | undefined {
+  if (operation !== "SendMessage" && operation !== "SendStreamingMessage") return undefined;
+  const skill = skillOf(request as Operations["SendMessage"]["request"], context);
+  return skills.some(({ id }) => id === skill) ? skill : undefined;
+}
+
+/** Whether a call would get an answer that says that there is no such task, or none in a list. */
+function canHide(operation: OperationName, request: unknown): boolean {
+  return operation === "ListTasks" || resourceOf(operation, request).taskId !== undefined;
+}
+
+/** The task and what belongs to it, as a request names them. */
+export function resourceOf(
+  operation: OperationName,
+  request: unknown,
+): Pick<AuthorizerRequest, "taskId" | "contextId" | "referenceTaskIds" | "configId"> {
   switch (operation) {
     case "SendMessage":
     case "SendStreamingMessage": {
-      const { taskId, contextId } = (request as Operations["SendMessage"]["request"]).message;
-      return { ...(taskId !== undefined && { taskId }), ...(contextId !== undefined && { contextId }) };
+      const { taskId, contextId, referenceTaskIds } = (request as Operations["SendMessage"]["request"]).message;
+      return {
+        ...(taskId !== undefined && { taskId }),
+        ...(contextId !== undefined && { contextId }),
+        ...(referenceTaskIds !== undefined && { referenceTaskIds }),
+      };
     }
     case "GetTask":
     case "CancelTask":
@@ -42,9 +86,11 @@ function resourceOf(
     }
     case "GetExtendedAgentCard":
       return {};
+    case "ListTaskPushNotificationConfigs":
+      return { taskId: (request as Operations["ListTaskPushNotificationConfigs"]["request"]).taskId };
     default: {
-      const { taskId } = request as Operations["CreateTaskPushNotificationConfig"]["request"];
-      return taskId === undefined ? {} : { taskId };
+      const { taskId, id } = request as Operations["CreateTaskPushNotificationConfig"]["request"];
+      return { ...(taskId !== undefined && { taskId }), ...(id !== undefined && { configId: id }) };
     }
   }
 }

@@ -8,7 +8,7 @@ export type {
   ProtectedResource,
   SkillOf,
 } from "./port.ts";
-export { authorized } from "./authorized.ts";
+export { byOrganization } from "./by-organization.ts";
 export { bearer, type BearerOptions, type VerifyToken } from "./bearer.ts";
 export { challenge, problemParams, unauthenticated, type ChallengeParams } from "./challenge.ts";
 export { allOf, anyOf, anyone } from "./combine.ts";

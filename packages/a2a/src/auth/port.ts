@@ -93,6 +93,10 @@ export interface AuthorizerRequest {
   readonly taskId?: string | undefined;
   /** The context that the request names. It need not exist. Absent: the request names none. */
   readonly contextId?: string | undefined;
+  /** The tasks that a message refers to (`Message.referenceTaskIds`). They need not exist. Absent: it refers to none. */
+  readonly referenceTaskIds?: readonly string[] | undefined;
+  /** The webhook configuration that the request names. It need not exist. Absent: the request names none. */
+  readonly configId?: string | undefined;
   /** The skill that the request is for, as `skillOf` of the handler found it. Absent: none was named. */
   readonly skill?: string | undefined;
   /** The context of the call: its version, its extensions, its headers. */
@@ -100,8 +104,11 @@ export interface AuthorizerRequest {
 }
 
 /**
- * What an authorizer answers: `allow`, `deny` (the caller gets `PermissionDenied`), or `hide` (the caller gets what it would get if the
- * task did not exist).
+ * What an authorizer answers.
+ * - `allow`: the call goes on.
+ * - `deny`: the caller gets `PermissionDenied`.
+ * - `hide`: the caller gets what it would get if it had no such task: `TaskNotFound`, or an empty list. A call that neither names
+ *   a task nor lists tasks cannot be hidden, and is denied.
  */
 export type Access = "allow" | "deny" | "hide";
 
@@ -109,7 +116,7 @@ export type Access = "allow" | "deny" | "hide";
  * Decides whether a caller may make a call (A2A 1.0 §7.5). It need not check who owns a task: the tasks of other owners do
  * not exist for a caller, whatever is allowed.
  *
- * Only `"allow"` lets the call through. On `"deny"`, and on anything else, the caller gets `PermissionDenied`. It may throw
+ * Only `"allow"` lets the call through. On anything but `"allow"` and `"hide"` the caller gets `PermissionDenied`. It may throw
  * an `A2AError` to say more; any other error is an `InternalError` to the caller.
  *
  * @example

@@ -1,7 +1,7 @@
 import { silentLogger, systemClock, timeOrderedIds, type Clock, type Ids, type Logger } from "../base/index.ts";
 import { ExtensionHooks, type Extension } from "../extensions/index.ts";
-import type { AgentCard } from "../model/index.ts";
-import { safeObserver, type Agent, type Observer, type Principal } from "../protocol/index.ts";
+import { A2AError, type AgentCard } from "../model/index.ts";
+import { safeObserver, type Agent, type Audit, type Observer, type Principal } from "../protocol/index.ts";
 import type { Outbox, OutboxHost, PushSettings } from "../push/index.ts";
 import type { Store } from "../store/index.ts";
 
@@ -105,13 +105,18 @@ export interface EngineOptions {
   readonly agents: readonly HostedAgent[];
   /** Is told what happens, for metrics and traces. Default: none. */
   readonly observer?: Observer;
+  /** Is told what an operator may have to look up later. `auditLog(logger)` writes it to a log. Default: nobody is told. */
+  readonly audit?: Audit;
   /** Gets the log lines of the engine. Default: none is written. */
   readonly logger?: Logger;
   /** Time. Default: that of the runtime. */
   readonly clock?: Clock;
   /** Makes the ids of tasks, contexts and messages. Default: time-ordered UUIDs (version 7). */
   readonly ids?: Ids;
-  /** Returns the owner of what a caller creates. Default: organization and subject together. */
+  /**
+   * Returns the owner of what a caller creates: who sees its tasks, contexts and webhooks. `byOrganization` shares them within an
+   * organization. Where it returns no text, or an empty one, the call fails. Default: organization and subject together.
+   */
   readonly ownerOf?: (principal: Principal) => string;
   /** How repeated messages are recognized. `false`: not at all. */
   readonly dedupe?: DedupeOptions | false;
@@ -149,6 +154,7 @@ export interface EngineSettings {
   readonly extensions: ExtensionHooks;
   /** Its errors go to the log. */
   readonly observer: Observer | undefined;
+  readonly audit: Audit | undefined;
   readonly store: Store;
   readonly logger: Logger;
   readonly clock: Clock;
@@ -182,6 +188,16 @@ function ownerOfPrincipal(): (principal: Principal) => string {
   };
 }
 
+/** The same function. A caller without an owner would share its tasks with all others without one. */
+function checkedOwner(ownerOf: (principal: Principal) => unknown): (principal: Principal) => string {
+  return (principal) => {
+    const owner = ownerOf(principal);
+    if (typeof owner === "string" && owner !== "") return owner;
+    const cause = new TypeError(`ownerOf must return the name of an owner, and not ${JSON.stringify(owner)}`);
+    throw new A2AError("InternalError", undefined, { cause });
+  };
+}
+
 /** How long a direct reply is remembered, so that a retry gets it again. Milliseconds. */
 export function replyWindow({ dedupe }: EngineSettings): number {
   return dedupe.window ?? 10 * 60_000;
@@ -198,10 +214,11 @@ export function settingsOf(options: EngineOptions): EngineSettings {
     store: options.store,
     extensions: new ExtensionHooks(options.extensions),
     observer: options.observer && safeObserver(options.observer, logger),
+    audit: options.audit,
     logger,
     clock: options.clock ?? systemClock,
     ids,
-    ownerOf: options.ownerOf ?? ownerOfPrincipal(),
+    ownerOf: options.ownerOf === undefined ? ownerOfPrincipal() : checkedOwner(options.ownerOf),
     dedupe: {
       on: dedupe !== undefined,
       window: dedupe?.window,

@@ -1,5 +1,7 @@
-import type { A2AErrorCode, TaskState } from "../model/index.ts";
+import type { Logger } from "../base/index.ts";
+import { invalidParams, type A2AErrorCode, type TaskState } from "../model/index.ts";
 import type { OperationName } from "./operations.ts";
+import type { Principal } from "./service.ts";
 
 /**
  * Something that an operator has to be able to look up later: who did what, to which task, and what came of it. It never has a
@@ -45,3 +47,70 @@ export interface AuditRecord {
 
 /** Takes audit records, in the order in which things happen. What it throws is logged, and changes nothing. */
 export type Audit = (record: AuditRecord) => void;
+
+/**
+ * Writes audit records to a log, each as one line of the level `info` with the message `Audit`.
+ *
+ * @example
+ * ```ts
+ * const logger = standardLogger();
+ * await serve(agent, { logger, audit: auditLog(logger) });
+ * ```
+ */
+export function auditLog(logger: Logger): Audit {
+  return (record) => logger.info("Audit", { ...record });
+}
+
+/**
+ * The same audit. What it throws or rejects with is logged.
+ *
+ * @throws A2AError `InvalidParams` where it is no function.
+ */
+export function safeAudit(audit: Audit, logger: Logger): Audit {
+  if (typeof audit !== "function") {
+    throw invalidParams([{ field: "audit", description: "must be a function, such as auditLog(logger)" }]);
+  }
+  const failed = (cause: unknown): void => logger.error("An audit record could not be written", { cause });
+  return (record) => {
+    try {
+      const result: unknown = audit(record);
+      // An async function fits the type. Without a handler its rejection would end the process.
+      if (result instanceof Promise) result.catch(failed);
+    } catch (cause) {
+      failed(cause);
+    }
+  };
+}
+
+/** Longest name in an audit record, in characters: callers choose the ids of tasks that they ask for. */
+const longestName = 256;
+
+/** Who and what an audit record is about. */
+export interface AuditSubject {
+  /** The caller. Absent: it is not known. */
+  readonly principal?: Pick<Principal, "subject" | "organization"> | undefined;
+  /** IP address of the caller. */
+  readonly address?: string | undefined;
+  /** The task. */
+  readonly taskId?: string | undefined;
+  /** W3C `traceparent` of the call. Anybody may have written it, so only a trace id is taken from it. */
+  readonly trace?: string | undefined;
+}
+
+/** What an audit record says of who did what. */
+export function auditedSubject({
+  principal,
+  address,
+  taskId,
+  trace,
+}: AuditSubject): Pick<AuditRecord, "subject" | "organization" | "address" | "taskId" | "traceId"> {
+  const traceId = /^[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-/.exec(trace ?? "")?.[1];
+  const { subject, organization } = principal ?? {};
+  return {
+    ...(subject !== undefined && { subject: subject.slice(0, longestName) }),
+    ...(organization !== undefined && { organization: organization.slice(0, longestName) }),
+    ...(address !== undefined && { address }),
+    ...(taskId !== undefined && { taskId: taskId.slice(0, longestName) }),
+    ...(traceId !== undefined && { traceId }),
+  };
+}

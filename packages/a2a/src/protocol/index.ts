@@ -4,7 +4,7 @@
 export * from "./operations.ts";
 export * from "./service.ts";
 export { Payload, TextPayload } from "./payload.ts";
-export { intercept, interceptClient, mapItems, type Interceptor } from "./intercept.ts";
+export { intercept, interceptClient, mapItems, spreadable, type Interceptor } from "./intercept.ts";
 export {
   endedBy,
   observeCalls,
@@ -21,7 +21,7 @@ export {
   type ObservedTurn,
   type Observer,
 } from "./observer.ts";
-export type { Audit, AuditRecord } from "./audit.ts";
+export { auditLog, auditedSubject, safeAudit, type Audit, type AuditRecord, type AuditSubject } from "./audit.ts";
 export { unmet, type Unmet } from "./requirements.ts";
 
 // HTTP without a runtime, and limits on memory.

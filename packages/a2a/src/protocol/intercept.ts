@@ -232,13 +232,16 @@ function typeName(value: unknown): string {
  * A context that interceptors can spread. The signal of a server's context is a getter of its class, which a spread does not
  * copy. A getter on each context would cost every request 0.2 µs, so only requests with interceptors get one.
  */
-function spreadable(context: CallContext): CallContext {
+export function spreadable(context: CallContext): CallContext {
   if (!("signal" in context)) return context;
   return {
     ...context,
     ...(context.reserve !== undefined && { reserve: (bytes: number) => context.reserve?.(bytes) ?? Promise.resolve() }),
     get signal() {
       return context.signal as AbortSignal;
+    },
+    get address() {
+      return context.address;
     },
   };
 }

@@ -50,6 +50,13 @@ export interface CallContext {
   readonly trace?: string | undefined;
   /** At a server: reads a header of the request. */
   readonly headers?: HeaderReader;
+  /** At a server: IP address of the caller, where the host knows it. */
+  readonly address?: string | undefined;
+  /**
+   * At a server: the authorizer hides the task and the context of the call, which is answered as if they did not exist. An
+   * interceptor that makes a context passes it on.
+   */
+  readonly hidden?: true;
   /** At a client: how the request is sent. */
   readonly outgoing?: Outgoing;
 }

@@ -7,7 +7,7 @@ const agent = defineAgent({
   name: "Vault",
   description: "Keeps things",
   version: "1.0.0",
-  skills: [],
+  skills: [{ id: "open", name: "Open", description: "Opens it", tags: [] }],
   async *onMessage(turn) {
     yield turn.working("kept");
   },
@@ -25,6 +25,7 @@ function serving(authorizer: Authorizer): Serving {
   const handler: Handler = createHandler([{ agent, id: "vault" }], {
     publicUrl: "http://localhost:4000",
     store: memoryStore(),
+    push: { keys: [btoa("k".repeat(32))] },
     authenticator,
     authorizer,
     logger,
@@ -108,6 +109,59 @@ describe("an authorizer (A2A 1.0 §7.5)", () => {
       expect([principal.subject, id, context.version]).toEqual(["ada", "vault", "1.0"]);
       expect(context.headers?.("authorization")).toBe("Bearer ada");
     }
+  });
+
+  test("is told the webhook, the tasks that a message refers to, and its skill if the card has it", async () => {
+    const asked: AuthorizerRequest[] = [];
+    const { ask } = serving((request) => {
+      asked.push(request);
+      return "deny";
+    });
+    await ask("ada", "GET", "/tasks/t/pushNotificationConfigs/c-1");
+    await ask("ada", "DELETE", "/tasks/t/pushNotificationConfigs/c-1");
+    await ask("ada", "POST", "/message:send", send({ referenceTaskIds: ["a", "b"], metadata: { skillId: "open" } }));
+    await ask("ada", "POST", "/message:send", send({ metadata: { skillId: "not on the card" } }));
+    expect(
+      asked.map(({ taskId, configId, referenceTaskIds, skill }) => [taskId, configId, referenceTaskIds, skill]),
+    ).toEqual([
+      ["t", "c-1", undefined, undefined],
+      ["t", "c-1", undefined, undefined],
+      [undefined, undefined, ["a", "b"], "open"],
+      [undefined, undefined, undefined, undefined],
+    ]);
+  });
+
+  test.each([
+    ["GET", "/tasks/{id}"],
+    ["POST", "/tasks/{id}:cancel", {}],
+    ["GET", "/tasks/{id}:subscribe"],
+    ["POST", "/message:send", send({ taskId: "{id}" })],
+    ["POST", "/message:stream", send({ taskId: "{id}" })],
+    ["GET", "/tasks/{id}/pushNotificationConfigs"],
+    ["GET", "/tasks/{id}/pushNotificationConfigs/c"],
+    ["DELETE", "/tasks/{id}/pushNotificationConfigs/c"],
+    ["POST", "/tasks/{id}/pushNotificationConfigs", { url: "https://example.com/hook" }],
+  ] as const)("that hides a task answers %s %s like one that does not exist", async (method, path, body?: object) => {
+    const { ask } = serving(({ taskId }) => (taskId === undefined ? "allow" : "hide"));
+    const { id } = (JSON.parse((await ask("ada", "POST", "/message:send", send()))[1]) as { task: { id: string } })
+      .task;
+    const about = async (taskId: string): Promise<readonly [number, string]> => {
+      const filled = body && (JSON.parse(JSON.stringify(body).replaceAll("{id}", taskId)) as object);
+      const [status, said] = await ask("ada", method, path.replace("{id}", taskId), filled);
+      return [status, said.replaceAll(taskId, "{id}").replaceAll(/"timestamp":"[^"]*"/g, "")];
+    };
+    const hidden = await about(id);
+    expect(hidden).toEqual(await about("0195d6a4-0000-7000-8000-000000000000"));
+    expect(hidden[0]).toBe(404);
+  });
+
+  test("that hides a call which names no task lets nothing happen", async () => {
+    const { ask } = serving(({ operation, contextId }) =>
+      operation === "ListTasks" && contextId === undefined ? "allow" : "hide",
+    );
+    expect((await ask("ada", "POST", "/message:send", send({ contextId: "c" })))[0]).toBe(403);
+    expect(JSON.parse((await ask("ada", "GET", "/tasks?contextId=c"))[1])).toMatchObject({ tasks: [], totalSize: 0 });
+    expect(JSON.parse((await ask("ada", "GET", "/tasks"))[1])).toMatchObject({ tasks: [], totalSize: 0 });
   });
 
   test.each<[string, () => unknown]>([

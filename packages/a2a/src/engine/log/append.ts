@@ -25,12 +25,15 @@ export class Batch {
   effects: TaskEffect[] = [];
   /** How many records stood before each effect of a feature: those that it goes with. */
   #places: Map<TaskEffect, number> | undefined;
+  /** Before the records. */
+  from: TaskState;
   state: TaskState;
   /** `null`: the task has no run any more. */
   run: StoredRun | null;
 
   /** An empty batch, for a task in this state and with this run. */
   constructor(state: TaskState, run: StoredRun | null) {
+    this.from = state;
     this.state = state;
     this.run = run;
   }
@@ -61,6 +64,7 @@ export class Batch {
   /** Puts the first `count` records and all effects of `refused`, a batch that was not stored, before its own. */
   prepend(refused: Batch, count: number): void {
     const sizes = refused.sizes.slice(0, count);
+    this.from = refused.from;
     this.records = [...refused.records.slice(0, count), ...this.records];
     this.sizes = [...sizes, ...this.sizes];
     this.bytes += refused.bytes - refused.sizes.slice(count).reduce((sum, size) => sum + size, 0);

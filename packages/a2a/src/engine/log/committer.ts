@@ -1,6 +1,15 @@
 import { type Clock, defer } from "../../base/index.ts";
-import { endedBy, type Observer } from "../../protocol/index.ts";
+import type { TaskState } from "../../model/index.ts";
+import { auditedSubject, endedBy, type Audit, type Observer, type Principal } from "../../protocol/index.ts";
 import type { AppendItem, AppendOutcome, Store, TaskAppend } from "../../store/index.ts";
+
+/** What caused a change of a task. */
+export interface Cause {
+  /** The caller who changed it, or whose message an agent works on. */
+  readonly by?: Principal | undefined;
+  /** The state before the change, so that a status that keeps it is not recorded. Absent: each status changes it. */
+  readonly from?: TaskState | undefined;
+}
 
 /**
  * Something to append. `take` is called when the transaction begins, so that everything gathered until then is one item.
@@ -10,6 +19,8 @@ export interface Submission {
   take(): AppendItem;
   settle(outcome: AppendOutcome): void;
   storeFailed(error: unknown): void;
+  /** What caused the item that was taken last, for the audit. Absent: the server itself. */
+  readonly cause?: Cause | undefined;
 }
 
 /**
@@ -23,6 +34,7 @@ const mostItems = 128;
 interface CommitterSettings {
   readonly store: Store;
   readonly observer: Observer | undefined;
+  readonly audit: Audit | undefined;
   readonly clock: Clock;
   /** Features whose rows each new record of their task wakes. */
   readonly wakes: readonly string[];
@@ -52,6 +64,29 @@ function tell(
   for (const [at, item] of items.entries()) if ("task" in item && outcomes[at]?.ok === true) stored(item);
 }
 
+/** Records the tasks that were created, and the states that they have now. `causes`: of each item; `undefined` for the server itself. */
+function auditChanges(
+  audit: Audit,
+  time: number,
+  items: readonly AppendItem[],
+  outcomes: readonly AppendOutcome[],
+  causes: readonly (Cause | undefined)[],
+): void {
+  for (const [at, item] of items.entries()) {
+    if (outcomes[at]?.ok !== true || !("records" in item)) continue;
+    const { agent, taskId } = item.task;
+    const { by, from } = causes[at] ?? {};
+    let before = from;
+    for (const { kind, state, trace } of item.records) {
+      if (state === undefined || (kind !== "task" && state === before)) continue;
+      before = state;
+      const event = kind === "task" ? "task-created" : "task-state";
+      const subject = auditedSubject({ principal: by, taskId, trace });
+      audit({ event, outcome: "success", time, agent, state, ...subject });
+    }
+  }
+}
+
 /**
  * Group commit: what is submitted in one turn of the event loop, or while the store is busy, is stored in one transaction.
  * Under load many tasks share a commit. A single event waits only for the end of the turn.
@@ -63,14 +98,16 @@ export class Committer {
   #due = false;
 
   readonly #observer: Observer | undefined;
+  readonly #audit: Audit | undefined;
   readonly #clock: Clock;
   /** Features whose rows each new record of their task wakes. */
   readonly #wakes: readonly string[];
   readonly #stored: ((item: TaskAppend) => void) | undefined;
 
-  constructor({ store, observer, clock, wakes, stored }: CommitterSettings) {
+  constructor({ store, observer, audit, clock, wakes, stored }: CommitterSettings) {
     this.#store = store;
     this.#observer = observer;
+    this.#audit = audit;
     this.#clock = clock;
     this.#wakes = wakes;
     this.#stored = stored;
@@ -81,14 +118,20 @@ export class Committer {
     this.#schedule();
   }
 
-  /** Appends one item. `onOutcome` is called in the order of the items, before the promise resolves. */
-  append(item: AppendItem, onOutcome: (outcome: AppendOutcome) => void = () => {}): Promise<AppendOutcome> {
+  /**
+   * Appends one item. `onOutcome` is called in the order of the items, before the promise resolves. `cause`: for the audit.
+   */
+  append(
+    item: AppendItem,
+    onOutcome: (outcome: AppendOutcome) => void = () => {},
+    cause?: Cause,
+  ): Promise<AppendOutcome> {
     return new Promise((resolve, reject) => {
       const settle = (outcome: AppendOutcome): void => {
         onOutcome(outcome);
         resolve(outcome);
       };
-      this.submit({ take: () => item, settle, storeFailed: reject });
+      this.submit({ take: () => item, settle, storeFailed: reject, cause });
     });
   }
 
@@ -119,12 +162,15 @@ export class Committer {
     try {
       const taken = batch.map((submission) => submission.take());
       const items = this.#wakes.length === 0 ? taken : this.#waking(taken);
+      // Before the store is asked: by the time it answers, a writer may be at the turn of another caller.
+      const causes = this.#audit && batch.map(({ cause }) => cause);
       const stored = this.#store.append(items);
       const observer = this.#observer;
       const outcomes = await (observer?.commit === undefined
         ? stored
         : endedBy(observer.commit({ items: items.length }), Promise.resolve(stored)));
       if (observer?.append !== undefined) report(observer.append, items, outcomes);
+      if (this.#audit !== undefined) auditChanges(this.#audit, this.#clock.now(), items, outcomes, causes ?? []);
       batch.forEach((submission, index) => {
         const outcome = outcomes[index];
         if (outcome === undefined) submission.storeFailed(new Error("The store gave no outcome for an item"));

@@ -3,7 +3,7 @@ import { A2AError, isTerminal, type NewRecord, type TaskState } from "../../mode
 import type { AppendOutcome, StoredRun, TaskAppend, TaskEffect, TaskHead, TaskKey } from "../../store/index.ts";
 import type { EngineSettings } from "../options.ts";
 import { acquireLease, Batch, boundOf, cutToFit, endOfRun, lossOf, type AppendResult, type Kept } from "./append.ts";
-import type { Committer, Submission } from "./committer.ts";
+import type { Cause, Committer, Submission } from "./committer.ts";
 import type { LiveLog, LiveLogs } from "./live-log.ts";
 
 /** A task as it is stored when a run begins to continue its log. */
@@ -49,6 +49,8 @@ const none: readonly never[] = [];
  * that its sender saw.
  */
 export class LogWriter implements Submission {
+  /** Who sent the message of the turn, for the audit. */
+  by: Cause["by"];
   readonly #init: WriterInit;
   readonly #live: LiveLog;
   #pending: Batch;
@@ -148,6 +150,10 @@ export class LogWriter implements Submission {
   /** Resolves after the append that is in flight, or else after the next one, or once the writer is closed. */
   settled(): Promise<void> {
     return this.#waiters.wait();
+  }
+
+  get cause(): Cause {
+    return { by: this.by, from: this.#inFlight?.from };
   }
 
   /** For the committer: the item that stores the batch. */

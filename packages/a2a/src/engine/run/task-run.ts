@@ -85,6 +85,7 @@ export class TaskRun implements Phase {
       if (isSuspect(start.run)) this.#suspect = start.run;
       this.#writer = new LogWriter({ ...init, start });
     }
+    this.#writer.by = this.#input.principal;
   }
 
   get fence(): number | undefined {
@@ -222,6 +223,7 @@ export class TaskRun implements Phase {
     const task = (await store.load(this.#key, this.#key.taskId, { artifacts: true }))?.task;
     this.#input = nextTurnInput(message, this.#input.turn + 1);
     this.#recorder.begin(this.#input);
+    this.#writer.by = this.#input.principal;
     this.#append(this.isInterrupted ? [this.#working()] : [], [
       this.#storedRun(),
       { effect: "checkpoint", value: null },

@@ -36,6 +36,8 @@ export class AgentTasks {
   readonly hosted: CheckedAgent;
   readonly settings: EngineSettings;
   readonly #liveLogs: LiveLogs;
+  /** An owner of nothing, so that a hidden task takes the same way as one that does not exist. */
+  readonly #nobody = crypto.randomUUID();
 
   constructor(hosted: CheckedAgent, settings: EngineSettings, liveLogs: LiveLogs) {
     this.hosted = hosted;
@@ -44,8 +46,8 @@ export class AgentTasks {
   }
 
   /** The owner of what the caller creates, and of the tasks that the caller sees. */
-  ownerOf(context: CallContext): Owner {
-    return { agent: this.hosted.id, owner: this.settings.ownerOf(context.principal) };
+  ownerOf({ principal, hidden }: CallContext): Owner {
+    return { agent: this.hosted.id, owner: hidden === true ? this.#nobody : this.settings.ownerOf(principal) };
   }
 
   /** The head of a task of the caller. Rejects with `TaskNotFound`. */

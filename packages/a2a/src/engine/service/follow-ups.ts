@@ -129,7 +129,7 @@ export class FollowUps {
     const now = Math.max(clock.now(), head.statusTime);
     const records = recordsOf(followUp, turn, now);
     const run = { turn, attempt: 1, input: head.seq + records.length };
-    const outcome = await committer.append({
+    const item: TaskAppend = {
       task: head.task,
       expect: head.seq,
       records,
@@ -140,7 +140,8 @@ export class FollowUps {
         ...(attempt === undefined ? [] : [attempt.once]),
         ...kept,
       ],
-    });
+    };
+    const outcome = await committer.append(item, undefined, { by: send.principal });
     if (!outcome.ok) return this.#refused(followUp, outcome, records);
     await this.#start(followUp, run, outcome);
     return joined(head, outcome.seq);

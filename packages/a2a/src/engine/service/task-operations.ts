@@ -39,7 +39,7 @@ export async function cancelTask(
   extensions: readonly string[],
 ): Promise<Reply<Task>> {
   const head = await tasks.head(id, context);
-  const cause = { extensions, trace: context.trace };
+  const cause = { extensions, trace: context.trace, by: context.principal };
   if (isTerminal(head.state) || !(await runs.endTask(head, { state: "TASK_STATE_CANCELED" }, cause))) {
     throw new A2AError("TaskNotCancelable", undefined, { metadata: { taskId: id } });
   }

@@ -1,5 +1,6 @@
 import { deferred } from "../../base/index.ts";
-import type { TaskAppend, TaskHead } from "../../store/index.ts";
+import type { AppendOutcome, TaskAppend, TaskHead } from "../../store/index.ts";
+import type { Principal } from "../../protocol/index.ts";
 import { ChurnMap } from "../churn-map.ts";
 import { statusRecord, type StatusInit } from "../log/index.ts";
 import { serverIsStopping } from "../refusals.ts";
@@ -10,6 +11,8 @@ interface EndOptions {
   readonly extensions?: readonly string[];
   /** `traceparent` of that call. */
   readonly trace?: string | undefined;
+  /** Its caller. Absent: the server ends the task. */
+  readonly by?: Principal;
   /** The task is ended only while it has this fence. Default: with any. */
   readonly fence?: number;
 }
@@ -50,8 +53,9 @@ export class Runs {
   }
 
   /** Ends a task from outside its run, whatever its agent does. `false`: the task had ended before, or was taken over. */
-  async endTask(head: TaskHead, status: StatusInit, { extensions = [], trace, fence }: EndOptions): Promise<boolean> {
+  async endTask(head: TaskHead, status: StatusInit, options: EndOptions): Promise<boolean> {
     const { committer, liveLogs, settings } = this.#rooms;
+    const { extensions = [], trace, fence, by } = options;
     const { task, contextId, statusTime } = head;
     const { turn = 1, attempt = 1 } = head.run ?? {};
     const origin = { taskId: task.taskId, contextId, turn, attempt, extensions, trace };
@@ -67,11 +71,12 @@ export class Runs {
         { effect: "lease", op: "revoke" },
       ],
     };
-    const outcome = await committer.append(item, (stored) => {
+    const onOutcome = (stored: AppendOutcome): void => {
       if (!stored.ok) return;
       liveLogs.find(task.taskId)?.add(record, stored.seq);
       this.#running.get(task.taskId)?.phase.lose("canceled");
-    });
+    };
+    const outcome = await committer.append(item, onOutcome, by && { by });
     return outcome.ok;
   }
 

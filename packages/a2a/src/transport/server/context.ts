@@ -83,6 +83,10 @@ class RequestContext implements ServerContext {
     return this.#request.signal;
   }
 
+  get address(): string | undefined {
+    return this.#request.facts?.remoteAddress;
+  }
+
   async reserve(bytes: number): Promise<void> {
     const answers = this.#answers;
     if (answers === undefined) return;

@@ -1,0 +1,87 @@
+import type { Clock } from "../base/index.ts";
+import { toA2AError, type A2AErrorCode } from "../model/index.ts";
+import {
+  auditedSubject,
+  type AgentService,
+  type Audit,
+  type AuditRecord,
+  type CallContext,
+  type OperationName,
+  type Principal,
+  type UniversalRequest,
+} from "../protocol/index.ts";
+import { resourceOf } from "./authorized.ts";
+
+/* The audit records of callers who are refused. */
+
+/** What finds the caller of a request. */
+type Authenticate = (request: UniversalRequest) => Principal | Promise<Principal>;
+
+/** Finds callers, and records those who are refused. */
+export function auditedAuthentication(authenticate: Authenticate, audit: Audit, clock: Clock): Authenticate {
+  return async (request) => {
+    try {
+      return await authenticate(request);
+    } catch (thrown) {
+      const { code } = toA2AError(thrown);
+      const trace = request.header("traceparent");
+      const subject = auditedSubject({ address: request.facts?.remoteAddress, trace });
+      const event = events[code] ?? "authentication";
+      audit({ event, outcome: outcomeOf(code), time: clock.now(), code, ...subject });
+      throw thrown;
+    }
+  };
+}
+
+/** A service that records the calls that are refused because of who calls. `agent`: the id of the agent behind it. */
+export function auditedService(service: AgentService, agent: string, audit: Audit, clock: Clock): AgentService {
+  function record(operation: OperationName, request: unknown, context: CallContext, thrown: unknown): void {
+    const { code } = toA2AError(thrown);
+    const event = events[code];
+    if (event !== undefined) audit({ event, ...refusedCall(agent, operation, request, context, clock), code });
+  }
+  return {
+    async call(operation, request, context) {
+      try {
+        return await service.call(operation, request, context);
+      } catch (thrown) {
+        record(operation, request, context, thrown);
+        throw thrown;
+      }
+    },
+    async stream(operation, request, context) {
+      try {
+        return await service.stream(operation, request, context);
+      } catch (thrown) {
+        record(operation, request, context, thrown);
+        throw thrown;
+      }
+    },
+  };
+}
+
+/** The errors that are recorded. */
+const events: { readonly [Code in A2AErrorCode]?: AuditRecord["event"] } = {
+  Unauthenticated: "authentication",
+  PermissionDenied: "authorization",
+  TooManyRequests: "limit",
+};
+
+/** What an authenticator throws by mistake refuses nobody: it has failed. */
+function outcomeOf(code: A2AErrorCode): AuditRecord["outcome"] {
+  return events[code] === undefined ? "failed" : "refused";
+}
+
+/** What is recorded of a call that was refused. */
+export function refusedCall(
+  agent: string,
+  operation: OperationName,
+  request: unknown,
+  context: CallContext,
+  clock: Clock,
+): Omit<AuditRecord, "event"> {
+  const { principal, address, trace } = context;
+  const { taskId } = resourceOf(operation, request);
+  const subject = auditedSubject({ principal, address, taskId, trace });
+  return { outcome: "refused", time: clock.now(), agent, operation, ...subject };
+}
