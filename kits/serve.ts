@@ -1,5 +1,5 @@
-import { A2AError, jsonRpcBinding, memoryStore, restBinding, type Logger } from "@parley/a2a";
 import { bearer } from "@parley/a2a/auth";
+import { A2AError, jsonRpcBinding, memoryStore, restBinding, type AgentCard, type Logger } from "@parley/a2a";
 import { grpcBinding } from "@parley/grpc";
 import { serve, type ServeOptions, type Server } from "@parley/node";
 import { actsAgent } from "./agents/acts.ts";
@@ -14,6 +14,16 @@ const logger: Logger = {
   error: (message, fields) => process.stderr.write(`${message} ${JSON.stringify(fields ?? {})}\n`),
 };
 
+/** Two callers, and one that may do nothing. */
+const authenticator = bearer((token) => {
+  if (token === "weak") throw new A2AError("PermissionDenied");
+  return token === "mine" || token === "theirs" ? { subject: token } : undefined;
+});
+
+function extendedCard(card: AgentCard): AgentCard {
+  return { ...card, description: "For those we know." };
+}
+
 /** Serves the agent that a kit tests; `undefined` where there is no such configuration. */
 export async function start(kit: Kit, configuration: string, port: number): Promise<Server | undefined> {
   const options: ServeOptions = { port, logger, store: memoryStore() };
@@ -21,29 +31,32 @@ export async function start(kit: Kit, configuration: string, port: number): Prom
     case "tck-1.0": {
       // The page has a column for the default options, which shows the effect of the options below.
       if (configuration === "defaults") return serve(tck10(configurations["all"] ?? {}), options);
-      const capabilities = configurations[configuration];
+      const isGuarded = configuration === "guarded";
+      const capabilities = configurations[isGuarded ? "all" : configuration];
       if (capabilities === undefined) return undefined;
       // The kit sends many messages with one messageId, which a server with safe retries treats as one message. The kit's schema of
       // the card allows no unknown fields, so a card with the fields of 0.3 and of 1.0 does not match.
-      const push = configuration === "all";
-      return serve(tck10(capabilities), { ...options, dedupe: false, versions: ["1.0"], push });
+      const own: ServeOptions = { ...options, dedupe: false, versions: ["1.0"] };
+      if (isGuarded)
+        return serve([{ agent: tck10(capabilities), extendedCard }], { ...own, push: true, authenticator });
+      return serve(tck10(capabilities), { ...own, push: configuration === "all" });
     }
     case "tck-0.3":
-      if (configuration !== "all") return undefined;
+      if (configuration !== "all" && configuration !== "guarded") return undefined;
       // This kit also sends many messages with one messageId. It expects a scheme in the address of gRPC.
       const bindings = [jsonRpcBinding(), restBinding(), grpcBinding({ url: `http://127.0.0.1:${port}` })];
-      return serve(tck03(), { ...options, dedupe: false, bindings, push: true });
+      if (configuration === "all") return serve(tck03(), { ...options, dedupe: false, bindings, push: true });
+      return serve([{ agent: tck03(), extendedCard }], {
+        ...options,
+        dedupe: false,
+        bindings,
+        push: true,
+        authenticator,
+      });
     case "acts":
       if (configuration === "all") return serve(actsAgent(), { ...options, push: true });
       if (configuration === "none") return serve(actsAgent({ streaming: false }), options);
       if (configuration !== "guarded") return undefined;
-      return serve([{ agent: actsAgent(), extendedCard: (card) => ({ ...card, description: "For those we know." }) }], {
-        ...options,
-        push: true,
-        authenticator: bearer((token) => {
-          if (token === "weak") throw new A2AError("PermissionDenied");
-          return token === "mine" || token === "theirs" ? { subject: token } : undefined;
-        }),
-      });
+      return serve([{ agent: actsAgent(), extendedCard }], { ...options, push: true, authenticator });
   }
 }

@@ -8,6 +8,9 @@ export interface Tck03Options {
   readonly longHold?: number;
 }
 
+/** What the kit writes where it wants to be asked for an authorization. */
+const foreignAccount = /my (?:email|google drive|calendar|banking)|authenticate with external service/i;
+
 /** The agent under test for the kit `0.3.0-beta-x`: works for some seconds on any message, then asks for input. */
 export function tck03({ hold = 3_000, longHold = 4_000 }: Tck03Options = {}): Agent {
   return defineAgent({
@@ -21,6 +24,10 @@ export function tck03({ hold = 3_000, longHold = 4_000 }: Tck03Options = {}): Ag
     defaultOutputModes: ["text/plain"],
     mayReplyDirectly: false,
     async *onMessage(turn) {
+      if (foreignAccount.test(turn.text)) {
+        yield turn.authRequired("Log in to that service first.");
+        return;
+      }
       yield turn.working("On it");
       const again = turn.message.messageId.startsWith("test-resubscribe-message-id");
       await pause(again ? longHold : hold, undefined, { signal: turn.signal });
