@@ -150,6 +150,7 @@ export const composition = {
   "display.ts": ["base"],
   "auth.ts": ["auth", "auth/tokens"],
   "credentials.ts": ["credentials"],
+  "cards.ts": ["cards"],
   "handler.ts": ["*"],
   "webhooks.ts": ["base", "receiver", "webhooks"],
   "wires.ts": ["wire", "wire/v1", "wire/v11", "wire/v03"],

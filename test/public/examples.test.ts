@@ -15,6 +15,7 @@ import assert from "node:assert/strict";
 import { describe, expect, it } from "vitest";
 import type { Agent, AgentService, CallContext, Store, Turn } from "@parley/a2a";
 import type { ServerBinding } from "@parley/a2a";
+import type { PrivateCardKey } from "@parley/a2a/cards";
 import type { Client, ClientBinding } from "@parley/a2a/client";
 import type { Report } from "@parley/conform";
 declare namespace Deno {
@@ -24,6 +25,7 @@ declare namespace Deno {
 }
 declare const agent: Agent;
 declare const body: string;
+declare const cardKey: PrivateCardKey;
 declare const client: Client;
 declare const context: CallContext;
 declare const error: unknown;

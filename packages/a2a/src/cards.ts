@@ -1,0 +1,21 @@
+/** Cards that can be trusted: signing them, verifying them, and finding what is wrong with them (A2A 1.0 §8.4). */
+
+export {
+  canonicalJson,
+  cardKeySet,
+  makeCardKey,
+  signCard,
+  verifyCard,
+  type CardAlgorithm,
+  type CardFinding,
+  type CardKeySet,
+  type CardReading,
+  type CardTrust,
+  type CardVerdict,
+  type PrivateCardKey,
+  type PublicCardKey,
+  type SignatureVerdict,
+  type SignCardOptions,
+  type TrustedKeys,
+  type VerifyCardOptions,
+} from "./cards/index.ts";

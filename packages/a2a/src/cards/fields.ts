@@ -1,0 +1,153 @@
+/*
+ * The members of a card as data: what the canonical form of a card keeps (A2A 1.0 §8.4.1, §5.7). For 1.0 it says what
+ * specification/a2a.proto says, for 0.3 what its types say.
+ */
+
+/**
+ * When a member is in the canonical form.
+ * - `required`: always, also with a default value (`REQUIRED` in the proto).
+ * - `optional`: whenever it was set (`optional` in the proto).
+ * - `implicit`: unless it has the default value.
+ */
+export type Presence = "required" | "optional" | "implicit";
+
+/** The type of a member. `any`: JSON that stays as it is. */
+export type Shape =
+  | "text"
+  | "flag"
+  | "texts"
+  | "any"
+  | { readonly message: Message }
+  | { readonly list: Message }
+  | { readonly map: Message | "text" | "any" };
+
+/** The members of an object, by their names. Others are left out: no reader of this version knows them. */
+export type Message = Readonly<Record<string, readonly [Presence, Shape]>>;
+
+const text: readonly [Presence, Shape] = ["implicit", "text"];
+const requiredText: readonly [Presence, Shape] = ["required", "text"];
+const optionalText: readonly [Presence, Shape] = ["optional", "text"];
+const flag: readonly [Presence, Shape] = ["implicit", "flag"];
+const optionalFlag: readonly [Presence, Shape] = ["optional", "flag"];
+const texts: readonly [Presence, Shape] = ["implicit", "texts"];
+const requiredTexts: readonly [Presence, Shape] = ["required", "texts"];
+const any: readonly [Presence, Shape] = ["optional", "any"];
+const one = (message: Message, presence: Presence = "optional") => [presence, { message }] as const;
+const list = (message: Message, presence: Presence = "implicit") => [presence, { list: message }] as const;
+const map = (of: Message | "text" | "any", presence: Presence = "implicit") => [presence, { map: of }] as const;
+
+const requirements = list({ schemes: map({ list: texts }) });
+const scopes = map("text", "required");
+
+const flows: Message = {
+  authorizationCode: one({
+    authorizationUrl: requiredText,
+    tokenUrl: requiredText,
+    refreshUrl: text,
+    scopes,
+    pkceRequired: flag,
+  }),
+  clientCredentials: one({ tokenUrl: requiredText, refreshUrl: text, scopes }),
+  implicit: one({ authorizationUrl: text, refreshUrl: text, scopes: map("text") }),
+  password: one({ tokenUrl: text, refreshUrl: text, scopes: map("text") }),
+  deviceCode: one({ deviceAuthorizationUrl: requiredText, tokenUrl: requiredText, refreshUrl: text, scopes }),
+};
+
+const scheme: Message = {
+  apiKeySecurityScheme: one({ description: text, location: requiredText, name: requiredText }),
+  httpAuthSecurityScheme: one({ description: text, scheme: requiredText, bearerFormat: text }),
+  oauth2SecurityScheme: one({ description: text, flows: one(flows, "required"), oauth2MetadataUrl: text }),
+  openIdConnectSecurityScheme: one({ description: text, openIdConnectUrl: requiredText }),
+  mtlsSecurityScheme: one({ description: text }),
+};
+
+/** A card of 1.0. */
+export const cardV1: Message = {
+  name: requiredText,
+  description: requiredText,
+  supportedInterfaces: list(
+    { url: requiredText, protocolBinding: requiredText, tenant: text, protocolVersion: requiredText },
+    "required",
+  ),
+  provider: one({ url: requiredText, organization: requiredText }),
+  version: requiredText,
+  documentationUrl: optionalText,
+  capabilities: one(
+    {
+      streaming: optionalFlag,
+      pushNotifications: optionalFlag,
+      extensions: list({ uri: text, description: text, required: flag, params: any }),
+      extendedAgentCard: optionalFlag,
+    },
+    "required",
+  ),
+  securitySchemes: map(scheme),
+  securityRequirements: requirements,
+  defaultInputModes: requiredTexts,
+  defaultOutputModes: requiredTexts,
+  skills: list(
+    {
+      id: requiredText,
+      name: requiredText,
+      description: requiredText,
+      tags: requiredTexts,
+      examples: texts,
+      inputModes: texts,
+      outputModes: texts,
+      securityRequirements: requirements,
+    },
+    "required",
+  ),
+  iconUrl: optionalText,
+};
+
+const setList = (message: Message) => list(message, "optional");
+const flowV03 = one({ authorizationUrl: any, tokenUrl: any, refreshUrl: any, scopes: any });
+
+/** A card of 0.3, whose members are there or not. */
+export const cardV03: Message = {
+  protocolVersion: any,
+  name: any,
+  description: any,
+  url: any,
+  preferredTransport: any,
+  additionalInterfaces: setList({ url: any, transport: any }),
+  iconUrl: any,
+  provider: one({ organization: any, url: any }),
+  version: any,
+  documentationUrl: any,
+  capabilities: one({
+    streaming: any,
+    pushNotifications: any,
+    stateTransitionHistory: any,
+    extensions: setList({ uri: any, description: any, required: any, params: any }),
+  }),
+  securitySchemes: map(
+    {
+      type: any,
+      description: any,
+      in: any,
+      name: any,
+      scheme: any,
+      bearerFormat: any,
+      flows: one({ authorizationCode: flowV03, clientCredentials: flowV03, implicit: flowV03, password: flowV03 }),
+      oauth2MetadataUrl: any,
+      openIdConnectUrl: any,
+    },
+    "optional",
+  ),
+  security: any,
+  defaultInputModes: any,
+  defaultOutputModes: any,
+  skills: setList({
+    id: any,
+    name: any,
+    description: any,
+    tags: any,
+    examples: any,
+    inputModes: any,
+    outputModes: any,
+    security: any,
+  }),
+  supportsAuthenticatedExtendedCard: any,
+};

@@ -1,0 +1,17 @@
+export type {
+  CardAlgorithm,
+  CardFinding,
+  CardKeySet,
+  CardReading,
+  CardTrust,
+  CardVerdict,
+  PrivateCardKey,
+  PublicCardKey,
+  SignatureVerdict,
+  SignCardOptions,
+  TrustedKeys,
+} from "./port.ts";
+export { canonicalJson } from "./jcs.ts";
+export { cardKeySet, checkSigningKey, makeCardKey } from "./keys.ts";
+export { signCard } from "./sign.ts";
+export { cardVerifier, verifyCard, type CardVerifier, type VerifyCardOptions } from "./verify.ts";

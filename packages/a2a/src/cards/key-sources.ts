@@ -1,0 +1,163 @@
+import { isLoopback, type Clock } from "../base/index.ts";
+import { invalidParams } from "../model/index.ts";
+import { guardedFetch, type Dialer, type NetPolicy } from "../net/index.ts";
+import { RemoteDocument } from "../net/remote-document.ts";
+import { readCardKeySet } from "./keys.ts";
+import type { CardKeySet, CardTrust, PublicCardKey, TrustedKeys } from "./port.ts";
+
+/* Where the keys come from that a client trusts: what its user named, and nothing that a card says. */
+
+/** A trusted key for a signature. */
+export interface FoundKey {
+  readonly key: PublicCardKey;
+  /** Whether the signature names this key. */
+  readonly named: boolean;
+}
+
+interface SourceHost {
+  readonly net?: NetPolicy;
+  readonly dialer?: Dialer;
+  readonly clock: Clock;
+}
+
+/** What of a signature's header leads to a key: hints, both. */
+interface Hints {
+  readonly kid?: string;
+  readonly jku?: string;
+}
+
+interface Source {
+  readonly origins: ReadonlySet<string> | undefined;
+  readonly keySet: CardKeySet | RemoteDocument<CardKeySet>;
+}
+
+/** Most key sets that are kept because a card named them. */
+const mostNamed = 32;
+
+/** Keys that are tried for one signature, at most. */
+const mostTried = 8;
+
+export class KeySources {
+  readonly #sources: readonly Source[];
+  readonly #jku: ReadonlySet<string>;
+  readonly #host: SourceHost;
+  readonly #named = new Map<string, RemoteDocument<CardKeySet>>();
+
+  /** @throws A2AError `InvalidParams` where the trust is not valid. */
+  constructor({ keys = [], jku = [] }: CardTrust, host: SourceHost) {
+    this.#host = host;
+    this.#sources = keys.map((each, at) => this.#source(each, `keys[${at}]`));
+    this.#jku = originsOf(jku, "jku");
+  }
+
+  /**
+   * The trusted keys that a signature may be by, for a card of these origins: first those that are known, then, where the name is not
+   * among them, those of a new reading.
+   *
+   * @throws A2AError `Unavailable` where a key set cannot be read, and no other has the key.
+   */
+  async *keys(hints: Hints, origins: readonly string[]): AsyncGenerator<FoundKey, void, void> {
+    let unreadable: Error | undefined;
+    let tried = 0;
+    for (const { keySet } of [...this.#fitting(origins), ...this.#hinted(hints.jku)]) {
+      const named: FoundKey[] = [];
+      try {
+        named.push(...(await fittingKeys(keySet, hints.kid)));
+      } catch (thrown) {
+        unreadable ??= thrown as Error;
+      }
+      for (const found of named) {
+        if (tried++ >= mostTried) return;
+        yield found;
+      }
+    }
+    if (unreadable !== undefined) throw unreadable;
+  }
+
+  #fitting(origins: readonly string[]): readonly Source[] {
+    const all = (own: ReadonlySet<string>): boolean => origins.length > 0 && origins.every((origin) => own.has(origin));
+    return this.#sources.filter((source) => source.origins === undefined || all(source.origins));
+  }
+
+  #hinted(jku: string | undefined): readonly Source[] {
+    if (jku === undefined || !URL.canParse(jku)) return [];
+    const url = new URL(jku);
+    if (!this.#jku.has(url.origin) || !isSafe(url)) return [];
+    url.hash = "";
+    const known = this.#named.get(url.href) ?? this.#remote(url, this.#host.net ?? {});
+    // The newest stay.
+    this.#named.delete(url.href);
+    this.#named.set(url.href, known);
+    const [oldest] = this.#named.keys();
+    if (this.#named.size > mostNamed && oldest !== undefined) this.#named.delete(oldest);
+    return [{ origins: undefined, keySet: known }];
+  }
+
+  #source(given: TrustedKeys | PublicCardKey | null | undefined, field: string): Source {
+    if (typeof given === "object" && given !== null && "keySet" in given) {
+      const { keySet, origins } = given as TrustedKeys;
+      const allowed = origins === undefined ? undefined : originsOf(origins, `${field}.origins`);
+      if (typeof keySet !== "string") return { origins: allowed, keySet: checked(keySet, `${field}.keySet`) };
+      if (!URL.canParse(keySet) || !isSafe(new URL(keySet))) {
+        throw wrong(`${field}.keySet`, "must be a URL with https:, or with http: on this machine");
+      }
+      const url = new URL(keySet);
+      const { net = {} } = this.#host;
+      // Its owner is named by the user, so it may be in a private network.
+      return { origins: allowed, keySet: this.#remote(url, { ...net, allow: [...(net.allow ?? []), hostOf(url)] }) };
+    }
+    return { origins: undefined, keySet: checked({ keys: [given] }, field) };
+  }
+
+  #remote(url: URL, net: NetPolicy): RemoteDocument<CardKeySet> {
+    const { dialer, clock } = this.#host;
+    const fetch = guardedFetch({ maxBytes: 256 << 10, ...net }, dialer, clock);
+    return new RemoteDocument({ url: url.href, fetch, clock, read: readCardKeySet, name: `The key set ${url.href}` });
+  }
+}
+
+/** The keys of a set that a signature may be by: those with its name, and those without a name. */
+async function fittingKeys(
+  keySet: CardKeySet | RemoteDocument<CardKeySet>,
+  kid: string | undefined,
+): Promise<readonly FoundKey[]> {
+  const remote = keySet instanceof RemoteDocument;
+  const known = withName(remote ? await keySet.current() : keySet, kid);
+  if (!remote || known.some(({ named }) => named)) return known;
+  // Keys change: the name may be a new one.
+  const again = keySet.again();
+  return again === undefined ? known : withName(await again, kid);
+}
+
+function withName({ keys }: CardKeySet, kid: string | undefined): readonly FoundKey[] {
+  return keys
+    .filter((key) => key.kid === undefined || key.kid === kid)
+    .map((key) => ({ key, named: kid !== undefined && key.kid === kid }));
+}
+
+function checked(value: unknown, field: string): CardKeySet {
+  const given = (value as { readonly keys?: unknown } | null | undefined)?.keys;
+  const isSet = Array.isArray(given) && readCardKeySet(value).keys.length === Math.min(given.length, 32);
+  if (!isSet)
+    throw wrong(field, "must be a public key as a JWK, or a key set: { keySet: { keys: [...] } } or { keySet: url }");
+  return readCardKeySet(value);
+}
+
+function originsOf(list: readonly string[], field: string): ReadonlySet<string> {
+  const isUrl = (each: unknown): boolean => typeof each === "string" && URL.canParse(each);
+  if (Array.isArray(list) && list.every(isUrl)) return new Set((list as string[]).map((each) => new URL(each).origin));
+  throw wrong(field, 'must be a list of origins, such as ["https://agents.example.com"]');
+}
+
+function wrong(field: string, description: string): Error {
+  return invalidParams([{ field: `trust.${field}`, description }]);
+}
+
+/** Keys are read over TLS alone, except from this machine (A2A 1.0 §8.4.3). */
+function isSafe(url: URL): boolean {
+  return url.protocol === "https:" || (url.protocol === "http:" && isLoopback(url.hostname));
+}
+
+function hostOf({ hostname, port, protocol }: URL): string {
+  return `${hostname}:${port || (protocol === "https:" ? "443" : "80")}`;
+}

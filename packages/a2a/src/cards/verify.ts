@@ -1,0 +1,210 @@
+import { systemClock, type Clock } from "../base/index.ts";
+import { A2AError } from "../model/index.ts";
+import { isObject } from "../model/schema.ts";
+import { verifiableForms, type CardForm } from "./canonical.ts";
+import { bareKey, outdated } from "./keys.ts";
+import { KeySources, type FoundKey } from "./key-sources.ts";
+import type { Dialer, NetPolicy } from "../net/index.ts";
+import type { CardTrust, CardVerdict, PublicCardKey, SignatureVerdict } from "./port.ts";
+import { reducedMark } from "./sign.ts";
+
+/** What a verification needs beside the card and the trust. */
+export interface VerifyCardOptions {
+  /** Where the card was asked for, for `TrustedKeys.origins`. Absent: the origins of its interfaces have to be trusted. */
+  readonly address?: string;
+  /** Which addresses of key sets may be called. Default: public ones over HTTPS, and those that `keys` names. */
+  readonly net?: NetPolicy;
+  /** Pins the addresses of key sets, such as `nodeDialer()` of `@parley/node`. */
+  readonly dialer?: Dialer;
+  /** Time. Default: that of the runtime. */
+  readonly clock?: Clock;
+}
+
+/** Verifies cards, and keeps the key sets that it has read. */
+export type CardVerifier = (card: object, address?: string) => Promise<CardVerdict>;
+
+/** Most signatures of a card that are looked at. */
+const mostSignatures = 16;
+
+/** Longest protected header, in characters. */
+const longestHeader = 8192;
+
+/** Algorithms that are accepted: asymmetric ones alone. */
+const algorithms: readonly string[] = ["ES256", "ES384", "EdDSA", "Ed25519", "RS256", "PS256"];
+
+/**
+ * Verifies the signatures of one card (A2A 1.0 §8.4.3). It never throws because of what the card says.
+ *
+ * @param card - The card as it came, parsed from JSON: also members that are not known here may be signed.
+ * @throws A2AError `InvalidParams` where `trust` is not valid.
+ *
+ * @example
+ * ```ts
+ * const keySet = "https://agents.example.com/.well-known/card-keys.json";
+ * const { trusted } = await verifyCard(client.card, { keys: [{ keySet }] });
+ * ```
+ */
+export async function verifyCard(
+  card: object,
+  trust: CardTrust,
+  options: VerifyCardOptions = {},
+): Promise<CardVerdict> {
+  return cardVerifier(trust, options)(card, options.address);
+}
+
+/**
+ * Makes a function that verifies cards. Key sets are read when they are first needed, again after ten minutes, and when a signature
+ * names a key that is not in them.
+ *
+ * @throws A2AError `InvalidParams` where `trust` is not valid.
+ */
+export function cardVerifier(trust: CardTrust, options: Omit<VerifyCardOptions, "address"> = {}): CardVerifier {
+  const { clock = systemClock } = options;
+  const sources = new KeySources(trust, { ...options, clock });
+  return async (card, address) => {
+    const given = (card as { readonly signatures?: unknown }).signatures;
+    const signatures = Array.isArray(given) ? given.slice(0, mostSignatures) : [];
+    if (signatures.length === 0) return { trusted: false, signatures: [] };
+    let forms: readonly CardForm[];
+    try {
+      forms = verifiableForms(card as Readonly<Record<string, unknown>>);
+    } catch (thrown) {
+      const reason = thrown instanceof A2AError ? thrown.message : "The card cannot be read";
+      return { trusted: false, signatures: signatures.map(() => ({ outcome: "unsupported", reason })) };
+    }
+    const origins = originsOf(card, address);
+    const verdicts: SignatureVerdict[] = [];
+    for (const signature of signatures) verdicts.push(await verdictOf(signature, forms, origins, sources, clock));
+    return { trusted: verdicts.some(({ outcome }) => outcome === "valid"), signatures: verdicts };
+  };
+}
+
+/** The origins that a card belongs to: that of its address, or else those of all its interfaces. */
+function originsOf(card: object, address: string | undefined): readonly string[] {
+  if (address !== undefined) return [originOf(address)];
+  const { supportedInterfaces, additionalInterfaces, url } = card as Readonly<Record<string, unknown>>;
+  const interfaces = [supportedInterfaces, additionalInterfaces].flatMap((list): readonly unknown[] =>
+    Array.isArray(list) ? list : [],
+  );
+  const urls = [...interfaces.map((one) => (isObject(one) ? one["url"] : undefined)), url];
+  return [...new Set(urls.filter((one) => one !== undefined).map(originOf))];
+}
+
+/** An address of gRPC is `host:port`, over TLS. What has no origin is of none that somebody could trust. */
+function originOf(address: unknown): string {
+  if (typeof address !== "string") return "";
+  if (URL.canParse(address) && /^https?:/i.test(address)) return new URL(address).origin;
+  const url = `https://${address}`;
+  return /^[^/?#@]+$/.test(address) && URL.canParse(url) ? new URL(url).origin : "";
+}
+
+/** The members of a protected header that are read here. */
+interface Header {
+  readonly alg: string;
+  readonly kid?: string;
+  readonly jku?: string;
+  readonly reduced: boolean;
+}
+
+/** `undefined` where it is no header that can be verified. */
+function headerOf(value: unknown): Header | undefined {
+  if (typeof value !== "string" || value.length > longestHeader || !/^[\w-]+$/.test(value)) return undefined;
+  try {
+    const bytes = Uint8Array.from(atob(value.replaceAll("-", "+").replaceAll("_", "/")), (unit) => unit.charCodeAt(0));
+    const header: unknown = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+    // A critical extension changes what is signed, or how (RFC 7515 §4.1.11). None is known here.
+    if (!isObject(header) || typeof header["alg"] !== "string" || header["crit"] !== undefined) return undefined;
+    const { alg, kid, jku } = header;
+    return {
+      alg,
+      ...(typeof kid === "string" && { kid }),
+      ...(typeof jku === "string" && { jku }),
+      reduced: header[reducedMark] === true,
+    };
+  } catch {
+    return undefined;
+  }
+}
+
+async function verdictOf(
+  value: unknown,
+  forms: readonly CardForm[],
+  origins: readonly string[],
+  sources: KeySources,
+  clock: Clock,
+): Promise<SignatureVerdict> {
+  const { protected: head, signature } = isObject(value) ? value : {};
+  const header = headerOf(head);
+  if (header === undefined || typeof signature !== "string" || !/^[\w-]+$/.test(signature)) {
+    return { outcome: "unsupported", reason: "the signature cannot be read" };
+  }
+  const { alg, kid, jku } = header;
+  const told = { alg, ...(kid !== undefined && { kid }), ...(jku !== undefined && { jku }) };
+  if (!algorithms.includes(alg)) return { outcome: "unsupported", ...told, reason: "its algorithm is not accepted" };
+  if (header.reduced) return { outcome: "unsupported", ...told, reason: "it does not cover the whole card" };
+  const jws = { protected: head as string, signature };
+  let known: SignatureVerdict | undefined;
+  try {
+    for await (const found of sources.keys(header, origins)) {
+      const verdict = await tried(jws, found, forms, alg, clock);
+      if (verdict.outcome === "valid") return { ...verdict, ...told };
+      // What is known about a key says more than that another one does not fit.
+      if (known === undefined || verdict.outcome === "outdated-key") known = verdict;
+    }
+  } catch (thrown) {
+    if (!(thrown instanceof A2AError)) throw thrown;
+    return { outcome: "unreadable-keys", ...told, reason: thrown.message };
+  }
+  return { ...(known ?? { outcome: "unknown-key", reason: "its key is not trusted for this card" }), ...told };
+}
+
+async function tried(
+  jws: { readonly protected: string; readonly signature: string },
+  { key, named }: FoundKey,
+  forms: readonly CardForm[],
+  alg: string,
+  clock: Clock,
+): Promise<SignatureVerdict> {
+  const late = outdated(key, clock.now());
+  if (late !== undefined) return { outcome: "outdated-key", reason: late };
+  const reading = await readingOf(jws, key, forms, alg);
+  if (reading !== undefined) return { outcome: "valid", reading };
+  return named
+    ? { outcome: "invalid", reason: "the card is not what this key has signed" }
+    : { outcome: "unknown-key", reason: "its key is not trusted for this card" };
+}
+
+/** The first form that a signature is over; `undefined` where it is over none, or where the key does not fit. */
+async function readingOf(
+  jws: { readonly protected: string; readonly signature: string },
+  key: PublicCardKey,
+  forms: readonly CardForm[],
+  alg: string,
+): Promise<CardForm["reading"] | undefined> {
+  const { base64url, flattenedVerify, importJWK } = await import("jose");
+  const bare = bareKey(key);
+  if (bare === undefined || !fits(key, alg)) return undefined;
+  try {
+    const imported = await importJWK(bare, alg);
+    for (const { text, reading } of forms) {
+      const payload = base64url.encode(text);
+      const verified = await flattenedVerify({ ...jws, payload }, imported, { algorithms: [alg] }).catch(
+        () => undefined,
+      );
+      if (verified !== undefined) return reading;
+    }
+  } catch {
+    // A key that cannot be imported proves nothing.
+  }
+  return undefined;
+}
+
+/** A key for one algorithm, or for encryption, is not used for another purpose (RFC 7517 §4.2, §4.4). */
+function fits(key: PublicCardKey, alg: string): boolean {
+  const same = key.alg === undefined || key.alg === alg || (isEdDsa(key.alg) && isEdDsa(alg));
+  return same && (key.use === undefined || key.use === "sig");
+}
+
+function isEdDsa(alg: string): boolean {
+  return alg === "EdDSA" || alg === "Ed25519";
+}
