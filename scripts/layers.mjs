@@ -57,7 +57,10 @@ export const rooms = {
   },
   auth: { imports: ["protocol", "net", "model"], doors: ["audited.ts", "authorized.ts", "index.ts", "port.ts"] },
   "auth/tokens": { imports: ["auth", "protocol", "net", "model"], doors: ["index.ts"] },
-  credentials: { imports: ["protocol", "transport/client", "net", "model"], doors: ["index.ts", "port.ts"] },
+  credentials: {
+    imports: ["protocol", "transport/client", "net", "model"],
+    doors: ["index.ts", "port.ts", "session.ts"],
+  },
   cards: { imports: ["net", "model"], doors: ["index.ts", "port.ts"] },
   limits: { imports: ["protocol", "model"], doors: ["index.ts", "port.ts"] },
   extensions: { imports: ["protocol", "model"], doors: ["index.ts", "*/index.ts"] },

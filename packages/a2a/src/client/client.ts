@@ -67,7 +67,7 @@ export interface ClientParts {
  * server certainly never saw it.
  */
 export class Client {
-  /** The card of the agent. */
+  /** The card of the agent: after `getExtendedAgentCard()` that one. */
   readonly card: AgentCard;
   /** The operations as a service, with retries: for interceptors, proxies, and operations of extensions. */
   readonly service: AgentService;
@@ -198,9 +198,13 @@ export class Client {
     await this.#call("DeleteTaskPushNotificationConfig", request, options);
   }
 
-  /** Reads the card for authenticated callers (A2A 1.0 §3.1.11). */
-  getExtendedAgentCard(options?: CallOptions): Promise<AgentCard> {
-    return this.#call("GetExtendedAgentCard", {}, options);
+  /**
+   * Reads the card for authenticated callers, which replaces `card` (A2A 1.0 §3.1.11).
+   *
+   * @throws A2AError `UnsupportedOperation` where the card does not declare it (A2A 1.0 §3.3.4), `ExtendedAgentCardNotConfigured`.
+   */
+  async getExtendedAgentCard(options?: CallOptions): Promise<AgentCard> {
+    return ((this as { card: AgentCard }).card = await this.#call("GetExtendedAgentCard", {}, options));
   }
 
   /**

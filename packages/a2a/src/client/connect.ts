@@ -9,7 +9,15 @@ import {
   resumeExtension,
   safeObserver,
 } from "../protocol/index.ts";
-import type { ClientBinding, ClientHost, FetchLike, HeadersSource } from "../transport/client/binding.ts";
+import type { CredentialProvider } from "../credentials/port.ts";
+import { CredentialSession } from "../credentials/session.ts";
+import type {
+  ClientBinding,
+  ClientHost,
+  FetchLike,
+  HeadersSource,
+  RequestCredentialing,
+} from "../transport/client/binding.ts";
 import { aborted, bounded } from "../transport/client/signals.ts";
 import { type CardCache, type CardSource, findCard, noHeaders, toUrl } from "./card.ts";
 import { Client } from "./client.ts";
@@ -33,6 +41,12 @@ export interface ConnectOptions extends InterfaceChoice {
    * card there is no origin of a URL: then these alone get them, and by default those of its interfaces.
    */
   readonly credentialOrigins?: readonly string[];
+  /**
+   * Credentials for the security schemes of the card (A2A 1.0 §7.3), such as `clientCredentials()` of `@parley/a2a/credentials`. The
+   * first requirement of the card that they can satisfy is used. They are sent over TLS alone, except on loopback, and to the same
+   * origins as `headers`.
+   */
+  readonly credentials?: readonly CredentialProvider[];
   /** Sends the requests. Default: the `fetch` of the runtime. */
   readonly fetch?: FetchLike;
   /** URIs of extensions that every call asks for (A2A 1.0 §4.6). */
@@ -115,8 +129,24 @@ export async function connectWith(
   const { observer, logger = silentLogger } = options;
   checkBindings([...kit.bindings, ...(options.bindings ?? [])]);
   const guarded = observer === undefined ? options : { ...options, observer: safeObserver(observer, logger) };
-  return assemble(kit, agent, guarded, interceptClient);
+  if (options.credentials === undefined) return assemble(kit, agent, guarded, interceptClient);
+  const session = new CredentialSession(options.credentials, logger);
+  const intercept: Intercept = (service, interceptors, card, named, trusted) => {
+    session.use(card, named, trusted);
+    return interceptClient(session.wrap(service), interceptors);
+  };
+  // Headers that are given, and none: then errors say which origin gets no credentials.
+  return assemble(kit, agent, { ...guarded, headers: options.headers ?? {} }, intercept, session);
 }
+
+/** Puts interceptors around the service of a client. `named` is the URL that the user gave, `trusted` are the origins that get credentials. */
+type Intercept = (
+  service: AgentService,
+  interceptors: readonly Interceptor[],
+  card: AgentCard,
+  named: URL | undefined,
+  trusted: readonly (string | undefined)[] | undefined,
+) => AgentService;
 
 /** Refuses what is not a binding of a client, such as a server's binding of the same name. */
 export function checkBindings(bindings: readonly (Partial<ClientBinding> | null | undefined)[]): void {
@@ -133,10 +163,11 @@ export async function assemble(
   kit: ClientKit,
   agent: string | URL | AgentCard | OlderCard,
   options: ConnectOptions,
-  intercept: (service: AgentService, interceptors: readonly Interceptor[]) => AgentService,
+  intercept: Intercept,
+  credentials?: RequestCredentialing,
 ): Promise<Client> {
   const { logger, timeout = false, credentialOrigins } = options;
-  const host = hostOf(options);
+  const host = hostOf(options, credentials);
   const { clock } = host;
   const calls = policy(callPolicy, options.retry);
   const named = typeof agent === "string" || agent instanceof URL ? toUrl(String(agent)) : undefined;
@@ -161,7 +192,7 @@ export async function assemble(
     `${JSON.stringify(card.name)}${source.address && ` at ${source.address}`}`,
   );
   const declares = (uri: string): boolean => card.capabilities.extensions?.some((one) => one.uri === uri) === true;
-  const wrapped = intercept(service, options.interceptors ?? []);
+  const wrapped = intercept(service, options.interceptors ?? [], card, named, trusted);
   return new Client({
     card,
     service: resilient(wrapped, {
@@ -180,7 +211,7 @@ export async function assemble(
   });
 }
 
-function hostOf(options: ConnectOptions): ClientHost {
+function hostOf(options: ConnectOptions, credentials: RequestCredentialing | undefined): ClientHost {
   const {
     clock = waitingClock,
     connectTimeout = 60_000,
@@ -192,6 +223,7 @@ function hostOf(options: ConnectOptions): ClientHost {
     // Browsers allow `fetch` only as a method of the global object.
     fetch: options.fetch ?? ((url, init) => fetch(url, init)),
     headers: options.headers ?? noHeaders,
+    credentials,
     clock,
     limits: { connectTimeout, idleTimeout, maxResponseBytes, maxEventBytes },
   };

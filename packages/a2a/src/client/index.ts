@@ -35,10 +35,13 @@ export async function connect(
 
 /**
  * `connect()` for JSON-RPC of version 1.0 alone. It takes half of the code, for pages where each kilobyte counts. It does
- * without three things: a faster way to decode chunks, a check of what interceptors return, and a guard around `observer`,
- * whose errors here fail the call.
+ * without four things: `credentials`, a faster way to decode chunks, a check of what interceptors return, and a guard around
+ * `observer`, whose errors here fail the call.
  */
-export function connectJsonRpc(agent: string | URL | AgentCard, options: ConnectOptions = {}): Promise<Client> {
+export function connectJsonRpc(
+  agent: string | URL | AgentCard,
+  options: Omit<ConnectOptions, "credentials"> = {},
+): Promise<Client> {
   const kit = { bindings: [smallJsonRpcBinding([jsonRpcClientV1])], decodeCard: jsonRpcClientV1.decodeCard };
   return assemble(kit, agent, options, (service, interceptors) =>
     interceptors.reduceRight((next, wrap) => wrap(next), service),
@@ -71,11 +74,14 @@ export { A2AError, data, file, hasCode, text } from "../model/index.ts";
 export { jsonRpcBinding } from "../transport/jsonrpc/client.ts";
 export { restBinding } from "../transport/rest/client.ts";
 export type {
+  AnswerHeaders,
   ClientBinding,
   ClientHost,
   ClientLimits,
+  CredentialedRequest,
   FetchInit,
   FetchLike,
   HeadersRequest,
   HeadersSource,
+  RequestCredentialing,
 } from "../transport/client/binding.ts";

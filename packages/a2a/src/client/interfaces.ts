@@ -26,7 +26,7 @@ interface Candidate {
    * The origin of this interface, where it gets no credentials. They belong to the origin that the user named, and a card
    * may name any other.
    */
-  readonly withheldFrom: string | undefined;
+  readonly withheldFrom: string | false;
 }
 
 /** The `Major.Minor` of a version. Patch numbers are ignored (A2A 1.0 §3.6). */
@@ -37,7 +37,7 @@ function minor(version: string): string {
 function unusable(url: string): string | undefined {
   // A2A 1.0 §4.4.6.
   if (!URL.canParse(url)) return "is not an absolute URL";
-  return /^https?:$/.test(new URL(url).protocol) ? undefined : "is not an HTTP URL";
+  return /^\s*https?:/i.test(url) ? undefined : "is not an HTTP URL";
 }
 
 /** The version to speak. A minor version only adds to the one before, so a later one can be asked for where an earlier one is listed. */
@@ -78,9 +78,9 @@ export function candidatesOf(
     } else {
       const spoken = { ...target, protocolVersion: version };
       const origin = binding.origin?.(target.url, card) ?? new URL(target.url).origin;
-      const withheld = trusted?.includes(origin) === false;
-      const service = binding.open(target, version, withheld ? { ...host, headers: noHeaders } : host, card);
-      candidates.push({ target: spoken, service, withheldFrom: withheld ? origin : undefined });
+      const withheldFrom = trusted?.includes(origin) === false && origin;
+      const service = binding.open(target, version, withheldFrom ? { ...host, headers: noHeaders } : host, card);
+      candidates.push({ target: spoken, service, withheldFrom });
     }
   }
   const age = ({ target }: Candidate): number => Number(target.protocolVersion);
@@ -93,11 +93,6 @@ export function candidatesOf(
 function tenanted<T extends { readonly tenant?: string }>(request: T, { tenant }: AgentInterface): T {
   const { tenant: _, ...rest } = request;
   return (tenant ? { tenant, ...rest } : rest) as T;
-}
-
-/** The context without the headers of the caller. */
-function withoutHeaders(context: CallContext): CallContext {
-  return { ...context, outgoing: { ...context.outgoing, headers: noHeaders } };
 }
 
 /** The same error with another message and more metadata. */
@@ -149,15 +144,16 @@ export function firstAlive(
       const mine = current;
       const { target, service, withheldFrom } = candidates[mine] as Candidate;
       try {
-        const result = await run(service, tenanted(request, target), withheldFrom ? withoutHeaders(context) : context);
+        const outgoing = { ...context.outgoing, ...(withheldFrom && { headers: noHeaders }) };
+        const result = await run(service, tenanted(request, target), { ...context, outgoing });
         proven = true;
         return result;
       } catch (thrown) {
         const had = headers !== noHeaders || context.outgoing?.headers;
         if (withheldFrom && had && hasCode(thrown, "Unauthenticated", "PermissionDenied")) {
           proven = true;
-          const why = `Headers are not sent to ${withheldFrom}, which only the card names: add it to credentialOrigins`;
-          throw extended(thrown, `${thrown.message}. ${why}`, { withheldFrom });
+          const why = `${thrown.message}. Credentials are not sent to ${withheldFrom}, only named by the card: see credentialOrigins`;
+          throw extended(thrown, why, { withheldFrom });
         }
         if (!(thrown instanceof A2AError) || proven || context.signal?.aborted) throw thrown;
         if (!isDead(thrown)) {

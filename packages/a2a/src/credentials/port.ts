@@ -1,4 +1,5 @@
 import type { AgentCard, SecurityScheme } from "../model/index.ts";
+import type { AnswerHeaders } from "../transport/client/binding.ts";
 
 /** The credentials of a client: what a card's security schemes are satisfied with (A2A 1.0 §7.3). */
 
@@ -54,4 +55,6 @@ export interface CredentialProvider {
    * be had, so that the call is worth repeating. Absent: it is not.
    */
   refused?(request: SchemeRequest, challenge: string | undefined): Promise<boolean>;
+  /** Takes what each answer of the agent says about credentials: the nonce for proofs (RFC 9449 §8.2). */
+  answered?(headers: AnswerHeaders): void;
 }

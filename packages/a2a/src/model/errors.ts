@@ -54,12 +54,12 @@ export const wireErrors: Readonly<Record<WireErrorCode, ErrorRow>> = {
   PushNotificationNotSupported: row(-32003, 400, "Push notifications are not supported"),
   UnsupportedOperation: row(-32004, 400, "This operation is not supported"),
   ContentTypeNotSupported: row(-32005, 400, "Content type not supported"),
-  InvalidAgentResponse: row(-32006, 500, "The agent gave an invalid response"),
+  InvalidAgentResponse: row(-32006, 500, "Invalid agent response"),
   ExtendedAgentCardNotConfigured: row(-32007, 400, "No extended agent card is configured"),
   ExtensionSupportRequired: row(-32008, 400, "A required extension was not requested"),
   VersionNotSupported: row(-32009, 400, "Protocol version not supported"),
   // Of the 1.1 draft.
-  TaskGenerationMismatch: row(-32010, 409, "The task has moved on"),
+  TaskGenerationMismatch: row(-32010, 409, "Task has moved on"),
   ParseError: row(-32700, 400, "Invalid JSON payload"),
   InvalidRequest: row(-32600, 400, "Request payload validation error"),
   MethodNotFound: row(-32601, 404, "Method not found"),
@@ -70,7 +70,7 @@ export const wireErrors: Readonly<Record<WireErrorCode, ErrorRow>> = {
   MethodNotAllowed: outside(-32601, 405, "HTTP method not allowed"),
   RequestTooLarge: outside(-32600, 413, "Request body too large"),
   // The specification has no code for the media type of a request. This is its code for the media types of parts.
-  UnsupportedMediaType: outside(-32005, 415, "Media type of the request not supported"),
+  UnsupportedMediaType: outside(-32005, 415, "Request content type not supported"),
   TooManyRequests: outside(-32603, 429, "Too many requests"),
   Unavailable: outside(-32603, 503, "Temporarily unavailable"),
 };

@@ -103,6 +103,8 @@ function refined(error: A2AError, code: number, message: string, challenge: stri
       return new A2AError("Timeout", message === "" ? "The server did not answer before the deadline" : message);
     case statusCode("UNAUTHENTICATED"):
       return challenge === undefined ? error : as(error, "Unauthenticated", { challenge });
+    case statusCode("PERMISSION_DENIED"):
+      return challenge === undefined ? error : as(error, "PermissionDenied", { challenge });
     // The method, or the whole service, may be unknown.
     case statusCode("UNIMPLEMENTED"):
       return error.code === "UnsupportedOperation" && error.details.length === 0 && isUnrouted(message)
@@ -159,7 +161,8 @@ const proxyErrors: Readonly<Record<number, WireErrorCode>> = {
   503: "Unavailable",
 };
 
-function textOf(value: string | readonly string[] | number | undefined): string | undefined {
+/** The first value of a header. */
+export function textOf(value: string | readonly string[] | number | undefined): string | undefined {
   return typeof value === "string" || value === undefined
     ? value
     : typeof value === "number"

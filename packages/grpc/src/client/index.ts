@@ -1,5 +1,6 @@
 import type { OutgoingHttpHeaders } from "node:http2";
 import { gzipSync } from "node:zlib";
+import { A2AError } from "@parley/a2a/model";
 import type { ClientBinding, ClientHost } from "@parley/a2a/transport/client";
 import { byVersion, codecV11, wires, type Codec } from "@parley/a2a/wires";
 import { compressed, frameOf } from "../frames.ts";
@@ -39,13 +40,25 @@ export function grpcBinding(
       const origin = originOf(url, card) as string;
       const channel = channels.get(origin) ?? new Channel(origin, options);
       channels.set(origin, channel);
-      return grpcService(codec, types, host, url, overHttp2(channel, url, host, options.compressAbove ?? Infinity));
+      const { compressAbove = Infinity } = options;
+      return grpcService(codec, types, host, url, overHttp2({ channel, origin, compressAbove }, url, host));
     },
   };
 }
 
-function overHttp2(channel: Channel, url: string, { clock, limits }: ClientHost, compressAbove: number): Transport {
-  return ({ path, metadata, message, context, headTimeout }) => {
+interface Http2 {
+  readonly channel: Channel;
+  readonly origin: string;
+  readonly compressAbove: number;
+}
+
+function overHttp2({ channel, origin, compressAbove }: Http2, url: string, host: ClientHost): Transport {
+  const { clock, limits } = host;
+  return async ({ path, metadata, message, context, headTimeout }) => {
+    const target = { method: "POST", url: origin + path, headers: {} };
+    const sent = await host.credentials?.add(target, context.signal);
+    if (sent !== undefined && sent.url !== target.url)
+      throw new A2AError("InvalidParams", "An API key in the query cannot be sent by gRPC, which has no query");
     const compresses = message.length > compressAbove;
     const headers: OutgoingHttpHeaders = {
       ":method": "POST",
@@ -54,6 +67,7 @@ function overHttp2(channel: Channel, url: string, { clock, limits }: ClientHost,
       te: "trailers",
       "grpc-accept-encoding": "gzip,deflate,identity",
       ...metadata,
+      ...sent?.headers,
     };
     if (compresses) headers["grpc-encoding"] = "gzip";
     if (headTimeout !== false) headers["grpc-timeout"] = formatTimeout(headTimeout);

@@ -19,7 +19,7 @@ import { decode } from "../protobuf/decode.ts";
 import { encode } from "../protobuf/encode.ts";
 import { serviceV03, serviceV1, type A2AMethod, type A2AServiceType } from "../services.ts";
 import { Statuses } from "../status.ts";
-import { activated, errorOf, metadataOf, type AnswerHeaders, type Metadata } from "./headers.ts";
+import { activated, errorOf, metadataOf, textOf, type AnswerHeaders, type Metadata } from "./headers.ts";
 
 /** A request, for any transport. */
 export interface Outgoing {
@@ -149,6 +149,7 @@ class GrpcCalls implements ClientTransport {
 
   /** Throws the error with which a call has ended, if any. */
   #check({ headers, trailers, failure }: Incoming): void {
+    this.#host.credentials?.answered({ get: (name) => textOf(trailers?.[name] ?? headers?.[name]) });
     // A status counts, even if the connection broke right after it.
     const hasStatus = trailers !== undefined || headers?.["grpc-status"] !== undefined;
     if (failure !== undefined && !(hasStatus && failure.code === "ConnectionLost")) throw failure;

@@ -50,6 +50,7 @@ const known = [
   "grpc-message",
   "grpc-status-details-bin",
   "www-authenticate",
+  "dpop-nonce",
   "a2a-extensions",
   "x-a2a-extensions",
 ];

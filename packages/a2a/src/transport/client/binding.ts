@@ -31,6 +31,35 @@ export interface ClientHost {
   readonly clock: Clock;
   /** The limits. */
   readonly limits: ClientLimits;
+  /** Adds credentials to requests. Absent: there are none. */
+  readonly credentials?: RequestCredentialing | undefined;
+}
+
+/** A request that may get credentials. */
+export interface CredentialedRequest {
+  /** HTTP method. */
+  readonly method: string;
+  /** Its URL. */
+  readonly url: string;
+  /** Headers by their lower-case names. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** The headers of an answer: those of `fetch`, and others. */
+export interface AnswerHeaders {
+  /** A header by its lower-case name. */
+  get(name: string): string | null | undefined;
+}
+
+/** Adds credentials to the requests of a client. `sendRequest()` calls it; a binding that sends its requests in another way does so itself. */
+export interface RequestCredentialing {
+  /**
+   * The request with its credentials: further headers, and a query for an API key that is sent there. Called for each request, also
+   * for each that is repeated. A request to an origin that gets no credentials is returned as it is.
+   */
+  add<Request extends CredentialedRequest>(request: Request, signal: AbortSignal | undefined): Promise<Request>;
+  /** Takes what an answer says about credentials: the `DPoP-Nonce` header (RFC 9449 §8). */
+  answered(headers: AnswerHeaders): void;
 }
 
 /** Limits of a client. */

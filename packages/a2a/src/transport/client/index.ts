@@ -1,6 +1,15 @@
 /** What a client's binding is made of, in addition to `@parley/a2a/protocol` and `@parley/a2a/wires`. */
 
-export type { ClientBinding, ClientHost, ClientLimits, HeadersRequest, HeadersSource } from "./binding.ts";
+export type {
+  AnswerHeaders,
+  ClientBinding,
+  ClientHost,
+  ClientLimits,
+  CredentialedRequest,
+  HeadersRequest,
+  HeadersSource,
+  RequestCredentialing,
+} from "./binding.ts";
 export { requestHeaders, sendRequest, type ClientResponse } from "./request.ts";
 export { clientService, readEvents, type ClientTransport, type EncodedCall, type EventSource } from "./service.ts";
 export { abortError } from "./signals.ts";

@@ -73,10 +73,13 @@ export async function sendRequest(
   { signal, outgoing }: Pick<CallContext, "signal" | "outgoing">,
 ): Promise<ClientResponse> {
   if (signal?.aborted) throw abortError(signal);
-  const { clock, limits } = host;
+  const { clock, limits, credentials } = host;
+  const sent = (await credentials?.add(request, signal)) ?? request;
+  // Messages of errors name the URL as it was before: a key may be in the query.
   const connection = new Connection(request.url, clock, signal);
   const timeout = request.timeout ?? outgoing?.connectTimeout ?? limits.connectTimeout;
-  const { status, headers } = await connection.open(host.fetch, request, timeout);
+  const { status, headers } = await connection.open(host.fetch, sent, timeout);
+  credentials?.answered(headers);
   const utf8 = new Utf8Pieces();
   const parser = new SseParser(limits.maxEventBytes);
   const retryAfter = (): number | undefined => parser.retry && parser.retry / 1000;
@@ -123,7 +126,7 @@ class Connection {
     const { signal } = this.#controller;
     const what = `No answer from ${this.#url}`;
     try {
-      const sent = fetch(this.#url, {
+      const sent = fetch(request.url, {
         method: request.method,
         headers: request.headers,
         ...(request.body !== undefined && { body: request.body }),

@@ -56,9 +56,9 @@ function jsonRpcService(
   function resultOf(value: unknown, id: number): unknown {
     const { error, result, id: answered }: Readonly<Record<string, unknown>> = isObject(value) ? value : {};
     if (isObject(error)) throw wire.decodeError(error);
-    if (result === undefined) throw new A2AError("InvalidResponse", `${url} gave no JSON-RPC response`);
+    if (result === undefined) throw new A2AError("InvalidResponse", `${url} gave no JSON-RPC answer`);
     if (answered === id) return result;
-    const what = `${url} answered request ${JSON.stringify(answered)} where ${id} was asked`;
+    const what = `${url} answered request ${JSON.stringify(answered)}, not ${id}`;
     throw new A2AError("InvalidResponse", what);
   }
 

@@ -1,0 +1,208 @@
+import { isLoopback, type Logger, withoutSlashes } from "../base/index.ts";
+import { A2AError, type AgentCard, hasCode } from "../model/index.ts";
+import type { AgentService, CallContext, UnaryName } from "../protocol/index.ts";
+import type { AnswerHeaders, CredentialedRequest, RequestCredentialing } from "../transport/client/binding.ts";
+import { challengesOf, parameterOf, scopesOf } from "./challenge.ts";
+import { chooseSchemes, type ChosenScheme, describeRequirements } from "./choose.ts";
+import type { CredentialProvider, RequestCredentials, SchemeRequest } from "./port.ts";
+
+/** The scopes of a scheme are those of its requirement, and those that the server asked for since. At most this many are kept. */
+const mostScopes = 200;
+
+/**
+ * The credentials of one client. It chooses them from the card, adds them to each request, and gets others where the server refuses
+ * them. `use` is called before the first request to the agent.
+ */
+export class CredentialSession implements RequestCredentialing {
+  readonly #providers: readonly CredentialProvider[];
+  readonly #logger: Logger;
+  #card: AgentCard | undefined;
+  #resource = "";
+  #trusted: readonly (string | undefined)[] | undefined;
+  #chosen: readonly ChosenScheme[] | undefined;
+  /** Scopes that the server asked for, by scheme. */
+  readonly #asked = new Map<string, readonly string[]>();
+  /** How often credentials were replaced. Calls that were refused with the ones before need not replace them again. */
+  #version = 0;
+  #replacing: Promise<boolean> | undefined;
+
+  constructor(providers: readonly CredentialProvider[], logger: Logger) {
+    this.#providers = providers;
+    this.#logger = logger;
+  }
+
+  /**
+   * Chooses what the card asks for. `named`: the URL that the user gave, of the agent or of its card. `trusted`: the origins that get
+   * credentials; `undefined`: all that the card names.
+   */
+  use(card: AgentCard, named: URL | undefined, trusted: readonly (string | undefined)[] | undefined): void {
+    this.#resource = resourceOf(card, named);
+    this.#trusted = trusted;
+    this.#choose(card);
+  }
+
+  #choose(card: AgentCard): void {
+    this.#card = card;
+    this.#chosen = chooseSchemes(card, this.#resource, this.#providers);
+  }
+
+  async add<Request extends CredentialedRequest>(request: Request, signal: AbortSignal | undefined): Promise<Request> {
+    const chosen = this.#chosen ?? [];
+    if (chosen.length === 0) return request;
+    const url = new URL(request.url);
+    if (this.#trusted?.includes(url.origin) === false) return request;
+    if (url.protocol !== "https:" && !isLoopback(url.hostname))
+      throw new A2AError("InvalidParams", `Credentials are not sent to ${url.origin}, because it is without TLS`);
+    const target = { method: request.method, url: request.url };
+    const all = await Promise.all(chosen.map((one) => one.provider.credentials(this.#requestOf(one, signal), target)));
+    return merged(request, url, all);
+  }
+
+  answered(headers: AnswerHeaders): void {
+    for (const { provider } of this.#chosen ?? []) provider.answered?.(headers);
+  }
+
+  /** The same service. A call that is refused for its credentials is repeated with others, where there are others. */
+  wrap(service: AgentService): AgentService {
+    return {
+      call: async <Name extends UnaryName>(
+        operation: Name,
+        request: Parameters<typeof service.call<Name>>[1],
+        context: CallContext,
+      ) => {
+        const reply = await this.#attempt(context, () => service.call<Name>(operation, request, context));
+        // The card for authenticated callers replaces the public one (A2A 1.0 §3.1.11).
+        if (operation === "GetExtendedAgentCard") this.#choose(reply.payload.value as AgentCard);
+        return reply;
+      },
+      stream: (operation, request, context) =>
+        this.#attempt(context, () => service.stream(operation, request, context)),
+    };
+  }
+
+  /** Runs a call; once more after each kind of refusal that other credentials may help against. */
+  async #attempt<T>(context: CallContext, run: () => Promise<T>): Promise<T> {
+    const tried = new Set<string>();
+    for (;;) {
+      const version = this.#version;
+      try {
+        return await run();
+      } catch (thrown) {
+        if (!hasCode(thrown, "Unauthenticated", "PermissionDenied")) throw thrown;
+        const kind = kindOf(thrown);
+        if (tried.has(kind) || !(await this.#replaced(thrown, version, context.signal))) throw this.#explained(thrown);
+        tried.add(kind);
+      }
+    }
+  }
+
+  /** Whether there are other credentials now than those of `version`. Calls that are refused at the same time ask once. */
+  async #replaced(refusal: A2AError, version: number, signal: AbortSignal | undefined): Promise<boolean> {
+    if (this.#version !== version) return true;
+    this.#replacing ??= this.#replace(refusal, signal).finally(() => (this.#replacing = undefined));
+    const done = await this.#replacing;
+    if (done && this.#version === version) this.#version++;
+    return done;
+  }
+
+  async #replace({ code, challenge }: A2AError, signal: AbortSignal | undefined): Promise<boolean> {
+    const challenges = challengesOf(challenge);
+    const error = parameterOf(challenges, "error");
+    if (code === "PermissionDenied" && error !== "insufficient_scope") return false;
+    if (this.#chosen?.length === 0) this.#chooseFor(challenges.map(({ scheme }) => scheme));
+    const more = scopesOf(parameterOf(challenges, "scope"));
+    let any = false;
+    for (const one of this.#chosen ?? []) {
+      const known = this.#asked.get(one.name) ?? [];
+      this.#asked.set(one.name, [...new Set([...known, ...more])].slice(0, mostScopes));
+      any = (await one.provider.refused?.(this.#requestOf(one, signal), challenge)) === true || any;
+    }
+    if (any) this.#logger.info("Credentials were refused, and others are used", { code, error });
+    return any;
+  }
+
+  /** For a card that asks for nothing, at a server that does: the schemes of its challenges. */
+  #chooseFor(schemes: readonly string[]): void {
+    const card = this.#card as AgentCard;
+    for (const name of schemes) {
+      const scheme = { httpAuthSecurityScheme: { scheme: name } };
+      const request = { name, scheme, scopes: [], card, resource: this.#resource };
+      const provider = this.#providers.find((one) => one.supports(request));
+      if (provider !== undefined) {
+        this.#chosen = [{ name, scheme, scopes: [], provider }];
+        return;
+      }
+    }
+  }
+
+  #requestOf({ name, scheme, scopes }: ChosenScheme, signal: AbortSignal | undefined): SchemeRequest {
+    return {
+      name,
+      scheme,
+      scopes: [...new Set([...scopes, ...(this.#asked.get(name) ?? [])])],
+      card: this.#card as AgentCard,
+      resource: this.#resource,
+      ...(signal !== undefined && { signal }),
+    };
+  }
+
+  /** The refusal, which says so where the credentials satisfy nothing that the card asks for. */
+  #explained(error: A2AError): A2AError {
+    if (this.#chosen !== undefined) return error;
+    const wanted = describeRequirements(this.#card as AgentCard);
+    const { challenge, metadata } = error;
+    return new A2AError(
+      error.code,
+      `${error.message}. None of the credentials satisfies the card, which asks for ${wanted}`,
+      {
+        challenge,
+        metadata,
+        cause: error,
+      },
+    );
+  }
+}
+
+/** What a refusal is about. Each kind is answered once with other credentials. */
+function kindOf({ code, challenge }: A2AError): string {
+  const nonce = parameterOf(challengesOf(challenge), "error") === "use_dpop_nonce";
+  return nonce ? "nonce" : code;
+}
+
+const wellKnown = /\/\.well-known\/agent(-card)?\.json$/;
+
+/** The URL of the agent, without a slash at its end: that which the user gave, else that of its first interface. */
+function resourceOf(card: AgentCard, named: URL | undefined): string {
+  const first = card.supportedInterfaces[0]?.url ?? "";
+  const base = named && new URL(named.pathname.replace(wellKnown, ""), named);
+  return withoutSlashes(base === undefined || base.pathname.endsWith(".json") ? first : base.href);
+}
+
+function merged<Request extends CredentialedRequest>(
+  request: Request,
+  url: URL,
+  all: readonly RequestCredentials[],
+): Request {
+  const headers: Record<string, string> = { ...request.headers };
+  const query = new URLSearchParams();
+  for (const given of all) {
+    for (const [name, value] of Object.entries(given.headers ?? {})) headers[name] = sendable(value);
+    for (const [name, value] of Object.entries(given.query ?? {})) query.set(name, value);
+    const pairs = Object.entries(given.cookies ?? {}).map(([name, value]) => `${name}=${cookieValue(value)}`);
+    if (pairs.length > 0) headers["cookie"] = [headers["cookie"] ?? [], pairs].flat().join("; ");
+  }
+  if (query.size === 0) return { ...request, headers };
+  return { ...request, headers, url: request.url + (url.search === "" ? "?" : "&") + query.toString() };
+}
+
+/** Refuses what no header can have (RFC 9110 §5.5). The message does not name the secret, as that of `fetch` would. */
+function sendable(value: string): string {
+  if (/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) return value;
+  throw new A2AError("InvalidParams", "The credentials have characters that no header can have");
+}
+
+/** Refuses what no cookie can have (RFC 6265 §4.1.1). */
+function cookieValue(value: string): string {
+  if (/^[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]*$/.test(value)) return value;
+  throw new A2AError("InvalidParams", "The credentials have characters that no cookie can have");
+}

@@ -1,0 +1,118 @@
+import type { SecurityScheme } from "../model/index.ts";
+import { A2AError } from "../model/index.ts";
+import type { CredentialProvider, RequestCredentials, SchemeRequest } from "./port.ts";
+
+/* Credentials that the user has already: tokens, keys, passwords. */
+
+/** A secret, or a function that returns it, such as one that reads a file or a vault. It is called for each request. */
+export type Secret = string | (() => string | Promise<string>);
+
+/** Which scheme of a card credentials are for. */
+export interface SimpleOptions {
+  /** Name of the scheme on the card. Default: each scheme of their kind. */
+  readonly scheme?: string;
+}
+
+/**
+ * A token that was issued elsewhere, as `Authorization: Bearer` (RFC 6750). It satisfies the schemes `Bearer` of HTTP, OAuth 2.0 and
+ * OpenID Connect.
+ *
+ * @example
+ * ```ts
+ * const client = await connect("https://example.com/agent", { credentials: [bearerToken("a-long-random-token")] });
+ * ```
+ */
+export function bearerToken(token: Secret, options: SimpleOptions = {}): CredentialProvider {
+  return provider(token, options, isBearer, (_scheme, text) => ({ headers: { authorization: `Bearer ${text}` } }));
+}
+
+/**
+ * An API key, sent where the card says: in a header, in the query or in a cookie (A2A 1.0 §4.5.2). A query cannot be sent by
+ * gRPC, and a browser sets no cookies of its own.
+ *
+ * @example
+ * ```ts
+ * const client = await connect("https://example.com/agent", { credentials: [apiKeyCredential("the-key")] });
+ * ```
+ */
+export function apiKeyCredential(key: Secret, options: SimpleOptions = {}): CredentialProvider {
+  return provider(key, options, isPlace, placeKey);
+}
+
+/**
+ * A user name and a password, as `Authorization: Basic` (RFC 7617), in UTF-8.
+ *
+ * @throws A2AError `InvalidParams` where the user name has a colon, which cannot be sent.
+ *
+ * @example
+ * ```ts
+ * const credentials = [basicCredential("ada", "her password")];
+ * ```
+ */
+export function basicCredential(username: string, password: Secret, options: SimpleOptions = {}): CredentialProvider {
+  if (username.includes(":")) throw new A2AError("InvalidParams", "A user name of Basic has no colon (RFC 7617 §2)");
+  return provider(
+    password,
+    options,
+    ({ httpAuthSecurityScheme: http }) => http?.scheme.toLowerCase() === "basic",
+    (_scheme, text) => ({ headers: { authorization: `Basic ${base64(`${username}:${text}`)}` } }),
+  );
+}
+
+/**
+ * Says that the client has a certificate for mutual TLS (A2A 1.0 §4.5.6). The connection shows it, not this function: `connect()` of
+ * `@parley/node` has the option `tls`, and adds this.
+ */
+export function certificateCredential(options: SimpleOptions = {}): CredentialProvider {
+  return {
+    supports: ({ name, scheme }) =>
+      scheme.mtlsSecurityScheme !== undefined && (options.scheme === undefined || options.scheme === name),
+    credentials: async () => ({}),
+  };
+}
+
+/** Whether a scheme takes bearer tokens. */
+export function isBearer(scheme: SecurityScheme): boolean {
+  const { oauth2SecurityScheme, openIdConnectSecurityScheme, httpAuthSecurityScheme } = scheme;
+  if (oauth2SecurityScheme !== undefined || openIdConnectSecurityScheme !== undefined) return true;
+  return httpAuthSecurityScheme?.scheme.toLowerCase() === "bearer";
+}
+
+function provider(
+  secret: Secret,
+  { scheme: only }: SimpleOptions,
+  fits: (scheme: SecurityScheme) => boolean,
+  place: (scheme: SecurityScheme, text: string) => RequestCredentials,
+): CredentialProvider {
+  let last: string | undefined;
+  const read = async (): Promise<string> => (typeof secret === "function" ? secret() : secret);
+  return {
+    supports: ({ name, scheme }) => (only === undefined || only === name) && fits(scheme),
+    async credentials({ scheme }: SchemeRequest) {
+      last = await read();
+      return place(scheme, last);
+    },
+    // Only a function can return another secret than the one that was refused.
+    refused: async () => typeof secret === "function" && (await read()) !== last,
+  };
+}
+
+/** Where a scheme has a key, and whether a request can carry it there. The name is a stranger's. */
+function isPlace({ apiKeySecurityScheme: at }: SecurityScheme): boolean {
+  if (at === undefined) return false;
+  return (
+    at.location === "query" || (/^(header|cookie)$/.test(at.location) && /^[\w!#$%&'*+.^`|~-]{1,256}$/.test(at.name))
+  );
+}
+
+function placeKey({ apiKeySecurityScheme }: SecurityScheme, key: string): RequestCredentials {
+  const { location = "", name = "" } = apiKeySecurityScheme ?? {};
+  if (location === "header") return { headers: { [name.toLowerCase()]: key } };
+  return location === "query" ? { query: { [name]: key } } : { cookies: { [name]: key } };
+}
+
+function base64(text: string): string {
+  let binary = "";
+  for (const byte of new TextEncoder().encode(text)) binary += String.fromCharCode(byte);
+  return btoa(binary);
+}
