@@ -14,6 +14,7 @@ import {
   type Agent,
   type AgentService,
   type Audit,
+  type Interceptor,
 } from "./protocol/index.ts";
 import { authenticationOf, type Authentication } from "./server/authentication.ts";
 import { toFetch } from "./server/fetch.ts";
@@ -33,6 +34,7 @@ import {
   type ServedAgent,
 } from "./server/options.ts";
 import { keySetDocument, pushOutbox, pushSettingsOf, webhooksParams } from "./server/push.ts";
+import { checkRates, withinRates, withinStreams } from "./server/limits.ts";
 import { engineAgent, serveAgent, serviceMount, type MountedAgent } from "./server/serve-agent.ts";
 import { jsonRpcBinding } from "./transport/jsonrpc/handler.ts";
 import { restBinding } from "./transport/rest/handler.ts";
@@ -69,6 +71,7 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
   const { authenticator, logger = silentLogger, clock = systemClock } = options;
   const { bindings = [jsonRpcBinding(), restBinding()] } = options;
   checkLimits(options.limits);
+  checkRates(options.limits?.rate);
   checkBindings(bindings);
   checkStore(options.store);
   const {
@@ -76,6 +79,8 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
     depth = 64,
     unfinishedBytes,
     answerBytes = 128 << 20,
+    streamsPerCaller,
+    rate,
     ...engineLimits
   } = options.limits ?? {};
   const codecs = codecsOf(wires, options.versions);
@@ -105,14 +110,15 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
   const basePath = withoutSlashes(options.basePath ?? publicUrl.pathname);
   const where = { publicUrl: by.publicUrl, basePath, agents: served };
   const authentication = authenticationOf(authenticator, where, options.skillOf);
+  const within = withinStreams(streamsPerCaller);
   const services = served.map((each) => {
-    const service = wrapped(engine.service(each.id), each, authentication, { ...options, clock, audit });
+    const service = wrapped(engine.service(each.id), each, authentication, { ...options, clock, audit, within });
     return observer?.call === undefined ? service : observeCalls(observer, each.id)(service);
   });
 
   const answers = new ByteBudget(answerBytes, clock, "The server is busy with other large answers");
   const hostNames = [publicUrl.host, ...served.flatMap(({ card }) => hostsOf(card))];
-  const authenticate: ServerHost["authenticate"] = (request) => authentication.authenticate(request);
+  const authenticate = withinRates((request) => authentication.authenticate(request), rate, clock, logger);
   const host = serverHost(options, hostNames, {
     authenticate: audit === undefined ? authenticate : auditedAuthentication(authenticate, audit, clock),
     codecs: [...codecs, ...draftsOf(codecs)],
@@ -154,7 +160,7 @@ function wrapped(
   service: AgentService,
   agent: MountedAgent,
   authentication: Authentication,
-  { authorizer, interceptors = [], skillOf = skillInMetadata, clock, audit }: Wrapping,
+  { authorizer, interceptors = [], skillOf = skillInMetadata, clock, audit, within }: Wrapping,
 ): AgentService {
   const { id, card } = agent;
   const intercepted = intercept(service, interceptors);
@@ -164,7 +170,7 @@ function wrapped(
     authorizer === undefined
       ? intercepted
       : authorized(intercepted, { authorizer, agent: id, skills: card.skills, skillOf, onHidden });
-  const checked = authentication.guard(allowed, agent);
+  const checked = within(authentication.guard(allowed, agent));
   return audit === undefined ? checked : auditedService(checked, id, audit, clock);
 }
 
@@ -172,6 +178,8 @@ function wrapped(
 interface Wrapping extends Pick<HandlerOptions, "authorizer" | "interceptors" | "skillOf"> {
   readonly clock: Clock;
   readonly audit: Audit | undefined;
+  /** The limit of open streams. */
+  readonly within: Interceptor;
 }
 
 /** What the bindings get. `hostNames`: the hosts in the addresses of this server. */

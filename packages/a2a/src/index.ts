@@ -46,6 +46,7 @@ export {
   type ServedAgent,
   type ServerBinding,
 } from "./handler.ts";
+export type { Rate, RateAnswer, RateLimiter, RateLimits } from "./limits/index.ts";
 export type { DedupeOptions, EngineLimits, LeaseOptions, RetentionOptions } from "./engine/index.ts";
 export { memoryStore, type Store } from "./store/index.ts";
 export type {

@@ -1,1 +1,3 @@
-export type { RateAnswer, RateLimiter } from "./port.ts";
+export type { Rate, RateAnswer, RateLimiter, RateLimits } from "./port.ts";
+export { limitRequests, type Authenticate, type LimitsHost } from "./requests.ts";
+export { OpenStreams } from "./streams.ts";

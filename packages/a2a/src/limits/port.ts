@@ -18,3 +18,33 @@ export interface RateAnswer {
   /** After how many milliseconds there is enough. 0 where `ok`. */
   readonly retryAfter: number;
 }
+
+/**
+ * So many requests in so much time. All of them may come at once. Then they come back evenly: of `{ requests: 600, per: 60_000 }`
+ * one every 100 ms.
+ */
+export interface Rate {
+  /** How many. At least 1. */
+  readonly requests: number;
+  /** In how many milliseconds. At least 1. */
+  readonly per: number;
+}
+
+/** Limits of the requests of a caller. What is beyond one is refused as `TooManyRequests`, with the time to wait. */
+export interface RateLimits {
+  /**
+   * Requests of one principal. It counts after authentication, so that nobody can use up the requests of another caller. Callers of
+   * a server without an authenticator are told apart by their addresses. Absent: no limit.
+   */
+  readonly principal?: Rate | RateLimiter;
+  /**
+   * Requests from one address, before authentication. An IPv6 address counts by its first 64 bits, because a host has all of
+   * them. Absent: no limit.
+   */
+  readonly address?: Rate | RateLimiter;
+  /**
+   * Requests from one address whose credentials are wrong or absent, against guessing. Beyond it no request of that address is
+   * authenticated for a while, whatever its credentials are. It counts in this process alone. `false`: no limit.
+   */
+  readonly failures?: Rate | false;
+}

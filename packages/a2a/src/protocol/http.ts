@@ -97,8 +97,10 @@ export type UniversalHandler = (request: UniversalRequest) => Promise<UniversalR
  * fact up when it is asked for, so the facts that nobody reads cost nothing.
  */
 export interface RequestFacts {
-  /** IP address of the client. Behind a proxy it is that of the proxy. */
+  /** IP address of the client. Behind a proxy that the host does not trust by name it is that of the proxy. */
   readonly remoteAddress?: string | undefined;
+  /** Whether the client's connection is encrypted: with this server, or with a proxy that the host trusts. */
+  readonly secure?: boolean | undefined;
   /** The certificate that the client has shown, where the server asked for one (mutual TLS). */
   readonly certificate?: PeerCertificate | undefined;
   /** The user that the host's framework has found, such as `request.user` of Express and Fastify. Its shape is the framework's. */
@@ -109,8 +111,8 @@ export interface RequestFacts {
 export interface PeerCertificate {
   /** Whether the host has checked it against its authorities. Where this is false the certificate proves nothing. */
   readonly authorized: boolean;
-  /** The certificate itself, in DER. */
-  readonly der: Uint8Array;
+  /** The certificate itself, in DER. Absent where a proxy told the rest and not the certificate. */
+  readonly der?: Uint8Array;
   /** SHA-256 of the DER, as lower-case hexadecimal digits. */
   readonly fingerprint: string;
   /** Its subject, by the short names of attributes: `{ CN: "agent-7", O: "Example" }`. */

@@ -3,6 +3,7 @@ import type { EngineLimits, EngineOptions } from "../engine/index.ts";
 import type { AgentCard } from "../model/index.ts";
 import type { Agent, Interceptor, Principal, UniversalHandler } from "../protocol/index.ts";
 import type { PushOptions } from "../push/index.ts";
+import type { RateLimits } from "../limits/index.ts";
 import type { InterfacePaths } from "../transport/router/claims.ts";
 import type { Found } from "../transport/router/router.ts";
 import { cannotServe, type ServerBinding, type ServerHost } from "../transport/server/binding.ts";
@@ -56,6 +57,10 @@ export interface HandlerLimits extends EngineLimits {
   readonly answerBytes?: number;
   /** Deepest nesting of a request. Default 64. */
   readonly depth?: number;
+  /** Most streams that one caller has open at a time. Further ones are refused (`TooManyRequests`). Default: no limit. */
+  readonly streamsPerCaller?: number;
+  /** How many requests a caller may send in how much time. Default: no limit. */
+  readonly rate?: RateLimits;
 }
 
 /** Options of `createHandler`. `Version`: the names of all versions of the protocol. */
@@ -185,7 +190,7 @@ export function codecsOf<T extends Codec>(
 }
 
 /** Refuses a limit that is not a number, which would limit nothing, and a limit below 1, which would refuse everything. */
-export function checkLimits(limits: HandlerLimits = {}): void {
+export function checkLimits({ rate: _, ...limits }: HandlerLimits = {}): void {
   for (const [name, value] of Object.entries(limits) as [string, unknown][]) {
     if (value === undefined || (typeof value === "number" && value >= 1)) continue;
     // `JSON.stringify` writes NaN as null, and throws for a bigint.

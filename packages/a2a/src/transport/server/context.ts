@@ -130,9 +130,7 @@ class RequestContext implements ServerContext {
   /** Who the memory is counted for. Callers without a name are told apart by their IP address. */
   get #owner(): string {
     const { subject, organization = "" } = this.principal;
-    return this.principal === anonymous
-      ? `address ${this.#request.facts?.remoteAddress ?? ""}`
-      : JSON.stringify([organization, subject]);
+    return this.principal === anonymous ? `address ${this.address ?? ""}` : JSON.stringify([organization, subject]);
   }
 }
 

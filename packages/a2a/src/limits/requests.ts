@@ -1,0 +1,86 @@
+import type { Clock, Logger } from "../base/index.ts";
+import { A2AError } from "../model/index.ts";
+import type { Principal, UniversalRequest } from "../protocol/index.ts";
+import { addressBlock, callerKey } from "./caller.ts";
+import { Guesses } from "./guesses.ts";
+import { memoryRateLimiter } from "./memory.ts";
+import type { Rate, RateAnswer, RateLimiter, RateLimits } from "./port.ts";
+
+/** Finds the caller of a request. */
+export type Authenticate = (request: UniversalRequest) => Principal | Promise<Principal>;
+
+/** What the limits of requests need of the server. */
+export interface LimitsHost {
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/**
+ * The same authentication within the limits. Where a host does not tell addresses
+ * (`UniversalRequest.facts`), those of addresses do not count.
+ */
+export function limitRequests(authenticate: Authenticate, limits: RateLimits, host: LimitsHost): Authenticate {
+  const { failures = false } = limits;
+  const address = limiterOf(limits.address, "address", host);
+  const principal = limiterOf(limits.principal, "principal", host);
+  const guesses = failures === false ? undefined : new Guesses(failures, host.clock);
+
+  const guarded: Authenticate =
+    guesses === undefined
+      ? authenticate
+      : (request) =>
+          request.facts === undefined
+            ? authenticate(request)
+            : guesses.attempt(addressOf(request), () => authenticate(request));
+  const known: Authenticate =
+    principal === undefined
+      ? guarded
+      : (request) =>
+          then(guarded(request), (caller) =>
+            then(principal(callerKey(caller, request.facts && (request.facts.remoteAddress ?? gone))), () => caller),
+          );
+  if (address === undefined) return known;
+  return (request) =>
+    request.facts === undefined ? known(request) : then(address(`address ${addressOf(request)}`), () => known(request));
+}
+
+/** The address of connections that are closed already. All of them count together. */
+const gone = "unknown";
+
+function addressOf({ facts }: UniversalRequest): string {
+  return addressBlock(facts?.remoteAddress ?? gone);
+}
+
+/** Takes a request of somebody. Throws, or rejects, where none is left. */
+type Take = (key: string) => void | Promise<void>;
+
+function limiterOf(limit: Rate | RateLimiter | undefined, name: string, host: LimitsHost): Take | undefined {
+  if (limit === undefined) return undefined;
+  const { clock, logger } = host;
+  const limiter = "take" in limit ? limit : memoryRateLimiter(limit, clock);
+  /** When a failure of the limiter is logged again, on the monotonic clock. */
+  let quietUntil = -Infinity;
+  const failed = (cause: unknown): void => {
+    if (clock.elapsed() < quietUntil) return;
+    quietUntil = clock.elapsed() + 60_000;
+    logger.error("A rate limiter failed, and requests are not limited", { limit: `limits.rate.${name}`, cause });
+  };
+  return (key) => {
+    let answer: RateAnswer | Promise<RateAnswer>;
+    try {
+      answer = limiter.take(key, 1);
+    } catch (cause) {
+      return failed(cause);
+    }
+    return answer instanceof Promise ? answer.then(check, failed) : check(answer);
+  };
+}
+
+function check({ ok, retryAfter }: RateAnswer): void {
+  if (!ok) throw new A2AError("TooManyRequests", undefined, { retryAfter: Math.max(1, Math.ceil(retryAfter / 1000)) });
+}
+
+/** Goes on with a value, at once where it is no promise. */
+function then<From, To>(value: From | Promise<From>, next: (value: From) => To | Promise<To>): To | Promise<To> {
+  return value instanceof Promise ? value.then(next) : next(value);
+}
