@@ -21,3 +21,4 @@ export {
   type SkillOf,
   type VerifyToken,
 } from "./auth/index.ts";
+export { jwt, type DpopOptions, type JwtOptions, type TokenClaims, type TokenOptions } from "./auth/tokens/index.ts";

@@ -4,12 +4,11 @@ import type { GuardedFetch } from "./port.ts";
 
 /** How a document of another server is read and kept. */
 export interface RemoteDocumentOptions<T> {
-  /** Where it is. */
+  /** Where it is, for the log. */
   readonly url: string;
-  readonly fetch: GuardedFetch;
   readonly clock: Clock;
-  /** Checks its JSON. What it throws counts like a document that cannot be read. */
-  readonly read: (json: unknown) => T | Promise<T>;
+  /** Reads and checks it. */
+  readonly load: () => Promise<T>;
   /** What it is, for errors: `The key set of the sender`. */
   readonly name: string;
   /** Least time between two requests, in milliseconds: strangers must not make this process call others. Default 30 s. */
@@ -95,7 +94,8 @@ export class RemoteDocument<T> {
   #read(): Promise<T> {
     if (this.#reading !== undefined) return this.#reading;
     this.#asked = this.#options.clock.elapsed();
-    return (this.#reading = this.#request()
+    return (this.#reading = this.#options
+      .load()
       .then((value) => {
         this.#known = { value, at: this.#options.clock.elapsed() };
         return value;
@@ -107,16 +107,15 @@ export class RemoteDocument<T> {
       .finally(() => (this.#reading = undefined)));
   }
 
-  async #request(): Promise<T> {
-    const response = await this.#options.fetch(this.#options.url, { headers: { accept: "application/json" } });
-    if (response.status !== 200) {
-      await response.body?.cancel();
-      throw new Error(`It was answered with HTTP ${response.status}`);
-    }
-    return this.#options.read(await response.json());
-  }
-
   #unreadable(cause: unknown, wait: number): A2AError {
     return new A2AError("Unavailable", `${this.#options.name} cannot be read`, { cause, retryAfter: wait / 1000 });
   }
+}
+
+/** The JSON at an address. Throws where the answer is not 200. */
+export async function readJson(fetch: GuardedFetch, url: string): Promise<unknown> {
+  const response = await fetch(url, { headers: { accept: "application/json" } });
+  if (response.status === 200) return response.json();
+  await response.body?.cancel();
+  throw new Error(`${url} was answered with HTTP ${response.status}`);
 }

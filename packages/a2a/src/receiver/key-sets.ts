@@ -2,7 +2,7 @@ import type { Clock } from "../base/index.ts";
 import { A2AError } from "../model/index.ts";
 import { isObject } from "../model/schema.ts";
 import type { GuardedFetch } from "../net/index.ts";
-import { RemoteDocument } from "../net/remote-document.ts";
+import { readJson, RemoteDocument } from "../net/remote-document.ts";
 import { webhookKey, type WebhookKey } from "../webhooks/index.ts";
 
 /** A key set that was read. */
@@ -21,7 +21,8 @@ export class RemoteKeySet {
   readonly #document: RemoteDocument<ReadKeySet>;
 
   constructor(url: string, fetch: GuardedFetch, clock: Clock) {
-    this.#document = new RemoteDocument({ url, fetch, clock, read: readKeySet, name: "The key set of the sender" });
+    const load = async (): Promise<ReadKeySet> => readKeySet(await readJson(fetch, url));
+    this.#document = new RemoteDocument({ url, clock, load, name: "The key set of the sender" });
   }
 
   /**

@@ -1,0 +1,115 @@
+import type { JWTPayload, JWTVerifyGetKey, JWTVerifyOptions } from "jose";
+import { A2AError } from "../../model/index.ts";
+import type { Authenticator } from "../port.ts";
+import { keySource } from "./key-source.ts";
+import { checkedAlgorithms, checkedUrl, tokenHost, wrongOption, type JwtOptions, type TokenHost } from "./options.ts";
+import { tokenAuthenticator } from "./token-authenticator.ts";
+import { checkSpelling, WrongToken, type CheckToken } from "./token.ts";
+
+/**
+ * Authenticates callers by access tokens that are JWTs (RFC 9068), sent as `Authorization: Bearer` or `DPoP`. Their signatures are
+ * verified with the keys of the issuer, which are read when the first token comes, and again when a token has a key that is not known.
+ *
+ * @throws A2AError `InvalidParams` where an option is not valid.
+ *
+ * @example
+ * ```ts
+ * await serve(agent, { authenticator: jwt({ issuer: "https://login.example.com" }) });
+ * ```
+ */
+export function jwt(options: JwtOptions): Authenticator {
+  const { name = "jwt", description } = options;
+  const scheme = {
+    httpAuthSecurityScheme: {
+      scheme: "Bearer",
+      bearerFormat: "JWT",
+      ...(description !== undefined && { description }),
+    },
+  };
+  return jwtAuthenticator({ [name]: scheme }, options);
+}
+
+/** An authenticator for JWTs, with entries of a card. */
+export function jwtAuthenticator(schemes: Authenticator["securitySchemes"], options: JwtOptions): Authenticator {
+  const { issuer, keySet } = options;
+  if (typeof issuer !== "string" || issuer === "") throw wrongOption("issuer", "is required");
+  // With keys of its own an issuer may be any text. Otherwise it is where they are found.
+  const named = keySet === undefined || URL.canParse(issuer) ? checkedUrl("issuer", issuer) : undefined;
+  const host = tokenHost(options, [named, typeof keySet === "string" ? checkedUrl("keySet", keySet) : undefined]);
+  return tokenAuthenticator({ schemes, options, host, issuer, check: jwtCheck(options, host) });
+}
+
+/** Verifies JWTs. */
+function jwtCheck(options: JwtOptions, host: TokenHost): CheckToken {
+  const { issuer, type = "at+jwt" } = options;
+  const algorithms = checkedAlgorithms("algorithms", options.algorithms);
+  const keys = keySource(options, host);
+  return async (token) => {
+    checkSpelling(token);
+    const { decodeJwt, decodeProtectedHeader, errors } = await import("jose");
+    try {
+      // What is wrong anyway must not make this process read keys.
+      const { alg, typ } = decodeProtectedHeader(token);
+      if (typeof alg !== "string" || !algorithms.includes(alg))
+        throw new WrongToken("The algorithm of the token is not accepted");
+      if (!isOfType(typ, type)) throw new WrongToken(`The type of the token is not ${type}`);
+      if (decodeJwt(token).iss !== issuer) throw new WrongToken("The token is by another issuer");
+      const currentDate = new Date(host.clock.now());
+      const rules = { algorithms, issuer, currentDate, clockTolerance: host.tolerance / 1000, requiredClaims: ["exp"] };
+      const known = await keys.current();
+      const payload = await verified(token, known, rules).catch(async (thrown: unknown) => {
+        if (!(thrown instanceof errors.JWKSNoMatchingKey)) throw thrown;
+        const newer = await keys.again();
+        if (newer === undefined) throw thrown;
+        return verified(token, newer, rules);
+      });
+      const { iat, exp = 0 } = payload;
+      if (iat !== undefined && iat * 1000 > host.clock.now() + host.tolerance)
+        throw new WrongToken("The token is of the future");
+      return { claims: payload, expires: exp * 1000 };
+    } catch (thrown) {
+      if (thrown instanceof A2AError || thrown instanceof WrongToken) throw thrown;
+      throw new WrongToken(described((thrown as { readonly code?: unknown }).code), undefined, thrown);
+    }
+  };
+}
+
+/** Compares media types as RFC 7515 §4.1.9 says. */
+function isOfType(typ: unknown, wanted: string): boolean {
+  const whole = (type: string): string => (type.includes("/") ? type : `application/${type}`).toLowerCase();
+  return typeof typ === "string" && whole(typ) === whole(wanted);
+}
+
+/** Verifies with the key that fits, or with each of several that fit. */
+async function verified(token: string, keys: JWTVerifyGetKey, rules: JWTVerifyOptions): Promise<JWTPayload> {
+  const { errors, jwtVerify } = await import("jose");
+  try {
+    return (await jwtVerify(token, keys, rules)).payload;
+  } catch (thrown) {
+    if (!(thrown instanceof errors.JWKSMultipleMatchingKeys)) throw thrown;
+    for await (const key of thrown) {
+      try {
+        return (await jwtVerify(token, key, rules)).payload;
+      } catch (failed) {
+        if (!(failed instanceof errors.JWSSignatureVerificationFailed)) throw failed;
+      }
+    }
+    throw new errors.JWKSNoMatchingKey();
+  }
+}
+
+/** What went wrong, by the codes of the library. */
+function described(code: unknown): string {
+  switch (code) {
+    case "ERR_JWT_EXPIRED":
+      return "The token has expired";
+    case "ERR_JWT_CLAIM_VALIDATION_FAILED":
+      return "One of its claims is missing or not valid";
+    case "ERR_JWKS_NO_MATCHING_KEY":
+      return "The issuer has no such key";
+    case "ERR_JWS_SIGNATURE_VERIFICATION_FAILED":
+      return "The signature of the token is not valid";
+    default:
+      return "The token is not a JWT";
+  }
+}

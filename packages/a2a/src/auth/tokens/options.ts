@@ -1,0 +1,135 @@
+import { isLoopback, systemClock, type Clock } from "../../base/index.ts";
+import { invalidParams, type A2AError } from "../../model/index.ts";
+import { guardedFetch, type GuardedFetch } from "../../net/index.ts";
+import type { Principal } from "../../protocol/index.ts";
+import type { DpopOptions } from "./dpop.ts";
+
+/** The claims of a token that was verified: those of a JWT, or the members of an introspection response. */
+export type TokenClaims = Readonly<Record<string, unknown>>;
+
+/** What all authenticators for tokens of an authorization server have in common. */
+export interface TokenOptions {
+  /** Name of the scheme on the card. Default: that of the function. */
+  readonly name?: string;
+  /** Description of the scheme on the card. Default: none. */
+  readonly description?: string;
+  /** The realm in challenges (RFC 9110 §11.5). Default: none. */
+  readonly realm?: string;
+  /** The scopes that every caller needs. They are in the requirement on the card. Default: none. */
+  readonly scopes?: readonly string[];
+  /**
+   * Who tokens have to be for (`aud`). Default: the URL of the agent or of the server, as its card says it, so that a token for another
+   * service is worth nothing here (RFC 8707). With this option a token is good for every agent of the server.
+   */
+  readonly audience?: string | readonly string[];
+  /**
+   * Makes the caller from verified claims; `undefined` refuses it. `usual` is what is used without this option: `sub` as the subject
+   * (`client_id` where there is none), `scope` or `scp` as the scopes, no organization.
+   *
+   * A subject is unique for one issuer alone. Where a server takes tokens of several, let each have an organization of its own.
+   *
+   * @example
+   * ```ts
+   * principal: (claims, usual) => ({ ...usual, organization: String(claims["org_id"]) })
+   * ```
+   */
+  readonly principal?: (claims: TokenClaims, usual: Principal) => Principal | undefined;
+  /**
+   * Takes tokens only where they are bound to a key of the caller: `dpop` (RFC 9449) or `certificate` (RFC 8705). Default: a token
+   * that says it is bound has to be proved, any other is a bearer token.
+   */
+  readonly bound?: "dpop" | "certificate";
+  /** How proofs of DPoP are checked, and that challenges offer it. Default: they are checked with the defaults, and not offered. */
+  readonly dpop?: DpopOptions;
+  /** How far clocks may differ, in milliseconds. Default 30 s. */
+  readonly tolerance?: number;
+  /**
+   * How long a verified token is remembered, in milliseconds, so that it is not verified for each message: as long as a token that was
+   * revoked may still be taken. Never longer than it is valid. Default 5 min; 30 s for introspection.
+   */
+  readonly remember?: number;
+  /** Calls the authorization server. Default: `guardedFetch()`, which may call the host of the issuer, and public addresses. */
+  readonly fetch?: GuardedFetch;
+  /** Time. Default: that of the runtime. */
+  readonly clock?: Clock;
+}
+
+/** Options of `jwt()`, and of what is built on it. */
+export interface JwtOptions extends TokenOptions {
+  /** The issuer of the tokens, exactly as in their `iss`: `https://login.example.com/realms/agents`. */
+  readonly issuer: string;
+  /**
+   * Its public keys: the URL of its key set, or the key set itself (RFC 7517). Default: the `jwks_uri` of its metadata (RFC 8414,
+   * OpenID Connect Discovery).
+   */
+  readonly keySet?: string | { readonly keys: readonly object[] };
+  /** Algorithms of signatures that are taken. Default: all asymmetric ones. Symmetric ones and `none` never are. */
+  readonly algorithms?: readonly string[];
+  /**
+   * The `typ` that tokens must have. Default `at+jwt` (RFC 9068 §4), so that an ID token is never taken for an access token. Many
+   * servers write `JWT` where they are not told otherwise.
+   */
+  readonly type?: string;
+}
+
+/** The asymmetric algorithms that the library verifies. */
+const asymmetricAlgorithms: readonly string[] = [
+  "ES256",
+  "ES384",
+  "ES512",
+  "EdDSA",
+  "Ed25519",
+  "PS256",
+  "PS384",
+  "PS512",
+  "RS256",
+  "RS384",
+  "RS512",
+];
+
+/** Checks algorithms. Throws where one of them is symmetric, `none` or unknown. */
+export function checkedAlgorithms(field: string, algorithms: readonly string[] = asymmetricAlgorithms): string[] {
+  const [bad] = algorithms.filter((algorithm) => !asymmetricAlgorithms.includes(algorithm));
+  if (algorithms.length > 0 && bad === undefined) return [...algorithms];
+  throw wrongOption(field, `must be some of ${asymmetricAlgorithms.join(", ")}`);
+}
+
+/** An error for an option that is not valid. */
+export function wrongOption(field: string, description: string): A2AError {
+  return invalidParams([{ field, description }]);
+}
+
+/** Checks a URL of an authorization server: HTTPS, or HTTP on loopback. */
+export function checkedUrl(field: string, text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const isSafe = url?.protocol === "https:" || (url?.protocol === "http:" && isLoopback(url.hostname));
+  if (url !== undefined && isSafe) return url;
+  throw wrongOption(field, "must be an https URL, or an http URL of this machine");
+}
+
+/** Largest document of an authorization server, in bytes. */
+const largest = 512 * 1024;
+
+/** What the checks of tokens share. */
+export interface TokenHost {
+  readonly clock: Clock;
+  /** In milliseconds. */
+  readonly tolerance: number;
+  readonly fetch: GuardedFetch;
+}
+
+/**
+ * Defaults of options. `named`: the addresses that the options name. Their hosts may be called, also in a private network. What these
+ * name in turn has to be public: an authorization server must not choose addresses of this network.
+ */
+export function tokenHost(options: TokenOptions, named: readonly (URL | undefined)[]): TokenHost {
+  const { clock = systemClock, tolerance = 30_000 } = options;
+  if (!(tolerance >= 0)) throw wrongOption("tolerance", "must be a number of milliseconds");
+  const hosts = named.filter((url) => url !== undefined);
+  const protocols = ["https:", ...(hosts.some(({ protocol }) => protocol === "http:") ? ["http:"] : [])];
+  const allow = hosts.map(
+    ({ hostname, port, protocol }) => `${hostname}:${port || (protocol === "https:" ? 443 : 80)}`,
+  );
+  const { fetch = guardedFetch({ protocols, allow, maxBytes: largest, timeout: 5_000 }, undefined, clock) } = options;
+  return { clock, tolerance, fetch };
+}

@@ -1,0 +1,136 @@
+import { A2AError } from "../../model/index.ts";
+import { challenge, defineScheme, isFor, problemParams } from "../index.ts";
+import type { AuthenticationPlace, Authenticator, ChallengeProblem, ProtectedResource } from "../port.ts";
+import type { Principal, UniversalRequest } from "../../protocol/index.ts";
+import { bindingCheck, type CheckBinding } from "./binding.ts";
+import { dpopAlgorithms } from "./dpop.ts";
+import type { TokenHost, TokenOptions } from "./options.ts";
+import {
+  audienceOf,
+  confirmationOf,
+  presentedToken,
+  usualPrincipal,
+  WrongToken,
+  type CheckedToken,
+  type CheckToken,
+  type Confirmation,
+  type PresentedToken,
+} from "./token.ts";
+import { VerifiedTokens } from "./verified-tokens.ts";
+
+/** What distinguishes the authenticators for tokens. */
+export interface TokenScheme {
+  /** The entries on the card. The same token satisfies any of them. */
+  readonly schemes: Authenticator["securitySchemes"];
+  readonly options: Omit<TokenOptions, "audience"> & { readonly audience?: TokenOptions["audience"] | false };
+  readonly host: TokenHost;
+  /** The issuer. Absent: it is not known. */
+  readonly issuer?: string | undefined;
+  readonly check: CheckToken;
+}
+
+/** What is known of a verified token. */
+interface Holder {
+  readonly principal: Principal;
+  readonly audience: readonly string[];
+  readonly confirmation: Confirmation | undefined;
+}
+
+/** Makes an authenticator for tokens: it finds them, remembers those that are valid, and checks whom they are for. */
+export function tokenAuthenticator({ schemes, options, host, issuer, check }: TokenScheme): Authenticator {
+  const { realm, scopes = [], audience, dpop, bound, remember = 5 * 60_000 } = options;
+  const names = Object.keys(schemes);
+  const read = (token: CheckedToken): Holder => holderOf(token, names, options);
+  const tokens = new VerifiedTokens(check, read, host.clock, remember);
+  const checkBinding = bindingCheck({ bound, dpop, clock: host.clock });
+  const algorithms = dpop === undefined && bound !== "dpop" ? undefined : dpopAlgorithms(dpop);
+  const challengeOf = ({ metadataUrl }: AuthenticationPlace, problem?: ChallengeProblem): string => {
+    const params = { realm, ...problemParams(problem), resource_metadata: metadataUrl };
+    const proofs = algorithms && challenge("DPoP", { ...params, algs: algorithms.join(" ") });
+    return [...(bound === "dpop" ? [] : [challenge("Bearer", params)]), ...(proofs === undefined ? [] : [proofs])].join(
+      ", ",
+    );
+  };
+  const authenticator = defineScheme({
+    name: names[0] ?? "token",
+    scheme: {} as never,
+    resource: resourceOf(issuer, scopes, algorithms, bound),
+    credentials: presentedToken,
+    async verify(presented: PresentedToken, request: UniversalRequest, place) {
+      try {
+        const wanted = audience === undefined ? place.resources : audience;
+        return await callerOf(presented, request, place, { tokens, host, wanted, checkBinding });
+      } catch (thrown) {
+        if (!(thrown instanceof WrongToken)) throw thrown;
+        const challenge = challengeOf(place, { error: thrown.error, description: thrown.message });
+        throw new A2AError("Unauthenticated", thrown.message, { challenge, cause: thrown.cause });
+      }
+    },
+    challenge: challengeOf,
+  });
+  return {
+    ...authenticator,
+    securitySchemes: schemes,
+    securityRequirements: names.map((name) => ({ schemes: { [name]: { list: scopes } } })),
+    challenges: (place, problem) => Object.fromEntries(names.map((name) => [name, challengeOf(place, problem)])),
+  };
+}
+
+/** What the metadata of a protected resource says (RFC 9728 §2). */
+function resourceOf(
+  issuer: string | undefined,
+  scopes: readonly string[],
+  algorithms: readonly string[] | undefined,
+  bound: TokenOptions["bound"],
+): ProtectedResource | undefined {
+  if (issuer === undefined) return undefined;
+  return {
+    authorizationServers: [issuer],
+    ...(scopes.length > 0 && { scopes }),
+    ...(algorithms !== undefined && { dpopAlgorithms: algorithms }),
+    ...(bound === "certificate" && { certificateBound: true }),
+  };
+}
+
+/** Makes the caller of a token that was verified. */
+function holderOf({ claims }: CheckedToken, names: readonly string[], options: TokenScheme["options"]): Holder {
+  const usual = usualPrincipal(claims);
+  const principal = options.principal === undefined ? usual : options.principal(claims, usual);
+  if (principal === undefined) throw new WrongToken("The holder of the token is not known here");
+  const audience = audienceOf(claims);
+  return {
+    principal: {
+      ...principal,
+      schemes: Object.fromEntries(names.map((name) => [name, principal.scopes ?? []])),
+      // Checked once more when the agent is known. Whoever names audiences takes the tokens for all agents.
+      ...(options.audience === undefined && { audience }),
+    },
+    audience,
+    confirmation: confirmationOf(claims),
+  };
+}
+
+interface Caller {
+  readonly tokens: VerifiedTokens<Holder>;
+  readonly host: TokenHost;
+  /** Who tokens have to be for. `false`: that is not checked. */
+  readonly wanted: string | readonly string[] | false;
+  readonly checkBinding: CheckBinding;
+}
+
+/** The caller of a request. Throws a `WrongToken` where its token is not good here and now. */
+async function callerOf(
+  presented: PresentedToken,
+  request: UniversalRequest,
+  place: AuthenticationPlace,
+  { tokens, host, wanted, checkBinding }: Caller,
+): Promise<Principal> {
+  const { value: holder, expires } = await tokens.get(presented.token);
+  if (expires + host.tolerance <= host.clock.now()) throw new WrongToken("The token has expired");
+  const { principal, audience, confirmation } = holder;
+  if (wanted !== false && !isFor(audience, typeof wanted === "string" ? [wanted] : wanted)) {
+    throw new WrongToken("The token is for another audience");
+  }
+  await checkBinding(presented, confirmation, request, place);
+  return principal;
+}

@@ -1,0 +1,98 @@
+import { isObject } from "../../model/schema.ts";
+import type { Principal, UniversalRequest } from "../../protocol/index.ts";
+import type { TokenClaims } from "./options.ts";
+
+/* Access tokens: where they are in a request, and what is known of one that was verified. */
+
+/** A token as a request has it. */
+export interface PresentedToken {
+  /** The scheme of `Authorization`. */
+  readonly scheme: "bearer" | "dpop";
+  readonly token: string;
+}
+
+/** What a verified token says. */
+export interface CheckedToken {
+  readonly claims: TokenClaims;
+  /** When it expires, in milliseconds since the Unix epoch. `Infinity`: nobody said. */
+  readonly expires: number;
+}
+
+/** Verifies a token: its issuer, its times and its signature. Throws a `WrongToken` where it is not valid. */
+export type CheckToken = (token: string) => Promise<CheckedToken>;
+
+/** What is wrong with a token. The message is told to the caller, so it has no part of the token. */
+export class WrongToken extends Error {
+  /** The error code of RFC 6750 §3.1 or RFC 9449 §7.1. */
+  readonly error: string;
+
+  constructor(message: string, error = "invalid_token", cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.error = error;
+  }
+}
+
+/** The token of a request, by RFC 6750 §2.1 or RFC 9449 §7.1; `undefined` where `Authorization` has another scheme. */
+export function presentedToken(request: UniversalRequest): PresentedToken | undefined {
+  const header = request.header("authorization");
+  if (header === undefined) return undefined;
+  const space = header.indexOf(" ");
+  const scheme = header.slice(0, space).toLowerCase();
+  return scheme === "bearer" || scheme === "dpop" ? { scheme, token: header.slice(space).trim() } : undefined;
+}
+
+/** Longest token in characters. */
+const longest = 16 * 1024;
+const tokenPattern = /^[A-Za-z0-9\-._~+/]+=*$/;
+
+/** Refuses what cannot be a token, before anything is done for it. */
+export function checkSpelling(token: string): void {
+  if (token.length > longest) throw new WrongToken("The token is too long");
+  if (!tokenPattern.test(token)) throw new WrongToken("The token has characters that no token has");
+}
+
+/** Longest subject in characters: it is stored with each task. */
+const longestSubject = 1024;
+
+/** The caller that claims name. */
+export function usualPrincipal(claims: TokenClaims): Principal {
+  const subject = [claims["sub"], claims["client_id"]].find((name) => typeof name === "string" && name !== "");
+  if (typeof subject !== "string") throw new WrongToken("The token names no subject");
+  if (subject.length > longestSubject) throw new WrongToken("The subject of the token is too long");
+  return { subject, scopes: scopesOf(claims), claims };
+}
+
+/** `scope` (RFC 8693 §4.2), or `scp` of some servers, as a text or a list. */
+function scopesOf({ scope, scp }: TokenClaims): readonly string[] {
+  const given = scope ?? scp;
+  const list: readonly unknown[] = typeof given === "string" ? given.split(" ") : Array.isArray(given) ? given : [];
+  return list.filter((one) => typeof one === "string" && one !== "") as readonly string[];
+}
+
+/** `aud` as a list (RFC 7519 §4.1.3). */
+export function audienceOf({ aud }: TokenClaims): readonly string[] {
+  const list: readonly unknown[] = Array.isArray(aud) ? aud : [aud];
+  return list.filter((one) => typeof one === "string");
+}
+
+/** What a token is bound to (RFC 7800 §3.1). */
+export interface Confirmation {
+  /** SHA-256 of the key of DPoP proofs (RFC 9449 §6.1), in base64url. */
+  readonly jkt?: string;
+  /** SHA-256 of a certificate (RFC 8705 §3.1), in base64url. */
+  readonly x5t?: string;
+}
+
+/**
+ * The key that a token is bound to; `undefined` where it is bound to none.
+ *
+ * @throws WrongToken where it is bound to something that is not known here: it must not be taken for a bearer token then.
+ */
+export function confirmationOf({ cnf }: TokenClaims): Confirmation | undefined {
+  if (cnf === undefined || cnf === null) return undefined;
+  if (!isObject(cnf)) throw new WrongToken("The token is bound in a way that is not known here");
+  const { jkt, "x5t#S256": x5t } = cnf;
+  const known = { ...(typeof jkt === "string" && { jkt }), ...(typeof x5t === "string" && { x5t }) };
+  if (Object.keys(known).length === 0) throw new WrongToken("The token is bound in a way that is not known here");
+  return known;
+}
