@@ -1,7 +1,7 @@
 import { isLoopback, type Clock } from "../base/index.ts";
 import { invalidParams } from "../model/index.ts";
 import { guardedFetch, type Dialer, type NetPolicy } from "../net/index.ts";
-import { RemoteDocument } from "../net/remote-document.ts";
+import { readJson, RemoteDocument } from "../net/remote-document.ts";
 import { readCardKeySet } from "./keys.ts";
 import type { CardKeySet, CardTrust, PublicCardKey, TrustedKeys } from "./port.ts";
 
@@ -112,7 +112,8 @@ export class KeySources {
   #remote(url: URL, net: NetPolicy): RemoteDocument<CardKeySet> {
     const { dialer, clock } = this.#host;
     const fetch = guardedFetch({ maxBytes: 256 << 10, ...net }, dialer, clock);
-    return new RemoteDocument({ url: url.href, fetch, clock, read: readCardKeySet, name: `The key set ${url.href}` });
+    const load = async (): Promise<CardKeySet> => readCardKeySet(await readJson(fetch, url.href));
+    return new RemoteDocument({ url: url.href, clock, load, name: `The key set ${url.href}` });
   }
 }
 

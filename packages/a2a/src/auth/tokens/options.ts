@@ -30,7 +30,10 @@ export interface TokenOptions {
    *
    * @example
    * ```ts
-   * principal: (claims, usual) => ({ ...usual, organization: String(claims["org_id"]) })
+   * const authenticator = jwt({
+   *   issuer: "https://login.example.com",
+   *   principal: (claims, usual) => ({ ...usual, organization: String(claims["org_id"]) }),
+   * });
    * ```
    */
   readonly principal?: (claims: TokenClaims, usual: Principal) => Principal | undefined;
