@@ -1,9 +1,8 @@
-import { secretDigest } from "../base/index.ts";
-import { invalidParams } from "../model/index.ts";
 import type { Principal, UniversalRequest } from "../protocol/index.ts";
 import { challenge, problemParams } from "./challenge.ts";
 import type { Authenticator } from "./port.ts";
 import { defineScheme } from "./scheme.ts";
+import { secretLookup } from "./secrets.ts";
 
 /** How bearer tokens are declared. */
 export interface BearerOptions {
@@ -31,8 +30,9 @@ const tokenPattern = /^[A-Za-z0-9\-._~+/]+=*$/;
 /**
  * Authenticates callers by `Authorization: Bearer` (RFC 6750).
  *
- * @param tokens - The tokens with their owners, or a function that finds the owner of a token.
- * @throws A2AError `InvalidParams` where a token contains characters that cannot be sent.
+ * @param tokens - The owners by their tokens, or by the hashes of these, as `hashKey()` and `parley key` make them; or a function
+ * that finds the owner of a token.
+ * @throws A2AError `InvalidParams` where a token contains characters that cannot be sent, or a hash is no hash.
  *
  * @example
  * ```ts
@@ -44,7 +44,9 @@ export function bearer(
   options: BearerOptions = {},
 ): Authenticator {
   const { name = "bearer", realm, description, bearerFormat, scopes } = options;
-  const verify = typeof tokens === "function" ? tokens : knownTokens(tokens);
+  const what = "a bearer token is made of letters, digits and -._~+/, with = at its end (RFC 6750 §2.1)";
+  const verify =
+    typeof tokens === "function" ? tokens : secretLookup(tokens, (token) => tokenPattern.test(token), what);
   return defineScheme({
     name,
     scheme: {
@@ -66,23 +68,4 @@ export function bearer(
 export function bearerToken(request: UniversalRequest): string | undefined {
   const header = request.header("authorization");
   return header === undefined ? undefined : /^bearer +(\S.*)$/i.exec(header)?.[1]?.trimEnd();
-}
-
-function knownTokens(tokens: Readonly<Record<string, Principal>>): VerifyToken {
-  const bad = Object.keys(tokens).filter((token) => !tokenPattern.test(token));
-  if (bad.length > 0) {
-    const description = "a bearer token is made of letters, digits and -._~+/, with = at its end (RFC 6750 §2.1)";
-    throw invalidParams(
-      [{ field: "tokens", description }],
-      `${bad.length} of the tokens cannot be sent: ${description}`,
-    );
-  }
-  const digest = secretDigest();
-  const prepare = async (): Promise<VerifyToken> => {
-    const rows = Object.entries(tokens).map(async ([token, principal]) => [await digest(token), principal] as const);
-    const principals = new Map(await Promise.all(rows));
-    return async (token) => principals.get(await digest(token));
-  };
-  let ready: Promise<VerifyToken> | undefined;
-  return async (token, request) => (await (ready ??= prepare()))(token, request);
 }

@@ -16,7 +16,7 @@ import { vouched } from "./scheme.ts";
  *
  * @example
  * ```ts
- * const authenticator = anyOf(bearer({ token: { subject: "ada" } }), anyone());
+ * const authenticator = anyOf(apiKey({ "key-of-ada": { subject: "ada" } }), bearer({ "token-of-bob": { subject: "bob" } }));
  * ```
  */
 export function anyOf(...members: readonly Authenticator[]): Authenticator {
@@ -72,7 +72,7 @@ function merged(refusals: readonly A2AError[]): A2AError {
  *
  * @example
  * ```ts
- * const authenticator = allOf(bearer({ token: { subject: "ada" } }), authenticator);
+ * const authenticator = allOf(bearer({ "token-of-ada": { subject: "ada" } }), apiKey({ "key-of-app": { subject: "app" } }));
  * ```
  */
 export function allOf(...members: readonly Authenticator[]): Authenticator {
@@ -166,7 +166,8 @@ function joined(members: readonly Authenticator[]): Joined {
     ...(members.every((member) => member.hasCredentials !== undefined) && {
       hasCredentials: (request: UniversalRequest) => members.some((member) => member.hasCredentials?.(request)),
     }),
-    challenges: (place, problem) => Object.assign({}, ...members.map((member) => member.challenges?.(place, problem))),
+    challenges: (place, problem) =>
+      Object.fromEntries(members.flatMap((member) => Object.entries(member.challenges?.(place, problem) ?? {}))),
   };
 }
 

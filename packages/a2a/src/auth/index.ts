@@ -8,10 +8,14 @@ export type {
   ProtectedResource,
   SkillOf,
 } from "./port.ts";
+export { apiKey, type ApiKeyOptions, type VerifyKey } from "./api-key.ts";
+export { basic, type BasicOptions, type BasicUser, type VerifyPassword } from "./basic.ts";
 export { byOrganization } from "./by-organization.ts";
 export { bearer, type BearerOptions, type VerifyToken } from "./bearer.ts";
 export { challenge, problemParams, unauthenticated, type ChallengeParams } from "./challenge.ts";
 export { allOf, anyOf, anyone } from "./combine.ts";
 export { guarded, skillInMetadata, type Guard } from "./guarded.ts";
+export { hashPassword, type PasswordHashOptions } from "./password.ts";
 export { isFor, metadataUrlOf, resourceMetadata, type ResourceDescription } from "./resources.ts";
 export { defineScheme, vouched, type SchemeDefinition } from "./scheme.ts";
+export { hashKey } from "./secrets.ts";

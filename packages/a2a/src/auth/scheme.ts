@@ -107,5 +107,6 @@ function isOfOtherPage(request: UniversalRequest, { url }: AuthenticationPlace):
   if (site !== undefined) return site !== "same-origin" && site !== "none";
   const origin = request.header("origin");
   if (origin === undefined) return false;
-  return origin !== new URL(url).origin && origin.replace(/^https?:\/\//, "") !== request.header("host");
+  const own = /^https?:\/\/[^/?#]*/.exec(url)?.[0];
+  return origin !== own && origin.replace(/^https?:\/\//, "") !== request.header("host");
 }
