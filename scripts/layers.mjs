@@ -55,7 +55,10 @@ export const rooms = {
     imports: ["store", "net", "wire", "webhooks", "protocol", "model"],
     doors: ["index.ts", "keys.ts", "lazy-configs.ts", "parts.ts", "port.ts", "stored.ts"],
   },
-  auth: { imports: ["protocol", "net", "model"], doors: ["audited.ts", "authorized.ts", "index.ts", "port.ts"] },
+  auth: {
+    imports: ["protocol", "net", "model"],
+    doors: ["audited.ts", "authorized.ts", "guarded.ts", "index.ts", "port.ts", "resources.ts"],
+  },
   "auth/tokens": { imports: ["auth", "protocol", "net", "model"], doors: ["index.ts"] },
   credentials: {
     imports: ["protocol", "transport/client", "net", "model"],

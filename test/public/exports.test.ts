@@ -9,7 +9,7 @@ const most: Readonly<Record<string, number>> = {
   "@parley/a2a": 100,
   "@parley/a2a/model": 180,
   "@parley/a2a/client": 44,
-  "@parley/a2a/protocol": 55,
+  "@parley/a2a/protocol": 56,
   "@parley/a2a/transport": 60,
   "@parley/a2a/transport/client": 15,
   "@parley/a2a/wires": 25,

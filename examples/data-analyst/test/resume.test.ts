@@ -42,6 +42,7 @@ function turnOf(message: Message, checkpoint?: JsonValue): TurnBase {
     context,
     logger: silentLogger,
     clock: systemClock,
+    allows: () => true,
     makeId: () => "id",
     flush: () => Promise.resolve(),
   };

@@ -1,6 +1,5 @@
 import { auditedAuthentication, auditedService, refusedCall } from "./auth/audited.ts";
-import { authorized, type Authorization } from "./auth/authorized.ts";
-import { skillInMetadata } from "./auth/index.ts";
+import { authorized, skillInMetadata, type Authorization } from "./auth/authorized.ts";
 import { silentLogger, systemClock, withoutSlashes, type Clock } from "./base/index.ts";
 import { createEngine } from "./engine/index.ts";
 import { A2AError } from "./model/index.ts";

@@ -44,8 +44,8 @@ export type {
   UniversalHandler,
 } from "./protocol/index.ts";
 
-// Host names of this machine.
-export { isLoopback } from "./base/index.ts";
+// Host names of this machine, and paths for the log.
+export { isLoopback, withoutQuery } from "./base/index.ts";
 
 // Request bodies, and bounds for them.
 export { BodyBytes, smallBody, type BodyBudget, type BodyPlace, type BodyReader } from "./protocol/index.ts";

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { Http2ServerResponse, type Http2ServerRequest } from "node:http2";
 import type { Readable } from "node:stream";
 import { A2AError, silentLogger, type Handler, type Logger } from "@parley/a2a";
-import type { BodyWriter, Sink, UniversalHandler } from "@parley/a2a/protocol";
+import { withoutQuery, type BodyWriter, type Sink, type UniversalHandler } from "@parley/a2a/protocol";
 import type { Exchange, Head, WholeBody } from "./exchange.ts";
 import { Http1Exchange } from "./http1.ts";
 import { Http2Exchange } from "./http2.ts";
@@ -122,7 +122,7 @@ export class Responder {
 
   #fail(exchange: Exchange, cause: unknown): void {
     const { method, url } = exchange;
-    this.#logger.error("A request could not be answered", { method, url, cause });
+    this.#logger.error("A request could not be answered", { method, url: withoutQuery(url), cause });
     if (exchange.begun) exchange.breakOff();
     else exchange.send(internalError, internalErrorBody, this.#isLast(), this.#stallTimeout);
   }

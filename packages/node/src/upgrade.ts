@@ -1,7 +1,7 @@
 import { ServerResponse, type IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import type { Handler, Logger } from "@parley/a2a";
-import type { UniversalRequest } from "@parley/a2a/protocol";
+import { withoutQuery, type UniversalRequest } from "@parley/a2a/protocol";
 import type { HttpBinding, HttpEndpoint, ServerBinding, ServerHost } from "@parley/a2a/transport";
 import { Http1Exchange } from "./http1.ts";
 
@@ -65,7 +65,7 @@ export class Upgrades {
     try {
       endpoint.upgrade({ request, incoming, socket, head });
     } catch (cause) {
-      this.#logger.error("A connection could not be upgraded", { url: incoming.url, cause });
+      this.#logger.error("A connection could not be upgraded", { url: withoutQuery(request.url), cause });
       socket.destroy();
     }
   }

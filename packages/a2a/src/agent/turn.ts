@@ -115,6 +115,10 @@ export class AuthorTurn implements Turn {
     return this.#base.clock;
   }
 
+  allows(skillId: string): boolean {
+    return this.#base.allows(skillId);
+  }
+
   makeId(): string {
     return this.#base.makeId();
   }

@@ -8,6 +8,12 @@ import {
 } from "../protocol/index.ts";
 import type { Authorizer, AuthorizerRequest, SkillOf } from "./port.ts";
 
+/** The skill that a message is for, in its metadata: `skillId`. */
+export const skillInMetadata: SkillOf = ({ message }) => {
+  const skill = message.metadata?.["skillId"];
+  return typeof skill === "string" ? skill : undefined;
+};
+
 /** Who is asked about the calls of an agent. */
 export interface Authorization {
   readonly authorizer: Authorizer;

@@ -2,7 +2,7 @@ import { A2AError, hasCode, invalidParams, type SecurityRequirement, type Securi
 import { anonymous, unmet, type Principal, type UniversalRequest } from "../protocol/index.ts";
 import { unauthenticated } from "./challenge.ts";
 import type { AuthenticationPlace, Authenticator, ProtectedResource } from "./port.ts";
-import { vouched } from "./scheme.ts";
+import { vouched } from "./guarded.ts";
 
 /* How authenticators combine: `securityRequirements` of a card is a list of alternatives, each of them schemes that go together. */
 

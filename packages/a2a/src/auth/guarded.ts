@@ -1,8 +1,8 @@
+import { withoutSlashes } from "../base/index.ts";
 import { A2AError, type AgentCard, type SecurityRequirement } from "../model/index.ts";
 import {
   anonymous,
   unmet,
-  type AgentService,
   type CallContext,
   type OperationName,
   type Operations,
@@ -11,7 +11,6 @@ import {
 } from "../protocol/index.ts";
 import { unauthenticated } from "./challenge.ts";
 import type { AuthenticationPlace, Authenticator, ChallengeProblem, SkillOf } from "./port.ts";
-import { isFor } from "./resources.ts";
 
 /** What an agent demands of its callers. */
 export interface Guard {
@@ -26,30 +25,13 @@ export interface Guard {
   readonly skillOf: SkillOf;
 }
 
-/** The skill that a message is for, in its metadata: `skillId`. */
-export const skillInMetadata: SkillOf = ({ message }) => {
-  const skill = message.metadata?.["skillId"];
-  return typeof skill === "string" ? skill : undefined;
-};
-
 /**
- * A service that checks each caller against the card of its agent: the audience of the token, the requirements of the card, and
- * those of the skill that a message is for (A2A 1.0 §7.4, §7.5).
+ * Checks the caller of an operation against the card of its agent: the audience of the token, the requirements of the card, and those
+ * of the skill that a message is for (A2A 1.0 §7.4, §7.5).
+ *
+ * @throws A2AError `Unauthenticated` or `PermissionDenied`, with a challenge.
  */
-export function guarded(service: AgentService, guard: Guard): AgentService {
-  return {
-    async call(operation, request, context) {
-      check(guard, operation, request, context);
-      return service.call(operation, request, context);
-    },
-    async stream(operation, request, context) {
-      check(guard, operation, request, context);
-      return service.stream(operation, request, context);
-    },
-  };
-}
-
-function check(guard: Guard, operation: OperationName, request: unknown, context: CallContext): void {
+export function checkCaller(guard: Guard, operation: OperationName, request: unknown, context: CallContext): void {
   const { card, byAuthenticator, place } = guard;
   const { principal } = context;
   if (principal.audience !== undefined && !isFor(principal.audience, place.resources)) {
@@ -94,4 +76,24 @@ function challengesOf(
   const all = Object.entries(authenticator.challenges?.(place, problem) ?? {});
   const some = names === undefined ? all : all.filter(([name]) => names.includes(name));
   return [...new Set(some.map(([, challenge]) => challenge))];
+}
+
+/** Whether one of the audiences of a token is one of the resources. A slash at the end does not count. */
+export function isFor(audience: readonly string[], resources: readonly string[]): boolean {
+  return audience.some((one) => resources.some((resource) => withoutSlashes(one) === withoutSlashes(resource)));
+}
+
+/**
+ * A caller with its schemes. An authenticator that names no schemes vouches for its requirement, where it has a single one: it would
+ * have refused the caller otherwise.
+ */
+export function vouched({ securityRequirements }: Authenticator, principal: Principal): Principal {
+  const [only, ...others] = securityRequirements;
+  if (principal.schemes !== undefined || only === undefined || others.length > 0) return principal;
+  return { ...principal, schemes: grantsOf(only, principal.scopes ?? []) };
+}
+
+function grantsOf({ schemes = {} }: SecurityRequirement, scopes: readonly string[]): Record<string, readonly string[]> {
+  const grants = Object.entries(schemes).map(([name, { list = [] }]) => [name, [...new Set([...list, ...scopes])]]);
+  return Object.fromEntries(grants) as Record<string, readonly string[]>;
 }

@@ -1,4 +1,4 @@
-import { A2AError, type SecurityRequirement, type SecurityScheme } from "../model/index.ts";
+import { A2AError, type SecurityScheme } from "../model/index.ts";
 import type { Principal, UniversalRequest } from "../protocol/index.ts";
 import { unauthenticated } from "./challenge.ts";
 import type { AuthenticationPlace, Authenticator, ChallengeProblem, ProtectedResource } from "./port.ts";
@@ -84,21 +84,6 @@ function satisfying(principal: Principal, name: string): Principal {
   const names = named.get(principal) ?? new Map<string, Principal>();
   named.set(principal, names.set(name, made));
   return made;
-}
-
-/**
- * A caller with its schemes. An authenticator that names no schemes vouches for its requirement, where it has a single one: it would
- * have refused the caller otherwise.
- */
-export function vouched({ securityRequirements }: Authenticator, principal: Principal): Principal {
-  const [only, ...others] = securityRequirements;
-  if (principal.schemes !== undefined || only === undefined || others.length > 0) return principal;
-  return { ...principal, schemes: grantsOf(only, principal.scopes ?? []) };
-}
-
-function grantsOf({ schemes = {} }: SecurityRequirement, scopes: readonly string[]): Record<string, readonly string[]> {
-  const grants = Object.entries(schemes).map(([name, { list = [] }]) => [name, [...new Set([...list, ...scopes])]]);
-  return Object.fromEntries(grants) as Record<string, readonly string[]>;
 }
 
 /** Whether a browser says that a request comes from a page of another origin (Fetch Metadata, RFC 6454 §7). */

@@ -36,6 +36,17 @@ export interface TurnBase {
    * waited, or that resumes a lost run, has only those that `keepClaims` names.
    */
   readonly principal: Principal;
+  /**
+   * Whether the sender satisfies the `securityRequirements` of a skill on the card (A2A 1.0 §4.4.5). Where a message names its skill
+   * (`skillOf` of the server), that one is checked before this turn; an agent that chooses a skill by itself asks here. `false` where
+   * the card has no such skill.
+   *
+   * @example
+   * ```ts
+   * if (!turn.allows("payments")) return turn.reply("You need the scope payments:write for this.");
+   * ```
+   */
+  allows(skillId: string): boolean;
   /** Of the request: its protocol version, the extensions that it asked for, and its W3C `traceparent`. */
   readonly call: Pick<CallContext, "version" | "extensions" | "trace">;
   /** `metadata` of the send request (A2A 1.0 §3.2.1). */

@@ -1,14 +1,5 @@
-import {
-  guarded,
-  isFor,
-  metadataUrlOf,
-  resourceMetadata,
-  skillInMetadata,
-  vouched,
-  type AuthenticationPlace,
-  type Authenticator,
-  type SkillOf,
-} from "../auth/index.ts";
+import { skillInMetadata } from "../auth/authorized.ts";
+import type { AuthenticationPlace, Authenticator, SkillOf } from "../auth/port.ts";
 import { withoutSlashes } from "../base/index.ts";
 import type { AgentCard } from "../model/index.ts";
 import { anonymous, type AgentService, type Principal, type UniversalRequest } from "../protocol/index.ts";
@@ -51,22 +42,35 @@ export function authenticationOf(
   if (authenticator === undefined) {
     return { authenticate: () => anonymous, guard: (service) => service, documents: [] };
   }
+  // Not loaded where there is no authenticator.
+  let checks: Checks | undefined;
+  const load = async (): Promise<Checks> => (checks ??= await import("../auth/guarded.ts"));
   const placeOf = placesOf(authenticator, handler);
   return {
-    authenticate(request) {
-      const found = authenticator.authenticate(request, placeOf(request.url));
-      return found instanceof Promise
-        ? found.then((principal) => vouched(authenticator, principal))
-        : vouched(authenticator, found);
+    async authenticate(request) {
+      const principal = await authenticator.authenticate(request, placeOf(request.url));
+      return (checks ?? (await load())).vouched(authenticator, principal);
     },
     guard(service, { card, mount, url }) {
       const byAuthenticator = mount.agent.securityRequirements === undefined;
       const place = { ...resourceAt(url, authenticator, handler), url };
-      return guarded(service, { card, byAuthenticator, authenticator, place, skillOf });
+      const guard = { card, byAuthenticator, authenticator, place, skillOf };
+      return {
+        async call(operation, request, context) {
+          (checks ?? (await load())).checkCaller(guard, operation, request, context);
+          return service.call(operation, request, context);
+        },
+        async stream(operation, request, context) {
+          (checks ?? (await load())).checkCaller(guard, operation, request, context);
+          return service.stream(operation, request, context);
+        },
+      };
     },
     documents: documentsOf(authenticator, handler),
   };
 }
+
+type Checks = typeof import("../auth/guarded.ts");
 
 /** Refuses a card that demands what is never checked: callers would believe that it is. */
 function checkRequirements(card: AgentCard, authenticator: Authenticator | undefined): void {
@@ -124,6 +128,14 @@ function placesOf(authenticator: Authenticator, handler: HandlerPlace): (path: s
   };
 }
 
+const metadataPath = "/.well-known/oauth-protected-resource";
+
+/** The URL of the metadata of a resource: the well-known path is put between its host and its path (RFC 9728 §3.1). */
+function metadataUrlOf(resource: string): string {
+  const { origin, pathname } = new URL(resource);
+  return origin + metadataPath + withoutSlashes(pathname);
+}
+
 /**
  * Where the metadata of a resource is for its readers. Where a proxy changes the paths of this server, only what is below `publicUrl`
  * reaches it.
@@ -141,7 +153,7 @@ function documentsOf({ resource }: Authenticator, handler: HandlerPlace): readon
   const { publicUrl, basePath, agents } = handler;
   const urls = [...new Set([publicUrl, ...agents.map(({ url }) => url)])];
   return urls.map((url) => {
-    const card = agents.find((agent) => isFor([agent.url], [url]))?.card;
+    const card = agents.find((agent) => agent.url === url)?.card;
     const told = { resource: url, name: card?.name, documentation: card?.documentationUrl };
     const metadata = new URL(metadataUrlAt(url, handler));
     const moved = withoutSlashes(new URL(publicUrl).pathname) !== basePath;
@@ -149,7 +161,10 @@ function documentsOf({ resource }: Authenticator, handler: HandlerPlace): readon
       path: moved ? basePath + metadata.href.slice(publicUrl.length) : metadata.pathname,
       name: "The metadata of a resource",
       mediaType: "application/json",
-      load: () => Promise.resolve(resourceMetadata(resource, told)),
+      async load() {
+        const { resourceMetadata } = await import("../auth/resources.ts");
+        return resourceMetadata(resource, told);
+      },
     };
   });
 }

@@ -1,4 +1,4 @@
-import { deferred, silentLogger, Waiters, type Bytes, type Logger } from "../base/index.ts";
+import { deferred, silentLogger, Waiters, withoutQuery, type Bytes, type Logger } from "../base/index.ts";
 import { A2AError } from "../model/index.ts";
 import {
   BodyBytes,
@@ -40,7 +40,11 @@ export function toFetch(handler: UniversalHandler, facts?: FetchFacts, logger: L
     try {
       return responseOf(incoming, await handler(incoming));
     } catch (cause) {
-      logger.error("A request could not be answered", { method: incoming.method, url: incoming.url, cause });
+      logger.error("A request could not be answered", {
+        method: incoming.method,
+        url: withoutQuery(incoming.url),
+        cause,
+      });
       return new Response(internalError, { status: 500, headers: { "content-type": "application/json" } });
     }
   };

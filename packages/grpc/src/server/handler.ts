@@ -1,5 +1,10 @@
 import type { CorsOptions } from "@parley/a2a";
-import type { UniversalHandler, UniversalRequest, UniversalResponse } from "@parley/a2a/protocol";
+import {
+  withoutQuery,
+  type UniversalHandler,
+  type UniversalRequest,
+  type UniversalResponse,
+} from "@parley/a2a/protocol";
 import { corsPolicy, failureOf, type CorsHeaders, type RequestLimits, type ServerHost } from "@parley/a2a/transport";
 import type { Codec } from "@parley/a2a/wires";
 import { encodeMessage, isPreflight } from "../metadata.ts";
@@ -148,7 +153,7 @@ class Server {
       const { status, message, metadata } = thrown;
       return { ...metadata, ...statusTrailers(statusCode(status), message) };
     }
-    const context = { binding: "GRPC", method: call.url };
+    const context = { binding: "GRPC", method: withoutQuery(call.url) };
     const error = failureOf(thrown, this.#host.logger, context, () => call.signal.aborted);
     const { code, message, details } = this.#statuses.of(error, this.#codecOf(route, call));
     return {
@@ -170,11 +175,6 @@ class Server {
 
 function statusTrailers(code: number, message: string): Metadata {
   return { "grpc-status": String(code), ...(message !== "" && { "grpc-message": encodeMessage(message) }) };
-}
-
-function withoutQuery(url: string): string {
-  const mark = url.indexOf("?");
-  return mark < 0 ? url : url.slice(0, mark);
 }
 
 type Kind = "grpc" | "web" | "other";

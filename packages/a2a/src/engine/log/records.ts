@@ -36,11 +36,11 @@ export interface StoredCall {
 }
 
 /**
- * The part of a caller that is stored: the identity that owns its tasks, its scopes, and the claims that the agent declares
- * (`keepClaims`). Other claims of a token are known to the turn that begins with it, and are never stored.
+ * The part of a caller that is stored: the identity that owns its tasks, its scopes and schemes, and the claims that the agent
+ * declares (`keepClaims`). Other claims of a token are known to the turn that begins with it, and are never stored.
  */
 export function storedPrincipal(
-  { subject, organization, scopes, claims }: Principal,
+  { subject, organization, scopes, schemes, claims }: Principal,
   keepClaims: readonly string[],
 ): Principal {
   const kept = claims && keepClaims.filter((name) => claims[name] !== undefined).map((name) => [name, claims[name]]);
@@ -48,6 +48,7 @@ export function storedPrincipal(
     subject,
     ...(organization !== undefined && { organization }),
     ...(scopes !== undefined && { scopes }),
+    ...(schemes !== undefined && { schemes }),
     ...(kept !== undefined && kept.length > 0 && { claims: Object.fromEntries(kept) as Record<string, unknown> }),
   };
 }

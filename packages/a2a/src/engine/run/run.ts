@@ -210,7 +210,9 @@ export class Run implements TurnHost, PhaseHost {
   #turn(context: ContextView): EngineTurn {
     const { logger, clock } = this.#rooms.settings;
     const { taskId } = this.key;
-    const init = { input: this.#input, taskId, contextId: this.#contextId, task: this.#task, context, logger, clock };
+    const { skills } = this.hosted.card;
+    const input = this.#input;
+    const init = { input, taskId, contextId: this.#contextId, task: this.#task, context, skills, logger, clock };
     return new EngineTurn(init, this);
   }
 

@@ -1,7 +1,16 @@
 import type { Clock, Logger } from "../../base/index.ts";
-import { textOf, type JsonObject, type JsonValue, type LogRecord, type Message, type Task } from "../../model/index.ts";
+import {
+  textOf,
+  type AgentCard,
+  type JsonObject,
+  type JsonValue,
+  type LogRecord,
+  type Message,
+  type Task,
+} from "../../model/index.ts";
 import {
   TurnAborted,
+  unmet,
   type Principal,
   type TurnAbortKind,
   type TurnBase,
@@ -42,6 +51,8 @@ export interface TurnInit {
   readonly contextId: string;
   readonly task: Task | undefined;
   readonly context: TurnContext;
+  /** The skills on the card. */
+  readonly skills: AgentCard["skills"];
   readonly logger: Logger;
   readonly clock: Clock;
 }
@@ -62,9 +73,10 @@ export class EngineTurn implements TurnBase {
   readonly logger: Logger;
   readonly clock: Clock;
   readonly #input: TurnInput;
+  readonly #skills: AgentCard["skills"];
   readonly #host: TurnHost;
 
-  constructor({ input, taskId, contextId, task, context, logger, clock }: TurnInit, host: TurnHost) {
+  constructor({ input, taskId, contextId, task, context, skills, logger, clock }: TurnInit, host: TurnHost) {
     this.message = input.message;
     this.taskId = taskId;
     this.contextId = contextId;
@@ -73,6 +85,7 @@ export class EngineTurn implements TurnBase {
     this.logger = logger;
     this.clock = clock;
     this.#input = input;
+    this.#skills = skills;
     this.#host = host;
   }
 
@@ -94,6 +107,11 @@ export class EngineTurn implements TurnBase {
 
   get principal(): TurnBase["principal"] {
     return this.#input.principal;
+  }
+
+  allows(skillId: string): boolean {
+    const skill = this.#skills.find(({ id }) => id === skillId);
+    return skill !== undefined && unmet(skill.securityRequirements, this.principal) === undefined;
   }
 
   get call(): TurnBase["call"] {

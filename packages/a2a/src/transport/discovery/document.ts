@@ -1,4 +1,4 @@
-import type { Clock, Logger } from "../../base/index.ts";
+import { withoutQuery, type Clock, type Logger } from "../../base/index.ts";
 import { A2AError } from "../../model/index.ts";
 import type { UniversalRequest, UniversalResponse } from "../../protocol/index.ts";
 import type { Codec } from "../../wire/codec.ts";
@@ -93,7 +93,7 @@ export function documentEndpoint(
         written = undefined;
         return errorResponse(
           codec,
-          failureOf(thrown, options.logger, { url: request.url }, () => false),
+          failureOf(thrown, options.logger, { url: withoutQuery(request.url) }, () => false),
         );
       }
     },

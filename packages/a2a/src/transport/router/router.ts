@@ -1,3 +1,4 @@
+import { withoutQuery } from "../../base/index.ts";
 import type { AgentService, UniversalHandler, UniversalRequest, UniversalResponse } from "../../protocol/index.ts";
 import {
   cardEndpoint,
@@ -106,7 +107,7 @@ export function createRouter(mounts: readonly ServiceMount[], options: RouterOpt
       admit?.(request);
       return undefined;
     } catch (thrown) {
-      const error = failureOf(thrown, logger, { url: request.url }, () => false);
+      const error = failureOf(thrown, logger, { url: withoutQuery(request.url) }, () => false);
       return found?.endpoint.refuse?.(error) ?? errorResponse(codecs[0], error);
     }
   };
