@@ -142,7 +142,7 @@ function configurationOf(options: ProviderOptions, keys: readonly JsonWebKey[]):
       devInteractions: { enabled: false },
       clientCredentials: { enabled: true },
       introspection: { enabled: true, allowedPolicy: () => true },
-      revocation: { enabled: true },
+      revocation: { enabled: true, allowedPolicy: () => true },
       deviceFlow: {
         enabled: true,
         // The pages only have to be found and sent by a program.

@@ -31,4 +31,17 @@ export {
   type VerifyPassword,
   type VerifyToken,
 } from "./auth/index.ts";
-export { jwt, type DpopOptions, type JwtOptions, type TokenClaims, type TokenOptions } from "./auth/tokens/index.ts";
+export {
+  introspection,
+  jwt,
+  oauth2,
+  openIdConnect,
+  type DpopOptions,
+  type IntrospectionClient,
+  type IntrospectionOptions,
+  type JwtOptions,
+  type OAuth2Flows,
+  type OAuth2Options,
+  type TokenClaims,
+  type TokenOptions,
+} from "./auth/tokens/index.ts";

@@ -1,3 +1,5 @@
-export { jwt } from "./jwt.ts";
 export type { DpopOptions } from "./dpop.ts";
+export { introspection, type IntrospectionClient, type IntrospectionOptions } from "./introspection.ts";
+export { jwt } from "./jwt.ts";
+export { oauth2, openIdConnect, type OAuth2Flows, type OAuth2Options } from "./oauth2.ts";
 export type { JwtOptions, TokenClaims, TokenOptions } from "./options.ts";

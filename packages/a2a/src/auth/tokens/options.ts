@@ -125,7 +125,7 @@ export interface TokenHost {
  * Defaults of options. `named`: the addresses that the options name. Their hosts may be called, also in a private network. What these
  * name in turn has to be public: an authorization server must not choose addresses of this network.
  */
-export function tokenHost(options: TokenOptions, named: readonly (URL | undefined)[]): TokenHost {
+export function tokenHost(options: Omit<TokenOptions, "audience">, named: readonly (URL | undefined)[]): TokenHost {
   const { clock = systemClock, tolerance = 30_000 } = options;
   if (!(tolerance >= 0)) throw wrongOption("tolerance", "must be a number of milliseconds");
   const hosts = named.filter((url) => url !== undefined);
