@@ -1,4 +1,5 @@
 import type { Bytes, WebKey } from "../base/index.ts";
+import { hkdf, hkdfRoot } from "../seal/index.ts";
 import { ed25519Key, fromBase64Url, publicJwk, type KeySet, type PublicJwk } from "../webhooks/index.ts";
 
 /* The keys of `PushOptions.keys`: from each 32 bytes, a key that seals the secrets of configs, and one that signs. */
@@ -34,7 +35,7 @@ export async function keySetOf(keyring: PushKeyring): Promise<KeySet> {
 
 /** Derives with HKDF (RFC 5869), so that neither of the two derived keys tells anything about the other. */
 async function derive(bytes: Bytes): Promise<PushKey> {
-  const root = await crypto.subtle.importKey("raw", bytes, "HKDF", false, ["deriveBits", "deriveKey"]);
+  const root = await hkdfRoot(bytes);
   const aes = { name: "AES-GCM", length: 256 };
   const seal = await crypto.subtle.deriveKey(hkdf("parley push seal 1"), root, aes, false, ["encrypt", "decrypt"]);
   const seed = new Uint8Array(await crypto.subtle.deriveBits(hkdf("parley push sign 1"), root, 256));
@@ -42,8 +43,4 @@ async function derive(bytes: Bytes): Promise<PushKey> {
   const { x = "" } = await crypto.subtle.exportKey("jwk", await ed25519Key(seed, true));
   const jwk = await publicJwk(fromBase64Url(x) as Bytes);
   return { id: jwk.kid, seal, sign: await ed25519Key(seed), jwk };
-}
-
-function hkdf(purpose: string) {
-  return { name: "HKDF", hash: "SHA-256", salt: new Uint8Array(), info: new TextEncoder().encode(purpose) };
 }

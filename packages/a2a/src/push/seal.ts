@@ -1,10 +1,7 @@
-import type { Bytes } from "../base/index.ts";
-import { fromBase64, toBase64 } from "../model/index.ts";
+import { createSeal } from "../seal/index.ts";
 import type { TaskKey } from "../store/index.ts";
 import type { PushKeyring } from "./keys.ts";
 import type { OpenSecrets, PushSecrets } from "./port.ts";
-
-/* What configs keep secret is stored sealed with AES-256-GCM, so that a copy of the database does not have it. */
 
 /** Seals the secrets of configs, and opens them. */
 export interface Sealer {
@@ -14,37 +11,16 @@ export interface Sealer {
   readonly open: OpenSecrets;
 }
 
-const ivBytes = 12;
-
-/**
- * What is sealed is bound to its agent, owner, task and config: a sealed secret that is copied into another row does not open.
- * The text is the id of the key, the initialization vector and the sealed bytes, with a dot between them.
- */
+/** What is sealed is bound to its agent, owner, task and config: a sealed secret that is copied into another row does not open. */
 export function createSealer(keyring: PushKeyring): Sealer {
+  const { seal, open } = createSeal(keyring);
   return {
-    async seal(secrets, task, configId) {
-      const [{ id, seal }] = await keyring();
-      const iv = crypto.getRandomValues(new Uint8Array(ivBytes));
-      const plain = new TextEncoder().encode(JSON.stringify(secrets));
-      const sealed = await crypto.subtle.encrypt(algorithm(iv, task, configId), seal, plain);
-      return [id, toBase64(iv), toBase64(sealed)].join(".");
-    },
-    async open(text, task, configId) {
-      const [id, iv = "", sealed = ""] = text.split(".");
-      const key = (await keyring()).find((each) => each.id === id);
-      if (key === undefined)
-        throw new Error("The secrets of this webhook are sealed with a key that this server does not have");
+    seal: (secrets, task, configId) => seal(secrets, boundTo(task, configId)),
+    open: async (text, task, configId) => {
       try {
-        const plain = await crypto.subtle.decrypt(
-          algorithm(fromBase64(iv), task, configId),
-          key.seal,
-          fromBase64(sealed),
-        );
-        return JSON.parse(new TextDecoder().decode(plain)) as PushSecrets;
+        return (await open(text, boundTo(task, configId))) as PushSecrets;
       } catch (cause) {
-        throw new Error("The secrets of this webhook do not open: they were changed, or belong to another one", {
-          cause,
-        });
+        throw new Error(`The secrets of this webhook: ${(cause as Error).message}`, { cause });
       }
     },
   };
@@ -59,13 +35,6 @@ export function rememberLast(open: OpenSecrets): OpenSecrets {
   };
 }
 
-interface Algorithm {
-  readonly name: "AES-GCM";
-  readonly iv: Bytes;
-  readonly additionalData: Bytes;
-}
-
-function algorithm(iv: Bytes, { agent, owner, taskId }: TaskKey, configId: string): Algorithm {
-  const bound = JSON.stringify([agent, owner, taskId, configId]);
-  return { name: "AES-GCM", iv, additionalData: new TextEncoder().encode(bound) };
+function boundTo({ agent, owner, taskId }: TaskKey, configId: string): readonly string[] {
+  return [agent, owner, taskId, configId];
 }
