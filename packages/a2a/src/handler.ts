@@ -32,6 +32,7 @@ import {
   type HandlerOptions as Options,
   type ServedAgent,
 } from "./server/options.ts";
+import { callbackEndpoint, inTaskSettingsOf } from "./server/intask.ts";
 import { keySetDocument, pushOutbox, pushSettingsOf, webhooksParams } from "./server/push.ts";
 import { checkRates, withinRates, withinStreams } from "./server/limits.ts";
 import { engineAgent, serveAgent, serviceMount, type MountedAgent } from "./server/serve-agent.ts";
@@ -97,18 +98,25 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
   const served = mountsOf(agents).map((mount) => serveAgent(mount, by));
   checkIds(served.map(({ id }) => id));
   const audit = options.audit && safeAudit(options.audit, logger);
-  const { push: _, audit: _audit, ...engineOptions } = options;
+  const { push: _, audit: _audit, authorization: _authorization, ...engineOptions } = options;
+  const basePath = withoutSlashes(options.basePath ?? publicUrl.pathname);
+  const where = { publicUrl: by.publicUrl, basePath, agents: served };
+  const authentication = authenticationOf(authenticator, where, options.skillOf);
   const engine = createEngine({
     ...engineOptions,
     ...(audit !== undefined && { audit }),
+    inTask: inTaskSettingsOf(options.authorization, {
+      publicUrl: by.publicUrl,
+      logger,
+      pushKeys: push?.keys,
+      authenticator,
+      authenticate: (request) => authentication.authenticate(request),
+    }),
     limits: engineLimits,
     agents: served.map(engineAgent),
     ...(push !== undefined && { push, outbox: pushOutbox(push, [codecV1, codecV03, ...draftsOf([codecV1])]) }),
   });
   const observer = options.observer && safeObserver(options.observer, logger);
-  const basePath = withoutSlashes(options.basePath ?? publicUrl.pathname);
-  const where = { publicUrl: by.publicUrl, basePath, agents: served };
-  const authentication = authenticationOf(authenticator, where, options.skillOf);
   const within = withinStreams(streamsPerCaller);
   const services = served.map((each) => {
     const service = wrapped(engine.service(each.id), each, authentication, { ...options, clock, audit, within });
@@ -133,6 +141,7 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
       bindings,
       maxAge: options.cardMaxAge ?? 300,
       documents: [...authentication.documents, ...(push === undefined ? [] : [keySetDocument(basePath, push)])],
+      endpoints: [callbackEndpoint(basePath, () => engine.authorizations)],
     },
   );
   const anyPath = bindings.filter(isAnyPath).map((binding) => openAnyPath(binding, host));

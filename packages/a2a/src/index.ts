@@ -8,9 +8,13 @@
 // Writing agents.
 export { defineAgent, type AgentDefinition } from "./agent/index.ts";
 export {
+  AuthorizationNotGiven,
   TurnAborted,
   type Agent,
   type AgentBehaviour,
+  type AuthorizationInit,
+  type Credentials,
+  type OAuthTokens,
   type AgentDescription,
   type AgentEvent,
   type AgentMessage,
@@ -47,6 +51,7 @@ export {
   type ServerBinding,
 } from "./handler.ts";
 export type { Rate, RateAnswer, RateLimiter, RateLimits } from "./limits/index.ts";
+export type { InTaskOptions } from "./intask/index.ts";
 export type { DedupeOptions, EngineLimits, LeaseOptions, RetentionOptions } from "./engine/index.ts";
 export { memoryStore, type Store } from "./store/index.ts";
 export type {

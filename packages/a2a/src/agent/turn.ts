@@ -5,20 +5,27 @@ import {
   type JsonValue,
   type Message,
   type Part,
+  type SendMessageResponse,
+  type StreamResponse,
   type Task,
   type TaskState,
 } from "../model/index.ts";
 import type { Clock, Logger } from "../base/index.ts";
 import type {
   AgentEvent,
+  AgentYield,
   ArtifactEvent,
   ArtifactInit,
   ArtifactWriter,
+  AuthorizationInit,
+  Credentials,
+  OpenAuthorization,
   Turn,
   TurnBase,
   TurnContext,
   WriterOptions,
 } from "../protocol/index.ts";
+import { authorize, follow } from "./authorize.ts";
 import { createWriter, streamText } from "./writer.ts";
 
 interface StatusOptions {
@@ -141,6 +148,18 @@ export class AuthorTurn implements Turn {
 
   authRequired(content: Content, options?: Omit<StatusOptions, "keep">): AgentEvent {
     return status("TASK_STATE_AUTH_REQUIRED", content, options);
+  }
+
+  requestAuthorization<Init extends AuthorizationInit>(init: Init): Promise<OpenAuthorization<Init["form"]>> {
+    return this.#base.requestAuthorization(init);
+  }
+
+  authorize<Init extends AuthorizationInit>(init: Init): AsyncGenerator<AgentYield, Credentials[Init["form"]], void> {
+    return authorize(this.#base, init);
+  }
+
+  follow(events: AsyncIterable<StreamResponse>): AsyncGenerator<AgentYield, SendMessageResponse, void> {
+    return follow(events);
   }
 
   completed(content?: Content): AgentEvent {

@@ -69,6 +69,12 @@ export type { OlderCard } from "./versions.ts";
 export type { InterfaceChoice } from "./interfaces.ts";
 export type { ResilientOptions, RetryPolicy } from "./retry.ts";
 export { resilient } from "./resilient.ts";
+export {
+  answerAuthorization,
+  readAuthorization,
+  type AuthorizationAnswer,
+  type AuthorizationRequest,
+} from "../protocol/index.ts";
 // The same values as at the root. The root loads the server too.
 export { A2AError, data, file, hasCode, text } from "../model/index.ts";
 export { jsonRpcBinding } from "../transport/jsonrpc/client.ts";

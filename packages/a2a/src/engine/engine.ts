@@ -1,3 +1,4 @@
+import type { Authorizations } from "../intask/index.ts";
 import { ByteBudget, type AgentService } from "../protocol/index.ts";
 import { Committer, LiveLogs } from "./log/index.ts";
 import { Conversations } from "./conversations.ts";
@@ -14,6 +15,8 @@ import { createSupervisor } from "./supervise/index.ts";
 export interface Engine {
   /** The service of one agent; throws for an id that was not given. */
   service(agentId: string): AgentService;
+  /** Requests for authorizations, for the callback of the host. */
+  readonly authorizations: Authorizations | undefined;
   /** Starts the periodic work: leases, lost runs, timeouts, retention. Until then nothing runs and the store is not asked. */
   start(): void;
   /**
@@ -67,6 +70,7 @@ export function createEngine(options: EngineOptions): Engine {
       if (service === undefined) throw new Error(`No agent has the id ${agentId}`);
       return service;
     },
+    authorizations: settings.authorizations,
     start() {
       supervisor.start();
       outbox?.start();

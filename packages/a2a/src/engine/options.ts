@@ -1,5 +1,6 @@
 import { silentLogger, systemClock, timeOrderedIds, type Clock, type Ids, type Logger } from "../base/index.ts";
 import { ExtensionHooks, type Extension } from "../extensions/index.ts";
+import { lazyAuthorizations, type Authorizations, type InTaskSettings } from "../intask/index.ts";
 import { A2AError, type AgentCard } from "../model/index.ts";
 import { safeObserver, type Agent, type Audit, type Observer, type Principal } from "../protocol/index.ts";
 import type { Outbox, OutboxHost, PushSettings } from "../push/index.ts";
@@ -145,6 +146,8 @@ export interface EngineOptions {
   readonly push?: PushSettings;
   /** Makes what delivers webhooks. Absent: nothing does. */
   readonly outbox?: (host: OutboxHost) => Outbox;
+  /** How agents get authorizations for their tasks (A2A 1.0 §7.6). Absent: `turn.authorize()` fails. */
+  readonly inTask?: InTaskSettings;
   /** How often readers look for records of other processes, where the store cannot be watched. Milliseconds, default 1 s. */
   readonly pollInterval?: number;
 }
@@ -171,6 +174,7 @@ export interface EngineSettings {
   readonly longPoll: number;
   readonly conversations: "memory" | "store";
   readonly push: PushSettings | undefined;
+  readonly authorizations: Authorizations | undefined;
   readonly pollInterval: number;
 }
 
@@ -210,7 +214,7 @@ export function settingsOf(options: EngineOptions): EngineSettings {
   const ids = options.ids ?? timeOrderedIds();
   const dedupe = options.dedupe === false ? undefined : (options.dedupe ?? {});
   const { retention = {}, lease = {}, limits = {} } = options;
-  return {
+  const settings = {
     store: options.store,
     extensions: new ExtensionHooks(options.extensions),
     observer: options.observer && safeObserver(options.observer, logger),
@@ -254,5 +258,6 @@ export function settingsOf(options: EngineOptions): EngineSettings {
     conversations: options.conversations ?? (options.store.durable ? "store" : "memory"),
     push: options.push,
     pollInterval: options.pollInterval ?? 1_000,
-  };
+  } satisfies Omit<EngineSettings, "authorizations">;
+  return { ...settings, authorizations: options.inTask && lazyAuthorizations(options.inTask, settings) };
 }

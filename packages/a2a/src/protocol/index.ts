@@ -33,3 +33,4 @@ export { ByteBudget } from "./byte-budget.ts";
 export type * from "./agent.ts";
 export type * from "./agent-event.ts";
 export * from "./turn.ts";
+export * from "./authorization.ts";

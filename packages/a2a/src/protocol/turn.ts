@@ -6,9 +6,19 @@ import {
   type JsonValue,
   type Message,
   type Part,
+  type SendMessageResponse,
+  type StreamResponse,
   type Task,
 } from "../model/index.ts";
-import type { AgentEvent, ArtifactEvent, ArtifactInit, ArtifactWriter, WriterOptions } from "./agent-event.ts";
+import type {
+  AgentEvent,
+  AgentYield,
+  ArtifactEvent,
+  ArtifactInit,
+  ArtifactWriter,
+  WriterOptions,
+} from "./agent-event.ts";
+import type { AuthorizationInit, Credentials, OpenAuthorization } from "./authorization.ts";
 import type { CallContext, Principal } from "./service.ts";
 
 /* What the function of an agent is called with: a message, its task and conversation, and builders of events. */
@@ -63,6 +73,13 @@ export interface TurnBase {
   readonly logger: Logger;
   /** The server's clock. Tests replace it. */
   readonly clock: Clock;
+  /**
+   * Opens a request for an authorization (A2A 1.0 §7.6). `Turn.authorize()` does this, and shows the request. It makes the task,
+   * where there is none.
+   *
+   * @throws A2AError `InvalidAgentResponse` where the request is not valid, or the server cannot serve it.
+   */
+  requestAuthorization<Init extends AuthorizationInit>(init: Init): Promise<OpenAuthorization<Init["form"]>>;
   /** Makes an identifier that is unique in the task. A resumed run makes the same ones again. */
   makeId(): string;
   /**
@@ -108,8 +125,37 @@ export interface Turn extends TurnBase {
    * ```
    */
   inputRequired(content: Content, options?: { metadata?: JsonObject }): AgentEvent;
-  /** Asks for an authorization that is given outside of this protocol. The turn may wait for it and go on (A2A 1.0 §7.6.1). */
+  /**
+   * Says that an authorization is needed that the agent gets in a way of its own (A2A 1.0 §7.6.1). The turn may wait for it and go on.
+   * `authorize()` does all of this.
+   */
   authRequired(content: Content, options?: { metadata?: JsonObject }): AgentEvent;
+  /**
+   * Asks for an authorization, and waits for it (A2A 1.0 §7.6, 0.3 §4.5): the task is AUTH_REQUIRED with a link, streams stay open, and
+   * once the credential has come the task is WORKING again. The wait survives a restart: the function is then called again from its
+   * beginning, also where the agent is not `resumable`, and comes to the same request. So do nothing before it that must not be done
+   * twice. The credential is in no event, no history and no log. It is for what `reason` says, and for nothing that comes later.
+   *
+   * @throws AuthorizationNotGiven where it was refused, or not given in time, or the caller sent another message. There is no need
+   * to catch it.
+   *
+   * @example
+   * ```ts
+   * const token = yield* turn.authorize({ form: "secret", reason: "The API key of your shop" });
+   * ```
+   */
+  authorize<Init extends AuthorizationInit>(init: Init): AsyncGenerator<AgentYield, Credentials[Init["form"]], void>;
+  /**
+   * Follows a task of another agent, which this agent calls for its caller, and passes requests for an authorization on: while that
+   * task is AUTH_REQUIRED, this one is too, with the same link (A2A 1.0 §7.6.2). No credential passes through this agent. Returns
+   * the last state of the task, or the direct reply.
+   *
+   * @example
+   * ```ts
+   * const { task } = yield* turn.follow(client.sendStreamingMessage("Book it"));
+   * ```
+   */
+  follow(events: AsyncIterable<StreamResponse>): AsyncGenerator<AgentYield, SendMessageResponse, void>;
   /** Ends the task as completed. The end of the function does the same. */
   completed(content?: Content): AgentEvent;
   /** Ends the task as failed. The client reads the content; an error that is thrown tells it nothing. */

@@ -1,5 +1,6 @@
 import type { Authenticator, Authorizer, SkillOf } from "../auth/index.ts";
 import type { EngineLimits, EngineOptions } from "../engine/index.ts";
+import type { InTaskOptions } from "../intask/index.ts";
 import type { AgentCard } from "../model/index.ts";
 import type { Agent, Interceptor, Principal, UniversalHandler } from "../protocol/index.ts";
 import type { PushOptions } from "../push/index.ts";
@@ -66,7 +67,7 @@ export interface HandlerLimits extends EngineLimits {
 /** Options of `createHandler`. `Version`: the names of all versions of the protocol. */
 export interface HandlerOptions<Version extends string = string> extends Omit<
   EngineOptions,
-  "agents" | "limits" | "outbox" | "push"
+  "agents" | "inTask" | "limits" | "outbox" | "push"
 > {
   /**
    * The URL of this handler for clients, such as `https://agents.example.com`. Cards contain it. It is never taken from a
@@ -110,6 +111,8 @@ export interface HandlerOptions<Version extends string = string> extends Omit<
    * `pushNotifications`, except that of an agent whose capabilities have it as false. Default false.
    */
   readonly push?: boolean | PushOptions;
+  /** How agents get authorizations for their tasks, by `turn.authorize()` (A2A 1.0 §7.6). */
+  readonly authorization?: InTaskOptions;
   /** Limits in bytes and counts. */
   readonly limits?: HandlerLimits;
   /** Time between two keep-alive comments on an open stream, in milliseconds. Default 15 s. */

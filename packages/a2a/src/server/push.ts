@@ -51,7 +51,7 @@ export function pushSettingsOf(
   const isLocal = isLoopback(publicUrl.hostname);
   const timeout = positive("push.timeout", options.timeout, 10 * second, longestTimeout);
   return {
-    keys: options.keys === undefined ? ownKey(isLocal, logger) : keysOf(options.keys),
+    keys: options.keys === undefined ? ownKey(isLocal, logger) : keysOf(options.keys, "push.keys"),
     issuer: withoutSlashes(publicUrl.href),
     net: { allowLoopback: isLocal, maxBytes: 64 << 10, ...options.net, timeout },
     dialer: options.dialer,
@@ -113,7 +113,7 @@ export function pushOutbox(settings: PushSettings, codecs: readonly [Codec, ...C
   };
 }
 
-const makeKeys =
+export const makeKeys =
   "32 random bytes in base64, as `openssl rand -base64 32` prints them. serve() reads them from PARLEY_PUSH_KEYS";
 
 /** A key that ends with the process. */
@@ -126,16 +126,17 @@ function ownKey(isLocal: boolean, logger: Logger): PushSettings["keys"] {
   return [crypto.getRandomValues(new Uint8Array(32))];
 }
 
-function keysOf(keys: readonly string[]): PushSettings["keys"] {
-  const [first, ...others] = Array.isArray(keys) ? keys.map(keyOf) : [];
-  if (first === undefined) throw cannotServe("push.keys", `must be a list of ${makeKeys}`);
+/** Keys of a server. `name`: the option that has them. */
+export function keysOf(keys: readonly string[], name: string): PushSettings["keys"] {
+  const [first, ...others] = Array.isArray(keys) ? keys.map((key, at) => keyOf(key, `${name}[${at}]`)) : [];
+  if (first === undefined) throw cannotServe(name, `must be a list of ${makeKeys}`);
   return [first, ...others];
 }
 
 /** The error never has the key. */
-function keyOf(text: unknown, at: number): Bytes {
+function keyOf(text: unknown, name: string): Bytes {
   const bytes = typeof text === "string" ? decoded(text.trim()) : undefined;
-  if (bytes?.length !== 32) throw cannotServe(`push.keys[${at}]`, `must be ${makeKeys}`);
+  if (bytes?.length !== 32) throw cannotServe(name, `must be ${makeKeys}`);
   return bytes;
 }
 

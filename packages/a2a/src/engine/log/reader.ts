@@ -11,6 +11,7 @@ import {
   type TaskKey,
 } from "../../store/index.ts";
 import type { LiveLog, LiveLogs, Waiter } from "./live-log.ts";
+import type { StoredCall } from "./records.ts";
 
 /** Records of one page. Many readers may hold a page without reading it, so it is small. */
 export const pageSize = 256;
@@ -179,14 +180,19 @@ interface NextMessage {
   readonly more: boolean;
 }
 
-/** Reads the message after `seq`, which is that of the last turn. */
+/** Reads the message after `seq`, which is that of the last turn. Answers to requests for an authorization need no turn. */
 export async function readNextMessage(store: Store, task: TaskKey, seq: number): Promise<NextMessage> {
   const page = await store.read(task, task.taskId, { after: seq, limit: 2, kinds: ["message"] });
   if (page === undefined) throw new Error(`Task ${task.taskId} is gone from the store`);
   const [message, second] = page.records;
+  if (message !== undefined && isAnswer(message)) return readNextMessage(store, task, message.seq);
   if (message === undefined) return { head: page.head, message, more: false };
   const more = second !== undefined || (await hasMessageAfter(store, task, message, page));
   return { head: page.head, message, more };
+}
+
+function isAnswer({ call = "null" }: LogRecord): boolean {
+  return (JSON.parse(call) as StoredCall | null)?.answers !== undefined;
 }
 
 /** Whether there is another message. The page does not tell where the first one has filled it. */

@@ -33,6 +33,8 @@ export interface StoredCall {
   readonly acceptedOutputModes: readonly string[];
   readonly metadata?: JsonObject | undefined;
   readonly trace?: string;
+  /** Id of the request for an authorization that the message answers. It begins no turn. */
+  readonly answers?: string;
 }
 
 /**

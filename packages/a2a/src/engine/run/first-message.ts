@@ -23,6 +23,7 @@ type ReplyEvent = Extract<AgentEvent, { kind: "reply" }>;
 /** A message that has no task yet: the agent answers it directly, or its first event makes the task. */
 export class FirstMessage implements Phase {
   stopped = false;
+  readonly resting = false;
   readonly #rooms: RunRooms;
   readonly #host: PhaseHost;
   readonly #init: FirstMessageInit;
@@ -82,6 +83,12 @@ export class FirstMessage implements Phase {
   flush(): Promise<void> {
     return Promise.resolve();
   }
+
+  keep(): Promise<void> {
+    return Promise.reject(new A2AError("Unavailable", "The message has no task"));
+  }
+
+  rest(): void {}
 
   /** A turn that made no task and gave no answer has failed. */
   endTurn(): Promise<undefined> {

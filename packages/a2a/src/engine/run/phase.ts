@@ -80,6 +80,12 @@ export interface Phase {
   accept(events: readonly AgentEvent[], context: ContextView): boolean | Promise<boolean>;
   /** Resolves once everything accepted so far is stored; rejects when it cannot be. */
   flush(): Promise<void>;
+  /** Stores rows with the task, which has to exist. Rejects where they cannot be stored. */
+  keep(effects: readonly FeatureEffect[]): Promise<void>;
+  /** Whether the turn does nothing but wait for an authorization: a server that stops leaves it to another process. */
+  rest(resting: boolean): void;
+  /** Whether it does. */
+  readonly resting: boolean;
   /** Makes the task although the agent has yielded nothing yet (A2A 1.0 §3.2.2 `returnImmediately`). */
   makeTask(): void;
   /** Ends the turn. Resolves to the next turn, if a message waits for one. A turn without any event fails the task. */
@@ -121,6 +127,8 @@ export const safeSentences = {
   gaveUp: "The agent was interrupted too often while it worked on this task.",
   full: "The task has become larger than a task may be.",
   stopped: "The server was stopped while it worked on this task.",
+  denied: "The authorization was refused.",
+  expired: "The authorization was not given in time.",
 } as const;
 
 /** The operator's log about a turn without any event. */

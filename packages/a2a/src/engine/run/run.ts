@@ -1,16 +1,19 @@
 import type { A2AError, Task } from "../../model/index.ts";
 import {
+  AuthorizationNotGiven,
   endedBy,
   type AgentEvent,
   type AgentOutput,
   type AgentYield,
+  type AuthorizationInit,
   type ObservedTurn,
+  type OpenAuthorization,
   type TurnAbortKind,
   type TurnSignal,
 } from "../../protocol/index.ts";
-import type { ContextKey, TaskKey } from "../../store/index.ts";
+import type { ContextKey, FeatureEffect, TaskKey } from "../../store/index.ts";
 import type { AskingTurn, ContextView } from "../conversations.ts";
-import { isMistake } from "../mistakes.ts";
+import { agentMistake, isMistake } from "../mistakes.ts";
 import type { HostedAgent } from "../options.ts";
 import { FirstMessage } from "./first-message.ts";
 import type { Pace } from "./pace.ts";
@@ -107,6 +110,32 @@ export class Run implements TurnHost, PhaseHost {
     return this.#phase.flush();
   }
 
+  /** For the turn: opens a request for an authorization. */
+  async authorization<Init extends AuthorizationInit>(
+    init: Init,
+    makeId: () => string,
+  ): Promise<OpenAuthorization<Init["form"]>> {
+    const { authorizations } = this.#rooms.settings;
+    if (authorizations === undefined) throw agentMistake("turn.authorize(): this host cannot serve it");
+    const { turn, principal } = this.#input;
+    return authorizations.open(init, {
+      task: this.key,
+      agentName: this.hosted.card.name,
+      principal,
+      number: turn,
+      signal: this.signal,
+      makeId,
+      keep: (effects) => this.#keep(effects),
+      rest: (resting) => this.#phase.rest(resting),
+    });
+  }
+
+  /** Stores rows with the task, which is made where there is none. */
+  #keep(effects: readonly FeatureEffect[]): Promise<void> {
+    this.#phase.makeTask();
+    return this.#phase.keep(effects);
+  }
+
   /** Runs until the task is over, waits for its user, or is lost. Never rejects. */
   async execute(): Promise<void> {
     try {
@@ -164,6 +193,8 @@ export class Run implements TurnHost, PhaseHost {
     } catch (error) {
       // An error of the agent has ended its generator. One of the engine has not, and the agent may have to clean up.
       void output.return().catch(() => {});
+      // The message that came instead of an authorization begins the next turn.
+      if (error instanceof AuthorizationNotGiven && error.kind === "message") return;
       throw error;
     }
     // The task or the turn is over before the agent has returned. A failed append is thrown at its `yield`.
@@ -245,11 +276,17 @@ export class Run implements TurnHost, PhaseHost {
     const { taskId } = this.key;
     const { logger } = this.#rooms.settings;
     if (this.#phase.stopped) logger.debug("An agent threw after its task was over", { taskId, cause: error });
-    else this.#phase.fail(isMistake(error) ? safeSentences.invalid : safeSentences.failed, error, "failed");
+    else this.#phase.fail(sentenceFor(error), error, "failed");
   }
 }
 
 const none: readonly (() => void)[] = [];
+
+/** What the client reads of what an agent threw. */
+function sentenceFor(error: unknown): string {
+  if (error instanceof AuthorizationNotGiven && error.kind !== "message") return safeSentences[error.kind];
+  return isMistake(error) ? safeSentences.invalid : safeSentences.failed;
+}
 
 /** The turn that a run begins with: turn 1 for a message that makes its task, else the turn that is stored. */
 function firstTurnInput(init: RunInit): TurnInput {

@@ -1,7 +1,7 @@
 import type { Resolver } from "../../base/index.ts";
 import { A2AError, isInterrupted, isTerminal, type NewRecord, type TaskState } from "../../model/index.ts";
 import type { AgentEvent, TurnAbortKind } from "../../protocol/index.ts";
-import type { StoredRun, TaskEffect, TaskKey } from "../../store/index.ts";
+import type { FeatureEffect, StoredRun, TaskEffect, TaskKey } from "../../store/index.ts";
 import type { ContextView } from "../conversations.ts";
 import {
   LogWriter,
@@ -47,6 +47,7 @@ interface NewTask extends Pick<FirstMessageInit, "once" | "kept" | "result"> {
 /** Writes what an agent yields in the turns of one task, under one lease. */
 export class TaskRun implements Phase {
   stopped = false;
+  resting = false;
   readonly #rooms: RunRooms;
   readonly #host: PhaseHost;
   readonly #hosted: HostedAgent;
@@ -122,6 +123,21 @@ export class TaskRun implements Phase {
   /** The task exists. */
   makeTask(): void {}
 
+  keep(effects: readonly FeatureEffect[]): Promise<void> {
+    if (this.stopped) return Promise.reject(new A2AError("Unavailable", "The turn is over"));
+    this.#append([], effects);
+    return this.flush();
+  }
+
+  rest(resting: boolean): void {
+    this.resting = resting;
+    // It has come to where the lost run waited, so it did not cause the crash.
+    if (resting && this.#suspect !== undefined && !this.stopped) {
+      this.#suspect = undefined;
+      this.#append([], [this.#storedRun()]);
+    }
+  }
+
   async endTurn(context: ContextView): Promise<NextTurn | undefined> {
     if (!this.#recorder.hasEvents) this.fail(safeSentences.silent, agentMistake(noEvent), "failed");
     while (!this.stopped) {
@@ -153,7 +169,7 @@ export class TaskRun implements Phase {
 
   async stop(): Promise<void> {
     if (this.#writer.closed) return;
-    if (this.#hosted.agent.resumable === true) await this.#handBack();
+    if (this.resting || this.#hosted.agent.resumable === true) await this.#handBack();
     else this.fail(safeSentences.stopped, new Error("The server was stopped"), "shutdown");
   }
 

@@ -11,6 +11,8 @@ import {
 import {
   TurnAborted,
   unmet,
+  type AuthorizationInit,
+  type OpenAuthorization,
   type Principal,
   type TurnAbortKind,
   type TurnBase,
@@ -61,6 +63,10 @@ export interface TurnInit {
 export interface TurnHost {
   readonly signal: TurnSignal;
   flush(): Promise<void>;
+  authorization<Init extends AuthorizationInit>(
+    init: Init,
+    makeId: () => string,
+  ): Promise<OpenAuthorization<Init["form"]>>;
 }
 
 /** A turn as an executor sees it. It is made for every message, so members that few agents read are getters. */
@@ -142,6 +148,10 @@ export class EngineTurn implements TurnBase {
 
   flush(): Promise<void> {
     return this.#host.flush();
+  }
+
+  requestAuthorization<Init extends AuthorizationInit>(init: Init): Promise<OpenAuthorization<Init["form"]>> {
+    return this.#host.authorization(init, () => this.makeId());
   }
 }
 

@@ -1,5 +1,6 @@
 import { A2AError, type Message, type NewRecord, type SendMessageRequest } from "../../model/index.ts";
 import type { ByteBudget, Payload, Principal } from "../../protocol/index.ts";
+import type { TakenAnswer } from "../../intask/index.ts";
 import type { LazyConfigs, PushConfigs } from "../../push/index.ts";
 import type { FeatureEffect, OnceEffect, OnceRecord, Owner, TaskHead, TaskKey } from "../../store/index.ts";
 import type { Committer, LiveLogs, StoredCall } from "../log/index.ts";
@@ -42,6 +43,8 @@ export interface Send {
   readonly attempt: Attempt | undefined;
   /** What extensions keep with the task of the message, and its webhook. */
   readonly kept: readonly FeatureEffect[];
+  /** The credential or the refusal that the message brought for a request of its task. */
+  readonly answer?: TakenAnswer | undefined;
 }
 
 /** Where a send has its webhook: what errors name. */

@@ -1,5 +1,5 @@
 import { A2AError, type Part, type SendMessageRequest } from "../../model/index.ts";
-import type { CallContext, OperationName, Operations } from "../../protocol/index.ts";
+import { isAuthorizationAnswer, type CallContext, type OperationName, type Operations } from "../../protocol/index.ts";
 import type { HostedAgent } from "../options.ts";
 
 /* Checks of a call before any work (A2A 1.0 §3.3.4), the same on every binding. */
@@ -101,6 +101,7 @@ function checkMessage({ card, inputModes }: CheckedAgent, request: SendMessageRe
     throw new A2AError("InvalidParams", undefined, { fields });
   }
   request.message.parts.forEach((part, index) => {
+    if (isAuthorizationAnswer(part)) return;
     const mediaType = mediaTypeOf(part);
     if (mediaType === undefined || inputModes.some((mode) => covers(mode, mediaType))) return;
     const field = `message.parts[${index}].mediaType`;

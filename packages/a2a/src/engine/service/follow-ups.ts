@@ -8,10 +8,12 @@ import {
   type NewRecord,
   type SendMessageConfigurationDraft,
 } from "../../model/index.ts";
+import { inTaskFeature } from "../../intask/index.ts";
 import type { AcceptedConfig } from "../../push/index.ts";
 import {
   recordBytes,
   type AppendOutcome,
+  type FeatureEffect,
   type StoredRun,
   type TaskAppend,
   type TaskHead,
@@ -62,7 +64,15 @@ export class FollowUps {
       if (isTerminal(head.state)) throw taskIsOver(head);
       const bytes = sizeOf(message) + (head.run === undefined ? head.bytes : 0);
       const whole = inContext(message, head.contextId);
-      const next: FollowUp = { send, head, message: whole, unchanged: wanted !== undefined, bytes, passedOn: false };
+      const kept = await this.#keptFor(send, head);
+      const next: FollowUp = {
+        send: { ...send, kept },
+        head,
+        message: whole,
+        unchanged: wanted !== undefined,
+        bytes,
+        passedOn: false,
+      };
       webhook ??= await this.#webhookOf(send, task);
       if (!budget.tryTake(task.owner, bytes)) await budget.take(task.owner, bytes);
       try {
@@ -72,6 +82,17 @@ export class FollowUps {
         if (!next.passedOn) budget.give(task.owner, bytes);
       }
     }
+  }
+
+  /**
+   * What is kept with the message: also its answer to a request for an authorization. A turn that waits for an authorization finds out
+   * by its row that another message has come.
+   */
+  async #keptFor({ kept, answer }: Send, { task, state }: TaskHead): Promise<readonly FeatureEffect[]> {
+    if (answer !== undefined) return [...kept, ...(await answer.effects(task))];
+    if (state !== "TASK_STATE_AUTH_REQUIRED") return kept;
+    const due = Math.floor(this.#rooms.settings.clock.now());
+    return [...kept, { effect: "feature", op: "wake", feature: inTaskFeature, due }];
   }
 
   /** The checked webhook of a message; `undefined` where it has none. */
@@ -103,7 +124,8 @@ export class FollowUps {
     const { send, head, message, unchanged } = followUp;
     const { committer, liveLogs, settings } = this.#rooms;
     const { call, attempt, kept } = send;
-    const record = messageRecord(originOf(head, head.run?.turn ?? 1, send), message, call, settings.clock.now());
+    const answers = send.answer === undefined ? call : { ...call, answers: send.answer.id };
+    const record = messageRecord(originOf(head, head.run?.turn ?? 1, send), message, answers, settings.clock.now());
     const item: TaskAppend = {
       task: head.task,
       // Only while that run has the task. If the run ended before this append, nobody would read the message.
@@ -116,7 +138,10 @@ export class FollowUps {
     const outcome = await committer.append(item, (stored) => {
       if (stored.ok) liveLogs.find(head.task.taskId)?.add(record, stored.seq);
     });
-    return outcome.ok ? joined(head, outcome.seq) : this.#refused(followUp, outcome, [record]);
+    if (!outcome.ok) return this.#refused(followUp, outcome, [record]);
+    if (send.answer !== undefined) send.answer.stored(head.task);
+    else settings.authorizations?.changed(head.task);
+    return joined(head, outcome.seq);
   }
 
   /** No run works on the task: the message begins a turn, and ends an interrupted state. */

@@ -1,13 +1,17 @@
 import { deferred, type Resolver } from "../../base/index.ts";
 import type { AcceptedInput } from "../../extensions/index.ts";
+import type { TakenAnswer } from "../../intask/index.ts";
 import {
+  A2AError,
   countsInGeneration,
   hasGenerations,
+  type Message,
+  type Part,
   type SendMessageRequest,
   type SendMessageResponse,
   type TaskPushNotificationConfig,
 } from "../../model/index.ts";
-import type { CallContext, Reply } from "../../protocol/index.ts";
+import { isAuthorizationAnswer, type CallContext, type Reply } from "../../protocol/index.ts";
 import { assembleLog, roomless, type FeatureEffect, type OnceRecord, type Owner } from "../../store/index.ts";
 import { sizeOf } from "../bytes.ts";
 import { EventStream, keepIn, storedPrincipal, waitForAnswer, type StoredCall } from "../log/index.ts";
@@ -102,10 +106,33 @@ export class Sends {
     context: CallContext,
     extensions: readonly string[],
   ): Admission | Promise<Admission> {
+    const answer = request.message.parts.find(isAuthorizationAnswer);
+    if (answer === undefined) return this.#accept(hosted, owner, request, context, extensions);
+    return this.#takeAnswer(request.message, answer).then((taken) =>
+      this.#accept(hosted, owner, { ...request, message: taken.message }, context, extensions, taken),
+    );
+  }
+
+  /** Takes a credential out of a message, before anything looks at it. */
+  async #takeAnswer(message: Message, answer: Part): Promise<TakenAnswer> {
+    const { authorizations } = this.#rooms.settings;
+    if (authorizations === undefined) throw new A2AError("InvalidParams", "This server asks for no authorizations");
+    return authorizations.take(message, answer);
+  }
+
+  #accept(
+    hosted: CheckedAgent,
+    owner: Owner,
+    request: SendMessageRequest,
+    context: CallContext,
+    extensions: readonly string[],
+    answer?: TakenAnswer,
+  ): Admission | Promise<Admission> {
     const call = storedCall(hosted, request, context, extensions);
     const attempt = this.#retries.begin(owner, request.message);
     if (attempt?.admission !== undefined) return attempt.admission;
-    const send: Send = { hosted, owner, request, call, principal: context.principal, attempt, kept: noEffects };
+    const { principal } = context;
+    const send: Send = { hosted, owner, request, call, principal, attempt, kept: noEffects, answer };
     if (attempt === undefined) return this.#prepare(send);
     try {
       const { found } = attempt;

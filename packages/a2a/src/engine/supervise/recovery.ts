@@ -63,18 +63,25 @@ export class Recovery {
 
   async #recover(head: TaskHead): Promise<void> {
     const { settings, runs } = this.#init;
-    const sentence = this.#reasonToGiveUp(head);
+    const sentence = await this.#reasonToGiveUp(head);
     if (sentence !== undefined) await this.#backoff.guard(head, () => giveUp(settings, runs, head, sentence));
     else if (crashesOf(head, settings.lease.holder).count === 0) await this.#resume(head);
     else this.#suspects.add(head);
   }
 
-  #reasonToGiveUp(head: TaskHead): string | undefined {
+  async #reasonToGiveUp(head: TaskHead): Promise<string | undefined> {
     const { maxDeaths, maxAttempts, holder } = this.#init.settings.lease;
     const { count, alone } = crashesOf(head, holder);
-    if (this.#init.agents.get(head.task.agent)?.agent.resumable !== true) return safeSentences.lost;
+    const isResumable = this.#init.agents.get(head.task.agent)?.agent.resumable === true;
+    if (!isResumable && !(await this.#isResting(head))) return safeSentences.lost;
     if (alone && count >= maxDeaths) return safeSentences.fatal;
     return count >= maxAttempts ? safeSentences.gaveUp : undefined;
+  }
+
+  /** Whether the turn did nothing but wait for an authorization, so that any agent can be called again. */
+  async #isResting({ task, state }: TaskHead): Promise<boolean> {
+    if (state !== "TASK_STATE_AUTH_REQUIRED") return false;
+    return (await this.#init.settings.authorizations?.isAwaited(task)) === true;
   }
 
   /** `undefined` when it cannot be taken over now. */

@@ -84,6 +84,8 @@ export class Runs {
   async stop(grace: number): Promise<void> {
     this.#stopping = true;
     this.#rooms.budget.close(serverIsStopping());
+    const waiting = [...this.#running.values()].filter(({ phase }) => phase.resting);
+    await Promise.all(waiting.map((run) => run.phase.stop()));
     const running = [...this.#running.values()];
     if (grace > 0 && running.length > 0) await this.#waitFor(running, grace);
     await Promise.all([...this.#running.values()].map((run) => run.phase.stop()));

@@ -1,4 +1,4 @@
-import { withoutQuery } from "../../base/index.ts";
+import { withoutQuery, type Logger } from "../../base/index.ts";
 import type { AgentService, UniversalHandler, UniversalRequest, UniversalResponse } from "../../protocol/index.ts";
 import {
   cardEndpoint,
@@ -31,12 +31,25 @@ import {
 } from "../server/binding.ts";
 import { withCors } from "../server/cors.ts";
 import { errorResponse, failureOf } from "../server/response.ts";
+import type { Codec } from "../../wire/codec.ts";
 
 /** What a router takes beside its mounts. */
 export interface RouterOptions extends Omit<ServerHost, "services">, DocumentOptions {
   readonly bindings: readonly ServerBinding[];
   /** What the server publishes beside the cards, by paths of the host. Default: nothing. */
   readonly documents?: readonly PublicDocument[];
+  /** What else the server answers itself. Default: nothing. */
+  readonly endpoints?: readonly PublicEndpoint[];
+}
+
+/** What a server answers at a single path of its own, by any HTTP method. */
+export interface PublicEndpoint {
+  /** The path, after the path that is before everything. */
+  readonly path: string;
+  /** What it is, as the beginning of a sentence. */
+  readonly name: string;
+  /** Answers a request. */
+  answer(request: UniversalRequest): Promise<UniversalResponse>;
 }
 
 /** The endpoint at a URL. */
@@ -71,16 +84,19 @@ interface Base {
  * @throws A2AError `InvalidParams` when two of them have one address.
  */
 export function createRouter(mounts: readonly ServiceMount[], options: RouterOptions): Router {
-  const { admit, bindings, codecs, cors, documents = [], logger } = options;
+  const { admit, bindings, codecs, cors, documents = [], endpoints = [], logger } = options;
   checkBindings(bindings);
   checkMounts(mounts);
   const claimed = basesOf(mounts).map((base) => claimsOf(base, bindings, codecs));
   checkNesting(claimed);
-  checkDocuments(documents, claimed);
+  checkDocuments([...documents, ...endpoints], claimed);
   const bases = new Map(claimed.map((base) => [base.path, openBase(base, options)]));
   const beside = pathsBeside(claimed, bases);
   for (const each of documents) {
     beside.set(each.path, { endpoint: documentEndpoint(each, codecs[0], options), path: each.path });
+  }
+  for (const each of endpoints) {
+    beside.set(each.path, { endpoint: guardedEndpoint(each, codecs[0], logger), path: each.path });
   }
   const findBase = baseFinder(bases);
 
@@ -155,6 +171,24 @@ function openBase({ mounts, claims }: ClaimedBase, options: RouterOptions): Base
     for (const path of [...cardPathsOf(tenant, options.codecs), ...cardPaths]) exact.set(path, endpoint);
   }
   return { exact, below: below.sort((one, other) => other.below.length - one.below.length) };
+}
+
+/** An endpoint that never rejects. */
+function guardedEndpoint({ answer }: PublicEndpoint, codec: Codec, logger: Logger): HttpEndpoint {
+  return {
+    async answer(request) {
+      try {
+        return await answer(request);
+      } catch (thrown) {
+        // The query may have a credential.
+        const url = withoutQuery(request.url);
+        return errorResponse(
+          codec,
+          failureOf(thrown, logger, { url }, () => request.signal.aborted),
+        );
+      }
+    },
+  };
 }
 
 /** The service of one tenant, for requests that name the tenant and for those that name none. */

@@ -1,0 +1,230 @@
+import { isLoopback } from "../base/index.ts";
+import { A2AError, type JsonObject, type JsonValue, type Message, type Part } from "../model/index.ts";
+
+/* In-task authorization (A2A 1.0 §7.6, 0.3 §4.5): what an agent asks for, what it gets, and how both look in messages. */
+
+/** The member of a data part that has a request for an authorization, or the answer to one. */
+export const authorizationMember = "urn:parley:extension:in-task-authorization:v1";
+
+/** What every request for an authorization has. */
+interface AnyAuthorizationInit {
+  /** What is asked for and why, for a person. At most 2000 characters. It stands in the status message and on the page of the link. */
+  readonly reason: string;
+  /** How long the request is open, in milliseconds. Default 10 minutes, at most one day. A turn that ends sooner ends it. */
+  readonly lifetime?: number;
+  /**
+   * Whether the credential may also come in a message to the task. Then every agent between the person and this one can read it
+   * (A2A 1.0 §7.6.3). Default false: a message with a credential is refused.
+   */
+  readonly inMessage?: boolean;
+  /** Name of the request, unique in its task. Default: one that a resumed turn makes again. */
+  readonly id?: string;
+}
+
+/** Asks a person to agree: the link leads to a page with the reason and two buttons. */
+export interface ApprovalInit extends AnyAuthorizationInit {
+  /** Always `approval`. */
+  readonly form: "approval";
+}
+
+/** Asks for a secret, such as an API key: the link leads to a page with one field. */
+export interface SecretInit extends AnyAuthorizationInit {
+  /** Always `secret`. */
+  readonly form: "secret";
+  /** Name of the field on the page. Default `Secret`. */
+  readonly label?: string;
+}
+
+/** Lets another service deliver the credential: it posts `{"credential": …}` as JSON to a URL of this server. */
+export interface CallbackInit extends AnyAuthorizationInit {
+  /** Always `callback`. */
+  readonly form: "callback";
+  /** Makes the link that the person opens at the other service. It gets the URL to post to. Default: that URL itself. */
+  readonly link?: (callbackUrl: string) => string | Promise<string>;
+}
+
+/** Asks for tokens of an OAuth 2.0 server: the authorization code flow with PKCE (RFC 6749 §4.1, RFC 7636). */
+export interface OAuthInit extends AnyAuthorizationInit {
+  /** Always `oauth`. */
+  readonly form: "oauth";
+  /** The authorization server: its issuer, whose metadata is read (RFC 8414, OpenID Connect Discovery), or the metadata. */
+  readonly server: string | OAuthServer;
+  /** The client that this agent is at that server. Its redirect URI is that of the server of this agent. */
+  readonly clientId: string;
+  /** Its secret. Absent: it is a public client. */
+  readonly clientSecret?: string;
+  /** Scopes to ask for, with spaces between them. */
+  readonly scope?: string;
+  /** What the token is for (RFC 8707). */
+  readonly resource?: string;
+  /** Further parameters of the authorization request, such as `prompt`. */
+  readonly parameters?: Readonly<Record<string, string>>;
+  /** Calls the server. Default: the `fetch` of the runtime. */
+  readonly fetch?: (url: string, init: RequestInit) => Promise<Response>;
+}
+
+/** An authorization server without discovery. */
+export interface OAuthServer {
+  /** Its issuer identifier. */
+  readonly issuer: string;
+  /** Where a person is sent. */
+  readonly authorizationEndpoint: string;
+  /** Where the code is exchanged. */
+  readonly tokenEndpoint: string;
+}
+
+/** What `turn.authorize()` takes. */
+export type AuthorizationInit = ApprovalInit | SecretInit | CallbackInit | OAuthInit;
+
+/** Tokens of an OAuth 2.0 server. */
+export interface OAuthTokens {
+  /** The access token. */
+  readonly accessToken: string;
+  /** Its type, in lower case: `bearer`. */
+  readonly tokenType: string;
+  /** When it expires, in milliseconds since the Unix epoch. Absent: the server did not say. */
+  readonly expiresAt?: number;
+  /** Gets the next access token. */
+  readonly refreshToken?: string;
+  /** What was granted. Absent: what was asked for. */
+  readonly scope?: string;
+  /** The verified claims of the ID token, where the server sent one (OpenID Connect Core §2). */
+  readonly claims?: JsonObject;
+}
+
+/** What `turn.authorize()` returns, by the form that was asked for. */
+export interface Credentials {
+  /** The person agreed. */
+  readonly approval: true;
+  /** The secret. */
+  readonly secret: string;
+  /** What the other service posted. */
+  readonly callback: JsonValue;
+  /** The tokens. */
+  readonly oauth: OAuthTokens;
+}
+
+/**
+ * Thrown by `turn.authorize()` where the authorization was not given. An agent that does not catch it has done the right thing: the
+ * task fails and says why, or, for `message`, the turn ends and the message begins the next one.
+ *
+ * @example
+ * ```ts
+ * try {
+ *   yield* turn.authorize({ form: "approval", reason: "Pay 20 EUR to ACME?" });
+ * } catch (error) {
+ *   if (!(error instanceof AuthorizationNotGiven) || error.kind !== "denied") throw error;
+ *   return turn.completed("Nothing was paid.");
+ * }
+ * ```
+ */
+export class AuthorizationNotGiven extends A2AError {
+  /**
+   * - `denied`: the person refused, or the authorization server did.
+   * - `expired`: nothing came in time.
+   * - `message`: the caller sent another message to the task.
+   */
+  readonly kind: "denied" | "expired" | "message";
+
+  /** The engine makes these. Tests of agents may make one. */
+  constructor(kind: AuthorizationNotGiven["kind"], message: string, options?: { readonly cause?: unknown }) {
+    super("Aborted", message, options);
+    this.kind = kind;
+  }
+}
+
+/** A request that is open: its row is stored. */
+export interface OpenAuthorization<Form extends keyof Credentials = keyof Credentials> {
+  /** What the caller is shown. A resumed turn gets the same again. */
+  readonly shown: AuthorizationRequest;
+  /**
+   * Resolves to the credential once it has come. It can be had once.
+   *
+   * @throws AuthorizationNotGiven where it does not come. TurnAborted where the turn is over.
+   */
+  credential(): Promise<Credentials[Form]>;
+}
+
+/** A request for an authorization, as a client reads it from a status message with `readAuthorization()`. */
+export interface AuthorizationRequest {
+  /** Names the request in its task. */
+  readonly id: string;
+  /** What is asked for. Another agent may have forms of its own. */
+  readonly form: string;
+  /** The link that a person opens. Absent: there is none. */
+  readonly url?: string;
+  /** When the request ends (ISO 8601, UTC). */
+  readonly expiresAt?: string;
+  /** Whether the credential may come in a message, as `answerAuthorization()` makes it. */
+  readonly inMessage?: boolean;
+}
+
+/** An answer to a request, in a message. */
+export type AuthorizationAnswer =
+  | {
+      /** The credential, as the form of the request says. */
+      readonly credential: JsonValue;
+    }
+  | {
+      /** It is refused. */
+      readonly denied: true;
+    };
+
+/**
+ * Reads the request from the message of a status with `TASK_STATE_AUTH_REQUIRED`. `undefined`: the message has none of this form. A
+ * stranger wrote it: show `url` only together with its host, and fetch it never.
+ */
+export function readAuthorization(message: Message | undefined): AuthorizationRequest | undefined {
+  for (const part of message?.parts ?? []) {
+    const request = memberOf(part);
+    if (request === undefined) continue;
+    const { id, form, url, expiresAt, inMessage } = request;
+    if (!isShort(id) || !isShort(form)) continue;
+    return {
+      id,
+      form,
+      ...(isLink(url) && { url }),
+      ...(isShort(expiresAt) && !Number.isNaN(Date.parse(expiresAt)) && { expiresAt }),
+      ...(inMessage === true && { inMessage }),
+    };
+  }
+  return undefined;
+}
+
+/** The part of a message that answers a request: send it to the task. Only over a connection that you trust with the credential. */
+export function answerAuthorization({ id }: Pick<AuthorizationRequest, "id">, answer: AuthorizationAnswer): Part {
+  const given = "credential" in answer ? { credential: answer.credential } : { denied: true };
+  return { data: { [authorizationMember]: { id, ...given } } };
+}
+
+/** The part of a status message that shows a request. */
+export function authorizationPart(shown: AuthorizationRequest): Part {
+  return { data: { [authorizationMember]: { ...shown } } };
+}
+
+/** What a part says about an authorization; `undefined` for any other part. */
+export function memberOf(part: Part): JsonObject | undefined {
+  const { data } = part;
+  if (typeof data !== "object" || data === null || Array.isArray(data)) return undefined;
+  const member = (data as JsonObject)[authorizationMember];
+  return typeof member === "object" && member !== null && !Array.isArray(member) ? (member as JsonObject) : undefined;
+}
+
+/** Whether a part brings a credential or a refusal. */
+export function isAuthorizationAnswer(part: Part): boolean {
+  if (part.data === undefined) return false;
+  const member = memberOf(part);
+  return member !== undefined && ("credential" in member || "denied" in member);
+}
+
+function isShort(value: unknown): value is string {
+  return typeof value === "string" && value !== "" && value.length <= 500;
+}
+
+/** Whether a link may be shown: over TLS, or to this machine, and without credentials. */
+export function isLink(value: unknown): value is string {
+  if (typeof value !== "string" || value.length > 4096 || !URL.canParse(value)) return false;
+  const { protocol, hostname, username, password } = new URL(value);
+  if (username + password !== "") return false;
+  return protocol === "https:" || (protocol === "http:" && isLoopback(hostname));
+}
