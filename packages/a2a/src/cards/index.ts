@@ -1,5 +1,6 @@
 export type {
   CardAlgorithm,
+  CardCheck,
   CardFinding,
   CardKeySet,
   CardReading,
@@ -15,3 +16,4 @@ export { canonicalJson } from "./jcs.ts";
 export { cardKeySet, checkSigningKey, makeCardKey } from "./keys.ts";
 export { signCard } from "./sign.ts";
 export { cardVerifier, verifyCard, type CardVerifier, type VerifyCardOptions } from "./verify.ts";
+export { trustCards } from "./trust.ts";

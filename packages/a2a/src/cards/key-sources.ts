@@ -14,12 +14,6 @@ export interface FoundKey {
   readonly named: boolean;
 }
 
-interface SourceHost {
-  readonly net?: NetPolicy;
-  readonly dialer?: Dialer;
-  readonly clock: Clock;
-}
-
 /** What of a signature's header leads to a key: hints, both. */
 interface Hints {
   readonly kid?: string;
@@ -40,12 +34,16 @@ const mostTried = 8;
 export class KeySources {
   readonly #sources: readonly Source[];
   readonly #jku: ReadonlySet<string>;
-  readonly #host: SourceHost;
+  readonly #net: NetPolicy;
+  readonly #dialer: Dialer | undefined;
+  readonly #clock: Clock;
   readonly #named = new Map<string, RemoteDocument<CardKeySet>>();
 
   /** @throws A2AError `InvalidParams` where the trust is not valid. */
-  constructor({ keys = [], jku = [] }: CardTrust, host: SourceHost) {
-    this.#host = host;
+  constructor({ keys = [], jku = [], net = {}, dialer }: CardTrust, clock: Clock) {
+    this.#net = net;
+    this.#dialer = dialer;
+    this.#clock = clock;
     this.#sources = keys.map((each, at) => this.#source(each, `keys[${at}]`));
     this.#jku = originsOf(jku, "jku");
   }
@@ -84,7 +82,7 @@ export class KeySources {
     const url = new URL(jku);
     if (!this.#jku.has(url.origin) || !isSafe(url)) return [];
     url.hash = "";
-    const known = this.#named.get(url.href) ?? this.#remote(url, this.#host.net ?? {});
+    const known = this.#named.get(url.href) ?? this.#remote(url, this.#net);
     // The newest stay.
     this.#named.delete(url.href);
     this.#named.set(url.href, known);
@@ -102,18 +100,20 @@ export class KeySources {
         throw wrong(`${field}.keySet`, "must be a URL with https:, or with http: on this machine");
       }
       const url = new URL(keySet);
-      const { net = {} } = this.#host;
       // Its owner is named by the user, so it may be in a private network.
-      return { origins: allowed, keySet: this.#remote(url, { ...net, allow: [...(net.allow ?? []), hostOf(url)] }) };
+      return {
+        origins: allowed,
+        keySet: this.#remote(url, { ...this.#net, allow: [...(this.#net.allow ?? []), hostOf(url)] }),
+      };
     }
     return { origins: undefined, keySet: checked({ keys: [given] }, field) };
   }
 
   #remote(url: URL, net: NetPolicy): RemoteDocument<CardKeySet> {
-    const { dialer, clock } = this.#host;
-    const fetch = guardedFetch({ maxBytes: 256 << 10, ...net }, dialer, clock);
-    const load = async (): Promise<CardKeySet> => readCardKeySet(await readJson(fetch, url.href));
-    return new RemoteDocument({ url: url.href, clock, load, name: `The key set ${url.href}` });
+    const { href } = url;
+    const fetch = guardedFetch({ maxBytes: 256 << 10, ...net }, this.#dialer, this.#clock);
+    const load = async (): Promise<CardKeySet> => readCardKeySet(await readJson(fetch, href));
+    return new RemoteDocument({ url: href, clock: this.#clock, load, name: `The key set ${href}` });
   }
 }
 

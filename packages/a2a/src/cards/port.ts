@@ -1,3 +1,6 @@
+import type { Logger } from "../base/index.ts";
+import type { Dialer, NetPolicy } from "../net/port.ts";
+
 /**
  * Cards that can be trusted: how they are signed, and what a reader of a signed card trusts (A2A 1.0 §8.4).
  */
@@ -62,6 +65,19 @@ export interface TrustedKeys {
   readonly origins?: readonly string[];
 }
 
+/** Decides whether a client uses a card. `trustCards()` makes one. */
+export interface CardCheck {
+  /**
+   * Returns where the card may be used.
+   *
+   * @param documents - The same card in each form in which it may have been signed.
+   * @param address - Where it was asked for. `undefined`: the card itself was given.
+   * @param logger - Is told of a card that is used without a valid signature.
+   * @throws A2AError `InvalidResponse` where it may not, `Unavailable` where the keys for it cannot be read now.
+   */
+  check(documents: readonly object[], address: string | undefined, logger: Logger): Promise<void>;
+}
+
 /** What a client trusts. */
 export interface CardTrust {
   /**
@@ -79,6 +95,10 @@ export interface CardTrust {
    * is not called.
    */
   readonly jku?: readonly string[];
+  /** Which addresses of key sets may be called. Default: public ones over HTTPS, and those that `keys` names. */
+  readonly net?: NetPolicy;
+  /** Pins the addresses of key sets: `nodeDialer()` of `@parley/node`. Absent: the runtime resolves their names again. */
+  readonly dialer?: Dialer;
 }
 
 /**

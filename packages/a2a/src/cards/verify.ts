@@ -4,7 +4,6 @@ import { isObject } from "../model/schema.ts";
 import { verifiableForms, type CardForm } from "./canonical.ts";
 import { bareKey, outdated } from "./keys.ts";
 import { KeySources, type FoundKey } from "./key-sources.ts";
-import type { Dialer, NetPolicy } from "../net/index.ts";
 import type { CardTrust, CardVerdict, PublicCardKey, SignatureVerdict } from "./port.ts";
 import { reducedMark } from "./sign.ts";
 
@@ -12,10 +11,6 @@ import { reducedMark } from "./sign.ts";
 export interface VerifyCardOptions {
   /** Where the card was asked for, for `TrustedKeys.origins`. Absent: the origins of its interfaces have to be trusted. */
   readonly address?: string;
-  /** Which addresses of key sets may be called. Default: public ones over HTTPS, and those that `keys` names. */
-  readonly net?: NetPolicy;
-  /** Pins the addresses of key sets, such as `nodeDialer()` of `@parley/node`. */
-  readonly dialer?: Dialer;
   /** Time. Default: that of the runtime. */
   readonly clock?: Clock;
 }
@@ -49,7 +44,7 @@ export async function verifyCard(
   trust: CardTrust,
   options: VerifyCardOptions = {},
 ): Promise<CardVerdict> {
-  return cardVerifier(trust, options)(card, options.address);
+  return cardVerifier(trust, options.clock)(card, options.address);
 }
 
 /**
@@ -58,9 +53,8 @@ export async function verifyCard(
  *
  * @throws A2AError `InvalidParams` where `trust` is not valid.
  */
-export function cardVerifier(trust: CardTrust, options: Omit<VerifyCardOptions, "address"> = {}): CardVerifier {
-  const { clock = systemClock } = options;
-  const sources = new KeySources(trust, { ...options, clock });
+export function cardVerifier(trust: CardTrust, clock: Clock = systemClock): CardVerifier {
+  const sources = new KeySources(trust, clock);
   return async (card, address) => {
     const given = (card as { readonly signatures?: unknown }).signatures;
     const signatures = Array.isArray(given) ? given.slice(0, mostSignatures) : [];

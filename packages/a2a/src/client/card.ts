@@ -15,6 +15,8 @@ export interface CachedCard {
   readonly lastModified?: string | undefined;
   /** Until when it may be used, in milliseconds since the Unix epoch. */
   readonly freshUntil: number;
+  /** The card as it came, which its signatures cover. Only where a client with `trust` has put it here. */
+  readonly document?: object;
 }
 
 /** Keeps cards by their URL: a `Map` will do. Share it among clients that use the same credentials. */

@@ -18,12 +18,14 @@ import type {
   HeadersSource,
   RequestCredentialing,
 } from "../transport/client/binding.ts";
+import type { CardCheck } from "../cards/port.ts";
 import { aborted, bounded } from "../transport/client/signals.ts";
 import { type CardCache, type CardSource, findCard, noHeaders, toUrl } from "./card.ts";
 import { Client } from "./client.ts";
 import { candidatesOf, firstAlive, type InterfaceChoice } from "./interfaces.ts";
 import { resilient } from "./resilient.ts";
 import { beforeRetry, callPolicy, isTransient, type RetryPolicy, streamPolicy } from "./retry.ts";
+import { ClientTrust } from "./trust.ts";
 import type { OlderCard } from "./versions.ts";
 
 /** Options of `connect()`. */
@@ -47,6 +49,11 @@ export interface ConnectOptions extends InterfaceChoice {
    * origins as `headers`.
    */
   readonly credentials?: readonly CredentialProvider[];
+  /**
+   * Checks the signatures of the agent's card and of its extended card (A2A 1.0 §8.4.3): `trustCards()` of `@parley/a2a/cards`. Default:
+   * signatures are not looked at.
+   */
+  readonly trust?: CardCheck;
   /** Sends the requests. Default: the `fetch` of the runtime. */
   readonly fetch?: FetchLike;
   /** URIs of extensions that every call asks for (A2A 1.0 §4.6). */
@@ -93,6 +100,8 @@ export interface ClientKit {
    * @throws A2AError `InvalidResponse` where it is no card.
    */
   decodeCard(value: unknown): AgentCard;
+  /** The card as each version writes it, for signatures of extended cards. Default: the card itself. */
+  encodeCard?(card: AgentCard): readonly object[];
 }
 
 /** A clock whose timers keep the process alive, because nothing else does while a client waits to reconnect. */
@@ -129,14 +138,25 @@ export async function connectWith(
   const { observer, logger = silentLogger } = options;
   checkBindings([...kit.bindings, ...(options.bindings ?? [])]);
   const guarded = observer === undefined ? options : { ...options, observer: safeObserver(observer, logger) };
-  if (options.credentials === undefined) return assemble(kit, agent, guarded, interceptClient);
-  const session = new CredentialSession(options.credentials, logger);
+  const trust = options.trust && new ClientTrust(kit, options.trust, logger);
+  const session = options.credentials && new CredentialSession(options.credentials, logger);
+  if (trust === undefined && session === undefined) return assemble(kit, agent, guarded, interceptClient);
+  let checked: Promise<void> | undefined;
   const intercept: Intercept = (service, interceptors, card, named, trusted) => {
-    session.use(card, named, trusted);
-    return interceptClient(session.wrap(service), interceptors);
+    session?.use(card, named, trusted);
+    checked = trust?.check(card, named);
+    const approved = trust?.wrap(service) ?? service;
+    return interceptClient(session?.wrap(approved) ?? approved, interceptors);
   };
-  // Headers that are given, and none: then errors say which origin gets no credentials.
-  return assemble(kit, agent, { ...guarded, headers: options.headers ?? {} }, intercept, session);
+  const own = {
+    ...guarded,
+    // Headers that are given, and none: then errors say which origin gets no credentials.
+    ...(session !== undefined && { headers: options.headers ?? {} }),
+    ...(trust !== undefined && { cardCache: trust.cache(options.cardCache ?? new Map()) }),
+  };
+  const client = await assemble(trust?.kit ?? kit, agent, own, intercept, session);
+  await checked;
+  return client;
 }
 
 /** Puts interceptors around the service of a client. `named` is the URL that the user gave, `trusted` are the origins that get credentials. */

@@ -29,18 +29,22 @@ export async function connect(
   const codecs = Object.values(wires);
   const own = [jsonRpcBinding([...codecs, codecV11]), restBinding([...codecs, codecV11])];
   const bindings = [...own, ...(options.bindings ?? [])].map((binding) => adapted(binding, codecs));
-  const kit = { bindings, decodeCard: (value: unknown) => readCard(codecs, value) };
+  const kit = {
+    bindings,
+    decodeCard: (value: unknown) => readCard(codecs, value),
+    encodeCard: (card: AgentCard) => codecs.map((codec) => codec.encodeCard(card) as object),
+  };
   return connectWith(kit, agent, { ...options, bindings: [] });
 }
 
 /**
  * `connect()` for JSON-RPC of version 1.0 alone. It takes half of the code, for pages where each kilobyte counts. It does
- * without four things: `credentials`, a faster way to decode chunks, a check of what interceptors return, and a guard around
+ * without five things: `credentials`, `trust`, a faster way to decode chunks, a check of what interceptors return, and a guard around
  * `observer`, whose errors here fail the call.
  */
 export function connectJsonRpc(
   agent: string | URL | AgentCard,
-  options: Omit<ConnectOptions, "credentials"> = {},
+  options: Omit<ConnectOptions, "credentials" | "trust"> = {},
 ): Promise<Client> {
   const kit = { bindings: [smallJsonRpcBinding([jsonRpcClientV1])], decodeCard: jsonRpcClientV1.decodeCard };
   return assemble(kit, agent, options, (service, interceptors) =>
