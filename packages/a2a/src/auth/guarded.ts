@@ -89,7 +89,8 @@ export function isFor(audience: readonly string[], resources: readonly string[])
  */
 export function vouched({ securityRequirements }: Authenticator, principal: Principal): Principal {
   const [only, ...others] = securityRequirements;
-  if (principal.schemes !== undefined || only === undefined || others.length > 0) return principal;
+  if (principal.schemes !== undefined || principal === anonymous) return principal;
+  if (only === undefined || others.length > 0) return principal;
   return { ...principal, schemes: grantsOf(only, principal.scopes ?? []) };
 }
 

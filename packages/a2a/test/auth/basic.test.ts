@@ -1,0 +1,148 @@
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { basic, hashPassword, type BasicUser } from "../../src/auth.ts";
+import { A2AError } from "../../src/model/index.ts";
+import type { Principal } from "../../src/protocol/index.ts";
+import { codecV1 } from "../../src/wire/v1/index.ts";
+import { card, request } from "../transport/support.ts";
+
+const place = { resources: ["https://agents.example.com"], url: "https://agents.example.com/" };
+const challenge = 'Basic realm="agents", charset="UTF-8"';
+
+/** Few iterations, since they are what takes time. */
+const users = async (): Promise<Readonly<Record<string, BasicUser>>> => ({
+  ada: { password: await hashPassword("a:b c", { iterations: 10 }), organization: "acme", scopes: ["read"] },
+  jürgen: { password: await hashPassword("Straße", { iterations: 10 }), subject: "user-7" },
+});
+
+const encode = (text: string): string => `Basic ${Buffer.from(text).toString("base64")}`;
+const withHeader = (authorization?: string, more = {}) =>
+  request("GET", "/tasks", { headers: { ...(authorization !== undefined && { authorization }), ...more } });
+
+async function answer(authorization?: string, authenticator = users().then((all) => basic(all))) {
+  try {
+    return await (await authenticator).authenticate(withHeader(authorization), place);
+  } catch (thrown) {
+    if (!(thrown instanceof A2AError)) throw thrown;
+    return [thrown.code, thrown.challenge];
+  }
+}
+
+describe("basic() (RFC 7617)", () => {
+  test("finds a user by name and password, which may have colons and any letters", async () => {
+    expect(await answer(encode("ada:a:b c"))).toEqual({
+      subject: "ada",
+      organization: "acme",
+      scopes: ["read"],
+      schemes: { basic: ["read"] },
+    });
+    expect(await answer(encode("jürgen:Straße"))).toMatchObject({ subject: "user-7" });
+    expect(await answer(encode("jürgen:Straße").replace("Basic", "bASIC"))).toMatchObject({ subject: "user-7" });
+  });
+
+  test("reads the same text in other code points (RFC 8265 §4.2)", async () => {
+    const hash = await hashPassword("é", { iterations: 10 });
+    expect(await answer(encode("a:e\u0301"), Promise.resolve(basic({ a: { password: hash } })))).toMatchObject({
+      subject: "a",
+    });
+  });
+
+  test.each([[undefined], [""], ["Basic"], ["Basic "], ["Bearer YTpi"]])("asks for credentials: %j", async (header) => {
+    expect(await answer(header)).toEqual(["Unauthenticated", challenge]);
+  });
+
+  test.each([
+    encode("ada:wrong"),
+    encode("ada:"),
+    encode("ada"),
+    encode("Ada:a:b c"),
+    encode("nobody:a:b c"),
+    encode("ada:a:b c\n"),
+    encode("__proto__:x"),
+    encode("constructor:x"),
+    "Basic !!!",
+    `Basic ${Buffer.from([0x61, 0x3a, 0xff]).toString("base64")}`,
+    `${encode("ada:a:b c")}, ${encode("ada:a:b c")}`,
+  ])("refuses what is wrong: %j", async (header) => {
+    expect(await answer(header)).toEqual(["Unauthenticated", `${challenge}, error="invalid_token"`]);
+  });
+
+  test("derives a password once, however many requests come with it, and never again when it was right", async () => {
+    const authenticator = Promise.resolve(basic(await users()));
+    const derive = vi.spyOn(crypto.subtle, "deriveBits");
+    onTestFinished(() => derive.mockRestore());
+    await Promise.all(Array.from({ length: 20 }, () => answer(encode("ada:a:b c"), authenticator)));
+    await answer(encode("ada:a:b c"), authenticator);
+    expect(derive).toHaveBeenCalledTimes(1);
+    await answer(encode("ada:wrong"), authenticator);
+    await answer(encode("ada:wrong"), authenticator);
+    expect(derive).toHaveBeenCalledTimes(3);
+    expect(await answer(encode("ada:a:b c"), authenticator)).toMatchObject({ subject: "ada" });
+    expect(derive).toHaveBeenCalledTimes(3);
+  });
+
+  test("does the work of a derivation for users who do not exist, so that the time does not tell who does", async () => {
+    const authenticator = Promise.resolve(basic(await users()));
+    const derive = vi.spyOn(crypto.subtle, "deriveBits");
+    onTestFinished(() => derive.mockRestore());
+    await answer(encode("nobody:x"), authenticator);
+    expect(derive.mock.calls.map(([algorithm]) => (algorithm as { iterations: number }).iterations)).toEqual([10]);
+  });
+
+  test("refuses more than a hundred guesses that wait, and goes on when they are done", async () => {
+    const authenticator = Promise.resolve(basic(await users()));
+    const guesses = Array.from({ length: 150 }, (_, n) => answer(encode(`ada:${n}`), authenticator));
+    const codes = (await Promise.all(guesses)).map((found) => (found as readonly string[])[0]);
+    expect(codes.filter((code) => code === "Unavailable")).toHaveLength(48);
+    expect(codes.filter((code) => code === "Unauthenticated")).toHaveLength(102);
+    expect(await answer(encode("ada:a:b c"), authenticator)).toMatchObject({ subject: "ada" });
+  });
+
+  test("is of no use to pages of other origins, which browsers send known passwords for", async () => {
+    const authenticator = basic(await users());
+    const sent = withHeader(encode("ada:a:b c"), { origin: "https://evil.example" });
+    await expect(authenticator.authenticate(sent, place)).rejects.toMatchObject({ code: "PermissionDenied" });
+  });
+
+  test("takes a function that knows the users", async () => {
+    const found = (name: string, password: string): Principal | undefined =>
+      password === `${name}!` ? { subject: name } : undefined;
+    expect(await answer(encode("eve:eve!"), Promise.resolve(basic(found)))).toMatchObject({ subject: "eve" });
+    expect(await answer(encode("eve:eve"), Promise.resolve(basic(found)))).toMatchObject(["Unauthenticated", {}]);
+  });
+
+  test("declares its scheme for the card (A2A 1.0 §4.5.3)", () => {
+    const { securitySchemes, securityRequirements } = basic(() => undefined, { name: "team", description: "Ask us" });
+    expect(securitySchemes).toEqual({ team: { httpAuthSecurityScheme: { scheme: "Basic", description: "Ask us" } } });
+    expect(() => codecV1.decodeCard(card({ securitySchemes, securityRequirements }))).not.toThrow();
+  });
+
+  test.each([
+    "",
+    "secret",
+    "pbkdf2-sha256$10$AAAA",
+    "pbkdf2-sha256$0$x$y",
+    "pbkdf2-sha256$99999999$AAAAAAAAAAAAAAAA$AAAA",
+  ])("refuses a hash that is none, and does not show it: %j", (password) => {
+    expect(() => basic({ ada: { password } })).toThrow(/users\["ada"\] needs the hash of its password/);
+    expect(() => basic({ ada: { password } })).not.toThrow(password || "never");
+  });
+
+  test("refuses a name that cannot be sent", async () => {
+    const password = await hashPassword("x", { iterations: 10 });
+    expect(() => basic({ "a:b": { password } })).toThrow(/is not a name that can be sent/);
+  });
+});
+
+describe("hashPassword()", () => {
+  test("has a salt of its own, and takes 600,000 iterations unless told otherwise", async () => {
+    const [one, other] = await Promise.all([
+      hashPassword("x", { iterations: 10 }),
+      hashPassword("x", { iterations: 10 }),
+    ]);
+    expect(one).not.toBe(other);
+    expect(one).toMatch(/^pbkdf2-sha256\$10\$[A-Za-z0-9+/]{22}==\$[A-Za-z0-9+/]{43}=$/);
+    const derive = vi.spyOn(crypto.subtle, "deriveBits").mockResolvedValue(new ArrayBuffer(32));
+    onTestFinished(() => derive.mockRestore());
+    expect(await hashPassword("x")).toContain("$600000$");
+  });
+});
