@@ -213,7 +213,7 @@ function isDoor(doors, room, path) {
   return doors.some((door) => new RegExp(`^${door.replaceAll(".", "\\.").replaceAll("*", "[^/]*")}$`).test(inside));
 }
 
-/** @typedef {{ dependencies?: Record<string, string>, peerDependencies?: Record<string, string> }} Manifest */
+/** @typedef {{ dependencies?: Record<string, string>, peerDependencies?: Record<string, string>, optionalDependencies?: Record<string, string> }} Manifest */
 
 /** @param {string} name @returns {Manifest} */
 function manifestOf(name) {
@@ -271,9 +271,9 @@ export function violation(file, specifier) {
   const parley = /^@parley\/([^/]+)/.exec(specifier)?.[1];
   if (parley !== undefined && !rules.imports.includes(parley))
     return `packages/${name} may not import @parley/${parley}`;
-  const { dependencies = {}, peerDependencies = {} } = manifestOf(name);
+  const { dependencies, peerDependencies, optionalDependencies } = manifestOf(name);
   const wanted = specifier.split("/", specifier.startsWith("@") ? 2 : 1).join("/");
-  if (!Object.hasOwn(dependencies, wanted) && !Object.hasOwn(peerDependencies, wanted)) {
+  if (!Object.hasOwn({ ...dependencies, ...peerDependencies, ...optionalDependencies }, wanted)) {
     return `${wanted} is no dependency of packages/${name}`;
   }
   return undefined;

@@ -16,7 +16,7 @@ import {
   type Suite,
 } from "@parley/conform";
 import { line } from "@parley/a2a/display";
-import { callHeaders, type CallOptions } from "./connection.ts";
+import { callHeaders, loginHeaders, type CallOptions } from "./connection.ts";
 import { CommandError, UsageError } from "./errors.ts";
 import { fileReason } from "./files.ts";
 import type { Io } from "./io.ts";
@@ -54,7 +54,7 @@ const optionNames: Readonly<Record<MissingOption, string>> = {
 
 /** `parley conform`: runs the tests, writes the reports. Returns the exit code: 0 where every MUST that was asked holds. */
 export async function conform(io: Io, url: string, options: ConformOptions): Promise<number> {
-  const run = await runOptions(io, options);
+  const run = await runOptions(io, url, options);
   const report = await runTests(url, run)
     .catch((error: unknown) => {
       if (error instanceof ConformError && error.code !== "NothingToTest") {
@@ -84,10 +84,11 @@ export async function conform(io: Io, url: string, options: ConformOptions): Pro
 }
 
 /** The options of the runner that stand for those of the command line. */
-async function runOptions(io: Io, options: ConformOptions): Promise<RunOptions> {
+async function runOptions(io: Io, url: string, options: ConformOptions): Promise<RunOptions> {
   const { acts, protocol, binding, level, filter, tag, behaviors, otherToken, webhook } = options;
   const variables = variablesOf(options.var ?? []);
-  const headers = callHeaders(options, io.env);
+  const given = callHeaders(options, io.env);
+  const headers = given["authorization"] === undefined ? { ...(await loginHeaders(io, url, {})), ...given } : given;
   const style = styleFor(io.stderr, io.env);
   return {
     ...(acts === undefined ? {} : { suites: await readTests(resolve(io.cwd, acts)) }),

@@ -1,4 +1,4 @@
-import { connect, type Client } from "@parley/a2a/client";
+import { connect, type Client, type ConnectOptions } from "@parley/a2a/client";
 import { UsageError } from "./errors.ts";
 import type { Io } from "./io.ts";
 import { logTo } from "./log.ts";
@@ -13,15 +13,59 @@ export interface CallOptions {
   readonly verbose?: boolean;
 }
 
-/** Reads the agent's card and returns a client for it. */
+/** Reads the agent's card and returns a client for it, with the credentials of the options or of a login. */
 export async function open(io: Io, url: string, options: CallOptions): Promise<Client> {
+  const headers = callHeaders(options, io.env);
+  const login = headers["authorization"] === undefined ? await loginFor(io, url) : undefined;
+  return connectWith(io, url, options, { headers, ...login });
+}
+
+/** The credentials of a stored login for an agent, and the origins that they are for. */
+async function loginFor(io: Io, url: string): Promise<Given | undefined> {
+  // Loaded only on request, as the others are.
+  const { Logins } = await import("./logins/logins.ts");
+  const logins = Logins.of(io.env);
+  const found = (await logins?.for(url)) ?? [];
+  if (logins === undefined || found.length === 0) return undefined;
+  const { storedProvider } = await import("./logins/providers.ts");
+  return {
+    credentials: found.map((login) => storedProvider(logins, login)),
+    credentialOrigins: found.flatMap(({ origins }) => origins),
+  };
+}
+
+/** The headers of a stored login for an agent. For requests that no client makes. */
+export async function loginHeaders(
+  io: Io,
+  url: string,
+  options: CallOptions,
+): Promise<Readonly<Record<string, string>>> {
+  const login = await loginFor(io, url);
+  if (login?.credentials === undefined) return {};
+  const { card } = await connectWith(io, url, options, {});
+  const headers: Record<string, string> = {};
+  for (const provider of login.credentials) {
+    for (const [name, scheme] of Object.entries(card.securitySchemes ?? {})) {
+      const request = { name, scheme, scopes: [], card, resource: url };
+      if (!provider.supports(request)) continue;
+      Object.assign(headers, (await provider.credentials(request, { method: "POST", url })).headers);
+    }
+  }
+  return headers;
+}
+
+/** What a call is authenticated with, and the origins that get it beside those of the options. */
+type Given = Pick<ConnectOptions, "headers" | "credentials" | "credentialOrigins">;
+
+/** The same with the credentials that are given. */
+export async function connectWith(io: Io, url: string, options: CallOptions, given: Given): Promise<Client> {
   // Loaded only on request: the tables of protobuf cost start-up time.
   const bindings = options.binding === "GRPC" ? [(await import("@parley/grpc/client")).grpcBinding()] : [];
   const logger = options.verbose === true ? await logTo(io, "debug", "text") : undefined;
   return connect(url, {
     bindings,
-    headers: callHeaders(options, io.env),
-    credentialOrigins: options.credentialOrigin ?? [],
+    ...given,
+    credentialOrigins: [...(options.credentialOrigin ?? []), ...(given.credentialOrigins ?? [])],
     ...(options.binding === undefined ? {} : { binding: options.binding }),
     ...(logger === undefined ? {} : { logger }),
   });

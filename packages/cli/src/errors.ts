@@ -2,6 +2,7 @@ import type { A2AError } from "@parley/a2a";
 // The class itself would load the server.
 import { toA2AError } from "@parley/a2a/model";
 import { cut, line } from "@parley/a2a/display";
+import { quote } from "./hints.ts";
 import { longest } from "./output/text.ts";
 
 /** A mistake on the command line. Exit code 2. */
@@ -82,7 +83,7 @@ function explainA2A(error: A2AError, url: string | undefined): string {
       if (/ has no interface to use: .* was not asked for/.test(error.message)) return error.message;
       return `${at} does not follow the A2A protocol: ${error.message}`;
     case "Unauthenticated":
-      return `${at} requires credentials (401): pass --token TOKEN or set PARLEY_TOKEN`;
+      return `${at} requires credentials (401): ${url === undefined ? "log in" : `parley login ${quote(url)}`}, or pass --token TOKEN or set PARLEY_TOKEN`;
     case "PermissionDenied":
       return `${at} does not allow this (403): ${error.message}`;
     case "TooManyRequests":

@@ -1,4 +1,6 @@
 import process from "node:process";
+import { createInterface } from "node:readline";
+import { Writable } from "node:stream";
 
 /** Standard output or standard error. */
 export interface Out {
@@ -16,6 +18,11 @@ export interface Io {
   readonly stdin: AsyncIterable<Uint8Array | string>;
   readonly stdout: Out;
   readonly stderr: Out;
+  /**
+   * Asks the user: on a terminal, and without showing what is typed where it is `hidden`. Elsewhere the next line of standard input is
+   * the answer. `undefined` where there is none.
+   */
+  ask(question: string, options: { readonly hidden: boolean }): Promise<string | undefined>;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
   /** At the first SIGINT or SIGTERM calls `run`; the second one ends the process. Returns a function that removes the handler. */
@@ -30,8 +37,41 @@ function outOf(stream: NodeJS.WriteStream): Out {
   };
 }
 
+/** Lines of standard input, for answers that are not typed. */
+function linesOf(stream: NodeJS.ReadStream): () => Promise<string | undefined> {
+  let lines: AsyncIterator<string, undefined> | undefined;
+  return async () => {
+    lines ??= createInterface({ input: stream })[Symbol.asyncIterator]();
+    const next: IteratorResult<string, undefined> = await lines.next();
+    return next.value;
+  };
+}
+
+/** Asks on the terminal. Hidden text is not echoed. Ctrl-C and Ctrl-D are no answer. */
+async function askUser(question: string, hidden: boolean): Promise<string | undefined> {
+  const echo = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      if (!hidden) process.stderr.write(chunk);
+      done();
+    },
+  });
+  const reader = createInterface({ input: process.stdin, output: echo, terminal: true });
+  process.stderr.write(question);
+  try {
+    return await new Promise((resolve) => {
+      reader.once("close", () => resolve(undefined));
+      reader.once("line", resolve);
+    });
+  } finally {
+    reader.close();
+    if (hidden) process.stderr.write("\n");
+  }
+}
+
 export function processIo(): Io {
+  const nextLine = linesOf(process.stdin);
   return {
+    ask: (question, { hidden }) => (process.stdin.isTTY ? askUser(question, hidden) : nextLine()),
     stdin: process.stdin,
     stdout: outOf(process.stdout),
     stderr: outOf(process.stderr),

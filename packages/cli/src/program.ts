@@ -2,7 +2,9 @@ import { Command, CommanderError } from "commander";
 import { addCard } from "./commands/card.ts";
 import { addConform } from "./commands/conform.ts";
 import { addInit } from "./commands/init.ts";
+import { addKey } from "./commands/key.ts";
 import { addListen } from "./commands/listen.ts";
+import { addLogin, addLogout, addWhoami } from "./commands/login.ts";
 import { addPush } from "./commands/push.ts";
 import { addSend } from "./commands/send.ts";
 import { addServe } from "./commands/serve.ts";
@@ -23,6 +25,10 @@ const commands = [
   addTasks,
   addTask,
   addCancel,
+  addLogin,
+  addLogout,
+  addWhoami,
+  addKey,
   addPush,
   addConform,
   addInit,
@@ -36,7 +42,9 @@ Exit codes:
   130  interrupted; the task goes on
 
 Environment:
-  PARLEY_TOKEN           bearer token to send, unless --token is given
+  PARLEY_TOKEN           bearer token to send, unless --token is given; it
+                         is used in place of a login
+  PARLEY_KEYCHAIN        off: keep logins in files, not in the keychain
   PARLEY_TOKENS          bearer tokens that serve accepts, separated by commas
   PARLEY_PUSH_KEYS       keys of serve --push, separated by commas: 32 random
                          bytes each, from openssl rand -base64 32

@@ -3,6 +3,7 @@ import { chmod, cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { anyone, anyOf, bearer } from "@parley/a2a/auth";
 import type { Server } from "@parley/node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createProgram, run } from "../src/program.ts";
@@ -40,7 +41,10 @@ describe("every example of the help runs", () => {
   let folder = "";
 
   beforeAll(async () => {
-    server = await startServer(scripted, { push: true });
+    server = await startServer(scripted, {
+      push: true,
+      authenticator: anyOf(bearer({ s3cret: { subject: "ada" } }), anyone()),
+    });
     folder = await mkdtemp(join(tmpdir(), "parley-help-"));
     await mkdir(join(folder, "bin"));
     const shim = join(folder, "bin", "parley");
@@ -61,7 +65,12 @@ describe("every example of the help runs", () => {
   function shell(line: string): Promise<{ code: number | null; err: string }> {
     const child = spawn("sh", ["-c", line], {
       cwd: folder,
-      env: { ...process.env, PATH: `${join(folder, "bin")}:${process.env["PATH"]}` },
+      env: {
+        ...process.env,
+        XDG_CONFIG_HOME: folder,
+        PARLEY_KEYCHAIN: "off",
+        PATH: `${join(folder, "bin")}:${process.env["PATH"]}`,
+      },
     });
     let err = "";
     child.stderr.setEncoding("utf8").on("data", (text: string) => (err += text));

@@ -1,7 +1,10 @@
 import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { afterEach, describe, expect, test } from "vitest";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Io } from "../src/io.ts";
 import { createProgram, run } from "../src/program.ts";
 import { recordedIo } from "./support/io.ts";
@@ -17,7 +20,12 @@ const evil = "\u001b[2J\u001b]0;owned\u0007\r\u009b1m\u202e\u2066\u{e0041}\u2028
 const acting = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069\u{e0000}-\u{e00ff}]/u;
 
 let server: Server | undefined;
-afterEach(() => {
+let folder = "";
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "parley-hostile-"));
+});
+afterEach(async () => {
+  await rm(folder, { recursive: true });
   server?.closeAllConnections();
   server?.close();
   server = undefined;
@@ -77,7 +85,9 @@ async function hostileAgent(answer: Answer, { text, entries }: Hostile = { text:
     defaultInputModes: many(text),
     defaultOutputModes: many(text),
     skills: many({ id: text, name: text, description: text, tags: many(text), examples: many(text) }),
-    securitySchemes: { [text]: { apiKeySecurityScheme: { location: "header", name: text } } },
+    securitySchemes: {
+      [text]: { httpAuthSecurityScheme: { scheme: "bearer", description: text, bearerFormat: text } },
+    },
     securityRequirements: many({ schemes: { [text]: { list: many(text) } } }),
   });
   return serving(async (request, response) => {
@@ -113,14 +123,18 @@ const calls: Readonly<Record<string, readonly string[]>> = {
   task: ["task", "URL", "task"],
   tasks: ["tasks", "URL"],
   cancel: ["cancel", "URL", "task"],
+  login: ["login", "URL"],
   conform: ["conform", "URL", "--behaviors", "none", "--filter", "CARD-*"],
 };
 
-/** Commands that call nobody, or that a stranger does not answer. */
-const ofOurOwn = ["serve", "push", "init"];
+/** Commands that call nobody. */
+const ofOurOwn = ["serve", "key", "push", "init", "logout", "whoami"];
 
 async function shown(words: readonly string[], url: string, ...more: string[]): Promise<string> {
-  const { io, both, interrupt } = recordedIo();
+  const { io, both, interrupt } = recordedIo({
+    env: { XDG_CONFIG_HOME: folder, PARLEY_KEYCHAIN: "off" },
+    stdin: "a-token\n",
+  });
   const stderr: Io["stderr"] = {
     ...io.stderr,
     write(text) {
@@ -135,7 +149,8 @@ async function shown(words: readonly string[], url: string, ...more: string[]): 
 
 test("every command that calls an agent is tried", () => {
   const all = createProgram(recordedIo().io, () => {}).commands.map((command) => command.name());
-  expect([...new Set(Object.values(calls).map(([name]) => name)), ...ofOurOwn].toSorted()).toEqual(all.toSorted());
+  const tried = new Set([...Object.values(calls).map(([name = ""]) => name), ...ofOurOwn]);
+  expect(tried).toEqual(new Set(all));
 });
 
 describe.each(Object.entries(calls))("parley %s", (_, words) => {
@@ -152,6 +167,16 @@ describe.each(Object.entries(calls))("parley %s", (_, words) => {
     const url = await hostileAgent("error", { text: "x".repeat(3000), entries: 15 });
     expect((await shown(words, url)).length).toBeLessThan(60_000);
   });
+});
+
+test("what a hostile card is called is kept, and shown, without doing anything", async () => {
+  const url = await hostileAgent("task");
+  await shown(["login", "URL"], url);
+  for (const command of [["whoami"], ["whoami", "URL"], ["whoami", "--json"], ["logout", "URL"]]) {
+    const text = await shown(command, url);
+    expect(text).toContain("owned");
+    expect(text).not.toMatch(acting);
+  }
 });
 
 test("a card with thousands of skills does not fill the terminal, and says what was left out", async () => {

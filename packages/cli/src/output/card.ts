@@ -2,7 +2,8 @@ import type { AgentCard, AgentInterface, AgentSkill, SecurityScheme } from "@par
 import { line, plain } from "@parley/a2a/display";
 import { listed, longest, table, type Style } from "./text.ts";
 
-function schemeKind(scheme: SecurityScheme | undefined): string {
+/** What kind of scheme it is, in words. */
+export function schemeKind(scheme: SecurityScheme | undefined): string {
   if (scheme?.httpAuthSecurityScheme !== undefined) return `HTTP ${scheme.httpAuthSecurityScheme.scheme}`;
   if (scheme?.apiKeySecurityScheme !== undefined) {
     return `API key in ${scheme.apiKeySecurityScheme.location} ${scheme.apiKeySecurityScheme.name}`;

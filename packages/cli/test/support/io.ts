@@ -17,12 +17,18 @@ export function recordedIo(
   let out = "";
   let err = "";
   let both = "";
+  const answers = stdin.split("\n");
   const listeners = new Set<(signal: Signal) => void>();
   return {
     io: {
       stdin: (async function* () {
         yield new TextEncoder().encode(stdin);
       })(),
+      ask: async (question) => {
+        err += question;
+        both += question;
+        return answers.shift();
+      },
       stdout: { write: (text) => ((out += text), void (both += text)), terminal, columns: terminal ? 100 : undefined },
       stderr: { write: (text) => ((err += text), void (both += text)), terminal, columns: terminal ? 100 : undefined },
       env,

@@ -1,4 +1,6 @@
 import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 /** How the binary is started, as it is built. */
@@ -27,6 +29,9 @@ export interface ParleyOptions {
   readonly stdin?: string;
 }
 
+/** A folder that does not exist. */
+const noConfig = join(tmpdir(), "parley-no-config");
+
 /** Environment of the tests without what would change how the program behaves. */
 function cleanEnv(): NodeJS.ProcessEnv {
   const {
@@ -37,7 +42,8 @@ function cleanEnv(): NodeJS.ProcessEnv {
     PARLEY_TOKENS: _____,
     ...rest
   } = process.env;
-  return rest;
+  // No logins of the person who runs the tests.
+  return { ...rest, XDG_CONFIG_HOME: noConfig, PARLEY_KEYCHAIN: "off" };
 }
 
 /** Starts the real binary in a process of its own. */

@@ -1,0 +1,250 @@
+import { once } from "node:events";
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { allOf, anyOf, apiKey, basic, bearer, hashPassword, type Authenticator } from "@parley/a2a/auth";
+import type { Server } from "@parley/node";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import scripted from "./fixtures/agent.ts";
+import { parley, type Finished } from "./support/parley.ts";
+import { startServer } from "./support/server.ts";
+
+/** The real binary logs in to servers that check each call. */
+
+const key = "key-s3cret-0123456789";
+const token = "token-s3cret-0123456789";
+
+/** A key in a header, under a name of its own. */
+const keyAs = (name: string): Authenticator =>
+  apiKey({ [key]: { subject: `${name}-ada` } }, { name, header: `x-${name}` });
+
+let folder = "";
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "parley-login-"));
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+/** Runs a command of a user with logins of its own. */
+async function run(args: readonly string[], stdin = ""): Promise<Finished> {
+  const finished = await parley(args, { env: { XDG_CONFIG_HOME: folder }, stdin });
+  const shown = finished.out + finished.err;
+  expect(shown).not.toContain(key);
+  expect(shown).not.toContain(token);
+  return finished;
+}
+
+const stored = (): Promise<string[]> => readdir(join(folder, "parley", "logins")).catch(() => []);
+
+describe("parley login", () => {
+  let server: Server;
+  let url = "";
+  beforeAll(async () => {
+    server = await startServer(scripted, {
+      authenticator: anyOf(keyAs("key"), bearer({ [token]: { subject: "bob" } })),
+    });
+    url = server.url;
+  });
+  afterAll(() => server.close({ grace: 0 }));
+
+  test("makes every later command for this agent an authenticated one, until logout", async () => {
+    expect(await run(["send", url, "whoami"])).toMatchObject({ code: 1, out: "" });
+    const login = await run(["login", url], `${key}\n`);
+    expect(login).toMatchObject({ code: 0, out: "" });
+    expect(login.err).toMatch(
+      new RegExp(`^Logged in to ${url}\\. The secret is in ${folder}/.*\\.json, which only you may read\\.\n$`),
+    );
+    for (const binding of ["JSONRPC", "HTTP+JSON", "GRPC"]) {
+      expect(await run(["send", url, "whoami", "--binding", binding])).toMatchObject({ code: 0, out: "key-ada\n" });
+    }
+    expect(await run(["tasks", url])).toMatchObject({ code: 0 });
+    expect((await run(["whoami"])).out).toMatch(new RegExp(`^AGENT .*\n${url} +key +API key .* +file +20`));
+    expect(await run(["logout", url])).toMatchObject({ code: 0, err: `Logged out of ${url} (key).\n` });
+    expect(await stored()).toEqual([]);
+    const refused = await run(["send", url, "whoami"]);
+    expect(refused).toMatchObject({ code: 1, out: "" });
+    expect(refused.err).toContain(`parley login ${url}, or pass --token`);
+  });
+
+  test("does not keep what the agent refuses", async () => {
+    const { code, err } = await run(["login", url], "wrong\n");
+    expect(code).toBe(1);
+    expect(err).toContain("parley: the agent does not accept it: ");
+    expect(await stored()).toEqual([]);
+  });
+
+  test("takes a scheme of the user's choice, and a token for it", async () => {
+    await run(["login", url, "--scheme", "bearer"], `${token}\n`);
+    expect((await run(["send", url, "whoami"])).out).toBe("bob\n");
+    const { logins } = JSON.parse((await run(["whoami", url, "--json"])).out) as { logins: unknown[] };
+    expect(logins).toMatchObject([{ url, scheme: "bearer", kind: "bearer", secretsIn: "file" }]);
+  });
+
+  test("keeps one login for each scheme of an agent, and the card chooses", async () => {
+    await run(["login", url, "--with-token"], `${token}\n`);
+    await run(["login", url], `${key}\n`);
+    expect((await run(["send", url, "whoami"])).out).toBe("key-ada\n");
+    expect(await stored()).toHaveLength(2);
+    expect((await run(["logout", "--all"])).err.split("\n")).toHaveLength(3);
+    expect(await run(["whoami"])).toEqual({ code: 0, out: "", err: "You are not logged in.\n" });
+  });
+
+  test("gives way to a token of the command line", async () => {
+    await run(["login", url], `${key}\n`);
+    const other = await parley(["send", url, "whoami", "--token", token], { env: { XDG_CONFIG_HOME: folder } });
+    expect(other.out).toBe("bob\n");
+  });
+
+  test("is used by the conformance tests", async () => {
+    await run(["login", url], `${key}\n`);
+    const { out } = await run(["conform", url, "--behaviors", "none", "--filter", "*LIST-001*", "--json"]);
+    expect(out).not.toContain("Unauthenticated");
+  });
+
+  test.each([
+    ["nothing on standard input", "", [], /^parley: nothing was given for "API key for http.*"\n$/m],
+    ["a key that no header can carry", "grüße\n", [], /no header can carry/],
+    [
+      "a scheme that the card does not have",
+      "x\n",
+      ["--scheme", "nope"],
+      /asks for no scheme nope\. It has key \(API key in header x-key\), bearer/,
+    ],
+  ])("refuses %s", async (_, stdin, more, said) => {
+    const { code, err } = await run(["login", url, ...more], stdin);
+    expect(code).toBe(2);
+    expect(err).toMatch(said);
+    expect(await stored()).toEqual([]);
+  });
+
+  test("refuses an address where everyone on the way could read the secret", async () => {
+    const { code, err } = await run(["login", "http://agent.example"], `${key}\n`);
+    expect({ code, err }).toEqual({
+      code: 2,
+      err: "parley: http://agent.example is not https: everyone on the way could read your secret\n",
+    });
+  });
+});
+
+test("an agent that wants two schemes at once gets both", async () => {
+  const server = await startServer(scripted, { authenticator: allOf(keyAs("one"), keyAs("two")) });
+  try {
+    expect(await run(["login", server.url], `${key}\n${key}\n`)).toMatchObject({ code: 0 });
+    expect(await run(["send", server.url, "whoami"])).toMatchObject({ code: 0, out: "one-ada\n" });
+    expect(await stored()).toHaveLength(2);
+  } finally {
+    await server.close({ grace: 0 });
+  }
+});
+
+test("HTTP Basic asks for a name and a password", async () => {
+  const password = "pass-s3cret-0123456789";
+  const users = { ada: { password: await hashPassword(password, { iterations: 1000 }) } };
+  const server = await startServer(scripted, { authenticator: basic(users) });
+  try {
+    expect(await run(["login", server.url], `ada\n${password}\n`)).toMatchObject({ code: 0 });
+    expect(await run(["send", server.url, "whoami"])).toMatchObject({ code: 0, out: "ada\n" });
+    expect((await run(["whoami"])).out).toMatch(/ HTTP Basic +ada +file /);
+    expect(await run(["login", server.url, "--username", "ada"], `${password}\r\n`)).toMatchObject({ code: 0 });
+    expect((await run(["login", server.url, "--username", "a:b"], `${password}\n`)).err).toContain("has no colon");
+  } finally {
+    await server.close({ grace: 0 });
+  }
+});
+
+describe("a stored secret", () => {
+  const closing: (() => void)[] = [];
+  afterEach(() => {
+    for (const close of closing.splice(0)) close();
+  });
+
+  /** No tasks, whatever the call is. */
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { id } = JSON.parse(await new Response(Readable.toWeb(request) as ReadableStream).text()) as { id: string };
+    const result = { tasks: [], nextPageToken: "", pageSize: 0, totalSize: 0 };
+    response.end(JSON.stringify({ jsonrpc: "2.0", id, result }));
+  }
+
+  /** A server that keeps the headers that it got. */
+  async function recording(card: (url: string) => object): Promise<{ url: string; seen: IncomingHttpHeaders[] }> {
+    const seen: IncomingHttpHeaders[] = [];
+    const server = createServer((request, response) => {
+      seen.push(request.headers);
+      response.setHeader("content-type", "application/json");
+      const url = `http://${request.headers.host ?? ""}`;
+      if (request.method === "GET") response.end(JSON.stringify(card(url)));
+      else if (!JSON.stringify(request.headers).includes(key)) response.writeHead(401).end();
+      else void answer(request, response);
+    }).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    closing.push(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, seen };
+  }
+
+  const cardOf = (interfaces: readonly string[], scheme: object = { location: "header", name: "x-key" }): object => ({
+    name: "Recorder",
+    description: "",
+    version: "1.0.0",
+    supportedInterfaces: interfaces.map((url) => ({ url, protocolBinding: "JSONRPC", protocolVersion: "1.0" })),
+    capabilities: {},
+    defaultInputModes: [],
+    defaultOutputModes: [],
+    skills: [],
+    securitySchemes: { key: { apiKeySecurityScheme: scheme } },
+    securityRequirements: [{ schemes: { key: { list: [] } } }],
+  });
+  const got = (seen: readonly IncomingHttpHeaders[]): boolean => JSON.stringify(seen).includes(key);
+
+  test("goes to no other agent, whatever its card says", async () => {
+    const own = await recording((url) => cardOf([url]));
+    const other = await recording((url) => cardOf([url]));
+    expect(await run(["login", own.url], `${key}\n`)).toMatchObject({ code: 0 });
+    expect(got(own.seen)).toBe(true);
+    await run(["send", other.url, "hi"]);
+    expect(got(other.seen)).toBe(false);
+  });
+
+  test("goes to another address of the card where the user named it at login, and nowhere else", async () => {
+    const api = await recording((url) => cardOf([url]));
+    const own = await recording(() => cardOf([api.url]));
+    const { err } = await run(["login", own.url], `${key}\n`);
+    expect(got(api.seen)).toBe(false);
+    expect(err).toContain(`Pass --credential-origin ${api.url} to send them`);
+    expect(await stored()).toEqual([]);
+    await run(["send", own.url, "hi"]);
+    expect(got(api.seen)).toBe(false);
+    await run(["login", own.url, "--credential-origin", api.url], `${key}\n`);
+    await run(["send", own.url, "hi"]);
+    expect(got(api.seen)).toBe(true);
+  });
+
+  test("is not in the file of a command's output, and its file has it alone", async () => {
+    const own = await recording((url) => cardOf([url]));
+    await run(["login", own.url], `${key}\n`);
+    const [name = ""] = await stored();
+    expect(JSON.parse(await readFile(join(folder, "parley", "logins", name), "utf8"))).toMatchObject({
+      url: own.url,
+      secrets: { secret: key },
+    });
+    await run(["send", own.url, "hi", "--verbose"]);
+    await run(["card", own.url, "--json"]);
+    await run(["whoami", "--json"]);
+  });
+
+  test("is not asked for by a card without a scheme that this program can use", async () => {
+    const open = await recording((url) => ({ ...cardOf([url]), securitySchemes: {}, securityRequirements: [] }));
+    expect(await run(["login", open.url], `${key}\n`)).toMatchObject({
+      code: 1,
+      err: "parley: the card of Recorder asks for no credentials\n",
+    });
+    const mtls = await recording((url) => ({ ...cardOf([url]), securitySchemes: { key: { mtlsSecurityScheme: {} } } }));
+    const { code, err } = await run(["login", mtls.url], `${key}\n`);
+    expect(code).toBe(1);
+    expect(err).toContain("this program cannot log in with any scheme of Recorder: key (mutual TLS)");
+  });
+});
