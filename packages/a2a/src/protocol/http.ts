@@ -109,7 +109,7 @@ export interface RequestFacts {
 
 /** A client's certificate of TLS (RFC 5280). */
 export interface PeerCertificate {
-  /** Whether the host has checked it against its authorities. Where this is false the certificate proves nothing. */
+  /** Whether the host has checked it against its authorities. Where this is false, it proves its key and no name. */
   readonly authorized: boolean;
   /** The certificate itself, in DER. Absent where a proxy told the rest and not the certificate. */
   readonly der?: Uint8Array;
@@ -119,4 +119,8 @@ export interface PeerCertificate {
   readonly subject: Readonly<Record<string, string | readonly string[]>>;
   /** Its alternative names, with their kinds: `DNS:agent.example.com`, `URI:spiffe://example.com/agent`. */
   readonly names: readonly string[];
+  /** When it expires, in milliseconds since the Unix epoch. Absent: the host does not tell. */
+  readonly expires?: number;
+  /** Fingerprints of the authorities that have signed it, the nearest one first. Absent: the host does not tell. */
+  readonly authorities?: readonly string[];
 }

@@ -28,7 +28,14 @@ export {
 export { answerCall, converted, serviceOf, type AnyReply, type ServerCall } from "./server/answer-call.ts";
 export { requestContext, type ServerContext } from "./server/context.ts";
 export { bodyText, codecOf, parseJson, requestedVersion } from "./server/request.ts";
-export { bodyOf, errorResponse, failureOf, withExtensions, type WireError } from "./server/response.ts";
+export {
+  bodyOf,
+  challengeHeaders,
+  errorResponse,
+  failureOf,
+  withExtensions,
+  type WireError,
+} from "./server/response.ts";
 export { KeepAlive, streamHeaders, writeEvents, type EventFormat } from "./server/event-stream.ts";
 
 // What a server shares among its bindings.

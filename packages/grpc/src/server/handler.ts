@@ -5,7 +5,14 @@ import {
   type UniversalRequest,
   type UniversalResponse,
 } from "@parley/a2a/protocol";
-import { corsPolicy, failureOf, type CorsHeaders, type RequestLimits, type ServerHost } from "@parley/a2a/transport";
+import {
+  challengeHeaders,
+  corsPolicy,
+  failureOf,
+  type CorsHeaders,
+  type RequestLimits,
+  type ServerHost,
+} from "@parley/a2a/transport";
 import type { Codec } from "@parley/a2a/wires";
 import { encodeMessage, isPreflight } from "../metadata.ts";
 import { serviceV03, serviceV1, type A2AServiceType } from "../services.ts";
@@ -159,7 +166,7 @@ class Server {
     return {
       ...statusTrailers(code, message),
       ...(details !== undefined && { "grpc-status-details-bin": details }),
-      ...(error.challenge !== undefined && { "www-authenticate": error.challenge }),
+      ...challengeHeaders(error.challenge),
     };
   }
 

@@ -2,7 +2,7 @@ import type { Clock } from "../../base/index.ts";
 import type { UniversalRequest } from "../../protocol/index.ts";
 import type { AuthenticationPlace } from "../port.ts";
 import { proofCheck, type DpopOptions } from "./dpop.ts";
-import { WrongToken, type Confirmation, type PresentedToken } from "./token.ts";
+import { base64url, WrongToken, type Confirmation, type PresentedToken } from "./token.ts";
 
 /* Tokens that are bound to a key of their caller: with DPoP (RFC 9449) or with a certificate (RFC 8705). */
 
@@ -45,14 +45,9 @@ function checkCertificate(thumbprint: string, { facts }: UniversalRequest): void
   const fingerprint = facts?.certificate?.fingerprint;
   if (fingerprint === undefined)
     throw new WrongToken("The token is bound to a certificate, and the connection has none");
-  if (base64url(fingerprint) !== thumbprint) throw new WrongToken("The token is bound to another certificate");
+  if (base64url(bytesOf(fingerprint)) !== thumbprint) throw new WrongToken("The token is bound to another certificate");
 }
 
-/** Bytes in hexadecimal as base64url without padding. */
-function base64url(hexadecimal: string): string {
-  const bytes = hexadecimal.match(/../g)?.map((pair) => Number.parseInt(pair, 16)) ?? [];
-  return btoa(String.fromCharCode(...bytes))
-    .replaceAll("+", "-")
-    .replaceAll("/", "_")
-    .replaceAll("=", "");
+function bytesOf(hexadecimal: string): Uint8Array {
+  return Uint8Array.from(hexadecimal.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
 }

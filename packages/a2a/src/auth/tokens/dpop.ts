@@ -2,8 +2,9 @@ import { BoundedMap, memoryOf } from "../../base/bounded-map.ts";
 import type { Clock } from "../../base/index.ts";
 import type { UniversalRequest } from "../../protocol/index.ts";
 import type { AuthenticationPlace } from "../port.ts";
+import { Nonces } from "./nonces.ts";
 import { checkedAlgorithms } from "./options.ts";
-import { WrongToken } from "./token.ts";
+import { base64url, WantedNonce, WrongToken } from "./token.ts";
 
 /** How proofs of possession are checked (RFC 9449). */
 export interface DpopOptions {
@@ -11,6 +12,12 @@ export interface DpopOptions {
   readonly algorithms?: readonly string[];
   /** How old a proof may be, in milliseconds. It may be as much newer than the clock of the server. Default 60 s. */
   readonly maxAge?: number;
+  /**
+   * Whether proofs need a nonce of this server (RFC 9449 §9), so that nobody can make proofs in advance. The nonce changes every five
+   * minutes, and each change costs a client one repeated request. Processes that share callers need a common secret for it: a text.
+   * Default false.
+   */
+  readonly nonce?: boolean | string;
   /**
    * Remembers a proof until it is too old, and says whether it was seen before. For servers of several processes, which share it.
    * Default: this process remembers the proofs that it sees, in at most 16 MiB.
@@ -42,6 +49,7 @@ export function proofCheck(options: DpopOptions, clock: Clock): CheckProof {
   const { maxAge = 60_000 } = options;
   const algorithms = dpopAlgorithms(options);
   const seen = options.seen ?? proofMemory(clock, maxAge);
+  const nonces = options.nonce === undefined || options.nonce === false ? undefined : new Nonces(options.nonce, clock);
   return async (jkt, token, request, place) => {
     const proof = request.header("dpop");
     if (proof === undefined) throw wrong("The request has no proof");
@@ -58,12 +66,13 @@ export function proofCheck(options: DpopOptions, clock: Clock): CheckProof {
     });
     const thumbprint = await calculateJwkThumbprint(protectedHeader.jwk ?? {});
     if (thumbprint !== jkt) throw wrong("The proof is by another key");
-    const { htm, htu, ath, jti, iat } = payload;
+    const { htm, htu, ath, jti, iat, nonce } = payload;
     if (htm !== request.method) throw wrong("The proof is for another method");
     if (!isSameTarget(htu, place.url)) throw wrong("The proof is for another URL");
     if (ath !== (await digest(token))) throw wrong("The proof is for another token");
     if (iat === undefined || Math.abs(iat * 1000 - clock.now()) > maxAge)
       throw wrong("The time of the proof is not now");
+    if (nonces !== undefined && !(await nonces.accepts(nonce))) throw new WantedNonce(await nonces.current());
     if (typeof jti !== "string" || jti === "") throw wrong("The proof has no jti");
     if (await seen(await digest(`${thumbprint} ${jti}`), iat * 1000 + maxAge)) throw wrong("The proof was used before");
   };
@@ -85,11 +94,7 @@ function isSameTarget(htu: unknown, url: string): boolean {
 
 /** SHA-256 in base64url. */
 async function digest(text: string): Promise<string> {
-  const bytes = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)));
-  return btoa(String.fromCharCode(...bytes))
-    .replaceAll("+", "-")
-    .replaceAll("/", "_")
-    .replaceAll("=", "");
+  return base64url(new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text))));
 }
 
 /** Remembers proofs in this process. */

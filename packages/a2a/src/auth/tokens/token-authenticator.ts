@@ -10,6 +10,7 @@ import {
   confirmationOf,
   presentedToken,
   usualPrincipal,
+  WantedNonce,
   WrongToken,
   type CheckedToken,
   type CheckToken,
@@ -44,13 +45,9 @@ export function tokenAuthenticator({ schemes, options, host, issuer, check }: To
   const tokens = new VerifiedTokens(check, read, host.clock, remember);
   const checkBinding = bindingCheck({ bound, dpop, clock: host.clock });
   const algorithms = dpop === undefined && bound !== "dpop" ? undefined : dpopAlgorithms(dpop);
-  const challengeOf = ({ metadataUrl }: AuthenticationPlace, problem?: ChallengeProblem): string => {
-    const params = { realm, ...problemParams(problem), resource_metadata: metadataUrl };
-    const proofs = algorithms && challenge("DPoP", { ...params, algs: algorithms.join(" ") });
-    return [...(bound === "dpop" ? [] : [challenge("Bearer", params)]), ...(proofs === undefined ? [] : [proofs])].join(
-      ", ",
-    );
-  };
+  const offered = { realm, bearer: bound !== "dpop", algorithms };
+  const challengeOf = (place: AuthenticationPlace, problem?: ChallengeProblem): string =>
+    challengesOf(offered, place, problem);
   const authenticator = defineScheme({
     name: names[0] ?? "token",
     scheme: {} as never,
@@ -62,7 +59,10 @@ export function tokenAuthenticator({ schemes, options, host, issuer, check }: To
         return await callerOf(presented, request, place, { tokens, host, wanted, checkBinding });
       } catch (thrown) {
         if (!(thrown instanceof WrongToken)) throw thrown;
-        const challenge = challengeOf(place, { error: thrown.error, description: thrown.message });
+        const problem = { error: thrown.error, description: thrown.message };
+        const way =
+          presented.scheme === "dpop" ? { ...offered, algorithms: algorithms ?? dpopAlgorithms(dpop) } : offered;
+        const challenge = challengesOf(way, place, problem, thrown instanceof WantedNonce ? thrown.nonce : undefined);
         throw new A2AError("Unauthenticated", thrown.message, { challenge, cause: thrown.cause });
       }
     },
@@ -74,6 +74,31 @@ export function tokenAuthenticator({ schemes, options, host, issuer, check }: To
     securityRequirements: names.map((name) => ({ schemes: { [name]: { list: scopes } } })),
     challenges: (place, problem) => Object.fromEntries(names.map((name) => [name, challengeOf(place, problem)])),
   };
+}
+
+/** How tokens may be sent. */
+interface Offered {
+  readonly realm: string | undefined;
+  readonly bearer: boolean;
+  /** Algorithms of proofs. Absent: proofs are not offered. */
+  readonly algorithms: readonly string[] | undefined;
+}
+
+/** The challenges for tokens (RFC 6750 §3, RFC 9449 §7.1). Bindings send `dpop_nonce` as the header `DPoP-Nonce`, too. */
+function challengesOf(
+  { realm, bearer, algorithms }: Offered,
+  { metadataUrl }: AuthenticationPlace,
+  problem: ChallengeProblem | undefined,
+  nonce?: string,
+): string {
+  const params = { realm, ...problemParams(problem), resource_metadata: metadataUrl };
+  const ways = [
+    ...(bearer ? [challenge("Bearer", params)] : []),
+    ...(algorithms === undefined
+      ? []
+      : [challenge("DPoP", { ...params, algs: algorithms.join(" "), dpop_nonce: nonce })]),
+  ];
+  return ways.join(", ");
 }
 
 /** What the metadata of a protected resource says (RFC 9728 §2). */

@@ -34,13 +34,14 @@ export interface CorsPolicy {
 const requestHeaders = [
   "content-type",
   "authorization",
+  "dpop",
   "a2a-version",
   "a2a-extensions",
   "x-a2a-extensions",
   "last-event-id",
   "traceparent",
 ];
-const exposedHeaders = ["a2a-extensions", "x-a2a-extensions", "www-authenticate"];
+const exposedHeaders = ["a2a-extensions", "x-a2a-extensions", "www-authenticate", "dpop-nonce"];
 
 /**
  * Makes the CORS headers for the options of a server and the headers of a binding.

@@ -62,10 +62,20 @@ export function errorHeaders(base: Headers, error: A2AError, allow?: string): He
   if (error.challenge === undefined && error.retryAfter === undefined && allow === undefined) return base;
   return {
     ...base,
-    ...(error.challenge !== undefined && { "www-authenticate": error.challenge }),
+    ...challengeHeaders(error.challenge),
     ...(error.retryAfter !== undefined && { "retry-after": String(Math.max(0, Math.ceil(error.retryAfter))) }),
     ...(allow !== undefined && { allow }),
   };
+}
+
+/**
+ * The headers for the challenge of an error: `www-authenticate`, and `dpop-nonce` where the challenge has a nonce for proofs
+ * (RFC 9449 §9). It comes in the challenge, so that it stays with it where authenticators are combined.
+ */
+export function challengeHeaders(challenge: string | undefined): Headers {
+  if (challenge === undefined) return {};
+  const nonce = /\bdpop_nonce="([\w-]+)"/.exec(challenge)?.[1];
+  return { "www-authenticate": challenge, ...(nonce !== undefined && { "dpop-nonce": nonce }) };
 }
 
 /** `base`, and the header that lists the activated extensions (A2A 1.0 §3.2.6). */

@@ -1,0 +1,106 @@
+import { systemClock, type Clock } from "../../base/index.ts";
+import type { PeerCertificate, Principal } from "../../protocol/index.ts";
+import { challenge, defineScheme } from "../index.ts";
+import type { Authenticator } from "../port.ts";
+import { wrongOption } from "./options.ts";
+
+/** Options of `mutualTls()`. */
+export interface MutualTlsOptions {
+  /** Name of the scheme on the card. Default `mutualTls`. */
+  readonly name?: string;
+  /** Description of the scheme on the card. Default: none. */
+  readonly description?: string;
+  /** The scopes that every caller needs. They are in the requirement on the card. Default: none. */
+  readonly scopes?: readonly string[];
+  /**
+   * Certificates and their holders, by fingerprint: SHA-256 in hexadecimal, with or without colons. They need no authority and may be
+   * self-signed: the handshake proves the key.
+   */
+  readonly certificates?: Readonly<Record<string, Principal>>;
+  /** Callers by an alternative name of their certificates: `URI:spiffe://example.com/agent`, `DNS:agent.example.com`. */
+  readonly names?: Readonly<Record<string, Principal>>;
+  /**
+   * Fingerprints of the authorities that may have signed a certificate, directly or not. Default: all that the server trusts. Needs a host
+   * that tells them, as `serve()` does.
+   */
+  readonly authorities?: readonly string[];
+  /**
+   * Finds the caller by a certificate that an authority of the server has signed; `undefined` refuses it. Default: where there are neither
+   * `certificates` nor `names`, the caller is called by the first `URI`, `DNS` or `email` name of its certificate.
+   */
+  readonly principal?: (certificate: PeerCertificate) => Principal | undefined | Promise<Principal | undefined>;
+  /** Time, for certificates that expire while a connection is open. Default: that of the runtime. */
+  readonly clock?: Clock;
+}
+
+/**
+ * Authenticates callers by certificates: mutual TLS. The host asks for a certificate and says whether one of its authorities has signed
+ * it (`tls.ca`), or a proxy that is named does (`trustProxy`).
+ *
+ * @throws A2AError `InvalidParams` where a fingerprint is none.
+ *
+ * @example
+ * ```ts
+ * const authenticator = mutualTls({ names: { "URI:spiffe://example.com/planner": { subject: "planner" } } });
+ * ```
+ */
+export function mutualTls(options: MutualTlsOptions = {}): Authenticator {
+  const { name = "mutualTls", description, scopes, clock = systemClock } = options;
+  const findHolder = holders(options);
+  return defineScheme({
+    name,
+    scheme: { mtlsSecurityScheme: { ...(description !== undefined && { description }) } },
+    scopes,
+    isAmbient: true,
+    credentials: ({ facts }) => facts?.certificate,
+    verify(certificate) {
+      // The handshake has checked the time once. A connection may be open for weeks.
+      if (certificate.expires !== undefined && certificate.expires <= clock.now()) return undefined;
+      return findHolder(certificate);
+    },
+    // There is no scheme of HTTP for it, and 401 has to have a challenge (RFC 9110 §15.5.2).
+    challenge: () => challenge("MutualTLS"),
+  });
+}
+
+/** Finds the holder of a certificate. */
+function holders(
+  options: MutualTlsOptions,
+): (certificate: PeerCertificate) => ReturnType<Required<MutualTlsOptions>["principal"]> {
+  const certificates = new Map(
+    Object.entries(options.certificates ?? {}).map(([text, principal]) => [
+      fingerprint("certificates", text),
+      principal,
+    ]),
+  );
+  const names = new Map(Object.entries(options.names ?? {}));
+  const authorities = options.authorities?.map((text) => fingerprint("authorities", text));
+  const isOpen = options.certificates === undefined && options.names === undefined;
+  const principal = options.principal ?? (isOpen ? byName : () => undefined);
+  return (certificate) => {
+    const pinned = certificates.get(certificate.fingerprint);
+    if (pinned !== undefined) return pinned;
+    if (!certificate.authorized) return undefined;
+    if (authorities?.some((one) => certificate.authorities?.includes(one)) === false) return undefined;
+    const named = certificate.names.find((one) => names.has(one));
+    return named === undefined ? principal(certificate) : names.get(named);
+  };
+}
+
+function fingerprint(field: string, text: string): string {
+  const plain = text.replaceAll(":", "").toLowerCase();
+  if (/^[\da-f]{64}$/.test(plain)) return plain;
+  throw wrongOption(
+    field,
+    `must have fingerprints: SHA-256 in hexadecimal, and not ${JSON.stringify(text.slice(0, 80))}`,
+  );
+}
+
+/** The name of an agent, without its kind. The common name is not one: authorities do not check it (RFC 9525 §6.3). */
+function byName({ names }: PeerCertificate): Principal | undefined {
+  for (const kind of ["URI:", "DNS:", "email:"]) {
+    const name = names.find((one) => one.startsWith(kind));
+    if (name !== undefined && name.length <= 1024) return { subject: name.slice(kind.length) };
+  }
+  return undefined;
+}
