@@ -3,6 +3,7 @@
 export {
   canonicalJson,
   cardKeySet,
+  lintCard,
   makeCardKey,
   signCard,
   trustCards,

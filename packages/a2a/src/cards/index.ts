@@ -14,6 +14,7 @@ export type {
 } from "./port.ts";
 export { canonicalJson } from "./jcs.ts";
 export { cardKeySet, checkSigningKey, makeCardKey } from "./keys.ts";
+export { lintCard } from "./lint.ts";
 export { signCard } from "./sign.ts";
 export { cardVerifier, verifyCard, type CardVerifier, type VerifyCardOptions } from "./verify.ts";
 export { trustCards } from "./trust.ts";

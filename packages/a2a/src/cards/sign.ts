@@ -1,13 +1,8 @@
 import { A2AError, type AgentCardSignature } from "../model/index.ts";
 import { signableForms, versionsOf } from "./canonical.ts";
+import { readHeader, reducedMark } from "./header.ts";
 import { algorithmOf, checkSigningKey, publicCardKey } from "./keys.ts";
 import type { PrivateCardKey, SignCardOptions } from "./port.ts";
-
-/**
- * The member of the protected header that marks a signature over the reduced form, where that form lacks something of the card. A
- * client of this package takes no notice of such a signature: it would hold for a card without what is lacking.
- */
-export const reducedMark = "reduced";
 
 /** One text to sign, and whether it lacks something of the card. */
 interface Signable {
@@ -41,7 +36,9 @@ export async function signCard<Card extends object>(
   if (keys.length === 0) throw new A2AError("InvalidParams", "At least one key is needed to sign a card");
   const made = (await Promise.all(keys.map((each) => signaturesBy(each, texts, options.jku)))).flat();
   const names = new Set<unknown>(made.map(({ kid }) => kid));
-  const others = Array.isArray(before) ? (before as AgentCardSignature[]).filter((one) => !names.has(kidOf(one))) : [];
+  const others = Array.isArray(before)
+    ? (before as AgentCardSignature[]).filter((one) => !names.has(readHeader(one.protected)?.kid))
+    : [];
   return { ...card, signatures: [...others, ...made.map(({ signature }) => signature)] };
 }
 
@@ -81,14 +78,4 @@ async function signaturesBy(key: PrivateCardKey, texts: readonly Signable[], jku
       return { kid, signature: { protected: jws.protected ?? "", signature: jws.signature } };
     }),
   );
-}
-
-/** The name of the key that a signature claims. */
-function kidOf(signature: AgentCardSignature): unknown {
-  try {
-    const text = atob(signature.protected.replaceAll("-", "+").replaceAll("_", "/"));
-    return (JSON.parse(text) as { readonly kid?: unknown }).kid;
-  } catch {
-    return undefined;
-  }
 }

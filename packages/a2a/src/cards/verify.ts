@@ -5,7 +5,7 @@ import { verifiableForms, type CardForm } from "./canonical.ts";
 import { bareKey, outdated } from "./keys.ts";
 import { KeySources, type FoundKey } from "./key-sources.ts";
 import type { CardTrust, CardVerdict, PublicCardKey, SignatureVerdict } from "./port.ts";
-import { reducedMark } from "./sign.ts";
+import { readHeader } from "./header.ts";
 
 /** What a verification needs beside the card and the trust. */
 export interface VerifyCardOptions {
@@ -20,9 +20,6 @@ export type CardVerifier = (card: object, address?: string) => Promise<CardVerdi
 
 /** Most signatures of a card that are looked at. */
 const mostSignatures = 16;
-
-/** Longest protected header, in characters. */
-const longestHeader = 8192;
 
 /** Algorithms that are accepted: asymmetric ones alone. */
 const algorithms: readonly string[] = ["ES256", "ES384", "EdDSA", "Ed25519", "RS256", "PS256"];
@@ -92,34 +89,6 @@ function originOf(address: unknown): string {
   return /^[^/?#@]+$/.test(address) && URL.canParse(url) ? new URL(url).origin : "";
 }
 
-/** The members of a protected header that are read here. */
-interface Header {
-  readonly alg: string;
-  readonly kid?: string;
-  readonly jku?: string;
-  readonly reduced: boolean;
-}
-
-/** `undefined` where it is no header that can be verified. */
-function headerOf(value: unknown): Header | undefined {
-  if (typeof value !== "string" || value.length > longestHeader || !/^[\w-]+$/.test(value)) return undefined;
-  try {
-    const bytes = Uint8Array.from(atob(value.replaceAll("-", "+").replaceAll("_", "/")), (unit) => unit.charCodeAt(0));
-    const header: unknown = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
-    // A critical extension changes what is signed, or how (RFC 7515 §4.1.11). None is known here.
-    if (!isObject(header) || typeof header["alg"] !== "string" || header["crit"] !== undefined) return undefined;
-    const { alg, kid, jku } = header;
-    return {
-      alg,
-      ...(typeof kid === "string" && { kid }),
-      ...(typeof jku === "string" && { jku }),
-      reduced: header[reducedMark] === true,
-    };
-  } catch {
-    return undefined;
-  }
-}
-
 async function verdictOf(
   value: unknown,
   forms: readonly CardForm[],
@@ -128,7 +97,7 @@ async function verdictOf(
   clock: Clock,
 ): Promise<SignatureVerdict> {
   const { protected: head, signature } = isObject(value) ? value : {};
-  const header = headerOf(head);
+  const header = readHeader(head);
   if (header === undefined || typeof signature !== "string" || !/^[\w-]+$/.test(signature)) {
     return { outcome: "unsupported", reason: "the signature cannot be read" };
   }

@@ -1,0 +1,242 @@
+import { describe, expect, it, test } from "vitest";
+import { lintCard, makeCardKey, signCard } from "../../src/cards/index.ts";
+import { fullCard, keyCard } from "./given.ts";
+
+/** A card of 0.3. */
+const oldCard = {
+  protocolVersion: "0.3.0",
+  name: "Old",
+  description: "Speaks 0.3",
+  url: "https://agents.example.com/old",
+  preferredTransport: "JSONRPC",
+  additionalInterfaces: [{ url: "https://agents.example.com/old", transport: "JSONRPC" }],
+  version: "1",
+  capabilities: {},
+  securitySchemes: { key: { type: "apiKey", in: "header", name: "x-key" } },
+  security: [{ key: [] }],
+  defaultInputModes: ["text/plain"],
+  defaultOutputModes: ["text/plain"],
+  skills: [{ id: "a", name: "A", description: "A", tags: ["a"] }],
+};
+
+const said = (card: unknown): readonly string[] =>
+  lintCard(card).map(({ level, field, message }) => `${level} ${field}: ${message}`);
+const oneSkill = { id: "a", name: "A", description: "A", tags: ["a"] };
+const signature = (header: object) => [
+  { protected: Buffer.from(JSON.stringify(header)).toString("base64url"), signature: "AA" },
+];
+
+describe("lintCard", () => {
+  it("has nothing to say about a card that is right, of 1.0, of 0.3, of both, and signed", async () => {
+    expect(said(fullCard)).toEqual([]);
+    expect(said(oldCard)).toEqual([]);
+    const { flows } = fullCard.securitySchemes?.["oauth"]?.oauth2SecurityScheme ?? {};
+    const oauth = { ...fullCard.securitySchemes?.["oauth"], type: "oauth2", flows };
+    const both = { ...oldCard, ...fullCard, securitySchemes: { oauth }, security: [{ oauth: ["ask"] }] };
+    expect(said(both)).toEqual([]);
+    expect(said(await signCard(fullCard, await makeCardKey()))).toEqual([]);
+  });
+
+  const wrong: readonly (readonly [string, unknown, RegExp])[] = [
+    ["no object", "card", /^error : A card is an object/],
+    ["a list", [], /^error : A card is an object/],
+    ["no card", { name: "x" }, /^error : The card has neither/],
+    ["no name", { ...fullCard, name: undefined }, /^error name: is required/],
+    ["a name of another type", { ...fullCard, name: 1 }, /^error name: /],
+    ["no interfaces", { ...fullCard, supportedInterfaces: [] }, /^error supportedInterfaces: /],
+    ["no skills member in 0.3", { ...oldCard, skills: undefined }, /^error skills: is required/],
+    ["an address that is no URL", { ...oldCard, url: "agents" }, /^error url: "agents" is not an absolute URL/],
+    [
+      "a script as its documentation",
+      { ...fullCard, documentationUrl: "javascript:alert(1)" },
+      /^error documentationUrl: .* neither/,
+    ],
+    [
+      "a password in an address",
+      { ...fullCard, iconUrl: "https://user:secret@example.com/" },
+      /^error iconUrl: The URL has a user name/,
+    ],
+    ["an address without TLS", { ...oldCard, url: "http://agents.example.com/" }, /^warning url: The URL has no TLS/],
+    ["a loopback address", { ...oldCard, url: "http://localhost:4000/" }, /^warning url: .* loopback/],
+    [
+      "a private address, spelled in another way",
+      { ...oldCard, url: "https://0x0a000001/" },
+      /^warning url: The URL is of a private address/,
+    ],
+    [
+      "a token endpoint without TLS",
+      {
+        ...fullCard,
+        securitySchemes: {
+          oauth: {
+            oauth2SecurityScheme: {
+              flows: { clientCredentials: { tokenUrl: "http://id.example.com", scopes: { ask: "" } } },
+            },
+          },
+        },
+      },
+      /^warning securitySchemes\.oauth\..*tokenUrl: The URL has no TLS/,
+    ],
+    [
+      "a binding that is unknown",
+      {
+        ...fullCard,
+        supportedInterfaces: [{ url: "https://a.example", protocolBinding: "SOAP", protocolVersion: "1.0" }],
+      },
+      /^warning .*core bindings/,
+    ],
+    [
+      "a version that is none",
+      {
+        ...fullCard,
+        supportedInterfaces: [{ url: "https://a.example", protocolBinding: "JSONRPC", protocolVersion: "v1" }],
+      },
+      /^error .*"v1" is not a version/,
+    ],
+    [
+      "an interface twice",
+      { ...fullCard, supportedInterfaces: [fullCard.supportedInterfaces[0], fullCard.supportedInterfaces[0]] },
+      /^warning supportedInterfaces\[1\]: .*twice/,
+    ],
+    [
+      "a requirement of an unknown scheme",
+      { ...fullCard, securityRequirements: [{ schemes: { nothing: { list: [] } } }] },
+      /^error securityRequirements\[0\]: There is no security scheme "nothing"/,
+    ],
+    [
+      "a requirement of an unknown scheme at a skill of 0.3",
+      { ...oldCard, skills: [{ ...oneSkill, security: [{ nothing: [] }] }] },
+      /^error skills\[0\]\.security\[0\]: There is no security scheme/,
+    ],
+    [
+      "a requirement of an unknown scope",
+      { ...fullCard, securityRequirements: [{ schemes: { oauth: { list: ["rule"] } } }] },
+      /^warning .* does not list the scope "rule"/,
+    ],
+    [
+      "a requirement that lets everybody in",
+      { ...fullCard, securityRequirements: [{}] },
+      /^warning securityRequirements\[0\]: .*everybody/,
+    ],
+    [
+      "a scheme that nothing needs",
+      { ...fullCard, securityRequirements: [] },
+      /^warning securitySchemes\.oauth: No requirement/,
+    ],
+    [
+      "a deprecated flow",
+      {
+        ...oldCard,
+        securitySchemes: {
+          key: { type: "oauth2", flows: { password: { tokenUrl: "https://a.example", scopes: {} } } },
+        },
+      },
+      /^warning .*flow password of OAuth is deprecated/,
+    ],
+    [
+      "an extended card without a scheme",
+      { ...oldCard, securitySchemes: undefined, security: undefined, supportsAuthenticatedExtendedCard: true },
+      /^warning capabilities\.extendedAgentCard: /,
+    ],
+    [
+      "two skills with one id",
+      { ...fullCard, skills: [oneSkill, oneSkill] },
+      /^error skills\[1\]\.id: "a" is the id of two skills/,
+    ],
+    [
+      "a media type that is none",
+      { ...fullCard, defaultInputModes: ["text"] },
+      /^warning defaultInputModes\[0\]: "text" is not a media type/,
+    ],
+    [
+      "an extension without a URI",
+      { ...fullCard, capabilities: { extensions: [{ uri: "ext" }] } },
+      /^warning .*named by a URI/,
+    ],
+    [
+      "text that turns around what follows",
+      { ...fullCard, name: "safe\u202etxt.exe" },
+      /^warning name: .*hide or reorder/,
+    ],
+    [
+      "an escape sequence",
+      { ...fullCard, skills: [{ ...oneSkill, tags: ["\u001b[2J"] }] },
+      /^warning skills\[0\]\.tags\[0\]: .*control/,
+    ],
+    ["a misspelled member", { ...fullCard, skils: [] }, /^warning skils: No reader/],
+    ["a requirement that the SDKs do not verify", keyCard, /^warning : The SDKs of JavaScript and Python/],
+    [
+      "a signature that cannot be read",
+      { ...fullCard, signatures: [{ protected: "!", signature: "AA" }] },
+      /^error signatures\[0\]: .*cannot be read/,
+    ],
+    [
+      "a signature by nobody",
+      { ...fullCard, signatures: signature({ alg: "none", typ: "JOSE", kid: "a" }) },
+      /^error signatures\[0\]: A signature by none/,
+    ],
+    [
+      "a signature without the name of its key",
+      { ...fullCard, signatures: signature({ alg: "ES256", typ: "JOSE" }) },
+      /^error signatures\[0\]: .*no kid/,
+    ],
+    [
+      "a signature of another type",
+      { ...fullCard, signatures: signature({ alg: "ES256", typ: "JWT", kid: "a" }) },
+      /^warning signatures\[0\]: .*typ/,
+    ],
+    [
+      "keys without TLS",
+      { ...fullCard, signatures: signature({ alg: "ES256", typ: "JOSE", kid: "a", jku: "http://a.example/k" }) },
+      /^warning signatures\[0\]\.protected\.jku: .*no TLS/,
+    ],
+    ["half of a surrogate pair", { ...fullCard, version: "\ud800" }, /^error : There is no canonical form/],
+  ];
+  test.each(wrong)("finds %s", (_name, card, finding) => {
+    expect(said(card)).toContainEqual(expect.stringMatching(finding));
+  });
+
+  test.each([
+    ["10,000 interfaces", { ...fullCard, supportedInterfaces: Array.from({ length: 10_000 }, () => ({ url: "x" })) }],
+    [
+      "10,000 unknown members",
+      { ...fullCard, ...Object.fromEntries(Array.from({ length: 10_000 }, (_, at) => [`m${at}`, 1])) },
+    ],
+    [
+      "10,000 schemes",
+      { ...oldCard, securitySchemes: Object.fromEntries(Array.from({ length: 10_000 }, (_, at) => [`s${at}`, {}])) },
+    ],
+    [
+      "more levels than the stack holds",
+      {
+        ...fullCard,
+        capabilities: {
+          extensions: [{ params: JSON.parse(`${'{"a":'.repeat(9_000)}1${"}".repeat(9_000)}`) as unknown }],
+        },
+      },
+    ],
+    [
+      "the prototype as a name",
+      {
+        ...oldCard,
+        securitySchemes: JSON.parse('{"__proto__":{"flows":{"implicit":1}}}') as unknown,
+        security: JSON.parse('[{"__proto__":[]}]') as unknown,
+      },
+    ],
+    [
+      "every member of a wrong type",
+      Object.fromEntries(
+        Object.keys({ ...fullCard, ...oldCard, signatures: 1 }).map((name) => [name, name === "url" ? "x" : 7]),
+      ),
+    ],
+  ])("says at most 100 things about a card with %s", (_name, card) => {
+    const findings = lintCard(card);
+    expect(findings.length).toBeGreaterThan(0);
+    expect(findings.length).toBeLessThanOrEqual(100);
+  });
+
+  it("says errors first", () => {
+    const levels = lintCard({ ...fullCard, name: "\u0007", skills: [oneSkill, oneSkill] }).map(({ level }) => level);
+    expect(levels).toEqual(["error", "warning"]);
+  });
+});
