@@ -1,6 +1,17 @@
 import type { AgentCard } from "@parley/a2a";
-import type { Client, ConnectOptions, OlderCard } from "@parley/a2a/client";
+import type { Client, ClientBinding, ConnectOptions, OlderCard } from "@parley/a2a/client";
+import type { grpcBinding } from "@parley/grpc/client";
+import { certificateFetch, withoutCertificate, type ClientTls } from "./certificate-fetch.ts";
 import { grpcName, optional } from "./defaults.ts";
+
+/** Options of `connect()` on Node. */
+export interface NodeConnectOptions extends ConnectOptions {
+  /**
+   * The certificate of this client with its key, for schemes of mutual TLS (A2A 1.0 §4.5.6), and authorities to trust. The certificate
+   * is shown to the origins that get credentials, by all bindings. It takes the place of `fetch`.
+   */
+  readonly tls?: ClientTls;
+}
 
 /**
  * `connect` of `@parley/a2a/client`, with gRPC among the bindings where `@parley/grpc` is installed: for
@@ -10,14 +21,54 @@ import { grpcName, optional } from "./defaults.ts";
  */
 export async function connect(
   agent: string | URL | AgentCard | OlderCard,
-  options: ConnectOptions = {},
+  given: NodeConnectOptions = {},
 ): Promise<Client> {
-  const { binding, bindings = [] } = options;
   // Loaded here, because a server that only serves does not need it.
   const client = await import("@parley/a2a/client");
+  const { tls, ...rest } = given;
+  const origins = tls === undefined ? [] : originsOf(agent, rest);
+  const options = tls === undefined ? rest : await withCertificate(rest, tls, origins);
+  const { binding, bindings = [] } = options;
   if (binding !== undefined && binding !== "GRPC") return client.connect(agent, options);
   const grpc = await optional(grpcName, () => import("@parley/grpc/client"));
-  if (grpc !== undefined) return client.connect(agent, { ...options, bindings: [...bindings, grpc.grpcBinding()] });
+  if (grpc !== undefined) {
+    const own = tls === undefined ? grpc.grpcBinding() : certifiedBinding(grpc.grpcBinding, tls, origins);
+    return client.connect(agent, { ...options, bindings: [...bindings, own] });
+  }
   if (binding === "GRPC" && bindings.length === 0) throw new Error(`To call by gRPC, install ${grpcName}`);
   return client.connect(agent, options);
+}
+
+/** The options with what shows the certificate: a `fetch`, and what tells the client that it has one. */
+async function withCertificate(
+  options: ConnectOptions,
+  tls: ClientTls,
+  origins: readonly string[],
+): Promise<ConnectOptions> {
+  const { certificateCredential } = await import("@parley/a2a/credentials");
+  const fetch = certificateFetch(tls, origins);
+  // Without a certificate of its own the connection only trusts other authorities.
+  if (tls.cert === undefined) return { ...options, fetch };
+  return { ...options, fetch, credentials: [...(options.credentials ?? []), certificateCredential()] };
+}
+
+/** The origins that get credentials, as `credentialOrigins` says. */
+function originsOf(agent: string | URL | AgentCard | OlderCard, { credentialOrigins }: ConnectOptions): string[] {
+  const named = typeof agent === "string" || agent instanceof URL ? [String(agent)] : undefined;
+  const ofCard = "supportedInterfaces" in Object(agent) ? (agent as AgentCard).supportedInterfaces : [];
+  const urls = [...(named ?? []), ...(credentialOrigins ?? (named === undefined ? ofCard.map(({ url }) => url) : []))];
+  return urls.filter((url) => URL.canParse(url)).map((url) => new URL(url).origin);
+}
+
+/** gRPC that shows a certificate to some origins, and to no other. */
+function certifiedBinding(make: typeof grpcBinding, tls: ClientTls, origins: readonly string[]): ClientBinding {
+  const known = make(undefined, { tls });
+  const others = make(undefined, { tls: withoutCertificate(tls) });
+  return {
+    ...known,
+    open(target, version, host, card) {
+      const origin = known.origin?.(target.url, card) ?? "";
+      return (origins.includes(origin) ? known : others).open(target, version, host, card);
+    },
+  };
 }

@@ -1,5 +1,12 @@
 import { A2AError, hasCode, invalidParams, type SecurityRequirement, type SecurityScheme } from "../model/index.ts";
-import { anonymous, unmet, type Principal, type UniversalRequest } from "../protocol/index.ts";
+import {
+  anonymous,
+  callerToken,
+  keepCallerToken,
+  unmet,
+  type Principal,
+  type UniversalRequest,
+} from "../protocol/index.ts";
 import { unauthenticated } from "./challenge.ts";
 import type { AuthenticationPlace, Authenticator, ProtectedResource } from "./port.ts";
 import { vouched } from "./guarded.ts";
@@ -113,13 +120,15 @@ function together(one: Principal, other: Principal): Principal {
   const scopes = [...new Set([...(one.scopes ?? []), ...(other.scopes ?? [])])];
   const audience = one.audience && other.audience?.filter((url) => one.audience?.includes(url));
   const places = audience ?? one.audience ?? other.audience;
-  return {
+  const made: Principal = {
     ...one,
     ...(scopes.length > 0 && { scopes }),
     ...((one.claims !== undefined || other.claims !== undefined) && { claims: { ...other.claims, ...one.claims } }),
     schemes: { ...other.schemes, ...one.schemes },
     ...(places !== undefined && { audience: places }),
   };
+  keepCallerToken(made, callerToken(one) ?? callerToken(other));
+  return made;
 }
 
 /**

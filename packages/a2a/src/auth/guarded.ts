@@ -2,6 +2,8 @@ import { withoutSlashes } from "../base/index.ts";
 import { A2AError, type AgentCard, type SecurityRequirement } from "../model/index.ts";
 import {
   anonymous,
+  callerToken,
+  keepCallerToken,
   unmet,
   type CallContext,
   type OperationName,
@@ -91,7 +93,9 @@ export function vouched({ securityRequirements }: Authenticator, principal: Prin
   const [only, ...others] = securityRequirements;
   if (principal.schemes !== undefined || principal === anonymous) return principal;
   if (only === undefined || others.length > 0) return principal;
-  return { ...principal, schemes: grantsOf(only, principal.scopes ?? []) };
+  const made = { ...principal, schemes: grantsOf(only, principal.scopes ?? []) };
+  keepCallerToken(made, callerToken(principal));
+  return made;
 }
 
 function grantsOf({ schemes = {} }: SecurityRequirement, scopes: readonly string[]): Record<string, readonly string[]> {

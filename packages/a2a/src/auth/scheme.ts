@@ -1,5 +1,5 @@
 import { A2AError, type SecurityScheme } from "../model/index.ts";
-import type { Principal, UniversalRequest } from "../protocol/index.ts";
+import { keepCallerToken, type Principal, type UniversalRequest } from "../protocol/index.ts";
 import { unauthenticated } from "./challenge.ts";
 import type { AuthenticationPlace, Authenticator, ChallengeProblem, ProtectedResource } from "./port.ts";
 
@@ -66,10 +66,19 @@ export function defineScheme<Credentials>(definition: SchemeDefinition<Credentia
         throw new A2AError("PermissionDenied", "Pages of other origins cannot use these credentials");
       }
       const principal = await definition.verify(credentials, request, place);
-      if (principal !== undefined) return satisfying(principal, name);
+      if (principal !== undefined) {
+        const caller = satisfying(principal, name);
+        keepCallerToken(caller, tokenIn(request));
+        return caller;
+      }
       throw unauthenticated("The credentials are not valid", [definition.challenge(place, invalidToken)]);
     },
   };
+}
+
+/** The token of a request, for token exchange (RFC 8693). */
+function tokenIn(request: UniversalRequest): string | undefined {
+  return /^(?:bearer|dpop) +(\S+)/i.exec(request.header("authorization") ?? "")?.[1];
 }
 
 /** Callers are often the same objects, so that each gets its schemes once. */

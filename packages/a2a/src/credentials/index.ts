@@ -7,3 +7,17 @@ export {
   type Secret,
   type SimpleOptions,
 } from "./simple.ts";
+export type { OAuthOptions } from "./options.ts";
+export { clientCredentials, savedTokens } from "./grants.ts";
+export {
+  authorizationCode,
+  deviceCode,
+  type AuthorizationCodeOptions,
+  type DeviceCodeOptions,
+  type DevicePrompt,
+  type LoginRedirect,
+  type PendingLogin,
+} from "./logins.ts";
+export { tokenExchange, type ExchangedToken, type TokenExchangeOptions } from "./token-exchange.ts";
+export { memoryTokenStore, type StoredTokens, type TokenKey, type TokenStore } from "./token-store.ts";
+export { signIn, type SignInOptions } from "./sign-in.ts";

@@ -56,5 +56,5 @@ export interface CredentialProvider {
    */
   refused?(request: SchemeRequest, challenge: string | undefined): Promise<boolean>;
   /** Takes what each answer of the agent says about credentials: the nonce for proofs (RFC 9449 §8.2). */
-  answered?(headers: AnswerHeaders): void;
+  answered?(request: SchemeRequest, headers: AnswerHeaders): void;
 }

@@ -2,6 +2,7 @@ import { isLoopback, type Logger, withoutSlashes } from "../base/index.ts";
 import { A2AError, type AgentCard, hasCode } from "../model/index.ts";
 import type { AgentService, CallContext, UnaryName } from "../protocol/index.ts";
 import type { AnswerHeaders, CredentialedRequest, RequestCredentialing } from "../transport/client/binding.ts";
+import { aborted } from "../transport/client/signals.ts";
 import { challengesOf, parameterOf, scopesOf } from "./challenge.ts";
 import { chooseSchemes, type ChosenScheme, describeRequirements } from "./choose.ts";
 import type { CredentialProvider, RequestCredentials, SchemeRequest } from "./port.ts";
@@ -25,6 +26,8 @@ export class CredentialSession implements RequestCredentialing {
   /** How often credentials were replaced. Calls that were refused with the ones before need not replace them again. */
   #version = 0;
   #replacing: Promise<boolean> | undefined;
+  /** Errors of the providers. They are no refusals of the server. */
+  readonly #own = new WeakSet<object>();
 
   constructor(providers: readonly CredentialProvider[], logger: Logger) {
     this.#providers = providers;
@@ -54,12 +57,21 @@ export class CredentialSession implements RequestCredentialing {
     if (url.protocol !== "https:" && !isLoopback(url.hostname))
       throw new A2AError("InvalidParams", `Credentials are not sent to ${url.origin}, because it is without TLS`);
     const target = { method: request.method, url: request.url };
-    const all = await Promise.all(chosen.map((one) => one.provider.credentials(this.#requestOf(one, signal), target)));
+    const given = chosen.map((one) => one.provider.credentials(this.#requestOf(one, signal), target));
+    const all = await Promise.all(given).catch((thrown: unknown) => {
+      this.#own.add(thrown as object);
+      throw thrown;
+    });
     return merged(request, url, all);
   }
 
+  /** The names of the schemes that were chosen; `undefined` where none of those on the card can be satisfied. */
+  get schemes(): readonly string[] | undefined {
+    return this.#chosen?.map(({ name }) => name);
+  }
+
   answered(headers: AnswerHeaders): void {
-    for (const { provider } of this.#chosen ?? []) provider.answered?.(headers);
+    for (const one of this.#chosen ?? []) one.provider.answered?.(this.#requestOf(one, undefined), headers);
   }
 
   /** The same service. A call that is refused for its credentials is repeated with others, where there are others. */
@@ -88,7 +100,7 @@ export class CredentialSession implements RequestCredentialing {
       try {
         return await run();
       } catch (thrown) {
-        if (!hasCode(thrown, "Unauthenticated", "PermissionDenied")) throw thrown;
+        if (!hasCode(thrown, "Unauthenticated", "PermissionDenied") || this.#own.has(thrown)) throw thrown;
         const kind = kindOf(thrown);
         if (tried.has(kind) || !(await this.#replaced(thrown, version, context.signal))) throw this.#explained(thrown);
         tried.add(kind);
@@ -99,13 +111,13 @@ export class CredentialSession implements RequestCredentialing {
   /** Whether there are other credentials now than those of `version`. Calls that are refused at the same time ask once. */
   async #replaced(refusal: A2AError, version: number, signal: AbortSignal | undefined): Promise<boolean> {
     if (this.#version !== version) return true;
-    this.#replacing ??= this.#replace(refusal, signal).finally(() => (this.#replacing = undefined));
-    const done = await this.#replacing;
+    this.#replacing ??= this.#replace(refusal).finally(() => (this.#replacing = undefined));
+    const done = await Promise.race([this.#replacing, aborted(signal)]);
     if (done && this.#version === version) this.#version++;
     return done;
   }
 
-  async #replace({ code, challenge }: A2AError, signal: AbortSignal | undefined): Promise<boolean> {
+  async #replace({ code, challenge }: A2AError): Promise<boolean> {
     const challenges = challengesOf(challenge);
     const error = parameterOf(challenges, "error");
     if (code === "PermissionDenied" && error !== "insufficient_scope") return false;
@@ -115,10 +127,19 @@ export class CredentialSession implements RequestCredentialing {
     for (const one of this.#chosen ?? []) {
       const known = this.#asked.get(one.name) ?? [];
       this.#asked.set(one.name, [...new Set([...known, ...more])].slice(0, mostScopes));
-      any = (await one.provider.refused?.(this.#requestOf(one, signal), challenge)) === true || any;
+      any = (await this.#refuse(one, challenge)) || any;
     }
     if (any) this.#logger.info("Credentials were refused, and others are used", { code, error });
     return any;
+  }
+
+  async #refuse(one: ChosenScheme, challenge: string | undefined): Promise<boolean> {
+    try {
+      return (await one.provider.refused?.(this.#requestOf(one, undefined), challenge)) === true;
+    } catch (cause) {
+      this.#logger.warn("Credentials were refused, and there are no others", { scheme: one.name, cause });
+      return false;
+    }
   }
 
   /** For a card that asks for nothing, at a server that does: the schemes of its challenges. */

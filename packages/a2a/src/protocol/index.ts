@@ -3,6 +3,7 @@
 // Calls.
 export * from "./operations.ts";
 export * from "./service.ts";
+export { callerToken, keepCallerToken } from "./caller-token.ts";
 export { Payload, TextPayload } from "./payload.ts";
 export { intercept, interceptClient, mapItems, spreadable, type Interceptor } from "./intercept.ts";
 export {

@@ -1,0 +1,174 @@
+import { isLoopback, systemClock } from "../base/index.ts";
+import { isObject } from "../model/schema.ts";
+import { A2AError, type OAuthFlows } from "../model/index.ts";
+import { guardedFetch, type GuardedFetch } from "../net/index.ts";
+import { challengesOf, parameterOf } from "./challenge.ts";
+import type { OAuthOptions } from "./options.ts";
+import type { SchemeRequest } from "./port.ts";
+
+/* Finding the authorization server of an agent: by the user, by the card, or by the metadata of the agent. */
+
+/** What is known of an authorization server (RFC 8414 §2). Its URLs are checked before they are called. */
+export interface ServerMetadata {
+  readonly issuer: string;
+  readonly authorization_endpoint?: string;
+  readonly token_endpoint?: string;
+  readonly device_authorization_endpoint?: string;
+  readonly pushed_authorization_request_endpoint?: string;
+  readonly require_pushed_authorization_requests?: boolean;
+  readonly authorization_response_iss_parameter_supported?: boolean;
+  readonly code_challenge_methods_supported?: string[];
+  readonly [member: string]: unknown;
+}
+
+/** An authorization server, and how to call it. */
+export interface FoundServer {
+  readonly metadata: ServerMetadata;
+  /** Whether its issuer is known. A card may name its endpoints alone. */
+  readonly identified: boolean;
+  /** Where refresh tokens are used, if not at the token endpoint. */
+  readonly refreshUrl?: string | undefined;
+  readonly fetch: GuardedFetch;
+}
+
+/** Largest document, and largest answer of a token endpoint, in bytes. */
+const mostBytes = 1024 * 1024;
+/** Longest request to an authorization server, in milliseconds. */
+const longest = 30_000;
+
+/**
+ * A `fetch` for an authorization server over TLS, or on this machine where `home` is on this machine too. An address that the user
+ * named (`named`) may be private. One that a card named may not.
+ */
+export function serverFetch(home: string, named: boolean, { dialer, clock = systemClock }: OAuthOptions): GuardedFetch {
+  const host = URL.canParse(home) ? new URL(home).hostname : "";
+  const local = isLoopback(host);
+  const policy = {
+    allowPrivate: named,
+    allowLoopback: local,
+    ...(host !== "" && { allow: [host] }),
+    maxBytes: mostBytes,
+    timeout: longest,
+  };
+  const fetch = guardedFetch(policy, dialer, clock);
+  return async (url, init) => {
+    checkTls(url, local);
+    return fetch(url, init);
+  };
+}
+
+/** Refuses a URL without TLS that is not on this machine. */
+export function checkTls(url: string, local: boolean): void {
+  const { protocol, hostname, origin } = new URL(url);
+  if (protocol === "https:" || (protocol === "http:" && local && isLoopback(hostname))) return;
+  throw new A2AError("InvalidParams", `Credentials are not sent to ${origin}, because it is without TLS`);
+}
+
+/** The metadata of an issuer (RFC 8414 §3, OpenID Connect Discovery §4). */
+export async function discover(issuer: string, fetch: GuardedFetch): Promise<ServerMetadata> {
+  if (!URL.canParse(issuer)) throw new A2AError("InvalidParams", "The issuer is no URL");
+  const { origin, pathname } = new URL(issuer);
+  const path = pathname.endsWith("/") ? pathname.slice(0, -1) : pathname;
+  const places = [
+    `${origin}/.well-known/oauth-authorization-server${path}`,
+    `${origin}${path}/.well-known/openid-configuration`,
+    `${origin}/.well-known/openid-configuration${path}`,
+  ];
+  for (const place of new Set(places)) {
+    const metadata = await readMetadata(place, fetch);
+    if (metadata === undefined) continue;
+    // A document of another issuer would send the secrets of this one there (RFC 8414 §3.3).
+    if (sameUrl(metadata.issuer, issuer)) return metadata;
+    throw new A2AError("InvalidResponse", `The metadata at ${place} is of another issuer`);
+  }
+  throw new A2AError("InvalidResponse", `${origin} has no metadata of an authorization server`);
+}
+
+/** The server that a request for credentials is for; `undefined` where neither the user, nor the agent, nor the card names one. */
+export async function findServer(
+  { scheme, resource }: SchemeRequest,
+  options: OAuthOptions,
+  advertised: string | undefined,
+): Promise<FoundServer | undefined> {
+  const { issuer } = options;
+  if (issuer !== undefined) return identified(issuer, serverFetch(issuer, true, options));
+  const fetch = serverFetch(resource, false, options);
+  if (advertised !== undefined) return identified(advertised, fetch);
+  const { openIdConnectSecurityScheme: openId, oauth2SecurityScheme: oauth } = scheme;
+  const url = openId?.openIdConnectUrl ?? oauth?.oauth2MetadataUrl;
+  if (url !== undefined && url !== "") {
+    const metadata = await readMetadata(url, fetch);
+    if (metadata === undefined)
+      throw new A2AError("InvalidResponse", "The metadata that the card names cannot be read");
+    // The issuer and its metadata have the same origin (RFC 8414 §3), so a card cannot pass one server off as another.
+    if (new URL(metadata.issuer).origin !== new URL(url).origin)
+      throw new A2AError("InvalidResponse", "The metadata that the card names is of another issuer");
+    return { metadata, identified: true, fetch, refreshUrl: undefined };
+  }
+  return oauth && fromFlow(oauth.flows, fetch);
+}
+
+async function identified(issuer: string, fetch: GuardedFetch): Promise<FoundServer> {
+  return { metadata: await discover(issuer, fetch), identified: true, fetch };
+}
+
+/** The endpoints of a card's flow. Without an issuer, the origin of the token endpoint takes its place. */
+function fromFlow(flows: OAuthFlows, fetch: GuardedFetch): FoundServer | undefined {
+  const flow = flows.authorizationCode ?? flows.clientCredentials ?? flows.deviceCode;
+  if (flow === undefined || !URL.canParse(flow.tokenUrl)) return undefined;
+  const metadata: ServerMetadata = {
+    issuer: new URL(flow.tokenUrl).origin,
+    token_endpoint: flow.tokenUrl,
+    ...(flows.authorizationCode && { authorization_endpoint: flows.authorizationCode.authorizationUrl }),
+    ...(flows.deviceCode && { device_authorization_endpoint: flows.deviceCode.deviceAuthorizationUrl }),
+  };
+  return { metadata, identified: false, refreshUrl: flow.refreshUrl, fetch };
+}
+
+/**
+ * The first authorization server that the metadata of an agent names (RFC 9728). `challenge` of its 401 says where the metadata is.
+ * `undefined` where there is none.
+ */
+export async function advertisedServer(
+  challenge: string | undefined,
+  { resource }: SchemeRequest,
+  options: OAuthOptions,
+): Promise<string | undefined> {
+  const url = parameterOf(challengesOf(challenge), "resource_metadata");
+  if (url === undefined || !URL.canParse(url)) return undefined;
+  const metadata = await readJson(url, serverFetch(resource, false, options));
+  const [issuer] = Array.isArray(metadata?.["authorization_servers"])
+    ? (metadata["authorization_servers"] as unknown[])
+    : [];
+  // Metadata of another resource would have tokens issued for that one (RFC 9728 §3.3).
+  const told = metadata?.["resource"];
+  const own = typeof told === "string" && URL.canParse(told) && isWithin(resource, told);
+  return own && typeof issuer === "string" && URL.canParse(issuer) ? issuer : undefined;
+}
+
+/** Whether a URL is the other one, or below it. */
+function isWithin(url: string, base: string): boolean {
+  const { href } = new URL(base);
+  const folder = href.endsWith("/") ? href : `${href}/`;
+  return sameUrl(url, base) || new URL(url).href.startsWith(folder);
+}
+
+function sameUrl(one: string, other: string): boolean {
+  return URL.canParse(one) && URL.canParse(other) && new URL(one).href === new URL(other).href;
+}
+
+async function readMetadata(url: string, fetch: GuardedFetch): Promise<ServerMetadata | undefined> {
+  const value = await readJson(url, fetch);
+  return typeof value?.["issuer"] === "string" && URL.canParse(value["issuer"]) ? (value as ServerMetadata) : undefined;
+}
+
+/** A document; `undefined` where there is none. */
+async function readJson(url: string, fetch: GuardedFetch): Promise<Readonly<Record<string, unknown>> | undefined> {
+  const response = await fetch(url, { headers: { accept: "application/json" } });
+  if (response.status !== 200) {
+    await response.body?.cancel();
+    return undefined;
+  }
+  const value: unknown = await response.json().catch(() => undefined);
+  return isObject(value) ? value : undefined;
+}

@@ -1,0 +1,233 @@
+import { line } from "../base/display.ts";
+import { isLoopback } from "../base/index.ts";
+import { A2AError } from "../model/index.ts";
+import { onAbort } from "../transport/client/signals.ts";
+import type { Clock } from "../base/index.ts";
+import { checkTls } from "./authorization-server.ts";
+import { parametersOf } from "./grants.ts";
+import type { OAuthOptions } from "./options.ts";
+import type { CredentialProvider } from "./port.ts";
+import {
+  authenticationOf,
+  clientOf,
+  errorCodeOf,
+  requestOptions,
+  requestTokens,
+  serverOf,
+  type GrantCall,
+} from "./server-calls.ts";
+import { TokenProvider } from "./token-provider.ts";
+
+/* Grants for which a user logs in. */
+
+/** Where the browser of a user comes back to after a login. `loopbackRedirect()` of `@parley/node` is one. */
+export interface LoginRedirect {
+  /** Gets ready for one login. */
+  begin(signal: AbortSignal): Promise<PendingLogin>;
+}
+
+/** A login that has not ended. */
+export interface PendingLogin {
+  /** The URL that the authorization server sends the browser back to. */
+  readonly redirectUri: string;
+  /**
+   * Opens the page of the authorization server for the user. Resolves with the URL that the browser was sent back to, with its query.
+   * Only a request whose `state` is that of `page` counts.
+   */
+  open(page: URL): Promise<URL>;
+  /** Ends it. Called once, also after a failure. */
+  close(): Promise<void>;
+}
+
+/** A client for which a user logs in by a browser. */
+export interface AuthorizationCodeOptions extends OAuthOptions {
+  /** Opens the browser, and gets the answer. */
+  readonly redirect: LoginRedirect;
+  /** The name of the user for the page of the login (`login_hint`). Default: none. */
+  readonly loginHint?: string;
+}
+
+/**
+ * Tokens of a user, who logs in by a browser: OAuth 2.0 authorization code with PKCE (RFC 7636) and the check of the issuer (RFC
+ * 9207). The user is asked when a call needs a token and none is stored. Tokens are renewed by their refresh token.
+ *
+ * @example
+ * ```ts
+ * import { loopbackRedirect } from "@parley/node";
+ *
+ * const credentials = [authorizationCode({ clientId: "cli", redirect: loopbackRedirect() })];
+ * const client = await connect("https://example.com/agent", { credentials });
+ * ```
+ */
+export function authorizationCode(options: AuthorizationCodeOptions): CredentialProvider {
+  const obtain = (call: GrantCall) => logIn(call, options);
+  return new TokenProvider(options, { flows: ["authorizationCode"], interactive: true, obtain });
+}
+
+async function logIn(call: GrantCall, { redirect, loginHint }: AuthorizationCodeOptions) {
+  const { oauth, signal, resource } = call;
+  const [server, client, authentication] = [serverOf(call), clientOf(call), await authenticationOf(call)];
+  const methods = call.server.metadata.code_challenge_methods_supported;
+  if (methods !== undefined && !methods.includes("S256"))
+    throw new A2AError("Unauthenticated", "The authorization server does not know PKCE with S256");
+  const pending = await redirect.begin(signal);
+  try {
+    const verifier = oauth.generateRandomCodeVerifier();
+    const state = oauth.generateRandomState();
+    const { redirectUri } = pending;
+    const asked = {
+      ...parametersOf(call),
+      client_id: client.client_id,
+      response_type: "code",
+      redirect_uri: redirectUri,
+      code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
+      code_challenge_method: "S256",
+      state,
+      ...(loginHint !== undefined && { login_hint: loginHint }),
+      // Without it a provider of OpenID gives no refresh token (OpenID Connect Core §11).
+      ...(call.scopes.includes("offline_access") && { prompt: "consent" }),
+      ...(call.key !== undefined && { dpop_jkt: await oauth.DPoP(client, call.key.pair).calculateThumbprint() }),
+    };
+    const back = await pending.open(await pageOf(call, asked));
+    const answer = oauth.validateAuthResponse(server, client, withoutUnknownIssuer(call, back), state);
+    const extra = resource === undefined ? {} : { additionalParameters: { resource } };
+    return await requestTokens(
+      call,
+      (options) =>
+        oauth.authorizationCodeGrantRequest(server, client, authentication, answer, redirectUri, verifier, {
+          ...options,
+          ...extra,
+        }),
+      (response) => oauth.processAuthorizationCodeResponse(server, client, response),
+    );
+  } finally {
+    await pending.close();
+  }
+}
+
+/** The page to open. A server may want the request beforehand, and then has only a reference in the URL (RFC 9126). */
+async function pageOf(call: GrantCall, asked: Readonly<Record<string, string>>): Promise<URL> {
+  const { oauth } = call;
+  const { authorization_endpoint: endpoint = "", require_pushed_authorization_requests: pushed } = call.server.metadata;
+  if (!URL.canParse(endpoint)) throw new A2AError("Unauthenticated", "The authorization server has no page for logins");
+  // The system opens it, so it must be a page and nothing else.
+  checkTls(endpoint, isLoopback(new URL(call.server.metadata.issuer).hostname));
+  const page = new URL(endpoint);
+  if (pushed !== true) {
+    for (const [name, value] of Object.entries(asked)) page.searchParams.set(name, value);
+    return page;
+  }
+  const [server, client, authentication] = [serverOf(call), clientOf(call), await authenticationOf(call)];
+  const response = await oauth.pushedAuthorizationRequest(server, client, authentication, asked, requestOptions(call));
+  const { request_uri: uri } = await oauth.processPushedAuthorizationResponse(server, client, response);
+  page.searchParams.set("client_id", client.client_id);
+  page.searchParams.set("request_uri", uri);
+  return page;
+}
+
+/** Where a card names endpoints and no issuer, there is nothing to compare the `iss` of an answer with (RFC 9207 §2.4). */
+function withoutUnknownIssuer({ server }: GrantCall, back: URL): URL {
+  if (server.identified) return back;
+  const url = new URL(back);
+  url.searchParams.delete("iss");
+  return url;
+}
+
+/** What a user needs to log in on another device (RFC 8628 §3.2). */
+export interface DevicePrompt {
+  /** The page to open. */
+  readonly verificationUri: string;
+  /** The page with the code in it. Absent: the server has none. */
+  readonly verificationUriComplete?: string;
+  /** The code to enter. */
+  readonly userCode: string;
+  /** How long it is valid, in seconds. */
+  readonly expiresIn: number;
+}
+
+/** A client for which a user logs in on another device. */
+export interface DeviceCodeOptions extends OAuthOptions {
+  /** Shows the user where to log in. */
+  readonly prompt: (prompt: DevicePrompt) => void | Promise<void>;
+}
+
+/**
+ * Tokens of a user, who logs in on another device: the device code of OAuth 2.0 (RFC 8628), for programs without a browser.
+ *
+ * @example
+ * ```ts
+ * const credentials = [
+ *   deviceCode({
+ *     clientId: "cli",
+ *     prompt: ({ verificationUri, userCode }) => console.log(`Open ${verificationUri} and enter ${userCode}`),
+ *   }),
+ * ];
+ * ```
+ */
+export function deviceCode(options: DeviceCodeOptions): CredentialProvider {
+  const obtain = (call: GrantCall) => logInElsewhere(call, options);
+  return new TokenProvider(options, { flows: ["deviceCode"], interactive: true, obtain });
+}
+
+async function logInElsewhere(call: GrantCall, { prompt }: DeviceCodeOptions) {
+  const { oauth, clock, signal } = call;
+  const [server, client, authentication] = [serverOf(call), clientOf(call), await authenticationOf(call)];
+  const started = await oauth.deviceAuthorizationRequest(
+    server,
+    client,
+    authentication,
+    parametersOf(call),
+    requestOptions(call),
+  );
+  const device = await oauth.processDeviceAuthorizationResponse(server, client, started);
+  await prompt(promptOf(call, device));
+  const until = clock.elapsed() + device.expires_in * 1000;
+  for (let interval = Math.min(Math.max(device.interval ?? 5, 1), 60); clock.elapsed() < until;) {
+    await pause(clock, interval * 1000, signal);
+    try {
+      return await requestTokens(
+        call,
+        (options) => oauth.deviceCodeGrantRequest(server, client, authentication, device.device_code, options),
+        (response) => oauth.processDeviceCodeResponse(server, client, response),
+      );
+    } catch (thrown) {
+      const code = errorCodeOf(thrown);
+      if (code === "slow_down") interval += 5;
+      else if (code !== "authorization_pending") throw thrown;
+    }
+  }
+  throw new A2AError("Unauthenticated", "Nobody has logged in with the code before it expired");
+}
+
+/** What the user is shown. The server wrote it, so it is made safe to show. */
+function promptOf(
+  call: GrantCall,
+  device: { verification_uri: string; verification_uri_complete?: string; user_code: string; expires_in: number },
+): DevicePrompt {
+  const local = isLoopback(new URL(call.server.metadata.issuer).hostname);
+  const page = (text: string): string => {
+    if (!URL.canParse(text)) throw new A2AError("Unauthenticated", "The authorization server has no page for logins");
+    checkTls(text, local);
+    return line(new URL(text).href, 2_000);
+  };
+  const { verification_uri_complete: complete } = device;
+  return {
+    verificationUri: page(device.verification_uri),
+    ...(complete !== undefined && { verificationUriComplete: page(complete) }),
+    userCode: line(device.user_code, 100),
+    expiresIn: device.expires_in,
+  };
+}
+
+function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stop = clock.after(ms, () => {
+      forget();
+      resolve();
+    });
+    const forget = onAbort(signal, (error) => {
+      stop();
+      reject(error);
+    });
+  });
+}

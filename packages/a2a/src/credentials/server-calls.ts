@@ -1,0 +1,153 @@
+import type { ClientAuth, TokenEndpointResponse } from "oauth4webapi";
+import { systemClock, type Clock } from "../base/index.ts";
+import { line } from "../base/display.ts";
+import { A2AError, hasCode } from "../model/index.ts";
+import { isObject } from "../model/schema.ts";
+import type { GuardedFetch } from "../net/index.ts";
+import type { FoundServer } from "./authorization-server.ts";
+import type { OAuthOptions } from "./options.ts";
+import type { ProofKey } from "./proofs.ts";
+import type { Secret } from "./simple.ts";
+
+/** The library for OAuth. It is loaded when a token is needed. */
+export type OAuth = typeof import("oauth4webapi");
+
+/** One request for tokens. */
+export interface GrantCall {
+  readonly oauth: OAuth;
+  readonly server: FoundServer;
+  readonly options: OAuthOptions;
+  /** The scopes to ask for. */
+  readonly scopes: readonly string[];
+  /** The resource to ask for. Absent: none. */
+  readonly resource?: string | undefined;
+  /** The key that tokens are bound to. Absent: they are bound to none. */
+  readonly key?: ProofKey | undefined;
+  /** Aborted when nobody waits for the tokens any more. */
+  readonly signal: AbortSignal;
+  readonly clock: Clock;
+}
+
+/** The server as the library takes it. */
+export function serverOf({ server }: GrantCall): Parameters<ClientAuth>[0] {
+  return server.metadata as Parameters<ClientAuth>[0];
+}
+
+/** The client as the library takes it. */
+export function clientOf({ oauth, options }: GrantCall): Parameters<ClientAuth>[1] {
+  const { clientId, clientCertificate = false, clock = systemClock } = options;
+  return {
+    client_id: clientId,
+    ...(clientCertificate && { use_mtls_endpoint_aliases: true }),
+    // The library reads the time itself. This moves it to the time of our clock.
+    [oauth.clockSkew]: Math.round((clock.now() - Date.now()) / 1000),
+  };
+}
+
+/** How the client shows who it is (RFC 6749 §2.3). */
+export async function authenticationOf({ oauth, options, server }: GrantCall): Promise<ClientAuth> {
+  const { clientSecret, secretIn = "header", clientKey, clientCertificate = false } = options;
+  if (clientKey !== undefined) {
+    const { importJWK } = await import("jose");
+    const key = await importJWK(clientKey, (clientKey["alg"] as string | undefined) ?? "ES256");
+    if (!("type" in key)) throw new A2AError("InvalidParams", "clientKey is no private key");
+    const kid = clientKey["kid"];
+    // The audience is the issuer (RFC 7523 §3). Where a card names the endpoint alone, it is the endpoint.
+    const audience = server.identified ? server.metadata.issuer : server.metadata.token_endpoint;
+    return oauth.PrivateKeyJwt(typeof kid === "string" ? { key, kid } : key, {
+      [oauth.modifyAssertion]: (_header, payload) => void (payload["aud"] = audience as string),
+    });
+  }
+  if (clientSecret !== undefined) {
+    const secret = await read(clientSecret);
+    return secretIn === "header" ? oauth.ClientSecretBasic(secret) : oauth.ClientSecretPost(secret);
+  }
+  return clientCertificate ? oauth.TlsClientAuth() : oauth.None();
+}
+
+async function read(secret: Secret): Promise<string> {
+  return typeof secret === "function" ? secret() : secret;
+}
+
+/** What the library needs for its requests. */
+export function requestOptions({ oauth, server, signal }: GrantCall): {
+  readonly signal: AbortSignal;
+  readonly [option: symbol]: unknown;
+} {
+  return { signal, [oauth.customFetch]: throughGuard(server.fetch), [oauth.allowInsecureRequests]: true };
+}
+
+interface LibraryRequest {
+  readonly method: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: unknown;
+  readonly signal?: AbortSignal;
+}
+
+/** The guard refuses what is without TLS, in place of the library. Bodies of the library are forms. */
+function throughGuard(fetch: GuardedFetch) {
+  return (url: string, { method, headers, body, signal }: LibraryRequest): Promise<Response> =>
+    fetch(url, {
+      method,
+      headers,
+      ...(body instanceof URLSearchParams && { body: body.toString() }),
+      ...(signal !== undefined && { signal }),
+    });
+}
+
+/**
+ * Sends a request for tokens and reads the answer. Where the server wants a nonce in the proof, the request is sent again with it
+ * (RFC 9449 §8).
+ */
+export async function requestTokens(
+  call: GrantCall,
+  send: (options: ReturnType<typeof requestOptions>) => Promise<Response>,
+  read: (response: Response) => Promise<TokenEndpointResponse>,
+): Promise<TokenEndpointResponse> {
+  const { oauth, key } = call;
+  const proofs = key && { DPoP: oauth.DPoP(clientOf(call), key.pair) };
+  const attempt = async (): Promise<TokenEndpointResponse> =>
+    read(await withoutIdToken(await send({ ...requestOptions(call), ...proofs })));
+  try {
+    return await attempt();
+  } catch (thrown) {
+    if (!oauth.isDPoPNonceError(thrown)) throw thrown;
+    return attempt();
+  }
+}
+
+/** The answer without its ID token. It is for who wants to know the user, and nobody does here, so nobody checks it. */
+async function withoutIdToken(response: Response): Promise<Response> {
+  if (response.status !== 200) return response;
+  const value: unknown = await response.json().catch(() => undefined);
+  const { id_token: _, ...rest } = isObject(value) ? value : {};
+  const headers = { "content-type": response.headers.get("content-type") ?? "" };
+  return new Response(JSON.stringify(rest), { status: 200, headers });
+}
+
+/** The code of an error of an authorization server, such as `invalid_grant` (RFC 6749 §5.2). */
+export function errorCodeOf(thrown: unknown): string | undefined {
+  if (!(thrown instanceof Error)) return undefined;
+  const error = "error" in thrown ? thrown.error : challengeErrorOf(thrown.cause);
+  return typeof error === "string" ? error : undefined;
+}
+
+/** The code in a challenge of the server, as the library reads it. */
+function challengeErrorOf(cause: unknown): unknown {
+  const [first] = Array.isArray(cause) ? (cause as unknown[]) : [];
+  return isObject(first) && isObject(first["parameters"]) ? first["parameters"]["error"] : undefined;
+}
+
+/**
+ * What went wrong, as `Unauthenticated`. The errors of the library have whole answers in them, and so tokens: none of them is kept.
+ */
+export function grantError(thrown: unknown, server: FoundServer | undefined): A2AError {
+  if (hasCode(thrown, "Aborted", "Timeout", "InvalidParams", "Unauthenticated")) return thrown;
+  const where = server === undefined ? "The authorization server" : new URL(server.metadata.issuer).origin;
+  const code = errorCodeOf(thrown);
+  const described = thrown instanceof Error && "error_description" in thrown ? thrown.error_description : undefined;
+  const text = typeof described === "string" ? `: ${line(described, 300)}` : "";
+  if (code !== undefined) return new A2AError("Unauthenticated", `${where} gives no token: ${line(code, 100)}${text}`);
+  const said = thrown instanceof Error ? line(thrown.message, 300) : "";
+  return new A2AError("Unauthenticated", `${where} gives no token: ${said}`);
+}

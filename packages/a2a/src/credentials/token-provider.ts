@@ -1,0 +1,294 @@
+import type { TokenEndpointResponse } from "oauth4webapi";
+import { systemClock, type Clock } from "../base/index.ts";
+import { A2AError, type SecurityScheme } from "../model/index.ts";
+import type { AnswerHeaders } from "../transport/client/binding.ts";
+import { advertisedServer, findServer, type FoundServer } from "./authorization-server.ts";
+import { challengesOf, parameterOf } from "./challenge.ts";
+import { Flights } from "./flights.ts";
+import type { OAuthOptions } from "./options.ts";
+import type { CredentialProvider, CredentialTarget, RequestCredentials, SchemeRequest } from "./port.ts";
+import { proofFor, proofKey, type ProofKey } from "./proofs.ts";
+import {
+  authenticationOf,
+  clientOf,
+  errorCodeOf,
+  grantError,
+  requestTokens,
+  serverOf,
+  type GrantCall,
+} from "./server-calls.ts";
+import { isBearer } from "./simple.ts";
+import { memoryTokenStore, textOfKey, type StoredTokens, type TokenKey, type TokenStore } from "./token-store.ts";
+
+/** How a provider gets its first tokens. What comes after is the same for all. */
+export interface Grant {
+  /** The flows of a card that it is for. */
+  readonly flows: readonly ("authorizationCode" | "clientCredentials" | "deviceCode")[];
+  /** Whether a user has to do something. Then it is not asked again for a token that the agent has just refused. */
+  readonly interactive: boolean;
+  /** Gets tokens. What it throws is made an `A2AError` that has no secret. */
+  obtain(call: GrantCall): Promise<TokenEndpointResponse>;
+  /** A digest of whom the tokens are for, where each subject has tokens of its own. */
+  subject?(): Promise<string>;
+}
+
+/** A token is renewed this long before it expires, in milliseconds, or after nine tenths of its life. */
+const earlier = 30_000;
+/** Longest nonce that is sent back, in characters. */
+const longestNonce = 1_024;
+/** How long the metadata of an authorization server is used, in milliseconds. */
+const metadataFor = 60 * 60_000;
+
+/** What is known of one agent. */
+interface AgentState {
+  server?: { readonly found: Promise<FoundServer | undefined>; readonly of: string; readonly at: number } | undefined;
+  /** The issuer that the metadata of the agent has named. */
+  advertised?: string | undefined;
+  /** The last nonce for proofs, and whether it was not used yet. */
+  nonce?: { readonly value: string; isNew: boolean };
+  /** The token that was sent last. */
+  sent?: string;
+  /** The token that the agent has refused last. */
+  refused?: string;
+  /** The token that the grant gave last, and not a store or a renewal. */
+  granted?: string;
+}
+
+/** Of how many agents something is known. Usually a provider is for one. */
+const mostAgents = 1_000;
+
+/** Gets access tokens by a grant, keeps them, renews them, and sends them. */
+export class TokenProvider implements CredentialProvider {
+  readonly #options: OAuthOptions;
+  readonly #grant: Grant;
+  readonly #store: TokenStore;
+  readonly #clock: Clock;
+  readonly #flights = new Flights<StoredTokens>();
+  readonly #agents = new Map<string, AgentState>();
+  readonly #keys = new Map<string, Promise<ProofKey>>();
+  /** The issuer that this provider is for, as soon as it is known. */
+  #issuer: string | undefined;
+
+  constructor(options: OAuthOptions, grant: Grant) {
+    if (!options.clientId) throw new A2AError("InvalidParams", "clientId is missing");
+    this.#options = options;
+    this.#grant = grant;
+    this.#store = options.store ?? memoryTokenStore();
+    this.#clock = options.clock ?? systemClock;
+  }
+
+  supports({ name, scheme }: SchemeRequest): boolean {
+    const { scheme: only, issuer } = this.#options;
+    if ((only !== undefined && only !== name) || !isBearer(scheme)) return false;
+    return issuer !== undefined || this.#hasFlow(scheme);
+  }
+
+  /** Whether the flow of a card is that of the grant. A card that names a server and not how it is asked takes any. */
+  #hasFlow({ oauth2SecurityScheme: oauth }: SecurityScheme): boolean {
+    return oauth === undefined || this.#grant.flows.some((flow) => oauth.flows[flow] !== undefined);
+  }
+
+  async credentials(request: SchemeRequest, target: CredentialTarget): Promise<RequestCredentials> {
+    const server = await this.#find(request);
+    // The refusal of the agent may say where its authorization server is (RFC 9728).
+    if (server === undefined) return {};
+    const tokens = await this.#tokens(request, server);
+    const { accessToken, type, proofKey: jwk } = tokens;
+    const agent = this.#agentOf(request);
+    agent.sent = accessToken;
+    if (type === "Bearer") return { headers: { authorization: `Bearer ${accessToken}` } };
+    const dpop = await proofFor(await this.#keyOf(jwk), accessToken, target, agent.nonce?.value, this.#clock);
+    if (agent.nonce !== undefined) agent.nonce.isNew = false;
+    return { headers: { authorization: `DPoP ${accessToken}`, dpop } };
+  }
+
+  answered(request: SchemeRequest, headers: AnswerHeaders): void {
+    const value = headers.get("dpop-nonce");
+    if (!value || value.length > longestNonce) return;
+    const agent = this.#agentOf(request);
+    if (value !== agent.nonce?.value) agent.nonce = { value, isNew: true };
+  }
+
+  async refused(request: SchemeRequest, challenge: string | undefined): Promise<boolean> {
+    const error = parameterOf(challengesOf(challenge), "error");
+    const agent = this.#agentOf(request);
+    if (error === "use_dpop_nonce") return agent.nonce?.isNew === true;
+    if (agent.sent === undefined) return this.#readAdvertised(request, challenge);
+    if (error === "insufficient_scope") {
+      const server = await this.#find(request);
+      const known = server && (await this.#store.get(await this.#keyOfTokens(request, server)));
+      return known !== undefined && !covers(known, this.#scopesOf(request));
+    }
+    return this.#refuse(request, agent, agent.sent);
+  }
+
+  /** Forgets a token. Returns whether another can be had. */
+  async #refuse(request: SchemeRequest, agent: AgentState, token: string): Promise<boolean> {
+    agent.refused = token;
+    const server = await this.#find(request);
+    if (server === undefined) return false;
+    const key = await this.#keyOfTokens(request, server);
+    const known = await this.#store.get(key);
+    // Another client, or another process, may have renewed it.
+    if (known === undefined || known.accessToken !== token || known.refreshToken !== undefined) return true;
+    await this.#store.set(key, undefined);
+    return !(this.#grant.interactive && agent.granted === token);
+  }
+
+  async #readAdvertised(request: SchemeRequest, challenge: string | undefined): Promise<boolean> {
+    const agent = this.#agentOf(request);
+    agent.advertised = await advertisedServer(challenge, request, this.#options);
+    agent.server = undefined;
+    return agent.advertised !== undefined;
+  }
+
+  #agentOf({ resource }: SchemeRequest): AgentState {
+    const known = this.#agents.get(resource);
+    if (known !== undefined) return known;
+    if (this.#agents.size >= mostAgents) this.#agents.clear();
+    const made: AgentState = {};
+    this.#agents.set(resource, made);
+    return made;
+  }
+
+  /** The authorization server of an agent. A provider that is not told which one is for the first that a card names. */
+  async #find(request: SchemeRequest): Promise<FoundServer | undefined> {
+    const agent = this.#agentOf(request);
+    const of = JSON.stringify(request.scheme);
+    const now = this.#clock.elapsed();
+    if (agent.server?.of !== of || now - agent.server.at > metadataFor) {
+      agent.server = { found: findServer(request, this.#options, agent.advertised), of, at: now };
+    }
+    let server: FoundServer | undefined;
+    try {
+      server = await agent.server.found;
+    } catch (thrown) {
+      agent.server = undefined;
+      throw grantError(thrown, undefined);
+    }
+    if (server === undefined) return undefined;
+    this.#issuer ??= server.metadata.issuer;
+    if (this.#issuer === server.metadata.issuer) return server;
+    const { origin } = new URL(this.#issuer);
+    throw new A2AError("Unauthenticated", `These credentials are for ${origin}, and the card names another server`);
+  }
+
+  #scopesOf({ scopes }: SchemeRequest): readonly string[] {
+    return [...new Set([...scopes, ...(this.#options.scopes ?? [])])];
+  }
+
+  #resourceOf({ resource }: SchemeRequest): string | undefined {
+    const { resource: own = resource } = this.#options;
+    return own === false || own === "" ? undefined : own;
+  }
+
+  async #keyOfTokens(request: SchemeRequest, { metadata }: FoundServer): Promise<TokenKey> {
+    const subject = await this.#grant.subject?.();
+    const { clientId } = this.#options;
+    const key = { issuer: metadata.issuer, clientId, resource: this.#resourceOf(request) ?? "" };
+    return subject === undefined ? key : { ...key, subject };
+  }
+
+  async #tokens(request: SchemeRequest, server: FoundServer): Promise<StoredTokens> {
+    const key = await this.#keyOfTokens(request, server);
+    const scopes = this.#scopesOf(request);
+    const known = await this.#store.get(key);
+    if (known !== undefined && this.#usable(request, known, scopes)) return known;
+    const name = JSON.stringify([textOfKey(key), [...scopes].sort()]);
+    return this.#flights.join(name, request.signal, async (signal) => {
+      // The store may have them by now, from another process.
+      const current = await this.#store.get(key);
+      if (current !== undefined && this.#usable(request, current, scopes)) return current;
+      const made = await this.#renewed(request, server, current, scopes, signal);
+      await this.#store.set(key, made);
+      return made;
+    });
+  }
+
+  #usable(request: SchemeRequest, tokens: StoredTokens, scopes: readonly string[]): boolean {
+    const { accessToken, expiresAt = Infinity } = tokens;
+    return accessToken !== this.#agentOf(request).refused && this.#clock.now() < expiresAt && covers(tokens, scopes);
+  }
+
+  async #renewed(
+    request: SchemeRequest,
+    server: FoundServer,
+    known: StoredTokens | undefined,
+    scopes: readonly string[],
+    signal: AbortSignal,
+  ): Promise<StoredTokens> {
+    try {
+      const key = this.#options.dpop === true ? await this.#keyOf(known?.proofKey) : undefined;
+      const oauth = await import("oauth4webapi");
+      const call: GrantCall = {
+        oauth,
+        server,
+        options: this.#options,
+        scopes,
+        resource: this.#resourceOf(request),
+        key,
+        signal,
+        clock: this.#clock,
+      };
+      const refreshed =
+        known?.refreshToken !== undefined && covers(known, scopes)
+          ? await refresh(call, known.refreshToken)
+          : undefined;
+      const answer = refreshed ?? (await this.#grant.obtain(call));
+      const tokens = this.#stored(answer, call, refreshed && known?.refreshToken);
+      if (refreshed === undefined) this.#agentOf(request).granted = tokens.accessToken;
+      return tokens;
+    } catch (thrown) {
+      if (signal.aborted) throw signal.reason;
+      throw grantError(thrown, server);
+    }
+  }
+
+  #stored(answer: TokenEndpointResponse, call: GrantCall, refreshToken: string | undefined): StoredTokens {
+    const type = answer.token_type === "dpop" ? "DPoP" : "Bearer";
+    if (type === "Bearer" && call.key !== undefined)
+      throw new A2AError("Unauthenticated", "The authorization server gave a token that is not bound to the key");
+    const granted = typeof answer.scope === "string" ? answer.scope.split(" ") : [];
+    const life = answer.expires_in === undefined ? undefined : answer.expires_in * 1000;
+    const kept = answer.refresh_token ?? refreshToken;
+    return {
+      accessToken: answer.access_token,
+      type,
+      scopes: [...new Set([...call.scopes, ...granted])],
+      ...(life !== undefined && { expiresAt: this.#clock.now() + life - Math.min(earlier, life / 10) }),
+      ...(kept !== undefined && { refreshToken: kept }),
+      ...(call.key !== undefined && { proofKey: call.key.jwk }),
+    };
+  }
+
+  /** The key of proofs: the one that was stored, or that of this provider. */
+  #keyOf(stored: Readonly<Record<string, unknown>> | undefined): Promise<ProofKey> {
+    const name = stored === undefined ? "" : JSON.stringify(stored);
+    const known = this.#keys.get(name) ?? proofKey(stored);
+    if (this.#keys.size > 100) this.#keys.clear();
+    this.#keys.set(name, known);
+    return known;
+  }
+}
+
+function covers({ scopes: has }: StoredTokens, scopes: readonly string[]): boolean {
+  return scopes.every((scope) => has.includes(scope));
+}
+
+/** Tokens for a refresh token (RFC 6749 §6); `undefined` where it is of no use any more. */
+async function refresh(call: GrantCall, token: string): Promise<TokenEndpointResponse | undefined> {
+  const { oauth, server, resource } = call;
+  const at = server.refreshUrl ? { ...serverOf(call), token_endpoint: server.refreshUrl } : serverOf(call);
+  const authentication = await authenticationOf(call);
+  const extra = resource === undefined ? {} : { additionalParameters: { resource } };
+  try {
+    return await requestTokens(
+      call,
+      (options) => oauth.refreshTokenGrantRequest(at, clientOf(call), authentication, token, { ...options, ...extra }),
+      (response) => oauth.processRefreshTokenResponse(at, clientOf(call), response),
+    );
+  } catch (thrown) {
+    if (errorCodeOf(thrown) === "invalid_grant") return undefined;
+    throw thrown;
+  }
+}
