@@ -43,6 +43,7 @@ function turnOf(message: Message, checkpoint?: JsonValue): TurnBase {
     logger: silentLogger,
     clock: systemClock,
     allows: () => true,
+    requestAuthorization: () => Promise.reject(new Error("This agent asks for no authorization")),
     makeId: () => "id",
     flush: () => Promise.resolve(),
   };
