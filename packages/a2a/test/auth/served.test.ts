@@ -1,5 +1,13 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import { anyOf, anyone, bearer, challenge, defineScheme, type Authenticator } from "../../src/auth.ts";
+import {
+  anyOf,
+  anyone,
+  bearer,
+  challenge,
+  defineScheme,
+  type AuthenticationPlace,
+  type Authenticator,
+} from "../../src/auth.ts";
 import {
   createHandler,
   defineAgent,
@@ -8,7 +16,6 @@ import {
   type AgentSkill,
   type HandlerOptions,
 } from "../../src/index.ts";
-import type { AuthenticationPlace } from "../../src/auth.ts";
 
 /* What a server does with an authenticator: requirements of cards and skills, audiences, and the metadata of resources. */
 
