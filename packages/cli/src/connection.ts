@@ -1,4 +1,4 @@
-import { connect, type Client, type ConnectOptions } from "@parley/a2a/client";
+import { connect, type Client, type ConnectOptions, type FetchLike } from "@parley/a2a/client";
 import { UsageError } from "./errors.ts";
 import type { Io } from "./io.ts";
 import { logTo } from "./log.ts";
@@ -14,10 +14,10 @@ export interface CallOptions {
 }
 
 /** Reads the agent's card and returns a client for it, with the credentials of the options or of a login. */
-export async function open(io: Io, url: string, options: CallOptions): Promise<Client> {
+export async function open(io: Io, url: string, options: CallOptions, fetch?: FetchLike): Promise<Client> {
   const headers = callHeaders(options, io.env);
   const login = headers["authorization"] === undefined ? await loginFor(io, url) : undefined;
-  return connectWith(io, url, options, { headers, ...login });
+  return connectWith(io, url, options, { headers, ...login, ...(fetch && { fetch }) });
 }
 
 /** The credentials of a stored login for an agent, and the origins that they are for. */
@@ -55,7 +55,7 @@ export async function loginHeaders(
 }
 
 /** What a call is authenticated with, and the origins that get it beside those of the options. */
-type Given = Pick<ConnectOptions, "headers" | "credentials" | "credentialOrigins">;
+type Given = Pick<ConnectOptions, "headers" | "credentials" | "credentialOrigins" | "fetch">;
 
 /** The same with the credentials that are given. */
 export async function connectWith(io: Io, url: string, options: CallOptions, given: Given): Promise<Client> {

@@ -1,4 +1,4 @@
-import { InvalidArgumentError, Option, type Command } from "commander";
+import { InvalidArgumentError, Option, type Command, type CommandOptions } from "commander";
 import type { TaskState } from "@parley/a2a";
 import type { Io } from "./io.ts";
 import { parseState, stateNames } from "./output/states.ts";
@@ -7,7 +7,7 @@ import { parseState, stateNames } from "./output/states.ts";
 export interface Program {
   readonly io: Io;
   /** Adds a command and its help; the caller adds arguments, options and the action. `parent`: the command that it is a part of. */
-  command(name: string, help: Help, parent?: Command): Command;
+  command(name: string, help: Help, parent?: Command, options?: CommandOptions): Command;
   /** Receives the exit code of the command. */
   finish(code: number): void;
 }

@@ -1,4 +1,4 @@
-import { Command, CommanderError } from "commander";
+import { Command, CommanderError, type CommandOptions } from "commander";
 import { addCard } from "./commands/card.ts";
 import { addConform } from "./commands/conform.ts";
 import { addInit } from "./commands/init.ts";
@@ -12,7 +12,7 @@ import { addCancel, addTask, addTasks } from "./commands/tasks.ts";
 import { addWatch } from "./commands/watch.ts";
 import { explain, UsageError } from "./errors.ts";
 import type { Io } from "./io.ts";
-import type { Help } from "./options.ts";
+import type { Help, Program } from "./options.ts";
 import { version } from "./version.ts";
 
 /** In the order of the help. */
@@ -69,14 +69,20 @@ export function createProgram(io: Io, finish: (code: number) => void): Command {
       getErrHasColors: () => false,
     })
     .addHelpText("after", general);
-  const command = (name: string, help: Help, parent = program): Command => addCommand(parent, name, help);
+  const command: Program["command"] = (name, help, parent = program, options = {}) =>
+    addCommand(parent, name, help, options);
   for (const add of commands) add({ io, command, finish });
   return program;
 }
 
-function addCommand(parent: Command, name: string, { summary, description, examples }: Help): Command {
+function addCommand(
+  parent: Command,
+  name: string,
+  { summary, description, examples }: Help,
+  options: CommandOptions,
+): Command {
   return parent
-    .command(name)
+    .command(name, options)
     .summary(summary)
     .description(description === undefined ? `${summary}.` : `${summary}. ${description}`)
     .helpOption("-h, --help", "show this help")

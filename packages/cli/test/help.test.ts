@@ -3,7 +3,8 @@ import { chmod, cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { anyone, anyOf, bearer } from "@parley/a2a/auth";
+import { bearer } from "@parley/a2a/auth";
+import { cardKeySet, makeCardKey, signCard } from "@parley/a2a/cards";
 import type { Server } from "@parley/node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createProgram, run } from "../src/program.ts";
@@ -38,13 +39,13 @@ describe("docs/cli.md", () => {
 
 describe("every example of the help runs", () => {
   let server: Server;
+  /** One that has to be logged in to. */
+  let guarded: Server;
   let folder = "";
 
   beforeAll(async () => {
-    server = await startServer(scripted, {
-      push: true,
-      authenticator: anyOf(bearer({ s3cret: { subject: "ada" } }), anyone()),
-    });
+    server = await startServer(scripted, { push: true });
+    guarded = await startServer(scripted, { authenticator: bearer({ s3cret: { subject: "ada" } }) });
     folder = await mkdtemp(join(tmpdir(), "parley-help-"));
     await mkdir(join(folder, "bin"));
     const shim = join(folder, "bin", "parley");
@@ -54,10 +55,17 @@ describe("every example of the help runs", () => {
     await cp(fileURLToPath(new URL("./fixtures/agent.ts", import.meta.url)), join(folder, "agent.ts"));
     await writeFile(join(folder, "package.json"), '{ "type": "module" }');
     await cp(join(root, "node_modules", "vega-datasets", "data", "weather.csv"), join(folder, "weather.csv"));
+    const key = await makeCardKey();
+    const url = "https://agent.example/";
+    const card = { name: "Card", supportedInterfaces: [{ url, protocolBinding: "JSONRPC", protocolVersion: "1.0" }] };
+    const files = { "card.json": card, "card-key.json": key, "card-keys.json": await cardKeySet([key]) };
+    const all = { ...files, "signed.json": await signCard(card, key) };
+    for (const [name, value] of Object.entries(all)) await writeFile(join(folder, name), JSON.stringify(value));
     await storeWebhooks(join(folder, ".parley", "parley.db"), { parked: { ...parked, task: { taskId: "stored" } } });
   });
   afterAll(async () => {
     await server.close({ grace: 0 });
+    await guarded.close({ grace: 0 });
     await rm(folder, { recursive: true });
   });
 
@@ -95,7 +103,7 @@ describe("every example of the help runs", () => {
     const examples = [...(await help(...name.split(" "))).matchAll(/^ {2}\$ (.*)$/gm)].map((found) => found[1] ?? "");
     expect(examples).not.toEqual([]);
     for (const example of examples) {
-      let line = example.replaceAll("http://localhost:4000", server.url);
+      let line = example.replaceAll("http://localhost:4000", name === "login" ? guarded.url : server.url);
       if (line.includes(" push ")) line = line.replace("TASK", "stored").replace("WEBHOOK", "parked");
       if (line.includes(" TASK")) line = line.replace("TASK", await taskFor(line));
       // Any free port, whatever the example says; and no shell in between that would keep the signal.
