@@ -1,4 +1,4 @@
-import { memoryStore } from "@parley/a2a";
+import { memoryStore, type AuditRecord } from "@parley/a2a";
 import { pushOperator } from "@parley/a2a/push";
 import type { FeatureEffect, Store, TaskKey } from "@parley/a2a/store";
 import { fakeClock } from "@parley/a2a/testing";
@@ -151,6 +151,21 @@ describe.each(Object.entries(stores))("the operator of a store (%s)", (_, open) 
       parked: [],
     });
     expect(await operator.retry("/", "t", "none")).toBe(false);
+    const records: AuditRecord[] = [];
+    const audited = pushOperator(made, { audit: (record) => records.push(record), by: "root" });
+    expect(await audited.retry("/", "t", "waits")).toBe(true);
+    expect(await audited.drop("/", "t", "none")).toBe(false);
+    const act = {
+      event: "administration",
+      subject: "root",
+      agent: "/",
+      taskId: "t",
+      time: expect.any(Number) as number,
+    };
+    expect(records).toEqual([
+      { ...act, action: "push.retry", outcome: "success" },
+      { ...act, action: "push.drop", outcome: "failed" },
+    ]);
     expect(await operator.retry("/", "none", "waits")).toBe(false);
     expect(await operator.retry("/other", "t", "waits")).toBe(false);
   });

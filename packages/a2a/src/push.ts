@@ -3,6 +3,7 @@
 export {
   pushOperator,
   type PushOperator,
+  type PushOperatorOptions,
   type PushEntry,
   type PushProblem,
   type RefusedDelivery,

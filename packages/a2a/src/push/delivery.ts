@@ -1,4 +1,5 @@
 import { A2AError } from "../model/index.ts";
+import { auditedSubject } from "../protocol/index.ts";
 import type { DueFeature, Room, TaskKey } from "../store/index.ts";
 import { deliveryId } from "../webhooks/index.ts";
 import { bodyOf, type WebhookCodec } from "./body.ts";
@@ -14,7 +15,7 @@ import { rememberLast } from "./seal.ts";
 import { mostRefused, type StoredConfig } from "./stored.ts";
 
 /** What all deliveries of a process share. */
-export interface DeliveryContext extends Post, Pick<OutboxHost, "append" | "logger" | "observer" | "store"> {
+export interface DeliveryContext extends Post, Pick<OutboxHost, "append" | "audit" | "logger" | "observer" | "store"> {
   readonly events: Omit<EventSource, "room">;
   /** Memory for what one step reads, of the budget of this owner. */
   readonly room: (owner: string) => Room & { end(): void };
@@ -162,7 +163,18 @@ export class Delivery {
     const ended = this.#context.observer?.delivery?.(about);
     const answer = await post(this.#context, this.#row.config, request);
     ended?.(resultOf(answer));
+    this.#audit(answer, trace);
     return answer;
+  }
+
+  /** Records that a credential was sent: that of the config, or one of the server. */
+  #audit({ kind }: Answer, trace: string | undefined): void {
+    const { scheme, sealed } = this.#row.config;
+    if (kind === "aborted" || (scheme === undefined && sealed === undefined)) return;
+    const { agent, taskId } = this.task;
+    const outcome = kind === "delivered" ? "success" : "failed";
+    const about = { agent, action: "push.deliver", ...auditedSubject({ taskId, trace }) };
+    this.#context.audit?.({ event: "credential", outcome, time: this.#context.clock.now(), ...about });
   }
 
   async #settle(answer: Answer, next: Found, refused: RefusedDelivery | undefined): Promise<Step> {

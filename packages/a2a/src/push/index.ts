@@ -3,4 +3,4 @@ export type { AcceptedConfig } from "./accept.ts";
 export type { PushConfigs } from "./configs.ts";
 export type { LazyConfigs } from "./lazy-configs.ts";
 export type { PushSettings } from "./settings.ts";
-export { pushOperator } from "./operator.ts";
+export { pushOperator, type PushOperatorOptions } from "./operator.ts";

@@ -1,5 +1,6 @@
 import { systemClock, type Clock } from "../base/index.ts";
 import { A2AError } from "../model/index.ts";
+import { auditedSubject, type Audit } from "../protocol/index.ts";
 import type { FeatureEffect, FeatureRow, Store, TaskKey } from "../store/index.ts";
 import type { PushEntry, PushOperator } from "./port.ts";
 import { parkedFeature, pushFeature, type StoredConfig } from "./stored.ts";
@@ -22,13 +23,35 @@ const mostListed = 1000;
 /** How often a change is repeated where a process that delivers changes the same row in between. */
 const mostTries = 50;
 
+/** Options of `pushOperator()`. */
+export interface PushOperatorOptions {
+  /** Default: the system's clock. */
+  readonly clock?: Clock;
+  /** Is told of each change: `push.retry` and `push.drop`. Default: nobody is. */
+  readonly audit?: Audit;
+  /** Who the operator is, for the audit. Default: it is not known. */
+  readonly by?: string;
+}
+
 /**
  * The webhooks of a store. It sees and changes those of every agent and owner, so it is for operators alone. What it changes, the
  * servers on the store find when they look for rows that are due, within their `pollInterval`.
- *
- * @param options.clock - Default: the system's clock.
  */
-export function pushOperator(store: Rows, { clock = systemClock }: { readonly clock?: Clock } = {}): PushOperator {
+export function pushOperator(store: Rows, options: PushOperatorOptions = {}): PushOperator {
+  const { clock = systemClock, audit, by } = options;
+  /** Changes a config, and records it. */
+  const act = async (action: string, key: ConfigKey, decide: (found: readonly Found[]) => Change): Promise<boolean> => {
+    let changed = false;
+    try {
+      changed = await change(store, key, decide);
+      return changed;
+    } finally {
+      const outcome = changed ? "success" : "failed";
+      const principal = by === undefined ? undefined : { subject: by };
+      const about = { action, agent: key.agent, ...auditedSubject({ principal, taskId: key.taskId }) };
+      audit?.({ event: "administration", outcome, time: clock.now(), ...about });
+    }
+  };
   return {
     async list({ agent, state, limit = 100 } = {}) {
       checkLimit(limit);
@@ -55,9 +78,9 @@ export function pushOperator(store: Rows, { clock = systemClock }: { readonly cl
       return found.map((each) => entryOf(head.task, each, clock.now()));
     },
     retry: (agent, taskId, configId, { seq } = {}) =>
-      change(store, { agent, taskId, configId }, (found) => retried(found, seq, clock.now())),
+      act("push.retry", { agent, taskId, configId }, (found) => retried(found, seq, clock.now())),
     drop: (agent, taskId, configId, { seq } = {}) =>
-      change(store, { agent, taskId, configId }, (found) => dropped(found, seq)),
+      act("push.drop", { agent, taskId, configId }, (found) => dropped(found, seq)),
   };
 }
 

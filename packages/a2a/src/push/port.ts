@@ -1,7 +1,7 @@
 import type { Clock, Logger } from "../base/index.ts";
 import type { StreamResponse } from "../model/index.ts";
 import type { Dialer, NetPolicy } from "../net/index.ts";
-import type { Observer } from "../protocol/index.ts";
+import type { Audit, Observer } from "../protocol/index.ts";
 import type { AppendOutcome, Store, TaskAppend, TaskKey } from "../store/index.ts";
 
 /* Webhooks of a server: its options, and what an operator can see and do (docs/decisions/webhooks.md). */
@@ -58,6 +58,8 @@ export interface OutboxHost {
   readonly logger: Logger;
   /** Is told of each attempt. Its errors go to the log. */
   readonly observer: Observer | undefined;
+  /** Is told where a credential was sent. */
+  readonly audit: Audit | undefined;
   /** Ids of the agents that this process hosts. */
   readonly agents: readonly string[];
   /** How often the outbox looks for rows that other processes have woken, in milliseconds. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Dialer } from "../../src/net/index.ts";
-import type { ObservedDelivery } from "../../src/protocol/index.ts";
+import type { AuditRecord, ObservedDelivery } from "../../src/protocol/index.ts";
 import { fakeClock } from "../../src/testing/index.ts";
 import { agentMessage, chunk, completed, said, status, working } from "../../src/testing/store/given.ts";
 import { referenceKey } from "../../src/webhooks/names.ts";
@@ -125,6 +125,24 @@ describe("deliveries of a config", () => {
     expect(headersAt("/standard")["webhook-signature"]).toMatch(/^v1a,\S+ v1,whsec_1$/);
     expect(headersAt("/standard")).not.toHaveProperty("authorization");
     expect(headersAt("/tls")).not.toHaveProperty("authorization");
+  });
+
+  it("are recorded where a credential was sent, without the credential", async () => {
+    const { url, received } = await receiver(({ path }) => (path === "/refuses" ? 400 : 204));
+    const records: AuditRecord[] = [];
+    const { task, append, outbox } = harness({ audit: (record) => records.push(record) });
+    await task("t", {
+      key: { url: `${url}/key`, scheme: "ApiKey", sealed: JSON.stringify({ credentials: "the-secret" }) },
+      refused: { url: `${url}/refuses`, sealed: JSON.stringify({ token: "the-token" }) },
+      plain: `${url}/plain`,
+    });
+    await append("t", working("t"));
+    outbox.start();
+    await until(() => expect([received.length, records.length]).toEqual([3, 2]));
+    const about = { event: "credential", action: "push.deliver", agent: "agent", taskId: "t" };
+    expect(records).toContainEqual({ ...about, outcome: "success", time: expect.any(Number) as number });
+    expect(records).toContainEqual({ ...about, outcome: "failed", time: expect.any(Number) as number });
+    expect(JSON.stringify(records)).not.toMatch(/the-secret|the-token/);
   });
 
   it("are reported to the observer, each attempt for itself", async () => {

@@ -53,9 +53,7 @@ describe("sealed secrets of webhooks", () => {
     const bytes = fromBase64(text);
     for (const at of [0, bytes.length - 1]) {
       const changed = Uint8Array.from(bytes, (byte, index) => (index === at ? byte ^ 1 : byte));
-      await expect(sealer.open([id, iv, toBase64(changed)].join("."), task, "c-1")).rejects.toThrow(
-        "it was changed",
-      );
+      await expect(sealer.open([id, iv, toBase64(changed)].join("."), task, "c-1")).rejects.toThrow("it was changed");
     }
   });
 

@@ -139,7 +139,17 @@ export function harness({ settings: more, signer = plainSigner, ...host }: Harne
       open: (sealed) => Promise.resolve(JSON.parse(sealed) as object),
       signer,
     },
-  )({ store, clock, logger, observer: undefined, agents: ["agent"], pollInterval: 20, ...host, append });
+  )({
+    store,
+    clock,
+    logger,
+    observer: undefined,
+    audit: undefined,
+    agents: ["agent"],
+    pollInterval: 20,
+    ...host,
+    append,
+  });
   onTestFinished(() => outbox.stop(0));
   const wake = (): TaskEffect => ({ effect: "feature", op: "wake", feature: pushFeature, due: clock.now() });
   const rowOf = async (feature: string, taskId: string, configId: string) =>
