@@ -22,6 +22,9 @@ export interface ServeOptions {
   readonly token?: readonly string[];
   readonly cors?: readonly string[];
   readonly push?: boolean;
+  readonly tlsCert?: string;
+  readonly tlsKey?: string;
+  readonly trustProxy?: readonly string[];
   readonly insecure?: boolean;
   readonly grace: number;
   readonly logLevel?: (typeof logLevels)[number];
@@ -77,6 +80,9 @@ function announce(io: Io, server: Server, json: boolean): void {
 export async function serve(io: Io, file: string, options: ServeOptions): Promise<number> {
   const principals = principalsOf(io, options);
   const open = Object.keys(principals).length === 0;
+  if ((options.tlsCert === undefined) !== (options.tlsKey === undefined)) {
+    throw new UsageError("--tls-cert and --tls-key go together");
+  }
   if (!isLoopback(options.host)) {
     if (open && options.insecure !== true) {
       throw new UsageError(
@@ -86,6 +92,11 @@ export async function serve(io: Io, file: string, options: ServeOptions): Promis
     if (options.publicUrl === undefined) {
       throw new UsageError(
         `${options.host} can be reached from other machines. Set --public-url to the URL of this server for clients; the card contains it`,
+      );
+    }
+    if (options.tlsCert === undefined && options.trustProxy === undefined && options.insecure !== true) {
+      throw new UsageError(
+        `${options.host} can be reached from other machines. Set --tls-cert and --tls-key, or --trust-proxy where a proxy encrypts; everyone on the way can read plain HTTP, which --insecure allows`,
       );
     }
   }
@@ -105,6 +116,10 @@ export async function serve(io: Io, file: string, options: ServeOptions): Promis
       ...(open ? {} : { authenticator: bearer(principals) }),
       ...(options.cors === undefined ? {} : { cors: { origins: options.cors.includes("*") ? "*" : options.cors } }),
       ...(options.push === true ? { push: true } : {}),
+      ...(options.tlsCert === undefined || options.tlsKey === undefined
+        ? {}
+        : { tls: { certFile: resolve(io.cwd, options.tlsCert), keyFile: resolve(io.cwd, options.tlsKey) } }),
+      ...(options.trustProxy === undefined ? {} : { trustProxy: options.trustProxy }),
       ...(options.insecure === true ? { insecure: true } : {}),
     });
     const stopped = new Promise<void>((done) => io.onInterrupt(() => done()));

@@ -1,7 +1,9 @@
 import { mkdtemp, readdir, rm, symlink, writeFile, mkdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
+import { get } from "node:https";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { generate } from "selfsigned";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { UsageError } from "../src/errors.ts";
 import { parseToken } from "../src/serve.ts";
@@ -144,6 +146,24 @@ describe("parley serve", () => {
     servers.push(running);
     const [, url] = await running.until("out", /is ready at (\S+)\n/);
     expect(url).toBe("https://agent.example/dice");
+  });
+
+  test("serves over TLS with certificates in files", async () => {
+    const { cert, private: key } = await generate([{ name: "commonName", value: "127.0.0.1" }], {
+      algorithm: "sha256",
+    });
+    await writeFile(join(folder, "cert.pem"), cert);
+    await writeFile(join(folder, "key.pem"), key);
+    const tls = ["--tls-cert", join(folder, "cert.pem"), "--tls-key", join(folder, "key.pem")];
+    const { urls } = await serving([fixture("agent.ts"), "--store", "memory", ...tls]);
+    const card = `${urls[0]}/.well-known/agent-card.json`;
+    const status = await new Promise<number | undefined>((resolve, reject) => {
+      get(card, { ca: cert, checkServerIdentity: () => undefined }, (answer) => resolve(answer.resume().statusCode)).on(
+        "error",
+        reject,
+      );
+    });
+    expect([new URL(card).protocol, status]).toEqual(["https:", 200]);
   });
 
   test("a port that is taken is said", async () => {

@@ -41,6 +41,11 @@ describe("bad usage ends with 2, says what is wrong, and writes nothing to stand
     [["serve", "agent.ts", "--token", "ä"], /TOKEN or TOKEN=SUBJECT/],
     [["serve", "agent.ts", "--host", "0.0.0.0"], /Set --token for callers, or --insecure/],
     [["serve", "agent.ts", "--host", "0.0.0.0", "--insecure"], /--public-url/],
+    [
+      ["serve", "agent.ts", "--host", "0.0.0.0", "--token", "s3cret", "--public-url", "https://agent.example"],
+      /--tls-cert and --tls-key, or --trust-proxy/,
+    ],
+    [["serve", "agent.ts", "--tls-cert", "cert.pem"], /--tls-cert and --tls-key go together/],
     [["serve", "no-such.ts"], /cannot read no-such.ts: no such file/],
     [["serve", "agent.json"], /is not a module/],
   ])("%j", async (argv, message) => {

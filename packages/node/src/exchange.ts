@@ -1,9 +1,9 @@
-import type { Socket } from "node:net";
 import type { Writable } from "node:stream";
-import type { TLSSocket } from "node:tls";
-import type { PeerCertificate, RequestFacts, Sink, UniversalRequest, UniversalResponse } from "@parley/a2a/protocol";
+import type { Sink, UniversalRequest, UniversalResponse } from "@parley/a2a/protocol";
+import type { ConnectionFacts } from "./facts.ts";
+import type { Proxies } from "./proxies.ts";
 
-/* What both versions of HTTP share: a request with its answer, the sink of a streamed answer, and facts about the client. */
+/* What both versions of HTTP share: a request with its answer, and the sink of a streamed answer. */
 
 export type Headers = UniversalResponse["headers"];
 
@@ -17,6 +17,10 @@ export type Head = Pick<UniversalResponse, "status" | "headers" | "trailers">;
 export interface Exchange extends UniversalRequest {
   /** Finds the user of the framework, for `facts`. */
   user?: (() => unknown) | undefined;
+  /** The proxies whose headers count for `facts`. */
+  proxies?: Proxies | undefined;
+  /** What the host knows of the client. */
+  readonly facts: ConnectionFacts;
   /** Set where a parser of a framework has read the body. */
   rewritten?: boolean;
   /**
@@ -94,54 +98,4 @@ export class WritableSink implements Sink {
     this.#waiting = undefined;
     for (const resolve of waiting) resolve();
   }
-}
-
-/** The facts that a connection of Node has about the client. Each is looked up when it is read. */
-export class ConnectionFacts implements RequestFacts {
-  readonly #socket: Socket | undefined;
-  readonly #user: (() => unknown) | undefined;
-
-  /** `user`: finds the user of the framework. */
-  constructor(socket: Socket | undefined, user: (() => unknown) | undefined) {
-    this.#socket = socket;
-    this.#user = user;
-  }
-
-  get remoteAddress(): string | undefined {
-    return this.#socket?.remoteAddress;
-  }
-
-  get certificate(): PeerCertificate | undefined {
-    return this.#socket === undefined ? undefined : certificateOf(this.#socket);
-  }
-
-  get user(): unknown {
-    return this.#user?.();
-  }
-}
-
-function certificateOf(socket: Socket): PeerCertificate | undefined {
-  if (!isTls(socket)) return undefined;
-  // Node returns an empty object where there is no certificate, and null after the connection was closed.
-  const shown = socket.getPeerCertificate() as Partial<ReturnType<TLSSocket["getPeerCertificate"]>> | null;
-  if (!shown?.raw || !shown.fingerprint256) return undefined;
-  return {
-    authorized: socket.authorized,
-    der: new Uint8Array(shown.raw),
-    fingerprint: shown.fingerprint256.replaceAll(":", "").toLowerCase(),
-    subject: { ...(shown.subject as PeerCertificate["subject"]) },
-    names: namesIn(shown.subjectaltname),
-  };
-}
-
-function isTls(socket: Socket): socket is TLSSocket {
-  // Not `in`: the socket of an HTTP/2 session is a proxy that does not support it.
-  return (socket as Partial<TLSSocket>).encrypted === true;
-}
-
-/** Splits a list such as `DNS:a, URI:"b, c"`. Node writes a name that contains a comma or a quote as JSON text. */
-function namesIn(list = ""): readonly string[] {
-  return [...list.matchAll(/(?:, )?([^:,]+:)("(?:[^"\\]|\\.)*"|[^,]*)/gy)].map(([, kind = "", name = ""]) =>
-    name.startsWith('"') ? kind + (JSON.parse(name) as string) : kind + name,
-  );
 }

@@ -7,6 +7,7 @@ import type { Exchange, Head, WholeBody } from "./exchange.ts";
 import { Http1Exchange } from "./http1.ts";
 import { Http2Exchange } from "./http2.ts";
 import type { Port, PortHandlers } from "./port.ts";
+import { Proxies, type TrustProxy } from "./proxies.ts";
 import type { Upgrades } from "./upgrade.ts";
 
 /** How answers are sent. */
@@ -18,6 +19,11 @@ export interface HttpOptions {
    * large write that makes progress restarts the time. Default 30 s.
    */
   readonly stallTimeout?: number;
+  /**
+   * The proxies in front of this server. The headers in which they say who their client is count for the facts of a request, and so for
+   * authenticators and limits. Default: none, so that such headers change nothing. They never change what a card says.
+   */
+  readonly trustProxy?: TrustProxy;
 }
 
 /** A request listener for `http.createServer`, `http2.createServer` and similar servers. */
@@ -56,6 +62,7 @@ export class Responder {
   readonly #handle: UniversalHandler;
   readonly #logger: Logger;
   readonly #stallTimeout: number;
+  readonly #proxies: Proxies | undefined;
   readonly #isLast: () => boolean;
   #ready: ReadyAnswer[] = [];
 
@@ -64,12 +71,14 @@ export class Responder {
     this.#handle = handle;
     this.#logger = options.logger ?? silentLogger;
     this.#stallTimeout = options.stallTimeout ?? 30_000;
+    this.#proxies = options.trustProxy === undefined ? undefined : new Proxies(options.trustProxy);
     this.#isLast = isLast;
   }
 
   /** Resolves when the answer is ready to be sent, or its stream has begun. Never rejects. */
   async answer(exchange: Exchange): Promise<void> {
     try {
+      if (this.#proxies !== undefined) exchange.proxies = this.#proxies;
       const response = await this.#handle(exchange);
       const { body } = response;
       if (typeof body === "function") this.#stream(exchange, response, body);

@@ -1,15 +1,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { BodyBudget, ByteFlow, ByteReader, RequestFacts, Sink } from "@parley/a2a/protocol";
+import type { BodyBudget, ByteFlow, ByteReader, Sink } from "@parley/a2a/protocol";
 import { IncomingBody, readText } from "./body.ts";
-import {
-  ConnectionFacts,
-  isBodiless,
-  originForm,
-  WritableSink,
-  type Exchange,
-  type Head,
-  type WholeBody,
-} from "./exchange.ts";
+import { isBodiless, originForm, WritableSink, type Exchange, type Head, type WholeBody } from "./exchange.ts";
+import { ConnectionFacts } from "./facts.ts";
+import type { Proxies } from "./proxies.ts";
 
 /** An exchange over HTTP/1.1. Its members are looked up when they are read, because most calls need few of them. */
 export class Http1Exchange implements Exchange {
@@ -19,8 +13,9 @@ export class Http1Exchange implements Exchange {
   readonly #response: ServerResponse;
   readonly #asksFirst: boolean;
   #signal: AbortSignal | undefined;
-  #facts: RequestFacts | undefined;
+  #facts: ConnectionFacts | undefined;
   user: (() => unknown) | undefined;
+  proxies: Proxies | undefined;
 
   /**
    * @param url - The original URL, where a framework has removed a prefix.
@@ -44,8 +39,8 @@ export class Http1Exchange implements Exchange {
     return Array.isArray(value) ? value.join(", ") : value;
   }
 
-  get facts(): RequestFacts {
-    return (this.#facts ??= new ConnectionFacts(this.#incoming.socket, this.user));
+  get facts(): ConnectionFacts {
+    return (this.#facts ??= new ConnectionFacts(this.#incoming.socket, this));
   }
 
   get signal(): AbortSignal {

@@ -1,9 +1,8 @@
 import { validateHeaderValue } from "node:http";
 import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerHttp2Stream } from "node:http2";
-import type { BodyBudget, ByteFlow, ByteReader, RequestFacts, Sink } from "@parley/a2a/protocol";
+import type { BodyBudget, ByteFlow, ByteReader, Sink } from "@parley/a2a/protocol";
 import { brokeOff, IncomingBody, readText } from "./body.ts";
 import {
-  ConnectionFacts,
   isBodiless,
   originForm,
   type Exchange,
@@ -12,6 +11,8 @@ import {
   type WholeBody,
   WritableSink,
 } from "./exchange.ts";
+import { ConnectionFacts } from "./facts.ts";
+import type { Proxies } from "./proxies.ts";
 
 /** Longest time to receive a whole request, in milliseconds. For HTTP/1.1 Node enforces it. */
 export const requestTimeout = 300_000;
@@ -29,8 +30,9 @@ export class Http2Exchange implements Exchange {
   readonly #stream: ServerHttp2Stream;
   readonly #headers: IncomingHttpHeaders;
   #signal: AbortSignal | undefined;
-  #facts: RequestFacts | undefined;
+  #facts: ConnectionFacts | undefined;
   user: (() => unknown) | undefined;
+  proxies: Proxies | undefined;
   /** Whether the body is being read, which may continue after the head of the answer. */
   #reading = false;
 
@@ -47,8 +49,8 @@ export class Http2Exchange implements Exchange {
     return Array.isArray(value) ? value.join(", ") : value;
   }
 
-  get facts(): RequestFacts {
-    return (this.#facts ??= new ConnectionFacts(this.#stream.session?.socket, this.user));
+  get facts(): ConnectionFacts {
+    return (this.#facts ??= new ConnectionFacts(this.#stream.session?.socket, this));
   }
 
   get connection(): object | undefined {

@@ -5,4 +5,6 @@ export { nodeListener, type HttpOptions, type NodeListener } from "./http.ts";
 export { connect, type NodeConnectOptions } from "./connect.ts";
 export { loopbackRedirect, type LoopbackRedirectOptions } from "./loopback-redirect.ts";
 export type { ClientTls } from "./certificate-fetch.ts";
+export type { TrustProxy, TrustProxyOptions } from "./proxies.ts";
+export type { TlsFiles } from "./tls.ts";
 export { nodeDialer, type DialerOptions } from "./dialer.ts";

@@ -14,7 +14,7 @@ import {
 } from "node:http2";
 import type { ServerOptions as TlsOptions } from "node:https";
 import { createServer as createNet, type AddressInfo, type Server as NetServer, type Socket } from "node:net";
-import { createServer as createTls } from "node:tls";
+import { createServer as createTls, Server as TlsServer } from "node:tls";
 import type { Logger } from "@parley/a2a";
 import { Connections } from "./connections.ts";
 import { requestTimeout } from "./http2.ts";
@@ -126,6 +126,11 @@ export class Port {
     // Starts the checks for slow headers, which Node starts when a server listens.
     this.#http1.emit("listening");
     this.#front.on("error", (cause) => logger.error("A connection could not be accepted", { cause }));
+  }
+
+  /** Uses another certificate for connections from now on. Only for a port with TLS. */
+  renew(tls: TlsOptions): void {
+    if (this.#front instanceof TlsServer) this.#front.setSecureContext(tls);
   }
 
   /** Accepts no new connections, and closes each open one after the answers that it waits for. */

@@ -1,6 +1,4 @@
-import { lookup } from "node:dns/promises";
 import type { ServerOptions as TlsOptions } from "node:https";
-import { isIP, isIPv6 } from "node:net";
 import {
   createHandler,
   type Agent,
@@ -18,8 +16,11 @@ import { defaultBindings, defaultLogger, defaultStore, heapShare } from "./defau
 import { dispatch, Responder, type HttpOptions } from "./http.ts";
 import type { LogLevel } from "./logger.ts";
 import { Port } from "./port.ts";
+import { addressOf, bracketed, refuseOpenDoor, urlOf } from "./listen.ts";
 import { pushOn } from "./push.ts";
 import { onStopSignal, processLease } from "./process.ts";
+import type { TlsFiles } from "./tls.ts";
+import { transportSecurity } from "./transport-security.ts";
 import { Upgrades } from "./upgrade.ts";
 
 /** Options of `serve`, in addition to those of `createHandler`. */
@@ -53,8 +54,18 @@ export interface ServeOptions
    * installed, `grpcBinding()`.
    */
   readonly bindings?: readonly (ServerBinding | BindingOnPort)[];
-  /** Certificate and key, as for `node:https`. The server then speaks HTTPS, and HTTP/2 with clients that support it. */
-  readonly tls?: TlsOptions;
+  /**
+   * Certificate and key, as for `node:https`, or the names of their files: `{ certFile, keyFile }`. Files are read again when they
+   * change. The server then speaks HTTPS (TLS 1.2 or newer), and HTTP/2 with clients that support it. Where the authenticator has a
+   * scheme of mutual TLS, clients are asked for certificates, and may have none.
+   */
+  readonly tls?: TlsOptions | TlsFiles;
+  /**
+   * The header `Strict-Transport-Security` of answers over TLS (RFC 6797), also where `trustProxy` says that the client's connection
+   * is encrypted. Browsers then use only HTTPS for the host. `false`: none. Default `max-age=31536000`, and none where `publicUrl` is an
+   * address of this machine.
+   */
+  readonly hsts?: string | false;
   /**
    * Host names that requests may use, in addition to loopback names and the host of `publicUrl`. `["*"]` allows any name.
    * Default: no further names where the server listens on a loopback address without an authenticator, because a page in a
@@ -62,7 +73,10 @@ export interface ServeOptions
    * name.
    */
   readonly allowedHosts?: readonly string[];
-  /** Allows to serve other machines without an authenticator: everyone who reaches the address may use the agents. */
+  /**
+   * Allows to serve other machines without an authenticator, and over plain HTTP: everyone who reaches the address may use the agents,
+   * and everyone on the way can read along.
+   */
   readonly insecure?: boolean;
   /** Whether the server closes at SIGTERM and SIGINT before the process ends. A second signal ends the process at once. Default true. */
   readonly signals?: boolean;
@@ -111,9 +125,11 @@ const closeTimeout = 1_000;
  */
 export async function serve(agents: Agent | readonly AgentMount[], options: ServeOptions = {}): Promise<Server> {
   const logger = defaultLogger(options);
-  const { host = "127.0.0.1", tls, signals = true, grace: usualGrace = 10_000 } = options;
+  const { host = "127.0.0.1", signals = true, grace: usualGrace = 10_000 } = options;
   const address = await addressOf(host);
-  if (!isLoopback(address)) refuseOpenDoor(host, options);
+  refuseOpenDoor(host, address, options);
+  const security = await transportSecurity(options, address, logger);
+  const { tls } = security;
   const push = pushOn(options.push, isLoopback(address));
 
   const bindings = options.bindings ?? (await defaultBindings());
@@ -142,9 +158,9 @@ export async function serve(agents: Agent | readonly AgentMount[], options: Serv
     throw error;
   }
   // No `await` between here and `answer()`: a request that came before would have no handler.
-  const upgrades = new Upgrades(handler, bindings, logger);
+  const upgrades = new Upgrades(handler, bindings, logger, security);
   const responder = (handle: UniversalHandler): Responder =>
-    new Responder(handle, { ...options, logger }, () => main.connections.draining);
+    new Responder(security.around(handle), { ...options, logger }, () => main.connections.draining);
   main.answer(dispatch(main, responder(handler.handle), upgrades), logger);
   const endpoints = others.map(({ binding, own }) => {
     const endpoint = binding.openAnyPath(handler.host);
@@ -152,9 +168,13 @@ export async function serve(agents: Agent | readonly AgentMount[], options: Serv
     return endpoint;
   });
 
+  const forgetCertificates = security.watch(ports);
   let closing: Promise<void> | undefined;
   const close = ({ grace = usualGrace }: CloseOptions = {}): Promise<void> => {
-    if (closing === undefined) forgetSignals();
+    if (closing === undefined) {
+      forgetSignals();
+      forgetCertificates();
+    }
     return (closing ??= closeAll({ ports, endpoints, handler, upgrades, logger, release }, grace));
   };
   const forgetSignals = signals ? onStopSignal(close) : () => {};
@@ -182,6 +202,9 @@ async function closeAll(parts: Parts, grace: number): Promise<void> {
   await parts.release();
 }
 
+/** How often an address may fail to authenticate where other machines reach the server. */
+const usualFailures = { requests: 100, per: 60_000 };
+
 /** The options of the handler that do not depend on the port. */
 function handlerOptions(
   { bindings: _, logger: __, ...options }: ServeOptions,
@@ -190,9 +213,17 @@ function handlerOptions(
 ): Omit<HandlerOptions, "publicUrl" | "store"> {
   const { allowedHosts, authenticator } = options;
   const isOpen = allowedHosts === undefined && (!isLoopback(address) || authenticator !== undefined);
+  // On loopback all clients of a proxy that is not named have one address.
+  const limitsGuesses = authenticator !== undefined && (!isLoopback(address) || options.trustProxy !== undefined);
+  const rate = { ...(limitsGuesses && { failures: usualFailures }), ...options.limits?.rate };
   return {
     ...options,
-    limits: { totalBytes: heapShare(), answerBytes: heapShare(), ...options.limits },
+    limits: {
+      totalBytes: heapShare(),
+      answerBytes: heapShare(),
+      ...options.limits,
+      ...(Object.keys(rate).length > 0 && { rate }),
+    },
     lease: { ...processLease(), ...options.lease },
     ...(!isOpen && { allowedHosts: [bracketed(host), ...(allowedHosts ?? [])] }),
   };
@@ -223,46 +254,6 @@ const nothingElse: UniversalHandler = () => ({
   headers: { "content-type": "application/json" },
   body: '{"error":{"code":404,"status":"NOT_FOUND","message":"Nothing of this kind is answered on this port"}}',
 });
-
-/** Refuses to serve other machines without an authenticator or a `publicUrl`. */
-function refuseOpenDoor(host: string, { authenticator, insecure = false, publicUrl }: ServeOptions): void {
-  if (authenticator === undefined && !insecure) {
-    throw new Error(
-      `The host ${host} can be reached from other machines, and there is no authenticator. Set \`authenticator\`, or set ` +
-        "`insecure: true` to let everyone use the agents",
-    );
-  }
-  if (publicUrl === undefined) {
-    throw new Error(
-      `The host ${host} can be reached from other machines, and there is no publicUrl. Set \`publicUrl\` to the URL at which ` +
-        'clients reach this server, such as "https://agents.example.com"',
-    );
-  }
-}
-
-/** Resolves a host name. */
-export async function addressOf(host: string): Promise<string> {
-  if (isIP(host) !== 0) return host;
-  try {
-    return (await lookup(host)).address;
-  } catch (cause) {
-    throw new Error(
-      `Cannot listen on ${host}: the name has no address. Set \`host\` to an IP address or another name`,
-      {
-        cause,
-      },
-    );
-  }
-}
-
-export function urlOf(host: string, port: number, tls: boolean): string {
-  return `${tls ? "https" : "http"}://${bracketed(host)}:${port}`;
-}
-
-/** A host as URLs have it: addresses of IPv6 are in brackets. */
-function bracketed(host: string): string {
-  return isIPv6(host) ? `[${host}]` : host;
-}
 
 /** Waits for work that should end by itself, but no longer than `ms` milliseconds. */
 async function within(ms: number, work: Promise<void>, logger: Logger): Promise<void> {

@@ -4,6 +4,8 @@ import type { Handler, Logger } from "@parley/a2a";
 import { withoutQuery, type UniversalRequest } from "@parley/a2a/protocol";
 import type { HttpBinding, HttpEndpoint, ServerBinding, ServerHost } from "@parley/a2a/transport";
 import { Http1Exchange } from "./http1.ts";
+import type { Proxies } from "./proxies.ts";
+import type { PlainRule } from "./transport-security.ts";
 
 /** A binding that takes connections over from HTTP/1.1 (RFC 9110 §7.8), as WebSocket does. */
 export interface UpgradeBinding extends ServerBinding {
@@ -38,9 +40,11 @@ export class Upgrades {
   readonly #handler: Pick<Handler, "find" | "host">;
   readonly #protocols: ReadonlySet<string>;
   readonly #logger: Logger;
+  readonly #trust: Trust;
   readonly #used = new Set<UpgradeEndpoint>();
 
-  constructor(handler: Pick<Handler, "find" | "host">, bindings: readonly object[], logger: Logger) {
+  constructor(handler: Pick<Handler, "find" | "host">, bindings: readonly object[], logger: Logger, trust: Trust = {}) {
+    this.#trust = trust;
     this.#handler = handler;
     this.#protocols = new Set(bindings.filter(isUpgrade).map(({ upgradesTo }) => upgradesTo));
     this.#logger = logger;
@@ -79,6 +83,8 @@ export class Upgrades {
     const { method, headers } = incoming;
     if (method !== "GET" || !this.#protocols.has(headers.upgrade?.toLowerCase() ?? "")) return undefined;
     const request = new Http1Exchange(incoming, new ServerResponse(incoming));
+    request.proxies = this.#trust.proxies;
+    if (this.#trust.plain?.(request) === false) return undefined;
     const endpoint = this.#handler.find(request.url)?.endpoint;
     if (endpoint === undefined || !takesOver(endpoint)) return undefined;
     try {
@@ -89,6 +95,13 @@ export class Upgrades {
       return undefined;
     }
   }
+}
+
+/** What a connection must be before it is taken over. */
+interface Trust {
+  readonly proxies?: Proxies | undefined;
+  /** The rule for connections without TLS. Absent: any may be taken over. */
+  readonly plain?: PlainRule | undefined;
 }
 
 interface Claim {

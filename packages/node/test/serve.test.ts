@@ -8,7 +8,7 @@ import { memoryStore, type Agent, type AgentMount } from "@parley/a2a";
 import { bearer } from "@parley/a2a/auth";
 import { connect } from "@parley/a2a/client";
 import { isLoopback } from "@parley/a2a/protocol";
-import { addressOf, urlOf } from "../src/serve.ts";
+import { addressOf, urlOf } from "../src/listen.ts";
 import { serve, type ServeOptions, type Server } from "../src/index.ts";
 import { echoAgent, slowAgent } from "./support/agents.ts";
 import { certificateFor } from "./support/certificate.ts";
@@ -192,12 +192,13 @@ describe("serve refuses", () => {
     await expect(start(echoAgent(), { host: "::", insecure: true })).rejects.toThrow("publicUrl");
   });
 
-  it("no such address with an authenticator and a publicUrl", async () => {
+  it("no such address with an authenticator, a publicUrl and a proxy that is named", async () => {
     const authenticator = bearer({ secret: { subject: "ann" } });
     const server = await start(echoAgent(), {
       host: "0.0.0.0",
       publicUrl: "https://agents.example.com",
       authenticator,
+      trustProxy: ["loopback"],
     });
     const answer = await fetch(`http://127.0.0.1:${server.port}/`, {
       method: "POST",

@@ -13,7 +13,7 @@ export function addServe({ io, command, finish }: Program): void {
       "parley serve agent.ts",
       "parley serve agent.ts --port 8080 --store memory",
       "parley serve agent.ts --push",
-      "parley serve agent.ts --host 0.0.0.0 --public-url https://agent.example --token s3cret=alice",
+      "parley serve agent.ts --host 0.0.0.0 --public-url https://agent.example --token s3cret=alice --trust-proxy 10.0.0.0/8",
     ],
   })
     .argument("<file>", "the module")
@@ -24,7 +24,10 @@ export function addServe({ io, command, finish }: Program): void {
     .option("--token <token>", "a bearer token that callers must present: TOKEN or TOKEN=SUBJECT; repeatable", collect)
     .option("--cors <origin>", "a web origin whose pages may call the server, or * for any; repeatable", collect)
     .option("--push", "deliver webhooks; PARLEY_PUSH_KEYS has the keys that protect their secrets")
-    .option("--insecure", "serve other machines without tokens")
+    .option("--tls-cert <file>", "certificate in PEM; it is loaded again when the file changes")
+    .option("--tls-key <file>", "its key in PEM")
+    .option("--trust-proxy <address>", "address or range of a proxy that encrypts for clients; repeatable", collect)
+    .option("--insecure", "serve other machines without tokens, over plain HTTP")
     .option("--grace <seconds>", "how long turns may run on after a signal to stop", count(0), 10)
     .addOption(
       new Option("--log-level <level>", "lowest level that is logged to standard error; default: info").choices(

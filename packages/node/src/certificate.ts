@@ -1,0 +1,49 @@
+import { X509Certificate } from "node:crypto";
+import type { Socket } from "node:net";
+import type { TLSSocket } from "node:tls";
+import type { PeerCertificate } from "@parley/a2a/protocol";
+
+/* Certificates of clients, as Node has them. */
+
+/** Whether a connection is encrypted. */
+export function isTls(socket: Socket): socket is TLSSocket {
+  // Not `in`: the socket of an HTTP/2 session is a proxy that does not support it.
+  return (socket as Partial<TLSSocket>).encrypted === true;
+}
+
+/** The certificate that the other side of a connection has shown. `undefined`: none. */
+export function certificateOf(socket: Socket): PeerCertificate | undefined {
+  if (!isTls(socket)) return undefined;
+  // Node returns an empty object where there is no certificate, and null after the connection was closed.
+  const shown = socket.getPeerCertificate() as Shown | null;
+  return shown === null ? undefined : described(shown, socket.authorized);
+}
+
+/** A certificate in DER, which a proxy has checked. `undefined` for other bytes. */
+export function certificateIn(der: Uint8Array): PeerCertificate | undefined {
+  try {
+    return described(new X509Certificate(der).toLegacyObject(), true);
+  } catch {
+    return undefined;
+  }
+}
+
+type Shown = Partial<ReturnType<TLSSocket["getPeerCertificate"]>>;
+
+function described(shown: Shown, authorized: boolean): PeerCertificate | undefined {
+  if (!shown.raw || !shown.fingerprint256) return undefined;
+  return {
+    authorized,
+    der: new Uint8Array(shown.raw),
+    fingerprint: shown.fingerprint256.replaceAll(":", "").toLowerCase(),
+    subject: { ...(shown.subject as PeerCertificate["subject"]) },
+    names: namesIn(shown.subjectaltname),
+  };
+}
+
+/** Splits a list such as `DNS:a, URI:"b, c"`. Node writes a name that contains a comma or a quote as JSON text. */
+function namesIn(list = ""): readonly string[] {
+  return [...list.matchAll(/(?:, )?([^:,]+:)("(?:[^"\\]|\\.)*"|[^,]*)/gy)].map(([, kind = "", name = ""]) =>
+    name.startsWith('"') ? kind + (JSON.parse(name) as string) : kind + name,
+  );
+}

@@ -1,0 +1,61 @@
+import type { Socket } from "node:net";
+import type { PeerCertificate, RequestFacts } from "@parley/a2a/protocol";
+import { certificateOf, isTls } from "./certificate.ts";
+import type { HeaderOf } from "./forwarded.ts";
+import type { Client, Proxies } from "./proxies.ts";
+
+/** Where facts come from beside the connection. */
+export interface FactSources {
+  /** Reads a header of the request. */
+  header: HeaderOf;
+  /** The proxies whose headers count. Absent: no headers do. */
+  readonly proxies?: Proxies | undefined;
+  /** Finds the user of the framework. */
+  readonly user?: (() => unknown) | undefined;
+}
+
+/**
+ * The facts that a connection of Node has about the client, or about the client of a proxy that is trusted. Each is looked up
+ * when it is read.
+ */
+export class ConnectionFacts implements RequestFacts {
+  readonly #socket: Socket | undefined;
+  readonly #sources: FactSources;
+  #behind: { readonly client: Client | undefined } | undefined;
+
+  constructor(socket: Socket | undefined, sources: FactSources) {
+    this.#socket = socket;
+    this.#sources = sources;
+  }
+
+  /** IP address of the other side of the connection: the client, or the proxy. */
+  get peer(): string | undefined {
+    return this.#socket?.remoteAddress;
+  }
+
+  get remoteAddress(): string | undefined {
+    return this.#client === undefined ? this.peer : this.#client.address;
+  }
+
+  get secure(): boolean {
+    return this.#client?.secure ?? (this.#socket !== undefined && isTls(this.#socket));
+  }
+
+  get certificate(): PeerCertificate | undefined {
+    // A proxy's own certificate is not that of its client.
+    if (this.#client !== undefined) return this.#client.certificate();
+    return this.#socket === undefined ? undefined : certificateOf(this.#socket);
+  }
+
+  get user(): unknown {
+    return this.#sources.user?.();
+  }
+
+  /** What the proxy tells of its client. `undefined`: the other side is no proxy that is trusted. */
+  get #client(): Client | undefined {
+    const { proxies } = this.#sources;
+    if (proxies === undefined) return undefined;
+    this.#behind ??= { client: proxies.clientOf(this.peer, (name) => this.#sources.header(name)) };
+    return this.#behind.client;
+  }
+}

@@ -1,0 +1,105 @@
+import { readFile, stat } from "node:fs/promises";
+import type { ServerOptions as TlsOptions } from "node:https";
+import { createSecureContext } from "node:tls";
+import type { Logger } from "@parley/a2a";
+
+/**
+ * Certificate and key in files. They are read again when they change, so that a new certificate needs no restart. Connections that
+ * are open keep the old one.
+ */
+export interface TlsFiles extends Omit<TlsOptions, "cert" | "key" | "ca" | "pfx"> {
+  /** The certificate, followed by those between it and its authority, in PEM. */
+  readonly certFile: string;
+  /** Its private key in PEM. */
+  readonly keyFile: string;
+  /** The authorities that sign certificates of clients, in PEM. Default: those of Node. */
+  readonly caFile?: string;
+  /** How often the files are looked at, in milliseconds. Default 10 s. */
+  readonly reloadInterval?: number;
+}
+
+/** What TLS a server speaks. */
+export interface LoadedTls {
+  readonly options: TlsOptions;
+  /** Calls `use` when the files have changed. Returns the function that ends it. */
+  watch(use: (options: TlsOptions) => void, logger: Logger): () => void;
+}
+
+const old: ReadonlySet<unknown> = new Set(["TLSv1", "TLSv1.1"]);
+
+/**
+ * Reads the certificates of a server. Rejects where a file cannot be read or used, and where a version before TLS 1.2 is allowed.
+ *
+ * @param asksClients - Whether clients are asked for certificates. They may have none: authenticators decide.
+ */
+export async function loadTls(tls: TlsOptions | TlsFiles, asksClients: boolean): Promise<LoadedTls> {
+  if (old.has(tls.minVersion) || old.has(tls.maxVersion) || tls.secureProtocol !== undefined) {
+    throw new Error(
+      "`tls` allows versions before TLS 1.2, which are not safe. Leave out minVersion, maxVersion and secureProtocol",
+    );
+  }
+  const usual: TlsOptions = {
+    minVersion: "TLSv1.2",
+    ...(asksClients && { requestCert: true, rejectUnauthorized: false }),
+  };
+  if (!isFiles(tls)) return { options: { ...usual, ...tls }, watch: () => () => {} };
+  const { certFile, keyFile, caFile, reloadInterval = 10_000, ...others } = tls;
+  const files = { cert: certFile, key: keyFile, ...(caFile !== undefined && { ca: caFile }) };
+  const read = async (): Promise<TlsOptions> => ({ ...usual, ...others, ...(await contents(files)) });
+  let seen = await stateOf(files);
+  const options = await read();
+  createSecureContext(options);
+  return {
+    options,
+    watch(use, logger) {
+      const check = async (): Promise<void> => {
+        const now = await stateOf(files);
+        if (now === seen) return;
+        seen = now;
+        try {
+          const renewed = await read();
+          // Throws where the key is not that of the certificate, as while the files are being replaced.
+          createSecureContext(renewed);
+          use(renewed);
+          logger.info("The certificate was loaded again", files);
+        } catch (cause) {
+          logger.error("The new certificate cannot be used. The old one stays in use", { ...files, cause });
+        }
+      };
+      let ended = false;
+      let timer: NodeJS.Timeout;
+      const next = (): void => {
+        if (!ended) timer = setTimeout(() => void check().finally(next), reloadInterval).unref();
+      };
+      next();
+      return () => {
+        ended = true;
+        clearTimeout(timer);
+      };
+    },
+  };
+}
+
+function isFiles(tls: TlsOptions | TlsFiles): tls is TlsFiles {
+  return "certFile" in tls || "keyFile" in tls;
+}
+
+type Files = Readonly<Record<string, string>>;
+
+async function contents(files: Files): Promise<Record<string, Buffer>> {
+  const read = Object.entries(files).map(async ([name, path]) => [name, await readFile(path)] as const);
+  return Object.fromEntries(await Promise.all(read));
+}
+
+/** Changes whenever one of the files does, also where a link leads to another file. */
+async function stateOf(files: Files): Promise<string> {
+  const states = Object.values(files).map(async (path) => {
+    try {
+      const { ino, mtimeNs, size } = await stat(path, { bigint: true });
+      return `${ino} ${mtimeNs} ${size}`;
+    } catch {
+      return "missing";
+    }
+  });
+  return (await Promise.all(states)).join(", ");
+}

@@ -1,0 +1,127 @@
+import type { ServerOptions as TlsOptions } from "node:https";
+import type { Logger } from "@parley/a2a";
+import type { Authenticator } from "@parley/a2a/auth";
+import { isLoopback, type UniversalHandler, type UniversalRequest, type UniversalResponse } from "@parley/a2a/protocol";
+import type { ConnectionFacts } from "./facts.ts";
+import type { Port } from "./port.ts";
+import { Proxies, type TrustProxy } from "./proxies.ts";
+import type { TlsFiles } from "./tls.ts";
+
+/* What a server does so that nobody on the way can read along. */
+
+/** The options that this file is about. */
+export interface SecurityOptions {
+  readonly tls?: TlsOptions | TlsFiles;
+  readonly trustProxy?: TrustProxy;
+  readonly hsts?: string | false;
+  readonly insecure?: boolean;
+  readonly publicUrl?: string;
+  readonly authenticator?: Pick<Authenticator, "securitySchemes">;
+}
+
+/** How a server speaks TLS, and what it does without. */
+export interface TransportSecurity {
+  /** TLS of the ports. Absent: they speak plain HTTP. */
+  readonly tls: TlsOptions | undefined;
+  readonly proxies: Proxies | undefined;
+  /** The rule for requests over plain HTTP. Absent: all are answered. */
+  readonly plain: PlainRule | undefined;
+  /** The same handler under the rule for plain HTTP, with the header for browsers. */
+  around(handle: UniversalHandler): UniversalHandler;
+  /** Gives ports the certificate again when its files change. Returns the function that ends it. */
+  watch(ports: readonly Pick<Port, "renew">[]): () => void;
+}
+
+/**
+ * The transport security of a server that listens on `address`. Rejects where an option is not valid, or a certificate cannot be
+ * read.
+ */
+export async function transportSecurity(
+  options: SecurityOptions,
+  address: string,
+  logger: Logger,
+): Promise<TransportSecurity> {
+  const { trustProxy, insecure = false } = options;
+  const asksClients = Object.values(options.authenticator?.securitySchemes ?? {}).some(
+    ({ mtlsSecurityScheme }) => mtlsSecurityScheme !== undefined,
+  );
+  const proxies = trustProxy === undefined ? undefined : new Proxies(trustProxy);
+  const { loadTls } = options.tls === undefined ? {} : await import("./tls.ts");
+  const loaded = options.tls && (await loadTls?.(options.tls, asksClients));
+  if (asksClients && loaded === undefined && proxies?.tellCertificates !== true) {
+    logger.warn("The authenticator has a scheme of mutual TLS, but no certificate of a client can reach this server", {
+      set: "tls, or trustProxy.certificate",
+    });
+  }
+  const isOpen = loaded === undefined && !isLoopback(address) && !insecure;
+  const plain = isOpen && proxies !== undefined ? plainRule(proxies, logger) : undefined;
+  const hsts = hstsOf(options);
+  return {
+    tls: loaded?.options,
+    proxies,
+    plain,
+    around: (handle) =>
+      underRule(loaded === undefined && proxies === undefined ? handle : withHsts(handle, hsts), plain),
+    watch: (ports) => loaded?.watch((renewed) => ports.forEach((port) => port.renew(renewed)), logger) ?? (() => {}),
+  };
+}
+
+/** Browsers would use HTTPS for everything else on this machine, too. */
+function hstsOf({ hsts, publicUrl }: SecurityOptions): string | undefined {
+  if (hsts !== undefined) return hsts === false ? undefined : hsts;
+  const isLocal = publicUrl === undefined || !URL.canParse(publicUrl) || isLoopback(new URL(publicUrl).hostname);
+  return isLocal ? undefined : "max-age=31536000";
+}
+
+/** The answer over plain HTTP to others than the proxies. */
+const refused: UniversalResponse = {
+  status: 403,
+  headers: { "content-type": "application/json" },
+  body: '{"error":{"code":403,"status":"PERMISSION_DENIED","message":"Plain HTTP is answered to this machine and its proxies alone"}}',
+};
+
+/** How often a refusal is logged, in milliseconds. */
+const logInterval = 60_000;
+
+/** Whether a request without TLS may be answered. */
+export type PlainRule = (request: Pick<UniversalRequest, "facts">) => boolean;
+
+/** The rule for a server without TLS that other machines reach: only this machine and the proxies may send requests. */
+export function plainRule(proxies: Proxies, logger: Logger): PlainRule {
+  let quietUntil = -Infinity;
+  return ({ facts }) => {
+    // The exchanges of this package have these facts.
+    const { peer } = facts as ConnectionFacts;
+    if (peer !== undefined && (isLoopback(peer) || proxies.trusts(peer))) return true;
+    const now = performance.now();
+    if (peer !== undefined && now >= quietUntil) {
+      quietUntil = now + logInterval;
+      logger.warn("A request over plain HTTP was refused: its sender is none of the proxies in `trustProxy`", {
+        address: peer,
+      });
+    }
+    return false;
+  };
+}
+
+/** Answers through `handle` what the rule allows. `undefined`: everything. */
+export function underRule(handle: UniversalHandler, rule: PlainRule | undefined): UniversalHandler {
+  return rule === undefined ? handle : (request) => (rule(request) ? handle(request) : refused);
+}
+
+/**
+ * Adds `Strict-Transport-Security` to the answers to clients whose connection is encrypted (RFC 6797 §7.1), and to no others
+ * (§7.2).
+ */
+export function withHsts(handle: UniversalHandler, value: string | undefined): UniversalHandler {
+  if (value === undefined) return handle;
+  const add = (response: UniversalResponse): UniversalResponse => ({
+    ...response,
+    headers: { ...response.headers, "strict-transport-security": value },
+  });
+  return (request) => {
+    if (request.facts?.secure !== true) return handle(request);
+    const response = handle(request);
+    return response instanceof Promise ? response.then(add) : add(response);
+  };
+}
