@@ -16,6 +16,7 @@ import {
   type Interceptor,
 } from "./protocol/index.ts";
 import { authenticationOf, type Authentication } from "./server/authentication.ts";
+import { cardSignerOf } from "./server/cards.ts";
 import { toFetch } from "./server/fetch.ts";
 import {
   checkIds,
@@ -97,9 +98,10 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
   };
   const served = mountsOf(agents).map((mount) => serveAgent(mount, by));
   checkIds(served.map(({ id }) => id));
+  const basePath = withoutSlashes(options.basePath ?? publicUrl.pathname);
+  const signer = cardSignerOf(options.signCards, { publicUrl: by.publicUrl, basePath, codecs });
   const audit = options.audit && safeAudit(options.audit, logger);
   const { push: _, audit: _audit, authorization: _authorization, ...engineOptions } = options;
-  const basePath = withoutSlashes(options.basePath ?? publicUrl.pathname);
   const where = { publicUrl: by.publicUrl, basePath, agents: served };
   const authentication = authenticationOf(authenticator, where, options.skillOf);
   const engine = createEngine({
@@ -113,7 +115,7 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
       authenticate: (request) => authentication.authenticate(request),
     }),
     limits: engineLimits,
-    agents: served.map(engineAgent),
+    agents: served.map((each) => engineAgent(each, signer)),
     ...(push !== undefined && { push, outbox: pushOutbox(push, [codecV1, codecV03, ...draftsOf([codecV1])]) }),
   });
   const observer = options.observer && safeObserver(options.observer, logger);
@@ -135,12 +137,16 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
     logger,
   });
   const router = createRouter(
-    served.map((each, at) => serviceMount(basePath, each, services[at] as AgentService)),
+    served.map((each, at) => serviceMount(basePath, each, services[at] as AgentService, signer)),
     {
       ...host,
       bindings,
       maxAge: options.cardMaxAge ?? 300,
-      documents: [...authentication.documents, ...(push === undefined ? [] : [keySetDocument(basePath, push)])],
+      documents: [
+        ...authentication.documents,
+        ...(push === undefined ? [] : [keySetDocument(basePath, push)]),
+        ...(signer === undefined ? [] : [signer.document]),
+      ],
       endpoints: [callbackEndpoint(basePath, () => engine.authorizations)],
     },
   );

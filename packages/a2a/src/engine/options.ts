@@ -15,7 +15,7 @@ export interface HostedAgent {
   /** The card as it is served. Operations that it does not declare are refused (A2A 1.0 §3.3.4). */
   readonly card: AgentCard;
   /** Returns the card for authenticated callers (§3.1.11). Absent: none is configured. */
-  readonly extendedCard?: (principal: Principal) => AgentCard;
+  readonly extendedCard?: (principal: Principal) => AgentCard | Promise<AgentCard>;
 }
 
 /** How repeated messages are recognized: by `messageId` and content (A2A 1.0 §3.3.1). */

@@ -1,6 +1,7 @@
 import type { Authenticator, Authorizer, SkillOf } from "../auth/index.ts";
 import type { EngineLimits, EngineOptions } from "../engine/index.ts";
 import type { InTaskOptions } from "../intask/index.ts";
+import type { PrivateCardKey, PublicCardKey } from "../cards/port.ts";
 import type { AgentCard } from "../model/index.ts";
 import type { Agent, Interceptor, Principal, UniversalHandler } from "../protocol/index.ts";
 import type { PushOptions } from "../push/index.ts";
@@ -36,7 +37,7 @@ export interface AgentMount {
    */
   readonly id?: string;
   /** Makes the card for authenticated callers from the public card (A2A 1.0 §3.1.11). Needs an authenticator. */
-  readonly extendedCard?: (card: AgentCard, principal: Principal) => AgentCard;
+  readonly extendedCard?: (card: AgentCard, principal: Principal) => AgentCard | Promise<AgentCard>;
 }
 
 /** Limits of a handler, with those of the engine. A value must be at least 1. */
@@ -119,6 +120,21 @@ export interface HandlerOptions<Version extends string = string> extends Omit<
   readonly keepAlive?: number;
   /** How long clients may cache a card, in seconds. Default 300. */
   readonly cardMaxAge?: number;
+  /** Signs the cards, extended ones too (A2A 1.0 §8.4). Default: they are not signed. */
+  readonly signCards?: SignCards;
+}
+
+/**
+ * How a server signs its cards. The public keys are published at `/.well-known/card-keys.json` below `publicUrl`, which the signatures
+ * name as `jku`.
+ */
+export interface SignCards {
+  /** The keys, as `makeCardKey()` makes them. Each of them signs each card, so that a new key can be added before an old one goes. */
+  readonly keys: readonly PrivateCardKey[];
+  /** Public keys of earlier times, which stay published as long as clients keep cards that these have signed. Default: none. */
+  readonly retired?: readonly PublicCardKey[];
+  /** See `SignCardOptions.reduced`. Default false. */
+  readonly reduced?: boolean;
 }
 
 /** An agent at its address. */

@@ -1,6 +1,6 @@
 import type { Authenticator } from "../auth/index.ts";
 import type { Extension } from "../extensions/index.ts";
-import type { AgentCapabilities, AgentExtension } from "../model/index.ts";
+import type { AgentCapabilities, AgentCard, AgentExtension } from "../model/index.ts";
 import type { EngineOptions } from "../engine/index.ts";
 import { idempotentSendExtension, resumeExtension, type AgentService, type Principal } from "../protocol/index.ts";
 import { buildCard, cardPath, interfacesOf } from "../transport/discovery/handler.ts";
@@ -9,6 +9,7 @@ import type { InterfacePaths, ServiceMount } from "../transport/router/claims.ts
 import { cannotServe, type ServerBinding } from "../transport/server/binding.ts";
 import { webhooksExtension, type WebhooksParams } from "../webhooks/names.ts";
 import type { Codec } from "../wire/codec.ts";
+import type { CardSigner } from "./cards.ts";
 import type { AgentMount, ServedAgent } from "./options.ts";
 
 /** What all agents of a server share. */
@@ -119,18 +120,25 @@ function tidy(paths: InterfacePaths = {}): InterfacePaths {
 }
 
 /** The agent for the engine. */
-export function engineAgent({ id, card, mount }: MountedAgent): EngineOptions["agents"][number] {
+export function engineAgent(
+  { id, card, mount }: MountedAgent,
+  signer: CardSigner | undefined,
+): EngineOptions["agents"][number] {
   const { agent, extendedCard } = mount;
-  return {
-    id,
-    agent,
-    card,
-    ...(extendedCard !== undefined && { extendedCard: (principal: Principal) => extendedCard(card, principal) }),
+  const extended = async (principal: Principal): Promise<AgentCard> => {
+    const own = (await extendedCard?.(card, principal)) ?? card;
+    return signer === undefined ? own : signer.sign(own);
   };
+  return { id, agent, card, ...(extendedCard !== undefined && { extendedCard: extended }) };
 }
 
 /** The agent for the router. `basePath` is before every path. */
-export function serviceMount(basePath: string, { card, mount }: MountedAgent, service: AgentService): ServiceMount {
+export function serviceMount(
+  basePath: string,
+  { card, mount }: MountedAgent,
+  service: AgentService,
+  signer: CardSigner | undefined,
+): ServiceMount {
   const { path = "", tenant, interfaces, cardPaths } = mount;
   return {
     path: basePath + withoutSlashes(path),
@@ -139,5 +147,6 @@ export function serviceMount(basePath: string, { card, mount }: MountedAgent, se
     ...(cardPaths !== undefined && { cardPaths }),
     service,
     card,
+    ...(signer !== undefined && { signedCard: () => signer.sign(card) }),
   };
 }

@@ -1,5 +1,6 @@
 import { A2AError, toA2AError, type AgentCard } from "../../model/index.ts";
 import {
+  anonymous,
   Payload,
   type AgentService,
   type CallContext,
@@ -118,5 +119,7 @@ async function getExtendedAgentCard(
   { principal }: CallContext,
 ): Promise<Reply<AgentCard>> {
   if (extendedCard === undefined) throw new A2AError("ExtendedAgentCardNotConfigured");
-  return { payload: new Payload(extendedCard(principal)) };
+  // An authenticator may let callers in that it does not know.
+  if (principal === anonymous) throw new A2AError("Unauthenticated", "The extended card is for known callers alone");
+  return { payload: new Payload(await extendedCard(principal)) };
 }

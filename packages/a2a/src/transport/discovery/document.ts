@@ -3,6 +3,7 @@ import { A2AError } from "../../model/index.ts";
 import type { UniversalRequest, UniversalResponse } from "../../protocol/index.ts";
 import type { Codec } from "../../wire/codec.ts";
 import type { HttpEndpoint } from "../server/binding.ts";
+import { answerWith, writeDocument, type Document } from "../server/document.ts";
 import { errorResponse, failureOf, type Headers, type WireError } from "../server/response.ts";
 
 /* Public documents, such as cards: JSON that clients read with GET, and may keep for a while. */
@@ -15,44 +16,9 @@ export interface DocumentOptions {
   readonly clock: Clock;
 }
 
-/** A document with the headers of its answers. */
-export interface Document {
-  readonly text: string;
-  readonly headers: Headers;
-}
-
 /** Headers that tell how long a document may be kept, and since when it is as it is. */
 export function cacheHeaders({ maxAge, clock }: DocumentOptions): Headers {
   return { "cache-control": `public, max-age=${maxAge}`, "last-modified": new Date(clock.now()).toUTCString() };
-}
-
-/** Writes a document, with a strong `ETag`. */
-export async function writeDocument(value: unknown, headers: Headers): Promise<Document> {
-  const text = JSON.stringify(value);
-  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)));
-  const etag = Array.from(digest.subarray(0, 16), (byte) => byte.toString(16).padStart(2, "0")).join("");
-  return { text, headers: { etag: `"${etag}"`, ...headers } };
-}
-
-/** The document, or 304 for a client that has it already (RFC 9110 §13.2.2). */
-export function answerWith({ text, headers }: Document, request: UniversalRequest): UniversalResponse {
-  return isKnown(request, headers) ? { status: 304, headers } : { status: 200, headers, body: text };
-}
-
-/** Whether the client has the document already. The tag decides; the date counts only where there is no tag. */
-function isKnown(request: UniversalRequest, headers: Headers): boolean {
-  const tags = request.header("if-none-match");
-  if (tags !== undefined) return matches(tags, headers["etag"] as string);
-  const since = request.header("if-modified-since");
-  return since !== undefined && Date.parse(since) >= Date.parse(headers["last-modified"] as string);
-}
-
-/** Weak comparison (RFC 9110 §13.1.2): a cache between client and server may have marked the tag as weak. */
-function matches(header: string, etag: string): boolean {
-  return header.split(",").some((part) => {
-    const tag = part.trim();
-    return tag === "*" || tag === etag || tag === `W/${etag}`;
-  });
 }
 
 const allow = "GET, HEAD";

@@ -1,3 +1,4 @@
+import type { Logger } from "../../base/index.ts";
 import {
   A2AError,
   type AgentCard,
@@ -11,15 +12,9 @@ import type { UniversalResponse, AgentDescription } from "../../protocol/index.t
 import { byVersion, type Codec } from "../../wire/codec.ts";
 import { returned, type AgentAddress, type HttpEndpoint, type ServerBinding } from "../server/binding.ts";
 import { requestedVersion } from "../server/request.ts";
-import { errorResponse, type WireError } from "../server/response.ts";
-import {
-  answerWith,
-  cacheHeaders,
-  refuseToWrite,
-  writeDocument,
-  type Document,
-  type DocumentOptions,
-} from "./document.ts";
+import { errorResponse, failureOf, type WireError } from "../server/response.ts";
+import { answerWith, writeDocument, type Document } from "../server/document.ts";
+import { cacheHeaders, refuseToWrite, type DocumentOptions } from "./document.ts";
 
 export { documentEndpoint, type DocumentOptions, type PublicDocument } from "./document.ts";
 
@@ -42,9 +37,9 @@ export function cardPathsOf(tenant: string | undefined, codecs: readonly Codec[]
  * says how to authenticate.
  */
 export function cardEndpoint(
-  card: AgentCard,
+  load: () => AgentCard | Promise<AgentCard>,
   codecs: readonly [Codec, ...Codec[]],
-  options: DocumentOptions,
+  options: DocumentOptions & { readonly logger: Logger },
 ): HttpEndpoint {
   const named = byVersion(codecs);
   const cached = cacheHeaders(options);
@@ -52,13 +47,19 @@ export function cardEndpoint(
   const documentOf = (codec: Codec | undefined) => {
     const known = documents.get(codec);
     if (known !== undefined) return known;
-    const written = (codec === undefined ? codecs : [codec]).map((each) => each.encodeCard(card));
-    const document = writeDocument(written.reduce(merge), {
-      "content-type": "application/json",
-      ...cached,
-      ...(codecs.length > 1 && { vary: "A2A-Version" }),
-    });
+    const write = async (): Promise<Document> => {
+      const card = await load();
+      const written = (codec === undefined ? codecs : [codec]).map((each) => each.encodeCard(card));
+      return writeDocument(written.reduce(merge), {
+        "content-type": "application/json",
+        ...cached,
+        ...(codecs.length > 1 && { vary: "A2A-Version" }),
+      });
+    };
+    const document = write();
     documents.set(codec, document);
+    // A failure is not kept.
+    document.catch(() => documents.delete(codec));
     return document;
   };
   return {
@@ -66,7 +67,12 @@ export function cardEndpoint(
       const refusal = refuseToWrite(request, codecs[0], "A card");
       if (refusal !== undefined) return refusal;
       const version = codecs.length > 1 ? requestedVersion(request, query) : undefined;
-      return answerWith(await documentOf(named.get(version ?? "")), request);
+      try {
+        return answerWith(await documentOf(named.get(version ?? "")), request);
+      } catch (thrown) {
+        const failure = failureOf(thrown, options.logger, { url: request.url }, () => false);
+        return errorResponse(codecs[0], failure);
+      }
     },
   };
 }

@@ -14,6 +14,7 @@ import {
   type Target,
 } from "../server/binding.ts";
 import type { ServerContext } from "../server/context.ts";
+import { answerWith, tagged } from "../server/document.ts";
 import { streamHeaders, writeEvents, type EventFormat } from "../server/event-stream.ts";
 import { bodyText, codecOf, requestedVersion } from "../server/request.ts";
 import { bodyOf, errorResponse, failureOf, withExtensions, type Headers, type WireError } from "../server/response.ts";
@@ -190,14 +191,24 @@ class RestServerCall implements ServerCall<string, UniversalResponse>, EventForm
     return (this.#match = matchRoute(version.table, this.request.method, this.#target.path));
   }
 
-  reply(reply: AnyReply, context: ServerContext): UniversalResponse {
+  reply(reply: AnyReply, context: ServerContext): UniversalResponse | Promise<UniversalResponse> {
     const { operation, shapes } = this;
+    if (operation === "GetExtendedAgentCard") return this.#card(reply, context);
     const pieces = shapes.responsePieces?.<OperationName>(operation, reply);
     return {
       status: 200,
       headers: withExtensions(this.#version.headers, reply.extensions, this.request),
       body: bodyOf(pieces ?? shapes.encodeResponse<OperationName>(operation, reply), context),
     };
+  }
+
+  /** A card that may be kept by its reader alone, who asks each time whether it is still the same (A2A 1.0 §8.6.1). */
+  async #card(reply: AnyReply, context: ServerContext): Promise<UniversalResponse> {
+    const text = this.shapes.encodeResponse<OperationName>(this.operation, reply);
+    const caching = { "cache-control": "private, max-age=0, must-revalidate", vary: "Authorization, A2A-Version" };
+    const headers = withExtensions({ ...this.#version.headers, ...caching }, reply.extensions, this.request);
+    context.end();
+    return answerWith(await tagged(text, headers), this.request);
   }
 
   stream({ batches, extensions }: StreamReply, context: ServerContext): UniversalResponse {

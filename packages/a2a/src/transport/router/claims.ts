@@ -32,6 +32,8 @@ export interface ServiceMount {
   readonly cardPaths?: readonly string[];
   readonly service: AgentService;
   readonly card: AgentCard;
+  /** The card as it is served, where that is signed. Default: `card`. */
+  readonly signedCard?: () => Promise<AgentCard>;
 }
 
 /** The services at one base. */

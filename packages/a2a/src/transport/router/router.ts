@@ -166,8 +166,8 @@ function openBase({ mounts, claims }: ClaimedBase, options: RouterOptions): Base
     for (const path of claim.beside ?? []) exact.set(path, endpoint);
     return claim.below === undefined ? [] : [{ ...claim, below: claim.below, endpoint }];
   });
-  for (const { tenant, card, cardPaths = [] } of mounts) {
-    const endpoint = cardEndpoint(card, options.codecs, options);
+  for (const { tenant, card, signedCard = () => card, cardPaths = [] } of mounts) {
+    const endpoint = cardEndpoint(signedCard, options.codecs, options);
     for (const path of [...cardPathsOf(tenant, options.codecs), ...cardPaths]) exact.set(path, endpoint);
   }
   return { exact, below: below.sort((one, other) => other.below.length - one.below.length) };

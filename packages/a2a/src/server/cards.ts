@@ -1,0 +1,90 @@
+import { BoundedMap, memoryOf } from "../base/bounded-map.ts";
+import type { AgentCard, AgentCardSignature } from "../model/index.ts";
+import { isObject } from "../model/schema.ts";
+import type { PublicDocument } from "../transport/discovery/handler.ts";
+import { cannotServe } from "../transport/server/binding.ts";
+import type { Codec } from "../wire/codec.ts";
+import type { SignCards } from "./options.ts";
+
+/* The option `signCards` of a handler. What signs is loaded with the first card. */
+
+/** Path of the public keys, below the path of the public URL. */
+export const cardKeysPath = "/.well-known/card-keys.json";
+
+/** Signs the cards of a server. */
+export interface CardSigner {
+  /** The card with signatures of each version that it is written in. */
+  sign(card: AgentCard): Promise<AgentCard>;
+  /** The public keys. */
+  readonly document: PublicDocument;
+}
+
+/** Signatures that are remembered, and the bytes of their cards. Extended cards differ from caller to caller. */
+const remembered = { entries: 1_000, bytes: 8 << 20 };
+
+/**
+ * The signer of a server; `undefined` where it signs nothing.
+ *
+ * @param host - The public URL, what is before each path, and the versions that cards are written in.
+ */
+export function cardSignerOf(
+  option: SignCards | undefined,
+  host: { readonly publicUrl: string; readonly basePath: string; readonly codecs: readonly Codec[] },
+): CardSigner | undefined {
+  if (option === undefined) return undefined;
+  checkKeys(option);
+  const jku = host.publicUrl + cardKeysPath;
+  const sign = async (card: AgentCard): Promise<readonly AgentCardSignature[]> => {
+    const { signCard } = await import("../cards/index.ts");
+    const { keys, reduced = false } = option;
+    const written = host.codecs.map((codec) => codec.encodeCard(card) as object);
+    const signed = await Promise.all(written.map((form) => signCard(form, keys, { jku, reduced }))).catch(
+      (cause: unknown) => {
+        // It is no mistake of the caller.
+        throw new Error("The card cannot be signed: see signCards", { cause });
+      },
+    );
+    return signed.flatMap(({ signatures }) => signatures);
+  };
+  const known = new BoundedMap<readonly AgentCardSignature[]>({ ...remembered, bytesOf: (text) => memoryOf(text) });
+  return {
+    async sign(card) {
+      const { signatures: _, ...unsigned } = card;
+      const text = JSON.stringify(unsigned);
+      const signatures = known.get(text) ?? (await sign(unsigned));
+      known.set(text, signatures);
+      return { ...unsigned, signatures };
+    },
+    document: {
+      path: host.basePath + cardKeysPath,
+      name: "A key set",
+      mediaType: "application/jwk-set+json",
+      async load() {
+        const { cardKeySet } = await import("../cards/index.ts");
+        const { keys } = await cardKeySet(option.keys);
+        return { keys: [...keys, ...(option.retired ?? [])] };
+      },
+    },
+  };
+}
+
+/** Types of keys that can sign cards. */
+const types: readonly unknown[] = ["EC", "OKP", "RSA"];
+
+/** Refuses what is no private key, at start and without showing it; the rest is found when the first card is signed. */
+function checkKeys({ keys, retired = [] }: SignCards): void {
+  if (!areKeys(keys, true) || keys.length === 0) {
+    const made = "makeCardKey() of @parley/a2a/cards makes one";
+    throw cannotServe("signCards.keys", `must be a list of private keys as JWKs. ${made}`);
+  }
+  if (!areKeys(retired, false)) {
+    throw cannotServe("signCards.retired", "must be a list of public keys as JWKs, without their secret part");
+  }
+}
+
+/** JavaScript callers can pass anything. */
+function areKeys(list: unknown, arePrivate: boolean): list is readonly object[] {
+  const isKey = (key: unknown): boolean =>
+    isObject(key) && types.includes(key["kty"]) && (typeof key["d"] === "string") === arePrivate;
+  return Array.isArray(list) && list.every(isKey);
+}
