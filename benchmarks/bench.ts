@@ -8,8 +8,8 @@ import type { Request } from "./load/http.ts";
 import type { Address, Usage } from "./servers/control.ts";
 import type { Filling } from "./servers/fill.ts";
 
-/** `push` is Parley with webhooks. */
-export type ServerName = "parley" | "push" | "official" | "raw";
+/** `push` is Parley with webhooks, `auth` Parley that wants a JWT. */
+export type ServerName = "parley" | "push" | "auth" | "official" | "raw";
 
 /** A measured server, in a process of its own. */
 export interface Server extends Address {
@@ -20,6 +20,8 @@ export interface Server extends Address {
   grpc(): Promise<string>;
   /** Only Parley has it. */
   fill(filling: Filling): Promise<void>;
+  /** A token for it. Only `auth` gives any. */
+  token(): Promise<string>;
   stop(): Promise<void>;
 }
 
@@ -95,7 +97,7 @@ export class Bench {
     execArgv: readonly string[] = [],
   ): Promise<Server> {
     const { profile } = this.#options;
-    const isParley = name === "parley" || name === "push";
+    const isParley = name === "parley" || name === "push" || name === "auth";
     const profiling = profile !== undefined && isParley ? ["--cpu-prof", `--cpu-prof-dir=${profile}`] : [];
     const child = await this.child(
       `servers/${name}`,
@@ -109,6 +111,7 @@ export class Bench {
       settled: () => child.ask("settled"),
       grpc: () => child.ask("grpc"),
       fill: (filling) => child.ask("fill", filling),
+      token: () => child.ask("token"),
       stop: () => this.#stop(child),
     };
   }

@@ -1,4 +1,5 @@
 import type { Case } from "../case.ts";
+import { authCase } from "./auth.ts";
 import { clientCase } from "./client.ts";
 import { coldCase } from "./cold.ts";
 import { fanInCase } from "./fan-in.ts";
@@ -19,6 +20,7 @@ import { taskSqliteCase } from "./task-sqlite.ts";
 /** All cases, in the order in which they run and are shown. */
 export const cases: readonly Case[] = [
   messageCase,
+  authCase,
   taskMemoryCase,
   taskSqliteCase,
   streamCase,

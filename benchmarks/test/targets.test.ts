@@ -60,6 +60,7 @@ describe("the cases", () => {
   test("are those that the page tells of, each with a target", () => {
     expect(cases.map(({ name }) => name)).toEqual([
       "message",
+      "auth",
       "task-memory",
       "task-sqlite",
       "stream",

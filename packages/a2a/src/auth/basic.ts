@@ -1,4 +1,4 @@
-import { secretDigest } from "../base/index.ts";
+import { secretDigest } from "../base/secret-digest.ts";
 import { A2AError, fromBase64, invalidParams } from "../model/index.ts";
 import type { Principal, UniversalRequest } from "../protocol/index.ts";
 import { challenge, problemParams } from "./challenge.ts";
@@ -105,7 +105,7 @@ function knownUsers(users: Readonly<Record<string, BasicUser>>): VerifyPassword 
   const checks = new Map<string, Promise<boolean>>();
   return async (name, password) => {
     const user = known.get(name);
-    const own = await digest(`${name}:${password}`);
+    const own = digest(`${name}:${password}`);
     if (user?.digest === own) return user.principal;
     let check = checks.get(own);
     if (check === undefined) {

@@ -1,4 +1,4 @@
-import { secretDigest } from "../base/index.ts";
+import { secretDigest } from "../base/secret-digest.ts";
 import { fromBase64, invalidParams, toBase64 } from "../model/index.ts";
 
 /* Keys and tokens that a server knows, by their hashes. */
@@ -52,17 +52,17 @@ export function secretLookup<T>(
       `${bad.length} of the secrets cannot be used: ${description}`,
     );
   }
-  // The look-up is by HMAC under a random key, so that its time does not tell how much of a hash is right.
+  // The look-up is by a digest under a random key, so that its time does not tell how much of a hash is right.
   const digest = secretDigest();
-  const found = (hash: ArrayBuffer): Promise<string> => digest(String.fromCharCode(...new Uint8Array(hash)));
+  const found = (hash: ArrayBuffer): string => digest(String.fromCharCode(...new Uint8Array(hash)));
   const prepare = async (): Promise<ReadonlyMap<string, T>> => {
     const rows = entries.map(
-      async ([secret, owner]) => [await found(hashOf(secret) ?? (await sha256(secret))), owner] as const,
+      async ([secret, owner]) => [found(hashOf(secret) ?? (await sha256(secret))), owner] as const,
     );
     return new Map(await Promise.all(rows));
   };
   let ready: Promise<ReadonlyMap<string, T>> | undefined;
-  return async (secret) => (await (ready ??= prepare())).get(await found(await sha256(secret)));
+  return async (secret) => (await (ready ??= prepare())).get(found(await sha256(secret)));
 }
 
 /** The bytes of a hash; `undefined` where the text is no hash. */

@@ -68,7 +68,6 @@ export const systemClock: Clock = {
 export { defer, deferred, once, Waiters, type Resolver } from "./async.ts";
 export { deepFreeze } from "./deep-freeze.ts";
 export { randomIds, timeOrderedIds, type Ids } from "./ids.ts";
-export { secretDigest } from "./secret-digest.ts";
 export { isLoopback, withoutQuery, withoutSlashes } from "./url.ts";
 export { utf8Length } from "./utf8-length.ts";
 

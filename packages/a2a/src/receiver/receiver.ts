@@ -96,7 +96,7 @@ class Entrance {
     }
     if (request.method !== "POST") throw new A2AError("MethodNotAllowed", "Webhooks are sent by POST");
     if (this.#closing) throw new A2AError("Unavailable", "This receiver is stopping", { retryAfter: 5 });
-    const addressee = await this.tokens.find(tokenOf(request));
+    const addressee = this.tokens.find(tokenOf(request));
     const body = await bodyText(request, this.#limits);
     const challenge = challengeOf(body);
     if (challenge !== undefined)

@@ -1,4 +1,4 @@
-import { secretDigest } from "../base/index.ts";
+import { secretDigest } from "../base/secret-digest.ts";
 import { A2AError, invalidParams, type AuthenticationInfo, type TaskPushNotificationConfig } from "../model/index.ts";
 import { standardWebhooksScheme } from "../webhooks/index.ts";
 import type { TaskReader, WebhookConfigInit, WebhookListener, WebhookSubscription, WebhookTrust } from "./port.ts";
@@ -28,10 +28,8 @@ export class Tokens {
   readonly #token: string | undefined;
   readonly #main: Target | undefined;
   readonly #digest = secretDigest();
-  readonly #own: Promise<string | undefined>;
+  readonly #own: string | undefined;
   readonly #subscriptions = new Map<string, Target>();
-  /** Tokens that are being digested, before they can be found. */
-  readonly #opening = new Set<Promise<void>>();
 
   constructor(url: string, accept: readonly WebhookTrust[], token: string | undefined, main: Target | undefined) {
     if (token !== undefined && !/^[\x21-\x7e]{1,4096}$/.test(token)) {
@@ -45,16 +43,15 @@ export class Tokens {
     this.#accept = accept;
     this.#token = token;
     this.#main = main;
-    this.#own = token === undefined ? Promise.resolve(undefined) : this.#digest(token);
+    this.#own = token === undefined ? undefined : this.#digest(token);
   }
 
   /** Whom a token belongs to. */
-  async find(token: string | undefined): Promise<Addressee> {
+  find(token: string | undefined): Addressee {
     if (token === undefined || token === "") return { kind: "none" };
     if (token.length > longest) return { kind: "unknown" };
-    await Promise.all(this.#opening);
-    const digest = await this.#digest(token);
-    if (digest === (await this.#own)) return { kind: "own" };
+    const digest = this.#digest(token);
+    if (digest === this.#own) return { kind: "own" };
     const target = this.#subscriptions.get(digest);
     if (target !== undefined) return { kind: "subscription", target };
     return { kind: token.startsWith(subscriptionPrefix) ? "closed" : "unknown" };
@@ -83,12 +80,8 @@ export class Tokens {
   /** Makes a token whose deliveries go to `target`. */
   subscribe(target: Target): WebhookSubscription {
     const token = subscriptionPrefix + randomText();
-    let open = true;
-    const opening = this.#digest(token).then((digest) => {
-      if (open) this.#subscriptions.set(digest, target);
-      this.#opening.delete(opening);
-    });
-    this.#opening.add(opening);
+    const digest = this.#digest(token);
+    this.#subscriptions.set(digest, target);
     return {
       config: (init) => {
         const [first] = this.#accept as readonly [WebhookTrust];
@@ -96,10 +89,7 @@ export class Tokens {
         const trust = "tokenOnly" in first ? ({ tokenOnly: true } as const) : first;
         return configOf(this.#url, trust, token, init);
       },
-      close: () => {
-        open = false;
-        void this.#digest(token).then((digest) => this.#subscriptions.delete(digest));
-      },
+      close: () => void this.#subscriptions.delete(digest),
     };
   }
 }

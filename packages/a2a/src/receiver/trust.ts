@@ -1,4 +1,5 @@
-import { secretDigest, type Clock } from "../base/index.ts";
+import type { Clock } from "../base/index.ts";
+import { secretDigest } from "../base/secret-digest.ts";
 import { A2AError } from "../model/index.ts";
 import type { GuardedFetch } from "../net/index.ts";
 import type { UniversalRequest } from "../protocol/index.ts";
@@ -162,7 +163,7 @@ function tokenCheck({ authentication }: TrustToken, { hasToken }: TrustHost): Ch
     // The official SDK of JavaScript sends either Authorization or the token.
     if (wanted !== undefined) {
       const given = header("authorization") ?? "";
-      if ((await digest(sameCase(given))) === (await digest(sameCase(wanted)))) return known;
+      if (digest(sameCase(given)) === digest(sameCase(wanted))) return known;
       throw new A2AError("Unauthenticated", "The Authorization of the webhook is not valid");
     }
     if (token === "own") return known;

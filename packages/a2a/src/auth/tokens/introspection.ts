@@ -5,7 +5,7 @@ import type { Authenticator } from "../port.ts";
 import { endpointOf, issuerMetadata } from "./issuer.ts";
 import { checkedUrl, tokenHost, wrongOption, type TokenHost, type TokenOptions } from "./options.ts";
 import { tokenAuthenticator } from "./token-authenticator.ts";
-import { checkSpelling, WrongToken, type CheckedToken, type CheckToken } from "./token.ts";
+import { WrongToken, type CheckedToken, type CheckToken } from "./token.ts";
 
 /** How this server asks an authorization server about tokens. */
 export interface IntrospectionClient {
@@ -75,7 +75,6 @@ function introspectionCheck(options: IntrospectionOptions, host: TokenHost): Che
   const metadata = endpoint === undefined ? issuerMetadata(issuer, host) : undefined;
   let asking = 0;
   return async (token) => {
-    checkSpelling(token);
     if (asking >= mostRequests) throw unavailable("Too many tokens are being checked");
     asking += 1;
     try {

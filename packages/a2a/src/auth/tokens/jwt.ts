@@ -4,7 +4,7 @@ import type { Authenticator } from "../port.ts";
 import { keySource } from "./key-source.ts";
 import { checkedAlgorithms, checkedUrl, tokenHost, wrongOption, type JwtOptions, type TokenHost } from "./options.ts";
 import { tokenAuthenticator } from "./token-authenticator.ts";
-import { checkSpelling, WrongToken, type CheckToken } from "./token.ts";
+import { WrongToken, type CheckToken } from "./token.ts";
 
 /**
  * Authenticates callers by access tokens that are JWTs (RFC 9068), sent as `Authorization: Bearer` or `DPoP`. Their signatures are
@@ -45,7 +45,6 @@ function jwtCheck(options: JwtOptions, host: TokenHost): CheckToken {
   const algorithms = checkedAlgorithms("algorithms", options.algorithms);
   const keys = keySource(options, host);
   return async (token) => {
-    checkSpelling(token);
     const { decodeJwt, decodeProtectedHeader, errors } = await import("jose");
     try {
       // What is wrong anyway must not make this process read keys.

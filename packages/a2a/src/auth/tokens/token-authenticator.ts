@@ -7,6 +7,7 @@ import { dpopAlgorithms } from "./dpop.ts";
 import type { TokenHost, TokenOptions } from "./options.ts";
 import {
   audienceOf,
+  checkSpelling,
   confirmationOf,
   presentedToken,
   usualPrincipal,
@@ -150,12 +151,15 @@ async function callerOf(
   place: AuthenticationPlace,
   { tokens, host, wanted, checkBinding }: Caller,
 ): Promise<Principal> {
-  const { value: holder, expires } = await tokens.get(presented.token);
+  checkSpelling(presented.token);
+  const known = tokens.get(presented.token);
+  const { value: holder, expires } = known instanceof Promise ? await known : known;
   if (expires + host.tolerance <= host.clock.now()) throw new WrongToken("The token has expired");
   const { principal, audience, confirmation } = holder;
   if (wanted !== false && !isFor(audience, typeof wanted === "string" ? [wanted] : wanted)) {
     throw new WrongToken("The token is for another audience");
   }
-  await checkBinding(presented, confirmation, request, place);
+  const proved = checkBinding(presented, confirmation, request, place);
+  if (proved !== undefined) await proved;
   return principal;
 }

@@ -1,12 +1,15 @@
 import { BoundedMap, memoryOf } from "../../base/bounded-map.ts";
-import { secretDigest, type Clock } from "../../base/index.ts";
+import type { Clock } from "../../base/index.ts";
+import { secretDigest } from "../../base/secret-digest.ts";
 import type { CheckedToken, CheckToken } from "./token.ts";
 
 /** Memory of all tokens that are remembered, in bytes. */
 const bytes = 16 << 20;
 
+/** What is known of a token. */
 interface Remembered<T> {
   readonly value: T;
+  /** In milliseconds since the Unix epoch. */
   readonly expires: number;
   /** When it is forgotten, as `Clock.elapsed`. */
   readonly until: number;
@@ -42,19 +45,15 @@ export class VerifiedTokens<T> {
    *
    * @returns Also when it expires, in milliseconds since the Unix epoch. The time is for the caller to check.
    */
-  async get(token: string): Promise<{ readonly value: T; readonly expires: number }> {
-    const key = await this.#digest(token);
+  get(token: string): Remembered<T> | Promise<Remembered<T>> {
+    const key = this.#digest(token);
     const known = this.#known.get(key);
     if (known !== undefined && this.#clock.elapsed() < known.until) return known;
     const checking = this.#checking.get(key);
     if (checking !== undefined) return checking;
-    const begun = this.#verify(token, key);
+    const begun = this.#verify(token, key).finally(() => this.#checking.delete(key));
     this.#checking.set(key, begun);
-    try {
-      return await begun;
-    } finally {
-      this.#checking.delete(key);
-    }
+    return begun;
   }
 
   async #verify(token: string, key: string): Promise<Remembered<T>> {
