@@ -1,4 +1,4 @@
-import { defineAgent, memoryStore, silentLogger } from "@parley/a2a";
+import { type Agent, defineAgent, memoryStore, silentLogger } from "@parley/a2a";
 import type { Authenticator } from "@parley/a2a/auth";
 import type { LoginRedirect } from "@parley/a2a/credentials";
 import { serve, type Server, type ServeOptions } from "@parley/node";
@@ -27,10 +27,14 @@ export const whoAmI = defineAgent({
 });
 
 /** Serves until the test is over. */
-export async function serving(authenticator: Authenticator, more: Partial<ServeOptions> = {}): Promise<Server> {
+export async function serving(
+  authenticator: Authenticator,
+  more: Partial<ServeOptions> = {},
+  agent: Agent = whoAmI,
+): Promise<Server> {
   const store = memoryStore();
   const options = { port: 0, signals: false, store, authenticator, logger: silentLogger, ...more } as const;
-  const server = await serve(whoAmI, options);
+  const server = await serve(agent, options);
   onTestFinished(async () => {
     await server.close({ grace: 0 });
     await store.close();
@@ -64,3 +68,33 @@ export const answerOf = ({
 }: {
   readonly message?: { readonly parts: readonly { readonly text?: string }[] };
 }) => message?.parts[0]?.text;
+
+/** Does what a user does with the code of a device: opens the page, confirms, and logs in (RFC 8628 §3.3). Returns the last page. */
+export async function approveDevice(page: string): Promise<string> {
+  const cookies = new Map<string, string>();
+  let next: { url: string; form?: URLSearchParams } = { url: page };
+  for (let step = 0; step < 20; step += 1) {
+    const { url, form } = next;
+    const response = await fetch(url, {
+      method: form === undefined ? "GET" : "POST",
+      redirect: "manual",
+      headers: { cookie: [...cookies].map(([name, value]) => `${name}=${value}`).join("; ") },
+      ...(form !== undefined && { body: form }),
+    });
+    for (const set of response.headers.getSetCookie()) {
+      const [, name = "", value = ""] = /^([^=]+)=([^;]*)/.exec(set) ?? [];
+      cookies.set(name, value);
+    }
+    const text = await response.text();
+    const location = response.headers.get("location");
+    const action = /action="([^"]+)"/.exec(text)?.[1];
+    if (location !== null) next = { url: new URL(location, url).href };
+    else if (action === undefined) return text;
+    else {
+      const inputs = new URLSearchParams({ confirm: "yes" });
+      for (const [, name = "", value = ""] of text.matchAll(/name="([^"]+)" value="([^"]*)"/g)) inputs.set(name, value);
+      next = { url: new URL(action, url).href, form: inputs };
+    }
+  }
+  throw new Error(`${page} does not end`);
+}

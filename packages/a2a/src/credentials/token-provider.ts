@@ -110,7 +110,8 @@ export class TokenProvider implements CredentialProvider {
   }
 
   async refused(request: SchemeRequest, challenge: string | undefined): Promise<boolean> {
-    const error = parameterOf(challengesOf(challenge), "error");
+    const challenges = challengesOf(challenge);
+    const error = parameterOf(challenges, "error");
     const agent = this.#agentOf(request);
     if (error === "use_dpop_nonce") return agent.nonce?.isNew === true;
     if (agent.sent === undefined) return this.#readAdvertised(request, challenge);
