@@ -1,10 +1,9 @@
-import { defineAgent, memoryStore } from "@parley/a2a";
-import type { Authenticator } from "@parley/a2a/auth";
-import { serve, type ServeOptions, type Server } from "@parley/node";
+import { defineAgent, memoryStore, type Clock } from "@parley/a2a";
+import { serve, type Server } from "@parley/node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { movedClock, schemeCases, type Providers } from "./scheme-cases.ts";
+import { movedClock, schemeCases, type Providers, type SchemeCase } from "./scheme-cases.ts";
 import { startProvider } from "./provider.ts";
-import { bindings, send, versions, type Binding, type Version } from "./wire-call.ts";
+import { bindings, read, send, versions, type Binding, type Version } from "./wire-call.ts";
 
 /* Every scheme over every binding in both versions, with no credentials, wrong, expired, insufficient and right ones. */
 
@@ -26,11 +25,17 @@ beforeAll(async () => {
 afterAll(() => Promise.all([providers.jwts.close(), providers.opaque.close()]));
 
 /** Serves while the tests of the current block run. */
-function serving(authenticator: () => Promise<Authenticator> | Authenticator, options: Partial<ServeOptions> = {}) {
+function serving(scheme: SchemeCase, clock: Clock): () => string {
   let server: Server | undefined;
   beforeAll(async () => {
-    const given = { port: 0, signals: false, store: memoryStore(), logger: false as const, ...options };
-    server = await serve(agent, { ...given, authenticator: await authenticator() });
+    const options = {
+      port: 0,
+      signals: false,
+      store: memoryStore(),
+      logger: false as const,
+      ...(await scheme.options?.()),
+    };
+    server = await serve(agent, { ...options, authenticator: await scheme.authenticator(clock, providers) });
   });
   afterAll(() => server?.close({ grace: 0 }));
   return () => server?.url ?? expect.fail("The server does not run yet");
@@ -38,7 +43,7 @@ function serving(authenticator: () => Promise<Authenticator> | Authenticator, op
 
 describe.each(Object.entries(schemeCases))("%s", (_, scheme) => {
   const clock = movedClock();
-  const url = serving(() => scheme.authenticator(clock, providers));
+  const url = serving(scheme, clock);
   const callers = () => scheme.callers(providers);
   const metadata = () =>
     scheme.hasMetadata ? [`resource_metadata="${url()}/.well-known/oauth-protected-resource"`] : [];
@@ -55,10 +60,8 @@ describe.each(Object.entries(schemeCases))("%s", (_, scheme) => {
     );
 
   test("is on the card, in both versions (A2A 1.0 §4.5)", async () => {
-    const cardOf = async (version: Version) => {
-      const answer = await fetch(`${url()}/.well-known/agent-card.json`, { headers: { "a2a-version": version } });
-      return (await answer.json()) as Record<string, Record<string, Record<string, unknown>>>;
-    };
+    const cardOf = async (version: Version) =>
+      (await read(`${url()}/.well-known/agent-card.json`, version)) as Record<string, Record<string, unknown>>;
     const [member, type] = scheme.onCards;
     const [v1, v03] = [await cardOf("1.0"), await cardOf("0.3")];
     expect(v1["securitySchemes"]?.[scheme.name]).toHaveProperty(member);

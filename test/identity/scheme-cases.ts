@@ -1,4 +1,4 @@
-import { randomUUID } from "node:crypto";
+import { randomUUID, X509Certificate } from "node:crypto";
 import {
   apiKey,
   basic,
@@ -9,14 +9,17 @@ import {
   jwt,
   oauth2,
   openIdConnect,
+  mutualTls,
   type Authenticator,
 } from "@parley/a2a/auth";
 import { systemClock, type Clock } from "@parley/a2a";
 import type { Principal } from "@parley/a2a/protocol";
+import type { ServeOptions } from "@parley/node";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { clientToken } from "./logins.ts";
 import { providerSecret } from "./provider-clients.ts";
 import type { TestProvider } from "./provider.ts";
+import { generate } from "selfsigned";
 import type { Binding, Sent } from "./wire-call.ts";
 
 /** The schemes of the matrix: how each is switched on, and what its callers send. Every one needs the scope `chat`. */
@@ -52,6 +55,8 @@ export interface SchemeCase {
   readonly subject: string;
   /** Bindings that cannot carry its credentials. */
   readonly without?: readonly Binding[];
+  /** Options of the server. */
+  options?(): Promise<Partial<ServeOptions>>;
   authenticator(clock: Clock, providers: Providers): Promise<Authenticator> | Authenticator;
   callers(providers: Providers): Callers;
 }
@@ -133,6 +138,38 @@ const header = {
   subject: "ada",
 } as const;
 const http = { onCards: ["httpAuthSecurityScheme", "http"], hasMetadata: false, subject: "ada" } as const;
+
+interface Certificate {
+  readonly cert: string;
+  readonly key: string;
+}
+
+/** A certificate that is good for `minutes`. */
+async function certificate(minutes: number): Promise<Certificate> {
+  const notAfterDate = new Date(Date.now() + minutes * 60_000);
+  const { cert, private: key } = await generate([{ name: "commonName", value: "localhost" }], {
+    algorithm: "sha256",
+    keyType: "ec",
+    notAfterDate,
+  });
+  return { cert, key };
+}
+
+/** The certificates of the tests, each made once. */
+function certificates(): (name: string) => Promise<Certificate> {
+  const made = new Map<string, Promise<Certificate>>();
+  return (name) => {
+    const one = made.get(name) ?? certificate(name === "old" ? 30 : 600);
+    made.set(name, one);
+    return one;
+  };
+}
+
+const certificateOf = certificates();
+
+async function fingerprintOf(name: string): Promise<string> {
+  return new X509Certificate((await certificateOf(name)).cert).fingerprint256;
+}
 
 export const schemeCases: Readonly<Record<string, SchemeCase>> = {
   "an API key in a header": {
@@ -240,6 +277,27 @@ export const schemeCases: Readonly<Record<string, SchemeCase>> = {
     subject: "service",
     authenticator: (clock, { jwts }) => openIdConnect({ issuer: jwts.issuer, scopes, clock }),
     callers: asToken(({ jwts }) => jwts),
+  },
+  "mutual TLS": {
+    name: "mutualTls",
+    challenge: "MutualTLS",
+    onCards: ["mtlsSecurityScheme", "mutualTLS"],
+    hasMetadata: false,
+    subject: "ada",
+    // Certificates are asked for and not required: without one the answer says what is missing.
+    options: async () => ({
+      tls: { ...(await certificateOf("server")), requestCert: true, rejectUnauthorized: false },
+    }),
+    async authenticator(clock) {
+      const [right, old, weak] = await Promise.all(["right", "old", "weak"].map(fingerprintOf));
+      return mutualTls({ certificates: { [right ?? ""]: ada, [old ?? ""]: ada, [weak ?? ""]: guest }, scopes, clock });
+    },
+    callers: () => ({
+      wrong: async () => ({ tls: await certificateOf("wrong") }),
+      expired: async () => ({ tls: await certificateOf("old") }),
+      insufficient: async () => ({ tls: await certificateOf("weak") }),
+      right: async () => ({ tls: await certificateOf("right") }),
+    }),
   },
   "a JWT that is bound to a key (DPoP, RFC 9449)": {
     ...http,

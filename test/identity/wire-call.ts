@@ -41,7 +41,7 @@ export async function send(server: string, binding: Binding, version: Version, s
   const headers = { "content-type": type, "a2a-version": version, ...own };
   if (binding === "GRPC") return overGrpc(server, { ":path": path, te: "trailers", ...headers }, body, sent.tls);
   const query = new URLSearchParams(sent.query).toString();
-  const answer = await post(query === "" ? url : `${url}?${query}`, headers, body, sent.tls);
+  const answer = await ask("POST", query === "" ? url : `${url}?${query}`, headers, body, sent.tls);
   return binding === "GRPC-Web" ? ofTrailers(trailersIn(answer.body), answer.body) : ofHttp(answer);
 }
 
@@ -82,22 +82,24 @@ interface HttpAnswer {
   readonly body: Buffer;
 }
 
-function post(url: string, headers: Headers, body: Uint8Array, tls: Sent["tls"]): Promise<HttpAnswer> {
+/** Reads a JSON document, such as a card, in a version of the protocol. */
+export async function read(url: string, version: Version): Promise<unknown> {
+  const { body } = await ask("GET", url, { "a2a-version": version });
+  return JSON.parse(body.toString());
+}
+
+function ask(method: string, url: string, headers: Headers, body?: Uint8Array, tls?: Sent["tls"]): Promise<HttpAnswer> {
   const request = url.startsWith("https:") ? requestHttps : requestHttp;
   return new Promise((resolve, reject) => {
-    const asking = request(
-      url,
-      { method: "POST", headers, rejectUnauthorized: false, ...tls, agent: false },
-      (answer) => {
-        const pieces: Buffer[] = [];
-        answer.on("data", (piece: Buffer) => pieces.push(piece));
-        answer.on("error", reject);
-        answer.on("end", () => {
-          const { statusCode = 0, headers: got } = answer;
-          resolve({ status: statusCode, challenge: got["www-authenticate"], body: Buffer.concat(pieces) });
-        });
-      },
-    );
+    const asking = request(url, { method, headers, rejectUnauthorized: false, ...tls, agent: false }, (answer) => {
+      const pieces: Buffer[] = [];
+      answer.on("data", (piece: Buffer) => pieces.push(piece));
+      answer.on("error", reject);
+      answer.on("end", () => {
+        const { statusCode = 0, headers: got } = answer;
+        resolve({ status: statusCode, challenge: got["www-authenticate"], body: Buffer.concat(pieces) });
+      });
+    });
     asking.on("error", reject);
     asking.end(body);
   });

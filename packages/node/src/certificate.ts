@@ -1,6 +1,6 @@
 import { X509Certificate } from "node:crypto";
 import type { Socket } from "node:net";
-import type { TLSSocket } from "node:tls";
+import type { DetailedPeerCertificate, TLSSocket } from "node:tls";
 import type { PeerCertificate } from "@parley/a2a/protocol";
 
 /* Certificates of clients, as Node has them. */
@@ -14,9 +14,21 @@ export function isTls(socket: Socket): socket is TLSSocket {
 /** The certificate that the other side of a connection has shown. `undefined`: none. */
 export function certificateOf(socket: Socket): PeerCertificate | undefined {
   if (!isTls(socket)) return undefined;
+  const { authorized } = socket;
   // Node returns an empty object where there is no certificate, and null after the connection was closed.
-  const shown = socket.getPeerCertificate() as Shown | null;
-  return shown === null ? undefined : described(shown, socket.authorized);
+  const shown = (authorized ? socket.getPeerCertificate(true) : socket.getPeerCertificate()) as Shown | null;
+  const certificate = shown === null ? undefined : described(shown, authorized);
+  return certificate && authorized ? { ...certificate, authorities: authoritiesOf(shown ?? {}) } : certificate;
+}
+
+/** The fingerprints of those who have signed a certificate. The last one has signed itself. */
+function authoritiesOf({ issuerCertificate, fingerprint256 }: Shown): readonly string[] {
+  if (!issuerCertificate || issuerCertificate.fingerprint256 === fingerprint256) return [];
+  return [plain(issuerCertificate.fingerprint256), ...authoritiesOf(issuerCertificate)];
+}
+
+function plain(fingerprint: string): string {
+  return fingerprint.replaceAll(":", "").toLowerCase();
 }
 
 /** A certificate in DER, which a proxy has checked. `undefined` for other bytes. */
@@ -28,16 +40,17 @@ export function certificateIn(der: Uint8Array): PeerCertificate | undefined {
   }
 }
 
-type Shown = Partial<ReturnType<TLSSocket["getPeerCertificate"]>>;
+type Shown = Partial<DetailedPeerCertificate>;
 
 function described(shown: Shown, authorized: boolean): PeerCertificate | undefined {
   if (!shown.raw || !shown.fingerprint256) return undefined;
   return {
     authorized,
     der: new Uint8Array(shown.raw),
-    fingerprint: shown.fingerprint256.replaceAll(":", "").toLowerCase(),
+    fingerprint: plain(shown.fingerprint256),
     subject: { ...(shown.subject as PeerCertificate["subject"]) },
     names: namesIn(shown.subjectaltname),
+    ...(shown.valid_to !== undefined && { expires: Date.parse(shown.valid_to) }),
   };
 }
 

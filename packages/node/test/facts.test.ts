@@ -51,13 +51,16 @@ function get(port: number, server: Certificate, client?: Certificate, path = "/"
 }
 
 function shown(certificate: Certificate, authorized: boolean, ...names: readonly string[]) {
-  const { raw, fingerprint256 } = new X509Certificate(certificate.cert);
+  const { raw, fingerprint256, validTo } = new X509Certificate(certificate.cert);
   return {
     authorized,
     der: new Uint8Array(raw),
     fingerprint: fingerprint256.replaceAll(":", "").toLowerCase(),
     subject: { CN: names[0] },
     names: names.map((name) => `DNS:${name}`),
+    expires: Date.parse(validTo),
+    // It has signed itself.
+    ...(authorized && { authorities: [] }),
   };
 }
 

@@ -85,7 +85,7 @@ describe("the certificate of a client of a proxy", () => {
 
   it("is in the header that is named: as RFC 9440, Envoy, nginx and Traefik write it", async () => {
     const cert = await pem();
-    const { raw, fingerprint256 } = new X509Certificate(cert);
+    const { raw, fingerprint256, validTo } = new X509Certificate(cert);
     const base64 = raw.toString("base64");
     const fingerprint = fingerprint256.replaceAll(":", "").toLowerCase();
     const known = {
@@ -94,6 +94,7 @@ describe("the certificate of a client of a proxy", () => {
       der: new Uint8Array(raw),
       subject: { CN: "agent-7.example" },
       names: ["DNS:agent-7.example", "URI:urn:agent:7"],
+      expires: Date.parse(validTo),
     };
     const encoded = encodeURIComponent(cert);
     const envoy = `Hash=${"0".repeat(64)};Cert="${encodeURIComponent("x")}",By=urn:a;Hash=${fingerprint};Cert="${encoded}"`;

@@ -53,6 +53,14 @@ const invalidToken: ChallengeProblem = { error: "invalid_token" };
  */
 export function defineScheme<Credentials>(definition: SchemeDefinition<Credentials>): Authenticator {
   const { name, scheme, scopes = [], resource, isAmbient = false } = definition;
+  // Callers are often the same objects, so that each gets its schemes once.
+  const named = new WeakMap<Principal, Principal>();
+  const satisfying = (principal: Principal): Principal => {
+    if (principal.schemes !== undefined) return principal;
+    const made = named.get(principal) ?? { ...principal, schemes: { [name]: principal.scopes ?? [] } };
+    named.set(principal, made);
+    return made;
+  };
   return {
     securitySchemes: { [name]: scheme },
     securityRequirements: [{ schemes: { [name]: { list: scopes } } }],
@@ -67,7 +75,7 @@ export function defineScheme<Credentials>(definition: SchemeDefinition<Credentia
       }
       const principal = await definition.verify(credentials, request, place);
       if (principal !== undefined) {
-        const caller = satisfying(principal, name);
+        const caller = satisfying(principal);
         keepCallerToken(caller, tokenIn(request));
         return caller;
       }
@@ -79,20 +87,6 @@ export function defineScheme<Credentials>(definition: SchemeDefinition<Credentia
 /** The token of a request, for token exchange (RFC 8693). */
 function tokenIn(request: UniversalRequest): string | undefined {
   return /^(?:bearer|dpop) +(\S+)/i.exec(request.header("authorization") ?? "")?.[1];
-}
-
-/** Callers are often the same objects, so that each gets its schemes once. */
-const named = new WeakMap<Principal, Map<string, Principal>>();
-
-/** A caller whose credentials satisfy a scheme. */
-function satisfying(principal: Principal, name: string): Principal {
-  if (principal.schemes !== undefined) return principal;
-  const known = named.get(principal)?.get(name);
-  if (known !== undefined) return known;
-  const made = { ...principal, schemes: { [name]: principal.scopes ?? [] } };
-  const names = named.get(principal) ?? new Map<string, Principal>();
-  named.set(principal, names.set(name, made));
-  return made;
 }
 
 /** Whether a browser says that a request comes from a page of another origin (Fetch Metadata, RFC 6454 §7). */

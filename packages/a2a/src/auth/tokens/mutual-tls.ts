@@ -1,6 +1,6 @@
 import { systemClock, type Clock } from "../../base/index.ts";
 import type { PeerCertificate, Principal } from "../../protocol/index.ts";
-import { challenge, defineScheme } from "../index.ts";
+import { challenge, defineScheme, problemParams } from "../index.ts";
 import type { Authenticator } from "../port.ts";
 import { wrongOption } from "./options.ts";
 
@@ -59,7 +59,7 @@ export function mutualTls(options: MutualTlsOptions = {}): Authenticator {
       return findHolder(certificate);
     },
     // There is no scheme of HTTP for it, and 401 has to have a challenge (RFC 9110 §15.5.2).
-    challenge: () => challenge("MutualTLS"),
+    challenge: (_place, problem) => challenge("MutualTLS", problemParams(problem)),
   });
 }
 
