@@ -1,5 +1,6 @@
 import { createServer, request as httpRequest } from "node:http";
 import type { AddressInfo } from "node:net";
+import { fakeClock } from "@parley/a2a/testing";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { A2AError, memoryStore, silentLogger, type Logger } from "@parley/a2a";
 import { bearer, type Authenticator } from "@parley/a2a/auth";
@@ -234,7 +235,9 @@ it("a named proxy changes nothing on a card: publicUrl decides (A2A 1.0 §8)", a
 
 describe("limits behind a proxy", () => {
   it("stop a client that guesses, and no other client of that proxy", async () => {
-    const server = await start({ authenticator: bearer({ "a-token": { subject: "ada" } }), trustProxy: ["loopback"] });
+    const authenticator = bearer({ "a-token": { subject: "ada" } });
+    // Its time stands still, so that no guess is forgiven meanwhile.
+    const server = await start({ authenticator, trustProxy: ["loopback"], clock: fakeClock() });
     const list = async (client: string, token: string): Promise<number> => {
       const headers = { authorization: `Bearer ${token}`, "x-forwarded-for": client };
       const answer = await fetch(`${server.url}/tasks`, { headers });
