@@ -129,6 +129,7 @@ describe("the README", () => {
       "README.md",
       "docs/README.md",
       "docs/client.md",
+      "docs/credentials.md",
       "docs/hosting.md",
       "docs/push.md",
       "docs/extensions.md",
@@ -216,6 +217,19 @@ describe("docs/client.md", async () => {
       cwd: room,
     });
     for (const words of said[at] ?? ["a program without expectations"]) expect(stdout).toContain(words);
+  });
+});
+
+describe("docs/credentials.md", async () => {
+  const blocks = await blocksOf("docs/credentials.md");
+  const program = (wanted: string): string => blocks.find(({ role }) => role === wanted)?.code ?? "";
+  it("chooses the credentials that the card asks for", async () => {
+    const port = String(await freePort());
+    const here = (code: string): string => code.replaceAll("4000", port);
+    await start("credentials-server.mts", here(program("server")));
+    const file = await compile("credentials-client.mts", here(program("client")));
+    const { stdout } = await run(process.execPath, [file], { cwd: room });
+    expect(stdout).toContain("You are ada");
   });
 });
 
