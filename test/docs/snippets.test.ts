@@ -140,6 +140,7 @@ describe("the README", () => {
       "docs/benchmarks.md",
       "docs/conform.md",
       "docs/kits.md",
+      "docs/authentication.md",
       "docs/security.md",
       "SECURITY.md",
       "kits/README.md",
@@ -158,7 +159,7 @@ describe("the README", () => {
   });
 });
 
-describe.each(["docs/agents.md", "docs/hosting.md", "docs/security.md"])("%s", async (page) => {
+describe.each(["docs/agents.md", "docs/authentication.md", "docs/hosting.md", "docs/security.md"])("%s", async (page) => {
   const servers = (await blocksOf(page)).filter(({ role }) => role === "server");
   it.each(servers.map(({ code }, at) => [at, code] as const))("program %i runs", async (at, code) => {
     const ports = [String(await freePort()), String(await freePort())] as const;
