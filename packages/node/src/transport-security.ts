@@ -16,7 +16,7 @@ export interface SecurityOptions {
   readonly hsts?: string | false;
   readonly insecure?: boolean;
   readonly publicUrl?: string;
-  readonly authenticator?: Pick<Authenticator, "securitySchemes">;
+  readonly authenticator?: Pick<Authenticator, "securitySchemes" | "resource">;
 }
 
 /** How a server speaks TLS, and what it does without. */
@@ -42,9 +42,10 @@ export async function transportSecurity(
   logger: Logger,
 ): Promise<TransportSecurity> {
   const { trustProxy, insecure = false } = options;
-  const asksClients = Object.values(options.authenticator?.securitySchemes ?? {}).some(
-    ({ mtlsSecurityScheme }) => mtlsSecurityScheme !== undefined,
-  );
+  const { securitySchemes = {}, resource } = options.authenticator ?? {};
+  const asksClients =
+    resource?.certificateBound === true ||
+    Object.values(securitySchemes).some(({ mtlsSecurityScheme }) => mtlsSecurityScheme !== undefined);
   const proxies = trustProxy === undefined ? undefined : new Proxies(trustProxy);
   const { loadTls } = options.tls === undefined ? {} : await import("./tls.ts");
   const loaded = options.tls && (await loadTls?.(options.tls, asksClients));

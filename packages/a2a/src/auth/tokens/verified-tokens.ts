@@ -63,7 +63,7 @@ export class VerifiedTokens<T> {
       expires: checked.expires,
       until: this.#clock.elapsed() + this.#remember,
       // Objects take a few times their JSON.
-      bytes: memoryOf(key) + 1_000 + 8 * JSON.stringify(checked.claims).length,
+      bytes: memoryOf(key, token) + 1_000 + 8 * JSON.stringify(checked.claims).length,
     };
     this.#known.set(key, known);
     return known;
