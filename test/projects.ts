@@ -5,6 +5,7 @@
 export const long: readonly string[] = [
   "test/fuzz/**/*.test.ts",
   "test/crash/**/*.test.ts",
+  "test/isolation/**/*.test.ts",
   "packages/sql/test/sqlite/contract.test.ts",
   "packages/sql/test/sqlite/crash.test.ts",
   "packages/sql/test/sqlite/huge.test.ts",

@@ -1,0 +1,264 @@
+import { anonymous } from "@parley/a2a";
+import type { StreamResponse, Task } from "@parley/a2a/model";
+import type { CallContext, OperationName } from "@parley/a2a/protocol";
+import { marks, type World } from "./world.ts";
+import type { Act, Call, Name, Ref } from "./program.ts";
+
+/* Runs a program, or the part of one principal, and notes what each call came to in words that do not depend on the run. */
+
+/** The ids that a call got. */
+interface Got {
+  readonly taskId?: string | undefined;
+  readonly contextId?: string | undefined;
+  readonly token?: string | undefined;
+}
+
+/** What a principal has seen of a world. */
+export interface Seen {
+  /** The answer of each of its calls, by the place of the call. */
+  readonly answers: Readonly<Record<number, unknown>>;
+  /** What its webhooks got. */
+  readonly deliveries: readonly string[];
+}
+
+const waitsFor = ["TASK_STATE_SUBMITTED", "TASK_STATE_WORKING", "TASK_STATE_INPUT_REQUIRED"];
+
+/** Runs the calls of some principals. The others are absent: their ids are made up. */
+export async function run(world: World, program: readonly Call[], who: readonly Name[]): Promise<Record<Name, Seen>> {
+  const runner = new Runner(world, program);
+  for (const [at, call] of program.entries()) if (who.includes(call.by)) await runner.call(at, call);
+  for (const by of who) await runner.finish(by);
+  await runner.settled();
+  return { ada: runner.seenBy("ada"), bob: runner.seenBy("bob") };
+}
+
+class Runner {
+  readonly #world: World;
+  readonly #program: readonly Call[];
+  readonly #got = new Map<Ref, Got>();
+  readonly #answers = new Map<Ref, unknown>();
+  readonly #streams: Promise<void>[] = [];
+
+  constructor(world: World, program: readonly Call[]) {
+    this.#world = world;
+    this.#program = program;
+  }
+
+  /** Makes one call, and waits until what it began is at rest. */
+  async call(at: number, call: Call): Promise<void> {
+    const [operation, request, more] = this.#request(call);
+    const context: CallContext = { principal: anonymous, version: call.version, extensions: [], ...more };
+    const service = this.#world.service(call);
+    try {
+      if (operation === "SendStreamingMessage" || operation === "SubscribeToTask") {
+        const { batches } = await service.stream(operation, request as never, context);
+        await this.#follow(at, batches);
+      } else {
+        const { payload } = await service.call(operation as "GetTask", request as never, context);
+        this.#note(at, payload.value);
+      }
+    } catch (thrown) {
+      const { code, message, fields, metadata } = thrown as Record<string, unknown>;
+      this.#answers.set(at, { code, message, fields, metadata });
+    }
+    await this.#atRest(at, call);
+  }
+
+  /** Cancels the tasks of a principal that are not over, so that all of its streams end. */
+  async finish(by: Name): Promise<void> {
+    const service = this.#world.service({ by, binding: "JSONRPC", version: "1.0" });
+    const context = { principal: anonymous, version: "1.0", extensions: [] };
+    for (const state of waitsFor) {
+      const request = { status: state, pageSize: 100 };
+      const { payload } = await service.call("ListTasks", request as never, context);
+      for (const { id } of payload.value.tasks) await service.call("CancelTask", { id }, context).catch(() => {});
+    }
+  }
+
+  /** Waits for the ends of all streams, and for all deliveries. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#streams);
+    await until(async () => {
+      const due = await this.#world.store.dueFeatures({ feature: "push", now: Infinity, limit: 1 });
+      return due.length === 0;
+    });
+  }
+
+  seenBy(by: Name): Seen {
+    const answers: Record<number, unknown> = {};
+    for (const [at, answer] of this.#answers) {
+      if (this.#program[at]?.by === by) answers[at] = JSON.parse(this.#plain(JSON.stringify(answer))) as unknown;
+    }
+    const own = this.#world.deliveries.filter(({ path }) => path.startsWith(`/${by}/`));
+    return { answers, deliveries: own.map(({ path, body }) => `${path} ${this.#plain(body)}`).sort() };
+  }
+
+  /** The events of a stream, until it ends. Resolves when its first ones are here. */
+  async #follow(at: Ref, batches: AsyncIterable<readonly { readonly payload: { readonly value: StreamResponse } }[]>) {
+    const events: StreamResponse[] = [];
+    this.#answers.set(at, events);
+    await new Promise<void>((resolve) => {
+      const read = async (): Promise<void> => {
+        try {
+          for await (const items of batches) {
+            for (const { payload } of items) events.push(payload.value);
+            if (!this.#got.has(at)) this.#got.set(at, idsOf(events[0]));
+            resolve();
+          }
+        } catch (thrown) {
+          this.#answers.set(at, { events, code: (thrown as { readonly code: unknown }).code });
+        }
+        resolve();
+      };
+      this.#streams.push(read());
+    });
+  }
+
+  #note(at: Ref, value: unknown): void {
+    this.#answers.set(at, value);
+    this.#got.set(at, idsOf(value));
+  }
+
+  /** Waits until the agent has done what a send told it to do. */
+  async #atRest(at: Ref, { act }: Call): Promise<void> {
+    const { taskId } = this.#got.get(at) ?? {};
+    if (act.kind !== "send" || taskId === undefined) return;
+    await until(async () => {
+      const task = (await this.#world.store.load({ agent: "/" }, taskId, { artifacts: true }))?.task;
+      if (task === undefined || !isBusy(task)) return true;
+      // A turn that waits has shown what it knows.
+      const turns = task.history?.filter(({ role }) => role === "ROLE_USER").length ?? 0;
+      return (task.artifacts?.length ?? 0) >= 1 && turns >= 1;
+    });
+  }
+
+  #request({ by, act }: Call): readonly [OperationName, object, object?] {
+    switch (act.kind) {
+      case "send":
+        return [act.stream ? "SendStreamingMessage" : "SendMessage", this.#message(by, act)];
+      case "get":
+        return ["GetTask", { id: this.#task(act.task) }];
+      case "cancel":
+        return ["CancelTask", { id: this.#task(act.task) }];
+      case "subscribe":
+        return ["SubscribeToTask", { id: this.#task(act.task) }, act.after === undefined ? {} : { after: act.after }];
+      case "list": {
+        const contextId = this.#contextOf(act);
+        const token = act.token === undefined ? {} : { pageToken: this.#token(act.token) };
+        return ["ListTasks", { pageSize: act.pageSize, ...(contextId !== undefined && { contextId }), ...token }];
+      }
+      case "hook": {
+        const url = this.#world.hook(by, act.hook);
+        return ["CreateTaskPushNotificationConfig", { taskId: this.#task(act.task), id: `h${act.hook}`, url }];
+      }
+      case "getHook":
+        return ["GetTaskPushNotificationConfig", { taskId: this.#task(act.task), id: `h${act.hook}` }];
+      case "deleteHook":
+        return ["DeleteTaskPushNotificationConfig", { taskId: this.#task(act.task), id: `h${act.hook}` }];
+      case "listHooks": {
+        const token = act.token === undefined ? {} : { pageToken: this.#token(act.token) };
+        return ["ListTaskPushNotificationConfigs", { taskId: this.#task(act.task), pageSize: 1, ...token }];
+      }
+      case "card":
+        return ["GetExtendedAgentCard", {}];
+    }
+  }
+
+  #message(by: Name, act: Extract<Act, { readonly kind: "send" }>): object {
+    const contextId = this.#contextOf(act);
+    return {
+      message: {
+        messageId: `m${act.messageId}`,
+        role: "ROLE_USER",
+        parts: [{ text: act.marked ? `${act.what} ${marks[by]}` : act.what }],
+        ...(act.task !== undefined && { taskId: this.#task(act.task) }),
+        ...(contextId !== undefined && { contextId }),
+        ...(act.references !== undefined && { referenceTaskIds: [this.#task(act.references)] }),
+      },
+      configuration: {
+        // A turn that waits would never answer.
+        returnImmediately: act.what === "wait",
+        ...(act.webhook && { taskPushNotificationConfig: { id: "h0", url: this.#world.hook(by, 0) } }),
+      },
+    };
+  }
+
+  #contextOf({ context, named }: { readonly context?: Ref; readonly named?: number }): string | undefined {
+    if (named !== undefined) return `c${named}`;
+    if (context === undefined) return undefined;
+    const of = this.#before(context);
+    const { contextId } = this.#got.get(of) ?? {};
+    return contextId === undefined || isNamed(contextId) ? madeUp("c", of) : contextId;
+  }
+
+  #task(ref: Ref): string {
+    const of = this.#before(ref);
+    return this.#got.get(of)?.taskId ?? madeUp("7", of);
+  }
+
+  #token(ref: Ref): string {
+    const of = this.#before(ref);
+    return this.#got.get(of)?.token ?? `1700000000000.${of}.0123456789abcdef`;
+  }
+
+  /** The call that a reference means: it is in the program, whoever makes it. */
+  #before(ref: Ref): Ref {
+    return ref % this.#program.length;
+  }
+
+  /** Without what differs from run to run: ids become names of the calls that got them. */
+  #plain(text: string): string {
+    let plain = text;
+    for (let of = 0; of < this.#program.length; of += 1) {
+      plain = plain.replaceAll(madeUp("7", of), `<${of}>`).replaceAll(madeUp("c", of), `<${of}>`);
+    }
+    const named = new Set<string>();
+    for (const [of, { taskId, contextId }] of [...this.#got].sort(([one], [other]) => one - other)) {
+      for (const id of [taskId, contextId]) {
+        if (id === undefined || named.has(id) || isNamed(id)) continue;
+        named.add(id);
+        plain = plain.replaceAll(id, `<${of}>`);
+      }
+    }
+    return plain
+      .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, "<time>")
+      .replaceAll(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, "<id>")
+      .replaceAll(/"nextPageToken":"[^"]+"/g, '"nextPageToken":"<token>"')
+      .replaceAll(/http:\/\/127\.0\.0\.1:\d+/g, "<receiver>");
+  }
+}
+
+function isBusy({ status }: Task): boolean {
+  return status.state === "TASK_STATE_SUBMITTED" || status.state === "TASK_STATE_WORKING";
+}
+
+/** Whether a context was named by a caller: everybody can know it, without having seen it. */
+function isNamed(contextId: string): boolean {
+  return /^c\d$/.test(contextId);
+}
+
+/** An id that nobody has. */
+function madeUp(digit: string, of: Ref): string {
+  return `00000000-0000-4000-8000-${digit}${String(of).padStart(11, "0")}`;
+}
+
+/** The ids in an answer, as far as it is about one task, and the token of the next page. */
+function idsOf(value: unknown): Got {
+  const { task, message, statusUpdate, artifactUpdate, id, contextId, status, nextPageToken } = value as {
+    readonly task?: Task;
+    readonly message?: { readonly contextId?: string };
+    readonly statusUpdate?: { readonly taskId: string; readonly contextId: string };
+    readonly artifactUpdate?: { readonly taskId: string; readonly contextId: string };
+  } & Partial<Task> & { readonly nextPageToken?: string };
+  const token = nextPageToken === undefined || nextPageToken === "" ? {} : { token: nextPageToken };
+  if (task !== undefined) return { taskId: task.id, contextId: task.contextId, ...token };
+  if (message !== undefined) return { contextId: message.contextId, ...token };
+  const update = statusUpdate ?? artifactUpdate;
+  if (update !== undefined) return { taskId: update.taskId, contextId: update.contextId, ...token };
+  return status === undefined ? token : { taskId: id, contextId, ...token };
+}
+
+/** Waits until a condition holds. The test's own timeout ends it. */
+async function until(holds: () => Promise<boolean>): Promise<void> {
+  while (!(await holds())) await new Promise((resolve) => setTimeout(resolve, 5));
+}
