@@ -28,7 +28,8 @@ export function sizeOf(message: Message): number {
   return size;
 }
 
-function sizeOfValue(value: JsonValue | undefined): number {
+/** About how many bytes of memory a JSON value takes. */
+export function sizeOfValue(value: JsonValue | undefined): number {
   if (typeof value === "string") return perValue + value.length;
   if (typeof value !== "object" || value === null) return perValue;
   let size = perValue;

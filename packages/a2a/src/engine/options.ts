@@ -94,6 +94,18 @@ export interface EngineLimits {
   readonly totalBytes?: number;
   /** Largest page of a list, in bytes of JSON. A task that is larger gets a page of its own. Default 8 MiB. */
   readonly pageBytes?: number;
+  /** Most parts of a message. A message with more is refused. Default 10,000. */
+  readonly messageParts?: number;
+  /**
+   * Largest metadata of a request with a message, those of the message and its parts among them: their names and texts, and 16 bytes
+   * for each value. A message with more is refused. Default 1 MiB.
+   */
+  readonly metadataBytes?: number;
+  /**
+   * Most tasks of one owner that agents work on at a time in this process, and messages that are not a task yet. A message that would
+   * begin another one is refused (`TooManyRequests`). A task that waits for its caller does not count. Default: no limit.
+   */
+  readonly tasksPerCaller?: number;
 }
 
 /** Options of an engine. */
@@ -252,6 +264,9 @@ export function settingsOf(options: EngineOptions): EngineSettings {
       taskBytes: limits.taskBytes ?? 32 << 20,
       totalBytes: limits.totalBytes ?? 256 << 20,
       pageBytes: limits.pageBytes ?? 8 << 20,
+      messageParts: limits.messageParts ?? 10_000,
+      metadataBytes: limits.metadataBytes ?? 1 << 20,
+      tasksPerCaller: limits.tasksPerCaller ?? Infinity,
     },
     directReplyWithin: options.directReplyWithin ?? 500,
     longPoll: options.longPoll ?? 30_000,

@@ -20,6 +20,11 @@ export function taskIsFull(taskBytes: number): A2AError {
   return invalidParams([{ field: "message.parts", description }], "This task is full");
 }
 
+/** For a message that would begin one run more than its owner may have. */
+export function tooManyTasks(most: number): A2AError {
+  return new A2AError("TooManyRequests", `Agents work on ${most} tasks of this caller already`, { retryAfter: 5 });
+}
+
 export function serverIsStopping(): A2AError {
   return new A2AError("Unavailable", "The server is stopping", { retryAfter: 1 });
 }

@@ -231,3 +231,117 @@ describe("retention", () => {
     expect((await get(waiting.id)).status.state).toBe("TASK_STATE_INPUT_REQUIRED");
   });
 });
+
+describe("limits.tasksPerCaller", () => {
+  const limits = { tasksPerCaller: 2 };
+
+  it("refuses a message that would begin a further task, until one of them is over", async () => {
+    const { opened, open } = gate();
+    const { stream, ask, send } = harness(
+      async function* (turn) {
+        yield turn.working();
+        if (turn.text === "wait") await opened;
+      },
+      { limits },
+    );
+    const [first, second] = [await stream("wait", { subject: "ada" }), await stream("wait", { subject: "ada" })];
+    await expect(ask("third", { subject: "ada" })).rejects.toMatchObject({ code: "TooManyRequests", retryAfter: 5 });
+    expect((await send("other", { subject: "bob" })).status.state).toBe("TASK_STATE_COMPLETED");
+    open();
+    await Promise.all([first.all(), second.all()]);
+    for (let at = 0; at < 5; at++) expect((await send(`next ${at}`, { subject: "ada" })).id).toBeDefined();
+  });
+
+  it("counts direct replies while the agent works on them, and refuses no retry of a message that it has", async () => {
+    const { opened, open } = gate();
+    const { ask } = harness(
+      async (turn) => {
+        await opened;
+        return turn.reply(turn.text);
+      },
+      { limits },
+    );
+    const message = { messageId: "the-same" };
+    const asked = [ask("one", { message }), ask("one", { message }), ask("one", { message }), ask("two")];
+    await expect(ask("three")).rejects.toMatchObject({ code: "TooManyRequests" });
+    open();
+    expect(await Promise.all(asked)).toHaveLength(4);
+    expect((await ask("four")).message?.parts).toEqual([{ text: "four" }]);
+  });
+
+  it("counts no task that waits for its caller, and a follow-up begins a turn like a first message", async () => {
+    const { opened, open } = gate();
+    const { ask, send, stream } = harness(
+      async function* (turn) {
+        if (turn.number === 1) yield turn.inputRequired("Which one?");
+        else {
+          yield turn.working();
+          await opened;
+        }
+      },
+      { limits },
+    );
+    const tasks = [await send("a"), await send("b"), await send("c")];
+    const answer = (at: number) => ({ message: { taskId: tasks[at]?.id ?? "" } });
+    const working = [await stream("go on", answer(0)), await stream("go on", answer(1))];
+    await expect(ask("go on", answer(2))).rejects.toMatchObject({ code: "TooManyRequests" });
+    open();
+    for (const reading of working) await reading.all();
+    expect((await send("go on", answer(2))).status.state).toBe("TASK_STATE_COMPLETED");
+  });
+
+  it("holds for messages that come at the same time", async () => {
+    const { opened, open } = gate();
+    const { ask } = harness(
+      async (turn) => {
+        await opened;
+        return turn.reply(turn.text);
+      },
+      { limits },
+    );
+    const all = Array.from({ length: 50 }, (_, at) =>
+      ask(String(at)).then(
+        () => "answered",
+        (error: unknown) => error,
+      ),
+    );
+    open();
+    expect((await Promise.all(all)).filter((each) => each === "answered")).toHaveLength(2);
+  });
+});
+
+describe("the size of a message", () => {
+  it("is limited in parts: 10,000, or limits.messageParts", async () => {
+    const parts = (count: number) => ({ message: { parts: Array.from({ length: count }, () => ({ text: "x" })) } });
+    const { ask } = harness((turn) => turn.reply(String(turn.message.parts.length)));
+    expect((await ask("", parts(10_000))).message?.parts).toEqual([{ text: "10000" }]);
+    await expect(ask("", parts(10_001))).rejects.toMatchObject({
+      code: "InvalidParams",
+      fields: [{ field: "message.parts", description: "has 10001 parts: a message may have 10000" }],
+    });
+    const { ask: few } = harness((turn) => turn.reply("ok"), { limits: { messageParts: 2 } });
+    await expect(few("", parts(3))).rejects.toMatchObject({ fields: [{ field: "message.parts" }] });
+  });
+
+  it("is limited in metadata: that of the request, of the message and of its parts together", async () => {
+    const { service, ask } = harness((turn) => turn.reply("ok"), { limits: { metadataBytes: 1_000 } });
+    const metadata = { a: "x".repeat(400) };
+    expect((await ask("", { message: { metadata, parts: [{ text: "a", metadata }] } })).message).toBeDefined();
+    const three = {
+      metadata,
+      parts: [
+        { text: "a", metadata },
+        { text: "b", metadata },
+      ],
+    };
+    await expect(ask("", { message: three })).rejects.toMatchObject({ fields: [{ field: "message.metadata" }] });
+    const request = { message: messageOf("", { metadata }), metadata: { a: metadata, b: metadata } };
+    await expect(service.call("SendMessage", request, callContext())).rejects.toMatchObject({
+      code: "InvalidParams",
+      fields: [{ field: "metadata", description: expect.stringContaining("1000 bytes") as string }],
+    });
+    // Many small values count, too.
+    const many = { list: Array.from({ length: 100 }, () => 1) };
+    await expect(ask("", { message: { metadata: many } })).rejects.toMatchObject({ code: "InvalidParams" });
+  });
+});

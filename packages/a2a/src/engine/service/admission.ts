@@ -1,9 +1,10 @@
 import { A2AError, type Message, type NewRecord, type SendMessageRequest } from "../../model/index.ts";
-import type { ByteBudget, Payload, Principal } from "../../protocol/index.ts";
+import type { ByteBudget, CallContext, Payload, Principal } from "../../protocol/index.ts";
+import type { AcceptedInput } from "../../extensions/index.ts";
 import type { TakenAnswer } from "../../intask/index.ts";
 import type { LazyConfigs, PushConfigs } from "../../push/index.ts";
 import type { FeatureEffect, OnceEffect, OnceRecord, Owner, TaskHead, TaskKey } from "../../store/index.ts";
-import type { Committer, LiveLogs, StoredCall } from "../log/index.ts";
+import { storedPrincipal, type Committer, type LiveLogs, type StoredCall } from "../log/index.ts";
 import type { EngineSettings } from "../options.ts";
 import type { Runs } from "../supervise/index.ts";
 import type { CheckedAgent } from "./checks.ts";
@@ -15,7 +16,7 @@ export interface SendRooms {
   readonly liveLogs: LiveLogs;
   /** What messages and runs of this process may hold. */
   readonly budget: ByteBudget;
-  readonly runs: Pick<Runs, "start">;
+  readonly runs: Pick<Runs, "enter" | "leave" | "start">;
   /** The configs of webhooks. `undefined`: there are none. */
   readonly configs: LazyConfigs | undefined;
 }
@@ -95,4 +96,29 @@ export function joined({ task, contextId }: TaskHead, input: number): Accepted {
  */
 export function inContext(message: Message, contextId: string): Message {
   return Object.assign({}, message, { contextId });
+}
+
+/** The same send with what extensions have made of its message. */
+export function withInput(send: Send, { message, metadata }: AcceptedInput, kept: readonly FeatureEffect[]): Send {
+  const { request, call } = send;
+  return { ...send, request: { ...request, message }, call: { ...call, metadata }, kept };
+}
+
+const none: readonly string[] = [];
+
+/** What is stored of a call with its message. */
+export function storedCall(
+  { agent }: CheckedAgent,
+  { configuration, metadata }: SendMessageRequest,
+  { principal, version, trace }: CallContext,
+  extensions: readonly string[],
+): StoredCall {
+  const call: StoredCall = {
+    principal: storedPrincipal(principal, agent.keepClaims ?? none),
+    version,
+    extensions,
+    acceptedOutputModes: configuration?.acceptedOutputModes ?? none,
+    metadata,
+  };
+  return trace === undefined ? call : { ...call, trace };
 }

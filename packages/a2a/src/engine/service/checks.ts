@@ -1,6 +1,7 @@
-import { A2AError, type Part, type SendMessageRequest } from "../../model/index.ts";
+import { A2AError, invalidParams, type Part, type SendMessageRequest } from "../../model/index.ts";
 import { isAuthorizationAnswer, type CallContext, type OperationName, type Operations } from "../../protocol/index.ts";
-import type { HostedAgent } from "../options.ts";
+import { sizeOfValue } from "../bytes.ts";
+import type { EngineLimits, HostedAgent } from "../options.ts";
 
 /* Checks of a call before any work (A2A 1.0 §3.3.4), the same on every binding. */
 
@@ -110,6 +111,30 @@ function checkMessage({ card, inputModes }: CheckedAgent, request: SendMessageRe
       metadata: { mediaType },
     });
   });
+}
+
+/**
+ * Refuses a message of too many parts, or with too much metadata. Other sizes are limits of the whole request and of the task.
+ *
+ * @throws A2AError `InvalidParams` that names the field.
+ */
+export function checkSize(
+  { message, metadata }: SendMessageRequest,
+  { messageParts, metadataBytes }: Pick<Required<EngineLimits>, "messageParts" | "metadataBytes">,
+): void {
+  const { parts } = message;
+  if (parts.length > messageParts) {
+    const description = `has ${parts.length} parts: a message may have ${messageParts}`;
+    throw invalidParams([{ field: "message.parts", description }]);
+  }
+  let bytes = (metadata && sizeOfValue(metadata)) ?? 0;
+  if (message.metadata !== undefined) bytes += sizeOfValue(message.metadata);
+  for (const part of parts) if (part.metadata !== undefined) bytes += sizeOfValue(part.metadata);
+  if (bytes <= metadataBytes) return;
+  const field = metadata === undefined ? "message.metadata" : "metadata";
+  throw invalidParams([
+    { field, description: `is too large: all metadata of a message may take ${metadataBytes} bytes` },
+  ]);
 }
 
 /** The media type of a part, without parameters. A file without one is passed to the agent. */

@@ -146,6 +146,17 @@ export class FollowUps {
 
   /** No run works on the task: the message begins a turn, and ends an interrupted state. */
   async #wake(followUp: FollowUp): Promise<Accepted | undefined> {
+    const { runs } = this.#rooms;
+    const { owner } = followUp.head.task;
+    runs.enter(owner);
+    try {
+      return await this.#begin(followUp);
+    } finally {
+      if (!followUp.passedOn) runs.leave(owner);
+    }
+  }
+
+  async #begin(followUp: FollowUp): Promise<Accepted | undefined> {
     const { send, head } = followUp;
     const { committer, settings } = this.#rooms;
     const { clock, lease, limits } = settings;

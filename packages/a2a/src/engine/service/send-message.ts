@@ -14,20 +14,22 @@ import {
 import { isAuthorizationAnswer, type CallContext, type Reply } from "../../protocol/index.ts";
 import { assembleLog, roomless, type FeatureEffect, type OnceRecord, type Owner } from "../../store/index.ts";
 import { sizeOf } from "../bytes.ts";
-import { EventStream, keepIn, storedPrincipal, waitForAnswer, type StoredCall } from "../log/index.ts";
+import { EventStream, keepIn, waitForAnswer } from "../log/index.ts";
 import type { FirstResult } from "../run/index.ts";
 import {
   answered,
   configsOf,
   inContext,
+  storedCall,
   webhookPath,
+  withInput,
   type Accepted,
   type Admission,
   type Send,
   type SendRooms,
 } from "./admission.ts";
 import { counted, wholeBut, wrappedTask, type AgentTasks } from "./agent-tasks.ts";
-import type { CheckedAgent } from "./checks.ts";
+import { checkSize, type CheckedAgent } from "./checks.ts";
 import { FollowUps } from "./follow-ups.ts";
 import { Retries } from "./retries.ts";
 
@@ -128,6 +130,7 @@ export class Sends {
     extensions: readonly string[],
     answer?: TakenAnswer,
   ): Admission | Promise<Admission> {
+    checkSize(request, this.#rooms.settings.limits);
     const call = storedCall(hosted, request, context, extensions);
     const attempt = this.#retries.begin(owner, request.message);
     if (attempt?.admission !== undefined) return attempt.admission;
@@ -205,10 +208,18 @@ export class Sends {
   }
 
   #begin(send: Send, taskId?: string): Admission | Promise<Admission> {
+    const { budget, runs } = this.#rooms;
+    const { owner } = send.owner;
     const bytes = sizeOf(send.request.message);
-    return this.#rooms.budget.tryTake(send.owner.owner, bytes)
-      ? this.#startRun(send, bytes, taskId)
-      : this.#startRunLater(send, bytes, taskId);
+    runs.enter(owner);
+    try {
+      return budget.tryTake(owner, bytes)
+        ? this.#startRun(send, bytes, taskId)
+        : this.#startRunLater(send, bytes, taskId);
+    } catch (error) {
+      runs.leave(owner);
+      throw error;
+    }
   }
 
   async #follow(send: Send, taskId: string): Promise<Admission> {
@@ -219,8 +230,15 @@ export class Sends {
   }
 
   async #startRunLater(send: Send, bytes: number, taskId?: string): Promise<Admission> {
-    await this.#rooms.budget.take(send.owner.owner, bytes);
-    return this.#startRun(send, bytes, taskId);
+    const { budget, runs } = this.#rooms;
+    const { owner } = send.owner;
+    try {
+      await budget.take(owner, bytes);
+      return this.#startRun(send, bytes, taskId);
+    } catch (error) {
+      runs.leave(owner);
+      throw error;
+    }
   }
 
   /**
@@ -272,27 +290,4 @@ export class Sends {
   }
 }
 
-/** The same send with what extensions have made of its message. */
-function withInput(send: Send, { message, metadata }: AcceptedInput, kept: readonly FeatureEffect[]): Send {
-  const { request, call } = send;
-  return { ...send, request: { ...request, message }, call: { ...call, metadata }, kept };
-}
-
-const none: readonly string[] = [];
 const noEffects: readonly FeatureEffect[] = [];
-
-function storedCall(
-  { agent }: CheckedAgent,
-  { configuration, metadata }: SendMessageRequest,
-  { principal, version, trace }: CallContext,
-  extensions: readonly string[],
-): StoredCall {
-  const call: StoredCall = {
-    principal: storedPrincipal(principal, agent.keepClaims ?? none),
-    version,
-    extensions,
-    acceptedOutputModes: configuration?.acceptedOutputModes ?? none,
-    metadata,
-  };
-  return trace === undefined ? call : { ...call, trace };
-}

@@ -3,7 +3,7 @@ import type { AppendOutcome, TaskAppend, TaskHead } from "../../store/index.ts";
 import type { Principal } from "../../protocol/index.ts";
 import { ChurnMap } from "../churn-map.ts";
 import { statusRecord, type StatusInit } from "../log/index.ts";
-import { serverIsStopping } from "../refusals.ts";
+import { serverIsStopping, tooManyTasks } from "../refusals.ts";
 import { Pace, Run, type OwnRooms, type RunInit, type RunRooms } from "../run/index.ts";
 
 interface EndOptions {
@@ -21,12 +21,16 @@ interface EndOptions {
 export class Runs {
   readonly #rooms: OwnRooms;
   readonly #running = new ChurnMap<string, Run>();
+  /** How many runs each owner has, and messages that begin one. Absent: they are not limited. */
+  readonly #owners: Map<string, number> | undefined;
   #stopping = false;
 
   constructor(rooms: RunRooms) {
     const onOver = (over: Run): void => {
       if (this.#running.get(over.key.taskId) === over) this.#running.delete(over.key.taskId);
+      this.leave(over.key.owner);
     };
+    if (rooms.settings.limits.tasksPerCaller !== Infinity) this.#owners = new Map();
     this.#rooms = { ...rooms, pace: new Pace(rooms.settings.clock), onOver };
   }
 
@@ -35,7 +39,27 @@ export class Runs {
     return this.#stopping;
   }
 
-  /** Calls the agent. Throws `Unavailable` when the server stops. */
+  /**
+   * Counts a run that is about to begin. Where it does not begin, `leave` has to be called.
+   *
+   * @param most - How many its owner may have.
+   * @throws A2AError `TooManyRequests` where the owner has as many as it may.
+   */
+  enter(owner: string, most: number = this.#rooms.settings.limits.tasksPerCaller): void {
+    if (this.#owners === undefined) return;
+    const count = this.#owners.get(owner) ?? 0;
+    if (count >= most) throw tooManyTasks(most);
+    this.#owners.set(owner, count + 1);
+  }
+
+  /** A run of an owner is over, or did not begin. */
+  leave(owner: string): void {
+    const count = this.#owners?.get(owner) ?? 0;
+    if (count > 1) this.#owners?.set(owner, count - 1);
+    else this.#owners?.delete(owner);
+  }
+
+  /** Calls the agent, after `enter`. Throws `Unavailable` when the server stops. */
   start(init: RunInit): Run {
     if (this.#stopping) throw serverIsStopping();
     const run = new Run(this.#rooms, init);

@@ -10,7 +10,7 @@ export interface TakeoverInit {
   readonly settings: EngineSettings;
   readonly committer: Committer;
   readonly agents: ReadonlyMap<string, HostedAgent>;
-  readonly runs: Pick<Runs, "start" | "has" | "stopping" | "endTask">;
+  readonly runs: Pick<Runs, "enter" | "start" | "has" | "stopping" | "endTask">;
   readonly budget: ByteBudget;
 }
 
@@ -46,6 +46,8 @@ export class Takeover {
     if (!claimed.ok) return undefined;
     const init = await this.#read(hosted, head, next, claimed);
     if (init === undefined) return undefined;
+    // A task that was lost goes on, however many its owner has.
+    runs.enter(head.task.owner, Infinity);
     const run = runs.start(init);
     const { agent, taskId } = head.task;
     settings.logger.info("A task is resumed", { agent, taskId, turn: next.turn, attempt: next.attempt });
