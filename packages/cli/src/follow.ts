@@ -1,13 +1,13 @@
 import { resolve } from "node:path";
 import type { Artifact, Message, StreamResponse, Task, TaskState } from "@parley/a2a";
 import { isInterrupted, isTerminal } from "@parley/a2a/model";
-import { TaskView } from "@parley/a2a/client";
+import { readAuthorization, TaskView } from "@parley/a2a/client";
 import { saveArtifact } from "./artifacts.ts";
 import type { Hints } from "./hints.ts";
 import type { Io, Signal } from "./io.ts";
 import { terminalProgress, type Progress } from "./output/progress.ts";
 import { endedBadly } from "./output/states.ts";
-import { jsonLine } from "@parley/a2a/display";
+import { jsonLine, line } from "@parley/a2a/display";
 
 export interface FollowOptions {
   readonly json?: boolean;
@@ -52,12 +52,29 @@ function filesOf(message: Message | undefined): readonly Artifact[] {
 }
 
 /** What the user can do about a task that waits for input or authorization. */
-function waiting(state: TaskState | undefined, id: string, hints: Hints): string | undefined {
+function waiting(
+  state: TaskState | undefined,
+  message: Message | undefined,
+  id: string,
+  hints: Hints,
+): string | undefined {
   if (state === "TASK_STATE_INPUT_REQUIRED") return `The agent waits for your answer:\n  ${hints.answer(id)}`;
   if (state === "TASK_STATE_AUTH_REQUIRED") {
+    const request = readAuthorization(message);
+    if (request?.url !== undefined) return linkOf(request.url, request.expiresAt) + `  ${hints.watch(id)}`;
     return `The agent waits for an authorization. Give it as the agent asks, then:\n  ${hints.watch(id)}`;
   }
   return undefined;
+}
+
+/** Where the user gives an authorization. Who the link belongs to is said first, because the agent chose it. */
+function linkOf(url: string, expiresAt: string | undefined): string {
+  const until = expiresAt === undefined ? "" : `, until ${line(expiresAt)}`;
+  return (
+    `The agent waits for an authorization. Give it at ${line(new URL(url).host)}${until}:\n` +
+    `  ${line(url, 4096)}\n` +
+    "The task then goes on by itself. To watch it:\n"
+  );
 }
 
 /**
@@ -174,10 +191,11 @@ class FollowedCall {
   #show(event: StreamResponse): void {
     this.progress.show(event);
     this.#taskId ??= event.task?.id ?? event.statusUpdate?.taskId ?? event.artifactUpdate?.taskId;
-    const state = event.task?.status.state ?? event.statusUpdate?.status.state ?? this.#state;
+    const status = event.task?.status ?? event.statusUpdate?.status;
+    const state = status?.state ?? this.#state;
     if (state === this.#state || this.#taskId === undefined) return;
     this.#state = state;
-    const hint = waiting(state, this.#taskId, this.#how.hints);
+    const hint = waiting(state, status?.message, this.#taskId, this.#how.hints);
     if (hint !== undefined) this.progress.note(hint);
   }
 

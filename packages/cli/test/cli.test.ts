@@ -255,6 +255,22 @@ describe("parley watch, task, tasks, cancel", () => {
     expect((await watching.done).out).toContain("Sign in at https://example.com");
   });
 
+  test("an authorization is given at a link, whose host is named, and the task goes on", async () => {
+    const { id } = await started("authorize");
+    const watching = start(["watch", url, id]);
+    const [, link = ""] = await watching.until(
+      "err",
+      /Give it at 127\.0\.0\.1:\d+, until \S+Z:\n {2}(http:\S+)\n[^]*parley watch/,
+    );
+    const body = new URLSearchParams({ request: new URL(link).searchParams.get("request") ?? "", decision: "approve" });
+    expect((await fetch(link, { method: "POST", body })).status).toBe(200);
+    const { code, out } = await watching.done;
+    expect(code).toBe(0);
+    expect(out).toContain("Pay 20 EUR?");
+    expect(out).toContain("Paid.");
+    expect(out).not.toContain("urn:parley");
+  });
+
   test("a task is shown with its messages and artifacts, as much history as is wanted", async () => {
     const { id, contextId } = await started("stream");
     await parley(["watch", url, id]);

@@ -32,8 +32,7 @@ export async function* authorize<Init extends AuthorizationInit>(
 ): AsyncGenerator<AgentYield, Credentials[Init["form"]], void> {
   const { shown, credential } = await turn.requestAuthorization(init);
   // Clients that know nothing of the part show the text.
-  const parts = [{ text: init.reason }, { text: `Open this link: ${shown.url ?? ""}` }, authorizationPart(shown)];
-  yield authRequired(parts);
+  yield authRequired([{ text: `${init.reason}\n\nOpen this link: ${shown.url ?? ""}` }, authorizationPart(shown)]);
   const given = await credential();
   yield working;
   return given;

@@ -174,7 +174,7 @@ export type AuthorizationAnswer =
  * Reads the request from the message of a status with `TASK_STATE_AUTH_REQUIRED`. `undefined`: the message has none of this form. A
  * stranger wrote it: show `url` only together with its host, and fetch it never.
  */
-export function readAuthorization(message: Message | undefined): AuthorizationRequest | undefined {
+export function readAuthorization(message: Pick<Message, "parts"> | undefined): AuthorizationRequest | undefined {
   for (const part of message?.parts ?? []) {
     const request = memberOf(part);
     if (request === undefined) continue;

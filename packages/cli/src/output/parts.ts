@@ -1,4 +1,5 @@
 import type { JsonValue, Part } from "@parley/a2a";
+import { readAuthorization } from "@parley/a2a/client";
 import { line, plain } from "@parley/a2a/display";
 import { byteSize } from "./text.ts";
 
@@ -43,6 +44,8 @@ export function showParts(parts: readonly Part[], { brief, midLine = false }: Sh
     shown += `${endsMidLine(shown, midLine) ? "\n" : ""}${text}\n`;
   };
   for (const part of parts) {
+    // The link of a request is shown with what the user can do.
+    if (readAuthorization({ parts: [part] }) !== undefined) continue;
     if (part.text !== undefined) shown += plain(part.text);
     else if (part.data !== undefined) block(showData(part.data, brief));
     else if (part.url !== undefined) block(label([part.url, part.filename, part.mediaType], Number.POSITIVE_INFINITY));
