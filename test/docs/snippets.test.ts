@@ -132,6 +132,7 @@ describe("the README", () => {
       "docs/credentials.md",
       "docs/hosting.md",
       "docs/push.md",
+      "docs/authorization.md",
       "docs/extensions.md",
       "docs/interceptors.md",
       "docs/bindings.md",
@@ -278,6 +279,12 @@ const pairs: Readonly<
       server: [],
     },
     { client: ["1: SendMessage\n2: SendMessage\n"], server: ["call 1: SendMessage", "call 2: SendMessage"] },
+  ],
+  "docs/authorization.md": [
+    {
+      client: ["TASK_STATE_AUTH_REQUIRED\nGive it at 127.0.0.1:", "TASK_STATE_WORKING\nPaid.\nTASK_STATE_COMPLETED"],
+      server: [],
+    },
   ],
   "docs/extensions.md": [
     { client: ["2 messages"], server: ["counted 2 messages"] },

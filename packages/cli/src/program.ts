@@ -46,7 +46,7 @@ Environment:
                          is used in place of a login
   PARLEY_KEYCHAIN        off: keep logins in files, not in the keychain
   PARLEY_TOKENS          bearer tokens that serve accepts, separated by commas
-  PARLEY_PUSH_KEYS       keys of serve --push, separated by commas: 32 random
+  PARLEY_KEYS            keys of serve, separated by commas: 32 random
                          bytes each, from openssl rand -base64 32
   NO_COLOR, FORCE_COLOR  never colours; colours even where the output is no terminal`;
 

@@ -5,7 +5,7 @@ import { nodeDialer } from "./dialer.ts";
 type PushOption = HandlerOptions["push"];
 
 /** Where `serve()` finds keys that the options do not have. */
-const variable = "PARLEY_PUSH_KEYS";
+const variable = "PARLEY_KEYS";
 
 /**
  * The option `push` of `serve()` for the handler: with the keys of the environment, and a dialer that pins addresses.
@@ -16,7 +16,7 @@ const variable = "PARLEY_PUSH_KEYS";
 export function pushOn(push: PushOption, isLocal: boolean): PushOption {
   if (push === undefined || push === false) return push;
   const options = push === true ? {} : push;
-  const keys = options.keys ?? keysOf(process.env[variable]);
+  const keys = options.keys ?? environmentKeys();
   if (keys === undefined && !isLocal) {
     throw new Error(
       "The server can be reached from other machines, and `push` has no keys, which seal the secrets of webhooks and sign. Set " +
@@ -31,9 +31,18 @@ export function pushOn(push: PushOption, isLocal: boolean): PushOption {
   };
 }
 
+/** The option `authorization` of `serve()` for the handler: with the keys of the environment, unless `push` has keys. */
+export function authorizationOn(
+  authorization: HandlerOptions["authorization"] = {},
+  push: PushOption,
+): HandlerOptions["authorization"] {
+  const keys = typeof push === "object" && push.keys !== undefined ? undefined : environmentKeys();
+  return keys === undefined ? authorization : { keys, ...authorization };
+}
+
 /** Keys with commas between them, the first one in use. */
-function keysOf(text = ""): readonly string[] | undefined {
-  const keys = text.split(",").map((key) => key.trim());
+function environmentKeys(): readonly string[] | undefined {
+  const keys = (process.env[variable] ?? "").split(",").map((key) => key.trim());
   const given = keys.filter((key) => key !== "");
   return given.length === 0 ? undefined : given;
 }

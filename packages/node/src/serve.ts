@@ -17,7 +17,7 @@ import { dispatch, Responder, type HttpOptions } from "./http.ts";
 import type { LogLevel } from "./logger.ts";
 import { Port } from "./port.ts";
 import { addressOf, bracketed, refuseOpenDoor, urlOf } from "./listen.ts";
-import { pushOn } from "./push.ts";
+import { authorizationOn, pushOn } from "./push.ts";
 import { onStopSignal, processLease } from "./process.ts";
 import type { TlsFiles } from "./tls.ts";
 import { transportSecurity } from "./transport-security.ts";
@@ -150,8 +150,13 @@ export async function serve(agents: Agent | readonly AgentMount[], options: Serv
     for (const other of others) bound[other.binding.name] = await other.own.bind(address, other.port);
     const publicUrl = options.publicUrl ?? urlOf(host, port, tls !== undefined);
     const onCards = bindings.map((each) => (hasOwnPort(each) ? elsewhere(each.binding, bound) : each));
+    const authorization = authorizationOn(options.authorization, push);
     const own = { bindings: onCards, logger, store, publicUrl, ...(push !== undefined && { push }) };
-    handler = createHandler(agents, { ...handlerOptions(options, host, address), ...own });
+    handler = createHandler(agents, {
+      ...handlerOptions(options, host, address),
+      ...own,
+      ...(authorization !== undefined && { authorization }),
+    });
   } catch (error) {
     for (const each of ports) each.drain();
     await release();

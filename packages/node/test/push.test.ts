@@ -238,7 +238,7 @@ describe("the keys of push", () => {
   });
 
   it("come from the environment, and then there is no warning", async () => {
-    vi.stubEnv("PARLEY_PUSH_KEYS", ` ${key} , ${Buffer.alloc(32, 2).toString("base64")},`);
+    vi.stubEnv("PARLEY_KEYS", ` ${key} , ${Buffer.alloc(32, 2).toString("base64")},`);
     const { logger, lines } = recordingLogger();
     const server = await start({ push: true, logger });
     expect(lines.filter(({ level }) => level === "warn")).toEqual([]);
@@ -249,9 +249,9 @@ describe("the keys of push", () => {
   it("are required on other addresses, whatever publicUrl says", async () => {
     const open = { host: "0.0.0.0", insecure: true, push: true } as const;
     for (const publicUrl of ["http://localhost:4000", "https://agents.example.com"]) {
-      await expect(start({ ...open, publicUrl })).rejects.toThrow("PARLEY_PUSH_KEYS");
+      await expect(start({ ...open, publicUrl })).rejects.toThrow("PARLEY_KEYS");
     }
-    vi.stubEnv("PARLEY_PUSH_KEYS", key);
+    vi.stubEnv("PARLEY_KEYS", key);
     await start({ ...open, publicUrl: "https://agents.example.com" });
   });
 

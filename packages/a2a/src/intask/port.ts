@@ -18,8 +18,9 @@ import type { FeatureEffect, Store, TaskKey } from "../store/index.ts";
 export interface InTaskOptions {
   /**
    * Keys of 32 random bytes, each in base64: `openssl rand -base64 32`. They sign links and seal credentials. The first one is used;
-   * the others still open what they sealed. All processes on one store need the same keys. Default: `push.keys`; then a key that ends
-   * with the process, where `publicUrl` is a loopback address; otherwise `turn.authorize()` fails.
+   * the others still open what they sealed. All processes on one store need the same keys. Default: `push.keys`; with `serve()` those of
+   * the environment variable `PARLEY_KEYS`, with commas between them; then a key that ends with the process, where `publicUrl` is a
+   * loopback address; otherwise `turn.authorize()` fails.
    */
   readonly keys?: readonly string[];
   /**

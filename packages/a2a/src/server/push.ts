@@ -114,7 +114,7 @@ export function pushOutbox(settings: PushSettings, codecs: readonly [Codec, ...C
 }
 
 export const makeKeys =
-  "32 random bytes in base64, as `openssl rand -base64 32` prints them. serve() reads them from PARLEY_PUSH_KEYS";
+  "32 random bytes in base64, as `openssl rand -base64 32` prints them. serve() reads them from PARLEY_KEYS";
 
 /** A key that ends with the process. */
 function ownKey(isLocal: boolean, logger: Logger): PushSettings["keys"] {

@@ -23,7 +23,7 @@ export function addServe({ io, command, finish }: Program): void {
     .option("--store <path>", "SQLite file for the tasks, or the word memory", defaultFile)
     .option("--token <token>", "a bearer token that callers must present: TOKEN or TOKEN=SUBJECT; repeatable", collect)
     .option("--cors <origin>", "a web origin whose pages may call the server, or * for any; repeatable", collect)
-    .option("--push", "deliver webhooks; PARLEY_PUSH_KEYS has the keys that protect their secrets")
+    .option("--push", "deliver webhooks; PARLEY_KEYS has the keys that protect their secrets")
     .option("--tls-cert <file>", "certificate in PEM; it is loaded again when the file changes")
     .option("--tls-key <file>", "its key in PEM")
     .option("--trust-proxy <address>", "address or range of a proxy that encrypts for clients; repeatable", collect)

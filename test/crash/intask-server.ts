@@ -1,0 +1,38 @@
+import { readFileSync, writeFileSync, writeSync } from "node:fs";
+import { defineAgent, silentLogger, systemClock, text } from "@parley/a2a";
+import { serve } from "@parley/node";
+import { killedStore, say } from "./killed-store.ts";
+
+// The server whose turns wait for authorizations while it is killed: node intask-server.ts FILE PORT [before|after COUNT]. With the
+// last two it kills itself just before or just after that append to its store. Prints "ready" once it listens.
+
+const [path = "", port, moment, count] = process.argv.slice(2);
+
+// Each life begins a minute later than the one before, so that the leases of a killed process are over.
+const lives = `${path}.lives`;
+const life = Number(readFileSync(lives, "utf8")) + 1;
+writeFileSync(lives, String(life));
+const clock = { ...systemClock, now: () => Date.now() + life * 60_000 };
+
+const agent = defineAgent({
+  name: "Shop",
+  description: "Buys",
+  version: "1.0.0",
+  skills: [],
+  async *onMessage(turn) {
+    yield turn.working("Looking");
+    const hour = 3_600_000;
+    const given = yield* turn.authorize({ form: "secret", reason: "The key of your shop", lifetime: 10 * hour });
+    yield turn.artifact({ parts: [text(String(given.length))] });
+  },
+});
+
+await serve(agent, {
+  port: Number(port),
+  store: await killedStore(path, moment, count),
+  clock,
+  logger: { ...silentLogger, error: say },
+  pollInterval: 20,
+  authorization: { keys: [Buffer.alloc(32, 7).toString("base64")] },
+});
+writeSync(1, "ready\n");
