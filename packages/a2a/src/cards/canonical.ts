@@ -1,6 +1,7 @@
 import { isObject } from "../model/schema.ts";
 import { cardV03, cardV1, type Message, type Presence, type Shape } from "./fields.ts";
 import { canonicalJson } from "./jcs.ts";
+import { ascii, isImplied, withoutDefaults } from "./reduced-v03.ts";
 import type { CardReading } from "./port.ts";
 
 /* The forms of a card that a signature can be over. */
@@ -12,6 +13,8 @@ export interface CardForm {
   readonly version: "1.0" | "0.3";
   readonly reading: CardReading;
   readonly text: string;
+  /** Whether something of the card is not in it, so that a signature over it proves nothing. */
+  readonly lacking: boolean;
 }
 
 /** The two texts that a signer of one version may have to sign. */
@@ -20,7 +23,7 @@ export interface SignableForms {
   readonly specification: string;
   /** As the SDKs write it. */
   readonly reduced: string;
-  /** Whether `reduced` lacks only required values that are empty, and so means the same. */
+  /** Whether `reduced` lacks only empty texts and required values that are empty, and so means the same. */
   readonly same: boolean;
 }
 
@@ -34,26 +37,30 @@ export function versionsOf(card: Json): readonly CardForm["version"][] {
 
 /** The forms of a card in one version. */
 export function signableForms(card: Json, version: CardForm["version"]): SignableForms {
-  const canonical = messageOf(version === "1.0" ? cardV1 : cardV03, card, false);
-  const reduced = canonicalJson(reducedOf(canonical) ?? {});
-  const meaning = version === "1.0" ? canonicalJson(messageOf(cardV1, card, true)) : undefined;
-  return { specification: canonicalJson(canonical), reduced, same: reduced === meaning };
+  const message = version === "1.0" ? cardV1 : cardV03;
+  const canonical = messageOf(message, card, false);
+  const specification = canonicalJson(canonical);
+  const short = messageOf(message, card, true);
+  if (version === "1.0") {
+    const reduced = canonicalJson(reducedOf(canonical) ?? {});
+    return { specification, reduced, same: reduced === canonicalJson(short) };
+  }
+  const reduced = ascii(canonicalJson(reducedOf(withoutDefaults(canonical, () => true)) ?? {}));
+  return { specification, reduced, same: reduced === ascii(canonicalJson(withoutDefaults(short, isImplied))) };
 }
 
 /**
- * The forms of a card that a signature may be over, each once: as it came, then as the specification demands, then the reduced one where
- * it means the same.
+ * The forms of a card that a signature may be over, each once: as it came, then as the specification demands, then the reduced one.
  */
 export function verifiableForms(document: Json): readonly CardForm[] {
   const { signatures: _, ...card } = document;
   const versions = versionsOf(card);
-  const forms: CardForm[] = [
-    { version: versions[0] ?? "1.0", reading: "exact", text: canonicalJson(withoutUndefined(card)) },
-  ];
+  const exact = canonicalJson(withoutUndefined(card));
+  const forms: CardForm[] = [{ version: versions[0] ?? "1.0", reading: "exact", text: exact, lacking: false }];
   for (const version of versions) {
     const { specification, reduced, same } = signableForms(card, version);
-    forms.push({ version, reading: "specification", text: specification });
-    if (same) forms.push({ version, reading: "reduced", text: reduced });
+    forms.push({ version, reading: "specification", text: specification, lacking: false });
+    forms.push({ version, reading: "reduced", text: reduced, lacking: !same });
   }
   return forms.filter(({ text }, at) => forms.findIndex((other) => other.text === text) === at);
 }
@@ -62,15 +69,15 @@ function withoutUndefined(card: Json): Json {
   return Object.fromEntries(Object.entries(card).filter(([, value]) => value !== undefined));
 }
 
-/** The known members of an object. `short`: without required members that are empty. */
+/** The known members of an object. `short`: without texts that are empty, and without required members that are. */
 function messageOf(message: Message, value: unknown, short: boolean): unknown {
   if (!isObject(value)) return value;
   const members = Object.entries(message).flatMap(([name, [presence, shape]]) => {
     const given = Object.hasOwn(value, name) ? (value[name] ?? undefined) : undefined;
     const member = given === undefined ? emptyOf(presence, shape) : shaped(shape, given, short);
-    const left =
-      member === undefined ||
-      (isEmpty(shape, member) && (presence === "implicit" || (short && presence === "required")));
+    const drops =
+      presence === "implicit" || (short && (presence === "required" || (presence === "optional" && shape === "text")));
+    const left = member === undefined || (drops && isEmpty(shape, member));
     return left ? [] : [[name, member] as const];
   });
   return Object.fromEntries(members);

@@ -104,17 +104,17 @@ export const cardV1: Message = {
 const setList = (message: Message) => list(message, "optional");
 const flowV03 = one({ authorizationUrl: any, tokenUrl: any, refreshUrl: any, scopes: any });
 
-/** A card of 0.3, whose members are there or not. */
+/** A card of 0.3. Beside the required members the others are there or not. */
 export const cardV03: Message = {
   protocolVersion: any,
-  name: any,
-  description: any,
-  url: any,
+  name: requiredText,
+  description: requiredText,
+  url: requiredText,
   preferredTransport: any,
   additionalInterfaces: setList({ url: any, transport: any }),
   iconUrl: any,
   provider: one({ organization: any, url: any }),
-  version: any,
+  version: requiredText,
   documentationUrl: any,
   capabilities: one({
     streaming: any,
@@ -137,17 +137,20 @@ export const cardV03: Message = {
     "optional",
   ),
   security: any,
-  defaultInputModes: any,
-  defaultOutputModes: any,
-  skills: setList({
-    id: any,
-    name: any,
-    description: any,
-    tags: any,
-    examples: any,
-    inputModes: any,
-    outputModes: any,
-    security: any,
-  }),
+  defaultInputModes: requiredTexts,
+  defaultOutputModes: requiredTexts,
+  skills: list(
+    {
+      id: requiredText,
+      name: requiredText,
+      description: requiredText,
+      tags: requiredTexts,
+      examples: any,
+      inputModes: any,
+      outputModes: any,
+      security: any,
+    },
+    "required",
+  ),
   supportsAuthenticatedExtendedCard: any,
 };

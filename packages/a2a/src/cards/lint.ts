@@ -95,7 +95,7 @@ function readingFindings(card: Readonly<Record<string, unknown>>): CardFinding[]
     ];
   }
   const message =
-    "The SDKs of JavaScript and Python leave empty values out of what they sign, such as a requirement without scopes or a scheme " +
-    "without members. They do not verify a signature over the whole card (A2A 1.0 §8.4.1)";
+    "The SDKs of JavaScript and Python leave empty values out of what they verify, such as a requirement without scopes or a scheme " +
+    "without members: for them a signature does not cover these (A2A 1.0 §8.4.1)";
   return [{ level: "warning", field: "", message }];
 }

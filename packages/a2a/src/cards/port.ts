@@ -48,8 +48,8 @@ export interface SignCardOptions {
   /**
    * Whether the form that the SDKs of JavaScript and Python read is signed too, where it lacks something of the card: they drop
    * each empty value, and so a security requirement without scopes, such as that of an API key. Without this signature they
-   * refuse such a card. With it somebody else can take these requirements out of the card, and the signature still holds
-   * for them. Clients of this package take no notice of it. Default false.
+   * refuse such a card. With it somebody else can take these requirements out of the card, and the signature still holds for them: their
+   * clients then send no credentials, and the server refuses them. Clients of this package take no notice of it. Default true.
    */
   readonly reduced?: boolean;
 }

@@ -15,7 +15,7 @@ interface Signable {
  * at once: each version is signed by each key. Signatures of other keys stay.
  *
  * The specification keeps required members that are empty, and the SDKs of JavaScript and Python drop all that is empty. Where these two
- * readings differ, both are signed, as long as they mean the same. See also `SignCardOptions.reduced`.
+ * readings differ, both are signed. See also `SignCardOptions.reduced`.
  *
  * @param card - The card as it will be sent.
  * @throws A2AError `InvalidParams` where a key cannot sign cards, or where this is no card.
@@ -32,7 +32,7 @@ export async function signCard<Card extends object>(
 ): Promise<Card & { readonly signatures: readonly AgentCardSignature[] }> {
   const keys = [key].flat().map((each, at) => checkSigningKey(each, `keys[${at}]`));
   const { signatures: before, ...content } = card as { readonly signatures?: unknown };
-  const texts = signables(content, options.reduced ?? false);
+  const texts = signables(content, options.reduced ?? true);
   if (keys.length === 0) throw new A2AError("InvalidParams", "At least one key is needed to sign a card");
   const made = (await Promise.all(keys.map((each) => signaturesBy(each, texts, options.jku)))).flat();
   const names = new Set<unknown>(made.map(({ kid }) => kid));

@@ -89,6 +89,9 @@ function originOf(address: unknown): string {
   return /^[^/?#@]+$/.test(address) && URL.canParse(url) ? new URL(url).origin : "";
 }
 
+/** What is wrong with a signature that holds for a card without its empty values as well. */
+const partial = "it does not cover what is empty, such as a security requirement without scopes";
+
 async function verdictOf(
   value: unknown,
   forms: readonly CardForm[],
@@ -104,7 +107,7 @@ async function verdictOf(
   const { alg, kid, jku } = header;
   const told = { alg, ...(kid !== undefined && { kid }), ...(jku !== undefined && { jku }) };
   if (!algorithms.includes(alg)) return { outcome: "unsupported", ...told, reason: "its algorithm is not accepted" };
-  if (header.reduced) return { outcome: "unsupported", ...told, reason: "it does not cover the whole card" };
+  if (header.reduced) return { outcome: "unsupported", ...told, reason: partial };
   const jws = { protected: head as string, signature };
   let known: SignatureVerdict | undefined;
   try {
@@ -130,31 +133,32 @@ async function tried(
 ): Promise<SignatureVerdict> {
   const late = outdated(key, clock.now());
   if (late !== undefined) return { outcome: "outdated-key", reason: late };
-  const reading = await readingOf(jws, key, forms, alg);
-  if (reading !== undefined) return { outcome: "valid", reading };
+  const form = await formOf(jws, key, forms, alg);
+  if (form?.lacking === true) return { outcome: "unsupported", reason: partial };
+  if (form !== undefined) return { outcome: "valid", reading: form.reading };
   return named
     ? { outcome: "invalid", reason: "the card is not what this key has signed" }
     : { outcome: "unknown-key", reason: "its key is not trusted for this card" };
 }
 
 /** The first form that a signature is over; `undefined` where it is over none, or where the key does not fit. */
-async function readingOf(
+async function formOf(
   jws: { readonly protected: string; readonly signature: string },
   key: PublicCardKey,
   forms: readonly CardForm[],
   alg: string,
-): Promise<CardForm["reading"] | undefined> {
+): Promise<CardForm | undefined> {
   const { base64url, flattenedVerify, importJWK } = await import("jose");
   const bare = bareKey(key);
   if (bare === undefined || !fits(key, alg)) return undefined;
   try {
     const imported = await importJWK(bare, alg);
-    for (const { text, reading } of forms) {
-      const payload = base64url.encode(text);
+    for (const form of forms) {
+      const payload = base64url.encode(form.text);
       const verified = await flattenedVerify({ ...jws, payload }, imported, { algorithms: [alg] }).catch(
         () => undefined,
       );
-      if (verified !== undefined) return reading;
+      if (verified !== undefined) return form;
     }
   } catch {
     // A key that cannot be imported proves nothing.

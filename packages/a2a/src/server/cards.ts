@@ -36,7 +36,7 @@ export function cardSignerOf(
   const jku = host.publicUrl + cardKeysPath;
   const sign = async (card: AgentCard): Promise<readonly AgentCardSignature[]> => {
     const { signCard } = await import("../cards/index.ts");
-    const { keys, reduced = false } = option;
+    const { keys, reduced = true } = option;
     const written = host.codecs.map((codec) => codec.encodeCard(card) as object);
     const signed = await Promise.all(written.map((form) => signCard(form, keys, { jku, reduced }))).catch(
       (cause: unknown) => {

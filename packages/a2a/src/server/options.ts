@@ -133,7 +133,7 @@ export interface SignCards {
   readonly keys: readonly PrivateCardKey[];
   /** Public keys of earlier times, which stay published as long as clients keep cards that these have signed. Default: none. */
   readonly retired?: readonly PublicCardKey[];
-  /** See `SignCardOptions.reduced`. Default false. */
+  /** See `SignCardOptions.reduced`. Default true. */
   readonly reduced?: boolean;
 }
 
