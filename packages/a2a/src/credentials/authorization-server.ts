@@ -115,7 +115,8 @@ async function identified(issuer: string, fetch: GuardedFetch): Promise<FoundSer
 /** The endpoints of a card's flow. Without an issuer, the origin of the token endpoint takes its place. */
 function fromFlow(flows: OAuthFlows, fetch: GuardedFetch): FoundServer | undefined {
   const flow = flows.authorizationCode ?? flows.clientCredentials ?? flows.deviceCode;
-  if (flow === undefined || !URL.canParse(flow.tokenUrl)) return undefined;
+  if (flow === undefined || !URL.canParse(flow.tokenUrl) || !/^https?:$/.test(new URL(flow.tokenUrl).protocol))
+    return undefined;
   const metadata: ServerMetadata = {
     issuer: new URL(flow.tokenUrl).origin,
     token_endpoint: flow.tokenUrl,

@@ -121,9 +121,9 @@ export class CredentialSession implements RequestCredentialing {
     const challenges = challengesOf(challenge);
     const error = parameterOf(challenges, "error");
     if (code === "PermissionDenied" && error !== "insufficient_scope") return false;
-    if (this.#chosen?.length === 0) this.#chooseFor(challenges.map(({ scheme }) => scheme));
+    const chosenNow = this.#chosen?.length === 0 && this.#chooseFor(challenges.map(({ scheme }) => scheme));
     const more = scopesOf(parameterOf(challenges, "scope"));
-    let any = false;
+    let any = chosenNow;
     for (const one of this.#chosen ?? []) {
       const known = this.#asked.get(one.name) ?? [];
       this.#asked.set(one.name, [...new Set([...known, ...more])].slice(0, mostScopes));
@@ -142,8 +142,8 @@ export class CredentialSession implements RequestCredentialing {
     }
   }
 
-  /** For a card that asks for nothing, at a server that does: the schemes of its challenges. */
-  #chooseFor(schemes: readonly string[]): void {
+  /** For a card that asks for nothing, at a server that does: chooses by the schemes of its challenges. Returns whether one was chosen. */
+  #chooseFor(schemes: readonly string[]): boolean {
     const card = this.#card as AgentCard;
     for (const name of schemes) {
       const scheme = { httpAuthSecurityScheme: { scheme: name } };
@@ -151,9 +151,10 @@ export class CredentialSession implements RequestCredentialing {
       const provider = this.#providers.find((one) => one.supports(request));
       if (provider !== undefined) {
         this.#chosen = [{ name, scheme, scopes: [], provider }];
-        return;
+        return true;
       }
     }
+    return false;
   }
 
   #requestOf({ name, scheme, scopes }: ChosenScheme, signal: AbortSignal | undefined): SchemeRequest {

@@ -1,0 +1,205 @@
+import { describe, expect, it } from "vitest";
+import { connect } from "../../src/client/index.ts";
+import {
+  apiKeyCredential,
+  basicCredential,
+  bearerToken,
+  type CredentialProvider,
+} from "../../src/credentials/index.ts";
+import { cardOf, jsonRpcAt, listen, restAt } from "../client/support.ts";
+import { agentWith, errorOf, refuse } from "./support.ts";
+
+/** Where credentials go, and what happens where they are refused (A2A 1.0 §7.3). */
+
+const secret = "secret-of-a-test-0123456789";
+const bearerScheme = { bearer: { httpAuthSecurityScheme: { scheme: "Bearer" } } };
+const need = [{ schemes: { bearer: { list: [] } } }];
+
+describe("credentials are sent", () => {
+  it("to no origin without TLS, except on loopback", async () => {
+    const sent: string[] = [];
+    const card = cardOf([jsonRpcAt("http://agent.example.com/a")], {
+      securitySchemes: bearerScheme,
+      securityRequirements: need,
+    });
+    const client = await connect(card, {
+      credentials: [bearerToken(secret)],
+      fetch: (url) => {
+        sent.push(url);
+        return Promise.reject(new Error("nothing may be sent"));
+      },
+    });
+    const error = await errorOf(client.getTask("t1"));
+    expect(error).toMatchObject({ code: "InvalidParams", message: expect.stringContaining("without TLS") as string });
+    expect([sent, error.message.includes(secret)]).toEqual([[], false]);
+  });
+
+  it("to no origin that only the card names, unless the user names it", async () => {
+    const agent = await agentWith(bearerScheme, (_, response) => refuse(response, "Bearer"));
+    const home = await listen((_, response) => {
+      response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(agent.card));
+    });
+    const asked: string[] = [];
+    const provider: CredentialProvider = {
+      supports: () => true,
+      credentials: async (_, target) => {
+        asked.push(target.url);
+        return { headers: { authorization: `Bearer ${secret}` } };
+      },
+    };
+    const client = await connect(home, { credentials: [provider] });
+    const error = await errorOf(client.getTask("t1"));
+    expect(error).toMatchObject({ code: "Unauthenticated", metadata: { withheldFrom: agent.url } });
+    expect(asked).toEqual([]);
+    const trusting = await connect(home, { credentials: [provider], credentialOrigins: [agent.url] });
+    await errorOf(trusting.getTask("t1"));
+    expect(agent.calls.map(({ headers }) => headers.authorization)).toEqual([undefined, `Bearer ${secret}`]);
+  });
+
+  it("never with the request for the card", async () => {
+    const asked: (string | undefined)[] = [];
+    const url = await listen((request, response) => {
+      asked.push(request.headers.authorization);
+      const card = cardOf([restAt(`http://${request.headers.host}`)], {
+        securitySchemes: bearerScheme,
+        securityRequirements: need,
+      });
+      response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(card));
+    });
+    await connect(url, { credentials: [bearerToken(secret)] });
+    expect(asked).toEqual([undefined]);
+  });
+
+  it("beside the user's own cookies and query, and encoded", async () => {
+    const agent = await agentWith({
+      cookie: { apiKeySecurityScheme: { location: "cookie", name: "session" } },
+      query: { apiKeySecurityScheme: { location: "query", name: "k&y" } },
+      people: { httpAuthSecurityScheme: { scheme: "bAsIc" } },
+    });
+    const client = await connect(agent.url, {
+      headers: { cookie: "mine=1" },
+      credentials: [
+        apiKeyCredential("one", { scheme: "cookie" }),
+        apiKeyCredential("a b&c", { scheme: "query" }),
+        basicCredential("ada", "pässword"),
+      ],
+    });
+    await client.getTask("t1");
+    expect(agent.calls).toMatchObject([
+      {
+        url: "/?k%26y=a+b%26c",
+        headers: {
+          cookie: "mine=1; session=one",
+          authorization: `Basic ${Buffer.from("ada:pässword").toString("base64")}`,
+        },
+      },
+    ]);
+  });
+
+  it("not where they would end a header or a cookie, and the error does not have them", async () => {
+    for (const [location, key] of [
+      ["header", `${secret}\r\nx: y`],
+      ["header", `${secret}λ`],
+      ["cookie", `${secret}; admin=1`],
+    ] as const) {
+      const agent = await agentWith({ key: { apiKeySecurityScheme: { location, name: "x-key" } } });
+      const client = await connect(agent.url, { credentials: [apiKeyCredential(key)] });
+      const error = await errorOf(client.getTask("t1"));
+      expect(error.code).toBe("InvalidParams");
+      expect(JSON.stringify([error.message, error.stack, String(error.cause)])).not.toContain(secret);
+      expect(agent.calls).toEqual([]);
+    }
+    expect(() => basicCredential("a:b", secret)).toThrow("RFC 7617");
+  });
+});
+
+describe("a refusal", () => {
+  it("is final where there are no other credentials, and is not asked for twice", async () => {
+    const agent = await agentWith(bearerScheme, (_, response) => refuse(response, 'Bearer error="invalid_token"'));
+    const client = await connect(agent.url, { credentials: [bearerToken(secret)] });
+    await expect(client.getTask("t1")).rejects.toMatchObject({ code: "Unauthenticated" });
+    expect(agent.calls).toHaveLength(1);
+  });
+
+  it("makes a function for the secret be called again, for all calls that were refused together", async () => {
+    let current = "one";
+    const agent = await agentWith(bearerScheme, (request, response) => {
+      if (request.headers.authorization === "Bearer two") return false;
+      // Somebody puts another token into the vault just now.
+      current = "two";
+      return refuse(response, "Bearer");
+    });
+    const client = await connect(agent.url, { credentials: [bearerToken(() => current)] });
+    await Promise.all([client.getTask("t1"), client.getTask("t1"), client.getTask("t1")]);
+    expect(agent.calls.at(-1)?.headers.authorization).toBe("Bearer two");
+  });
+
+  it("is not repeated for ever by a function that returns another secret each time", async () => {
+    const agent = await agentWith(bearerScheme, (_, response) => refuse(response, "Bearer"));
+    let count = 0;
+    const client = await connect(agent.url, { credentials: [bearerToken(() => `token-${count++}`)] });
+    await expect(client.getTask("t1")).rejects.toMatchObject({ code: "Unauthenticated" });
+    expect(agent.calls).toHaveLength(2);
+  });
+
+  it("of a card that asks for nothing chooses by its challenge", async () => {
+    const agent = await agentWith(
+      {},
+      (request, response) => request.headers.authorization === undefined && refuse(response, 'Basic realm="x", Bearer'),
+      [],
+    );
+    const client = await connect(agent.url, { credentials: [bearerToken(secret)] });
+    await client.getTask("t1");
+    expect(agent.calls.map(({ headers }) => headers.authorization)).toEqual([undefined, `Bearer ${secret}`]);
+  });
+
+  it("of a 403 without a scope is no reason for other credentials (RFC 6750 §3.1)", async () => {
+    const agent = await agentWith(bearerScheme, (_, response) => refuse(response, "Bearer", 403));
+    let count = 0;
+    const client = await connect(agent.url, { credentials: [bearerToken(async () => `token-${count++}`)] });
+    await expect(client.getTask("t1")).rejects.toMatchObject({ code: "PermissionDenied" });
+    expect(agent.calls).toHaveLength(1);
+  });
+
+  it("of a provider itself is told as it is, and ends nothing else", async () => {
+    const agent = await agentWith(bearerScheme);
+    let fail = true;
+    const token = async () => {
+      if (fail) throw new Error("the vault is closed");
+      return secret;
+    };
+    const client = await connect(agent.url, { credentials: [bearerToken(token)] });
+    await expect(client.getTask("t1")).rejects.toThrow("the vault is closed");
+    fail = false;
+    await client.getTask("t1");
+    expect(agent.calls).toHaveLength(1);
+  });
+});
+
+describe("a stranger's card", () => {
+  it("with names of objects, unknown schemes and thousands of requirements is read", async () => {
+    const schemes = JSON.parse('{"__proto__":{"httpAuthSecurityScheme":{"scheme":"Bearer"}}}') as typeof bearerScheme;
+    const many = Array.from({ length: 5_000 }, (_, at) => ({ schemes: { [`s${at}`]: { list: [] } } }));
+    const own = ["constructor", "toString"].map((name) => ({ schemes: { [name]: { list: [] } } }));
+    for (const requirements of [own, many, [...need, {}]]) {
+      const agent = await agentWith({ ...schemes, ...bearerScheme }, undefined, requirements);
+      const client = await connect(agent.url, { credentials: [bearerToken(secret)] });
+      await client.getTask("t1");
+      expect(agent.calls).toHaveLength(1);
+    }
+  });
+
+  it("cannot have a key sent as a header that no client may set", async () => {
+    for (const name of ["x\r\ny", "", "a b", "ü"]) {
+      const agent = await agentWith({ key: { apiKeySecurityScheme: { location: "header", name } } }, (_, response) =>
+        refuse(response, "Bearer"),
+      );
+      const client = await connect(agent.url, { credentials: [apiKeyCredential(secret)] });
+      const error = await errorOf(client.getTask("t1"));
+      expect(error).toMatchObject({
+        code: "Unauthenticated",
+        message: expect.stringContaining("None of the credentials") as string,
+      });
+    }
+  });
+});
