@@ -90,12 +90,23 @@ export function isFor(audience: readonly string[], resources: readonly string[])
  * have refused the caller otherwise.
  */
 export function vouched({ securityRequirements }: Authenticator, principal: Principal): Principal {
+  checkSubject(principal);
   const [only, ...others] = securityRequirements;
   if (principal.schemes !== undefined || principal === anonymous) return principal;
   if (only === undefined || others.length > 0) return principal;
   const made = { ...principal, schemes: grantsOf(only, principal.scopes ?? []) };
   keepCallerToken(made, callerToken(principal));
   return made;
+}
+
+/**
+ * Refuses what is no caller, which only JavaScript can return: all callers without a subject would own the same tasks.
+ *
+ * @throws TypeError which callers do not see.
+ */
+export function checkSubject(principal: Partial<Principal> | undefined): void {
+  if (typeof principal?.subject === "string" && principal.subject !== "") return;
+  throw new TypeError("An authenticator has returned a caller without a subject");
 }
 
 function grantsOf({ schemes = {} }: SecurityRequirement, scopes: readonly string[]): Record<string, readonly string[]> {

@@ -1,6 +1,7 @@
 import { A2AError, type SecurityScheme } from "../model/index.ts";
 import { keepCallerToken, type Principal, type UniversalRequest } from "../protocol/index.ts";
 import { unauthenticated } from "./challenge.ts";
+import { checkSubject } from "./guarded.ts";
 import type { AuthenticationPlace, Authenticator, ChallengeProblem, ProtectedResource } from "./port.ts";
 
 /** One scheme of a card: how it is declared, where its credentials are in a request, and how they are checked. */
@@ -56,6 +57,7 @@ export function defineScheme<Credentials>(definition: SchemeDefinition<Credentia
   // Callers are often the same objects, so that each gets its schemes once.
   const named = new WeakMap<Principal, Principal>();
   const satisfying = (principal: Principal): Principal => {
+    checkSubject(principal);
     if (principal.schemes !== undefined) return principal;
     const made = named.get(principal) ?? { ...principal, schemes: { [name]: principal.scopes ?? [] } };
     named.set(principal, made);
