@@ -25,7 +25,6 @@ import type {
   TurnContext,
   WriterOptions,
 } from "../protocol/index.ts";
-import { authorize, follow } from "./authorize.ts";
 import { createWriter, streamText } from "./writer.ts";
 
 interface StatusOptions {
@@ -154,12 +153,17 @@ export class AuthorTurn implements Turn {
     return this.#base.requestAuthorization(init);
   }
 
-  authorize<Init extends AuthorizationInit>(init: Init): AsyncGenerator<AgentYield, Credentials[Init["form"]], void> {
-    return authorize(this.#base, init);
+  // Few agents ask for authorizations, so the others do not load how.
+  async *authorize<Init extends AuthorizationInit>(
+    init: Init,
+  ): AsyncGenerator<AgentYield, Credentials[Init["form"]], void> {
+    const { authorize } = await import("./authorize.ts");
+    return yield* authorize(this.#base, init);
   }
 
-  follow(events: AsyncIterable<StreamResponse>): AsyncGenerator<AgentYield, SendMessageResponse, void> {
-    return follow(events);
+  async *follow(events: AsyncIterable<StreamResponse>): AsyncGenerator<AgentYield, SendMessageResponse, void> {
+    const { follow } = await import("./authorize.ts");
+    return yield* follow(events);
   }
 
   completed(content?: Content): AgentEvent {

@@ -1,3 +1,24 @@
-export { lazyAuthorizations } from "./lazy.ts";
+import type { Authorizations, InTaskHost, InTaskSettings } from "./port.ts";
+import { inTaskFeature } from "./row.ts";
+
 export type { Authorizations, AuthorizingTurn, InTaskOptions, InTaskSettings, TakenAnswer } from "./port.ts";
-export { inTaskFeature } from "./row.ts";
+export { inTaskFeature };
+
+/** The authorizations of a server. Their code is not loaded by servers whose agents ask for none. */
+export function lazyAuthorizations(settings: InTaskSettings, host: InTaskHost): Authorizations {
+  let loaded: Authorizations | undefined;
+  let loading: Promise<Authorizations> | undefined;
+  const load = (): Promise<Authorizations> =>
+    (loading ??= import("./authorizations.ts").then(({ createAuthorizations }) => {
+      loaded = createAuthorizations(settings, host);
+      return loaded;
+    }));
+  return {
+    open: async (init, turn) => (await load()).open(init, turn),
+    isAwaited: async (task) => (await host.store.features(task, task.taskId, inTaskFeature)).length > 0,
+    take: async (message, answer) => (await load()).take(message, answer),
+    // Where it is not loaded, nothing waits.
+    changed: (task) => loaded?.changed(task),
+    callback: async (request) => (await load()).callback(request),
+  };
+}
