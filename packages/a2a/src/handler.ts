@@ -112,7 +112,7 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
       logger,
       pushKeys: push?.keys,
       authenticator,
-      authenticate: (request) => authentication.authenticate(request),
+      authenticate: (request) => host.authenticate(request),
     }),
     limits: engineLimits,
     agents: served.map((each) => engineAgent(each, signer)),

@@ -1,4 +1,4 @@
-import { isTerminal, type JsonObject, type JsonValue } from "../model/index.ts";
+import { hasCode, isTerminal, type JsonObject, type JsonValue } from "../model/index.ts";
 import type { UniversalRequest, UniversalResponse } from "../protocol/index.ts";
 import { answered, problemOf, type Answer } from "./credential.ts";
 import { readToken, type Linked } from "./link.ts";
@@ -168,6 +168,7 @@ async function isOfPrincipal(
     const principal = await settings.identify(request);
     return principal !== undefined && host.ownerOf(principal) === owner;
   } catch (cause) {
+    if (hasCode(cause, "TooManyRequests")) throw cause;
     host.logger.debug("The sender of a link is not known", { cause });
     return false;
   }

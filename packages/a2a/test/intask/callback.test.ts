@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { describe, expect, test, vi } from "vitest";
 import type { AuthorizationRequest } from "../../src/client/index.ts";
 import { memoryStore, text, type HandlerOptions } from "../../src/index.ts";
+import type { AuditRecord } from "../../src/protocol/index.ts";
 import { agentOf, asked, posted, rest, serving, type Served } from "./support.ts";
 
 /* Hostile requests to the callback (A2A 1.0 §7.6.3): what they get is the same, and nothing of a task changes. */
@@ -171,5 +172,26 @@ describe("the callback", () => {
       .split(".")
       .map((part) => Buffer.from(part, "base64url").toString("latin1"));
     expect([tokenOf(request), ...bytes].join(" ")).not.toMatch(new RegExp(`ada|${taskId}`));
+  });
+});
+
+describe("the audit", () => {
+  test("has a record of each answer and each refusal, and none of them has a secret", async () => {
+    const records: AuditRecord[] = [];
+    const { served, request, events, taskId } = await waiting({ audit: (record) => records.push(record) });
+    await posted(served, request, approve, { headers: { authorization: "Bearer bob" } });
+    await posted(served, request, approve);
+    await rest(events);
+    await posted(served, request, approve);
+    const seen = records.filter(({ event }) => event === "credential");
+    expect(seen.map(({ action, outcome }) => `${action ?? ""} ${outcome}`)).toEqual([
+      "authorize.callback refused",
+      "authorize.callback success",
+      "authorize.received success",
+      "authorize.callback refused",
+    ]);
+    for (const record of seen) expect(record).toMatchObject({ agent: "/", taskId });
+    expect(seen[2]).toMatchObject({ subject: "ada" });
+    expect(JSON.stringify(records)).not.toContain(tokenOf(request));
   });
 });
