@@ -78,8 +78,11 @@ interface Target {
 
 const defaultProtocols: readonly string[] = ["https:", "http:"];
 
-/** Names that have a meaning only inside a machine or a network (RFC 6761, RFC 6762, RFC 8375, ICANN's `.internal`). */
-const internalName = /(^|\.)(localhost|local|internal|home\.arpa)$/;
+/**
+ * Names that have a meaning only inside a machine or a network (RFC 6761, RFC 6762 with its appendix G, RFC 8375, ICANN's `.internal`), and
+ * those of services in a cluster.
+ */
+const internalName = /(^|\.)(localhost|localdomain|local|internal|intranet|private|corp|home|lan|svc|home\.arpa)$/;
 
 function checkTarget(text: string, policy: NetPolicy): Target {
   if (!URL.canParse(text)) throw refused("it is not an absolute URL");
