@@ -1,3 +1,5 @@
+import type { Bytes } from "../base/index.ts";
+
 /**
  * Outgoing requests. A request to an address that a stranger chose, such as a webhook, a card or a file, goes through a
  * `GuardedFetch`. A host that can pin addresses passes a `Dialer` to it.
@@ -30,7 +32,7 @@ export interface DialInit {
   /** Headers. Those that describe the connection, such as `Host`, are refused. */
   readonly headers?: Readonly<Record<string, string>>;
   /** The body. */
-  readonly body?: string;
+  readonly body?: string | Bytes;
   /** Ends the request when it is aborted. */
   readonly signal?: AbortSignal;
 }
@@ -57,7 +59,8 @@ export interface NetPolicy {
 }
 
 /**
- * Fetches a URL under a policy. The response is like that of `fetch`, with a limited body. Redirects are not followed.
+ * Fetches a URL under a policy. The response is like that of `fetch`, with a limited body. Redirects are not followed. It can also be the
+ * `fetch` of a client, for agents whose address a stranger chose.
  *
  * @throws A2AError `InvalidParams` where the address or a header is refused, `ConnectionFailed`, `Timeout`, `Aborted`,
  * and `InvalidResponse` where the response is too large. Reading the body throws the last four as well.
