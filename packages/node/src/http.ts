@@ -188,7 +188,7 @@ export function dispatch(port: Port, responder: Responder, upgrades?: Upgrades):
     http2(stream, headers) {
       // Without a listener an error of the stream would end the process. The event `aborted` reports that the client is gone.
       stream.on("error", ignore);
-      void responder.answer(new Http2Exchange(stream, headers));
+      void responder.answer(new Http2Exchange(stream, headers, undefined, port.requestTimeout));
     },
     ...(upgrades?.possible === true && { upgrades }),
   };

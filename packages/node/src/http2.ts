@@ -14,7 +14,7 @@ import {
 import { ConnectionFacts } from "./facts.ts";
 import type { Proxies } from "./proxies.ts";
 
-/** Longest time to receive a whole request, in milliseconds. For HTTP/1.1 Node enforces it. */
+/** Longest time to receive a whole request, in milliseconds. */
 export const requestTimeout = 300_000;
 
 /** How long the rest of an answered request is read and discarded, in milliseconds. */
@@ -29,6 +29,7 @@ export class Http2Exchange implements Exchange {
   readonly url: string;
   readonly #stream: ServerHttp2Stream;
   readonly #headers: IncomingHttpHeaders;
+  readonly #timeout: number;
   #signal: AbortSignal | undefined;
   #facts: ConnectionFacts | undefined;
   user: (() => unknown) | undefined;
@@ -36,8 +37,17 @@ export class Http2Exchange implements Exchange {
   /** Whether the body is being read, which may continue after the head of the answer. */
   #reading = false;
 
-  /** `url`: the original URL, where a framework has removed a prefix. */
-  constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, url: string | undefined = headers[":path"]) {
+  /**
+   * @param url - The original URL, where a framework has removed a prefix.
+   * @param timeout - Longest time to receive the request, in milliseconds.
+   */
+  constructor(
+    stream: ServerHttp2Stream,
+    headers: IncomingHttpHeaders,
+    url: string | undefined = headers[":path"],
+    timeout: number = requestTimeout,
+  ) {
+    this.#timeout = timeout;
     this.method = headers[":method"] ?? "GET";
     this.url = originForm(url ?? "/");
     this.#stream = stream;
@@ -81,7 +91,7 @@ export class Http2Exchange implements Exchange {
     const stream = this.#stream;
     if (stream.readableEnded) return "";
     if (stream.destroyed || stream.session === undefined) throw brokeOff();
-    const late = setTimeout(() => stream.destroy(new Error("The request takes too long")), requestTimeout);
+    const late = setTimeout(() => stream.destroy(new Error("The request takes too long")), this.#timeout);
     try {
       return await readText(this, { limit, budget, length: this.#headers["content-length"] });
     } finally {

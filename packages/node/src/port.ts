@@ -45,7 +45,9 @@ export interface PortOptions {
    * client to a ping. Default 30 s.
    */
   readonly headersTimeout?: number;
-  /** Time between two checks for slow headers, in milliseconds. Default 30 s. */
+  /** Longest time to receive a whole request, in milliseconds. Default 5 min. */
+  readonly requestTimeout?: number;
+  /** Time between two checks for slow requests, in milliseconds. Default 30 s. */
   readonly checkInterval?: number;
 }
 
@@ -75,6 +77,8 @@ interface UpgradeOptions {
  */
 export class Port {
   readonly connections: Connections = new Connections();
+  /** Longest time to receive a whole request, in milliseconds. For HTTP/1.1 Node enforces it. */
+  readonly requestTimeout: number;
   readonly #front: NetServer;
   readonly #http1: Http1Server;
   readonly #http2: Http2Server = createHttp2(http2Options);
@@ -82,15 +86,17 @@ export class Port {
   readonly #headersTimeout: number;
   #upgrades: PortHandlers["upgrades"];
 
-  constructor({ tls, keepAliveTimeout = 65_000, headersTimeout = 30_000, checkInterval = 30_000 }: PortOptions = {}) {
+  constructor(options: PortOptions = {}) {
+    const { tls, keepAliveTimeout = 65_000, headersTimeout = 30_000, checkInterval = 30_000 } = options;
+    this.requestTimeout = options.requestTimeout ?? requestTimeout;
     this.#keepAliveTimeout = keepAliveTimeout;
     this.#headersTimeout = headersTimeout;
     const http1Options: Http1Options & UpgradeOptions = {
       ...tls,
       keepAliveTimeout,
       headersTimeout,
-      // The limit for receiving a whole request. Answers have no such limit.
-      requestTimeout,
+      // Answers have no such limit.
+      requestTimeout: this.requestTimeout,
       connectionsCheckingInterval: checkInterval,
       shouldUpgradeCallback: (incoming) => this.#upgrades?.claims(incoming) === true,
     };

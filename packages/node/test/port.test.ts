@@ -102,6 +102,43 @@ describe("a connection without TLS", () => {
     await client.ended();
   });
 
+  it("whose headers come byte by byte and never end is closed, although something comes all the time", async () => {
+    await using server = await openPort(echo, { headersTimeout: 50, checkInterval: 20 });
+    using client = await RawClient.to(server.port);
+    client.socket.write("GET / HTTP/1.1\r\nHost: a\r\nX-Slow: ");
+    const drip = setInterval(() => client.socket.write("x"), 5);
+    try {
+      expect(await client.ended()).toMatch(/^HTTP\/1\.1 408 /);
+    } finally {
+      clearInterval(drip);
+    }
+  });
+
+  it("whose body comes byte by byte and never ends is closed, over HTTP/1.1", async () => {
+    await using server = await openPort(echo, { headersTimeout: 50, requestTimeout: 80, checkInterval: 20 });
+    using client = await RawClient.to(server.port);
+    client.socket.write("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n");
+    const drip = setInterval(() => client.socket.write("x"), 5);
+    try {
+      expect(await client.ended()).not.toContain("<POST");
+    } finally {
+      clearInterval(drip);
+    }
+  });
+
+  it("whose stream sends its body byte by byte and never ends loses that stream, over HTTP/2, and no other", async () => {
+    await using server = await openPort(echo, { headersTimeout: 50, requestTimeout: 80 });
+    using client = await Http2Client.to(server.origin);
+    const stream = client.begin("/slow", { ":method": "POST" });
+    const drip = setInterval(() => stream.writable && stream.write("x"), 5);
+    try {
+      await new Promise((resolve) => stream.on("close", resolve));
+    } finally {
+      clearInterval(drip);
+    }
+    expect((await client.post("/next", "ok")).body).toBe("<POST /next ok>");
+  });
+
   it.each([
     ["nothing", ""],
     ["half a preface", "PRI * HT"],
