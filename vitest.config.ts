@@ -45,7 +45,7 @@ export default defineConfig({
           globalSetup: "test/built.ts",
           // Files share processes: most of them take less time than to load the sources into a new process.
           isolate: false,
-          setupFiles: "test/shared-process.ts",
+          setupFiles: ["test/shared-process.ts", "test/quiet-about-secrets.ts"],
         },
       },
       {
@@ -54,6 +54,7 @@ export default defineConfig({
           name: "alone",
           include: [...alone],
           globalSetup: "test/built.ts",
+          setupFiles: "test/quiet-about-secrets.ts",
         },
       },
       {
@@ -62,6 +63,7 @@ export default defineConfig({
           name: "long",
           include: [...long],
           globalSetup: "test/built.ts",
+          setupFiles: "test/quiet-about-secrets.ts",
           // 200 kills take some minutes on two quiet cores, and several times that on busy ones.
           testTimeout: 1_800_000,
         },

@@ -17,7 +17,12 @@ const computing = ["model", "wire"];
 /** The core, the stores, the host, and what depends on every driver of a store. All other packages use no further features of Node. */
 function wanted() {
   const rooms = readdirSync(join(root, "packages", "a2a", "test")).filter((room) => !computing.includes(room));
-  return [...rooms.map((room) => `packages/a2a/test/${room}/`), "packages/sql/test", "packages/node/test", "test/isolation"];
+  return [
+    ...rooms.map((room) => `packages/a2a/test/${room}/`),
+    "packages/sql/test",
+    "packages/node/test",
+    "test/isolation",
+  ];
 }
 
 /** All supported versions except the present one, which runs every test anyway. */

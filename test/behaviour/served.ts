@@ -2,6 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import {
+  auditLog,
   defineAgent,
   memoryStore,
   silentLogger,
@@ -80,7 +81,16 @@ export function serving(kind: (typeof services)[number], more: Partial<ServeOpti
     const folder = await mkdtemp(join(tmpdir(), "parley-behaviour-"));
     const store = kind === "SQLite" ? await sqliteStore({ path: join(folder, "tasks.db") }) : memoryStore();
     const interceptors = kind === "memory, behind interceptors" ? transparent() : [];
-    const options = { port: 0, signals: false, store, authenticator, interceptors, logger: silentLogger, ...more };
+    const options = {
+      port: 0,
+      signals: false,
+      store,
+      authenticator,
+      interceptors,
+      logger: silentLogger,
+      audit: auditLog(silentLogger),
+      ...more,
+    };
     server = await serve(agent, options);
     stop = async () => {
       await server.close({ grace: 0 });

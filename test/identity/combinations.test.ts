@@ -1,4 +1,4 @@
-import { defineAgent, memoryStore } from "@parley/a2a";
+import { auditLog, defineAgent, memoryStore, silentLogger } from "@parley/a2a";
 import {
   allOf,
   anyOf,
@@ -208,7 +208,13 @@ describe.each(Object.entries(combinations))("%s", (_, { authenticator, skill, ca
   let server: Server;
   let tokens: Readonly<Record<"jwt" | "weakJwt", string>>;
   beforeAll(async () => {
-    const given = { port: 0, signals: false, store: memoryStore(), logger: false as const };
+    const given = {
+      port: 0,
+      signals: false,
+      store: memoryStore(),
+      logger: false as const,
+      audit: auditLog(silentLogger),
+    };
     server = await serve(agentWith(skill), { ...given, authenticator: authenticator(await schemes()) });
     const [right, weak] = ["chat", "admin"].map((scope) => clientToken(provider, { resource: server.url, scope }));
     tokens = { jwt: (await right) ?? "", weakJwt: (await weak) ?? "" };

@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
+import { keepSecret } from "../secrets.ts";
 import { providerSecret } from "./provider-clients.ts";
 import type { TestProvider } from "./provider.ts";
 
@@ -41,7 +42,9 @@ export async function tokenOf(
 ): Promise<TokenAnswer> {
   const response = await fetch(`${issuer}/token`, { method: "POST", headers, body: new URLSearchParams(form) });
   if (response.status !== 200) throw new Error(`The provider answered ${response.status}: ${await response.text()}`);
-  return (await response.json()) as TokenAnswer;
+  const answer = (await response.json()) as TokenAnswer;
+  for (const token of [answer.access_token, answer.refresh_token, answer.id_token]) keepSecret(token);
+  return answer;
 }
 
 /**

@@ -1,4 +1,4 @@
-import { defineAgent, memoryStore, type Clock } from "@parley/a2a";
+import { auditLog, defineAgent, memoryStore, silentLogger, type Clock } from "@parley/a2a";
 import { serve, type Server } from "@parley/node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { movedClock, schemeCases, type Providers, type SchemeCase } from "./scheme-cases.ts";
@@ -33,6 +33,7 @@ function serving(scheme: SchemeCase, clock: Clock): () => string {
       signals: false,
       store: memoryStore(),
       logger: false as const,
+      audit: auditLog(silentLogger),
       ...(await scheme.options?.()),
     };
     server = await serve(agent, { ...options, authenticator: await scheme.authenticator(clock, providers) });

@@ -5,6 +5,7 @@ import type { Message, SendMessageConfiguration, StreamResponse, Task } from "..
 import type { CallContext, StreamItem, Turn } from "../../src/protocol/index.ts";
 import type { Store } from "../../src/store/index.ts";
 import { callContext, inProcess, type InProcess, type InProcessOptions } from "../../src/testing/index.ts";
+import { collect } from "../../../../test/secrets.ts";
 
 export type OnMessage = (turn: Turn) => ReturnType<AgentDefinition["onMessage"]>;
 
@@ -46,6 +47,7 @@ export function harness(
     (level: string) =>
     (message: string, fields: LogFields = {}): void => {
       log.push({ ...fields, level, message });
+      collect(message, fields);
     };
   const logger: Logger = { debug: write("debug"), info: write("info"), warn: write("warn"), error: write("error") };
   const agent = defineAgent({ name: "test", description: "a test", version: "1", skills: [], ...behaviour, onMessage });

@@ -14,6 +14,7 @@ import type { LogFields, Logger } from "../../src/base/index.ts";
 import type { AgentDefinition } from "../../src/agent/index.ts";
 import type { AuditRecord } from "../../src/protocol/index.ts";
 import type { StreamResponse } from "../../src/model/index.ts";
+import { collect } from "../../../../test/secrets.ts";
 
 /** An agent at a server without a socket: what is fetched below its URL goes to its handler. */
 export interface Served {
@@ -41,6 +42,7 @@ export function serving(agent: Agent, options: Partial<HandlerOptions> = {}): Se
   const write =
     (level: string) =>
     (message: string, fields?: LogFields): void => {
+      collect(message, fields);
       log.push(
         `${level} ${message} ${JSON.stringify(fields, (_name, value: unknown) => (value instanceof Error ? { message: value.message, stack: value.stack, cause: value.cause } : value))}`,
       );

@@ -16,6 +16,7 @@ import { parkedFeature, pushFeature, type StoredConfig } from "../../src/push/st
 import { memoryStore, type FeatureRow, type Store, type TaskAppend, type TaskEffect } from "../../src/store/index.ts";
 import { alice, key, making } from "../../src/testing/store/given.ts";
 import { codecV03, codecV1, codecV11 } from "../../src/wires.ts";
+import { collect } from "../../../../test/secrets.ts";
 
 /** Receivers over real HTTP, and outboxes on a store whose records the test writes. */
 
@@ -124,6 +125,7 @@ export function harness({ settings: more, signer = plainSigner, ...host }: Harne
     (level: string) =>
     (message: string, fields: LogFields = {}): void => {
       log.push({ ...fields, level, message });
+      collect(message, fields);
     };
   const logger: Logger = { debug: write("debug"), info: write("info"), warn: write("warn"), error: write("error") };
   const append = async (item: TaskAppend) => {

@@ -21,6 +21,7 @@ import type { ServiceMount } from "../../src/transport/router/claims.ts";
 import { createRouter, type RouterOptions } from "../../src/transport/router/router.ts";
 import { KeepAlive } from "../../src/transport/server/event-stream.ts";
 import { codecV1 } from "../../src/wire/v1/index.ts";
+import { collect } from "../../../../test/secrets.ts";
 
 export const task: Task = { id: "t1", contextId: "c1", status: { state: "TASK_STATE_COMPLETED" } };
 export const message = { messageId: "m1", role: "ROLE_USER", parts: [{ text: "hi" }] } as const;
@@ -165,9 +166,11 @@ export class LinesLogger implements Logger {
   info(): void {}
   warn(message: string, fields?: LogFields): void {
     this.lines.push({ level: "warn", message, fields });
+    collect(message, fields);
   }
   error(message: string, fields?: LogFields): void {
     this.lines.push({ level: "error", message, fields });
+    collect(message, fields);
   }
 }
 

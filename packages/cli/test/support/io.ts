@@ -1,4 +1,5 @@
 import type { Io, Signal } from "../../src/io.ts";
+import { collect } from "../../../../test/secrets.ts";
 
 export interface RecordedIo {
   readonly io: Io;
@@ -30,7 +31,11 @@ export function recordedIo(
         return answers.shift();
       },
       stdout: { write: (text) => ((out += text), void (both += text)), terminal, columns: terminal ? 100 : undefined },
-      stderr: { write: (text) => ((err += text), void (both += text)), terminal, columns: terminal ? 100 : undefined },
+      stderr: {
+        write: (text) => (collect(text), (err += text), void (both += text)),
+        terminal,
+        columns: terminal ? 100 : undefined,
+      },
       env,
       cwd,
       onInterrupt(run) {

@@ -2,6 +2,7 @@ import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { collect } from "../../../../test/secrets.ts";
 
 /** How the binary is started, as it is built. */
 export const parleyCommand: readonly string[] = [
@@ -57,6 +58,7 @@ export function start(args: readonly string[], options: ParleyOptions = {}): Run
   const waiters = new Set<() => void>();
   const take = (stream: "out" | "err") => (chunk: string) => {
     text[stream] += chunk;
+    if (stream === "err") collect(chunk);
     for (const wake of waiters) wake();
   };
   child.stdout.setEncoding("utf8").on("data", take("out"));
