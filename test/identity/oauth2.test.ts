@@ -1,6 +1,16 @@
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
-import { introspection, oauth2, openIdConnect, type IntrospectionOptions } from "@parley/a2a/auth";
+import {
+  allOf,
+  anyOf,
+  apiKey,
+  introspection,
+  jwt,
+  oauth2,
+  openIdConnect,
+  type IntrospectionOptions,
+  type TokenOptions,
+} from "@parley/a2a/auth";
 import { fakeClock } from "@parley/a2a/testing";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { agentUrl, ask, askWith, refusal } from "./asked.ts";
@@ -69,6 +79,23 @@ describe("oauth2()", () => {
   });
 });
 
+describe("several issuers", () => {
+  const [one, other] = ["https://one.example.com", "https://other.example.com"];
+
+  it("are refused where they could name the users of each other, when the server starts", () => {
+    expect(() => anyOf(jwt({ issuer: one }), jwt({ issuer: other, name: "other" }))).toThrow(/may be equal/);
+    const within = allOf(jwt({ issuer: other, name: "other" }), apiKey({ "key-of-an-app": { subject: "app" } }));
+    expect(() => anyOf(anyOf(jwt({ issuer: one })), within)).toThrow(/may be equal/);
+  });
+
+  it("are taken where the options tell their users apart, and where it is one issuer after all", () => {
+    const principal: Required<TokenOptions>["principal"] = (_claims, usual) => ({ ...usual, organization: "other" });
+    expect(() => anyOf(jwt({ issuer: one }), jwt({ issuer: other, name: "other", principal }))).not.toThrow();
+    expect(() => anyOf(jwt({ issuer: one }), openIdConnect({ issuer: one }))).not.toThrow();
+    expect(() => anyOf(jwt({ issuer: one }), apiKey({ "key-of-an-app": { subject: "app" } }))).not.toThrow();
+  });
+});
+
 describe("openIdConnect()", () => {
   it("names the discovery document of its provider on the card, and takes its access tokens, not its ID tokens", async () => {
     const provider = await started();
@@ -103,6 +130,20 @@ describe("introspection()", () => {
       expect(provider.requests.get("/token/introspection")).toBe(1);
     },
   );
+
+  it("does not show tokens of another issuer to the authorization server", async () => {
+    const [one, another] = [await started({ accessTokens: "opaque" }), await started()];
+    const organization =
+      (name: string): Required<TokenOptions>["principal"] =>
+      (_claims, usual) => ({ ...usual, organization: name });
+    const subject = anyOf(
+      asking(one, { principal: organization("one") }),
+      jwt({ issuer: another.issuer, principal: organization("another") }),
+    );
+    const token = await clientToken(another, { resource: agentUrl, scope: "chat" });
+    expect(await askWith(subject, token)).toMatchObject({ subject: "service", organization: "another" });
+    expect(one.requests.get("/token/introspection")).toBeUndefined();
+  });
 
   it("refuses a token that was never given, and one for another resource", async () => {
     const provider = await started({ accessTokens: "opaque" });

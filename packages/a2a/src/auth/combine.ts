@@ -19,7 +19,8 @@ import { vouched } from "./guarded.ts";
  * Credentials that are wrong are refused even where `anyone()` is among them. Where there are none, the answer has the challenges
  * of all.
  *
- * @throws A2AError `InvalidParams` where two schemes have the same name.
+ * @throws A2AError `InvalidParams` where two schemes have the same name, and where two issuers could give different people the same
+ * subject: their option `principal` has to tell them apart.
  *
  * @example
  * ```ts
@@ -27,8 +28,10 @@ import { vouched } from "./guarded.ts";
  * ```
  */
 export function anyOf(...members: readonly Authenticator[]): Authenticator {
+  const subjectsOf = issuerOf(members);
   return {
     ...joined(members),
+    ...(subjectsOf !== undefined && { subjectsOf }),
     securityRequirements: members.flatMap(({ securityRequirements }) => securityRequirements),
     authenticate(request, place) {
       const answers = members.map((member) => member.hasCredentials?.(request));
@@ -36,6 +39,14 @@ export function anyOf(...members: readonly Authenticator[]): Authenticator {
       return first(tried, request, place);
     },
   };
+}
+
+/** The issuer of the subjects of all members. Throws where there are several. */
+function issuerOf(members: readonly Authenticator[]): string | undefined {
+  const [one, other] = [...new Set(members.flatMap(({ subjectsOf }) => subjectsOf ?? []))];
+  if (other === undefined) return one;
+  const description = `have subjects of ${one} and of ${other}, which may be equal. Give each an organization with its option \`principal\``;
+  throw invalidParams([{ field: "members", description }], `These authenticators ${description}`);
 }
 
 /** The first member that lets the caller in. Callers who lack scopes are let in last: the requirement of the card refuses them. */
@@ -83,8 +94,10 @@ function merged(refusals: readonly A2AError[]): A2AError {
  * ```
  */
 export function allOf(...members: readonly Authenticator[]): Authenticator {
+  const subjectsOf = members[0]?.subjectsOf;
   return {
     ...joined(members),
+    ...(subjectsOf !== undefined && { subjectsOf }),
     securityRequirements: members.reduce<readonly SecurityRequirement[]>(
       (all, { securityRequirements }) => all.flatMap((one) => securityRequirements.map((other) => both(one, other))),
       [{ schemes: {} }],

@@ -32,6 +32,11 @@ export interface Authenticator {
   /** What the metadata of the protected resource says about tokens (RFC 9728). Absent: no scheme takes tokens of a known issuer. */
   readonly resource?: ProtectedResource;
   /**
+   * The issuer whose names its subjects are: two issuers may give different people the same one. Absent: they are unique at this server.
+   * `anyOf()` takes authenticators of one issuer at most.
+   */
+  readonly subjectsOf?: string;
+  /**
    * Whether a request has credentials for it, right or wrong, as its headers and its connection show. `anyOf()` and `allOf()` ask, so
    * that wrong credentials are told from absent ones. Absent: `authenticate` is called, and `Unauthenticated` means that there are none.
    */

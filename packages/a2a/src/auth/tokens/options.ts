@@ -26,7 +26,8 @@ export interface TokenOptions {
    * Makes the caller from verified claims; `undefined` refuses it. `usual` is what is used without this option: `sub` as the subject
    * (`client_id` where there is none), `scope` or `scp` as the scopes, no organization.
    *
-   * A subject is unique for one issuer alone. Where a server takes tokens of several, let each have an organization of its own.
+   * A subject is unique for one issuer alone. Where a server takes tokens of several, let each have an organization of its own:
+   * `anyOf()` refuses them otherwise.
    *
    * @example
    * ```ts

@@ -72,6 +72,8 @@ export function tokenAuthenticator({ schemes, options, host, issuer, check }: To
   return {
     ...authenticator,
     securitySchemes: schemes,
+    // A function of the operator may tell the subjects of issuers apart.
+    ...(issuer !== undefined && options.principal === undefined && { subjectsOf: issuer }),
     securityRequirements: names.map((name) => ({ schemes: { [name]: { list: scopes } } })),
     challenges: (place, problem) => Object.fromEntries(names.map((name) => [name, challengeOf(place, problem)])),
   };
