@@ -29,7 +29,7 @@ async function loginFor(io: Io, url: string): Promise<Given | undefined> {
   if (logins === undefined || found.length === 0) return undefined;
   const { storedProvider } = await import("./logins/providers.ts");
   return {
-    credentials: found.map((login) => storedProvider(logins, login)),
+    credentials: await Promise.all(found.map((login) => storedProvider(logins, login))),
     credentialOrigins: found.flatMap(({ origins }) => origins),
   };
 }

@@ -23,6 +23,8 @@ export interface Io {
    * the answer. `undefined` where there is none.
    */
   ask(question: string, options: { readonly hidden: boolean }): Promise<string | undefined>;
+  /** Opens a page in the browser of the user. Rejects where there is none. */
+  openPage(url: string): Promise<void>;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
   /** At the first SIGINT or SIGTERM calls `run`; the second one ends the process. Returns a function that removes the handler. */
@@ -71,6 +73,11 @@ async function askUser(question: string, hidden: boolean): Promise<string | unde
 export function processIo(): Io {
   const nextLine = linesOf(process.stdin);
   return {
+    async openPage(url) {
+      // Loaded only on request: it loads the server too.
+      const { openBrowser } = await import("@parley/node");
+      await openBrowser(url);
+    },
     ask: (question, { hidden }) => (process.stdin.isTTY ? askUser(question, hidden) : nextLine()),
     stdin: process.stdin,
     stdout: outOf(process.stdout),

@@ -1,6 +1,6 @@
 import type { AgentCard } from "@parley/a2a";
 import type { Client } from "@parley/a2a/client";
-import type { CredentialProvider } from "@parley/a2a/credentials";
+import { signIn, type CredentialProvider } from "@parley/a2a/credentials";
 import { jsonLine, line } from "@parley/a2a/display";
 import { hasCode } from "@parley/a2a/model";
 import { isLoopback } from "@parley/a2a/protocol";
@@ -8,13 +8,14 @@ import { answerTo } from "./ask.ts";
 import { callHeaders, connectWith, type CallOptions } from "./connection.ts";
 import { CommandError, UsageError } from "./errors.ts";
 import type { Io } from "./io.ts";
+import type { OAuthLoginOptions } from "./login-oauth.ts";
 import { Logins, loginUrl, type Login, type Secrets } from "./logins/logins.ts";
-import { providerOf } from "./logins/providers.ts";
-import { alternatives, kindOf, type NamedScheme } from "./logins/schemes.ts";
+import { simpleProvider } from "./logins/providers.ts";
+import { alternatives, flowsOf, kindOf, type NamedScheme } from "./logins/schemes.ts";
 import { schemeKind } from "./output/card.ts";
 import { longest, styleFor, table } from "./output/text.ts";
 
-export interface LoginOptions extends CallOptions {
+export interface LoginOptions extends CallOptions, OAuthLoginOptions {
   readonly scheme?: string;
   readonly withToken?: boolean;
   readonly username?: string;
@@ -34,6 +35,13 @@ function loginsOf(io: Io): Logins {
   return logins;
 }
 
+/** A login that is not kept yet. What it is can depend on how it went. */
+export interface EnteredLogin {
+  readonly provider: CredentialProvider;
+  login(): NewLogin;
+  secrets(): Secrets;
+}
+
 /** `parley login`. Returns the exit code. */
 export async function login(io: Io, at: string, options: LoginOptions): Promise<number> {
   const url = loginUrl(at);
@@ -43,31 +51,64 @@ export async function login(io: Io, at: string, options: LoginOptions): Promise<
   const logins = loginsOf(io);
   const headers = callHeaders(options, io.env);
   const { card } = await connectWith(io, at, options, { headers });
-  const made: (readonly [NewLogin, Secrets])[] = [];
-  for (const scheme of schemesFor(card, options)) made.push(await enter(io, url, scheme, options));
-  const credentials = made.map(([one, secrets]) => providerOf(one, async () => secrets));
-  await tryOut(await connectWith(io, at, options, { headers, credentials }), credentials);
-  for (const [one, secrets] of made) {
-    const kept = await logins.save(one, secrets);
-    const where = kept.secretsIn === "keychain" ? "the keychain" : `${logins.pathOf(kept)}, which only you may read`;
-    const who = one.account === undefined ? "" : ` as ${line(one.account, longest.name)}`;
-    io.stderr.write(`Logged in to ${url}${who}. The secret is in ${where}.\n`);
+  const entered: EnteredLogin[] = [];
+  for (const scheme of schemesFor(card, options, io.env)) entered.push(await enter(io, url, scheme, options));
+  const credentials = entered.map(({ provider }) => provider);
+  const interrupt = new AbortController();
+  const release = io.onInterrupt(() => interrupt.abort());
+  try {
+    await obtain(card, at, credentials, interrupt.signal);
+    await tryOut(await connectWith(io, at, options, { headers, credentials }), entered.length, interrupt.signal);
+  } catch (error) {
+    if (interrupt.signal.aborted) return 130;
+    throw error;
+  } finally {
+    release();
   }
+  for (const one of entered) await keep(io, logins, one);
   return 0;
 }
 
+/** Lets the user log in where that is needed. */
+async function obtain(
+  card: AgentCard,
+  at: string,
+  credentials: readonly CredentialProvider[],
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    await signIn(card, at, credentials, { signal });
+  } catch (error) {
+    if (hasCode(error, "Unauthenticated"))
+      throw new CommandError(`the login failed: ${error.message}`, { cause: error });
+    throw error;
+  }
+}
+
+async function keep(io: Io, logins: Logins, entered: EnteredLogin): Promise<void> {
+  const kept = await logins.save(entered.login(), entered.secrets());
+  const where = kept.secretsIn === "keychain" ? "the keychain" : `${logins.pathOf(kept)}, which only you may read`;
+  const who = kept.account === undefined ? "" : ` as ${line(kept.account, longest.name)}`;
+  io.stderr.write(`Logged in to ${kept.url}${who}. The secret is in ${where}.\n`);
+}
+
 /** The schemes to log in with: those of the first requirement of the card that this program can satisfy. */
-function schemesFor(card: AgentCard, { scheme: wanted, withToken }: LoginOptions): readonly NamedScheme[] {
+function schemesFor(card: AgentCard, options: LoginOptions, env: Io["env"]): readonly NamedScheme[] {
+  const { scheme: wanted } = options;
   const all = alternatives(card);
   const name = line(card.name, longest.name);
   if (all.length === 0) throw new CommandError(`the card of ${name} asks for no credentials`);
   if (wanted !== undefined) {
-    const one = all.flat().find((each) => each.name === wanted);
-    if (one !== undefined) return [one];
+    const one = all.find((schemes) => schemes.some(({ name }) => name === wanted));
+    if (one !== undefined) return one;
     throw new UsageError(`the card of ${name} asks for no scheme ${wanted}. It has ${namesOf(all)}`);
   }
-  const usable = all.find((schemes) => schemes.every(({ scheme }) => usableKind(scheme, withToken) !== undefined));
-  if (usable !== undefined) return usable;
+  // A browser would open on the other machine.
+  const remote = options.flow === undefined && env["SSH_CONNECTION"] !== undefined;
+  for (const asked of [...(remote ? [{ ...options, flow: "device" as const }] : []), options]) {
+    const usable = all.find((schemes) => schemes.every(({ scheme }) => usableKind(scheme, asked) !== undefined));
+    if (usable !== undefined) return usable;
+  }
   throw new CommandError(
     `this program cannot log in with any scheme of ${name}: ${namesOf(all)}. Pass --header or --token with each command`,
   );
@@ -78,62 +119,67 @@ function namesOf(all: readonly (readonly NamedScheme[])[]): string {
   return [...new Set(names)].slice(0, 20).join(", ");
 }
 
-function usableKind(scheme: NamedScheme["scheme"], withToken = false): Login["kind"] | undefined {
+/** How to log in with a scheme; `undefined` where that does not fit the options. */
+function usableKind(
+  scheme: NamedScheme["scheme"],
+  { withToken, issuer, flow }: LoginOptions,
+): Login["kind"] | undefined {
   const kind = kindOf(scheme);
-  if (!withToken) return kind;
-  return kind === "bearer" || kind === "oauth2" ? "bearer" : undefined;
+  if (flow !== undefined && !(kind === "oauth2" && (issuer !== undefined || flowsOf(scheme).includes(flow))))
+    return undefined;
+  const takesTokens = kind === "bearer" || kind === "oauth2";
+  if (withToken === true) return takesTokens ? "bearer" : undefined;
+  return takesTokens && issuer !== undefined ? "oauth2" : kind;
 }
 
 /** Asks for what one scheme needs. */
-async function enter(
-  io: Io,
-  url: string,
-  { name, scheme }: NamedScheme,
-  options: LoginOptions,
-): Promise<readonly [NewLogin, Secrets]> {
-  const kind = usableKind(scheme, options.withToken);
-  const base = {
+async function enter(io: Io, url: string, named: NamedScheme, options: LoginOptions): Promise<EnteredLogin> {
+  const { name, scheme } = named;
+  const kind = usableKind(scheme, options);
+  const shown = line(name, longest.name);
+  if (kind === undefined) {
+    throw new UsageError(`this program cannot log in with ${shown} (${line(schemeKind(scheme))})`);
+  }
+  const base: NewLogin = {
     url,
     scheme: name,
+    kind,
     since: new Date().toISOString(),
     settings: {},
     origins: options.credentialOrigin ?? [],
   };
-  const shown = line(name, longest.name);
-  switch (kind) {
-    case "apiKey":
-    case "bearer": {
-      const what = kind === "apiKey" ? "API key" : "Token";
-      const secret = await answerTo(io, `${what} for ${url} (${shown}): `, true);
-      // The error of fetch() would show it.
-      if (!/^[\x21-\x7e]+$/.test(secret))
-        throw new UsageError("what was given has characters that no header can carry");
-      return [{ ...base, kind }, { secret }];
-    }
-    case "basic": {
-      const username = options.username ?? (await answerTo(io, `User name at ${url}: `, false));
-      const secret = await answerTo(io, `Password at ${url}: `, true);
-      return [{ ...base, kind, account: username, settings: { username } }, { secret }];
-    }
-    default:
-      throw new UsageError(`this program cannot log in with ${shown} (${line(schemeKind(scheme))})`);
+  if (kind === "oauth2") {
+    const { enterOAuth } = await import("./login-oauth.ts");
+    return enterOAuth(io, base, named, options);
   }
+  if (kind === "basic") {
+    const username = options.username ?? (await answerTo(io, `User name at ${url}: `, false));
+    const secret = await answerTo(io, `Password at ${url}: `, true);
+    return simple({ ...base, account: username, settings: { username } }, secret);
+  }
+  const secret = await answerTo(io, `${kind === "apiKey" ? "API key" : "Token"} for ${url} (${shown}): `, true);
+  // The error of fetch() would show it.
+  if (!/^[\x21-\x7e]+$/.test(secret)) throw new UsageError("what was given has characters that no header can carry");
+  return simple(base, secret);
+}
+
+function simple(login: NewLogin, secret: string): EnteredLogin {
+  const secrets = { secret };
+  const provider = simpleProvider(login, async () => secrets);
+  return { provider, login: () => login, secrets: () => secrets };
 }
 
 /** Makes a call that every agent answers, so that a wrong secret is not kept. */
-async function tryOut(client: Client, credentials: readonly CredentialProvider[]): Promise<void> {
+async function tryOut(client: Client, count: number, signal: AbortSignal): Promise<void> {
   try {
-    if (client.card.capabilities.extendedAgentCard === true) await client.getExtendedAgentCard();
-    else await client.listTasks({ pageSize: 1, historyLength: 0 });
+    if (client.card.capabilities.extendedAgentCard === true) await client.getExtendedAgentCard({ signal });
+    else await client.listTasks({ pageSize: 1, historyLength: 0 }, { signal });
   } catch (error) {
     // The error says where nothing was sent, and what to do.
     if (hasCode(error, "Unauthenticated") && error.metadata["withheldFrom"] === undefined) {
-      throw new CommandError(
-        `the agent does not accept ${credentials.length === 1 ? "it" : "them"}: ${error.message}`,
-        {
-          cause: error,
-        },
-      );
+      throw new CommandError(`the agent does not accept ${count === 1 ? "it" : "them"}: ${error.message}`, {
+        cause: error,
+      });
     }
     // The agent knows the caller, and says something else.
     if (hasCode(error, "Unauthenticated", "ConnectionFailed", "Timeout", "InvalidResponse")) throw error;

@@ -3,7 +3,7 @@ export type { UpgradeBinding, UpgradedConnection, UpgradeEndpoint } from "./upgr
 export { standardLogger, type LogLevel, type LogStream, type StandardLoggerOptions } from "./logger.ts";
 export { nodeListener, type HttpOptions, type NodeListener } from "./http.ts";
 export { connect, type NodeConnectOptions } from "./connect.ts";
-export { loopbackRedirect, type LoopbackRedirectOptions } from "./loopback-redirect.ts";
+export { loopbackRedirect, openBrowser, type LoopbackRedirectOptions } from "./loopback-redirect.ts";
 export type { ClientTls } from "./certificate-fetch.ts";
 export type { TrustProxy, TrustProxyOptions } from "./proxies.ts";
 export type { TlsFiles } from "./tls.ts";

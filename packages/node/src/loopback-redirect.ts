@@ -107,8 +107,13 @@ const openers: Readonly<Partial<Record<NodeJS.Platform, readonly [string, ...str
   win32: ["rundll32", "url.dll,FileProtocolHandler"],
 };
 
-/** Opens the browser of the system. Throws where there is none. */
-async function openBrowser(url: string): Promise<void> {
+/**
+ * Opens a page in the browser of the system.
+ *
+ * @param url - A URL of `https`, or of `http` on this machine. Do not open others that a stranger chose.
+ * @throws A2AError `Unauthenticated` where there is no program for it.
+ */
+export async function openBrowser(url: string): Promise<void> {
   const [command, ...given] = openers[process.platform] ?? ["xdg-open"];
   const child = spawn(command, [...given, url], { detached: true, stdio: "ignore" });
   await new Promise<void>((resolve, reject) => {

@@ -196,13 +196,16 @@ export class TokenProvider implements CredentialProvider {
     const known = await this.#store.get(key);
     if (known !== undefined && this.#usable(request, known, scopes)) return known;
     const name = JSON.stringify([textOfKey(key), [...scopes].sort()]);
-    return this.#flights.join(name, request.signal, async (signal) => {
-      // The store may have them by now, from another process.
-      const current = await this.#store.get(key);
-      if (current !== undefined && this.#usable(request, current, scopes)) return current;
-      const made = await this.#renewed(request, server, current, scopes, signal);
-      await this.#store.set(key, made);
-      return made;
+    return this.#flights.join(name, request.signal, (signal) => {
+      const renew = async (): Promise<StoredTokens> => {
+        // The store may have them by now, from another process.
+        const current = await this.#store.get(key);
+        if (current !== undefined && this.#usable(request, current, scopes)) return current;
+        const made = await this.#renewed(request, server, current, scopes, signal);
+        await this.#store.set(key, made);
+        return made;
+      };
+      return this.#store.exclusively?.(key, renew) ?? renew();
     });
   }
 

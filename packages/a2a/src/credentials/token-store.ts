@@ -37,6 +37,11 @@ export interface TokenStore {
   get(key: TokenKey): Promise<StoredTokens | undefined> | StoredTokens | undefined;
   /** Keeps tokens in place of those before. `undefined`: forgets them. */
   set(key: TokenKey, tokens: StoredTokens | undefined): Promise<void> | void;
+  /**
+   * Runs something that gets new tokens for a key, while nobody else who shares the store does. Many servers accept a refresh token
+   * once. `get` within `run` returns what others have kept before. Absent: the store is not shared by processes.
+   */
+  exclusively?<T>(key: TokenKey, run: () => Promise<T>): Promise<T>;
 }
 
 /** Most memory of the tokens of a process, in bytes. */

@@ -1,6 +1,7 @@
+import { Option } from "commander";
 import type { CallOptions } from "../connection.ts";
 import type { ListLoginsOptions, LoginOptions } from "../login.ts";
-import { agentUrl, callOptions, url, type Program } from "../options.ts";
+import { agentUrl, callOptions, collect, url, type Program } from "../options.ts";
 
 export function addLogin({ io, command, finish }: Program): void {
   callOptions(
@@ -11,12 +12,25 @@ export function addLogin({ io, command, finish }: Program): void {
       examples: [
         "echo s3cret | parley login http://localhost:4000",
         "echo s3cret | parley login http://localhost:4000 --with-token",
+        "parley login http://localhost:4000 --client-id native --scope offline_access",
       ],
     })
       .argument(...url)
       .option("--scheme <name>", "the security scheme of the card; default: the first that can be used")
       .option("--with-token", "give a token that you have, for a scheme that takes bearer tokens")
-      .option("--username <name>", "user name for HTTP Basic; default: it is asked for"),
+      .option("--username <name>", "user name for HTTP Basic; default: it is asked for")
+      .addOption(
+        new Option(
+          "--flow <flow>",
+          "how to get a token of OAuth: in a browser here, with a code in any browser, or with the secret of a client; default: the first that the card has",
+        ).choices(["browser", "device", "client"]),
+      )
+      .option("--client-id <id>", "id of this program at the authorization server; default: it is asked for")
+      .option("--with-secret", "the client has a secret, which is asked for")
+      .option("--issuer <url>", "the authorization server; default: the one that the card names", agentUrl)
+      .option("--scope <scope>", "a further scope to ask for, such as offline_access; repeatable", collect)
+      .option("--no-resource", "do not say which agent the token is for, where the server refuses that (RFC 8707)")
+      .option("--dpop", "bind the token to a key of this login (RFC 9449)"),
   ).action(async (at: string, options: LoginOptions & CallOptions) => {
     // Loaded here, so that other commands start without it.
     const { login } = await import("../login.ts");

@@ -103,6 +103,14 @@ export class Logins {
     return { ...login, secretsIn };
   }
 
+  /** Keeps other secrets of a login, where they were. One that the user has logged out of meanwhile stays deleted. */
+  async update(login: Login, secrets: Secrets): Promise<void> {
+    const stored = await this.#read(fileOf(login));
+    if (stored === undefined) return;
+    if (stored.secretsIn === "keychain") await (await this.#keychain())?.set(keyOf(login), JSON.stringify(secrets));
+    else await this.#files.write(fileOf(login), `${JSON.stringify({ ...stored, secrets }, null, 2)}\n`);
+  }
+
   /** Deletes a login with its secrets. */
   async remove(login: Login): Promise<void> {
     if (login.secretsIn === "keychain") await (await this.#keychain())?.delete(keyOf(login));

@@ -17,6 +17,19 @@ export function kindOf(scheme: SecurityScheme): Login["kind"] | undefined {
   return http === "basic" || http === "bearer" ? http : undefined;
 }
 
+/** How a token is got: in a browser here, with a code in any browser, with the secret of a client. */
+export type Flow = "browser" | "device" | "client";
+
+const namesOnCard = { authorizationCode: "browser", deviceCode: "device", clientCredentials: "client" } as const;
+
+/** The flows of OAuth that a scheme has. OpenID Connect does not say: any of them. */
+export function flowsOf({ oauth2SecurityScheme }: SecurityScheme): readonly Flow[] {
+  const { flows } = oauth2SecurityScheme ?? {};
+  return Object.entries(namesOnCard).flatMap(([name, flow]) =>
+    flows === undefined || Object.hasOwn(flows, name) ? [flow] : [],
+  );
+}
+
 /** Most requirements of a card that are looked at. */
 const mostOfCard = 50;
 

@@ -12,9 +12,9 @@ export interface RecordedIo {
 
 /** An `Io` that keeps what is written. */
 export function recordedIo(
-  init: { terminal?: boolean; env?: Io["env"]; cwd?: string; stdin?: string } = {},
+  init: { terminal?: boolean; env?: Io["env"]; cwd?: string; stdin?: string; openPage?: (url: string) => unknown } = {},
 ): RecordedIo {
-  const { terminal = false, env = {}, cwd = "/", stdin = "" } = init;
+  const { terminal = false, env = {}, cwd = "/", stdin = "", openPage = () => {} } = init;
   let out = "";
   let err = "";
   let both = "";
@@ -25,6 +25,7 @@ export function recordedIo(
       stdin: (async function* () {
         yield new TextEncoder().encode(stdin);
       })(),
+      openPage: async (url) => void (await openPage(url)),
       ask: async (question) => {
         err += question;
         both += question;

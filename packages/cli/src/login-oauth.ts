@@ -1,0 +1,95 @@
+import {
+  authorizationCode,
+  clientCredentials,
+  deviceCode,
+  type CredentialProvider,
+  type DevicePrompt,
+} from "@parley/a2a/credentials";
+import { line } from "@parley/a2a/display";
+import { loopbackRedirect } from "@parley/node";
+import { answerTo } from "./ask.ts";
+import { CommandError } from "./errors.ts";
+import type { Io } from "./io.ts";
+import type { Login } from "./logins/logins.ts";
+import { endpointsOf, oauthOptions } from "./logins/providers.ts";
+import { flowsOf, type Flow, type NamedScheme } from "./logins/schemes.ts";
+import { NewTokens } from "./logins/tokens.ts";
+import type { EnteredLogin } from "./login.ts";
+
+/** Options of `parley login` for OAuth. */
+export interface OAuthLoginOptions {
+  readonly flow?: Flow;
+  readonly clientId?: string;
+  readonly withSecret?: boolean;
+  readonly issuer?: string;
+  readonly scope?: readonly string[];
+  readonly resource?: boolean;
+  readonly dpop?: boolean;
+}
+
+/** The flow to use: that of the user, or the first that the card has and this machine can do. */
+function flowFor({ name, scheme }: NamedScheme, { flow }: OAuthLoginOptions, env: Io["env"]): Flow {
+  if (flow !== undefined) return flow;
+  const known = flowsOf(scheme);
+  // A browser would open on the other machine.
+  const [first] = env["SSH_CONNECTION"] !== undefined && known.includes("device") ? ["device" as const] : known;
+  if (first === undefined) throw new CommandError(`${line(name)} has no flow of OAuth that this program knows`);
+  return first;
+}
+
+/** Gets what a login by OAuth needs. The user logs in when the first call is made. */
+export async function enterOAuth(
+  io: Io,
+  base: Omit<Login, "secretsIn">,
+  named: NamedScheme,
+  options: OAuthLoginOptions,
+): Promise<EnteredLogin> {
+  const flow = flowFor(named, options, io.env);
+  const clientId = options.clientId ?? (await answerTo(io, `Client id for ${base.url}: `, false));
+  const withSecret = flow === "client" || options.withSecret === true;
+  const tokens = new NewTokens(
+    withSecret ? { clientSecret: await answerTo(io, `Secret of the client ${line(clientId)}: `, true) } : {},
+  );
+  const login: Omit<Login, "secretsIn"> = {
+    ...base,
+    kind: "oauth2",
+    settings: {
+      flow,
+      clientId,
+      endpoints: endpointsOf(named.scheme),
+      ...(options.issuer !== undefined && { issuer: options.issuer }),
+      ...(options.scope !== undefined && { scopes: options.scope.join(" ") }),
+      ...(options.resource === false && { resource: "" }),
+      ...(withSecret && { hasSecret: "yes" }),
+      ...(options.dpop === true && { dpop: "yes" }),
+    },
+  };
+  const oauth = await oauthOptions(login, async () => tokens.secrets, tokens);
+  return {
+    provider: providerFor(io, flow, oauth),
+    login: () => ({
+      ...login,
+      // Later commands may name a path below the agent. The token stays that of this resource.
+      settings: { ...login.settings, ...(tokens.key !== undefined && { resource: tokens.key.resource }) },
+      account: tokens.key === undefined ? clientId : `${clientId} at ${tokens.key.issuer}`,
+    }),
+    secrets: () => tokens.secrets,
+  };
+}
+
+function providerFor(io: Io, flow: Flow, oauth: Awaited<ReturnType<typeof oauthOptions>>): CredentialProvider {
+  if (flow === "client") return clientCredentials(oauth);
+  if (flow === "device") return deviceCode({ ...oauth, prompt: (prompt) => showCode(io, prompt) });
+  return authorizationCode({ ...oauth, redirect: loopbackRedirect({ open: (url) => openPage(io, url) }) });
+}
+
+function showCode(io: Io, { verificationUri, verificationUriComplete, userCode }: DevicePrompt): void {
+  const or = verificationUriComplete === undefined ? "" : `\nOr open ${verificationUriComplete}`;
+  io.stderr.write(`Open ${verificationUri} and enter the code ${userCode}${or}\n`);
+}
+
+async function openPage(io: Io, url: string): Promise<void> {
+  io.stderr.write(`Log in on the page that opens, or open it yourself:\n  ${line(url, Number.POSITIVE_INFINITY)}\n`);
+  // Without a browser the user can still open it.
+  await io.openPage(url).catch(() => undefined);
+}
