@@ -9,7 +9,7 @@ import { agentCardHandler, jsonRpcHandler, restHandler, UserBuilder } from "@a2a
 import { type AgentCard as SdkCard, Role, TaskState } from "@a2a-js/sdk";
 import { LegacyA2AService, legacyGrpcService } from "@a2a-js/sdk/compat/v0_3/server/grpc";
 import { A2AService, grpcService } from "@a2a-js/sdk/server/grpc";
-import { Server, ServerCredentials } from "@grpc/grpc-js";
+import { Server, ServerCredentials, ServerInterceptingCall, status, type ServerInterceptor } from "@grpc/grpc-js";
 import express from "express";
 import { onTestFinished } from "vitest";
 import { listen } from "../../../packages/a2a/test/client/support.ts";
@@ -103,10 +103,52 @@ export interface SdkAgent {
   release(taskId: string): Promise<void>;
 }
 
-export async function sdkAgent(tenant = ""): Promise<SdkAgent> {
+/** Ends the calls of strangers before the SDK sees them. */
+const grpcGuard: ServerInterceptor = (_method, call) =>
+  new ServerInterceptingCall(call, {
+    start: (next) =>
+      next({
+        onReceiveMetadata(metadata, proceed) {
+          if (isKnown((name) => metadata.get(name)[0])) proceed(metadata);
+          else call.sendStatus({ code: status.UNAUTHENTICATED, details: "Who are you?" });
+        },
+      }),
+  });
+
+/** What a guarded agent wants of a request: both schemes of its card. */
+function isKnown(header: (name: string) => unknown): boolean {
+  return header("authorization") === "Bearer token-of-a-peer" && header("x-api-key") === "key-of-a-peer";
+}
+
+const guards = {
+  securitySchemes: {
+    bearer: {
+      scheme: {
+        $case: "httpAuthSecurityScheme" as const,
+        value: { description: "", scheme: "Bearer", bearerFormat: "" },
+      },
+    },
+    key: {
+      scheme: {
+        $case: "apiKeySecurityScheme" as const,
+        value: { description: "", location: "header", name: "X-API-Key" },
+      },
+    },
+  },
+  securityRequirements: [{ schemes: { bearer: { list: [] }, key: { list: [] } } }],
+};
+
+/** `isGuarded`: it wants a token and an API key. */
+export async function sdkAgent(tenant = "", isGuarded = false): Promise<SdkAgent> {
   const app = express();
+  if (isGuarded) {
+    app.use((request, response, next) => {
+      if (request.path.startsWith("/.well-known/") || isKnown((name) => request.headers[name])) next();
+      else response.status(401).set("WWW-Authenticate", "Bearer").send("Who are you?");
+    });
+  }
   const url = await listen((request, response) => void app(request, response));
-  const grpc = new Server();
+  const grpc = new Server({ interceptors: isGuarded ? [grpcGuard] : [] });
   onTestFinished(() => grpc.forceShutdown());
   const port = await new Promise<number>((resolve, reject) =>
     grpc.bindAsync("127.0.0.1:0", ServerCredentials.createInsecure(), (error, bound) =>
@@ -124,8 +166,7 @@ export async function sdkAgent(tenant = ""): Promise<SdkAgent> {
     provider: undefined,
     version: "1.0.0",
     capabilities: { streaming: true, pushNotifications: true, extensions: [], extendedAgentCard: true },
-    securitySchemes: {},
-    securityRequirements: [],
+    ...(isGuarded ? guards : { securitySchemes: {}, securityRequirements: [] }),
     defaultInputModes: ["text/plain"],
     defaultOutputModes: ["text/plain"],
     skills: [],

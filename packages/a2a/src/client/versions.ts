@@ -12,6 +12,7 @@ import type { ClientBinding, ClientHost } from "../transport/client/binding.ts";
 import { requestHeaders, sendRequest } from "../transport/client/request.ts";
 import { parseJson, refusal } from "../transport/client/response.ts";
 import { byVersion, type Codec } from "../wire/codec.ts";
+import { respelled, withSchemesOf } from "./card-spellings.ts";
 
 /** What a client needs to talk to servers of every version: it reads their cards, and their services behave the same. */
 
@@ -29,19 +30,21 @@ export interface OlderCard {
  */
 export function readCard(codecs: readonly Pick<Codec, "decodeCard">[], value: unknown): AgentCard {
   const errors: unknown[] = [];
+  const spelled = respelled(value);
   const cards = codecs.flatMap((codec) => {
     try {
-      return codec.decodeCard(structuredClone(value));
+      return codec.decodeCard(structuredClone(spelled));
     } catch (thrown) {
       errors.push(thrown);
       return [];
     }
   });
-  const [card, ...others] = cards;
-  if (card === undefined) {
+  const [first, ...others] = cards;
+  if (first === undefined) {
     const newest = typeof value !== "object" || value === null || "supportedInterfaces" in value;
     throw errors.at(newest ? 0 : -1);
   }
+  const card = withSchemesOf(first, others);
   const known = new Set(card.supportedInterfaces.map(key));
   const more = others.flatMap((other) => other.supportedInterfaces).filter((each) => !known.has(key(each)));
   return more.length === 0 ? card : { ...card, supportedInterfaces: [...card.supportedInterfaces, ...more] };

@@ -29,6 +29,7 @@ from a2a.types import (
     AgentInterface,
     AgentSkill,
     Part,
+    StringList,
     Task,
     TaskState,
     TaskStatus,
@@ -36,6 +37,7 @@ from a2a.types import (
 )
 from starlette.applications import Starlette
 
+from guard import GrpcGuard, guarded
 from lines import end_with_parent, say
 
 
@@ -96,7 +98,9 @@ async def main():
     web = socket.socket()
     web.bind(('127.0.0.1', 0))
     base = f'http://127.0.0.1:{web.getsockname()[1]}'
-    current, compat = grpc.aio.server(), grpc.aio.server()
+    is_guarded = 'guarded' in sys.argv
+    guards = [GrpcGuard()] if is_guarded else []
+    current, compat = [grpc.aio.server(interceptors=guards) for _ in range(2)]
     targets = [
         f'127.0.0.1:{server.add_insecure_port("127.0.0.1:0")}'
         for server in (current, compat)
@@ -128,6 +132,15 @@ async def main():
         skills=[echo],
         supported_interfaces=interfaces,
     )
+    if is_guarded:
+        card.security_schemes['bearer'].http_auth_security_scheme.scheme = (
+            'Bearer'
+        )
+        key = card.security_schemes['key'].api_key_security_scheme
+        key.location, key.name = 'header', 'X-API-Key'
+        card.security_requirements.add(
+            schemes={'bearer': StringList(), 'key': StringList()}
+        )
     extended = copy.deepcopy(card)
     extended.description = 'For anyone'
     handler = DefaultRequestHandler(
@@ -163,7 +176,9 @@ async def main():
     web.listen()
     say('ready', result=base)
     end_with_parent()
-    config = uvicorn.Config(app, log_level='error')
+    config = uvicorn.Config(
+        guarded(app) if is_guarded else app, log_level='error'
+    )
     await uvicorn.Server(config).serve(sockets=[web])
 
 

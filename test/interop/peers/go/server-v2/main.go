@@ -91,7 +91,7 @@ func main() {
 	at := func(url string, binding a2a.TransportProtocol, version a2a.ProtocolVersion) *a2a.AgentInterface {
 		return &a2a.AgentInterface{URL: url, ProtocolBinding: binding, ProtocolVersion: version}
 	}
-	withPush := slices.Contains(os.Args, "push")
+	withPush, isGuarded := slices.Contains(os.Args, "push"), slices.Contains(os.Args, "guarded")
 	modes := []string{"text/plain", "application/json", "application/octet-stream"}
 	card := &a2a.AgentCard{
 		Name:               "Go 2",
@@ -110,6 +110,9 @@ func main() {
 			at(target, a2a.TransportProtocolGRPC, "0.3"),
 		},
 	}
+	if isGuarded {
+		guardCard(card)
+	}
 	extended := *card
 	extended.Description = "For anyone"
 	store := taskstore.NewInMemory(&taskstore.InMemoryStoreConfig{
@@ -126,7 +129,7 @@ func main() {
 	}
 	handler := a2asrv.NewHandler(agent{}, options...)
 
-	server := grpc.NewServer()
+	server := grpc.NewServer(grpcGuards(isGuarded)...)
 	grpcv1.NewHandler(handler).RegisterWith(server)
 	grpcv0.NewHandler(handler).RegisterWith(server)
 	go func() { log.Fatal(server.Serve(rpc)) }()
@@ -137,7 +140,7 @@ func main() {
 	mux.Handle("/1.0/rest/", http.StripPrefix("/1.0/rest", a2asrv.NewRESTHandler(handler)))
 	mux.Handle("/0.3/rpc", a2av0.NewJSONRPCHandler(handler))
 	mux.Handle("/0.3/rest/", http.StripPrefix("/0.3/rest", a2av0.NewRESTHandler(handler)))
-	go func() { log.Fatal(http.Serve(web, mux)) }()
+	go func() { log.Fatal(http.Serve(web, guarded(mux, isGuarded))) }()
 
 	lines.Say("ready", base)
 	lines.EndWithParent()

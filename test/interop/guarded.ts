@@ -1,0 +1,45 @@
+import { apiKeyCredential, bearerToken } from "@parley/a2a/credentials";
+import { connect } from "@parley/node";
+import { expect, it } from "vitest";
+import type { BindingName, Version } from "./steps.ts";
+
+/** Our client at a guarded server of an SDK: its card wants a token and an API key together (A2A 1.0 §4.5.1, §7.3). */
+
+const token = bearerToken("token-of-a-peer");
+const key = apiKeyCredential("key-of-a-peer");
+
+/**
+ * Tests of one guarded server.
+ *
+ * @param start - Starts it, and gives its URL.
+ * @param speaks - The bindings of each version.
+ * @param word - What its agent answers with a message.
+ */
+export function itAuthenticates(
+  start: () => Promise<string>,
+  speaks: Readonly<Partial<Record<Version, readonly BindingName[]>>>,
+  { word, reply }: { readonly word: string; readonly reply: string },
+): void {
+  const interfaces = Object.entries(speaks).flatMap(([version, bindings]) =>
+    bindings.map((binding) => [version, binding] as const),
+  );
+  it.each(interfaces)(
+    "version %s over %s: with what the card asks for, and with nothing else",
+    async (version, binding) => {
+      const url = await start();
+      const { card } = await connect(url);
+      // Its gRPC has a port of its own, which only the card names.
+      const credentialOrigins = card.supportedInterfaces.map((one) =>
+        one.url.includes("://") ? one.url : `http://${one.url}`,
+      );
+      const choice = { version, binding, credentialOrigins };
+      const client = await connect(url, { ...choice, credentials: [key, token] });
+      expect((await client.sendMessage(word)).message?.parts[0]?.text).toBe(reply);
+      for await (const { message } of client.sendStreamingMessage(word)) expect(message?.parts[0]?.text).toBe(reply);
+      for (const credentials of [[token], [key], [key, bearerToken("another")]]) {
+        const stranger = await connect(url, { ...choice, credentials });
+        await expect(stranger.sendMessage(word)).rejects.toMatchObject({ code: "Unauthenticated" });
+      }
+    },
+  );
+}
