@@ -1,9 +1,9 @@
 import { defineAgent, memoryStore, silentLogger, type AgentMount } from "@parley/a2a";
-import { bearer } from "@parley/a2a/auth";
+import { anyOf, anyone, bearer } from "@parley/a2a/auth";
 import { cardKeySet, makeCardKey, trustCards, verifyCard, type PrivateCardKey } from "@parley/a2a/cards";
 import type { ConnectOptions } from "@parley/a2a/client";
 import { connect, serve, type ServeOptions, type Server } from "@parley/node";
-import { afterAll, beforeAll, describe, expect, it, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, test } from "vitest";
 
 /** A server that signs its cards, and clients that take no others: every binding, both versions, real connections (A2A 1.0 §8.4). */
 
@@ -179,4 +179,50 @@ describe("keys", () => {
       await broken.close({ grace: 0 });
     }
   });
+});
+
+describe("the extended card (§3.1.11, §3.3.4)", () => {
+  const served = async (more: Partial<ServeOptions>, mount: Partial<AgentMount> = {}): Promise<Server> => {
+    const started = await serve([{ agent, ...mount }], {
+      port: 0,
+      logger: silentLogger,
+      store: memoryStore(),
+      ...more,
+    });
+    onTestFinished(() => started.close({ grace: 0 }));
+    return started;
+  };
+
+  test.each(interfaces)(
+    "is for known callers alone where the agent is for everybody, over $binding $version",
+    async (at) => {
+      const { url: open } = await served({ authenticator: anyOf(people, anyone()) }, { extendedCard });
+      const stranger = await connect(open, { ...at, retry: false });
+      expect((await stranger.sendMessage("when?")).message?.parts).toEqual([{ text: "soon" }]);
+      await expect(stranger.getExtendedAgentCard()).rejects.toMatchObject({ code: "Unauthenticated" });
+      const known = await connect(open, { ...as("bob"), ...at });
+      expect((await known.getExtendedAgentCard()).description).toBe("For bob");
+    },
+  );
+
+  test.each(interfaces)("is not configured where it is declared alone, over $binding $version", async (at) => {
+    const promised = defineAgent({
+      ...agent,
+      capabilities: { extendedAgentCard: true },
+      onMessage: (turn) => turn.reply("soon"),
+    });
+    const { url: bare } = await served({ authenticator: people }, { agent: promised });
+    const client = await connect(bare, { ...as("ada"), ...at });
+    await expect(client.getExtendedAgentCard()).rejects.toMatchObject({ code: "ExtendedAgentCardNotConfigured" });
+    expect(client.card.description).toBe(agent.description);
+  });
+
+  test.each(interfaces)(
+    "is refused by the client where the card does not declare it, over $binding $version",
+    async (at) => {
+      const { url: plain } = await served({ authenticator: people });
+      const client = await connect(plain, { ...as("ada"), ...at });
+      await expect(client.getExtendedAgentCard()).rejects.toMatchObject({ code: "UnsupportedOperation" });
+    },
+  );
 });

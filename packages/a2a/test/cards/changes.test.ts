@@ -46,43 +46,14 @@ function changed(card: object, path: Path, value: unknown): object {
 }
 
 /** Members whose empty value is that of an absent one: for lists and texts that is every one of these. */
-const sameWhenEmpty = new Set([
-  ...[
-    "name",
-    "description",
-    "version",
-    "tags",
-    "skills",
-    "documentationUrl",
-    "iconUrl",
-    "examples",
-    "inputModes",
-    "outputModes",
-  ],
-  ...[
-    "defaultInputModes",
-    "defaultOutputModes",
-    "supportedInterfaces",
-    "extensions",
-    "tenant",
-    "uri",
-    "url",
-    "organization",
-    "id",
-  ],
-  ...[
-    "protocolBinding",
-    "protocolVersion",
-    "location",
-    "refreshUrl",
-    "tokenUrl",
-    "oauth2MetadataUrl",
-    "capabilities",
-    "list",
-    "schemes",
-  ],
-  ...["securityRequirements", "securitySchemes", "scopes", "flows"],
-]);
+const sameWhenEmpty = new Set(
+  (
+    "name description version tags skills documentationUrl iconUrl examples inputModes " +
+    "outputModes defaultInputModes defaultOutputModes supportedInterfaces extensions tenant uri url organization " +
+    "id protocolBinding protocolVersion location refreshUrl tokenUrl oauth2MetadataUrl capabilities list " +
+    "schemes securityRequirements securitySchemes scopes flows"
+  ).split(" "),
+);
 
 /** Objects whose members have names that the agent chose. */
 const maps = new Set(["securitySchemes", "schemes", "scopes"]);
