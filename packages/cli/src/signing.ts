@@ -2,10 +2,12 @@ import { readFile, writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import {
   cardKeySet,
+  lintCard,
   makeCardKey,
   signCard,
   verifyCard,
   type CardAlgorithm,
+  type CardFinding,
   type CardVerdict,
   type PrivateCardKey,
   type SignatureVerdict,
@@ -18,7 +20,7 @@ import type { CallOptions } from "./connection.ts";
 import { CommandError, UsageError } from "./errors.ts";
 import { fileReason } from "./files.ts";
 import type { Io } from "./io.ts";
-import { styleFor, type Style } from "./output/text.ts";
+import { longest, styleFor, type Style } from "./output/text.ts";
 
 export interface VerifyOptions extends CallOptions {
   readonly keys: readonly string[];
@@ -63,6 +65,22 @@ function showSignature({ outcome, kid, alg, reading, reason }: SignatureVerdict,
     reason,
   ];
   return `${style(outcome === "valid" ? "green" : "red", outcome)}  ${line(about.filter((word) => word !== undefined).join(", "))}`;
+}
+
+/** `parley card lint`. Returns the exit code. */
+export async function lint(io: Io, at: string, options: CallOptions): Promise<number> {
+  const { card } = await readCard(io, at, options);
+  const findings = lintCard(card);
+  const style = styleFor(io.stdout, io.env);
+  if (options.json === true) io.stdout.write(`${jsonLine({ findings })}\n`);
+  else if (findings.length === 0) io.stdout.write("Nothing was found.\n");
+  else io.stdout.write(findings.map((finding) => showFinding(finding, style)).join(""));
+  return findings.some(({ level }) => level === "error") ? 1 : 0;
+}
+
+function showFinding({ level, field, message }: CardFinding, style: Style): string {
+  const where = field === "" ? "" : `${line(field, longest.name)}: `;
+  return `${style(level === "error" ? "red" : "yellow", level)}  ${where}${line(message)}\n`;
 }
 
 /** `parley card sign`. Returns the exit code. */

@@ -113,6 +113,25 @@ describe("parley card sign and verify", () => {
   });
 });
 
+describe("parley card lint", () => {
+  test("says what is wrong, and ends with 1 where it breaks the specification", async () => {
+    await writeFile(join(folder, "bad.json"), JSON.stringify({ ...card("not a url"), version: 1 }));
+    const { code, out, err } = await run(["lint", "bad.json"]);
+    expect({ code, err }).toEqual({ code: 1, err: "" });
+    expect(out).toMatch(/^error {2}supportedInterfaces\[0\]\.url: "not a url" is not an absolute URL$/m);
+    expect(out).toMatch(/^error {2}version: /m);
+    const json = await run(["lint", "bad.json", "--json"]);
+    expect(JSON.parse(json.out)).toMatchObject({ findings: [{ level: "error" }, { level: "error" }] });
+  });
+
+  test("takes what is only a warning for a success", async () => {
+    await writeFile(join(folder, "plain.json"), JSON.stringify(card("http://agent.example/")));
+    const { code, out } = await run(["lint", "-"], await readFile(join(folder, "plain.json"), "utf8"));
+    expect(code).toBe(0);
+    expect(out).toMatch(/^warning {2}supportedInterfaces\[0\]\.url: The URL has no TLS/m);
+  });
+});
+
 describe("parley card verify, for an agent", () => {
   let server: HttpServer;
   let url = "";

@@ -57,7 +57,11 @@ describe("every example of the help runs", () => {
     await cp(join(root, "node_modules", "vega-datasets", "data", "weather.csv"), join(folder, "weather.csv"));
     const key = await makeCardKey();
     const url = "https://agent.example/";
-    const card = { name: "Card", supportedInterfaces: [{ url, protocolBinding: "JSONRPC", protocolVersion: "1.0" }] };
+    const card = {
+      ...{ name: "Card", description: "A card.", version: "1.0.0", capabilities: {}, skills: [] },
+      ...{ defaultInputModes: ["text/plain"], defaultOutputModes: ["text/plain"] },
+      supportedInterfaces: [{ url, protocolBinding: "JSONRPC", protocolVersion: "1.0" }],
+    };
     const files = { "card.json": card, "card-key.json": key, "card-keys.json": await cardKeySet([key]) };
     const all = { ...files, "signed.json": await signCard(card, key) };
     for (const [name, value] of Object.entries(all)) await writeFile(join(folder, name), JSON.stringify(value));

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -23,6 +23,7 @@ let server: Server | undefined;
 let folder = "";
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "parley-hostile-"));
+  await writeFile(join(folder, "keys.json"), '{"keys":[]}');
 });
 afterEach(async () => {
   await rm(folder, { recursive: true });
@@ -88,6 +89,10 @@ async function hostileAgent(answer: Answer, { text, entries }: Hostile = { text:
     securitySchemes: {
       [text]: { httpAuthSecurityScheme: { scheme: "bearer", description: text, bearerFormat: text } },
     },
+    signatures: many({
+      protected: btoa(JSON.stringify({ alg: "ES256", kid: "\u001b[2J", jku: "\u001b[2J" })),
+      signature: text,
+    }),
     securityRequirements: many({ schemes: { [text]: { list: many(text) } } }),
   });
   return serving(async (request, response) => {
@@ -116,6 +121,8 @@ async function serving(answer: (request: IncomingMessage, response: ServerRespon
 /** Command lines that call an agent. */
 const calls: Readonly<Record<string, readonly string[]>> = {
   card: ["card", "URL"],
+  "card lint": ["card", "lint", "URL"],
+  "card verify": ["card", "verify", "URL", "--keys", "KEYS"],
   send: ["send", "URL", "hello"],
   "send without a stream": ["send", "URL", "hello", "--no-stream"],
   watch: ["watch", "URL", "task"],
@@ -143,7 +150,10 @@ async function shown(words: readonly string[], url: string, ...more: string[]): 
       if (text.includes(" arrive at ")) interrupt("SIGINT");
     },
   };
-  await run([...words.map((word) => (word === "URL" ? url : word)), ...more], { ...io, stderr });
+  await run([...words.map((word) => ({ URL: url, KEYS: join(folder, "keys.json") })[word] ?? word), ...more], {
+    ...io,
+    stderr,
+  });
   return both();
 }
 

@@ -10,12 +10,13 @@ import type { KeyOptions, SignOptions, VerifyOptions } from "../signing.ts";
 export function addCard(program: Program): void {
   const { command } = program;
   const card = command("card", {
-    summary: "Show an agent's card, sign it, verify it",
+    summary: "Show an agent's card, check it, sign it",
     description: "parley card URL is short for parley card show URL.",
     examples: ["parley card http://localhost:4000", "parley card verify signed.json --keys card-keys.json"],
   });
   addShow(program, card);
   addVerify(program, card);
+  addLint(program, card);
   addSign(program, card);
   addCardKey(program, card);
 }
@@ -66,6 +67,24 @@ function addVerify({ io, command, finish }: Program, card: Parent): void {
     // Loaded here, so that other commands start without it.
     const { verify } = await import("../signing.ts");
     finish(await verify(io, at, options));
+  });
+}
+
+function addLint({ io, command, finish }: Program, card: Parent): void {
+  callOptions(
+    command(
+      "lint",
+      {
+        summary: "Find what is wrong with a card",
+        description:
+          "What breaks the specification is an error; what works, but not for all or not as it seems, is a warning. Exits with 1 if there is an error.",
+        examples: ["parley card lint http://localhost:4000", "parley card lint card.json --json"],
+      },
+      card,
+    ).argument("<card>", "the agent's base URL, that of its card, or a file; - reads it from standard input"),
+  ).action(async (at: string, options: CallOptions) => {
+    const { lint } = await import("../signing.ts");
+    finish(await lint(io, at, options));
   });
 }
 
