@@ -113,7 +113,7 @@ export const rooms = {
     doors: ["index.ts"],
   },
   "engine/run": {
-    imports: ["engine", "engine/log", "protocol", "store", "model"],
+    imports: ["engine", "engine/log", "protocol", "store", "intask", "model"],
     doors: ["index.ts"],
   },
   "engine/log": {

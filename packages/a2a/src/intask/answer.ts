@@ -24,7 +24,7 @@ export async function takeAnswer(parts: InTaskParts, message: Message, answer: P
     message: { ...message, parts: message.parts.map((part) => (part === answer ? data : part)) },
     id,
     async effects(task) {
-      const { host, seal } = parts;
+      const { host } = parts;
       const found = await findRequest(host.store, task, id);
       if (found === undefined || !isOpen(found, host.clock.now())) {
         throw refused(`${field}.id`, "is not that of a request for an authorization that is open");
@@ -36,7 +36,7 @@ export async function takeAnswer(parts: InTaskParts, message: Message, answer: P
       const problem = credential === undefined ? undefined : problemOf(form, credential);
       if (problem !== undefined) throw refused(`${field}.credential`, problem);
       const value: Answer = credential === undefined ? { kind: "denied" } : { kind: "credential", value: credential };
-      return [await answered(seal, task, found, value)];
+      return [await answered(parts, task, found, value)];
     },
     stored(task) {
       const { agent, taskId } = task;

@@ -124,8 +124,9 @@ function json(status: number, value: JsonValue): UniversalResponse {
 }
 
 /** Stores an answer. `false`: another one came first. */
-async function store({ host, seal, waits }: InTaskParts, { task, found }: OpenLink, answer: Answer): Promise<boolean> {
-  const effects = [await answered(seal, task, found, answer)];
+async function store(parts: InTaskParts, { task, found }: OpenLink, answer: Answer): Promise<boolean> {
+  const { host, waits } = parts;
+  const effects = [await answered(parts, task, found, answer)];
   const [outcome] = await host.store.append([{ task, records: [], effects }]);
   const { agent, taskId } = task;
   const stored = outcome?.ok === true;

@@ -2,6 +2,7 @@ import { utf8Length } from "../base/index.ts";
 import type { JsonObject, JsonValue } from "../model/index.ts";
 import type { Seal } from "../seal/index.ts";
 import type { FeatureEffect, TaskKey } from "../store/index.ts";
+import type { InTaskParts } from "./parts.ts";
 import { boundTo, changeRequest, mostCredentialBytes, type FoundRequest, type StoredRequest } from "./row.ts";
 
 /* What comes as the answer to a request, on its way into the row. */
@@ -35,11 +36,17 @@ function isTokens(value: JsonValue): boolean {
 }
 
 /** The row with the answer in it. */
-export async function answered(seal: Seal, task: TaskKey, found: FoundRequest, answer: Answer): Promise<FeatureEffect> {
+export async function answered(
+  { seal, host }: Pick<InTaskParts, "seal" | "host">,
+  task: TaskKey,
+  found: FoundRequest,
+  answer: Answer,
+): Promise<FeatureEffect> {
   const { request } = found;
-  if (answer.kind === "denied") return changeRequest(found, { ...request, state: "denied" });
+  const due = Math.floor(host.clock.now());
+  if (answer.kind === "denied") return changeRequest(found, { ...request, state: "denied" }, due);
   const sealed = await seal.seal(answer, boundTo("credential", task, request.nonce));
-  return changeRequest(found, { ...request, state: "given", sealed });
+  return changeRequest(found, { ...request, state: "given", sealed }, due);
 }
 
 /** The answer of a row. */

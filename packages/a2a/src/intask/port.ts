@@ -43,7 +43,7 @@ export interface InTaskSettings extends Pick<InTaskOptions, "identify"> {
 
 /** What this room needs of the engine. */
 export interface InTaskHost {
-  readonly store: Pick<Store, "append" | "features" | "head">;
+  readonly store: Pick<Store, "append" | "dueFeatures" | "features" | "head">;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly ownerOf: (principal: Principal) => string;

@@ -120,7 +120,7 @@ class Wait {
         const problem = problemOf(found, left);
         if (problem !== undefined) throw await this.#notGiven(problem);
         if (found.request.state === "given") return found;
-        ends.push(host.clock.after(Math.max(1, Math.min(host.pollInterval, left)), () => wake.wake()));
+        ends.push(host.clock.after(Math.max(1, left), () => wake.wake()));
         await wake.woken;
       } finally {
         for (const end of ends) end();

@@ -3,7 +3,7 @@ import type { FeatureEffect, FeatureRow, Store, TaskKey } from "../store/index.t
 
 /* How a request is stored: as a row of a feature, with its task (docs/decisions/identity.md). */
 
-/** The rows of requests. A message that comes while a turn waits gives its rows a `due`. */
+/** The rows of requests. An answer gives its row a `due`, and so does a message that comes while a turn waits: the turn has to look. */
 export const inTaskFeature = "authorization";
 
 /** Largest credential, in bytes of JSON. */
@@ -64,10 +64,10 @@ export function setRequest(id: string, request: StoredRequest): FeatureEffect {
   return { effect: "feature", op: "set", feature: inTaskFeature, key: id, value: JSON.stringify(request) };
 }
 
-/** Changes a request, if it is as it was read. */
-export function changeRequest({ key, row }: FoundRequest, request: StoredRequest): FeatureEffect {
+/** Changes a request, if it is as it was read. `due`: tells the turn that waits, in whatever process it does. */
+export function changeRequest({ key, row }: FoundRequest, request: StoredRequest, due: number): FeatureEffect {
   const before = row.due === undefined ? { value: row.value } : { value: row.value, due: row.due };
-  return { effect: "feature", op: "set", feature: inTaskFeature, key, value: JSON.stringify(request), if: before };
+  return { effect: "feature", op: "set", feature: inTaskFeature, key, value: JSON.stringify(request), due, if: before };
 }
 
 /** Deletes a request. */

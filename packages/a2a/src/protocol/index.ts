@@ -34,4 +34,5 @@ export { ByteBudget } from "./byte-budget.ts";
 export type * from "./agent.ts";
 export type * from "./agent-event.ts";
 export * from "./turn.ts";
+export type * from "./turn-context.ts";
 export * from "./authorization.ts";

@@ -26,8 +26,8 @@ export interface Served {
   fetch(url: string, init?: RequestInit): Promise<Response>;
 }
 
-export const publicUrl = "https://agents.example.com";
-export const key = Buffer.alloc(32, 7).toString("base64");
+const publicUrl = "https://agents.example.com";
+const key = Buffer.alloc(32, 7).toString("base64");
 
 export function agentOf(
   onMessage: (turn: Turn) => ReturnType<AgentDefinition["onMessage"]>,

@@ -1,7 +1,7 @@
 import type { Logger } from "../../base/index.ts";
-import { ArtifactLedger, type TaskArtifactUpdateEvent, type TaskState } from "../../model/index.ts";
+import { ArtifactLedger, type NewRecord, type TaskArtifactUpdateEvent, type TaskState } from "../../model/index.ts";
 import type { AgentEvent, ArtifactEvent } from "../../protocol/index.ts";
-import type { Store, TaskKey } from "../../store/index.ts";
+import type { Store, StoredRun, TaskEffect, TaskKey } from "../../store/index.ts";
 import { agentMistake, nameOf } from "../mistakes.ts";
 
 /**
@@ -124,4 +124,19 @@ export class Question {
     if (refused) this.#logger.error(`${late} is not stored. ${statusAdvice}`, fields);
     else this.#logger.warn(`${late} is seen late. ${artifactAdvice}`, fields);
   }
+}
+
+/** Whether processes have crashed while they had a run, so that it may be the cause. */
+export function isSuspect(run: StoredRun | null | undefined): boolean {
+  return (run?.deaths ?? 0) > 0;
+}
+
+/** Whether a run that writes these has come further than the run that was lost. */
+export function isProgress(records: readonly NewRecord[], effects: readonly TaskEffect[]): boolean {
+  return records.length > 0 || effects.some(({ effect }) => effect === "checkpoint");
+}
+
+/** Whether a result shows that the state is out of date: the agent has begun, or was authorized elsewhere (A2A 1.0 §7.6.1). */
+export function isAtRest(state: TaskState): boolean {
+  return state === "TASK_STATE_SUBMITTED" || state === "TASK_STATE_AUTH_REQUIRED";
 }

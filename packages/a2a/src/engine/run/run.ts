@@ -11,10 +11,11 @@ import {
   type TurnAbortKind,
   type TurnSignal,
 } from "../../protocol/index.ts";
-import type { ContextKey, FeatureEffect, TaskKey } from "../../store/index.ts";
+import type { ContextKey, TaskKey } from "../../store/index.ts";
 import type { AskingTurn, ContextView } from "../conversations.ts";
-import { agentMistake, isMistake } from "../mistakes.ts";
+import { isMistake } from "../mistakes.ts";
 import type { HostedAgent } from "../options.ts";
+import { openAuthorization } from "./authorization.ts";
 import { FirstMessage } from "./first-message.ts";
 import type { Pace } from "./pace.ts";
 import {
@@ -111,29 +112,20 @@ export class Run implements TurnHost, PhaseHost {
   }
 
   /** For the turn: opens a request for an authorization. */
-  async authorization<Init extends AuthorizationInit>(
+  authorization<Init extends AuthorizationInit>(
     init: Init,
     makeId: () => string,
   ): Promise<OpenAuthorization<Init["form"]>> {
-    const { authorizations } = this.#rooms.settings;
-    if (authorizations === undefined) throw agentMistake("turn.authorize(): this host cannot serve it");
     const { turn, principal } = this.#input;
-    return authorizations.open(init, {
+    return openAuthorization(this.#rooms.settings.authorizations, init, {
       task: this.key,
       agentName: this.hosted.card.name,
       principal,
       number: turn,
       signal: this.signal,
       makeId,
-      keep: (effects) => this.#keep(effects),
-      rest: (resting) => this.#phase.rest(resting),
+      phase: () => this.#phase,
     });
-  }
-
-  /** Stores rows with the task, which is made where there is none. */
-  #keep(effects: readonly FeatureEffect[]): Promise<void> {
-    this.#phase.makeTask();
-    return this.#phase.keep(effects);
   }
 
   /** Runs until the task is over, waits for its user, or is lost. Never rejects. */

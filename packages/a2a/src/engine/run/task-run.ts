@@ -25,6 +25,7 @@ import {
   type PhaseHost,
   type RunRooms,
 } from "./phase.ts";
+import { isAtRest, isProgress, isSuspect } from "./checks.ts";
 import type { Recorded, Recorder } from "./recorder.ts";
 import { nextTurnInput, type TurnInput } from "./turn.ts";
 
@@ -294,19 +295,4 @@ export class TaskRun implements Phase {
     this.#result = undefined;
     return result;
   }
-}
-
-/** Whether processes have crashed while they had a run, so that it may be the cause. */
-function isSuspect(run: StoredRun | null | undefined): boolean {
-  return (run?.deaths ?? 0) > 0;
-}
-
-/** Whether a run that writes these has come further than the run that was lost. */
-function isProgress(records: readonly NewRecord[], effects: readonly TaskEffect[]): boolean {
-  return records.length > 0 || effects.some(({ effect }) => effect === "checkpoint");
-}
-
-/** Whether a result shows that the state is out of date: the agent has begun, or was authorized elsewhere (A2A 1.0 §7.6.1). */
-function isAtRest(state: TaskState): boolean {
-  return state === "TASK_STATE_SUBMITTED" || state === "TASK_STATE_AUTH_REQUIRED";
 }

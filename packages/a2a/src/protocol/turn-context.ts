@@ -1,0 +1,60 @@
+import type { JsonObject, JsonValue, Part } from "../model/index.ts";
+
+/** The conversation of a turn (`contextId`): what was said in it, and a small state. */
+export interface TurnContext {
+  /** The `contextId`. */
+  readonly id: string;
+  /**
+   * The conversation so far, oldest first, in a form that can be given to a model: the messages and artifacts of all tasks
+   * of this context, and direct replies. The message of this turn is the last entry, always whole. What this turn says is
+   * not in it, also not what an earlier attempt of it said: every attempt reads the same.
+   *
+   * @throws A2AError `Unavailable` where the store cannot be read.
+   */
+  history(options?: HistoryOptions): Promise<readonly HistoryEntry[]>;
+  /** A small value that all turns of this context share, as the last turn stored it. `undefined` where there is none. */
+  state<T extends JsonValue = JsonValue>(): T | undefined;
+  /**
+   * Sets the state, or deletes it with `undefined`. It is stored with the next events of this turn, or at its end.
+   *
+   * @throws A2AError `InvalidAgentResponse` where the value is no JSON, or larger than `limits.stateBytes`.
+   */
+  setState(value: JsonValue | undefined): void;
+}
+
+/** How much of a conversation to read: the newest entries within both limits. No more is read from the store. */
+export interface HistoryOptions {
+  /** Most entries, the message of this turn included. Default 100. */
+  readonly limit?: number;
+  /** Most bytes of stored JSON, the message of this turn not counted. Default 256 KiB. */
+  readonly bytes?: number;
+}
+
+/**
+ * One entry of a conversation: a message, or an artifact with all of its chunks joined, at the position of its first chunk.
+ * Progress messages are entries only where they were yielded with `keep`.
+ */
+export interface HistoryEntry {
+  /** Who said it. Artifacts are the agent's. */
+  readonly role: "user" | "agent";
+  /** All text parts as one text: those of a message joined by line breaks, those of an artifact by nothing. */
+  readonly text: string;
+  /** The content. Files and data are in it as they are in messages: `raw` is base64 text. */
+  readonly parts: readonly Part[];
+  /** When it was said, in milliseconds since the Unix epoch. For an artifact: when its first chunk was. */
+  readonly time: number;
+  /** The task that it belongs to. Absent for direct replies and the messages that they answer. */
+  readonly taskId?: string;
+  /** Identifier of the message. Absent for artifacts. */
+  readonly messageId?: string;
+  /** Identifier of the artifact. Absent for messages. */
+  readonly artifactId?: string;
+  /** Name of the artifact. */
+  readonly name?: string;
+  /** Description of the artifact. */
+  readonly description?: string;
+  /** `metadata` of the message or the artifact. */
+  readonly metadata?: JsonObject;
+  /** Set where the limits have cut off the beginning of this artifact. */
+  readonly cut?: true;
+}
