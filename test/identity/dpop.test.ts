@@ -1,10 +1,11 @@
 import { serve, type ServeOptions } from "@parley/node";
 import { jwt, type Authenticator, type DpopOptions } from "@parley/a2a/auth";
-import { defineAgent } from "@parley/a2a";
+import { defineAgent, memoryStore } from "@parley/a2a";
 import { fakeClock, type FakeClock } from "@parley/a2a/testing";
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, SignJWT, type JWTHeaderParameters } from "jose";
 import * as oauth from "oauth4webapi";
 import { createHash, randomUUID } from "node:crypto";
+import { connect } from "node:http2";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { agentUrl, ask, place, refusal } from "./asked.ts";
 import { providerSecret } from "./provider-clients.ts";
@@ -202,7 +203,12 @@ describe("a client with DPoP", () => {
   it("calls a served agent, and repeats the call once with the nonce that the server wants", async () => {
     const options: ServeOptions = { port: 0, host: "127.0.0.1" };
     const { issuer } = provider;
-    const server = await serve(agent, { ...options, authenticator: jwt({ issuer, dpop: { nonce: true } }) });
+    const server = await serve(agent, {
+      ...options,
+      store: memoryStore(),
+      logger: false,
+      authenticator: jwt({ issuer, dpop: { nonce: true } }),
+    });
     onTestFinished(() => server.close());
     const bound = await boundToken(server.url);
     const handle = oauth.DPoP(client, keys);
@@ -215,6 +221,41 @@ describe("a client with DPoP", () => {
     const answer = await call();
     expect(answer.status).toBe(200);
     expect(await answer.json()).toMatchObject({ message: { parts: [{ text: "bound" }] } });
+  });
+
+  it("gets the nonce as a trailer over gRPC", async () => {
+    const { issuer } = provider;
+    const authenticator = jwt({ issuer, dpop: { nonce: true } });
+    const server = await serve(agent, {
+      port: 0,
+      host: "127.0.0.1",
+      store: memoryStore(),
+      logger: false,
+      authenticator,
+    });
+    onTestFinished(() => server.close());
+    const bound = await boundToken(server.url);
+    const path = "/lf.a2a.v1.A2AService/SendMessage";
+    const ath = createHash("sha256").update(bound).digest("base64url");
+    const dpop = await proof({ claims: { ath, htu: `${server.url}${path}` } });
+    const session = connect(server.url);
+    onTestFinished(() => session.destroy());
+    const call = session.request({
+      ":method": "POST",
+      ":path": path,
+      "content-type": "application/grpc",
+      te: "trailers",
+      "a2a-version": "1.0",
+      authorization: `DPoP ${bound}`,
+      dpop,
+    });
+    const told: Record<string, unknown> = {};
+    call.on("response", (headers) => Object.assign(told, headers));
+    call.on("trailers", (trailers) => Object.assign(told, trailers));
+    call.end(Buffer.alloc(5));
+    await new Promise((resolve, reject) => call.on("close", resolve).on("error", reject).resume());
+    expect(told["grpc-status"]).toBe("16");
+    expect(told["www-authenticate"]).toContain(`dpop_nonce="${String(told["dpop-nonce"])}"`);
   });
 
   it("has the key that the token names", async () => {

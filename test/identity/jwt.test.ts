@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { jwt, type JwtOptions } from "@parley/a2a/auth";
 import { fakeClock, type FakeClock } from "@parley/a2a/testing";
-import { importJWK, SignJWT, type JWTHeaderParameters, type JWTPayload } from "jose";
+import { exportJWK, generateKeyPair, importJWK, SignJWT, type JWTHeaderParameters, type JWTPayload } from "jose";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { agentUrl, ask, askWith, place, refusal } from "./asked.ts";
 import { clientToken, userToken } from "./logins.ts";
@@ -290,6 +290,36 @@ describe("the keys of jwt()", () => {
     provider.rotate();
     const token = await signed(provider, { header: { kid: undefined as never } });
     expect((await askWith(authenticator(provider), token)).subject).toBe("ada");
+  });
+
+  it("are tried until the eighth, where tokens do not name their key", async () => {
+    const provider = await started();
+    const [key = {}] = provider.keys;
+    const { publicKey } = await generateKeyPair("ES256");
+    const other = await exportJWK(publicKey);
+    const keysBefore = (count: number) => ({
+      keys: [...Array.from({ length: count }, (_, at) => ({ ...other, kid: `${at}` })), { ...key, d: undefined }],
+    });
+    const token = await signed(provider, { header: { kid: undefined as never } });
+    expect((await askWith(authenticator(provider, { keySet: keysBefore(7) }), token)).subject).toBe("ada");
+    const many = authenticator(provider, { keySet: keysBefore(8) });
+    expect((await refusal(askWith(many, token))).says).toContain("no such key");
+  });
+
+  it("of a kind that is not known, or broken, do no harm to the others", async () => {
+    const provider = await started();
+    const [{ d: _d, ...key } = {}] = provider.keys;
+    const broken = [
+      {},
+      { kty: "EC" },
+      { kty: "XX", kid: "a" },
+      { ...key, x: "AAAA", kid: "b" },
+      { kty: "oct", k: "c2VjcmV0" },
+    ];
+    const keySet = { keys: [...broken, key] };
+    expect((await askWith(authenticator(provider, { keySet }), await signed(provider))).subject).toBe("ada");
+    const byBroken = await signed(provider, { header: { kid: "b" } });
+    expect((await refusal(askWith(authenticator(provider, { keySet }), byBroken))).code).toBe("Unauthenticated");
   });
 
   it("are not read from an address in this network that the metadata names", async () => {

@@ -79,6 +79,9 @@ function isOfType(typ: unknown, wanted: string): boolean {
   return typeof typ === "string" && whole(typ) === whole(wanted);
 }
 
+/** Most keys that a token is tried with which names none: each costs as much as a token, and strangers can send many. */
+const mostTries = 8;
+
 /** Verifies with the key that fits, or with each of several that fit. */
 async function verified(token: string, keys: JWTVerifyGetKey, rules: JWTVerifyOptions): Promise<JWTPayload> {
   const { errors, jwtVerify } = await import("jose");
@@ -86,7 +89,9 @@ async function verified(token: string, keys: JWTVerifyGetKey, rules: JWTVerifyOp
     return (await jwtVerify(token, keys, rules)).payload;
   } catch (thrown) {
     if (!(thrown instanceof errors.JWKSMultipleMatchingKeys)) throw thrown;
+    let tries = 0;
     for await (const key of thrown) {
+      if (++tries > mostTries) break;
       try {
         return (await jwtVerify(token, key, rules)).payload;
       } catch (failed) {
