@@ -88,12 +88,15 @@ export interface ListQuery {
   readonly room?: Room;
 }
 
-/** A position in a list. It does not name a task, so it stays valid when the task that was there gets a new status. */
+/**
+ * A position in a list: the last task of a page, and where it was. It stays valid when that task gets a new status. It has nothing
+ * but what the page had, because callers get it: a number of the store would tell how many tasks others make.
+ */
 export interface ListPosition {
-  /** Status time, in milliseconds since the Unix epoch. */
+  /** Its status time then, in milliseconds since the Unix epoch. */
   readonly statusTime: number;
-  /** Number that the store gives to tasks in the order of their creation. */
-  readonly number: number;
+  /** Its id. Where the task was deleted since, the next page begins with the first task of that time. */
+  readonly taskId: string;
 }
 
 /** A page of a list. */

@@ -8,13 +8,14 @@ import {
   PageRoom,
   utf8Length,
   type ListedTask,
+  type ListPosition,
   type ListQuery,
   type Scope,
   type TaskPage,
 } from "@parley/a2a/store";
 import type { Counts, StateList } from "./counts.ts";
 import type { Driver, Value } from "./driver.ts";
-import { maxSeq, optional, stateNumber, states, text } from "./rows.ts";
+import { decodeName, int, maxSeq, optional, selectTask, stateNumber, states, text } from "./rows.ts";
 import { findContexts, tallyOf, type ScopeIds } from "./scopes.ts";
 import {
   eventText,
@@ -42,6 +43,7 @@ export interface ListMemory {
 
 export function readList(driver: Driver, memory: ListMemory, scope: Scope, query: ListQuery, most: number): TaskPage {
   const { level, ids } = listScopes(driver, memory.scopes, scope, query.contextId);
+  const after = query.after && placeOf(driver, scope, query.after);
   const wanted = query.state === undefined ? states : [query.state];
   let total = 0;
   const found: Place[] = [];
@@ -52,14 +54,14 @@ export function readList(driver: Driver, memory: ListMemory, scope: Scope, query
       if (held === 0) continue;
       const list = { level, id, state, held, tally };
       total += query.since === undefined ? held : memory.counts.since(driver, list, query.since);
-      found.push(...positions(driver, level, id, state, query));
+      found.push(...positions(driver, level, id, state, { ...query, after }));
     }
   }
   found.sort((a, b) => b.statusTime - a.statusTime || b.number - a.number);
   const tasks = readPage(driver, memory, found.slice(0, query.limit), query, most);
   const last = found[tasks.length - 1];
   if (found.length <= tasks.length || last === undefined) return { tasks, total };
-  return { tasks, total, next: { statusTime: last.statusTime, number: last.number } };
+  return { tasks, total, next: { statusTime: last.statusTime, taskId: decodeName(last.id) } };
 }
 
 function listScopes(
@@ -79,8 +81,21 @@ function listScopes(
   return { level: "context", ids: context === undefined ? [] : [context] };
 }
 
+/** The place of a task in lists. That of a task that was deleted is before all others of its time. */
+function placeOf(
+  driver: Driver,
+  scope: Scope,
+  { statusTime, taskId }: ListPosition,
+): Pick<Place, "statusTime" | "number"> {
+  const row = selectTask(driver, scope, taskId, "t.number", "");
+  return { statusTime, number: row === undefined ? Number.MAX_SAFE_INTEGER : int(row, 0) };
+}
+
+/** Which tasks of a list make a page. `after`: the place of the last task of the page before. */
+type PageQuery = Omit<ListQuery, "after"> & { readonly after: Pick<Place, "statusTime" | "number"> | undefined };
+
 /** The places of the tasks of one state in one scope, at most one more than the limit. Two seeks in the index find them, at any depth. */
-function positions(driver: Driver, level: Level, id: number, state: TaskState, query: ListQuery): readonly Place[] {
+function positions(driver: Driver, level: Level, id: number, state: TaskState, query: PageQuery): readonly Place[] {
   const { after, since = Number.MIN_SAFE_INTEGER, limit } = query;
   // Joined into one text (`joinOf`). The id is last, since it can contain spaces; it cannot contain a line break.
   const select = `SELECT status_time, number, seq, bytes, id FROM tasks INDEXED BY tasks_${level} WHERE ${level} = ? AND state = ?`;

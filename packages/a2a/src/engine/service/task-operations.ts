@@ -116,19 +116,17 @@ function queryOf(
  * query and not by the token.
  */
 
-function encodePageToken(position: ListPosition, scope: string, request: ListTasksRequest): string {
-  const place = `${position.statusTime}.${position.number}`;
-  return `${place}.${checksum(place, scope, request)}`;
+function encodePageToken({ statusTime, taskId }: ListPosition, scope: string, request: ListTasksRequest): string {
+  const place = `${statusTime}.${taskId}`;
+  return `${checksum(place, scope, request)}.${place}`;
 }
 
 function decodePageToken(token: string, scope: string, request: ListTasksRequest): ListPosition {
-  const match = /^(\d{1,16}\.\d{1,16})\.([0-9a-f]{16})$/.exec(token);
-  const place = match?.[1] ?? "";
-  if (match?.[2] !== checksum(place, scope, request)) {
+  const [, sum, place = "", statusTime, taskId = ""] = /^([0-9a-f]{16})\.((\d{1,16})\.(.+))$/s.exec(token) ?? [];
+  if (sum === undefined || sum !== checksum(place, scope, request)) {
     throw invalidParams([{ field: "pageToken", description: "is not one that this list gave out" }]);
   }
-  const [statusTime = "", number = ""] = place.split(".");
-  return { statusTime: Number(statusTime), number: Number(number) };
+  return { statusTime: Number(statusTime), taskId };
 }
 
 function checksum(place: string, scope: string, request: ListTasksRequest): string {

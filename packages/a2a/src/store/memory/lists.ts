@@ -1,5 +1,5 @@
 import type { TaskState } from "../../model/index.ts";
-import type { ListPosition, ListQuery } from "../port.ts";
+import type { ListQuery } from "../port.ts";
 
 /** Most items in a chunk before it is split. Inserting shifts at most this many, and the number of chunks stays small. */
 const chunkSize = 512;
@@ -111,21 +111,32 @@ function firstFalse(count: number, test: (index: number) => boolean): number {
   return low;
 }
 
-interface Listed extends ListPosition {
+/** A place in a list. */
+export interface Place {
+  /** In milliseconds since the Unix epoch. */
+  readonly statusTime: number;
+  /** Number of the task, in the order of creation. */
+  readonly number: number;
+}
+
+/** Which items of a list make a page. `after`: the place of the last item of the page before. */
+type PageQuery = Pick<ListQuery, "state" | "since" | "limit"> & { readonly after?: Place | undefined };
+
+interface Listed extends Place {
   readonly state: TaskState;
 }
 
 interface StateList<Item extends Listed> {
   readonly state: TaskState;
-  readonly list: SortedList<ListPosition, Item>;
+  readonly list: SortedList<Place, Item>;
 }
 
 /** The order of a list: newest status first, then newest task first. */
-export function newestFirst(a: ListPosition, b: ListPosition): number {
+export function newestFirst(a: Place, b: Place): number {
   return b.statusTime - a.statusTime || b.number - a.number;
 }
 
-export function oldestFirst(a: ListPosition, b: ListPosition): number {
+export function oldestFirst(a: Place, b: Place): number {
   return newestFirst(b, a);
 }
 
@@ -148,7 +159,7 @@ export class TaskIndex<Item extends Listed> {
   }
 
   /** A page, with one item more than the limit where there is one. */
-  page({ state, since = -Infinity, after, limit }: Pick<ListQuery, "state" | "since" | "after" | "limit">): Item[] {
+  page({ state, since = -Infinity, after, limit }: PageQuery): Item[] {
     return this.#lists(state)
       .flatMap((list) => list.after(after, limit + 1))
       .filter((item) => item.statusTime >= since)
@@ -157,12 +168,12 @@ export class TaskIndex<Item extends Listed> {
   }
 
   count({ state, since }: Pick<ListQuery, "state" | "since">): number {
-    const count = (list: SortedList<ListPosition, Item>): number =>
+    const count = (list: SortedList<Place, Item>): number =>
       since === undefined ? list.size : list.rank({ statusTime: since, number: -1 });
     return this.#lists(state).reduce((sum, list) => sum + count(list), 0);
   }
 
-  #lists(state: TaskState | undefined): readonly SortedList<ListPosition, Item>[] {
+  #lists(state: TaskState | undefined): readonly SortedList<Place, Item>[] {
     if (state === undefined) return this.#states.map(({ list }) => list);
     const found = this.#find(state);
     return found === undefined ? [] : [found.list];
@@ -171,4 +182,21 @@ export class TaskIndex<Item extends Listed> {
   #find(state: TaskState): StateList<Item> | undefined {
     return this.#states.find((each) => each.state === state);
   }
+}
+
+/**
+ * A page of several indexes, with one item more than the limit where there is one.
+ *
+ * @param before - Number of the task that the page comes after. Absent: it was deleted, and the page has all items of its time.
+ */
+export function pageOf<Item extends Listed>(
+  indexes: readonly TaskIndex<Item>[],
+  { after, ...query }: Pick<ListQuery, "state" | "since" | "after" | "limit">,
+  before: number = Infinity,
+): Item[] {
+  const place = after && { statusTime: after.statusTime, number: before };
+  return indexes
+    .flatMap((index) => index.page({ ...query, after: place }))
+    .sort(newestFirst)
+    .slice(0, query.limit + 1);
 }

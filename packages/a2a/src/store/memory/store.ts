@@ -31,7 +31,7 @@ import {
   type TaskPage,
 } from "../port.ts";
 import { decide, readItem, type ReadItem } from "../transition.ts";
-import { newestFirst, type SortedList } from "./lists.ts";
+import { pageOf, type SortedList } from "./lists.ts";
 import { assemblePage, assembleTask, newestEntries, readRecords } from "./read.ts";
 import type { StoredContext, StoredTask } from "./rows.ts";
 import { MemoryTables } from "./tables.ts";
@@ -91,15 +91,13 @@ class MemoryStore implements Store {
   #page(scope: Scope, query: ListQuery, most: number): TaskPage {
     this.#check();
     const indexes = this.#tables.indexesOf(scope, query.contextId);
-    const found = indexes
-      .flatMap((index) => index.page(query))
-      .sort(newestFirst)
-      .slice(0, query.limit + 1);
+    const before = query.after && this.#tables.find(scope, query.after.taskId)?.number;
+    const found = pageOf(indexes, query, before);
     const tasks = assemblePage(found.slice(0, query.limit), query, this.#bounds, most);
     const last = found[tasks.length - 1];
     const total = indexes.reduce((sum, index) => sum + index.count(query), 0);
     if (found.length <= tasks.length || last === undefined) return { tasks, total };
-    return { tasks, total, next: { statusTime: last.statusTime, number: last.number } };
+    return { tasks, total, next: { statusTime: last.statusTime, taskId: last.head.task.taskId } };
   }
 
   once(owner: Owner, key: string, now: number): OnceRecord | undefined {

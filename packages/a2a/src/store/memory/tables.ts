@@ -1,17 +1,8 @@
 import { isTerminal, placed } from "../../model/index.ts";
-import type {
-  ContextKey,
-  ListPosition,
-  OnceEffect,
-  OnceRecord,
-  Owner,
-  Scope,
-  StrandedRuns,
-  TaskHead,
-} from "../port.ts";
+import type { ContextKey, OnceEffect, OnceRecord, Owner, Scope, StrandedRuns, TaskHead } from "../port.ts";
 import type { ReadItem } from "../transition.ts";
 import { MemoryFeatures } from "./features.ts";
-import { oldestFirst, SortedList, TaskIndex } from "./lists.ts";
+import { oldestFirst, SortedList, TaskIndex, type Place } from "./lists.ts";
 import {
   compactTask,
   dueOf,
@@ -50,9 +41,9 @@ type Ending = Pick<StoredKey, "until" | "serial">;
 export class MemoryTables {
   readonly #agents = new Map<string, AgentRows>();
   /** Terminal tasks, oldest status first. */
-  readonly terminal: SortedList<ListPosition, StoredTask> = new SortedList(oldestFirst);
+  readonly terminal: SortedList<Place, StoredTask> = new SortedList(oldestFirst);
   /** Terminal tasks that were not compacted. */
-  readonly loose: SortedList<ListPosition, StoredTask> = new SortedList(oldestFirst);
+  readonly loose: SortedList<Place, StoredTask> = new SortedList(oldestFirst);
   /** Contexts without a task, by the time of their last change. */
   readonly idle: SortedList<Idle, StoredContext> = new SortedList(
     (a, b) => compare(a.touched, b.touched) || a.serial - b.serial,

@@ -46,6 +46,24 @@ export const listCases: Cases = {
     expect(await store.list(alice, bare)).toEqual({ tasks: [], total: 0 });
   },
 
+  async "a position says nothing of the tasks of others, and skips nothing where its task was deleted"({
+    store,
+    expect,
+  }) {
+    const state = "TASK_STATE_COMPLETED";
+    await store.append([making("a", { time: 10 }), making("b", { time: 10 }), making("c", { time: 10, state })]);
+    const page = await store.list(alice, { ...bare, limit: 1 });
+    expect(page.next).toEqual({ statusTime: 10, taskId: "c" });
+    await store.append(["d", "e"].map((id) => making(id, { time: 10, owner: bob })));
+    expect((await store.list(alice, { ...bare, limit: 1 })).next).toEqual(page.next);
+    await store.sweep({ now: 100, deleteBefore: 50, limit: 9 });
+    const rest = await store.list(alice, { ...bare, ...(page.next && { after: page.next }) });
+    expect(rest.tasks.map(({ task }) => task.id)).toEqual(["b", "a"]);
+    // A position of another owner's task is that of one that does not exist.
+    const foreign = await store.list(alice, { ...bare, after: { statusTime: 10, taskId: "d" } });
+    expect(foreign.tasks.map(({ task }) => task.id)).toEqual(["b", "a"]);
+  },
+
   async "tasks are in the order of status time, then of creation, newest first"({ store, expect }) {
     await store.append([
       making("a", { time: 10 }),
