@@ -36,6 +36,9 @@ export function itAuthenticates(
       const client = await connect(url, { ...choice, credentials: [key, token] });
       expect((await client.sendMessage(word)).message?.parts[0]?.text).toBe(reply);
       for await (const { message } of client.sendStreamingMessage(word)) expect(message?.parts[0]?.text).toBe(reply);
+      // The extended card takes the place of the card (A2A 1.0 §3.1.11). That of Go leaves out the schemes in 0.3.
+      expect(await client.getExtendedAgentCard()).toBe(client.card);
+      expect((await client.sendMessage(word)).message?.parts[0]?.text).toBe(reply);
       for (const credentials of [[token], [key], [key, bearerToken("another")]]) {
         const stranger = await connect(url, { ...choice, credentials });
         await expect(stranger.sendMessage(word)).rejects.toMatchObject({ code: "Unauthenticated" });

@@ -1,5 +1,7 @@
 import type { AgentCard, SecurityScheme } from "../model/index.ts";
 import { isObject } from "../model/schema.ts";
+import type { JsonRpcCodec, RestCodec } from "../wire/bindings.ts";
+import type { Shapes } from "../wire/codec.ts";
 
 /**
  * What other SDKs write in place of the security members of a 1.0 card. A client that could not read them would not know how to
@@ -73,4 +75,17 @@ export function withSchemesOf(card: AgentCard, others: readonly AgentCard[]): Ag
     },
   );
   return entries.length === 0 ? card : { ...card, securitySchemes: Object.fromEntries(entries) };
+}
+
+/** The codec, whose extended cards are read like those that are fetched. */
+export function respelling<Version extends JsonRpcCodec & RestCodec>(codec: Version): Version {
+  const { bindings } = codec;
+  const both = { JSONRPC: withCards(bindings.JSONRPC), "HTTP+JSON": withCards(bindings["HTTP+JSON"]) };
+  return { ...codec, bindings: { ...bindings, ...both } };
+}
+
+function withCards<Wire extends Pick<Shapes, "decodeResponse">>(wire: Wire): Wire {
+  const decodeResponse: Shapes["decodeResponse"] = (operation, value) =>
+    wire.decodeResponse(operation, operation === "GetExtendedAgentCard" ? respelled(value) : value);
+  return { ...wire, decodeResponse };
 }

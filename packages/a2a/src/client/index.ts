@@ -2,6 +2,7 @@ import type { AgentCard } from "../model/index.ts";
 import { jsonRpcBinding, smallJsonRpcBinding } from "../transport/jsonrpc/client.ts";
 import { restBinding } from "../transport/rest/client.ts";
 import { codecV11, jsonRpcClientV1, wires } from "../wires.ts";
+import { respelling } from "./card-spellings.ts";
 import type { Client } from "./client.ts";
 import { assemble, checkBindings, type ConnectOptions, connectWith } from "./connect.ts";
 import { adapted, type OlderCard, readCard } from "./versions.ts";
@@ -27,7 +28,8 @@ export async function connect(
 ): Promise<Client> {
   checkBindings(options.bindings ?? []);
   const codecs = Object.values(wires);
-  const own = [jsonRpcBinding([...codecs, codecV11]), restBinding([...codecs, codecV11])];
+  const spoken = [...codecs, codecV11].map((codec) => respelling(codec));
+  const own = [jsonRpcBinding(spoken), restBinding(spoken)];
   const bindings = [...own, ...(options.bindings ?? [])].map((binding) => adapted(binding, codecs));
   const kit = {
     bindings,

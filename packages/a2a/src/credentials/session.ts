@@ -46,7 +46,9 @@ export class CredentialSession implements RequestCredentialing {
 
   #choose(card: AgentCard): void {
     this.#card = card;
-    this.#chosen = chooseSchemes(card, this.#resource, this.#providers);
+    const chosen = chooseSchemes(card, this.#resource, this.#providers);
+    // Whoever gets an extended card has authenticated. Some servers leave out of it what they ask for.
+    this.#chosen = chosen?.length === 0 ? (this.#chosen ?? chosen) : (chosen ?? this.#chosen);
   }
 
   async add<Request extends CredentialedRequest>(request: Request, signal: AbortSignal | undefined): Promise<Request> {

@@ -6,6 +6,7 @@ import {
   bearerToken,
   type CredentialProvider,
 } from "../../src/credentials/index.ts";
+import type { AgentCard } from "../../src/model/index.ts";
 import { cardOf, jsonRpcAt, listen, restAt } from "../client/support.ts";
 import { agentWith, errorOf, refuse } from "./support.ts";
 
@@ -173,6 +174,48 @@ describe("a refusal", () => {
     fail = false;
     await client.getTask("t1");
     expect(agent.calls).toHaveLength(1);
+  });
+});
+
+describe("an extended card (A2A 1.0 §3.1.11)", () => {
+  const extended = async (more: Partial<AgentCard>) => {
+    const agent = await agentWith(
+      { ...bearerScheme, key: { apiKeySecurityScheme: { location: "header", name: "x-key" } } },
+      (request, response) => {
+        if (request.headers["a2a-extensions"] !== "card") return false;
+        const card = { ...cardOf([jsonRpcAt("https://a.example.com")]), ...more };
+        response.writeHead(200, { "content-type": "application/json" });
+        response.end(JSON.stringify({ jsonrpc: "2.0", id: 1, result: card }));
+        return true;
+      },
+      need,
+      { extendedAgentCard: true },
+    );
+    const client = await connect(agent.url, { credentials: [bearerToken(secret), apiKeyCredential("the-key")] });
+    await client.getExtendedAgentCard({ extensions: ["card"] });
+    await client.getTask("t1");
+    return [client.card.capabilities, agent.calls.at(-1)?.headers] as const;
+  };
+
+  it("takes the place of the card, and says how to authenticate", async () => {
+    const key = { apiKeySecurityScheme: { location: "header", name: "x-other" } };
+    const [capabilities, headers] = await extended({
+      capabilities: { pushNotifications: true },
+      securitySchemes: { key },
+      securityRequirements: [{ schemes: { key: { list: [] } } }],
+    });
+    expect(capabilities).toEqual({ pushNotifications: true });
+    expect(headers).toMatchObject({ "x-other": "the-key" });
+    expect(headers).not.toHaveProperty("authorization");
+  });
+
+  it("that asks for nothing, or for what nobody has, leaves what works", async () => {
+    for (const name of ["none", "mtls"]) {
+      const schemes = name === "none" ? {} : { securitySchemes: { mtls: { mtlsSecurityScheme: {} } } };
+      const securityRequirements = name === "none" ? [] : [{ schemes: { mtls: { list: [] } } }];
+      const [, headers] = await extended({ ...schemes, securityRequirements });
+      expect(headers).toMatchObject({ authorization: `Bearer ${secret}` });
+    }
   });
 });
 

@@ -18,6 +18,7 @@ export async function agentWith(
   securityRequirements: AgentCard["securityRequirements"] & {} = [
     { schemes: Object.fromEntries(Object.keys(securitySchemes).map((name) => [name, { list: ["chat"] }])) },
   ],
+  capabilities: AgentCard["capabilities"] = {},
 ): Promise<StrangeAgent> {
   const calls: { headers: IncomingMessage["headers"]; url: string }[] = [];
   const made: { card?: AgentCard } = {};
@@ -36,7 +37,7 @@ export async function agentWith(
       response.end(JSON.stringify({ jsonrpc: "2.0", id, result }));
     })();
   });
-  const card = cardOf([jsonRpcAt(url)], { securitySchemes, securityRequirements });
+  const card = cardOf([jsonRpcAt(url)], { securitySchemes, securityRequirements, capabilities });
   made.card = card;
   return { url, card, calls };
 }
