@@ -65,7 +65,7 @@ export function bearer(
 }
 
 /** The token of `Authorization: Bearer`; `undefined` where there is none. It may contain anything. */
-export function bearerToken(request: UniversalRequest): string | undefined {
+function bearerToken(request: UniversalRequest): string | undefined {
   const header = request.header("authorization");
   return header === undefined ? undefined : /^bearer +(\S.*)$/i.exec(header)?.[1]?.trimEnd();
 }

@@ -12,7 +12,7 @@ export { apiKey, type ApiKeyOptions, type VerifyKey } from "./api-key.ts";
 export { basic, type BasicOptions, type BasicUser, type VerifyPassword } from "./basic.ts";
 export { byOrganization } from "./by-organization.ts";
 export { bearer, type BearerOptions, type VerifyToken } from "./bearer.ts";
-export { challenge, problemParams, unauthenticated, type ChallengeParams } from "./challenge.ts";
+export { challenge, problemParams, type ChallengeParams } from "./challenge.ts";
 export { allOf, anyOf, anyone } from "./combine.ts";
 export { isFor } from "./guarded.ts";
 export { hashPassword, type PasswordHashOptions } from "./password.ts";
