@@ -184,7 +184,7 @@ async function sentOn(parts: InTaskParts, token: string, target: string): Promis
       location: target,
       "set-cookie": `${name}=${value}; ${attributes}`,
       "cache-control": "no-store",
-      "referrer-policy": "no-referrer",
+      "referrer-policy": "same-origin",
     },
   };
 }

@@ -19,7 +19,7 @@ function page(status: number, title: string, content: string): UniversalResponse
       "cache-control": "no-store",
       "content-security-policy":
         "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'",
-      "referrer-policy": "no-referrer",
+      "referrer-policy": "same-origin",
       "x-content-type-options": "nosniff",
       "x-frame-options": "DENY",
     },

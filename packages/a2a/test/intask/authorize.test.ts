@@ -33,7 +33,7 @@ describe("turn.authorize() (A2A 1.0 §7.6)", () => {
     expect(request).toMatchObject({ form: "secret", url: expect.stringContaining("https://agents.example.com/") });
     const page = await served.fetch(request.url ?? "");
     expect(page.status).toBe(200);
-    expect(page.headers.get("referrer-policy")).toBe("no-referrer");
+    expect(page.headers.get("referrer-policy")).toBe("same-origin");
     expect(page.headers.get("cache-control")).toBe("no-store");
     expect(await page.text()).toContain("API key");
     expect((await posted(served, request, { decision: "give", secret })).status).toBe(200);
