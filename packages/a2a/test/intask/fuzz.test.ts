@@ -55,12 +55,12 @@ test("is answered without an error of the server, and changes nothing", async ()
   });
   await fc.assert(
     fc.asyncProperty(hostile, async ({ method, query, form, body, type, cookie, withToken }) => {
-      const search = new URLSearchParams([...query, ...(withToken ? [["request", token]] : [])] as string[][]);
+      const search = new URLSearchParams([...query, ...(withToken ? [["request", token]] : [])] as [string, string][]);
       const readable = method === "GET" || method === "HEAD";
       // An answer that is right would end the wait.
       const right = (each: URLSearchParams): boolean =>
         each.get("decision") === "deny" || each.get("decision") === "give";
-      const fields = new URLSearchParams(form as string[][]);
+      const fields = new URLSearchParams(form as [string, string][]);
       fc.pre(!right(fields) && !/"(?:credential|denied)"/.test(body ?? ""));
       const response = await served.fetch(`${base}?${search.toString()}`, {
         method,
