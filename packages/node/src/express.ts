@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { exchangeOf, Responder, type HttpOptions, withParsedBody, type MountedHandler } from "./http.ts";
+import { Proxies } from "./proxies.ts";
 
 /** The members of an Express request that are used here. */
 export interface ExpressRequest extends IncomingMessage {
@@ -29,7 +30,7 @@ export type ExpressMiddleware = (request: ExpressRequest, response: ServerRespon
  */
 export function expressMount(handler: MountedHandler, options: ExpressMountOptions = {}): ExpressMiddleware {
   const { user = (request) => request.user } = options;
-  const responder = new Responder(handler.handle, options);
+  const responder = new Responder(handler.handle, options, options.trustProxy && new Proxies(options.trustProxy));
   return (incoming, response, next) => {
     const exchange = exchangeOf(incoming, response, incoming.originalUrl ?? incoming.url);
     exchange.user = () => user(incoming);

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import { exchangeOf, Responder, type HttpOptions, withParsedBody, type MountedHandler } from "./http.ts";
+import { Proxies } from "./proxies.ts";
 
 /** The members of a Fastify request that are used here. */
 export interface FastifyRequestLike {
@@ -47,7 +48,7 @@ export type FastifyPlugin = (instance: FastifyInstanceLike) => Promise<void>;
  */
 export function fastifyMount(handler: MountedHandler, options: FastifyMountOptions = {}): FastifyPlugin {
   const { user = (request) => request.user } = options;
-  const responder = new Responder(handler.handle, options);
+  const responder = new Responder(handler.handle, options, options.trustProxy && new Proxies(options.trustProxy));
   return async (instance) => {
     // Fastify reads no bodies inside this plugin. The handler reads them, under its own limit.
     instance.removeAllContentTypeParsers();

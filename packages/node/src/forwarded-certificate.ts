@@ -3,7 +3,7 @@ import { certificateIn } from "./certificate.ts";
 import { lastElement } from "./forwarded.ts";
 
 /** The header of Envoy. Any other header has the certificate itself. */
-export const envoyHeader = "x-forwarded-client-cert";
+const envoyHeader = "x-forwarded-client-cert";
 
 /**
  * The certificate of a client as a proxy passes it on, in the header `name`. The proxy has checked it, or does not pass it on

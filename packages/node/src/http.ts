@@ -7,7 +7,7 @@ import type { Exchange, Head, WholeBody } from "./exchange.ts";
 import { Http1Exchange } from "./http1.ts";
 import { Http2Exchange } from "./http2.ts";
 import type { Port, PortHandlers } from "./port.ts";
-import { Proxies, type TrustProxy } from "./proxies.ts";
+import type { Proxies, TrustProxy } from "./proxies.ts";
 import type { Upgrades } from "./upgrade.ts";
 
 /** How answers are sent. */
@@ -32,10 +32,22 @@ export type NodeListener = (
   response: ServerResponse | Http2ServerResponse,
 ) => void;
 
-/** A listener for servers of Node that answers every request through `handle`. Never throws. */
+/**
+ * A listener for servers of Node that answers every request through `handle`. Never throws. Where `trustProxy` is not valid every
+ * request is an error, which the log explains.
+ */
 export function nodeListener(handle: UniversalHandler, options: HttpOptions = {}): NodeListener {
-  const responder = new Responder(handle, options);
+  const responder = new Responder(handle, options, proxiesOf(options));
   return (incoming, response) => void responder.answer(exchangeOf(incoming, response));
+}
+
+/** The proxies of the options, which are loaded where there are any. */
+function proxiesOf({ trustProxy }: HttpOptions): Promise<Proxies> | undefined {
+  if (trustProxy === undefined) return undefined;
+  const proxies = import("./proxies.ts").then((loaded) => new loaded.Proxies(trustProxy));
+  // Requests report it.
+  proxies.catch(() => {});
+  return proxies;
 }
 
 /** The exchange for a request and a response of Node. `url`: the original URL, where a framework has removed a prefix. */
@@ -62,23 +74,33 @@ export class Responder {
   readonly #handle: UniversalHandler;
   readonly #logger: Logger;
   readonly #stallTimeout: number;
-  readonly #proxies: Proxies | undefined;
+  readonly #proxies: Proxies | Promise<Proxies> | undefined;
   readonly #isLast: () => boolean;
   #ready: ReadyAnswer[] = [];
 
-  /** `isLast`: whether connections close after their next answer. */
-  constructor(handle: UniversalHandler, options: HttpOptions, isLast: () => boolean = () => false) {
+  /**
+   * @param proxies - Those of `options.trustProxy`.
+   * @param isLast - Whether connections close after their next answer.
+   */
+  constructor(
+    handle: UniversalHandler,
+    options: Pick<HttpOptions, "logger" | "stallTimeout">,
+    proxies?: Proxies | Promise<Proxies>,
+    isLast: () => boolean = () => false,
+  ) {
     this.#handle = handle;
     this.#logger = options.logger ?? silentLogger;
     this.#stallTimeout = options.stallTimeout ?? 30_000;
-    this.#proxies = options.trustProxy === undefined ? undefined : new Proxies(options.trustProxy);
+    this.#proxies = proxies;
     this.#isLast = isLast;
   }
 
   /** Resolves when the answer is ready to be sent, or its stream has begun. Never rejects. */
   async answer(exchange: Exchange): Promise<void> {
     try {
-      if (this.#proxies !== undefined) exchange.proxies = this.#proxies;
+      if (this.#proxies !== undefined) {
+        exchange.proxies = this.#proxies instanceof Promise ? await this.#proxies : this.#proxies;
+      }
       const response = await this.#handle(exchange);
       const { body } = response;
       if (typeof body === "function") this.#stream(exchange, response, body);

@@ -1,7 +1,9 @@
 import { lookup } from "node:dns/promises";
 import { isIP, isIPv6 } from "node:net";
+import type { Logger } from "@parley/a2a";
 import type { Authenticator } from "@parley/a2a/auth";
 import { isLoopback } from "@parley/a2a/protocol";
+import type { TrustProxy } from "./proxies.ts";
 
 /* Where a server listens, and what it needs before other machines may reach it. */
 
@@ -11,7 +13,7 @@ export interface Exposure {
   readonly publicUrl?: string;
   readonly insecure?: boolean;
   readonly tls?: object;
-  readonly trustProxy?: unknown;
+  readonly trustProxy?: TrustProxy;
 }
 
 /**
@@ -41,6 +43,28 @@ export function refuseOpenDoor(host: string, address: string, options: Exposure)
         "everyone over plain HTTP",
     );
   }
+}
+
+/** What an authenticator says about certificates of clients. */
+type SaysCertificates = Pick<Authenticator, "securitySchemes" | "resource">;
+
+/** Whether clients are asked for certificates: for mutual TLS (A2A 1.0 §4.5.6), or for tokens that are bound to one (RFC 8705). */
+export function asksForCertificates(authenticator: SaysCertificates | undefined): boolean {
+  const { securitySchemes = {}, resource } = authenticator ?? {};
+  return (
+    resource?.certificateBound === true ||
+    Object.values(securitySchemes).some(({ mtlsSecurityScheme }) => mtlsSecurityScheme !== undefined)
+  );
+}
+
+/** Says so where no certificate of a client can reach the authenticator that wants one. */
+export function warnOfMutualTls(options: Exposure, logger: Logger): void {
+  const { tls, trustProxy } = options;
+  const isTold = typeof trustProxy === "object" && "certificate" in trustProxy;
+  if (tls !== undefined || isTold || !asksForCertificates(options.authenticator)) return;
+  logger.warn("The authenticator wants certificates of clients, but none can reach this server", {
+    set: "tls, or trustProxy.certificate",
+  });
 }
 
 /** Resolves a host name. */

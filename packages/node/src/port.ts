@@ -94,7 +94,7 @@ export class Port {
     const http1Options: Http1Options & UpgradeOptions = {
       ...tls,
       keepAliveTimeout,
-      headersTimeout,
+      headersTimeout: Math.min(headersTimeout, this.requestTimeout),
       // Answers have no such limit.
       requestTimeout: this.requestTimeout,
       connectionsCheckingInterval: checkInterval,

@@ -60,11 +60,6 @@ export class Proxies {
     this.#certificate = certificate?.toLowerCase();
   }
 
-  /** Whether they pass certificates of clients on. */
-  get tellCertificates(): boolean {
-    return this.#certificate !== undefined;
-  }
-
   /** Whether an address is that of a proxy. */
   trusts(address: string | undefined): boolean {
     return this.#addresses.has(address);

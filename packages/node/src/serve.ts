@@ -16,11 +16,11 @@ import { defaultBindings, defaultLogger, defaultStore, heapShare } from "./defau
 import { dispatch, Responder, type HttpOptions } from "./http.ts";
 import type { LogLevel } from "./logger.ts";
 import { Port } from "./port.ts";
-import { addressOf, bracketed, refuseOpenDoor, urlOf } from "./listen.ts";
+import { addressOf, bracketed, refuseOpenDoor, urlOf, warnOfMutualTls } from "./listen.ts";
 import { authorizationOn, pushOn } from "./push.ts";
 import { onStopSignal, processLease } from "./process.ts";
 import type { TlsFiles } from "./tls.ts";
-import { transportSecurity } from "./transport-security.ts";
+import type { TransportSecurity } from "./transport-security.ts";
 import { Upgrades } from "./upgrade.ts";
 
 /** Options of `serve`, in addition to those of `createHandler`. */
@@ -128,8 +128,8 @@ export async function serve(agents: Agent | readonly AgentMount[], options: Serv
   const { host = "127.0.0.1", signals = true, grace: usualGrace = 10_000 } = options;
   const address = await addressOf(host);
   refuseOpenDoor(host, address, options);
-  const security = await transportSecurity(options, address, logger);
-  const { tls } = security;
+  const security = await securityOf(options, address, logger);
+  const tls = security?.tls;
   const push = pushOn(options.push, isLoopback(address));
 
   const bindings = options.bindings ?? (await defaultBindings());
@@ -165,7 +165,12 @@ export async function serve(agents: Agent | readonly AgentMount[], options: Serv
   // No `await` between here and `answer()`: a request that came before would have no handler.
   const upgrades = new Upgrades(handler, bindings, logger, security);
   const responder = (handle: UniversalHandler): Responder =>
-    new Responder(security.around(handle), { ...options, logger }, () => main.connections.draining);
+    new Responder(
+      security?.around(handle) ?? handle,
+      { ...options, logger },
+      security?.proxies,
+      () => main.connections.draining,
+    );
   main.answer(dispatch(main, responder(handler.handle), upgrades), logger);
   const endpoints = others.map(({ binding, own }) => {
     const endpoint = binding.openAnyPath(handler.host);
@@ -173,17 +178,29 @@ export async function serve(agents: Agent | readonly AgentMount[], options: Serv
     return endpoint;
   });
 
-  const forgetCertificates = security.watch(ports);
+  const forgetCertificates = security?.watch(ports);
   let closing: Promise<void> | undefined;
   const close = ({ grace = usualGrace }: CloseOptions = {}): Promise<void> => {
     if (closing === undefined) {
       forgetSignals();
-      forgetCertificates();
+      forgetCertificates?.();
     }
     return (closing ??= closeAll({ ports, endpoints, handler, upgrades, logger, release }, grace));
   };
   const forgetSignals = signals ? onStopSignal(close) : () => {};
   return { url: urlOf(host, port, tls !== undefined), port, ports: bound, agents: handler.agents, close };
+}
+
+/** TLS and the trust in proxies. A server without options for them loads nothing of it. */
+async function securityOf(
+  options: ServeOptions,
+  address: string,
+  logger: Logger,
+): Promise<TransportSecurity | undefined> {
+  warnOfMutualTls(options, logger);
+  if (options.tls === undefined && options.trustProxy === undefined) return undefined;
+  const { transportSecurity } = await import("./transport-security.ts");
+  return transportSecurity(options, address, logger);
 }
 
 /** What a running server consists of. */

@@ -3,6 +3,7 @@ import type { Logger } from "@parley/a2a";
 import type { Authenticator } from "@parley/a2a/auth";
 import { isLoopback, type UniversalHandler, type UniversalRequest, type UniversalResponse } from "@parley/a2a/protocol";
 import type { ConnectionFacts } from "./facts.ts";
+import { asksForCertificates } from "./listen.ts";
 import type { Port } from "./port.ts";
 import { Proxies, type TrustProxy } from "./proxies.ts";
 import type { TlsFiles } from "./tls.ts";
@@ -42,18 +43,9 @@ export async function transportSecurity(
   logger: Logger,
 ): Promise<TransportSecurity> {
   const { trustProxy, insecure = false } = options;
-  const { securitySchemes = {}, resource } = options.authenticator ?? {};
-  const asksClients =
-    resource?.certificateBound === true ||
-    Object.values(securitySchemes).some(({ mtlsSecurityScheme }) => mtlsSecurityScheme !== undefined);
   const proxies = trustProxy === undefined ? undefined : new Proxies(trustProxy);
   const { loadTls } = options.tls === undefined ? {} : await import("./tls.ts");
-  const loaded = options.tls && (await loadTls?.(options.tls, asksClients));
-  if (asksClients && loaded === undefined && proxies?.tellCertificates !== true) {
-    logger.warn("The authenticator has a scheme of mutual TLS, but no certificate of a client can reach this server", {
-      set: "tls, or trustProxy.certificate",
-    });
-  }
+  const loaded = options.tls && (await loadTls?.(options.tls, asksForCertificates(options.authenticator)));
   const isOpen = loaded === undefined && !isLoopback(address) && !insecure;
   const plain = isOpen && proxies !== undefined ? plainRule(proxies, logger) : undefined;
   const hsts = hstsOf(options);
@@ -114,7 +106,7 @@ export function underRule(handle: UniversalHandler, rule: PlainRule | undefined)
  * Adds `Strict-Transport-Security` to the answers to clients whose connection is encrypted (RFC 6797 §7.1), and to no others
  * (§7.2).
  */
-export function withHsts(handle: UniversalHandler, value: string | undefined): UniversalHandler {
+function withHsts(handle: UniversalHandler, value: string | undefined): UniversalHandler {
   if (value === undefined) return handle;
   const add = (response: UniversalResponse): UniversalResponse => ({
     ...response,

@@ -127,7 +127,12 @@ describe("a connection without TLS", () => {
   });
 
   it("whose stream sends its body byte by byte and never ends loses that stream, over HTTP/2, and no other", async () => {
-    await using server = await openPort(echo, { headersTimeout: 50, requestTimeout: 80 });
+    const whole: UniversalHandler = async (request) => ({
+      status: 200,
+      headers: json,
+      body: request.url === "/next" ? "next" : await request.text(10_000_000),
+    });
+    await using server = await openPort(whole, { requestTimeout: 80 });
     using client = await Http2Client.to(server.origin);
     const stream = client.begin("/slow", { ":method": "POST" });
     const drip = setInterval(() => stream.writable && stream.write("x"), 5);
@@ -136,7 +141,7 @@ describe("a connection without TLS", () => {
     } finally {
       clearInterval(drip);
     }
-    expect((await client.post("/next", "ok")).body).toBe("<POST /next ok>");
+    expect((await client.get("/next")).body).toBe("next");
   });
 
   it.each([

@@ -216,7 +216,7 @@ describe("certificates of clients (mutual TLS)", () => {
     const quiet = (): void => {};
     const warn = (message: string): void => void warnings.push(message);
     await start({ authenticator: byCertificate, logger: { debug: quiet, info: quiet, warn, error: quiet } });
-    expect(warnings.join()).toContain("mutual TLS");
+    expect(warnings.join()).toContain("wants certificates of clients");
   });
 });
 
