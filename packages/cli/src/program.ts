@@ -45,7 +45,9 @@ Environment:
   PARLEY_TOKEN           bearer token to send, unless --token is given; it
                          is used in place of a login
   PARLEY_KEYCHAIN        off: keep logins in files, not in the keychain
-  PARLEY_TOKENS          bearer tokens that serve accepts, separated by commas
+  PARLEY_TOKENS          bearer tokens that serve accepts, separated by commas,
+                         or their hashes, as parley key makes them
+  PARLEY_API_KEYS        the same for API keys
   PARLEY_KEYS            keys of serve, separated by commas: 32 random
                          bytes each, from openssl rand -base64 32
   NO_COLOR, FORCE_COLOR  never colours; colours even where the output is no terminal`;

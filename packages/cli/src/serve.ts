@@ -1,11 +1,11 @@
-import { createHash } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
-import { memoryStore, silentLogger, type Logger, type Principal } from "@parley/a2a";
-import { bearer } from "@parley/a2a/auth";
+import { auditLog, memoryStore, silentLogger, type Logger } from "@parley/a2a";
+import type { PrivateCardKey } from "@parley/a2a/cards";
 import type { Store } from "@parley/a2a/store";
 import { isLoopback } from "@parley/a2a/protocol";
-import { serve as serveAgents, type Server } from "@parley/node";
+import { serve as serveAgents, type ServeOptions as HostOptions, type Server } from "@parley/node";
+import { authenticatorOf, type CallerOptions } from "./callers.ts";
 import { UsageError } from "./errors.ts";
 import type { Io } from "./io.ts";
 import { loadAgents } from "./modules.ts";
@@ -14,16 +14,17 @@ import { logTo, type LogFormat, type logLevels } from "./log.ts";
 import { styleFor } from "./output/text.ts";
 import { jsonLine, line } from "@parley/a2a/display";
 
-export interface ServeOptions {
+export interface ServeOptions extends CallerOptions {
   readonly port: number;
   readonly host: string;
   readonly publicUrl?: string;
   readonly store: string;
-  readonly token?: readonly string[];
   readonly cors?: readonly string[];
   readonly push?: boolean;
   readonly tlsCert?: string;
   readonly tlsKey?: string;
+  readonly cardKey?: readonly string[];
+  readonly audit?: boolean;
   readonly trustProxy?: readonly string[];
   readonly insecure?: boolean;
   readonly grace: number;
@@ -31,23 +32,6 @@ export interface ServeOptions {
   readonly logFormat?: LogFormat;
   readonly json?: boolean;
   readonly verbose?: boolean;
-}
-
-/**
- * Parses `TOKEN` or `TOKEN=SUBJECT`; the token itself may end in `=` (RFC 6750 §2.1). Without a subject the caller is identified by a
- * hash of the token.
- */
-export function parseToken(text: string): readonly [token: string, subject: string] {
-  const [, token, subject] = /^([\w\-.~+/]+=*)(?:=([^=]+))?$/.exec(text) ?? [];
-  if (token === undefined)
-    throw new UsageError("a --token is TOKEN or TOKEN=SUBJECT, the token of letters, digits and -._~+/");
-  return [token, subject ?? `token-${createHash("sha256").update(token).digest("hex").slice(0, 12)}`];
-}
-
-function principalsOf(io: Io, options: ServeOptions): Readonly<Record<string, Principal>> {
-  const listed = (io.env["PARLEY_TOKENS"] ?? "").split(",").map((text) => text.trim());
-  const tokens = [...listed, ...(options.token ?? [])].filter((text) => text !== "").map(parseToken);
-  return Object.fromEntries(tokens.map(([token, subject]) => [token, { subject }]));
 }
 
 async function openStore(io: Io, where: string, logger: Logger): Promise<Store> {
@@ -77,29 +61,39 @@ function announce(io: Io, server: Server, json: boolean): void {
   io.stdout.write(lines.join(""));
 }
 
-export async function serve(io: Io, file: string, options: ServeOptions): Promise<number> {
-  const principals = principalsOf(io, options);
-  const open = Object.keys(principals).length === 0;
+/** Refuses to serve other machines where nobody has said how. */
+function checkReach(options: ServeOptions, open: boolean): void {
   if ((options.tlsCert === undefined) !== (options.tlsKey === undefined)) {
     throw new UsageError("--tls-cert and --tls-key go together");
   }
-  if (!isLoopback(options.host)) {
-    if (open && options.insecure !== true) {
-      throw new UsageError(
-        `${options.host} can be reached from other machines. Set --token for callers, or --insecure to serve everyone`,
-      );
-    }
-    if (options.publicUrl === undefined) {
-      throw new UsageError(
-        `${options.host} can be reached from other machines. Set --public-url to the URL of this server for clients; the card contains it`,
-      );
-    }
-    if (options.tlsCert === undefined && options.trustProxy === undefined && options.insecure !== true) {
-      throw new UsageError(
-        `${options.host} can be reached from other machines. Set --tls-cert and --tls-key, or --trust-proxy where a proxy encrypts; everyone on the way can read plain HTTP, which --insecure allows`,
-      );
-    }
+  if (isLoopback(options.host)) return;
+  const reach = `${options.host} can be reached from other machines`;
+  if (open && options.insecure !== true) {
+    throw new UsageError(`${reach}. Set --token, --api-key or --issuer for callers, or --insecure to serve everyone`);
   }
+  if (options.publicUrl === undefined) {
+    throw new UsageError(`${reach}. Set --public-url to the URL of this server for clients; the card contains it`);
+  }
+  if (options.tlsCert === undefined && options.trustProxy === undefined && options.insecure !== true) {
+    throw new UsageError(
+      `${reach}. Set --tls-cert and --tls-key, or --trust-proxy where a proxy encrypts; everyone on the way can read plain HTTP, which --insecure allows`,
+    );
+  }
+}
+
+/** The keys of `--card-key`, which sign the cards. */
+async function cardKeys(io: Io, files: readonly string[] = []): Promise<Pick<HostOptions, "signCards">> {
+  if (files.length === 0) return {};
+  const { jsonOf } = await import("./signing.ts");
+  const keys: PrivateCardKey[] = [];
+  for (const file of files) keys.push((await jsonOf(file, io.cwd)) as PrivateCardKey);
+  return { signCards: { keys } };
+}
+
+export async function serve(io: Io, file: string, options: ServeOptions): Promise<number> {
+  const authenticator = authenticatorOf(options, io.env);
+  checkReach(options, authenticator === undefined);
+  const signing = await cardKeys(io, options.cardKey);
   const format = options.logFormat ?? (io.stderr.terminal ? "text" : "json");
   const level = options.logLevel ?? (options.verbose === true ? "debug" : "info");
   const logger = level === "off" ? silentLogger : await logTo(io, level, format);
@@ -113,7 +107,9 @@ export async function serve(io: Io, file: string, options: ServeOptions): Promis
       logger,
       signals: false,
       ...(options.publicUrl === undefined ? {} : { publicUrl: options.publicUrl }),
-      ...(open ? {} : { authenticator: bearer(principals) }),
+      ...signing,
+      ...(authenticator === undefined ? {} : { authenticator }),
+      ...(options.audit === true ? { audit: auditLog(logger) } : {}),
       ...(options.cors === undefined ? {} : { cors: { origins: options.cors.includes("*") ? "*" : options.cors } }),
       ...(options.push === true ? { push: true } : {}),
       ...(options.tlsCert === undefined || options.tlsKey === undefined

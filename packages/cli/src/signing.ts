@@ -122,7 +122,7 @@ async function keySetAt(place: string, cwd: string): Promise<TrustedKeys["keySet
 }
 
 /** A file that holds an object as JSON. */
-async function jsonOf(file: string, cwd: string): Promise<object> {
+export async function jsonOf(file: string, cwd: string): Promise<object> {
   let text: string;
   try {
     text = await readFile(resolve(cwd, file), "utf8");

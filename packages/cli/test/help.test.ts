@@ -58,9 +58,14 @@ describe("every example of the help runs", () => {
     const key = await makeCardKey();
     const url = "https://agent.example/";
     const card = {
-      ...{ name: "Card", description: "A card.", version: "1.0.0", capabilities: {}, skills: [] },
-      ...{ defaultInputModes: ["text/plain"], defaultOutputModes: ["text/plain"] },
+      name: "Card",
+      description: "A card.",
+      version: "1.0.0",
       supportedInterfaces: [{ url, protocolBinding: "JSONRPC", protocolVersion: "1.0" }],
+      capabilities: {},
+      defaultInputModes: ["text/plain"],
+      defaultOutputModes: ["text/plain"],
+      skills: [],
     };
     const files = { "card.json": card, "card-key.json": key, "card-keys.json": await cardKeySet([key]) };
     const all = { ...files, "signed.json": await signCard(card, key) };

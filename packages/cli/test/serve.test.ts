@@ -6,7 +6,9 @@ import { fileURLToPath } from "node:url";
 import { generate } from "selfsigned";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { UsageError } from "../src/errors.ts";
-import { parseToken } from "../src/serve.ts";
+import { userToken } from "../../../test/identity/logins.ts";
+import { startProvider } from "../../../test/identity/provider.ts";
+import { parseToken } from "../src/callers.ts";
 import { parley, start, type Running } from "./support/parley.ts";
 
 const fixture = (name: string): string => fileURLToPath(new URL(`./fixtures/${name}`, import.meta.url));
@@ -125,6 +127,53 @@ describe("parley serve", () => {
     expect(await whoami("c3")).toMatch(/^token-[0-9a-f]{12}$/);
     expect(await whoami("a1=alice")).toBe(1);
     expect(await whoami()).toBe(1);
+  });
+
+  test("asks for API keys, whose hashes are enough, and for tokens of an issuer", async () => {
+    const provider = await startProvider();
+    try {
+      const { key, hash } = JSON.parse((await parley(["key", "--json"])).out) as { key: string; hash: string };
+      const { urls } = await serving(
+        [fixture("agent.ts"), "--store", "memory", "--issuer", provider.issuer, "--scope", "chat", "--audit"],
+        { PARLEY_API_KEYS: `${hash}=carol` },
+      );
+      const url = urls[0] ?? "";
+      const whoami = async (...more: string[]): Promise<string> =>
+        (await parley(["send", url, "whoami", ...more])).out.trim();
+      expect(await whoami("--header", `x-api-key: ${key}`)).toBe("carol");
+      expect(await whoami("--header", "x-api-key: wrong")).toBe("");
+      expect(await whoami("--token", (await userToken(provider, { resource: url, scope: "chat" })).access_token)).toBe(
+        "ada",
+      );
+      const other = await userToken(provider, { resource: "https://other.example/", scope: "chat" });
+      expect(await whoami("--token", other.access_token)).toBe("");
+      await servers[0]?.until("err", /"message":"Audit","event":"authentication","outcome":"refused"/);
+    } finally {
+      await provider.close();
+    }
+  });
+
+  test("signs its cards with --card-key", async () => {
+    const made = await parley(["card", "key", "card-key.json"], { cwd: folder });
+    await writeFile(join(folder, "keys.json"), made.out);
+    const key = join(folder, "card-key.json");
+    const { urls } = await serving([fixture("agent.ts"), "--store", "memory", "--card-key", key]);
+    const verify = ["card", "verify", urls[0] ?? "", "--keys", "keys.json"];
+    expect(await parley(verify, { cwd: folder })).toMatchObject({ code: 0, err: "" });
+    const other = await parley(["card", "key", "other.json"], { cwd: folder });
+    await writeFile(join(folder, "keys.json"), other.out);
+    expect(await parley(verify, { cwd: folder })).toMatchObject({ code: 1 });
+  });
+
+  test.each([
+    [["--audience", "x"], "are for the tokens of an --issuer"],
+    [["--card-key", "no.json"], "cannot read no.json"],
+    [["--api-key", "two words"], "a token or a key is SECRET or SECRET=SUBJECT"],
+    [["--host", "0.0.0.0"], "Set --token, --api-key or --issuer for callers"],
+  ])("refuses %j", async (options, said) => {
+    const { code, out, err } = await parley(["serve", fixture("agent.ts"), "--store", "memory", ...options]);
+    expect({ code, out }).toEqual({ code: 2, out: "" });
+    expect(err).toContain(said);
   });
 
   test("lets the pages of an origin call", async () => {

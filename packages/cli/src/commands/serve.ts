@@ -13,6 +13,8 @@ export function addServe({ io, command, finish }: Program): void {
       "parley serve agent.ts",
       "parley serve agent.ts --port 8080 --store memory",
       "parley serve agent.ts --push",
+      "parley serve agent.ts --issuer https://login.example --scope chat",
+      "parley serve agent.ts --card-key card-key.json --audit",
       "parley serve agent.ts --host 0.0.0.0 --public-url https://agent.example --token s3cret=alice --trust-proxy 10.0.0.0/8",
     ],
   })
@@ -22,12 +24,18 @@ export function addServe({ io, command, finish }: Program): void {
     .option("--public-url <url>", "URL at which clients reach this server; it goes into the card", agentUrl)
     .option("--store <path>", "SQLite file for the tasks, or the word memory", defaultFile)
     .option("--token <token>", "a bearer token that callers must present: TOKEN or TOKEN=SUBJECT; repeatable", collect)
+    .option("--api-key <key>", "the same for an API key, which is sent in x-api-key; repeatable", collect)
+    .option("--issuer <url>", "take tokens of this authorization server (OpenID Connect)", agentUrl)
+    .option("--audience <name>", "whom its tokens must be for; default: the URL of the agent; repeatable", collect)
+    .option("--scope <scope>", "a scope that its tokens must have; repeatable", collect)
     .option("--cors <origin>", "a web origin whose pages may call the server, or * for any; repeatable", collect)
     .option("--push", "deliver webhooks; PARLEY_KEYS has the keys that protect their secrets")
+    .option("--card-key <file>", "a key that signs the cards, as parley card key makes it; repeatable", collect)
+    .option("--audit", "log who is refused, what becomes of tasks, and what operators do")
     .option("--tls-cert <file>", "certificate in PEM; it is loaded again when the file changes")
     .option("--tls-key <file>", "its key in PEM")
     .option("--trust-proxy <address>", "address or range of a proxy that encrypts for clients; repeatable", collect)
-    .option("--insecure", "serve other machines without tokens, over plain HTTP")
+    .option("--insecure", "serve other machines without credentials, over plain HTTP")
     .option("--grace <seconds>", "how long turns may run on after a signal to stop", count(0), 10)
     .addOption(
       new Option("--log-level <level>", "lowest level that is logged to standard error; default: info").choices(
