@@ -155,7 +155,7 @@ describe("keys", () => {
     ["a text", ["hush"]],
     ["null", [null]],
   ])("%s are refused at start, without being shown", async (_name, keys) => {
-    const error: unknown = await serve(agent, { port: 0, signCards: { keys } } as unknown).catch(
+    const error: unknown = await serve(agent, { port: 0, signCards: { keys } } as unknown as ServeOptions).catch(
       (thrown: unknown) => thrown,
     );
     expect(String(error)).toContain("signCards.keys");

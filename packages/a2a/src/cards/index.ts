@@ -13,8 +13,8 @@ export type {
   TrustedKeys,
 } from "./port.ts";
 export { canonicalJson } from "./jcs.ts";
-export { cardKeySet, checkSigningKey, makeCardKey } from "./keys.ts";
+export { cardKeySet, makeCardKey } from "./keys.ts";
 export { lintCard } from "./lint.ts";
 export { signCard } from "./sign.ts";
-export { cardVerifier, verifyCard, type CardVerifier, type VerifyCardOptions } from "./verify.ts";
+export { verifyCard, type VerifyCardOptions } from "./verify.ts";
 export { trustCards } from "./trust.ts";

@@ -16,7 +16,7 @@ export interface VerifyCardOptions {
 }
 
 /** Verifies cards, and keeps the key sets that it has read. */
-export type CardVerifier = (card: object, address?: string) => Promise<CardVerdict>;
+type CardVerifier = (card: object, address?: string) => Promise<CardVerdict>;
 
 /** Most signatures of a card that are looked at. */
 const mostSignatures = 16;

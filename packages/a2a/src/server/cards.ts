@@ -9,7 +9,7 @@ import type { SignCards } from "./options.ts";
 /* The option `signCards` of a handler. What signs is loaded with the first card. */
 
 /** Path of the public keys, below the path of the public URL. */
-export const cardKeysPath = "/.well-known/card-keys.json";
+const cardKeysPath = "/.well-known/card-keys.json";
 
 /** Signs the cards of a server. */
 export interface CardSigner {
