@@ -21,7 +21,7 @@ export function settingsOf(options: PushOptions = {}): PushSettings {
 export function dialerTo(address: string, answer: (url: URL, body: string) => Response = () => new Response()): Dialer {
   return {
     resolve: () => Promise.resolve([{ address, family: 4 }]),
-    fetch: (url, _, { body = "" }) => Promise.resolve(answer(url, body)),
+    fetch: (url, _, { body = "" }) => Promise.resolve(answer(url, String(body))),
   };
 }
 
