@@ -302,6 +302,37 @@ describe("a chain of agents (A2A 1.0 §7.6.2)", () => {
   });
 });
 
+test("goes on with a task whose server ends the stream at AUTH_REQUIRED (§11.7)", async () => {
+  const ids = { taskId: "t", contextId: "c" };
+  const asks = { role: "ROLE_AGENT", messageId: "m", parts: [{ text: "Log in there" }] } as const;
+  const waits: StreamResponse = {
+    statusUpdate: { ...ids, status: { state: "TASK_STATE_AUTH_REQUIRED", message: asks } },
+  };
+  const over: StreamResponse = { statusUpdate: { ...ids, status: { state: "TASK_STATE_COMPLETED" } } };
+  const streams = [[waits], [waits, over]];
+  const subscribed: string[] = [];
+  const next = async function* (): AsyncGenerator<StreamResponse> {
+    yield* streams.shift() ?? [];
+  };
+  const middle = await start(
+    agentOf(async function* (turn) {
+      const { task } = yield* turn.follow(next(), (taskId) => {
+        subscribed.push(taskId);
+        return next();
+      });
+      yield turn.artifact({ parts: [text(task?.status.state ?? "")] });
+    }),
+  );
+  const states: string[] = [];
+  for await (const event of (await clientOf(middle)).sendStreamingMessage("Go")) {
+    const state = (event.task?.status ?? event.statusUpdate?.status)?.state;
+    if (state !== undefined) states.push(state.replace("TASK_STATE_", ""));
+  }
+  expect(subscribed).toEqual(["t"]);
+  // The request is shown once, though it came twice.
+  expect(states).toEqual(["SUBMITTED", "AUTH_REQUIRED", "WORKING", "COMPLETED"]);
+});
+
 async function* hostile(): AsyncGenerator<StreamResponse> {
   const ids = { taskId: "t", contextId: "c" };
   const member = "urn:parley:extension:in-task-authorization:v1";

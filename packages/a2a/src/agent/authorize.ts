@@ -6,6 +6,7 @@ import {
   type Part,
   type SendMessageResponse,
   type StreamResponse,
+  type Task,
 } from "../model/index.ts";
 import {
   authorizationPart,
@@ -40,23 +41,51 @@ export async function* authorize<Init extends AuthorizationInit>(
 
 /** Follows the task of another agent, and passes its requests on (A2A 1.0 §7.6.2). */
 export async function* follow(
+  turn: TurnBase,
   events: AsyncIterable<StreamResponse>,
+  subscribe?: (taskId: string) => AsyncIterable<StreamResponse>,
 ): AsyncGenerator<AgentYield, SendMessageResponse, void> {
-  let fold: TaskFold | undefined;
-  let asked = false;
-  for await (const event of events) {
-    if (event.message !== undefined) return { message: event.message };
-    if (event.task !== undefined) fold = new TaskFold(event.task);
-    else (fold ??= begun(event)).apply(event);
-    const status = event.task?.status ?? event.statusUpdate?.status;
-    if (status === undefined) continue;
-    const asks = status.state === "TASK_STATE_AUTH_REQUIRED";
-    if (asks) yield authRequired(passedOn(status.message));
-    else if (asked) yield working;
-    asked = asks;
+  const followed = new Followed();
+  for (let source = events; ;) {
+    for await (const event of source) {
+      if (event.message !== undefined) return { message: event.message };
+      const change = followed.apply(event);
+      if (change !== undefined) yield change;
+    }
+    const { task } = followed;
+    if (subscribe === undefined || task.status.state !== "TASK_STATE_AUTH_REQUIRED") return { task };
+    await new Promise<void>((resolve) => turn.clock.after(betweenStreams, resolve));
+    turn.signal.throwIfAborted();
+    source = subscribe(task.id);
   }
-  if (fold === undefined) throw new A2AError("InvalidResponse", "The other agent sent no event");
-  return { task: fold.snapshot() };
+}
+
+/** How long to wait before a stream is opened again that has ended at AUTH_REQUIRED, in milliseconds. */
+const betweenStreams = 1000;
+
+/** The task of another agent, and what its changes mean for this one. */
+class Followed {
+  #fold: TaskFold | undefined;
+  /** The request that the own caller sees, as JSON. */
+  #shown: string | undefined;
+
+  get task(): Task {
+    if (this.#fold === undefined) throw new A2AError("InvalidResponse", "The other agent sent no event");
+    return this.#fold.snapshot();
+  }
+
+  /** Takes an event. Returns what to yield. */
+  apply(event: Exclude<StreamResponse, { readonly message: Message }>): AgentEvent | undefined {
+    if (event.task !== undefined) this.#fold = new TaskFold(event.task);
+    else (this.#fold ??= begun(event)).apply(event);
+    const status = event.task?.status ?? event.statusUpdate?.status;
+    if (status === undefined) return undefined;
+    const before = this.#shown;
+    const parts = status.state === "TASK_STATE_AUTH_REQUIRED" ? passedOn(status.message) : undefined;
+    this.#shown = parts && JSON.stringify(parts);
+    if (parts === undefined) return before === undefined ? undefined : working;
+    return before === this.#shown ? undefined : authRequired(parts);
+  }
 }
 
 /** Some servers leave out the task at the beginning of a stream. */

@@ -161,9 +161,12 @@ export class AuthorTurn implements Turn {
     return yield* authorize(this.#base, init);
   }
 
-  async *follow(events: AsyncIterable<StreamResponse>): AsyncGenerator<AgentYield, SendMessageResponse, void> {
+  async *follow(
+    events: AsyncIterable<StreamResponse>,
+    subscribe?: (taskId: string) => AsyncIterable<StreamResponse>,
+  ): AsyncGenerator<AgentYield, SendMessageResponse, void> {
     const { follow } = await import("./authorize.ts");
-    return yield* follow(events);
+    return yield* follow(this.#base, events, subscribe);
   }
 
   completed(content?: Content): AgentEvent {

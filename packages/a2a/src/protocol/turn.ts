@@ -151,12 +151,19 @@ export interface Turn extends TurnBase {
    * task is AUTH_REQUIRED, this one is too, with the same link (A2A 1.0 §7.6.2). No credential passes through this agent. Returns
    * the last state of the task, or the direct reply.
    *
+   * @param subscribe - Follows the task again, once a second, where its server ends the stream at AUTH_REQUIRED, as some do.
+   * Default: the state is returned.
+   *
    * @example
    * ```ts
-   * const { task } = yield* turn.follow(client.sendStreamingMessage("Book it"));
+   * const events = client.sendStreamingMessage("Book it");
+   * const { task } = yield* turn.follow(events, (taskId) => client.subscribeToTask(taskId));
    * ```
    */
-  follow(events: AsyncIterable<StreamResponse>): AsyncGenerator<AgentYield, SendMessageResponse, void>;
+  follow(
+    events: AsyncIterable<StreamResponse>,
+    subscribe?: (taskId: string) => AsyncIterable<StreamResponse>,
+  ): AsyncGenerator<AgentYield, SendMessageResponse, void>;
   /** Ends the task as completed. The end of the function does the same. */
   completed(content?: Content): AgentEvent;
   /** Ends the task as failed. The client reads the content; an error that is thrown tells it nothing. */
