@@ -1,10 +1,14 @@
-import { createServer, request as httpRequest } from "node:http";
+import { createServer, request as httpRequest, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { fakeClock } from "@parley/a2a/testing";
+import express from "express";
+import fastify from "fastify";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { A2AError, memoryStore, silentLogger, type Logger } from "@parley/a2a";
 import { bearer, type Authenticator } from "@parley/a2a/auth";
 import type { RequestFacts, UniversalHandler } from "@parley/a2a/protocol";
+import { expressMount } from "../src/express.ts";
+import { fastifyMount } from "../src/fastify.ts";
 import { nodeListener, serve, type ServeOptions, type Server, type TrustProxy } from "../src/index.ts";
 import { Proxies } from "../src/proxies.ts";
 import { plainRule, underRule } from "../src/transport-security.ts";
@@ -251,5 +255,50 @@ describe("limits behind a proxy", () => {
     expect([await list("192.0.2.1", "a-token"), await list("192.0.2.2", "a-token")]).toEqual([429, 200]);
     // A client that writes the header itself only adds to it before its proxy does.
     expect(await list("192.0.2.77, 192.0.2.1", "a-token")).toBe(429);
+  });
+});
+
+describe("mounts", () => {
+  it("of Express and Fastify trust named proxies, and refuse others at once", async () => {
+    let seen: string | undefined;
+    const handle: UniversalHandler = ({ facts }) => {
+      seen = facts?.remoteAddress;
+      return { status: 204, headers: {} };
+    };
+    const handler = { handle, answers: () => true };
+    const trustProxy = ["loopback"];
+    const app = fastify();
+    onTestFinished(() => app.close());
+    await app.register(fastifyMount(handler, { trustProxy }));
+    const server = createServer(express().use(expressMount(handler, { trustProxy })) as RequestListener);
+    onTestFinished(() => void server.close());
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const urls = [
+      await app.listen({ port: 0, host: "127.0.0.1" }),
+      `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    ];
+    for (const url of urls) {
+      seen = undefined;
+      expect((await fetch(url, { headers: { "x-forwarded-for": "192.0.2.1" } })).status).toBe(204);
+      expect(seen).toBe("192.0.2.1");
+    }
+    for (const mount of [expressMount, fastifyMount]) {
+      expect(() => mount(handler, { trustProxy: ["proxy.example"] })).toThrow("proxy.example");
+    }
+  });
+
+  it("and nodeListener answers with an error, which the log explains, where an entry is not valid", async () => {
+    const causes: unknown[] = [];
+    const logger: Logger = {
+      ...silentLogger,
+      error: (_message, fields) => void causes.push(String(fields?.["cause"])),
+    };
+    const listener = nodeListener(() => ({ status: 204, headers: {} }), { trustProxy: ["proxy.example"], logger });
+    const server = createServer(listener);
+    onTestFinished(() => void server.close());
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const answer = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+    expect([answer.status, await answer.text()]).toEqual([500, expect.not.stringContaining("proxy.example")]);
+    expect(causes).toEqual([expect.stringContaining("proxy.example")]);
   });
 });
