@@ -43,7 +43,12 @@ async function serving(): Promise<Confided> {
   const folder = await mkdtemp(join(tmpdir(), "parley-redaction-"));
   const lines: string[] = [];
   const records: AuditRecord[] = [];
-  const stream = { write: (line: string) => void (lines.push(line), collect(line)) };
+  const stream = {
+    write(line: string) {
+      lines.push(line);
+      collect(line);
+    },
+  };
   const logger = standardLogger({ level: "debug", format: "json", stream });
   const written = auditLog(logger);
   const key = apiKey({ [await hashKey(secret("ada"))]: { subject: "ada" } }, { header: "x-api-key" });

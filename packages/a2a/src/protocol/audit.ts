@@ -86,7 +86,7 @@ export function safeAudit(audit: Audit, logger: Logger): Audit {
 const longestName = 256;
 
 /** Who and what an audit record is about. */
-export interface AuditSubject {
+interface AuditSubject {
   /** The caller. Absent: it is not known. */
   readonly principal?: Pick<Principal, "subject" | "organization"> | undefined;
   /** IP address of the caller. */

@@ -22,7 +22,7 @@ export {
   type ObservedTurn,
   type Observer,
 } from "./observer.ts";
-export { auditLog, auditedSubject, safeAudit, type Audit, type AuditRecord, type AuditSubject } from "./audit.ts";
+export { auditLog, auditedSubject, safeAudit, type Audit, type AuditRecord } from "./audit.ts";
 export { unmet, type Unmet } from "./requirements.ts";
 
 // HTTP without a runtime, and limits on memory.

@@ -147,7 +147,7 @@ describe("the audit", () => {
         throw new Error("no room on the disk");
       },
     ],
-    ["rejects", (() => Promise.reject(new Error("no room on the disk"))) as Audit],
+    ["rejects", () => Promise.reject(new Error("no room on the disk"))],
   ])("that %s changes nothing, and the log says so", async (_, audit) => {
     const logger = new LinesLogger();
     const { ask } = serving({ audit, logger });

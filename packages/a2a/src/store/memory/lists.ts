@@ -132,7 +132,7 @@ interface StateList<Item extends Listed> {
 }
 
 /** The order of a list: newest status first, then newest task first. */
-export function newestFirst(a: Place, b: Place): number {
+function newestFirst(a: Place, b: Place): number {
   return b.statusTime - a.statusTime || b.number - a.number;
 }
 
