@@ -5,6 +5,7 @@
 export class Sha256 {
   readonly #state: Int32Array;
   readonly #words: Int32Array = new Int32Array(64);
+  readonly #scratch: Int32Array = new Int32Array(8);
 
   /** `prefix`: 64 bytes that go before each text, such as a key. They are hashed once. */
   constructor(prefix: Uint8Array) {
@@ -18,7 +19,8 @@ export class Sha256 {
 
   /** The digest of the prefix and a text, as 16 characters of 16 bits. Throws where the text has characters beyond U+00FF. */
   digest(text: string): string {
-    const state = this.#state.slice();
+    const state = this.#scratch;
+    state.set(this.#state);
     const words = this.#words;
     const { length } = text;
     let at = 0;
@@ -37,7 +39,9 @@ export class Sha256 {
     words[14] = Math.floor(bits / 0x1_0000_0000);
     words[15] = bits | 0;
     compress(state, words);
-    return String.fromCharCode(...Array.from(state).flatMap((word) => [word >>> 16, word & 0xffff]));
+    let digest = "";
+    for (const word of state) digest += String.fromCharCode(word >>> 16, word & 0xffff);
+    return digest;
   }
 }
 

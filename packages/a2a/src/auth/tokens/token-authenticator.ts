@@ -7,7 +7,6 @@ import { dpopAlgorithms } from "./dpop.ts";
 import type { TokenHost, TokenOptions } from "./options.ts";
 import {
   audienceOf,
-  checkSpelling,
   confirmationOf,
   presentedToken,
   usualPrincipal,
@@ -153,7 +152,6 @@ async function callerOf(
   place: AuthenticationPlace,
   { tokens, host, wanted, checkBinding }: Caller,
 ): Promise<Principal> {
-  checkSpelling(presented.token);
   const known = tokens.get(presented.token);
   const { value: holder, expires } = known instanceof Promise ? await known : known;
   if (expires + host.tolerance <= host.clock.now()) throw new WrongToken("The token has expired");

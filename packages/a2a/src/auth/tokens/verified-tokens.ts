@@ -1,7 +1,7 @@
 import { BoundedMap, memoryOf } from "../../base/bounded-map.ts";
 import type { Clock } from "../../base/index.ts";
 import { secretDigest } from "../../base/secret-digest.ts";
-import type { CheckedToken, CheckToken } from "./token.ts";
+import { checkSpelling, type CheckedToken, type CheckToken } from "./token.ts";
 
 /** Memory of all tokens that are remembered, in bytes. */
 const bytes = 16 << 20;
@@ -57,6 +57,7 @@ export class VerifiedTokens<T> {
   }
 
   async #verify(token: string, key: string): Promise<Remembered<T>> {
+    checkSpelling(token);
     const checked = await this.#check(token);
     const known = {
       value: this.#read(checked),
