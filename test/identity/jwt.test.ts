@@ -69,6 +69,30 @@ describe("jwt()", () => {
     expect(await askWith(byOrganization, access_token)).toMatchObject({ subject: "grace", organization: "acme" });
   });
 
+  it("asks a function who the caller is, once for each verification, and refuses whom it does not know", async () => {
+    const provider = await started();
+    const asked: unknown[] = [];
+    const known = authenticator(provider, {
+      principal: (claims, usual) => {
+        asked.push(claims["sub"]);
+        return Promise.resolve(claims["sub"] === "ada" ? { ...usual, subject: "Ada" } : undefined);
+      },
+    });
+    const token = await signed(provider);
+    expect((await askWith(known, token)).subject).toBe("Ada");
+    expect((await askWith(known, token)).subject).toBe("Ada");
+    expect((await refusal(askWith(known, await signed(provider, { claims: { sub: "eve" } })))).says).toContain(
+      "holder",
+    );
+    expect(asked).toEqual(["ada", "eve"]);
+  });
+
+  it("does not hide a mistake of that function as a wrong token", async () => {
+    const provider = await started();
+    const broken = authenticator(provider, { principal: () => Promise.reject(new Error("The database is down")) });
+    await expect(askWith(broken, await signed(provider))).rejects.toThrow("The database is down");
+  });
+
   it("declares itself on the card, and in the metadata of the resource", () => {
     const { securitySchemes, securityRequirements, resource } = jwt({
       issuer: "https://login.example.com",

@@ -23,7 +23,7 @@ export interface TokenOptions {
    */
   readonly audience?: string | readonly string[];
   /**
-   * Makes the caller from verified claims; `undefined` refuses it. `usual` is what is used without this option: `sub` as the subject
+   * Makes the caller from verified claims; `undefined` refuses it. It is asked as often as a token is verified: see `remember`. `usual` is what is used without this option: `sub` as the subject
    * (`client_id` where there is none), `scope` or `scp` as the scopes, no organization.
    *
    * A subject is unique for one issuer alone. Where a server takes tokens of several, let each have an organization of its own:
@@ -37,7 +37,10 @@ export interface TokenOptions {
    * });
    * ```
    */
-  readonly principal?: (claims: TokenClaims, usual: Principal) => Principal | undefined;
+  readonly principal?: (
+    claims: TokenClaims,
+    usual: Principal,
+  ) => Principal | undefined | Promise<Principal | undefined>;
   /**
    * Takes tokens only where they are bound to a key of the caller: `dpop` (RFC 9449) or `certificate` (RFC 8705). Default: a token
    * that says it is bound has to be proved, any other is a bearer token.

@@ -41,7 +41,7 @@ interface Holder {
 export function tokenAuthenticator({ schemes, options, host, issuer, check }: TokenScheme): Authenticator {
   const { realm, scopes = [], audience, dpop, bound, remember = 5 * 60_000 } = options;
   const names = Object.keys(schemes);
-  const read = (token: CheckedToken): Holder => holderOf(token, names, options);
+  const read = (token: CheckedToken): Promise<Holder> => holderOf(token, names, options);
   const tokens = new VerifiedTokens(check, read, host.clock, remember);
   const checkBinding = bindingCheck({ bound, dpop, clock: host.clock });
   const algorithms = dpop === undefined && bound !== "dpop" ? undefined : dpopAlgorithms(dpop);
@@ -120,9 +120,13 @@ function resourceOf(
 }
 
 /** Makes the caller of a token that was verified. */
-function holderOf({ claims }: CheckedToken, names: readonly string[], options: TokenScheme["options"]): Holder {
+async function holderOf(
+  { claims }: CheckedToken,
+  names: readonly string[],
+  options: TokenScheme["options"],
+): Promise<Holder> {
   const usual = usualPrincipal(claims);
-  const principal = options.principal === undefined ? usual : options.principal(claims, usual);
+  const principal = options.principal === undefined ? usual : await options.principal(claims, usual);
   if (principal === undefined) throw new WrongToken("The holder of the token is not known here");
   const audience = audienceOf(claims);
   return {

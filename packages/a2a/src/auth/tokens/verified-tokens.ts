@@ -22,7 +22,7 @@ interface Remembered<T> {
  */
 export class VerifiedTokens<T> {
   readonly #check: CheckToken;
-  readonly #read: (token: CheckedToken) => T;
+  readonly #read: (token: CheckedToken) => Promise<T>;
   readonly #clock: Clock;
   readonly #remember: number;
   readonly #digest = secretDigest();
@@ -33,7 +33,7 @@ export class VerifiedTokens<T> {
    * @param read - Makes what is needed of a token. Called once for each verification.
    * @param remember - In milliseconds.
    */
-  constructor(check: CheckToken, read: (token: CheckedToken) => T, clock: Clock, remember: number) {
+  constructor(check: CheckToken, read: (token: CheckedToken) => Promise<T>, clock: Clock, remember: number) {
     this.#check = check;
     this.#read = read;
     this.#clock = clock;
@@ -60,7 +60,7 @@ export class VerifiedTokens<T> {
     checkSpelling(token);
     const checked = await this.#check(token);
     const known = {
-      value: this.#read(checked),
+      value: await this.#read(checked),
       expires: checked.expires,
       until: this.#clock.elapsed() + this.#remember,
       // Objects take a few times their JSON.
