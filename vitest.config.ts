@@ -7,10 +7,12 @@ import { useFastFolder } from "./test/temporary.ts";
 // Tests run the sources: the packages' exports carry a condition of ours for that, so no build comes first.
 const conditions = ["@parley/source"];
 
-/** Tests that need a browser, other runtimes or other languages: commands of their own. */
+/** Tests that need a browser, other runtimes, other languages or a keychain: commands of their own. */
 const browser = ["test/browser/**/*.test.ts"];
 const runtimes = ["test/runtimes/**/*.test.ts"];
 const interop = ["test/interop/**/*.test.ts"];
+/** The keychain of a desktop. */
+const keychain = ["test/keychain/**/*.test.ts"];
 /** Processes with a small heap, and what may be done to them: a command of its own. */
 const attack = ["test/attack/**/*.test.ts"];
 
@@ -41,7 +43,16 @@ export default defineConfig({
             "{benchmarks,kits}/test/**/*.test.ts",
             "test/**/*.test.ts",
           ],
-          exclude: ["**/node_modules/**", ...alone, ...long, ...browser, ...runtimes, ...interop, ...attack],
+          exclude: [
+            "**/node_modules/**",
+            ...alone,
+            ...long,
+            ...browser,
+            ...runtimes,
+            ...interop,
+            ...keychain,
+            ...attack,
+          ],
           globalSetup: "test/built.ts",
           // Files share processes: most of them take less time than to load the sources into a new process.
           isolate: false,
@@ -91,6 +102,14 @@ export default defineConfig({
           include: interop,
           globalSetup: "test/interop/environments.ts",
           sequence: { groupOrder: 4 },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: "keychain",
+          include: keychain,
+          globalSetup: "test/built.ts",
         },
       },
       {
