@@ -1,5 +1,6 @@
 import { describe, expect, test, vi } from "vitest";
 import { memoryStore, text, type HandlerOptions, type Turn } from "../../src/index.ts";
+import { fakeClock } from "../../src/testing/index.ts";
 import { agentOf, asked, posted, rest, serving, type Served } from "./support.ts";
 
 /* A turn that waits for an authorization, and processes that stop, die, and share a store. */
@@ -101,6 +102,28 @@ describe("a wait for an authorization", () => {
     expect((await posted(second, request, give)).status).toBe(200);
     expect(await rest(events)).toEqual(["WORKING", "bought", "COMPLETED"]);
     expect([got, attempts]).toEqual([[secret], [1]]);
+  });
+
+  test("costs one query for each look, however many turns wait, and none once nobody does", async () => {
+    const { agent } = shop();
+    const store = memoryStore();
+    const clock = fakeClock();
+    const served = serving(agent, { store, clock, pollInterval: 10_000 });
+    const waiting = await Promise.all(Array.from({ length: 50 }, () => begun(served)));
+    const [looks, reads] = [vi.spyOn(store, "dueFeatures"), vi.spyOn(store, "features")];
+    let advanced = 0;
+    await vi.waitFor(() => {
+      clock.advance(10_000);
+      advanced += 1;
+      expect(looks.mock.calls.length).toBeGreaterThanOrEqual(3);
+    });
+    expect(looks.mock.calls.length).toBeLessThanOrEqual(advanced);
+    expect(reads).not.toHaveBeenCalled();
+    for (const { request } of waiting) expect((await posted(served, request, give)).status).toBe(200);
+    for (const { events } of waiting) expect((await rest(events)).at(-1)).toBe("COMPLETED");
+    looks.mockClear();
+    clock.advance(60_000);
+    expect(looks).not.toHaveBeenCalled();
   });
 
   test("ends for a message that came at another process, also after a restart", async () => {
