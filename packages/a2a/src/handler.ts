@@ -35,6 +35,7 @@ import {
 } from "./server/options.ts";
 import { callbackEndpoint, inTaskSettingsOf } from "./server/intask.ts";
 import { keySetDocument, pushOutbox, pushSettingsOf, webhooksParams } from "./server/push.ts";
+import type { Authenticate } from "./limits/index.ts";
 import { checkRates, withinRates, withinStreams } from "./server/limits.ts";
 import { engineAgent, serveAgent, serviceMount, type MountedAgent } from "./server/serve-agent.ts";
 import { jsonRpcBinding } from "./transport/jsonrpc/handler.ts";
@@ -127,9 +128,11 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
 
   const answers = new ByteBudget(answerBytes, clock, "The server is busy with other large answers");
   const hostNames = [publicUrl.host, ...served.flatMap(({ card }) => hostsOf(card))];
-  const authenticate = withinRates((request) => authentication.authenticate(request), rate, clock, logger);
+  const authenticate: Authenticate = (request) => authentication.authenticate(request);
+  const limited = (inner: Authenticate): Authenticate => withinRates(inner, rate, clock, logger);
   const host = serverHost(options, hostNames, {
-    authenticate: audit === undefined ? authenticate : auditedAuthentication(authenticate, audit, clock),
+    authenticate:
+      audit === undefined ? limited(authenticate) : auditedAuthentication(authenticate, limited, audit, clock),
     codecs: [...codecs, ...draftsOf(codecs)],
     services: new Map(served.map(({ label }, at) => [label, services[at] as AgentService])),
     limits: { bodyBytes, depth, unfinished: unfinishedBodies(bodyBytes, unfinishedBytes, clock), answers },

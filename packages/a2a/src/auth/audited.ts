@@ -17,15 +17,26 @@ import { resourceOf } from "./authorized.ts";
 /** What finds the caller of a request. */
 type Authenticate = (request: UniversalRequest) => Principal | Promise<Principal>;
 
-/** Finds callers, and records those who are refused. */
-export function auditedAuthentication(authenticate: Authenticate, audit: Audit, clock: Clock): Authenticate {
+/** Finds callers within limits, and records those who are refused. `within`: may refuse a caller whom it knows by then. */
+export function auditedAuthentication(
+  authenticate: Authenticate,
+  within: (authenticate: Authenticate) => Authenticate,
+  audit: Audit,
+  clock: Clock,
+): Authenticate {
+  const known = new WeakMap<UniversalRequest, Principal>();
+  const limited = within(async (request) => {
+    const principal = await authenticate(request);
+    known.set(request, principal);
+    return principal;
+  });
   return async (request) => {
     try {
-      return await authenticate(request);
+      return await limited(request);
     } catch (thrown) {
       const { code } = toA2AError(thrown);
       const trace = request.header("traceparent");
-      const subject = auditedSubject({ address: request.facts?.remoteAddress, trace });
+      const subject = auditedSubject({ principal: known.get(request), address: request.facts?.remoteAddress, trace });
       const event = events[code] ?? "authentication";
       audit({ event, outcome: outcomeOf(code), time: clock.now(), code, ...subject });
       throw thrown;
