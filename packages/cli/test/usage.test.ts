@@ -38,8 +38,8 @@ describe("bad usage ends with 2, says what is wrong, and writes nothing to stand
     [["task", url, "id", "--history", "1.5"], /whole number/],
     [["serve"], /missing required argument 'file'/],
     [["serve", "agent.ts", "--port", "70000"], /from 0 to 65535/],
-    [["serve", "agent.ts", "--token", "ä"], /TOKEN or TOKEN=SUBJECT/],
-    [["serve", "agent.ts", "--host", "0.0.0.0"], /Set --token for callers, or --insecure/],
+    [["serve", "agent.ts", "--token", "ä"], /SECRET or SECRET=SUBJECT/],
+    [["serve", "agent.ts", "--host", "0.0.0.0"], /Set --token, --api-key or --issuer for callers, or --insecure/],
     [["serve", "agent.ts", "--host", "0.0.0.0", "--insecure"], /--public-url/],
     [
       ["serve", "agent.ts", "--host", "0.0.0.0", "--token", "s3cret", "--public-url", "https://agent.example"],
