@@ -1,4 +1,4 @@
-import { A2AError, defineAgent, memoryStore, silentLogger, type AuditRecord } from "@parley/a2a";
+import { type A2AError, defineAgent, memoryStore, silentLogger, type AuditRecord } from "@parley/a2a";
 import { bearer } from "@parley/a2a/auth";
 import { connect, serve } from "@parley/node";
 import { describe, expect, onTestFinished, test } from "vitest";
