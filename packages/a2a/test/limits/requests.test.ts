@@ -219,3 +219,17 @@ test.each([
 ])("a server refuses %j at start", (rate, field) => {
   expect(() => serving({ limits: { rate } })).toThrow(field);
 });
+
+test("what a limit refuses is audited, with the address and without credentials", async () => {
+  const records: unknown[] = [];
+  const rate = { principal: { requests: 1, per: minute }, failures: { requests: 1, per: minute } };
+  const audit = (record: unknown): void => void records.push(record);
+  const { list } = serving({ authenticator: names(), clock: fakeClock(), limits: { rate }, audit });
+  expect([await list("ada"), await list("ada"), await list(), await list("ada")]).toEqual([200, 429, 401, 429]);
+  const refused = { outcome: "refused", address: "192.0.2.1" };
+  expect(records).toEqual([
+    expect.objectContaining({ event: "limit", code: "TooManyRequests", ...refused }),
+    expect.objectContaining({ event: "authentication", code: "Unauthenticated", ...refused }),
+    expect.objectContaining({ event: "limit", code: "TooManyRequests", ...refused }),
+  ]);
+});
