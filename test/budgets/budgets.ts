@@ -72,8 +72,9 @@ export const budgets: Readonly<Record<string, Budget>> = {
 
   // Webhooks added four: their options, the names that cards declare, and the name of their rows. What delivers is loaded later.
   // Files that are loaded, dependencies among them, until the client is there, a handler is made, and `serve()` listens.
-  "files of client": files(70),
-  "files of gRPC client": files(91),
+  // Credentials and signed cards added to the client what chooses and checks them. What gets tokens and verifies is loaded later.
+  "files of client": files(78),
+  "files of gRPC client": files(99),
   "files of handler": files(143),
   "files of serve": files(163),
 };

@@ -15,7 +15,7 @@ export async function started(options?: ProviderOptions): Promise<TestProvider> 
 }
 
 /** An agent that says who calls it, and with which scopes. */
-export const whoAmI = defineAgent({
+const whoAmI = defineAgent({
   name: "Mirror",
   description: "Says who calls",
   version: "1.0.0",

@@ -6,18 +6,14 @@ export type ClientTls = NonNullable<DialerOptions["tls"]>;
 
 /** A `fetch` that shows a client certificate to some origins, and to no other (mutual TLS, RFC 8705). */
 export function certificateFetch(tls: ClientTls, origins: readonly string[]): FetchLike {
+  const { cert: _cert, key: _key, passphrase: _passphrase, ...open } = tls;
   const known = nodeDialer({ tls });
-  const others = nodeDialer({ tls: withoutCertificate(tls) });
+  const others = nodeDialer({ tls: open });
   return async (text, init) => {
     const url = new URL(text);
     const dialer = origins.includes(url.origin) ? known : others;
     return dialer.fetch(url, await dialer.resolve(url.hostname.replace(/^\[|\]$/g, "")), dialInit(init));
   };
-}
-
-/** What the connections trust, without the certificate. */
-export function withoutCertificate({ cert: _cert, key: _key, passphrase: _passphrase, ...rest }: ClientTls): ClientTls {
-  return rest;
 }
 
 /** The dialer follows no redirect: a certificate is for the origin that the user named. Only gRPC-Web sends bytes. */

@@ -1,7 +1,7 @@
 import type { AgentCard } from "@parley/a2a";
 import type { Client, ClientBinding, ConnectOptions, OlderCard } from "@parley/a2a/client";
 import type { grpcBinding } from "@parley/grpc/client";
-import { certificateFetch, withoutCertificate, type ClientTls } from "./certificate-fetch.ts";
+import type { ClientTls } from "./certificate-fetch.ts";
 import { grpcName, optional } from "./defaults.ts";
 
 /** Options of `connect()` on Node. */
@@ -46,6 +46,7 @@ async function withCertificate(
   origins: readonly string[],
 ): Promise<ConnectOptions> {
   const { certificateCredential } = await import("@parley/a2a/credentials");
+  const { certificateFetch } = await import("./certificate-fetch.ts");
   const fetch = certificateFetch(tls, origins);
   // Without a certificate of its own the connection only trusts other authorities.
   if (tls.cert === undefined) return { ...options, fetch };
@@ -63,7 +64,8 @@ function originsOf(agent: string | URL | AgentCard | OlderCard, { credentialOrig
 /** gRPC that shows a certificate to some origins, and to no other. */
 function certifiedBinding(make: typeof grpcBinding, tls: ClientTls, origins: readonly string[]): ClientBinding {
   const known = make(undefined, { tls });
-  const others = make(undefined, { tls: withoutCertificate(tls) });
+  const { cert: _cert, key: _key, passphrase: _passphrase, ...open } = tls;
+  const others = make(undefined, { tls: open });
   return {
     ...known,
     open(target, version, host, card) {

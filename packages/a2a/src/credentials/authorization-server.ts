@@ -40,7 +40,7 @@ const longest = 30_000;
  * A `fetch` for an authorization server over TLS, or on this machine where `home` is on this machine too. An address that the user
  * named (`named`) may be private. One that a card named may not.
  */
-export function serverFetch(home: string, named: boolean, { dialer, clock = systemClock }: OAuthOptions): GuardedFetch {
+function serverFetch(home: string, named: boolean, { dialer, clock = systemClock }: OAuthOptions): GuardedFetch {
   const host = URL.canParse(home) ? new URL(home).hostname : "";
   const local = isLoopback(host);
   const policy = {
@@ -65,7 +65,7 @@ export function checkTls(url: string, local: boolean): void {
 }
 
 /** The metadata of an issuer (RFC 8414 §3, OpenID Connect Discovery §4). */
-export async function discover(issuer: string, fetch: GuardedFetch): Promise<ServerMetadata> {
+async function discover(issuer: string, fetch: GuardedFetch): Promise<ServerMetadata> {
   if (!URL.canParse(issuer)) throw new A2AError("InvalidParams", "The issuer is no URL");
   const { origin, pathname } = new URL(issuer);
   const path = pathname.endsWith("/") ? pathname.slice(0, -1) : pathname;

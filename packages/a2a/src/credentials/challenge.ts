@@ -9,23 +9,43 @@ export interface Challenge {
 /** Longest header that is read. A longer one is cut. */
 const longest = 8_192;
 
-/** A scheme or a parameter: `Bearer`, `realm="x"`, `error=invalid_token`. Each part is bounded by another character, so it takes linear time. */
-const piece = /([\w!#$%&'*+.^`|~-]+)(?:[\t ]*=[\t ]*("(?:[^"\\]|\\.)*"|[\w!#$%&'*+.^`|~:/?@-]+)|(?=[\t ,]|$))/g;
+/** Pieces of a header. Each is read from where the one before it ended. */
+const name = /[\w!#$%&'*+.^`|~-]+/y;
+const equals = /[\t ]*=[\t ]*/y;
+const quoted = /"((?:[^"\\]|\\.)*)"/y;
+/** A value without quotes. Some servers send URLs so. */
+const bare = /[\w!#$%&'*+.^`|~:/?@-]+/y;
+
+/** What a pattern finds at a place; `undefined` where it finds nothing there. */
+function take(pattern: RegExp, text: string, at: number): RegExpExecArray | undefined {
+  pattern.lastIndex = at;
+  return pattern.exec(text) ?? undefined;
+}
 
 /**
  * The challenges of a header. Several headers of this name are joined with commas, so a parameter belongs to the scheme before it.
- * What is no challenge is left out.
+ * What is no challenge is left out, and so is all after a quote that does not end.
  */
 export function challengesOf(header: string | undefined): readonly Challenge[] {
   const challenges: { scheme: string; parameters: Record<string, string> }[] = [];
-  for (const [, name = "", value] of (header ?? "").slice(0, longest).matchAll(piece)) {
-    if (value === undefined) {
-      challenges.push({ scheme: name.toLowerCase(), parameters: Object.create(null) as Record<string, string> });
+  const text = (header ?? "").slice(0, longest);
+  for (let at = 0; at < text.length;) {
+    const [word] = take(name, text, at) ?? [];
+    at += word?.length ?? 1;
+    if (word === undefined) continue;
+    const sign = take(equals, text, at);
+    if (sign === undefined) {
+      challenges.push({ scheme: word.toLowerCase(), parameters: Object.create(null) as Record<string, string> });
       continue;
     }
+    at += sign[0].length;
+    const isQuoted = text[at] === '"';
+    const value = take(isQuoted ? quoted : bare, text, at);
+    if (isQuoted && value === undefined) break;
+    at += value?.[0].length ?? 0;
     const parameters = challenges.at(-1)?.parameters;
-    const text = value.startsWith('"') ? value.slice(1, -1).replace(/\\(.)/g, "$1") : value;
-    if (parameters !== undefined) parameters[name.toLowerCase()] ??= text;
+    if (parameters !== undefined && value !== undefined)
+      parameters[word.toLowerCase()] ??= value[1]?.replace(/\\(.)/g, "$1") ?? value[0];
   }
   return challenges;
 }

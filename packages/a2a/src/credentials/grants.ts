@@ -51,6 +51,7 @@ export function parametersOf({ scopes, resource }: GrantCall): Record<string, st
  *
  * @example
  * ```ts
+ * const store = memoryTokenStore(); // in a program that ends, one that keeps them
  * const credentials = [savedTokens({ issuer: "https://login.example.com", clientId: "cli", store })];
  * ```
  */

@@ -34,8 +34,19 @@ export interface TokenExchangeOptions extends OAuthOptions {
  *
  * @example
  * ```ts
- * const onBehalf = tokenExchange({ issuer, clientId: "planner", clientSecret: "from a vault", subject: turn.principal, store });
- * const weather = await connect("https://example.com/weather", { credentials: [onBehalf] });
+ * const store = memoryTokenStore();
+ * const client = { issuer: "https://login.example.com", clientId: "planner", clientSecret: "from a vault", store };
+ * const planner = defineAgent({
+ *   name: "Planner",
+ *   description: "Asks the weather agent for its caller",
+ *   version: "1.0.0",
+ *   skills: [],
+ *   async onMessage(turn) {
+ *     const credentials = [tokenExchange({ ...client, subject: turn.principal })];
+ *     const weather = await connect("https://example.com/weather", { credentials });
+ *     return turn.reply((await weather.sendMessage(turn.text)).message?.parts ?? "No answer");
+ *   },
+ * });
  * ```
  */
 export function tokenExchange(options: TokenExchangeOptions): CredentialProvider {
