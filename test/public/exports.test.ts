@@ -14,7 +14,7 @@ const most: Readonly<Record<string, number>> = {
   "@parley/a2a/transport/client": 20,
   "@parley/a2a/wires": 25,
   "@parley/a2a/store": 93,
-  "@parley/a2a/push": 5,
+  "@parley/a2a/push": 6,
   "@parley/a2a/auth": 60,
   "@parley/a2a/credentials": 50,
   "@parley/a2a/cards": 25,
