@@ -15,6 +15,9 @@ import { startServer } from "../../packages/cli/test/support/server.ts";
  * temporary folder. It needs the programs gnome-keyring-daemon and dbus-run-session.
  */
 
+/** Runs a command in a session of D-Bus of its own. It is a program of the system, not of a package. */
+const session = "dbus-run-session";
+
 const key = "key-s3cret-0123456789";
 /** Longer than what one entry takes on every system. */
 const token = `token-s3cret-${"0123456789".repeat(400)}`;
@@ -36,7 +39,7 @@ async function run(args: readonly string[], { stdin = "", unlock = true } = {}):
   const runtime = join(home, "run");
   await mkdir(runtime, { recursive: true, mode: 0o700 });
   const open = unlock ? "printf password | gnome-keyring-daemon --unlock --components=secrets >/dev/null 2>&1; " : "";
-  const child = spawn("dbus-run-session", ["--", "sh", "-c", `${open}exec "$@"`, "sh", ...parleyCommand, ...args], {
+  const child = spawn(session, ["--", "sh", "-c", `${open}exec "$@"`, "sh", ...parleyCommand, ...args], {
     env: { PATH: process.env["PATH"], HOME: home, XDG_RUNTIME_DIR: runtime, XDG_DATA_HOME: join(home, "data") },
   });
   let out = "";
