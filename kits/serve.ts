@@ -1,4 +1,4 @@
-import { bearer } from "@parley/a2a/auth";
+import { anyOf, bearer, mutualTls, oauth2 } from "@parley/a2a/auth";
 import { A2AError, jsonRpcBinding, memoryStore, restBinding, type AgentCard, type Logger } from "@parley/a2a";
 import { grpcBinding } from "@parley/grpc";
 import { serve, type ServeOptions, type Server } from "@parley/node";
@@ -19,6 +19,19 @@ const authenticator = bearer((token) => {
   if (token === "weak") throw new A2AError("PermissionDenied");
   return token === "mine" || token === "theirs" ? { subject: token } : undefined;
 });
+
+/** The kit for 0.3 looks at every kind of scheme on the card. It shows a token of the first one, and none of an issuer. */
+const login = "https://login.example.com";
+const everyScheme = anyOf(
+  authenticator,
+  oauth2({
+    issuer: login,
+    metadataUrl: `${login}/.well-known/oauth-authorization-server`,
+    flows: { clientCredentials: { tokenUrl: `${login}/token`, scopes: {} } },
+    principal: (_, usual) => ({ ...usual, organization: login }),
+  }),
+  mutualTls({ names: { "DNS:caller.example.com": { subject: "caller" } } }),
+);
 
 function extendedCard(card: AgentCard): AgentCard {
   return { ...card, description: "For those we know." };
@@ -51,7 +64,7 @@ export async function start(kit: Kit, configuration: string, port: number): Prom
         dedupe: false,
         bindings,
         push: true,
-        authenticator,
+        authenticator: everyScheme,
       });
     case "acts":
       if (configuration === "all") return serve(actsAgent(), { ...options, push: true });
