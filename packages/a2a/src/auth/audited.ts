@@ -2,6 +2,7 @@ import type { Clock } from "../base/index.ts";
 import { toA2AError, type A2AErrorCode } from "../model/index.ts";
 import {
   auditedSubject,
+  hasWrongCredentials,
   type AgentService,
   type Audit,
   type AuditRecord,
@@ -30,15 +31,20 @@ export function auditedAuthentication(
     known.set(request, principal);
     return principal;
   });
+  const record = (request: UniversalRequest, code: A2AErrorCode): void => {
+    const trace = request.header("traceparent");
+    const subject = auditedSubject({ principal: known.get(request), address: request.facts?.remoteAddress, trace });
+    const event = events[code] ?? "authentication";
+    audit({ event, outcome: outcomeOf(code), time: clock.now(), code, ...subject });
+  };
   return async (request) => {
     try {
-      return await limited(request);
+      const principal = await limited(request);
+      // Somebody who is known may guess the credentials of another.
+      if (hasWrongCredentials(request)) record(request, "Unauthenticated");
+      return principal;
     } catch (thrown) {
-      const { code } = toA2AError(thrown);
-      const trace = request.header("traceparent");
-      const subject = auditedSubject({ principal: known.get(request), address: request.facts?.remoteAddress, trace });
-      const event = events[code] ?? "authentication";
-      audit({ event, outcome: outcomeOf(code), time: clock.now(), code, ...subject });
+      record(request, toA2AError(thrown).code);
       throw thrown;
     }
   };

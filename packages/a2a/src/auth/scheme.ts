@@ -1,5 +1,5 @@
-import { A2AError, type SecurityScheme } from "../model/index.ts";
-import { keepCallerToken, type Principal, type UniversalRequest } from "../protocol/index.ts";
+import { A2AError, hasCode, type SecurityScheme } from "../model/index.ts";
+import { judgeCredentials, keepCallerToken, type Principal, type UniversalRequest } from "../protocol/index.ts";
 import { unauthenticated } from "./challenge.ts";
 import { checkSubject } from "./guarded.ts";
 import type { AuthenticationPlace, Authenticator, ChallengeProblem, ProtectedResource } from "./port.ts";
@@ -54,6 +54,17 @@ const invalidToken: ChallengeProblem = { error: "invalid_token" };
  */
 export function defineScheme<Credentials>(definition: SchemeDefinition<Credentials>): Authenticator {
   const { name, scheme, scopes = [], resource, isAmbient = false } = definition;
+  const from = sourceOf(scheme);
+  const verify: typeof definition.verify = async (credentials, request, place) => {
+    try {
+      const principal = await definition.verify(credentials, request, place);
+      if (from !== undefined) judgeCredentials(request, from, principal !== undefined);
+      return principal;
+    } catch (thrown) {
+      if (from !== undefined) judgeCredentials(request, from, !hasCode(thrown, "Unauthenticated"));
+      throw thrown;
+    }
+  };
   // Callers are often the same objects, so that each gets its schemes once.
   const named = new WeakMap<Principal, Principal>();
   const satisfying = (principal: Principal): Principal => {
@@ -75,7 +86,7 @@ export function defineScheme<Credentials>(definition: SchemeDefinition<Credentia
       if (isAmbient && isOfOtherPage(request, place)) {
         throw new A2AError("PermissionDenied", "Pages of other origins cannot use these credentials");
       }
-      const principal = await definition.verify(credentials, request, place);
+      const principal = await verify(credentials, request, place);
       if (principal !== undefined) {
         const caller = satisfying(principal);
         keepCallerToken(caller, tokenIn(request));
@@ -84,6 +95,12 @@ export function defineScheme<Credentials>(definition: SchemeDefinition<Credentia
       throw unauthenticated("The credentials are not valid", [definition.challenge(place, invalidToken)]);
     },
   };
+}
+
+/** Where the credentials of a scheme are in a request. `undefined`: they cannot be guessed. */
+function sourceOf({ apiKeySecurityScheme: key, mtlsSecurityScheme }: SecurityScheme): string | undefined {
+  if (mtlsSecurityScheme !== undefined) return undefined;
+  return key === undefined ? "authorization" : `${key.location} ${key.name.toLowerCase()}`;
 }
 
 /** The token of a request, for token exchange (RFC 8693). */

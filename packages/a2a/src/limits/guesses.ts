@@ -1,6 +1,7 @@
 import { BoundedMap, memoryOf } from "../base/bounded-map.ts";
 import { deferred, type Clock } from "../base/index.ts";
 import { A2AError, hasCode } from "../model/index.ts";
+import { hasWrongCredentials, type UniversalRequest } from "../protocol/index.ts";
 import type { Rate } from "./port.ts";
 
 /** Memory for addresses that failed, in bytes. */
@@ -36,36 +37,43 @@ export class Guesses {
   }
 
   /**
-   * Runs an attempt of an address. What it throws is passed on, and counts where it is `Unauthenticated`.
+   * Runs an attempt of an address. What it throws is passed on, and counts where it is `Unauthenticated`. An attempt with several
+   * credentials counts also where only some of them are wrong.
    *
+   * @param request - The request that is authenticated.
    * @throws A2AError `TooManyRequests` where the address has failed too often.
    */
-  attempt<T>(address: string, run: () => T | Promise<T>): T | Promise<T> {
+  attempt<T>(address: string, request: UniversalRequest, run: () => T | Promise<T>): T | Promise<T> {
     const wait = this.#wait(address, 1);
     if (wait > 0) throw tooManyFailures(wait);
-    if (this.#wait(address, 1 + (this.#running.get(address)?.count ?? 0)) > 0) return this.#later(address, run);
-    return this.#run(address, run);
+    if (this.#wait(address, 1 + (this.#running.get(address)?.count ?? 0)) > 0)
+      return this.#later(address, request, run);
+    return this.#run(address, request, run);
   }
 
-  #run<T>(address: string, run: () => T | Promise<T>): T | Promise<T> {
+  #run<T>(address: string, request: UniversalRequest, run: () => T | Promise<T>): T | Promise<T> {
     let result: T | Promise<T>;
     try {
       result = run();
     } catch (thrown) {
-      this.#failed(address, thrown);
+      this.#ended(address, request, thrown);
       throw thrown;
     }
-    return result instanceof Promise ? this.#watch(address, result) : result;
+    if (result instanceof Promise) return this.#watch(address, request, result);
+    this.#ended(address, request);
+    return result;
   }
 
-  async #watch<T>(address: string, result: Promise<T>): Promise<T> {
+  async #watch<T>(address: string, request: UniversalRequest, result: Promise<T>): Promise<T> {
     let running = this.#running.get(address);
     if (running === undefined) this.#running.set(address, (running = { count: 0, waiting: [] }));
     running.count++;
     try {
-      return await result;
+      const value = await result;
+      this.#ended(address, request);
+      return value;
     } catch (thrown) {
-      this.#failed(address, thrown);
+      this.#ended(address, request, thrown);
       throw thrown;
     } finally {
       running.count--;
@@ -73,7 +81,7 @@ export class Guesses {
     }
   }
 
-  async #later<T>(address: string, run: () => T | Promise<T>): Promise<T> {
+  async #later<T>(address: string, request: UniversalRequest, run: () => T | Promise<T>): Promise<T> {
     for (let running = this.#running.get(address); running !== undefined; running = this.#running.get(address)) {
       if (running.count === 0 || this.#wait(address, 1 + running.count) === 0) break;
       if (running.waiting.length >= mostWaiting) throw tooManyFailures(this.#interval);
@@ -82,7 +90,7 @@ export class Guesses {
       await turn.promise;
     }
     const wait = this.#wait(address, 1);
-    if (wait === 0) return this.#watch(address, (async () => run())());
+    if (wait === 0) return this.#watch(address, request, (async () => run())());
     // The next one that waits gets the same answer.
     this.#wake(address);
     throw tooManyFailures(wait);
@@ -103,8 +111,9 @@ export class Guesses {
     return Math.max(0, Math.ceil(next - now - this.#per - 0.001));
   }
 
-  #failed(address: string, thrown: unknown): void {
-    if (!hasCode(thrown, "Unauthenticated")) return;
+  /** Counts an attempt that was a guess. */
+  #ended(address: string, request: UniversalRequest, thrown?: unknown): void {
+    if (!hasCode(thrown, "Unauthenticated") && !hasWrongCredentials(request)) return;
     const now = this.#clock.elapsed();
     this.#forgotten.set(address, Math.max(this.#forgotten.get(address) ?? now, now) + this.#interval);
   }

@@ -31,7 +31,7 @@ export function limitRequests(authenticate: Authenticate, limits: RateLimits, ho
       : (request) =>
           request.facts === undefined
             ? authenticate(request)
-            : guesses.attempt(addressOf(request), () => authenticate(request));
+            : guesses.attempt(addressOf(request), request, () => authenticate(request));
   const known: Authenticate =
     principal === undefined
       ? guarded

@@ -10,7 +10,8 @@ import type { Principal } from "./service.ts";
 export interface AuditRecord {
   /**
    * What happened.
-   * - `authentication`: a caller was refused, because it is not known.
+   * - `authentication`: a caller was refused, because it is not known. With a `subject`: that caller is known, and has shown wrong
+   *   credentials beside its own.
    * - `authorization`: a known caller was refused.
    * - `limit`: a caller was refused, because of a limit.
    * - `task-created`, `task-state`: a task was created, or has changed its state.

@@ -4,6 +4,7 @@
 export * from "./operations.ts";
 export * from "./service.ts";
 export { callerToken, keepCallerToken } from "./caller-token.ts";
+export { hasWrongCredentials, judgeCredentials } from "./judged-credentials.ts";
 export { Payload, TextPayload } from "./payload.ts";
 export { intercept, interceptClient, mapItems, spreadable, type Interceptor } from "./intercept.ts";
 export {

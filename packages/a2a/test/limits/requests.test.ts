@@ -1,10 +1,11 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { defineAgent } from "../../src/agent/index.ts";
-import type { Authenticator } from "../../src/auth/index.ts";
+import { anyOf, apiKey, basic, bearer, hashPassword, type Authenticator } from "../../src/auth/index.ts";
 import { deferred } from "../../src/base/index.ts";
 import { createHandler, type HandlerOptions } from "../../src/handler.ts";
 import type { RateLimiter } from "../../src/limits/index.ts";
 import { A2AError } from "../../src/model/index.ts";
+import type { AuditRecord } from "../../src/protocol/index.ts";
 import { memoryStore } from "../../src/store/index.ts";
 import { fakeClock } from "../../src/testing/fake-clock.ts";
 
@@ -151,6 +152,54 @@ describe("limits.rate.failures", () => {
     later.resolve();
     expect(new Set(await Promise.all(calls))).toEqual(new Set([200]));
     expect(authenticator.asked).toBe(900);
+  });
+
+  describe("with several credentials in a request (A2A 1.0 §4.5: one of the requirements)", () => {
+    const passwordOf = (password: string): string => `Basic ${btoa(`ada:${password}`)}`;
+
+    async function several(): Promise<{ readonly audits: AuditRecord[]; list(headers: HeadersInit): Promise<number> }> {
+      const audits: AuditRecord[] = [];
+      const authenticator = anyOf(
+        basic({ ada: { password: await hashPassword("right", { iterations: 1 }) } }),
+        bearer({ "token-of-ada": { subject: "ada" } }, { scopes: ["more"] }),
+        bearer({ "token-of-bob": { subject: "bob" } }, { name: "other" }),
+        apiKey({ "key-of-eve": { subject: "eve" } }),
+      );
+      const audit = (record: AuditRecord): void => void audits.push(record);
+      const { handler } = serving({ authenticator, clock: fakeClock(), limits, audit });
+      const list = async (headers: HeadersInit): Promise<number> =>
+        (await handler.fetch(new Request("https://agents.example.com/tasks", { headers }), "192.0.2.1")).status;
+      return { audits, list };
+    }
+
+    test("counts guesses of a caller beside its own credentials, and audits them", async () => {
+      const { audits, list } = await several();
+      const guess = (password: string): Promise<number> =>
+        list({ authorization: passwordOf(password), "x-api-key": "key-of-eve" });
+      expect([await guess("a"), await guess("b"), await guess("c"), await guess("right")]).toEqual([
+        200, 200, 200, 429,
+      ]);
+      const wrong = { event: "authentication", outcome: "refused", code: "Unauthenticated", subject: "eve" };
+      expect(audits.slice(0, 3)).toEqual([1, 2, 3].map(() => expect.objectContaining(wrong) as unknown));
+    });
+
+    test("counts guesses beside credentials that are refused before they are checked", async () => {
+      const { list } = await several();
+      const guess = (key: string): Promise<number> =>
+        list({ authorization: passwordOf("x"), "sec-fetch-site": "cross-site", "x-api-key": key });
+      expect([await guess("a"), await guess("b"), await guess("c"), await guess("key-of-eve")]).toEqual([
+        403, 403, 403, 429,
+      ]);
+    });
+
+    test("does not count a token that is right for another scheme than the first", async () => {
+      const { audits, list } = await several();
+      for (let at = 0; at < 10; at++) {
+        expect(await list({ authorization: "Bearer token-of-bob" })).toBe(200);
+        expect(await list({ authorization: "Bearer token-of-ada" })).toBe(403);
+      }
+      expect(audits.filter(({ event }) => event === "authentication")).toEqual([]);
+    });
   });
 
   test("keeps few requests waiting for others of their address", async () => {
