@@ -1,3 +1,4 @@
+import { X509Certificate } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
 import type { ServerOptions as TlsOptions } from "node:https";
 import { createSecureContext } from "node:tls";
@@ -48,18 +49,17 @@ export async function loadTls(tls: TlsOptions | TlsFiles, asksClients: boolean):
   const read = async (): Promise<TlsOptions> => ({ ...usual, ...others, ...(await contents(files)) });
   let seen = await stateOf(files);
   const options = await read();
-  createSecureContext(options);
+  check(options, caFile);
   return {
     options,
     watch(use, logger) {
-      const check = async (): Promise<void> => {
+      const look = async (): Promise<void> => {
         const now = await stateOf(files);
         if (now === seen) return;
         seen = now;
         try {
           const renewed = await read();
-          // Throws where the key is not that of the certificate, as while the files are being replaced.
-          createSecureContext(renewed);
+          check(renewed, caFile);
           use(renewed);
           logger.info("The certificate was loaded again", files);
         } catch (cause) {
@@ -69,7 +69,7 @@ export async function loadTls(tls: TlsOptions | TlsFiles, asksClients: boolean):
       let ended = false;
       let timer: NodeJS.Timeout;
       const next = (): void => {
-        if (!ended) timer = setTimeout(() => void check().finally(next), reloadInterval).unref();
+        if (!ended) timer = setTimeout(() => void look().finally(next), reloadInterval).unref();
       };
       next();
       return () => {
@@ -82,6 +82,20 @@ export async function loadTls(tls: TlsOptions | TlsFiles, asksClients: boolean):
 
 function isFiles(tls: TlsOptions | TlsFiles): tls is TlsFiles {
   return "certFile" in tls || "keyFile" in tls;
+}
+
+const isCertificate = /^-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----/;
+
+/** Throws where the files cannot be used together, as while they are being replaced. */
+function check(options: TlsOptions, caFile: string | undefined): void {
+  createSecureContext(options);
+  if (caFile === undefined) return;
+  // OpenSSL takes a file without certificates, and one that breaks off. Clients of the missing authorities would be refused.
+  const authorities = String(options.ca)
+    .split(/^(?=-----BEGIN )/m)
+    .filter((block) => isCertificate.test(block));
+  if (authorities.length === 0) throw new Error(`${caFile} has no certificate`);
+  for (const authority of authorities) new X509Certificate(authority);
 }
 
 type Files = Readonly<Record<string, string>>;

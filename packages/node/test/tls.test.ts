@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { connect as connectTls, type ConnectionOptions, type TLSSocket } from "node:tls";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { A2AError, memoryStore } from "@parley/a2a";
-import type { Authenticator } from "@parley/a2a/auth";
+import { mutualTls, type Authenticator } from "@parley/a2a/auth";
 import { serve, type ServeOptions, type Server } from "../src/index.ts";
 import { echoAgent } from "./support/agents.ts";
 import { certificateFor, type Certificate } from "./support/certificate.ts";
@@ -107,6 +107,41 @@ describe("a certificate in files", () => {
     expect((await ask(server)).certificate).toBe(fingerprint(first));
     await replace(keyFile, second.key);
     await untilServed(server, second);
+  });
+
+  it("stays in use, with its authorities, while the file of these is empty or breaks off", async () => {
+    const path = await folder();
+    const files = { certFile: join(path, "cert.pem"), keyFile: join(path, "key.pem"), caFile: join(path, "ca.pem") };
+    const [own, client, other] = [
+      await certificateFor("127.0.0.1"),
+      await certificateFor("client"),
+      await certificateFor("other"),
+    ];
+    await writeFile(files.certFile, own.cert);
+    await writeFile(files.keyFile, own.key);
+    await writeFile(files.caFile, "");
+    await expect(start({ tls: files })).rejects.toThrow("has no certificate");
+    await writeFile(files.caFile, client.cert);
+    const lines: string[] = [];
+    const add = (message: string): void => void lines.push(message);
+    const logger = { debug: add, info: add, warn: add, error: add };
+    const server = await start({ tls: { ...files, reloadInterval: 5 }, logger, authenticator: mutualTls() });
+    const status = async ({ cert, key }: Certificate): Promise<number> =>
+      (await ask(server, { cert, key, path: "/tasks", headers: { "a2a-version": "1.0" } })).status;
+    const until = async (count: number, words: string): Promise<void> => {
+      const said = (): number => lines.filter((line) => line.includes(words)).length;
+      while (said() < count) await new Promise((resolve) => setTimeout(resolve, 5));
+    };
+    expect([await status(client), await status(other)]).toEqual([200, 401]);
+    const half = client.cert.slice(0, client.cert.length / 2);
+    for (const [at, text] of ["", "no certificate", half, `${other.cert}\n${half}`].entries()) {
+      await replace(files.caFile, text);
+      await until(at + 1, "cannot be used");
+      expect([await status(client), await status(other)]).toEqual([200, 401]);
+    }
+    await replace(files.caFile, `# Both\n${client.cert}\n${other.cert}`);
+    await until(1, "was loaded again");
+    expect([await status(client), await status(other)]).toEqual([200, 200]);
   });
 
   it("may be a link that is moved to other files, as certificates in Kubernetes are", async () => {
