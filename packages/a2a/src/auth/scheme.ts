@@ -1,5 +1,11 @@
 import { A2AError, hasCode, type SecurityScheme } from "../model/index.ts";
-import { judgeCredentials, keepCallerToken, type Principal, type UniversalRequest } from "../protocol/index.ts";
+import {
+  isOfOtherPage,
+  judgeCredentials,
+  keepCallerToken,
+  type Principal,
+  type UniversalRequest,
+} from "../protocol/index.ts";
 import { unauthenticated } from "./challenge.ts";
 import { checkSubject } from "./guarded.ts";
 import type { AuthenticationPlace, Authenticator, ChallengeProblem, ProtectedResource } from "./port.ts";
@@ -83,7 +89,7 @@ export function defineScheme<Credentials>(definition: SchemeDefinition<Credentia
     async authenticate(request, place) {
       const credentials = definition.credentials(request);
       if (credentials === undefined) throw unauthenticated(undefined, [definition.challenge(place)]);
-      if (isAmbient && isOfOtherPage(request, place)) {
+      if (isAmbient && isOfOtherPage(request, place.url)) {
         throw new A2AError("PermissionDenied", "Pages of other origins cannot use these credentials");
       }
       const principal = await verify(credentials, request, place);
@@ -106,14 +112,4 @@ function sourceOf({ apiKeySecurityScheme: key, mtlsSecurityScheme }: SecuritySch
 /** The token of a request, for token exchange (RFC 8693). */
 function tokenIn(request: UniversalRequest): string | undefined {
   return /^(?:bearer|dpop) +(\S+)/i.exec(request.header("authorization") ?? "")?.[1];
-}
-
-/** Whether a browser says that a request comes from a page of another origin (Fetch Metadata, RFC 6454 §7). */
-function isOfOtherPage(request: UniversalRequest, { url }: AuthenticationPlace): boolean {
-  const site = request.header("sec-fetch-site");
-  if (site !== undefined) return site !== "same-origin" && site !== "none";
-  const origin = request.header("origin");
-  if (origin === undefined) return false;
-  const own = /^https?:\/\/[^/?#]*/.exec(url)?.[0];
-  return origin !== own && origin.replace(/^https?:\/\//, "") !== request.header("host");
 }

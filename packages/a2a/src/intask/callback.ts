@@ -1,5 +1,5 @@
 import { hasCode, isTerminal, type JsonObject, type JsonValue } from "../model/index.ts";
-import type { UniversalRequest, UniversalResponse } from "../protocol/index.ts";
+import { isOfOtherPage, type UniversalRequest, type UniversalResponse } from "../protocol/index.ts";
 import { answered, problemOf, type Answer } from "./credential.ts";
 import { readToken, type Linked } from "./link.ts";
 import { askingPage, gonePage, invalidPage, thanksPage } from "./page.ts";
@@ -64,6 +64,8 @@ async function posted(
   if ((request.header("content-type") ?? "").startsWith("application/json")) {
     return postedJson(parts, request, query.get("request"), body);
   }
+  // A form of another page would answer in the browser of somebody who has not seen what is asked. JSON needs its consent (CORS).
+  if (isOfOtherPage(request, parts.settings.url)) return gonePage();
   const form = new URLSearchParams(body);
   const link = await openLink(parts, request, form.get("request"));
   if (link === undefined) return gonePage();

@@ -152,6 +152,25 @@ describe("the callback", () => {
     expect((await json(`{"credential":true}`)).status).toBe(200);
   });
 
+  test("takes no form of a page of another origin, which nobody has read (Fetch Metadata, RFC 6454 §7)", async () => {
+    const { served, request, client, taskId } = await waiting();
+    const { origin } = new URL(request.url ?? "");
+    for (const decision of ["approve", "deny", "continue"]) {
+      for (const headers of [
+        { "sec-fetch-site": "cross-site", origin },
+        { "sec-fetch-site": "same-site" },
+        { origin: "https://evil.example" },
+        { origin: "null" },
+      ] as Record<string, string>[]) {
+        const answer = await posted(served, request, { decision }, { headers });
+        expect([answer.status, answer.headers.get("set-cookie")]).toEqual([410, null]);
+      }
+    }
+    expect((await client.getTask(taskId)).status.state).toBe("TASK_STATE_AUTH_REQUIRED");
+    const own = { "sec-fetch-site": "same-origin", origin };
+    expect((await posted(served, request, approve, { headers: own })).status).toBe(200);
+  });
+
   test("takes no redirect for a request that has none", async () => {
     const { served, request } = await waiting();
     const url = new URL(request.url ?? "");

@@ -1,0 +1,16 @@
+import type { UniversalRequest } from "./http.ts";
+
+/**
+ * Whether a browser says that a request comes from a page of another origin (Fetch Metadata, RFC 6454 §7). A request of a program
+ * says nothing of pages.
+ *
+ * @param url - An address of this server, as clients reach it.
+ */
+export function isOfOtherPage(request: UniversalRequest, url: string): boolean {
+  const site = request.header("sec-fetch-site");
+  if (site !== undefined) return site !== "same-origin" && site !== "none";
+  const origin = request.header("origin");
+  if (origin === undefined) return false;
+  const own = /^https?:\/\/[^/?#]*/.exec(url)?.[0];
+  return origin !== own && origin.replace(/^https?:\/\//, "") !== request.header("host");
+}
