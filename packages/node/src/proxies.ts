@@ -55,6 +55,7 @@ export class Proxies {
     if (headers !== "x-forwarded" && headers !== "forwarded") {
       throw new Error(`\`trustProxy.headers\` must be "x-forwarded" or "forwarded", not ${JSON.stringify(headers)}`);
     }
+    if (!Array.isArray(addresses)) throw new Error('`trustProxy` must be a list of addresses, such as ["10.0.0.2"]');
     this.#addresses = new AddressSet(addresses, "trustProxy");
     this.#headers = headers;
     this.#certificate = certificate?.toLowerCase();

@@ -39,6 +39,7 @@ export async function loadTls(tls: TlsOptions | TlsFiles, asksClients: boolean):
       "`tls` allows versions before TLS 1.2, which are not safe. Leave out minVersion, maxVersion and secureProtocol",
     );
   }
+  checkHasCertificate(tls);
   const usual: TlsOptions = {
     minVersion: "TLSv1.2",
     ...(asksClients && { requestCert: true, rejectUnauthorized: false }),
@@ -78,6 +79,14 @@ export async function loadTls(tls: TlsOptions | TlsFiles, asksClients: boolean):
       };
     },
   };
+}
+
+/** Refuses options without a certificate, with which every handshake would fail. */
+function checkHasCertificate(tls: TlsOptions & Partial<TlsFiles>): void {
+  const { certFile, keyFile, cert, key, pfx, SNICallback } = tls;
+  const inFiles = certFile !== undefined || keyFile !== undefined;
+  if (inFiles ? certFile && keyFile : (cert && key) || pfx || SNICallback) return;
+  throw new Error("`tls` needs a certificate and its key: the files certFile and keyFile, or cert and key in PEM");
 }
 
 function isFiles(tls: TlsOptions | TlsFiles): tls is TlsFiles {

@@ -151,6 +151,8 @@ describe("the proxies that a server trusts", () => {
   });
 
   it.each([
+    ["10.0.0.1" as never, "must be a list of addresses"],
+    [{ addresses: "10.0.0.1" as never }, "must be a list of addresses"],
     [["10.0.0.0/33"], "10.0.0.0/33"],
     [["10.0.0/8"], "10.0.0/8"],
     [["proxy.example.com"], "proxy.example.com"],

@@ -196,6 +196,13 @@ describe("the version of TLS", () => {
     expect(await handshake(server, {})).toBe("TLSv1.3");
   });
 
+  it.each([{}, { certFile: "cert.pem" }, { keyFile: "key.pem" }, { cert: "a certificate" }, { caFile: "ca.pem" }])(
+    "is refused at start without a certificate and its key: %j",
+    async (tls) => {
+      await expect(start({ tls })).rejects.toThrow("`tls` needs a certificate and its key");
+    },
+  );
+
   it.each([
     { minVersion: "TLSv1" },
     { minVersion: "TLSv1.1" },
