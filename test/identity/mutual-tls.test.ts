@@ -172,6 +172,20 @@ describe("mutualTls()", () => {
     expect(() => mutualTls({ authorities: ["sha1"] })).toThrow(/fingerprints/);
   });
 
+  it("refuses names without their kind, which no certificate has", () => {
+    for (const name of ["agent.example.com", "spiffe://example.com/agent", "https://example.com", "", "DNS:"]) {
+      expect(() => mutualTls({ names: { [name]: { subject: "ada" } } })).toThrow(/names must begin with their kind/);
+    }
+    for (const name of [
+      "DNS:agent.example.com",
+      "URI:spiffe://example.com/agent",
+      "IP Address:192.0.2.1",
+      "email:a@b.c",
+    ]) {
+      expect(() => mutualTls({ names: { [name]: { subject: "ada" } } })).not.toThrow();
+    }
+  });
+
   it("declares itself on the card", () => {
     const { securitySchemes, securityRequirements } = mutualTls({ description: "Our agents have certificates" });
     expect(securitySchemes).toEqual({

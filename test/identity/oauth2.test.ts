@@ -76,6 +76,11 @@ describe("oauth2()", () => {
 
   it("refuses to have no flow", () => {
     expect(() => oauth2({ issuer: "https://login.example.com", flows: {} })).toThrow(/flows must have/);
+    const mistyped = { clientCredential: { tokenUrl: "https://login.example.com/token", scopes: {} } };
+    expect(() => oauth2({ issuer: "https://login.example.com", flows: mistyped as object })).toThrow(
+      /flows has "clientCredential"/,
+    );
+    expect(() => openIdConnect({} as never)).toThrow(/issuer is required/);
   });
 });
 

@@ -1,5 +1,6 @@
 import { secretDigest } from "../base/secret-digest.ts";
 import { A2AError, fromBase64, invalidParams } from "../model/index.ts";
+import { isObject } from "../model/schema.ts";
 import type { Principal, UniversalRequest } from "../protocol/index.ts";
 import { challenge, problemParams } from "./challenge.ts";
 import { isPassword, nobodysHash, parsePasswordHash, Turns, type PasswordHash } from "./password.ts";
@@ -93,6 +94,7 @@ interface KnownUser {
 }
 
 function knownUsers(users: Readonly<Record<string, BasicUser>>): VerifyPassword {
+  if (!isObject(users)) throw invalidParams([{ field: "users", description: "are required, by their names" }]);
   const known = new Map(Object.entries(users).map(([name, user]) => [name, knownUser(name, user)]));
   const nobody = nobodysHash(Math.max(...[...known.values()].map(({ hash }) => hash.iterations), 1));
   const digest = secretDigest();
@@ -118,12 +120,14 @@ function knownUsers(users: Readonly<Record<string, BasicUser>>): VerifyPassword 
   };
 }
 
-function knownUser(name: string, { password, ...principal }: BasicUser): KnownUser {
+function knownUser(name: string, user: BasicUser): KnownUser {
+  // Only JavaScript can pass a password in place of a user.
+  const { password, ...principal }: Partial<BasicUser> = isObject(user) ? user : {};
   const hash = parsePasswordHash(password);
   const isName = !name.includes(":") && !control.test(name);
   if (hash !== undefined && isName) return { principal: { subject: name, ...principal }, hash };
   const description = isName
-    ? "needs the hash of its password, as hashPassword() makes it"
+    ? "needs the hash of its password, as hashPassword() makes it: { password: hash }"
     : "is not a name that can be sent";
   throw invalidParams([{ field: `users[${JSON.stringify(name)}]`, description }]);
 }

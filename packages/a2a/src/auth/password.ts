@@ -1,5 +1,6 @@
 import { fromBase64, toBase64, type A2AError } from "../model/index.ts";
 import type { Bytes } from "../base/index.ts";
+import { checkIsSet } from "./secrets.ts";
 
 /* Hashes of passwords: PBKDF2 with HMAC-SHA-256 (RFC 8018 §5.2), the one of its kind that WebCrypto has. */
 
@@ -23,6 +24,8 @@ export interface PasswordHash {
 /**
  * The hash of a password, for `basic()`: `pbkdf2-sha256$`, the iterations, the salt and the hash. Takes part of a second.
  *
+ * @throws A2AError `InvalidParams` where there is no password.
+ *
  * @example
  * ```ts
  * const hash = await hashPassword("correct horse battery staple"); // for the configuration of the server
@@ -32,13 +35,15 @@ export async function hashPassword(
   password: string,
   { iterations = usualIterations }: PasswordHashOptions = {},
 ): Promise<string> {
+  checkIsSet("password", password);
   const salt = crypto.getRandomValues(new Uint8Array(16));
   const hash = await derive(password, salt, iterations);
   return [kind, iterations, toBase64(salt), toBase64(hash)].join("$");
 }
 
 /** Reads a hash; `undefined` where the text is none. */
-export function parsePasswordHash(text: string): PasswordHash | undefined {
+export function parsePasswordHash(text: unknown): PasswordHash | undefined {
+  if (typeof text !== "string") return undefined;
   const [name, count = "", salt = "", hash = "", more] = text.split("$");
   if (name !== kind || more !== undefined || !/^[1-9]\d{0,7}$/.test(count) || Number(count) > mostIterations)
     return undefined;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { apiKey, bearer, hashKey, type ApiKeyOptions } from "../../src/auth.ts";
+import { apiKey, bearer, hashKey, hashPassword, type ApiKeyOptions } from "../../src/auth.ts";
 import { A2AError } from "../../src/model/index.ts";
 import { codecV1 } from "../../src/wire/v1/index.ts";
 import { card, request } from "../transport/support.ts";
@@ -135,4 +135,28 @@ describe("a key that is stored as its hash", () => {
       }
     },
   );
+});
+
+describe("a secret that was never set", () => {
+  // What `{ [process.env.KEY]: … }` has where the variable is missing: everybody could guess it.
+  test.each(["undefined", "null"])("is refused at the start: %j", (secret) => {
+    for (const make of [apiKey, bearer]) {
+      expect(() => make({ [secret]: ada })).toThrow(/secret is \w+\. Is an environment variable not set\?/);
+    }
+  });
+
+  test.each([
+    ["", "empty"],
+    [undefined, "undefined"],
+  ] as const)("has no hash: %j", async (secret, said) => {
+    await expect(hashKey(secret as string)).rejects.toThrow(`key is ${said}`);
+    await expect(hashPassword(secret as string)).rejects.toThrow(`password is ${said}`);
+  });
+});
+
+test.each([undefined, "ada", {}, { subject: "" }])("a secret without an owner is refused at the start: %j", (owner) => {
+  for (const make of [apiKey, bearer]) {
+    expect(() => make({ "key-1": owner as typeof ada })).toThrow(/owner of a secret must have a subject/);
+    expect(() => make(undefined as never)).toThrow(/secrets are required/);
+  }
 });

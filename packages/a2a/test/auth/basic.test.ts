@@ -127,6 +127,12 @@ describe("basic() (RFC 7617)", () => {
     expect(() => basic({ ada: { password } })).not.toThrow(password || "never");
   });
 
+  test("refuses a password in place of a user, as JavaScript can pass it", () => {
+    expect(() => basic({ ada: "secret" as never })).toThrow(/users\["ada"\] needs the hash of its password/);
+    expect(() => basic({ ada: {} as never })).toThrow(/users\["ada"\] needs the hash of its password/);
+    expect(() => basic(undefined as never)).toThrow(/users are required/);
+  });
+
   test("refuses a name that cannot be sent", async () => {
     const password = await hashPassword("x", { iterations: 10 });
     expect(() => basic({ "a:b": { password } })).toThrow(/is not a name that can be sent/);

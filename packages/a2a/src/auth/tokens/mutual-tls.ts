@@ -37,7 +37,7 @@ export interface MutualTlsOptions {
  * Authenticates callers by certificates: mutual TLS. The host asks for a certificate and says whether one of its authorities has signed
  * it (`tls.ca`), or a proxy that is named does (`trustProxy`).
  *
- * @throws A2AError `InvalidParams` where a fingerprint is none.
+ * @throws A2AError `InvalidParams` where a fingerprint is none, or a name is without its kind.
  *
  * @example
  * ```ts
@@ -74,6 +74,7 @@ function holders(
     ]),
   );
   const names = new Map(Object.entries(options.names ?? {}));
+  for (const name of names.keys()) checkName(name);
   const authorities = options.authorities?.map((text) => fingerprint("authorities", text));
   const isOpen = options.certificates === undefined && options.names === undefined;
   const principal = options.principal ?? (isOpen ? byName : () => undefined);
@@ -85,6 +86,13 @@ function holders(
     const named = certificate.names.find((one) => names.has(one));
     return named === undefined ? principal(certificate) : names.get(named);
   };
+}
+
+/** Refuses a name without its kind: no certificate would ever have it. */
+function checkName(name: string): void {
+  if (/^[A-Za-z][\w ]*:./.test(name) && !/^(?:https?|spiffe|urn):/i.test(name)) return;
+  const description = `must begin with their kind, as in "URI:spiffe://example.com/agent", "DNS:agent.example.com" or "email:ada@example.com", and not ${JSON.stringify(name.slice(0, 80))}`;
+  throw wrongOption("names", description);
 }
 
 function fingerprint(field: string, text: string): string {

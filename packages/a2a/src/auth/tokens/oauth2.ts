@@ -26,6 +26,14 @@ export interface OAuth2Flows {
   readonly password?: PasswordOAuthFlow;
 }
 
+const flowKinds: ReadonlySet<string> = new Set([
+  "authorizationCode",
+  "clientCredentials",
+  "deviceCode",
+  "implicit",
+  "password",
+] satisfies (keyof OAuth2Flows)[]);
+
 /** Options of `oauth2()`. */
 export interface OAuth2Options extends JwtOptions {
   /** How callers get tokens. A card has one flow for each scheme, so that several flows make several schemes: `oauth2-clientCredentials`. */
@@ -55,8 +63,12 @@ export interface OAuth2Options extends JwtOptions {
  */
 export function oauth2(options: OAuth2Options): Authenticator {
   const { name = "oauth2", description, metadataUrl, introspection } = options;
-  const flows = Object.entries(options.flows).filter(([, flow]) => flow !== undefined);
+  const flows = Object.entries(options.flows ?? {}).filter(([, flow]) => flow !== undefined);
   if (flows.length === 0) throw wrongOption("flows", "must have at least one flow");
+  const unknown = flows.find(([kind]) => !flowKinds.has(kind));
+  if (unknown !== undefined) {
+    throw wrongOption("flows", `has ${JSON.stringify(unknown[0])}, and can have ${[...flowKinds].join(", ")}`);
+  }
   const schemes = flows.map(([kind, flow]): [string, SecurityScheme] => [
     flows.length === 1 ? name : `${name}-${kind}`,
     {
@@ -86,6 +98,7 @@ export function oauth2(options: OAuth2Options): Authenticator {
  */
 export function openIdConnect(options: JwtOptions): Authenticator {
   const { name = "openIdConnect", description, issuer } = options;
+  if (typeof issuer !== "string") throw wrongOption("issuer", "is required");
   const openIdConnectUrl = `${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`;
   const scheme = { openIdConnectUrl, ...(description !== undefined && { description }) };
   return jwtAuthenticator({ [name]: { openIdConnectSecurityScheme: scheme } }, options);
