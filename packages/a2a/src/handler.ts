@@ -15,12 +15,11 @@ import {
   type Audit,
   type Interceptor,
 } from "./protocol/index.ts";
-import { authenticationOf, type Authentication } from "./server/authentication.ts";
+import { authenticationOf, checkCallers, type Authentication } from "./server/authentication.ts";
 import { cardSignerOf } from "./server/cards.ts";
 import { toFetch } from "./server/fetch.ts";
 import {
   checkIds,
-  checkLimits,
   checkStore,
   codecsOf,
   mountsOf,
@@ -36,7 +35,7 @@ import {
 import { callbackEndpoint, inTaskSettingsOf } from "./server/intask.ts";
 import { keySetDocument, pushOutbox, pushSettingsOf, webhooksParams } from "./server/push.ts";
 import type { Authenticate } from "./limits/index.ts";
-import { checkRates, withinRates, withinStreams } from "./server/limits.ts";
+import { checkLimits, withinRates, withinStreams } from "./server/limits.ts";
 import { engineAgent, serveAgent, serviceMount, type MountedAgent } from "./server/serve-agent.ts";
 import { jsonRpcBinding } from "./transport/jsonrpc/handler.ts";
 import { restBinding } from "./transport/rest/handler.ts";
@@ -73,7 +72,7 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
   const { authenticator, logger = silentLogger, clock = systemClock } = options;
   const { bindings = [jsonRpcBinding(), restBinding()] } = options;
   checkLimits(options.limits);
-  checkRates(options.limits?.rate);
+  checkCallers(options);
   checkBindings(bindings);
   checkStore(options.store);
   const {

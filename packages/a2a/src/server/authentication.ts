@@ -1,10 +1,11 @@
 import { skillInMetadata } from "../auth/authorized.ts";
 import type { AuthenticationPlace, Authenticator, SkillOf } from "../auth/port.ts";
 import { withoutSlashes } from "../base/index.ts";
-import type { AgentCard } from "../model/index.ts";
 import { anonymous, type AgentService, type Principal, type UniversalRequest } from "../protocol/index.ts";
 import type { PublicDocument } from "../transport/discovery/handler.ts";
 import { cannotServe, pathBelow } from "../transport/server/binding.ts";
+import type { HandlerOptions } from "./options.ts";
+import { checkRequirements } from "./requirements.ts";
 import type { MountedAgent } from "./serve-agent.ts";
 
 /* The option `authenticator` of a handler: who calls, what each agent demands, and the metadata of the agents as resources. */
@@ -29,16 +30,35 @@ export interface Authentication {
 }
 
 /**
+ * Refuses options about callers that are of another kind, as only JavaScript can pass them: each call would fail.
+ *
+ * @throws A2AError `InvalidParams`.
+ */
+export function checkCallers(
+  options: Pick<HandlerOptions, "authenticator" | "authorizer" | "ownerOf" | "skillOf">,
+): void {
+  const { authenticator } = options;
+  if (authenticator !== undefined && typeof authenticator?.authenticate !== "function") {
+    const several = Array.isArray(authenticator) ? ". Several go together by anyOf() or allOf()" : "";
+    throw cannotServe("authenticator", `must be an authenticator, such as apiKey(keys)${several}`);
+  }
+  for (const name of ["authorizer", "ownerOf", "skillOf"] as const) {
+    if (options[name] !== undefined && typeof options[name] !== "function")
+      throw cannotServe(name, "must be a function");
+  }
+}
+
+/**
  * How callers are found.
  *
- * @throws A2AError `InvalidParams` where a card demands a scheme that nobody checks.
+ * @throws A2AError `InvalidParams` where a card demands a scheme that nobody checks, or is not written as A2A 1.0 says.
  */
 export function authenticationOf(
   authenticator: Authenticator | undefined,
   handler: HandlerPlace,
   skillOf: SkillOf = skillInMetadata,
 ): Authentication {
-  for (const { card } of handler.agents) checkRequirements(card, authenticator);
+  for (const agent of handler.agents) checkRequirements(agent, authenticator);
   if (authenticator === undefined) {
     return { authenticate: () => anonymous, guard: (service) => service, documents: [] };
   }
@@ -71,27 +91,6 @@ export function authenticationOf(
 }
 
 type Checks = typeof import("../auth/guarded.ts");
-
-/** Refuses a card that demands what is never checked: callers would believe that it is. */
-function checkRequirements(card: AgentCard, authenticator: Authenticator | undefined): void {
-  const checked = authenticator?.securitySchemes ?? {};
-  const demands = [
-    { field: "securityRequirements", demanded: card.securityRequirements },
-    ...card.skills.map((skill) => ({
-      field: `skills[${skill.id}].securityRequirements`,
-      demanded: skill.securityRequirements,
-    })),
-  ];
-  for (const { field, demanded = [] } of demands) {
-    const names = demanded.flatMap(({ schemes = {} }) => Object.keys(schemes));
-    const unknown = names.find((name) => !Object.hasOwn(checked, name));
-    if (unknown === undefined) continue;
-    throw cannotServe(
-      field,
-      `has the scheme ${JSON.stringify(unknown)}, which the authenticator of this server does not check`,
-    );
-  }
-}
 
 type Resource = Pick<AuthenticationPlace, "resources" | "metadataUrl">;
 

@@ -208,17 +208,6 @@ export function codecsOf<T extends Codec>(
   return [first, ...others];
 }
 
-/** Refuses a limit that is not a number, which would limit nothing, and a limit below 1, which would refuse everything. */
-export function checkLimits({ rate: _, ...limits }: HandlerLimits = {}): void {
-  for (const [name, value] of Object.entries(limits) as [string, unknown][]) {
-    if (value === undefined || (typeof value === "number" && value >= 1)) continue;
-    // `JSON.stringify` writes NaN as null, and throws for a bigint.
-    const given =
-      typeof value === "number" ? value : typeof value === "string" ? JSON.stringify(value) : `of type ${typeof value}`;
-    throw cannotServe(`limits.${name}`, `must be a number of at least 1, but is ${given}`);
-  }
-}
-
 /**
  * The budget of request bodies.
  *

@@ -193,6 +193,45 @@ describe("the requirements of a card (A2A 1.0 §4.4.1)", () => {
     const other = bearer({}, { name: "other" });
     expect(() => serve({ authenticator: other })).toThrow(/which the authenticator of this server does not check/);
   });
+
+  test("are refused at the start where they are written in another form, which would demand nothing (A2A 1.0 §4.5.2)", () => {
+    const serve = (of: "agent" | "skill", member: object) => () =>
+      createHandler(
+        {
+          ...agent,
+          skills: [{ ...skill("tell"), ...(of === "skill" && member) }],
+          ...(of === "agent" && member),
+        },
+        { publicUrl: "http://localhost", store: memoryStore(), authenticator: tokens },
+      );
+    for (const of of ["agent", "skill"] as const) {
+      const of0_3 = [{ bearer: ["write"] }];
+      expect(serve(of, { securityRequirements: of0_3 })).toThrow(
+        /securityRequirements\[0\] must have the member schemes/,
+      );
+      expect(serve(of, { security: of0_3 })).toThrow(/security is the field of A2A 0\.3\. In 1\.0 it is securityReq/);
+      const list = [{ schemes: { bearer: ["write"] } }];
+      expect(serve(of, { securityRequirements: list })).toThrow(/\[0\]\.schemes\.bearer must have a list of scopes/);
+      const text = [{ schemes: { bearer: { list: "write" } } }];
+      expect(serve(of, { securityRequirements: text })).toThrow(/\[0\]\.schemes\.bearer must have a list of scopes/);
+      expect(serve(of, { securityRequirements: {} })).toThrow(/securityRequirements must be a list/);
+      expect(serve(of, { securityRequirements: [null] })).toThrow(/\[0\] must have the member schemes/);
+      expect(serve(of, { securityRequirements: [{}, { schemes: { bearer: {} } }] })).not.toThrow();
+    }
+  });
+});
+
+test("options about callers that are of another kind are refused at the start, and not at each call", () => {
+  const serve = (given: object) => () =>
+    createHandler(agent, { publicUrl: "http://localhost", store: memoryStore(), authenticator: tokens, ...given });
+  expect(serve({ authenticator: [tokens] })).toThrow(
+    /authenticator must be an authenticator.* go together by anyOf\(\)/,
+  );
+  expect(serve({ authenticator: bearer })).toThrow(/authenticator must be an authenticator, such as apiKey\(keys\)/);
+  expect(serve({ authenticator: null })).toThrow(/authenticator must be/);
+  for (const name of ["authorizer", "ownerOf", "skillOf"]) {
+    expect(serve({ [name]: {} })).toThrow(`${name} must be a function`);
+  }
 });
 
 describe("the extended card (A2A 1.0 §3.1.11)", () => {

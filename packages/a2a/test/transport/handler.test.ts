@@ -166,6 +166,17 @@ describe("createHandler", () => {
     );
   });
 
+  test("refuses a limit that does not exist, which would limit nothing", () => {
+    const serving = (limits: object) => () => serve(agent(), { limits });
+    expect(serving({ streamPerCaller: 5 })).toThrow(
+      /limits\.streamPerCaller is no limit\. There are .*streamsPerCaller/,
+    );
+    expect(serving({ rate: { principals: { requests: 1, per: 1 } } })).toThrow(/limits\.rate\.principals is no limit/);
+    expect(serving({ rate: { principal: 100 } })).toThrow(/limits\.rate\.principal must be \{ requests, per \}/);
+    expect(serving({ rate: { principal: { requests: 1 } } })).toThrow(/limits\.rate\.principal\.per must be a number/);
+    expect(serving({ rate: { failures: false, address: { requests: 1, per: 1 } }, tasksPerCaller: 1 })).not.toThrow();
+  });
+
   test("puts publicUrl on the card, whatever the headers of a request are", async () => {
     const handler = serve(agent(), { publicUrl: "https://agents.example/a2a/" });
     const headers = { host: "evil.example", "x-forwarded-host": "evil.example", forwarded: "host=evil.example" };
