@@ -37,6 +37,8 @@ class Runner {
   readonly #program: readonly Call[];
   readonly #got = new Map<Ref, Got>();
   readonly #answers = new Map<Ref, unknown>();
+  /** The ids that each call has used, with the call that each was taken from. */
+  readonly #used = new Map<Ref, Map<string, Ref>>();
   readonly #streams: Promise<void>[] = [];
 
   constructor(world: World, program: readonly Call[]) {
@@ -46,7 +48,9 @@ class Runner {
 
   /** Makes one call, and waits until what it began is at rest. */
   async call(at: number, call: Call): Promise<void> {
-    const [operation, request, more] = this.#request(call);
+    const used = new Map<string, Ref>();
+    this.#used.set(at, used);
+    const [operation, request, more] = this.#request(call, used);
     const context: CallContext = { principal: anonymous, version: call.version, extensions: [], ...more };
     const service = this.#world.service(call);
     try {
@@ -87,7 +91,7 @@ class Runner {
   seenBy(by: Name): Seen {
     const answers: Record<number, unknown> = {};
     for (const [at, answer] of this.#answers) {
-      if (this.#program[at]?.by === by) answers[at] = JSON.parse(this.#plain(JSON.stringify(answer))) as unknown;
+      if (this.#program[at]?.by === by) answers[at] = JSON.parse(this.#plain(JSON.stringify(answer), at)) as unknown;
     }
     const own = this.#world.deliveries.filter(({ path }) => path.startsWith(`/${by}/`));
     return { answers, deliveries: own.map(({ path, body }) => `${path} ${this.#plain(body)}`).sort() };
@@ -132,48 +136,52 @@ class Runner {
     });
   }
 
-  #request({ by, act }: Call): readonly [OperationName, object, object?] {
+  #request({ by, act }: Call, used: Map<string, Ref>): readonly [OperationName, object, object?] {
     switch (act.kind) {
       case "send":
-        return [act.stream ? "SendStreamingMessage" : "SendMessage", this.#message(by, act)];
+        return [act.stream ? "SendStreamingMessage" : "SendMessage", this.#message(by, act, used)];
       case "get":
-        return ["GetTask", { id: this.#task(act.task) }];
+        return ["GetTask", { id: this.#task(act.task, used) }];
       case "cancel":
-        return ["CancelTask", { id: this.#task(act.task) }];
+        return ["CancelTask", { id: this.#task(act.task, used) }];
       case "subscribe":
-        return ["SubscribeToTask", { id: this.#task(act.task) }, act.after === undefined ? {} : { after: act.after }];
+        return [
+          "SubscribeToTask",
+          { id: this.#task(act.task, used) },
+          act.after === undefined ? {} : { after: act.after },
+        ];
       case "list": {
-        const contextId = this.#contextOf(act);
+        const contextId = this.#contextOf(act, used);
         const token = act.token === undefined ? {} : { pageToken: this.#token(act.token) };
         return ["ListTasks", { pageSize: act.pageSize, ...(contextId !== undefined && { contextId }), ...token }];
       }
       case "hook": {
         const url = this.#world.hook(by, act.hook);
-        return ["CreateTaskPushNotificationConfig", { taskId: this.#task(act.task), id: `h${act.hook}`, url }];
+        return ["CreateTaskPushNotificationConfig", { taskId: this.#task(act.task, used), id: `h${act.hook}`, url }];
       }
       case "getHook":
-        return ["GetTaskPushNotificationConfig", { taskId: this.#task(act.task), id: `h${act.hook}` }];
+        return ["GetTaskPushNotificationConfig", { taskId: this.#task(act.task, used), id: `h${act.hook}` }];
       case "deleteHook":
-        return ["DeleteTaskPushNotificationConfig", { taskId: this.#task(act.task), id: `h${act.hook}` }];
+        return ["DeleteTaskPushNotificationConfig", { taskId: this.#task(act.task, used), id: `h${act.hook}` }];
       case "listHooks": {
         const token = act.token === undefined ? {} : { pageToken: this.#token(act.token) };
-        return ["ListTaskPushNotificationConfigs", { taskId: this.#task(act.task), pageSize: 1, ...token }];
+        return ["ListTaskPushNotificationConfigs", { taskId: this.#task(act.task, used), pageSize: 1, ...token }];
       }
       case "card":
         return ["GetExtendedAgentCard", {}];
     }
   }
 
-  #message(by: Name, act: Extract<Act, { readonly kind: "send" }>): object {
-    const contextId = this.#contextOf(act);
+  #message(by: Name, act: Extract<Act, { readonly kind: "send" }>, used: Map<string, Ref>): object {
+    const contextId = this.#contextOf(act, used);
     return {
       message: {
         messageId: `m${act.messageId}`,
         role: "ROLE_USER",
         parts: [{ text: act.marked ? `${act.what} ${marks[by]}` : act.what }],
-        ...(act.task !== undefined && { taskId: this.#task(act.task) }),
+        ...(act.task !== undefined && { taskId: this.#task(act.task, used) }),
         ...(contextId !== undefined && { contextId }),
-        ...(act.references !== undefined && { referenceTaskIds: [this.#task(act.references)] }),
+        ...(act.references !== undefined && { referenceTaskIds: [this.#task(act.references, used)] }),
       },
       configuration: {
         // A turn that waits would never answer.
@@ -183,17 +191,24 @@ class Runner {
     };
   }
 
-  #contextOf({ context, named }: { readonly context?: Ref; readonly named?: number }): string | undefined {
+  #contextOf(
+    { context, named }: { readonly context?: Ref; readonly named?: number },
+    used: Map<string, Ref>,
+  ): string | undefined {
     if (named !== undefined) return `c${named}`;
     if (context === undefined) return undefined;
     const of = this.#before(context);
     const { contextId } = this.#got.get(of) ?? {};
-    return contextId === undefined || isNamed(contextId) ? madeUp("c", of) : contextId;
+    const id = contextId === undefined || isNamed(contextId) ? madeUp("c", of) : contextId;
+    used.set(id, of);
+    return id;
   }
 
-  #task(ref: Ref): string {
+  #task(ref: Ref, used: Map<string, Ref>): string {
     const of = this.#before(ref);
-    return this.#got.get(of)?.taskId ?? madeUp("7", of);
+    const id = this.#got.get(of)?.taskId ?? madeUp("7", of);
+    used.set(id, of);
+    return id;
   }
 
   #token(ref: Ref): string {
@@ -206,9 +221,13 @@ class Runner {
     return ref % this.#program.length;
   }
 
-  /** Without what differs from run to run: ids become names of the calls that got them. */
-  #plain(text: string): string {
+  /**
+   * Without what differs from run to run: ids become names of the calls that got them. An id that the call `at` has used becomes the
+   * name of the call that it was taken from: two calls of the other principal may have got one id, and are two where it is absent.
+   */
+  #plain(text: string, at?: Ref): string {
     let plain = text;
+    for (const [id, of] of this.#used.get(at ?? -1) ?? []) plain = plain.replaceAll(id, `<${of}>`);
     for (let of = 0; of < this.#program.length; of += 1) {
       plain = plain.replaceAll(madeUp("7", of), `<${of}>`).replaceAll(madeUp("c", of), `<${of}>`);
     }
