@@ -1,3 +1,4 @@
+import { createConnection, type Socket } from "node:net";
 import { defineAgent } from "@parley/a2a";
 import { jwt, mutualTls, oauth2 } from "@parley/a2a/auth";
 import { connect as connectAnywhere } from "@parley/a2a/client";
@@ -121,6 +122,28 @@ describe("loopbackRedirect() (RFC 8252 §7.3)", () => {
     });
     expect(answerOf(await client.sendMessage("Who am I?"))).toBe("ada chat");
     expect(page).toContain("You can close this page");
+  });
+
+  it("ends although somebody on this machine holds connections open, as browsers do in advance", async () => {
+    const { issuer } = await started();
+    const { url } = await serving(jwt({ issuer }));
+    const held: Socket[] = [];
+    const redirect = loopbackRedirect({
+      async open(target) {
+        const end = new URL(target).searchParams.get("redirect_uri") ?? "";
+        for (const begun of ["", "GET /callback HTTP/1.1\r\n"]) {
+          const socket = createConnection(Number(new URL(end).port), "127.0.0.1").on("error", () => undefined);
+          held.push(socket);
+          await new Promise((resolve) => socket.once("connect", resolve));
+          socket.write(begun);
+        }
+        await fetch(await browse(target, end));
+      },
+    });
+    const credentials = [authorizationCode({ issuer, clientId: "native", scopes: ["chat"], redirect })];
+    const client = await connect(url, { credentials });
+    expect(answerOf(await client.sendMessage("Who am I?"))).toBe("ada chat");
+    await expect.poll(() => held.every(({ closed }) => closed)).toBe(true);
   });
 
   it("gives up after its timeout, when the call is aborted, and where no browser can be opened", async () => {

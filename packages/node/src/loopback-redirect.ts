@@ -95,8 +95,10 @@ async function beginLogin(options: LoopbackRedirectOptions, signal: AbortSignal)
       }
     },
     async close() {
-      server.closeIdleConnections();
-      await new Promise((resolve) => server.close(resolve));
+      const closed = new Promise((resolve) => server.close(resolve));
+      // Browsers connect in advance, and anybody on this machine may hold a connection open: nobody waits for these.
+      server.closeAllConnections();
+      await closed;
     },
   };
 }

@@ -1,0 +1,82 @@
+import type { ServerResponse } from "node:http";
+import { describe, expect, it } from "vitest";
+import { connect } from "../../src/client/index.ts";
+import { authorizationCode, clientCredentials, deviceCode, type OAuthOptions } from "../../src/credentials/index.ts";
+import { agentWith, authorizationServer, clientFlow, errorOf } from "./support.ts";
+
+/** Logins by a browser, at servers that strangers name. */
+
+const secret = "secret-of-a-test-0123456789";
+const token = "token-of-a-test-0123456789";
+const client: OAuthOptions = { clientId: "app", clientSecret: secret };
+
+describe("a login whose request is pushed (RFC 9126)", () => {
+  it("opens a page with the state, by which the redirect knows the answer", async () => {
+    const server = await authorizationServer((path, _form, issuer) => {
+      if (path === "/par")
+        return (to: ServerResponse) =>
+          to
+            .writeHead(201, { "content-type": "application/json" })
+            .end(JSON.stringify({ request_uri: "urn:pushed", expires_in: 60 }));
+      if (path === "/token") return { access_token: token, token_type: "Bearer" };
+      return {
+        issuer,
+        authorization_endpoint: `${issuer}/auth`,
+        token_endpoint: `${issuer}/token`,
+        pushed_authorization_request_endpoint: `${issuer}/par`,
+        require_pushed_authorization_requests: true,
+      };
+    });
+    const agent = await agentWith({ oauth: clientFlow(`${server.issuer}/token`) });
+    const pages: URL[] = [];
+    const redirectUri = "http://127.0.0.1:9/callback";
+    const open = async (page: URL) => {
+      pages.push(page);
+      return new URL(`${redirectUri}?code=1&state=${page.searchParams.get("state")}`);
+    };
+    const redirect = { begin: async () => ({ redirectUri, open, close: async () => undefined }) };
+    const credentials = [authorizationCode({ ...client, issuer: server.issuer, redirect })];
+    await (await connect(agent.url, { credentials })).getTask("t1");
+    expect(agent.calls[0]?.headers.authorization).toBe(`Bearer ${token}`);
+    const [page] = pages;
+    const pushed = new URLSearchParams(server.asked.find((one) => one.startsWith("/par "))?.slice(5));
+    expect(page?.searchParams.get("request_uri")).toBe("urn:pushed");
+    expect(page?.searchParams.get("state")).toBe(pushed.get("state"));
+    expect(page?.searchParams.get("code_challenge")).toBeNull();
+  });
+});
+
+describe("a card that names endpoints of several servers", () => {
+  it("gets neither a code nor a secret sent to any of them (RFC 9700 §4.4)", async () => {
+    const evil = await authorizationServer(() => ({ access_token: token, token_type: "bearer" }));
+    const own = await authorizationServer(() => ({ access_token: token, token_type: "bearer", refresh_token: token }));
+    const opened: string[] = [];
+    const redirect = {
+      begin: async () => ({
+        redirectUri: "http://127.0.0.1:9/callback",
+        open: async (page: URL) => (opened.push(page.href), page),
+        close: async () => undefined,
+      }),
+    };
+    const [scopes, tokenUrl] = [{}, `${own.issuer}/token`];
+    const user = { authorizationUrl: `${own.issuer}/auth`, tokenUrl, scopes };
+    for (const flows of [
+      { clientCredentials: { tokenUrl, refreshUrl: `${evil.issuer}/refresh`, scopes } },
+      { authorizationCode: { ...user, tokenUrl: `${evil.issuer}/token` } },
+      { authorizationCode: { ...user, refreshUrl: `${evil.issuer}/refresh` } },
+      { deviceCode: { deviceAuthorizationUrl: `${evil.issuer}/device`, tokenUrl, scopes } },
+    ]) {
+      const agent = await agentWith({ oauth: { oauth2SecurityScheme: { flows } } });
+      for (const credential of [
+        clientCredentials(client),
+        authorizationCode({ ...client, redirect }),
+        deviceCode({ ...client, prompt: () => undefined }),
+      ]) {
+        const connected = await connect(agent.url, { credentials: [credential] });
+        const error = await errorOf(connected.getTask("t1"));
+        expect(error.message).not.toContain(secret);
+      }
+    }
+    expect([...evil.asked, ...own.asked, ...opened]).toEqual([]);
+  });
+});
