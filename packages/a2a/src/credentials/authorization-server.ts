@@ -112,13 +112,20 @@ async function identified(issuer: string, fetch: GuardedFetch): Promise<FoundSer
   return { metadata: await discover(issuer, fetch), identified: true, fetch };
 }
 
-/** The endpoints of a card's flow. Without an issuer, the origin of the token endpoint takes its place. */
+/**
+ * The endpoints of a card's flow. Without an issuer, the origin of the token endpoint takes its place, and all endpoints have to be there:
+ * else a card could have codes of one server, or its refresh tokens and the secret of the client, sent to another one (RFC 9700 §4.4).
+ */
 function fromFlow(flows: OAuthFlows, fetch: GuardedFetch): FoundServer | undefined {
   const flow = flows.authorizationCode ?? flows.clientCredentials ?? flows.deviceCode;
   if (flow === undefined || !URL.canParse(flow.tokenUrl) || !/^https?:$/.test(new URL(flow.tokenUrl).protocol))
     return undefined;
+  const { origin } = new URL(flow.tokenUrl);
+  const others = [flow.refreshUrl, flows.authorizationCode?.authorizationUrl, flows.deviceCode?.deviceAuthorizationUrl];
+  if (others.some((url) => url && URL.canParse(url) && new URL(url).origin !== origin))
+    throw new A2AError("InvalidParams", "The card names endpoints of several servers: name the issuer of its tokens");
   const metadata: ServerMetadata = {
-    issuer: new URL(flow.tokenUrl).origin,
+    issuer: origin,
     token_endpoint: flow.tokenUrl,
     ...(flows.authorizationCode && { authorization_endpoint: flows.authorizationCode.authorizationUrl }),
     ...(flows.deviceCode && { device_authorization_endpoint: flows.deviceCode.deviceAuthorizationUrl }),

@@ -122,6 +122,8 @@ async function pageOf(call: GrantCall, asked: Readonly<Record<string, string>>):
   const { request_uri: uri } = await oauth.processPushedAuthorizationResponse(server, client, response);
   page.searchParams.set("client_id", client.client_id);
   page.searchParams.set("request_uri", uri);
+  // For the redirect: it knows the answer by it. The server takes the state that was pushed (RFC 9126 §4).
+  page.searchParams.set("state", asked["state"] ?? "");
   return page;
 }
 

@@ -2,7 +2,7 @@ import type { ServerResponse } from "node:http";
 import { describe, expect, it } from "vitest";
 import { connect } from "../../src/client/index.ts";
 import { authorizationCode, clientCredentials, deviceCode, type OAuthOptions } from "../../src/credentials/index.ts";
-import { agentWith, authorizationServer, clientFlow, errorOf } from "./support.ts";
+import { agentWith, authorizationServer, clientFlow, errorOf, refuse } from "./support.ts";
 
 /** Logins by a browser, at servers that strangers name. */
 
@@ -66,7 +66,7 @@ describe("a card that names endpoints of several servers", () => {
       { authorizationCode: { ...user, refreshUrl: `${evil.issuer}/refresh` } },
       { deviceCode: { deviceAuthorizationUrl: `${evil.issuer}/device`, tokenUrl, scopes } },
     ]) {
-      const agent = await agentWith({ oauth: { oauth2SecurityScheme: { flows } } });
+      const agent = await agentWith({ oauth: { oauth2SecurityScheme: { flows } } }, (_, to) => refuse(to, "Bearer"));
       for (const credential of [
         clientCredentials(client),
         authorizationCode({ ...client, redirect }),
