@@ -1,5 +1,5 @@
 import type { Server } from "@parley/node";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { conform, credentials, idsOf, startParley, wrong, type Configuration, type Outcome } from "./support.ts";
 
 const configurations: readonly Configuration[] = ["plain", "silent", "guarded", "required"];
@@ -45,4 +45,19 @@ test("every test of the suite runs against one of the servers, but for those of 
   const passed = new Set(all.filter(({ result }) => result === "pass").map(({ id }) => id));
   const never = [...new Set(all.map(({ id }) => id))].filter((id) => !passed.has(id));
   expect(never.filter((id) => !/^PUSH-(?:CFG|DELIV)-/.test(id))).toEqual([]);
+});
+
+test("a card with an empty alternative lets callers in without credentials, and is judged by the rest (§4.4.1, §7.4)", async () => {
+  const server = await startParley("open");
+  onTestFinished(() => server.close({ grace: 0 }));
+  const filter = ["SEC-*"];
+  const { report, bindings } = await conform(server.url, { ...credentials, filter });
+  expect(report.verdict).toMatchObject({ broken: 0 });
+  for (const [transport, tests] of Object.entries(bindings)) {
+    expect(wrong(tests), transport).toEqual([]);
+    expect(idsOf(tests, "skip"), transport).toContain("SEC-AUTH-101");
+    expect(idsOf(tests, "pass"), transport).toEqual(
+      expect.arrayContaining(["SEC-AUTH-102", "SEC-AUTH-104", "SEC-OWN-101"]),
+    );
+  }
 });

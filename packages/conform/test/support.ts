@@ -1,5 +1,5 @@
 import { memoryStore, type Agent } from "@parley/a2a";
-import { bearer } from "@parley/a2a/auth";
+import { anyone, anyOf, bearer } from "@parley/a2a/auth";
 import { serve, type Server } from "@parley/node";
 import { actsAgent } from "../../../kits/agents/acts.ts";
 import { conform as run, type ConformOptions, type Report, type TestReport } from "../src/index.ts";
@@ -36,7 +36,7 @@ export function idsOf(tests: readonly TestReport[] | undefined, result: TestRepo
   return (tests ?? []).filter((test) => test.result === result).map(({ id }) => id);
 }
 
-export type Configuration = "plain" | "silent" | "guarded" | "required";
+export type Configuration = "plain" | "silent" | "guarded" | "open" | "required";
 
 const requiredExtension = "https://example.com/required/v1";
 
@@ -46,19 +46,21 @@ export async function startParley(configuration: Configuration, work: number = d
     plain: actsAgent({ work }),
     silent: actsAgent({ work, streaming: false }),
     guarded: actsAgent({ work }),
+    open: actsAgent({ work }),
     required: actsAgent({ work, requiredExtension }),
   };
   const agent = agents[configuration];
   const options = { port: 0, store: memoryStore(), signals: false, logger: false } as const;
-  if (configuration !== "guarded") return serve(agent, options);
-  const authenticator = bearer({ mine: { subject: "me" }, theirs: { subject: "them" } });
+  if (configuration !== "guarded" && configuration !== "open") return serve(agent, options);
+  const known = bearer({ mine: { subject: "me" }, theirs: { subject: "them" } });
+  const authenticator = configuration === "open" ? anyOf(known, anyone()) : known;
   return serve([{ agent, extendedCard: (card) => ({ ...card, description: "More for those we know." }) }], {
     ...options,
     authenticator,
   });
 }
 
-/** How the runner calls `guarded`. */
+/** How the runner calls `guarded` and `open`. */
 export const credentials: ConformOptions = {
   headers: { authorization: "Bearer mine" },
   otherHeaders: { authorization: "Bearer theirs" },

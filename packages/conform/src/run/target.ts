@@ -1,5 +1,5 @@
 import type { Caller } from "../call/caller.ts";
-import type { CallStep, Json, JsonMap, Operation, RawStep, Test, Transport } from "../acts/format.ts";
+import type { CallStep, Json, JsonMap, Operation, RawStep, Step, Test, Transport } from "../acts/format.ts";
 import { streams } from "../call/caller.ts";
 import { find, findAll, member } from "../acts/path.ts";
 import type { Skipped } from "../report/report.ts";
@@ -33,10 +33,21 @@ export function requiredExtensions(card: JsonMap): readonly string[] {
     .filter((uri) => typeof uri === "string");
 }
 
-/** Whether the card requires credentials (§4.4.1). */
-function requiresCredentials(card: JsonMap): boolean {
-  const requirements = member(card, "securityRequirements");
-  return Array.isArray(requirements) && requirements.length > 0;
+/**
+ * Whether the security requirements of the card (§4.4.1) let a test apply: where they have an empty alternative, callers without
+ * credentials may call, and a test that wants them refused does not apply.
+ */
+function authenticates(card: JsonMap, { steps }: Test): boolean {
+  const value = member(card, "securityRequirements");
+  const requirements = Array.isArray(value) ? (value as readonly Json[]) : [];
+  const strict = requirements.filter((requirement) => Object.keys(member(requirement, "schemes") ?? {}).length > 0);
+  return strict.length > 0 && (strict.length === requirements.length || !steps.some(isAnonymous));
+}
+
+/** Whether a step calls without credentials. The extended card is only for known callers, whatever else is open (§3.1.11). */
+function isAnonymous(step: Step): boolean {
+  if (step.kind !== "call" && step.kind !== "raw") return false;
+  return step.credentials === "none" && !(step.kind === "call" && step.operation === "get_extended_agent_card");
 }
 
 const pushOperations: readonly Operation[] = [
@@ -67,7 +78,7 @@ function notApplicable(test: Test, target: Target): string | undefined {
   }
   for (const [name, wanted] of Object.entries(preconditions.capabilities)) {
     // The official files name a capability `authentication`, which no card has. They mean the security requirements.
-    const has = name === "authentication" ? requiresCredentials(card) : (find(card, `capabilities.${name}`) ?? false);
+    const has = name === "authentication" ? authenticates(card, test) : (find(card, `capabilities.${name}`) ?? false);
     if (has !== wanted) return `for agents whose card says ${name}: ${JSON.stringify(wanted)}`;
   }
   const skills = find(card, "skills");
