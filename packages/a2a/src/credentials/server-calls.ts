@@ -149,5 +149,15 @@ export function grantError(thrown: unknown, server: FoundServer | undefined): A2
   const text = typeof described === "string" ? `: ${line(described, 300)}` : "";
   if (code !== undefined) return new A2AError("Unauthenticated", `${where} gives no token: ${line(code, 100)}${text}`);
   const said = thrown instanceof Error ? line(thrown.message, 300) : "";
-  return new A2AError("Unauthenticated", `${where} gives no token: ${said}`);
+  const network = hasCode(thrown, "ConnectionFailed") ? networkCodeOf(thrown) : undefined;
+  const reason = network === undefined ? "" : ` (${network})`;
+  return new A2AError("Unauthenticated", `${where} gives no token: ${said}${reason}`);
+}
+
+/** The code of what failed in the network, such as `ECONNREFUSED`. It says what to repair, and has nothing of a request in it. */
+function networkCodeOf(error: Error): string | undefined {
+  for (let at: unknown = error.cause, depth = 0; at instanceof Error && depth < 8; at = at.cause, depth++) {
+    if ("code" in at && typeof at.code === "string" && /^[A-Z][A-Z\d_]{2,63}$/.test(at.code)) return at.code;
+  }
+  return undefined;
 }

@@ -30,6 +30,9 @@ export class CredentialSession implements RequestCredentialing {
   readonly #own = new WeakSet<object>();
 
   constructor(providers: readonly CredentialProvider[], logger: Logger) {
+    if (!Array.isArray(providers)) {
+      throw new A2AError("InvalidParams", "credentials must be a list, such as [apiKeyCredential(key)]");
+    }
     this.#providers = providers;
     this.#logger = logger;
   }

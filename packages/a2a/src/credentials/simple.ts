@@ -56,6 +56,7 @@ export function basicCredential(username: string, password: Secret, options: Sim
     options,
     ({ httpAuthSecurityScheme: http }) => http?.scheme.toLowerCase() === "basic",
     (_scheme, text) => ({ headers: { authorization: `Basic ${base64(`${username}:${text}`)}` } }),
+    true,
   );
 }
 
@@ -83,9 +84,11 @@ function provider(
   { scheme: only }: SimpleOptions,
   fits: (scheme: SecurityScheme) => boolean,
   place: (scheme: SecurityScheme, text: string) => RequestCredentials,
+  mayBeEmpty = false,
 ): CredentialProvider {
   let last: string | undefined;
-  const read = async (): Promise<string> => (typeof secret === "function" ? secret() : secret);
+  const read = async (): Promise<string> =>
+    checked(await (typeof secret === "function" ? secret() : secret), mayBeEmpty);
   return {
     supports: ({ name, scheme }) => (only === undefined || only === name) && fits(scheme),
     async credentials({ scheme }: SchemeRequest) {
@@ -95,6 +98,13 @@ function provider(
     // Only a function can return another secret than the one that was refused.
     refused: async () => typeof secret === "function" && (await read()) !== last,
   };
+}
+
+/** Refuses what JavaScript makes of a variable that is not set: the agent would say that the credentials are wrong, or missing. */
+function checked(secret: unknown, mayBeEmpty: boolean): string {
+  if (typeof secret === "string" && (secret !== "" || mayBeEmpty)) return secret;
+  const what = secret === "" ? "empty" : secret === undefined ? "undefined" : `of type ${typeof secret}`;
+  throw new A2AError("InvalidParams", `A credential is ${what}. Is an environment variable not set?`);
 }
 
 /** Where a scheme has a key, and whether a request can carry it there. The name is a stranger's. */

@@ -35,6 +35,19 @@ describe("credentials are sent", () => {
     expect([sent, error.message.includes(secret)]).toEqual([[], false]);
   });
 
+  it.each([undefined, "", 7])("never where there are none: %j is refused before anything is sent", async (unset) => {
+    const agent = await agentWith(bearerScheme, (_, response) => refuse(response, "Bearer"));
+    const given = unset as string;
+    for (const credential of [bearerToken(given), bearerToken(async () => given)]) {
+      const client = await connect(agent.url, { credentials: [credential] });
+      const message = expect.stringContaining("Is an environment variable not set?") as string;
+      expect(await errorOf(client.getTask("t1"))).toMatchObject({ code: "InvalidParams", message });
+    }
+    expect(agent.calls).toEqual([]);
+    const single = connect(agent.url, { credentials: bearerToken(secret) as never });
+    await expect(single).rejects.toThrow("credentials must be a list");
+  });
+
   it("to no origin that only the card names, unless the user names it", async () => {
     const agent = await agentWith(bearerScheme, (_, response) => refuse(response, "Bearer"));
     const home = await listen((_, response) => {

@@ -1,4 +1,6 @@
-import type { ServerResponse } from "node:http";
+import { once } from "node:events";
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
 import { describe, expect, it } from "vitest";
 import { connect } from "../../src/client/index.ts";
 import {
@@ -38,6 +40,20 @@ function expectNoSecret(error: Error): void {
   expect(all).not.toContain(secret);
   expect(all).not.toContain(token);
 }
+
+it("an authorization server that cannot be reached: the error says why", async () => {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  await new Promise((resolve) => server.close(resolve));
+  const agent = await agentWith({ oauth: clientFlow(`${issuer}/token`) }, (_, response) => refuse(response, "Bearer"));
+  const error = await failure(agent.url, [clientCredentials({ ...client, issuer })]);
+  expect(error).toMatchObject({
+    code: "Unauthenticated",
+    message: expect.stringMatching(/no token: .* \([A-Z_]+\)$/) as string,
+  });
+  expectNoSecret(error);
+});
 
 describe("an answer of a token endpoint", () => {
   const answers: readonly (readonly [string, unknown])[] = [
