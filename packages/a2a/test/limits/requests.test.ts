@@ -157,7 +157,7 @@ describe("limits.rate.failures", () => {
   describe("with several credentials in a request (A2A 1.0 §4.5: one of the requirements)", () => {
     const passwordOf = (password: string): string => `Basic ${btoa(`ada:${password}`)}`;
 
-    async function several(): Promise<{ readonly audits: AuditRecord[]; list(headers: HeadersInit): Promise<number> }> {
+    async function several(): Promise<{ readonly audits: AuditRecord[]; list(headers: Record<string, string>): Promise<number> }> {
       const audits: AuditRecord[] = [];
       const authenticator = anyOf(
         basic({ ada: { password: await hashPassword("right", { iterations: 1 }) } }),
@@ -167,7 +167,7 @@ describe("limits.rate.failures", () => {
       );
       const audit = (record: AuditRecord): void => void audits.push(record);
       const { handler } = serving({ authenticator, clock: fakeClock(), limits, audit });
-      const list = async (headers: HeadersInit): Promise<number> =>
+      const list = async (headers: Record<string, string>): Promise<number> =>
         (await handler.fetch(new Request("https://agents.example.com/tasks", { headers }), "192.0.2.1")).status;
       return { audits, list };
     }
