@@ -149,7 +149,7 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
         ...(push === undefined ? [] : [keySetDocument(basePath, push)]),
         ...(signer === undefined ? [] : [signer.document]),
       ],
-      endpoints: [callbackEndpoint(basePath, () => engine.authorizations)],
+      endpoints: [callbackEndpoint(basePath, host.limits.unfinished, () => engine.authorizations)],
     },
   );
   const anyPath = bindings.filter(isAnyPath).map((binding) => openAnyPath(binding, host));

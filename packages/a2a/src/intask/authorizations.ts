@@ -18,6 +18,6 @@ export function createAuthorizations(settings: InTaskSettings, host: InTaskHost)
     isAwaited: async (task) => (await host.store.features(task, task.taskId, inTaskFeature)).length > 0,
     take: (message, answer) => takeAnswer(parts, message, answer),
     changed: (task) => waits.changed(task),
-    callback: (request) => answerCallback(parts, request),
+    callback: (request, bodies) => answerCallback(parts, request, bodies),
   };
 }

@@ -1,5 +1,5 @@
 import { hasCode, isTerminal, type JsonObject, type JsonValue } from "../model/index.ts";
-import { isOfOtherPage, type UniversalRequest, type UniversalResponse } from "../protocol/index.ts";
+import { isOfOtherPage, type BodyBudget, type UniversalRequest, type UniversalResponse } from "../protocol/index.ts";
 import { answered, problemOf, type Answer } from "./credential.ts";
 import { readToken, type Linked } from "./link.ts";
 import { askingPage, gonePage, invalidPage, thanksPage } from "./page.ts";
@@ -20,13 +20,17 @@ interface OpenLink extends Linked {
   readonly found: FoundRequest;
 }
 
-/** Answers a request to the callback. */
-export async function answerCallback(parts: InTaskParts, request: UniversalRequest): Promise<UniversalResponse> {
+/** Answers a request to the callback. `bodies`: the memory that all bodies share. Anybody may send one. */
+export async function answerCallback(
+  parts: InTaskParts,
+  request: UniversalRequest,
+  bodies?: BodyBudget,
+): Promise<UniversalResponse> {
   const query = new URLSearchParams(request.url.slice(request.url.indexOf("?") + 1));
   if (request.method === "GET" || request.method === "HEAD") {
     return query.has("state") ? redirected(parts, request, query) : shown(parts, request, query.get("request"));
   }
-  if (request.method === "POST") return posted(parts, request, query);
+  if (request.method === "POST") return posted(parts, request, query, bodies);
   return { status: 405, headers: { allow: "GET, HEAD, POST", "cache-control": "no-store" } };
 }
 
@@ -59,8 +63,9 @@ async function posted(
   parts: InTaskParts,
   request: UniversalRequest,
   query: URLSearchParams,
+  bodies: BodyBudget | undefined,
 ): Promise<UniversalResponse> {
-  const body = await request.text(mostBodyBytes);
+  const body = await request.text(mostBodyBytes, bodies);
   if ((request.header("content-type") ?? "").startsWith("application/json")) {
     return postedJson(parts, request, query.get("request"), body);
   }

@@ -19,6 +19,6 @@ export function lazyAuthorizations(settings: InTaskSettings, host: InTaskHost): 
     take: async (message, answer) => (await load()).take(message, answer),
     // Where it is not loaded, nothing waits.
     changed: (task) => loaded?.changed(task),
-    callback: async (request) => (await load()).callback(request),
+    callback: async (request, bodies) => (await load()).callback(request, bodies),
   };
 }

@@ -4,6 +4,7 @@ import type {
   Audit,
   AuditRecord,
   AuthorizationInit,
+  BodyBudget,
   OpenAuthorization,
   Principal,
   TurnSignal,
@@ -77,8 +78,12 @@ export interface Authorizations {
   take(message: Message, answer: Part): Promise<TakenAnswer>;
   /** Something of the task was stored in this process: a turn that waits looks. */
   changed(task: TaskKey): void;
-  /** Answers a request to the callback. */
-  callback(request: UniversalRequest): Promise<UniversalResponse>;
+  /**
+   * Answers a request to the callback.
+   *
+   * @param bodies - The memory that all bodies share while they are received. Absent: no limit.
+   */
+  callback(request: UniversalRequest, bodies?: BodyBudget): Promise<UniversalResponse>;
 }
 
 /** A message without its credential. */

@@ -2,7 +2,7 @@ import type { Authenticator } from "../auth/index.ts";
 import { isLoopback, type Bytes, type Logger } from "../base/index.ts";
 import { A2AError } from "../model/index.ts";
 import type { Authorizations, InTaskOptions, InTaskSettings } from "../intask/index.ts";
-import type { Principal, UniversalRequest } from "../protocol/index.ts";
+import type { BodyBudget, Principal, UniversalRequest } from "../protocol/index.ts";
 import type { PublicEndpoint } from "../transport/router/router.ts";
 import { keysOf, makeKeys } from "./push.ts";
 
@@ -55,11 +55,15 @@ function ownKey(publicUrl: string, logger: Logger): Bytes {
   return crypto.getRandomValues(new Uint8Array(32));
 }
 
-/** The callback. `basePath`: what is before each path of the server. */
-export function callbackEndpoint(basePath: string, authorizations: () => Authorizations | undefined): PublicEndpoint {
+/** The callback. `basePath`: what is before each path of the server. `bodies`: the memory that all bodies share while they are received. */
+export function callbackEndpoint(
+  basePath: string,
+  bodies: BodyBudget | undefined,
+  authorizations: () => Authorizations | undefined,
+): PublicEndpoint {
   return {
     path: basePath + callbackPath,
     name: "The callback of authorizations",
-    answer: async (request) => (await authorizations()?.callback(request)) ?? { status: 404, headers: {} },
+    answer: async (request) => (await authorizations()?.callback(request, bodies)) ?? { status: 404, headers: {} },
   };
 }

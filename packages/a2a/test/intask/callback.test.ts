@@ -214,3 +214,27 @@ describe("the audit", () => {
     expect(JSON.stringify(records)).not.toContain(tokenOf(request));
   });
 });
+
+test("the callback shares the memory for bodies that are being received: anybody may send one", async () => {
+  const kib = 1024;
+  const served = serving(agent, { limits: { bodyBytes: 64 * kib, unfinishedBytes: 512 * kib } });
+  const open = new Set<() => void>();
+  const statuses = Array.from({ length: 100 }, async () => {
+    let end = (): void => {};
+    const body = new ReadableStream<Uint8Array>({
+      start(controller) {
+        controller.enqueue(new Uint8Array(16 * kib).fill(0x61));
+        open.add((end = () => controller.close()));
+      },
+      cancel: () => void open.delete(end),
+    });
+    const init = { method: "POST", body, duplex: "half" as const };
+    return (await served.fetch("https://agents.example.com/.well-known/parley/authorization", init)).status;
+  });
+  // A quarter of the memory is for small bodies. The others are refused while those are not complete.
+  expect(await Promise.race(statuses)).toBe(503);
+  for (const end of open) end();
+  const refused = (await Promise.all(statuses)).filter((status) => status === 503).length;
+  expect(refused).toBeGreaterThanOrEqual(100 - (512 * kib) / 4 / (16 * kib));
+  expect(await Promise.all(statuses)).toContain(410);
+});

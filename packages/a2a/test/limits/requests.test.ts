@@ -157,7 +157,10 @@ describe("limits.rate.failures", () => {
   describe("with several credentials in a request (A2A 1.0 §4.5: one of the requirements)", () => {
     const passwordOf = (password: string): string => `Basic ${btoa(`ada:${password}`)}`;
 
-    async function several(): Promise<{ readonly audits: AuditRecord[]; list(headers: Record<string, string>): Promise<number> }> {
+    async function several(): Promise<{
+      readonly audits: AuditRecord[];
+      list(headers: Record<string, string>): Promise<number>;
+    }> {
       const audits: AuditRecord[] = [];
       const authenticator = anyOf(
         basic({ ada: { password: await hashPassword("right", { iterations: 1 }) } }),
