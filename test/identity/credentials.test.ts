@@ -252,6 +252,20 @@ describe("logins", () => {
     expect(redirect).toMatchObject({ pages: [page], closed: 1 });
   });
 
+  it("are requested beforehand where the server wants that, so that the page has only a reference (RFC 9126 §5)", async () => {
+    const provider = await started({ pushedRequests: true });
+    const { issuer } = provider;
+    const { url } = await serving(openIdConnect({ issuer }));
+    const redirect = programRedirect();
+    const options = { clientId: "native", redirect, loginHint: "grace", scopes: ["openid", "chat"] };
+    const client = await connect(url, { credentials: [authorizationCode(options)] });
+    expect(answerOf(await client.sendMessage("Who am I?"))).toBe("grace chat");
+    expect(provider.requests.get("/request")).toBe(1);
+    expect(redirect.pages.map(({ searchParams }) => Object.fromEntries(searchParams))).toEqual([
+      { client_id: "native", request_uri: expect.stringMatching(/^urn:ietf:params:oauth:request_uri:/) as string },
+    ]);
+  });
+
   it("tell why a user is not logged in, and ask once for calls that wait together", async () => {
     const provider = await started();
     const { issuer } = provider;

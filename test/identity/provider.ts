@@ -31,6 +31,8 @@ export interface ProviderOptions {
   readonly dpopNonce?: boolean;
   /** Serves TLS, and asks clients for certificates. Default: plain HTTP. */
   readonly tls?: { readonly cert: string; readonly key: string };
+  /** Whether every login has to be requested beforehand (PAR, RFC 9126). Default false. */
+  readonly pushedRequests?: boolean;
   /** Further clients. */
   readonly clients?: readonly ClientMetadata[];
   /** Path of the issuer, such as `/realm`. Default: none. */
@@ -142,6 +144,10 @@ function configurationOf(options: ProviderOptions, keys: readonly JsonWebKey[]):
       devInteractions: { enabled: false },
       clientCredentials: { enabled: true },
       introspection: { enabled: true, allowedPolicy: () => true },
+      pushedAuthorizationRequests: {
+        enabled: true,
+        requirePushedAuthorizationRequests: options.pushedRequests === true,
+      },
       revocation: { enabled: true, allowedPolicy: () => true },
       deviceFlow: {
         enabled: true,
