@@ -19,6 +19,9 @@ import { vouched } from "./guarded.ts";
  * Credentials that are wrong are refused even where `anyone()` is among them. Where there are none, the answer has the challenges
  * of all.
  *
+ * Where a skill, or a card with requirements of its own, demands the scheme of another one, its credentials are checked too. They
+ * add their scheme to `Principal.schemes` where they are right and show the same subject and organization. They change nothing else.
+ *
  * @throws A2AError `InvalidParams` where two schemes have the same name, and where two issuers could give different people the same
  * subject: their option `principal` has to tell them apart.
  *
@@ -49,28 +52,68 @@ function issuerOf(members: readonly Authenticator[]): string | undefined {
   throw invalidParams([{ field: "members", description }], `These authenticators ${description}`);
 }
 
-/** The first member that lets the caller in. Callers who lack scopes are let in last: the requirement of the card refuses them. */
+/**
+ * The first member that lets the caller in names the caller. Those after it are asked only for schemes that a skill or a card demands.
+ * Callers who lack scopes are let in last: the requirement of the card refuses them.
+ */
 async function first(
   members: readonly Authenticator[],
   request: UniversalRequest,
   place: AuthenticationPlace,
 ): Promise<Principal> {
   const refusals: A2AError[] = [];
-  let lacking: Principal | undefined;
+  const others: Principal[] = [];
+  let caller: Principal | undefined;
   for (const member of members) {
+    if (caller !== undefined && !canAdd(member, caller, place)) continue;
     try {
       const principal = vouched(member, await member.authenticate(request, place));
-      if (unmet(member.securityRequirements, principal) === undefined) return principal;
-      lacking ??= principal;
+      if (caller === undefined && unmet(member.securityRequirements, principal) === undefined) caller = principal;
+      else others.push(principal);
     } catch (thrown) {
       if (!(thrown instanceof A2AError)) throw thrown;
       refusals.push(thrown);
     }
   }
+  if (caller !== undefined) return others.reduce((one, other) => withSchemes(one, other, place), caller);
+  const [lacking] = others;
   if (lacking !== undefined) return lacking;
   // Credentials that could not be checked may be right, and a caller who is known has no use for another login.
   const firm = refusals.find((error) => !hasCode(error, "Unauthenticated", "PermissionDenied"));
   throw firm ?? refusals.find((error) => hasCode(error, "PermissionDenied")) ?? merged(refusals);
+}
+
+/** Whether a member has a scheme that is demanded and that the caller has not satisfied. */
+function canAdd(
+  { securitySchemes }: Authenticator,
+  { schemes }: Principal,
+  { demanded }: AuthenticationPlace,
+): boolean {
+  return demanded?.some((name) => Object.hasOwn(securitySchemes, name) && !has(schemes, name)) === true;
+}
+
+/**
+ * A caller with the demanded schemes that the same caller has also satisfied. Those of anybody else do not count: whoever has a key of
+ * one and a token of another could do as the one what only the other may.
+ */
+function withSchemes(caller: Principal, other: Principal, { demanded = [] }: AuthenticationPlace): Principal {
+  const isSame = caller.subject === other.subject && caller.organization === other.organization;
+  const added = Object.entries(other.schemes ?? {}).filter(
+    ([name]) => demanded.includes(name) && !has(caller.schemes, name),
+  );
+  if (!isSame || added.length === 0 || caller.schemes === undefined) return caller;
+  const audience = audienceOf(caller, other);
+  const made: Principal = {
+    ...caller,
+    schemes: { ...caller.schemes, ...Object.fromEntries(added) },
+    ...(audience !== undefined && { audience }),
+  };
+  keepCallerToken(made, callerToken(caller));
+  return made;
+}
+
+function has(schemes: Principal["schemes"], name: string): boolean {
+  return schemes !== undefined && Object.hasOwn(schemes, name);
 }
 
 function merged(refusals: readonly A2AError[]): A2AError {
@@ -131,8 +174,7 @@ function both({ schemes: one = {} }: SecurityRequirement, { schemes: other = {} 
 /** One caller with the credentials of two. */
 function together(one: Principal, other: Principal): Principal {
   const scopes = [...new Set([...(one.scopes ?? []), ...(other.scopes ?? [])])];
-  const audience = one.audience && other.audience?.filter((url) => one.audience?.includes(url));
-  const places = audience ?? one.audience ?? other.audience;
+  const places = audienceOf(one, other);
   const made: Principal = {
     ...one,
     ...(scopes.length > 0 && { scopes }),
@@ -142,6 +184,11 @@ function together(one: Principal, other: Principal): Principal {
   };
   keepCallerToken(made, callerToken(one) ?? callerToken(other));
   return made;
+}
+
+/** Where the credentials of two both count. `undefined`: everywhere. */
+function audienceOf({ audience }: Principal, { audience: other }: Principal): readonly string[] | undefined {
+  return audience && other ? other.filter((url) => audience.includes(url)) : (audience ?? other);
 }
 
 /**

@@ -66,6 +66,11 @@ export interface AuthenticationPlace {
   readonly metadataUrl?: string;
   /** The URL of this request, as its sender sees it: that of the server with the path of the request. For proofs (RFC 9449 §4.3). */
   readonly url: string;
+  /**
+   * Names of schemes that skills demand, and cards with requirements of their own. `anyOf()` checks credentials for these also where it
+   * knows the caller already. Absent: there are none.
+   */
+  readonly demanded?: readonly string[];
 }
 
 /** What an authenticator adds to the metadata of a protected resource (RFC 9728 §2). */

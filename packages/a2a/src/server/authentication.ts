@@ -111,6 +111,7 @@ function placesOf(authenticator: Authenticator, handler: HandlerPlace): (path: s
     .filter(({ path }) => path !== "")
     .toSorted((one, other) => other.path.length - one.path.length)
     .map(({ path, url }) => ({ path: basePath + path, ...resourceAt(url, authenticator, handler) }));
+  const demanded = demandedBy(agents);
   const any: Resource = {
     ...resourceAt(publicUrl, authenticator, handler),
     resources: [...new Set([publicUrl, ...agents.map(({ url }) => url)])],
@@ -122,9 +123,19 @@ function placesOf(authenticator: Authenticator, handler: HandlerPlace): (path: s
     return {
       resources,
       ...(metadataUrl !== undefined && { metadataUrl }),
+      ...(demanded.length > 0 && { demanded }),
       url: inside === undefined ? origin + url : publicUrl + url.slice(basePath.length),
     };
   };
+}
+
+/** The schemes that skills demand, and cards whose requirements are not those of the authenticator. */
+function demandedBy(agents: readonly MountedAgent[]): readonly string[] {
+  const requirements = agents.flatMap(({ card, mount }) => [
+    ...(mount.agent.securityRequirements === undefined ? [] : (card.securityRequirements ?? [])),
+    ...card.skills.flatMap(({ securityRequirements = [] }) => securityRequirements),
+  ]);
+  return [...new Set(requirements.flatMap(({ schemes = {} }) => Object.keys(schemes)))];
 }
 
 const metadataPath = "/.well-known/oauth-protected-resource";

@@ -47,6 +47,45 @@ describe("anyOf() (A2A 1.0 §4.5: one of the requirements)", () => {
     expect(await answer(either, { ...withKey("wrong"), ...withToken() })).toMatchObject({ subject: "ada" });
   });
 
+  test("checks what else a caller shows only for schemes that are demanded, and adds those of the same caller alone", async () => {
+    const checked: string[] = [];
+    const scheme = (name: string, principal: Principal): Authenticator =>
+      defineScheme({
+        name,
+        scheme: { httpAuthSecurityScheme: { scheme: name } },
+        credentials: (request) => request.header(`x-${name}`),
+        verify: (value) => (checked.push(name), value === "right" ? principal : undefined),
+        challenge: () => name,
+      });
+    const urls = ["https://a.example.com", "https://b.example.com"];
+    const either = anyOf(
+      scheme("one", { subject: "ada", organization: "acme", scopes: ["read"], audience: urls }),
+      scheme("same", { subject: "ada", organization: "acme", scopes: ["write"], audience: urls.slice(1) }),
+      scheme("other", { subject: "ada", organization: "another" }),
+      scheme("unshown", { subject: "ada", organization: "acme" }),
+    );
+    const shown = { "x-one": "right", "x-same": "right", "x-other": "right" };
+    const found = (headers: Readonly<Record<string, string>>, demanded?: readonly string[]) =>
+      either.authenticate(asked(headers), { ...place, ...(demanded && { demanded }) });
+    const plain = {
+      subject: "ada",
+      organization: "acme",
+      scopes: ["read"],
+      audience: urls,
+      schemes: { one: ["read"] },
+    };
+    expect(await found(shown)).toEqual(plain);
+    expect(await found(shown, ["one"])).toEqual(plain);
+    expect(checked.splice(0)).toEqual(["one", "one"]);
+    const both = { ...plain, audience: urls.slice(1), schemes: { one: ["read"], same: ["write"] } };
+    expect(await found(shown, ["same", "other", "unshown"])).toEqual(both);
+    expect(checked.splice(0)).toEqual(["one", "same", "other"]);
+    expect(await found({ ...shown, "x-same": "wrong" }, ["same"])).toEqual(plain);
+    // The first that is right names the caller, whatever is demanded.
+    expect(await found(shown, ["other"])).toEqual(plain);
+    expect(await found({ ...shown, "x-one": "wrong" }, ["one"])).toMatchObject({ schemes: { same: ["write"] } });
+  });
+
   test("lists the challenges of all where there are no credentials (RFC 9110 §11.6.1)", async () => {
     expect(await answer(anyOf(key, token))).toEqual(["Unauthenticated", `${keyChallenge}, Bearer`]);
   });

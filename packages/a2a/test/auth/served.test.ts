@@ -301,11 +301,13 @@ describe("agents as resources (RFC 8707, RFC 9728)", () => {
       {
         resources: [`${server}/other`, server],
         metadataUrl: `${server}/.well-known/oauth-protected-resource/other`,
+        demanded: ["bearer"],
         url: `${server}/other/tasks?pageSize=1`,
       },
       {
         resources: [server, `${server}/other`],
         metadataUrl: `${server}/.well-known/oauth-protected-resource`,
+        demanded: ["bearer"],
         url: `${server}/tasks`,
       },
     ]);
