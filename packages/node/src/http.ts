@@ -33,8 +33,8 @@ export type NodeListener = (
 ) => void;
 
 /**
- * A listener for servers of Node that answers every request through `handle`. Never throws. Where `trustProxy` is not valid every
- * request is an error, which the log explains.
+ * A listener for servers of Node that answers every request through `handle`. Never throws. Where `trustProxy` is not valid, the
+ * log says so at once, and every request is an error.
  */
 export function nodeListener(handle: UniversalHandler, options: HttpOptions = {}): NodeListener {
   const responder = new Responder(handle, options, proxiesOf(options));
@@ -42,11 +42,10 @@ export function nodeListener(handle: UniversalHandler, options: HttpOptions = {}
 }
 
 /** The proxies of the options, which are loaded where there are any. */
-function proxiesOf({ trustProxy }: HttpOptions): Promise<Proxies> | undefined {
+function proxiesOf({ trustProxy, logger = silentLogger }: HttpOptions): Promise<Proxies> | undefined {
   if (trustProxy === undefined) return undefined;
   const proxies = import("./proxies.ts").then((loaded) => new loaded.Proxies(trustProxy));
-  // Requests report it.
-  proxies.catch(() => {});
+  proxies.catch((cause: unknown) => logger.error("The option `trustProxy` is not valid: nothing is served", { cause }));
   return proxies;
 }
 
