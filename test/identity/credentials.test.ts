@@ -262,7 +262,11 @@ describe("logins", () => {
     expect(answerOf(await client.sendMessage("Who am I?"))).toBe("grace chat");
     expect(provider.requests.get("/request")).toBe(1);
     expect(redirect.pages.map(({ searchParams }) => Object.fromEntries(searchParams))).toEqual([
-      { client_id: "native", request_uri: expect.stringMatching(/^urn:ietf:params:oauth:request_uri:/) as string },
+      {
+        client_id: "native",
+        request_uri: expect.stringMatching(/^urn:ietf:params:oauth:request_uri:/) as string,
+        state: expect.stringMatching(/./) as string,
+      },
     ]);
   });
 
