@@ -3,7 +3,8 @@ import type { AddressInfo } from "node:net";
 import express from "express";
 import fastify, { type FastifyInstance } from "fastify";
 import { afterEach, describe, expect, it } from "vitest";
-import { A2AError } from "@parley/a2a";
+import { A2AError, createHandler, defineAgent, memoryStore } from "@parley/a2a";
+import { jwt } from "@parley/a2a/auth";
 import { expressMount } from "../src/express.ts";
 import { fastifyMount } from "../src/fastify.ts";
 import type { MountedHandler } from "../src/http.ts";
@@ -187,5 +188,46 @@ describe("in Fastify", () => {
     await fetch(`${url}/agents/slow/stream`, { signal: controller.signal });
     controller.abort();
     await left.promise;
+  });
+});
+
+describe("the metadata that a challenge names (RFC 9728 §3, §5.1)", () => {
+  const agent = defineAgent({
+    name: "Echo",
+    description: "Says it again",
+    version: "1.0.0",
+    skills: [],
+    onMessage: (turn) => turn.reply(turn.text),
+  });
+  const wellKnown = "/.well-known/oauth-protected-resource";
+  const guarded = (): MountedHandler => {
+    const authenticator = jwt({ issuer: "https://login.example.com" });
+    const made = createHandler(agent, { store: memoryStore(), publicUrl: "http://127.0.0.1/agents", authenticator });
+    closers.push(() => made.close());
+    return made;
+  };
+  /** Status and content of the metadata, at this server. */
+  const metadataAt = async (url: string): Promise<readonly [number, unknown]> => {
+    const refused = await fetch(`${url}/agents/tasks`);
+    const [, named = ""] = /resource_metadata="([^"]+)"/.exec(refused.headers.get("www-authenticate") ?? "") ?? [];
+    const answer = await fetch(url + new URL(named).pathname);
+    return [answer.status, await answer.json()];
+  };
+  const metadata = [200, expect.objectContaining({ resource: "http://127.0.0.1/agents" })];
+
+  it("is found in Express at the root, and beside a prefix where it is mounted at its path, too", async () => {
+    const mount = expressMount(guarded());
+    for (const app of [express().use(mount), express().use(["/agents", wellKnown], mount)]) {
+      expect(await metadataAt(await listen(app))).toEqual(metadata);
+    }
+  });
+
+  it("is found in Fastify at the root, and beside a prefix where it is registered at its path, too", async () => {
+    const plugin = fastifyMount(guarded());
+    for (const prefixes of [["/"], ["/agents", wellKnown]]) {
+      const app = fastify();
+      for (const prefix of prefixes) await app.register(plugin, { prefix });
+      expect(await metadataAt(await listenFastify(app))).toEqual(metadata);
+    }
   });
 });
