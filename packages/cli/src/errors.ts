@@ -83,7 +83,7 @@ function explainA2A(error: A2AError, url: string | undefined): string {
       if (/ has no interface to use: .* was not asked for/.test(error.message)) return error.message;
       return `${at} does not follow the A2A protocol: ${error.message}`;
     case "Unauthenticated":
-      return `${at} requires credentials (401): ${url === undefined ? "log in" : `parley login ${quote(url)}`}, or pass --token TOKEN or set PARLEY_TOKEN`;
+      return `${at} ${refusalOf(error)} (401): ${url === undefined ? "log in" : `parley login ${quote(url)}`}, or pass --token TOKEN or set PARLEY_TOKEN`;
     case "PermissionDenied":
       return `${at} does not allow this (403): ${error.message}`;
     case "TooManyRequests":
@@ -96,6 +96,11 @@ function explainA2A(error: A2AError, url: string | undefined): string {
       return `${error.message} (${error.code})${fields}`;
     }
   }
+}
+
+/** What an agent says about credentials that it got, such as an expired token: without it nobody knows that they were sent. */
+function refusalOf({ message }: A2AError): string {
+  return /^Authentication required\b/.test(message) ? "requires credentials" : `refuses the credentials: ${message}`;
 }
 
 function lines(text: string): string {

@@ -167,6 +167,15 @@ describe("an agent whose card leads elsewhere", () => {
   });
 });
 
+test("what an agent says about refused credentials is told, and one that got none asks for some", () => {
+  const url = "https://agents.example.com";
+  const login = `parley login ${url}, or pass --token TOKEN or set PARLEY_TOKEN`;
+  const told = (message?: string): string => explain(new A2AError("Unauthenticated", message), { url });
+  expect(told()).toBe(`${url} requires credentials (401): ${login}`);
+  expect(told("The token has expired")).toBe(`${url} refuses the credentials: The token has expired (401): ${login}`);
+  expect(told("\u001b[2JNo")).not.toContain("\u001b");
+});
+
 test("fields that an agent refuses are named", () => {
   const fields = [{ field: "message.parts", description: "must not be empty" }];
   expect(explain(new A2AError("InvalidParams", "Invalid parameters", { fields }))).toBe(
