@@ -1,6 +1,7 @@
-import { access } from "node:fs/promises";
+import { access, open } from "node:fs/promises";
+import { userInfo } from "node:os";
 import { resolve } from "node:path";
-import type { PushEntry, PushOperator } from "@parley/a2a/push";
+import type { PushEntry, PushOperator, PushOperatorOptions } from "@parley/a2a/push";
 import { jsonLine, line } from "@parley/a2a/display";
 import { CommandError, UsageError } from "./errors.ts";
 import { fileReason } from "./files.ts";
@@ -28,6 +29,8 @@ export interface ListOptions extends Omit<StoreOptions, "agent"> {
 
 export interface ChangeOptions extends StoreOptions {
   readonly seq?: number;
+  /** File to which a record of the change is appended. */
+  readonly audit?: string;
 }
 
 /** Opens the file that a server has made. Another file is not made: it would have no webhooks. */
@@ -35,6 +38,7 @@ async function withOperator<T>(
   io: Io,
   { store: where }: Pick<StoreOptions, "store">,
   run: (operator: PushOperator) => Promise<T>,
+  auditing: PushOperatorOptions = {},
 ): Promise<T> {
   if (where === "memory")
     throw new UsageError("a store in memory can be seen by its server alone: --store takes a file");
@@ -51,7 +55,7 @@ async function withOperator<T>(
   // A thread takes longer to start than all that is done here.
   const store = await openFile(where, ({ sqliteStore }) => sqliteStore({ path, create: false, thread: false }));
   try {
-    return await run(pushOperator(store));
+    return await run(pushOperator(store, auditing));
   } finally {
     await store.close();
   }
@@ -117,7 +121,7 @@ export async function change(
   options: ChangeOptions,
 ): Promise<number> {
   const { agent, seq } = options;
-  return withOperator(io, options, async (operator) => {
+  const act = async (operator: PushOperator): Promise<number> => {
     const of = seq === undefined ? {} : { seq };
     if (!(await operator[what](agent, id, config, of))) {
       const others = await operator.show(agent, id);
@@ -133,7 +137,26 @@ export async function change(
     if (options.json === true) print(io, left, options);
     else io.stderr.write(`${done(what, seq, entry)}\n`);
     return 0;
-  });
+  };
+  if (options.audit === undefined) return withOperator(io, options, act);
+  // Opened first: nothing is changed that cannot be recorded.
+  const file = await openAudit(io, options.audit);
+  const lines: string[] = [];
+  const by = userInfo().username;
+  try {
+    return await withOperator(io, options, act, { by, audit: (record) => void lines.push(`${jsonLine(record)}\n`) });
+  } finally {
+    await file.appendFile(lines.join(""));
+    await file.close();
+  }
+}
+
+async function openAudit(io: Io, audit: string) {
+  try {
+    return await open(resolve(io.cwd, audit), "a", 0o600);
+  } catch (error) {
+    throw new CommandError(`cannot open the file ${audit} for the audit: ${fileReason(error)}`, { cause: error });
+  }
 }
 
 function done(what: "retry" | "drop", seq: number | undefined, entry: PushEntry | undefined): string {

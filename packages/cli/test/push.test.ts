@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sqliteStore } from "@parley/sql/sqlite";
@@ -226,6 +226,32 @@ describe("parley push drop", () => {
     expect(await push("drop", "t", "parked")).toMatchObject({ code: 0, err: "The webhook is deleted.\n" });
     expect(await rows(parkedFeature)).toEqual([]);
     expect((await push("drop", "t", "parked")).code).toBe(1);
+  });
+});
+
+describe("--audit", () => {
+  test("appends a record of each change, and of each that failed", async () => {
+    const { file, push } = await given({ parked });
+    const audit = `${file}.audit`;
+    await push("retry", "t", "parked", "--audit", audit);
+    await push("drop", "t", "parked", "--audit", audit);
+    await push("drop", "t", "parked", "--audit", audit);
+    const lines = (await readFile(audit, "utf8")).trimEnd().split("\n");
+    const about = { event: "administration", agent: "/", taskId: "t", subject: expect.stringMatching(/./) as string };
+    expect(lines.map((line) => JSON.parse(line) as unknown)).toMatchObject([
+      { ...about, action: "push.retry", outcome: "success" },
+      { ...about, action: "push.drop", outcome: "success" },
+      { ...about, action: "push.drop", outcome: "failed" },
+    ]);
+  });
+
+  test("changes nothing where the record cannot be written", async () => {
+    const { push, rows } = await given({ parked });
+    expect(await push("drop", "t", "parked", "--audit", folder)).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("for the audit") as string,
+    });
+    expect(await rows(parkedFeature)).toHaveLength(1);
   });
 });
 

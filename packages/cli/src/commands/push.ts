@@ -32,6 +32,7 @@ export function addPush({ io, command, finish }: Program): void {
     ),
   ).action(async (id: string, options: StoreOptions) => finish(await show(io, id, options)));
   const seq = ["--seq <n>", "only the refused event with this number in the task's log", count(1)] as const;
+  const audit = ["--audit <file>", "append a record of the change to this file, as a line of JSON"] as const;
   storeOptions(
     command(
       "retry",
@@ -44,7 +45,8 @@ export function addPush({ io, command, finish }: Program): void {
     )
       .argument(...task)
       .argument(...webhook)
-      .option(...seq),
+      .option(...seq)
+      .option(...audit),
   ).action(async (id: string, config: string, options: ChangeOptions) =>
     finish(await change(io, "retry", { id, config }, options)),
   );
@@ -60,7 +62,8 @@ export function addPush({ io, command, finish }: Program): void {
     )
       .argument(...task)
       .argument(...webhook)
-      .option(...seq),
+      .option(...seq)
+      .option(...audit),
   ).action(async (id: string, config: string, options: ChangeOptions) =>
     finish(await change(io, "drop", { id, config }, options)),
   );
