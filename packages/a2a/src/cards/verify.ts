@@ -1,7 +1,7 @@
 import { systemClock, type Clock } from "../base/index.ts";
 import { A2AError } from "../model/index.ts";
 import { isObject } from "../model/schema.ts";
-import { verifiableForms, type CardForm } from "./canonical.ts";
+import { verifiableForms, versionsOf, type CardForm } from "./canonical.ts";
 import { bareKey, outdated } from "./keys.ts";
 import { KeySources, type FoundKey } from "./key-sources.ts";
 import type { CardTrust, CardVerdict, PublicCardKey, SignatureVerdict } from "./port.ts";
@@ -65,10 +65,33 @@ export function cardVerifier(trust: CardTrust, clock: Clock = systemClock): Card
     }
     const origins = originsOf(card, address);
     const verdicts: SignatureVerdict[] = [];
-    for (const signature of signatures) verdicts.push(await verdictOf(signature, forms, origins, sources, clock));
-    return { trusted: verdicts.some(({ outcome }) => outcome === "valid"), signatures: verdicts };
+    const covered = new Set<CardForm["version"]>();
+    for (const signature of signatures) {
+      const { form, ...verdict } = await verdictOf(signature, forms, origins, sources, clock);
+      verdicts.push(verdict);
+      for (const version of form === undefined ? [] : versionsIn(form, card)) covered.add(version);
+    }
+    // A document of both versions may have been one of a single version, before somebody added the interfaces of the other one.
+    const whole = versionsOf(card as Readonly<Record<string, unknown>>).every((version) => covered.has(version));
+    const trusted = whole && verdicts.some(({ outcome }) => outcome === "valid");
+    return { trusted, signatures: whole ? verdicts : verdicts.map(halved) };
   };
 }
+
+/** The versions of a card whose members are in a form. As it came, a card has them all. */
+function versionsIn({ reading, version }: CardForm, card: object): readonly CardForm["version"][] {
+  return reading === "exact" ? versionsOf(card as Readonly<Record<string, unknown>>) : [version];
+}
+
+/** The verdict on a signature of a card of which no signature covers all versions. */
+function halved(verdict: SignatureVerdict): SignatureVerdict {
+  if (verdict.outcome !== "valid") return verdict;
+  const { reading: _, ...rest } = verdict;
+  return { ...rest, outcome: "unsupported", reason: "the card is also one of a version that is not signed" };
+}
+
+/** A verdict, with the form that a valid signature is over. */
+type FormVerdict = SignatureVerdict & { readonly form?: CardForm };
 
 /** The origins that a card belongs to: that of its address, or else those of all its interfaces. */
 function originsOf(card: object, address: string | undefined): readonly string[] {
@@ -98,7 +121,7 @@ async function verdictOf(
   origins: readonly string[],
   sources: KeySources,
   clock: Clock,
-): Promise<SignatureVerdict> {
+): Promise<FormVerdict> {
   const { protected: head, signature } = isObject(value) ? value : {};
   const header = readHeader(head);
   if (header === undefined || typeof signature !== "string" || !/^[\w-]+$/.test(signature)) {
@@ -109,7 +132,7 @@ async function verdictOf(
   if (!algorithms.includes(alg)) return { outcome: "unsupported", ...told, reason: "its algorithm is not accepted" };
   if (header.reduced) return { outcome: "unsupported", ...told, reason: partial };
   const jws = { protected: head as string, signature };
-  let known: SignatureVerdict | undefined;
+  let known: FormVerdict | undefined;
   try {
     for await (const found of sources.keys(header, origins)) {
       const verdict = await tried(jws, found, forms, alg, clock);
@@ -130,12 +153,12 @@ async function tried(
   forms: readonly CardForm[],
   alg: string,
   clock: Clock,
-): Promise<SignatureVerdict> {
+): Promise<FormVerdict> {
   const late = outdated(key, clock.now());
   if (late !== undefined) return { outcome: "outdated-key", reason: late };
   const form = await formOf(jws, key, forms, alg);
   if (form?.lacking === true) return { outcome: "unsupported", reason: partial };
-  if (form !== undefined) return { outcome: "valid", reading: form.reading };
+  if (form !== undefined) return { outcome: "valid", reading: form.reading, form };
   return named
     ? { outcome: "invalid", reason: "the card is not what this key has signed" }
     : { outcome: "unknown-key", reason: "its key is not trusted for this card" };

@@ -42,11 +42,16 @@ function listed(requirements: unknown): unknown {
   );
 }
 
-/** A scheme of the SDK for JavaScript (1.3) has its unions as they are in memory: `{ scheme: { $case: "…", value: … } }`. */
+/**
+ * A scheme of the SDK for JavaScript (1.3) has its unions as they are in memory: `{ scheme: { $case: "…", value: … } }`. Beside another
+ * member it is none of them: a signature over that member does not cover it.
+ */
 function withoutCases(value: unknown, depth = 0): unknown {
   if (!isObject(value) || depth > 4) return value;
-  const members = Object.entries(value).map(([name, member]): readonly [string, unknown] => {
-    const union = isObject(member) && typeof member["$case"] === "string" ? member : undefined;
+  const entries = Object.entries(value);
+  const members = entries.map(([name, member]): readonly [string, unknown] => {
+    const isUnion = entries.length === 1 && isObject(member) && typeof member["$case"] === "string";
+    const union = isUnion ? member : undefined;
     return union === undefined
       ? [name, withoutCases(member, depth + 1)]
       : [union["$case"] as string, withoutCases(union["value"], depth + 1)];

@@ -9,8 +9,9 @@ import {
   type CardTrust,
   type PrivateCardKey,
 } from "../../src/cards/index.ts";
+import { connect } from "../../src/client/index.ts";
 import { isObject } from "../../src/model/schema.ts";
-import { emptyCard, fullCard, keyCard } from "./given.ts";
+import { copyOf, emptyCard, fullCard, keyCard } from "./given.ts";
 
 /** Whatever is changed in a signed card, its signature holds only where the card still means the same. */
 
@@ -123,6 +124,40 @@ describe("a signed card", () => {
       }),
       { numRuns: 30 },
     );
+  });
+});
+
+describe("a card that is signed as one of a single version", () => {
+  const evil = "https://evil.example/";
+
+  it.each(["1.0", "0.3"] as const)("is not trusted once it is also one of the other version: %s", async (version) => {
+    const newer = { ...copyOf(fullCard), url: undefined };
+    const { name, description, skills } = newer;
+    const older = { name, description, skills, version: "1", url: "https://agent.example/", protocolVersion: "0.3.0" };
+    const signed = await signCard(version === "1.0" ? newer : older, [key]);
+    expect((await verifyCard(signed, trust)).trusted).toBe(true);
+    const added =
+      version === "1.0"
+        ? { url: evil, preferredTransport: "JSONRPC", protocolVersion: "0.3.0" }
+        : { supportedInterfaces: [{ url: evil, protocolBinding: "JSONRPC", protocolVersion: "1.0" }] };
+    const verdict = await verifyCard({ ...signed, ...added }, trust);
+    expect(verdict.trusted).toBe(false);
+    expect(verdict.signatures.map(({ outcome }) => outcome)).not.toContain("valid");
+  });
+
+  it("has no scheme that its signature does not cover, in the spelling of an SDK", async () => {
+    const own = { httpAuthSecurityScheme: { scheme: "Bearer" } };
+    const signed = await signCard({ ...copyOf(fullCard), securitySchemes: { own } }, [key]);
+    const tokenUrl = `${evil}token`;
+    const value = { flows: { clientCredentials: { tokenUrl, scopes: {} } } };
+    const changedCard = {
+      ...signed,
+      securitySchemes: { own: { ...own, scheme: { $case: "oauth2SecurityScheme", value } } },
+    };
+    expect((await verifyCard(changedCard, trust)).trusted).toBe(true);
+    const client = await connect(changedCard);
+    expect(client.card.securitySchemes?.["own"]).toMatchObject(own);
+    expect(client.card.securitySchemes?.["own"]).not.toHaveProperty("oauth2SecurityScheme");
   });
 });
 
