@@ -50,7 +50,7 @@ class Runner {
   async call(at: number, call: Call): Promise<void> {
     const used = new Map<string, Ref>();
     this.#used.set(at, used);
-    const [operation, request, more] = this.#request(call, used);
+    const [operation, request, more] = await this.#request(call, used);
     const context: CallContext = { principal: anonymous, version: call.version, extensions: [], ...more };
     const service = this.#world.service(call);
     try {
@@ -93,8 +93,20 @@ class Runner {
     for (const [at, answer] of this.#answers) {
       if (this.#program[at]?.by === by) answers[at] = JSON.parse(this.#plain(JSON.stringify(answer), at)) as unknown;
     }
+    return { answers, deliveries: this.#deliveredTo(by) };
+  }
+
+  /**
+   * What the webhooks of a principal got, as far as it does not depend on when they were served: a delivery may come twice, and one of
+   * 0.3 is the task as it is then, so that only the last one of a task counts.
+   */
+  #deliveredTo(by: Name): readonly string[] {
     const own = this.#world.deliveries.filter(({ path }) => path.startsWith(`/${by}/`));
-    return { answers, deliveries: own.map(({ path, body }) => `${path} ${this.#plain(body)}`).sort() };
+    const told = own.map(({ path, body }): [string, string] => {
+      const { kind, id } = JSON.parse(body) as { readonly kind?: string; readonly id?: string };
+      return [kind === "task" ? `${path} ${id}` : `${path} ${body}`, `${path} ${this.#plain(body)}`];
+    });
+    return [...new Map(told).values()].sort();
   }
 
   /** The events of a stream, until it ends. Resolves when its first ones are here. */
@@ -136,20 +148,16 @@ class Runner {
     });
   }
 
-  #request({ by, act }: Call, used: Map<string, Ref>): readonly [OperationName, object, object?] {
+  async #request({ by, act }: Call, used: Map<string, Ref>): Promise<readonly [OperationName, object, object?]> {
     switch (act.kind) {
       case "send":
-        return [act.stream ? "SendStreamingMessage" : "SendMessage", this.#message(by, act, used)];
+        return [act.stream ? "SendStreamingMessage" : "SendMessage", await this.#message(by, act, used)];
       case "get":
         return ["GetTask", { id: this.#task(act.task, used) }];
       case "cancel":
         return ["CancelTask", { id: this.#task(act.task, used) }];
       case "subscribe":
-        return [
-          "SubscribeToTask",
-          { id: this.#task(act.task, used) },
-          act.after === undefined ? {} : { after: act.after },
-        ];
+        return ["SubscribeToTask", { id: this.#task(act.task, used) }, await this.#after(by, act)];
       case "list": {
         const contextId = this.#contextOf(act, used);
         const token = act.token === undefined ? {} : { pageToken: this.#token(act.token) };
@@ -172,7 +180,12 @@ class Runner {
     }
   }
 
-  #message(by: Name, act: Extract<Act, { readonly kind: "send" }>, used: Map<string, Ref>): object {
+  /** Where a stream begins. One that begins after the last event of a turn that waits would have no first event. */
+  async #after(by: Name, { task, after }: Extract<Act, { readonly kind: "subscribe" | "get" | "cancel" }>) {
+    return after === undefined || (await this.#isWaiting(by, task)) ? {} : { after };
+  }
+
+  async #message(by: Name, act: Extract<Act, { readonly kind: "send" }>, used: Map<string, Ref>): Promise<object> {
     const contextId = this.#contextOf(act, used);
     return {
       message: {
@@ -184,8 +197,8 @@ class Runner {
         ...(act.references !== undefined && { referenceTaskIds: [this.#task(act.references, used)] }),
       },
       configuration: {
-        // A turn that waits would never answer.
-        returnImmediately: act.what === "wait",
+        // A turn that waits would never answer, and neither would one after it.
+        returnImmediately: act.what === "wait" || (act.task !== undefined && (await this.#isWaiting(by, act.task))),
         ...(act.webhook && { taskPushNotificationConfig: { id: "h0", url: this.#world.hook(by, 0) } }),
       },
     };
@@ -209,6 +222,15 @@ class Runner {
     const id = this.#got.get(of)?.taskId ?? madeUp("7", of);
     used.set(id, of);
     return id;
+  }
+
+  /** Whether a task of this principal has a turn that waits. */
+  async #isWaiting(by: Name, ref: Ref): Promise<boolean> {
+    const of = this.#before(ref);
+    const { taskId } = this.#got.get(of) ?? {};
+    if (taskId === undefined || this.#program[of]?.by !== by) return false;
+    const found = await this.#world.store.load({ agent: "/" }, taskId, { artifacts: false });
+    return found !== undefined && isBusy(found.task);
   }
 
   #token(ref: Ref): string {
