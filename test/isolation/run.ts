@@ -1,17 +1,11 @@
 import { anonymous } from "@parley/a2a";
-import type { StreamResponse, Task } from "@parley/a2a/model";
+import type { StreamResponse, TaskState } from "@parley/a2a/model";
 import type { CallContext, OperationName } from "@parley/a2a/protocol";
+import { idsOf, isNamed, madeUp, type Got } from "./ids.ts";
 import { marks, type World } from "./world.ts";
 import type { Act, Call, Name, Ref } from "./program.ts";
 
 /* Runs a program, or the part of one principal, and notes what each call came to in words that do not depend on the run. */
-
-/** The ids that a call got. */
-interface Got {
-  readonly taskId?: string | undefined;
-  readonly contextId?: string | undefined;
-  readonly token?: string | undefined;
-}
 
 /** What a principal has seen of a world. */
 export interface Seen {
@@ -21,7 +15,7 @@ export interface Seen {
   readonly deliveries: readonly string[];
 }
 
-const waitsFor = ["TASK_STATE_SUBMITTED", "TASK_STATE_WORKING", "TASK_STATE_INPUT_REQUIRED"];
+const waitsFor: readonly TaskState[] = ["TASK_STATE_SUBMITTED", "TASK_STATE_WORKING", "TASK_STATE_INPUT_REQUIRED"];
 
 /** Runs the calls of some principals. The others are absent: their ids are made up. */
 export async function run(world: World, program: readonly Call[], who: readonly Name[]): Promise<Record<Name, Seen>> {
@@ -74,7 +68,7 @@ class Runner {
     const context = { principal: anonymous, version: "1.0", extensions: [] };
     for (const state of waitsFor) {
       const request = { status: state, pageSize: 100 };
-      const { payload } = await service.call("ListTasks", request as never, context);
+      const { payload } = await service.call("ListTasks", request, context);
       for (const { id } of payload.value.tasks) await service.call("CancelTask", { id }, context).catch(() => {});
     }
   }
@@ -141,7 +135,7 @@ class Runner {
     if (act.kind !== "send" || taskId === undefined) return;
     await until(async () => {
       const task = (await this.#world.store.load({ agent: "/" }, taskId, { artifacts: true }))?.task;
-      if (task === undefined || !isBusy(task)) return true;
+      if (task === undefined || !isBusy(task.status.state)) return true;
       // A turn that waits has shown what it knows.
       const turns = task.history?.filter(({ role }) => role === "ROLE_USER").length ?? 0;
       return (task.artifacts?.length ?? 0) >= 1 && turns >= 1;
@@ -180,9 +174,11 @@ class Runner {
     }
   }
 
-  /** Where a stream begins. One that begins after the last event of a turn that waits would have no first event. */
+  /** Where a stream begins. One that began after the last event of a task that is not over would have no first event. */
   async #after(by: Name, { task, after }: Extract<Act, { readonly kind: "subscribe" | "get" | "cancel" }>) {
-    return after === undefined || (await this.#isWaiting(by, task)) ? {} : { after };
+    if (after === undefined) return {};
+    const state = await this.#stateOf(by, task);
+    return { after: state !== undefined && waitsFor.includes(state) ? Math.min(after, 1) : after };
   }
 
   async #message(by: Name, act: Extract<Act, { readonly kind: "send" }>, used: Map<string, Ref>): Promise<object> {
@@ -226,11 +222,16 @@ class Runner {
 
   /** Whether a task of this principal has a turn that waits. */
   async #isWaiting(by: Name, ref: Ref): Promise<boolean> {
+    const state = await this.#stateOf(by, ref);
+    return state !== undefined && isBusy(state);
+  }
+
+  /** The state of a task of this principal. */
+  async #stateOf(by: Name, ref: Ref): Promise<TaskState | undefined> {
     const of = this.#before(ref);
     const { taskId } = this.#got.get(of) ?? {};
-    if (taskId === undefined || this.#program[of]?.by !== by) return false;
-    const found = await this.#world.store.load({ agent: "/" }, taskId, { artifacts: false });
-    return found !== undefined && isBusy(found.task);
+    if (taskId === undefined || this.#program[of]?.by !== by) return undefined;
+    return (await this.#world.store.load({ agent: "/" }, taskId, { artifacts: false }))?.task.status.state;
   }
 
   #token(ref: Ref): string {
@@ -269,34 +270,8 @@ class Runner {
   }
 }
 
-function isBusy({ status }: Task): boolean {
-  return status.state === "TASK_STATE_SUBMITTED" || status.state === "TASK_STATE_WORKING";
-}
-
-/** Whether a context was named by a caller: everybody can know it, without having seen it. */
-function isNamed(contextId: string): boolean {
-  return /^c\d$/.test(contextId);
-}
-
-/** An id that nobody has. */
-function madeUp(digit: string, of: Ref): string {
-  return `00000000-0000-4000-8000-${digit}${String(of).padStart(11, "0")}`;
-}
-
-/** The ids in an answer, as far as it is about one task, and the token of the next page. */
-function idsOf(value: unknown): Got {
-  const { task, message, statusUpdate, artifactUpdate, id, contextId, status, nextPageToken } = value as {
-    readonly task?: Task;
-    readonly message?: { readonly contextId?: string };
-    readonly statusUpdate?: { readonly taskId: string; readonly contextId: string };
-    readonly artifactUpdate?: { readonly taskId: string; readonly contextId: string };
-  } & Partial<Task> & { readonly nextPageToken?: string };
-  const token = nextPageToken === undefined || nextPageToken === "" ? {} : { token: nextPageToken };
-  if (task !== undefined) return { taskId: task.id, contextId: task.contextId, ...token };
-  if (message !== undefined) return { contextId: message.contextId, ...token };
-  const update = statusUpdate ?? artifactUpdate;
-  if (update !== undefined) return { taskId: update.taskId, contextId: update.contextId, ...token };
-  return status === undefined ? token : { taskId: id, contextId, ...token };
+function isBusy(state: TaskState): boolean {
+  return state === "TASK_STATE_SUBMITTED" || state === "TASK_STATE_WORKING";
 }
 
 /** Waits until a condition holds. The test's own timeout ends it. */
