@@ -7,7 +7,7 @@ import {
   operations,
   type StreamItem,
 } from "../protocol/index.ts";
-import { onAbort } from "../transport/client/signals.ts";
+import { pause } from "../transport/client/signals.ts";
 
 /** When something is tried again, and what an error says about that. */
 
@@ -61,20 +61,6 @@ export async function beforeRetry(
   const delay = Math.max(own, asked);
   tell(delay);
   await pause(clock, delay, signal);
-}
-
-/** Waits. Throws the reason of the signal when that is aborted first. */
-export function pause(clock: Clock, ms: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const stop = clock.after(ms, () => {
-      forget();
-      resolve();
-    });
-    const forget = onAbort(signal, (error) => {
-      stop();
-      reject(error);
-    });
-  });
 }
 
 /** Whether the same request may succeed later. */

@@ -1,8 +1,9 @@
 import type { Clock } from "../base/index.ts";
 import { A2AError, isTerminal, type Message, type StreamResponse, type Task, TaskFold } from "../model/index.ts";
 import type { StreamItem, StreamReply } from "../protocol/index.ts";
+import { pause } from "../transport/client/signals.ts";
 import type { CallOptions } from "./requests.ts";
-import { pause, refusesFinished } from "./retry.ts";
+import { refusesFinished } from "./retry.ts";
 
 /** The events of a task, and ways to read them: one by one, as the task that they describe, or until a state. */
 

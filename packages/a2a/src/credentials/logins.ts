@@ -1,8 +1,7 @@
 import { line } from "../base/display.ts";
 import { isLoopback } from "../base/index.ts";
 import { A2AError } from "../model/index.ts";
-import { onAbort } from "../transport/client/signals.ts";
-import type { Clock } from "../base/index.ts";
+import { pause } from "../transport/client/signals.ts";
 import { checkTls } from "./authorization-server.ts";
 import { parametersOf } from "./grants.ts";
 import type { OAuthOptions } from "./options.ts";
@@ -219,17 +218,4 @@ function promptOf(
     userCode: line(device.user_code, 100),
     expiresIn: device.expires_in,
   };
-}
-
-function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const stop = clock.after(ms, () => {
-      forget();
-      resolve();
-    });
-    const forget = onAbort(signal, (error) => {
-      stop();
-      reject(error);
-    });
-  });
 }

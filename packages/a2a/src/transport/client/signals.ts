@@ -26,6 +26,20 @@ export function aborted(signal: AbortSignal | undefined): Promise<never> {
   return new Promise((_, reject) => onAbort(signal, reject));
 }
 
+/** Waits. Throws the reason of the signal when that is aborted first. */
+export function pause(clock: Clock, ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stop = clock.after(ms, () => {
+      forget();
+      resolve();
+    });
+    const forget = onAbort(signal, (error) => {
+      stop();
+      reject(error);
+    });
+  });
+}
+
 /** A controller that is aborted together with the signal of a caller, until `release` is called. */
 export interface Following {
   readonly own: AbortController;
