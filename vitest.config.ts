@@ -13,6 +13,8 @@ const runtimes = ["test/runtimes/**/*.test.ts"];
 const interop = ["test/interop/**/*.test.ts"];
 /** The keychain of a desktop. */
 const keychain = ["test/keychain/**/*.test.ts"];
+/** Every program of the documentation, each run as a process. */
+const docs = ["test/docs/**/*.test.ts"];
 /** Processes with a small heap, and what may be done to them: a command of its own. */
 const attack = ["test/attack/**/*.test.ts"];
 
@@ -52,6 +54,7 @@ export default defineConfig({
             ...interop,
             ...keychain,
             ...attack,
+            ...docs,
           ],
           globalSetup: "test/built.ts",
           // Files share processes: most of them take less time than to load the sources into a new process.
@@ -77,6 +80,15 @@ export default defineConfig({
           setupFiles: "test/quiet-about-secrets.ts",
           // 200 kills take some minutes on two quiet cores, and several times that on busy ones.
           testTimeout: 1_800_000,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: "docs",
+          include: docs,
+          globalSetup: "test/built.ts",
+          sequence: { groupOrder: 1 },
         },
       },
       {

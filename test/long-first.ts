@@ -19,7 +19,6 @@ const known = [
   "packages/cli/test/cli.test.ts",
   "packages/cli/test/help.test.ts",
   "test/behaviour/behaviour.test.ts",
-  "test/docs/snippets.test.ts",
   "examples/data-analyst/test/agent.test.ts",
   "examples/data-analyst/test/main.test.ts",
   "packages/cli/test/init.test.ts",

@@ -1,0 +1,96 @@
+import { execFile, spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { readFile, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { transform } from "esbuild";
+import { afterAll, onTestFinished } from "vitest";
+
+/**
+ * Runs the programs of a page as they stand there. A page is a story: a `ts server` block is started, and the `ts client`
+ * and `sh` blocks after it are run against it. Only the port is put in place of 4000.
+ */
+
+export const root = join(import.meta.dirname, "../..");
+
+/** The folder of the programs of a test file: below node_modules, so that they find the packages. */
+export const room = makeRoom();
+
+function makeRoom(): string {
+  const folder = join(root, "node_modules", ".parley-docs");
+  mkdirSync(folder, { recursive: true });
+  const made = mkdtempSync(join(folder, "run-"));
+  afterAll(() => rmSync(made, { recursive: true }));
+  return made;
+}
+
+export interface Block {
+  readonly language: string;
+  readonly role: string;
+  readonly code: string;
+}
+
+export async function blocksOf(page: string): Promise<readonly Block[]> {
+  const text = await readFile(join(root, page), "utf8");
+  return [...text.matchAll(/^```(\w+)(?: (\w+))?\n([\s\S]*?)^```$/gm)].map(
+    ([, language = "", role = "", code = ""]) => ({
+      language,
+      role,
+      code,
+    }),
+  );
+}
+
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  server.close();
+  await once(server, "close");
+  return typeof address === "object" && address !== null ? address.port : 0;
+}
+
+export async function write(name: string, code: string): Promise<string> {
+  const file = join(room, name);
+  await writeFile(file, code);
+  return file;
+}
+
+/** Writes a program without its types, since Node takes far longer to start one in TypeScript. */
+export async function compile(name: string, code: string): Promise<string> {
+  const { code: plain } = await transform(code, { loader: "ts", format: "esm", target: "node20" });
+  return write(name.replace(/\.mts$/, ".mjs"), plain.replaceAll('.mts"', '.mjs"'));
+}
+
+/** A program that serves: where it listens, and what it has printed. */
+export interface Started {
+  readonly url: string;
+  printed(): string;
+}
+
+export async function start(name: string, code: string): Promise<Started> {
+  const file = await compile(name, code);
+  const child: ChildProcess = spawn(process.execPath, [file], {
+    cwd: room,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  onTestFinished(async () => {
+    child.kill("SIGKILL");
+    if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
+  });
+  let said = "";
+  return new Promise((resolve, reject) => {
+    const listen = (chunk: Buffer): void => {
+      said += chunk.toString();
+      const url = /Listening on (\S+)/.exec(said)?.[1];
+      if (url !== undefined) resolve({ url, printed: () => said });
+    };
+    child.stdout?.on("data", listen);
+    child.stderr?.on("data", listen);
+    child.on("exit", (code) => reject(new Error(`The server ended with ${code}:\n${said}`)));
+  });
+}
+
+export const run = promisify(execFile);

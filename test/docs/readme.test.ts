@@ -1,0 +1,78 @@
+import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { typescript } from "../programs.ts";
+import { blocksOf, freePort, room, root, run, start, write } from "./pages.ts";
+
+describe("the README", () => {
+  it("serves in less than 20 lines and calls in less than 10; both run, and so does curl", async () => {
+    const blocks = await blocksOf("README.md");
+    const server = blocks.find(({ role }) => role === "server")?.code ?? "";
+    const client = blocks.find(({ role }) => role === "client")?.code ?? "";
+    expect(server.trim().split("\n").length).toBeLessThan(20);
+    expect(client.trim().split("\n").length).toBeLessThan(10);
+
+    const port = String(await freePort());
+    const here = (code: string): string => code.replaceAll("4000", port);
+    await start("server.mts", here(server));
+    const { stdout } = await run(process.execPath, [...typescript, await write("client.mts", here(client))], {
+      cwd: room,
+    });
+    expect(stdout).toContain("TASK_STATE_WORKING");
+    expect(stdout).toContain("It is certain.");
+    expect(stdout).toContain("TASK_STATE_COMPLETED");
+
+    const curl = blocks.find(({ language, code }) => language === "sh" && code.startsWith("curl"))?.code ?? "";
+    const answer = await run("sh", ["-c", here(curl)], { cwd: room });
+    expect(JSON.parse(answer.stdout)).toMatchObject({ task: { status: { state: "TASK_STATE_COMPLETED" } } });
+    // A second try with another question, under the same messageId, is another task.
+    const other = await run("sh", ["-c", here(curl).replace("Will it work?", "Will it rain?")], { cwd: room });
+    const [first, second] = [answer, other].map(
+      ({ stdout: json }) => (JSON.parse(json) as { task: { id: string } }).task.id,
+    );
+    expect(second).not.toBe(first);
+    const again = await run("sh", ["-c", here(curl)], { cwd: room });
+    expect(JSON.parse(again.stdout)).toMatchObject({ task: { id: first } });
+
+    const parley = blocks.find(({ code }) => code.includes("parley -- send"))?.code ?? "";
+    const sent = await run("sh", ["-c", here(parley)], { cwd: root, env: { ...process.env, NO_COLOR: "1" } });
+    expect(sent.stdout + sent.stderr).toContain("It is certain.");
+  });
+
+  it("names only what is there", async () => {
+    for (const page of [
+      "README.md",
+      "docs/README.md",
+      "docs/client.md",
+      "docs/credentials.md",
+      "docs/hosting.md",
+      "docs/push.md",
+      "docs/authorization.md",
+      "docs/extensions.md",
+      "docs/interceptors.md",
+      "docs/bindings.md",
+      "docs/agents.md",
+      "docs/stores.md",
+      "docs/benchmarks.md",
+      "docs/conform.md",
+      "docs/kits.md",
+      "docs/authentication.md",
+      "docs/cards.md",
+      "docs/security.md",
+      "SECURITY.md",
+      "kits/README.md",
+      "CONTRIBUTING.md",
+    ]) {
+      const text = await readFile(join(root, page), "utf8");
+      for (const [, target = ""] of text.matchAll(/\]\((?!https?:)([^)#]+)/g)) {
+        expect(existsSync(join(root, dirname(page), target)), `${page} → ${target}`).toBe(true);
+      }
+    }
+    const { scripts } = JSON.parse(await readFile(join(root, "package.json"), "utf8")) as { scripts: object };
+    const text =
+      (await readFile(join(root, "README.md"), "utf8")) + (await readFile(join(root, "CONTRIBUTING.md"), "utf8"));
+    for (const [, name = ""] of text.matchAll(/npm run (?:--silent )?([\w:]+)/g))
+      expect(Object.keys(scripts)).toContain(name);
+  });
+});
