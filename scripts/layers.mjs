@@ -159,6 +159,7 @@ export const composition = {
   "store.ts": ["base", "store"],
   "push.ts": ["push"],
   "display.ts": ["base"],
+  "fetch.ts": ["server"],
   "auth.ts": ["auth", "auth/tokens"],
   "credentials.ts": ["credentials"],
   "cards.ts": ["cards"],

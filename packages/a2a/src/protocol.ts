@@ -33,6 +33,7 @@ export {
 
 // HTTP without a runtime.
 export type {
+  HostPrincipal,
   PeerCertificate,
   RequestFacts,
   UniversalRequest,

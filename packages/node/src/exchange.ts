@@ -1,6 +1,6 @@
 import type { Writable } from "node:stream";
 import type { Sink, UniversalRequest, UniversalResponse } from "@parley/a2a/protocol";
-import type { ConnectionFacts } from "./facts.ts";
+import type { ConnectionFacts, FrameworkFacts } from "./facts.ts";
 import type { Proxies } from "./proxies.ts";
 
 /* What both versions of HTTP share: a request with its answer, and the sink of a streamed answer. */
@@ -15,8 +15,8 @@ export type Head = Pick<UniversalResponse, "status" | "headers" | "trailers">;
 
 /** A request, and the functions that send its answer, in one object. */
 export interface Exchange extends UniversalRequest {
-  /** Finds the user of the framework, for `facts`. */
-  user?: (() => unknown) | undefined;
+  /** What the framework knows of the caller, for `facts`. */
+  framework?: FrameworkFacts | undefined;
   /** The proxies whose headers count for `facts`. */
   proxies?: Proxies | undefined;
   /** What the host knows of the client. */

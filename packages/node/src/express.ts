@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { HostPrincipal } from "@parley/a2a/protocol";
 import { exchangeOf, Responder, type HttpOptions, withParsedBody, type MountedHandler } from "./http.ts";
 import { Proxies } from "./proxies.ts";
 
@@ -12,14 +13,30 @@ export interface ExpressRequest extends IncomingMessage {
   readonly user?: unknown;
 }
 
-/** Options of `expressMount`. */
-export interface ExpressMountOptions extends HttpOptions {
-  /** The application's user of a request, for authenticators (`request.facts.user`). Default: `request.user`. */
-  readonly user?: (request: ExpressRequest) => unknown;
+/** Options of `expressMount`. `R`: the type of the application's requests. */
+export interface ExpressMountOptions<R extends ExpressRequest = ExpressRequest> extends HttpOptions {
+  /**
+   * Who sends a request, for `hostUser()` of `@parley/a2a/auth`: the caller, or something falsy where there is none. It is called when
+   * it is read, and once for a request. Middleware before the mount has found the user by then.
+   *
+   * @example
+   * ```ts
+   * const options: ExpressMountOptions<ExpressRequest & { user?: { id: string } }> = {
+   *   principal: (request) => request.user && { subject: request.user.id },
+   * };
+   * ```
+   */
+  readonly principal?: (request: R) => HostPrincipal | Promise<HostPrincipal>;
+  /** The application's user of a request, for authenticators of your own (`request.facts.user`). Default: `request.user`. */
+  readonly user?: (request: R) => unknown;
 }
 
 /** A middleware of Express. */
-export type ExpressMiddleware = (request: ExpressRequest, response: ServerResponse, next: () => void) => void;
+export type ExpressMiddleware<R extends ExpressRequest = ExpressRequest> = (
+  request: R,
+  response: ServerResponse,
+  next: () => void,
+) => void;
 
 /**
  * Agents as middleware of an Express application: `app.use(expressMount(handler))`, with or without body parsers before it.
@@ -28,12 +45,15 @@ export type ExpressMiddleware = (request: ExpressRequest, response: ServerRespon
  *
  * To stop, close the handler and then the server.
  */
-export function expressMount(handler: MountedHandler, options: ExpressMountOptions = {}): ExpressMiddleware {
-  const { user = (request) => request.user } = options;
+export function expressMount<R extends ExpressRequest = ExpressRequest>(
+  handler: MountedHandler,
+  options: ExpressMountOptions<R> = {},
+): ExpressMiddleware<R> {
+  const { principal = () => undefined, user = (request) => request.user } = options;
   const responder = new Responder(handler.handle, options, options.trustProxy && new Proxies(options.trustProxy));
   return (incoming, response, next) => {
     const exchange = exchangeOf(incoming, response, incoming.originalUrl ?? incoming.url);
-    exchange.user = () => user(incoming);
+    exchange.framework = { user: () => user(incoming), principal: () => principal(incoming) };
     if (handler.answers(exchange.url)) void responder.answer(withParsedBody(exchange, incoming, incoming.body));
     else next();
   };

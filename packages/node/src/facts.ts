@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import type { PeerCertificate, RequestFacts } from "@parley/a2a/protocol";
+import type { HostPrincipal, PeerCertificate, RequestFacts } from "@parley/a2a/protocol";
 import { certificateOf, isTls } from "./certificate.ts";
 import type { HeaderOf } from "./forwarded.ts";
 import type { Client, Proxies } from "./proxies.ts";
@@ -10,8 +10,16 @@ export interface FactSources {
   header: HeaderOf;
   /** The proxies whose headers count. Absent: no headers do. */
   readonly proxies?: Proxies | undefined;
-  /** Finds the user of the framework. */
-  readonly user?: (() => unknown) | undefined;
+  /** What the framework knows of the caller. */
+  readonly framework?: FrameworkFacts | undefined;
+}
+
+/** What a mount can find out about the caller of a request, when it is asked for. */
+export interface FrameworkFacts {
+  /** The user of the framework, in its own shape. */
+  user?(): unknown;
+  /** The caller, as the option `principal` returns it. */
+  principal?(): HostPrincipal | Promise<HostPrincipal>;
 }
 
 /**
@@ -21,6 +29,7 @@ export interface FactSources {
 export class ConnectionFacts implements RequestFacts {
   readonly #socket: Socket | undefined;
   readonly #sources: FactSources;
+  #found: { readonly principal: HostPrincipal | Promise<HostPrincipal> } | undefined;
   #behind: { readonly client: Client | undefined } | undefined;
 
   constructor(socket: Socket | undefined, sources: FactSources) {
@@ -48,7 +57,12 @@ export class ConnectionFacts implements RequestFacts {
   }
 
   get user(): unknown {
-    return this.#sources.user?.();
+    return this.#sources.framework?.user?.();
+  }
+
+  get principal(): HostPrincipal | Promise<HostPrincipal> {
+    this.#found ??= { principal: this.#sources.framework?.principal?.() };
+    return this.#found.principal;
   }
 
   /** What the proxy tells of its client. `undefined`: the other side is no proxy that is trusted. */

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
+import type { HostPrincipal } from "@parley/a2a/protocol";
 import { exchangeOf, Responder, type HttpOptions, withParsedBody, type MountedHandler } from "./http.ts";
 import { Proxies } from "./proxies.ts";
 
@@ -11,10 +12,22 @@ export interface FastifyRequestLike {
   readonly user?: unknown;
 }
 
-/** Options of `fastifyMount`. */
-export interface FastifyMountOptions extends HttpOptions {
-  /** The application's user of a request, for authenticators (`request.facts.user`). Default: `request.user`. */
-  readonly user?: (request: FastifyRequestLike) => unknown;
+/** Options of `fastifyMount`. `R`: the type of the application's requests. */
+export interface FastifyMountOptions<R extends FastifyRequestLike = FastifyRequestLike> extends HttpOptions {
+  /**
+   * Who sends a request, for `hostUser()` of `@parley/a2a/auth`: the caller, or something falsy where there is none. It is called when
+   * it is read, and once for a request. Hooks before the mount have found the user by then.
+   *
+   * @example
+   * ```ts
+   * const options: FastifyMountOptions<FastifyRequestLike & { user?: { sub: string } }> = {
+   *   principal: (request) => request.user && { subject: request.user.sub },
+   * };
+   * ```
+   */
+  readonly principal?: (request: R) => HostPrincipal | Promise<HostPrincipal>;
+  /** The application's user of a request, for authenticators of your own (`request.facts.user`). Default: `request.user`. */
+  readonly user?: (request: R) => unknown;
 }
 
 /** The members of a Fastify instance that are used here. */
@@ -46,8 +59,11 @@ export type FastifyPlugin = (instance: FastifyInstanceLike) => Promise<void>;
  *
  * To stop, close the handler and then the application.
  */
-export function fastifyMount(handler: MountedHandler, options: FastifyMountOptions = {}): FastifyPlugin {
-  const { user = (request) => request.user } = options;
+export function fastifyMount<R extends FastifyRequestLike = FastifyRequestLike>(
+  handler: MountedHandler,
+  options: FastifyMountOptions<R> = {},
+): FastifyPlugin {
+  const { principal = () => undefined, user = (request) => request.user } = options;
   const responder = new Responder(handler.handle, options, options.trustProxy && new Proxies(options.trustProxy));
   return async (instance) => {
     // Fastify reads no bodies inside this plugin. The handler reads them, under its own limit.
@@ -57,7 +73,9 @@ export function fastifyMount(handler: MountedHandler, options: FastifyMountOptio
       instance.all(path, (request, reply) => {
         const { raw: incoming } = request;
         const exchange = exchangeOf(incoming, reply.raw);
-        exchange.user = () => user(request);
+        // The requests of the application, whose type `R` is.
+        const own = request as R;
+        exchange.framework = { user: () => user(own), principal: () => principal(own) };
         if (!handler.answers(exchange.url)) {
           reply.callNotFound();
           return;

@@ -2,7 +2,13 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { Http2ServerResponse, type Http2ServerRequest } from "node:http2";
 import type { Readable } from "node:stream";
 import { A2AError, silentLogger, type Handler, type Logger } from "@parley/a2a";
-import { withoutQuery, type BodyWriter, type Sink, type UniversalHandler } from "@parley/a2a/protocol";
+import {
+  withoutQuery,
+  type BodyWriter,
+  type HostPrincipal,
+  type Sink,
+  type UniversalHandler,
+} from "@parley/a2a/protocol";
 import type { Exchange, Head, WholeBody } from "./exchange.ts";
 import { Http1Exchange } from "./http1.ts";
 import { Http2Exchange } from "./http2.ts";
@@ -26,9 +32,21 @@ export interface HttpOptions {
   readonly trustProxy?: TrustProxy;
 }
 
+/** A request of a server of Node. */
+export type NodeRequest = IncomingMessage | Http2ServerRequest;
+
+/** Options of `nodeListener`. `Incoming`: the request of the server. */
+export interface NodeListenerOptions<Incoming extends NodeRequest = NodeRequest> extends HttpOptions {
+  /**
+   * Who sends a request, for `hostUser()` of `@parley/a2a/auth`: the caller, or something falsy where there is none. It is called when
+   * it is read, and once for a request.
+   */
+  readonly principal?: (incoming: Incoming) => HostPrincipal | Promise<HostPrincipal>;
+}
+
 /** A request listener for `http.createServer`, `http2.createServer` and similar servers. */
-export type NodeListener = (
-  incoming: IncomingMessage | Http2ServerRequest,
+export type NodeListener<Incoming extends NodeRequest = NodeRequest> = (
+  incoming: Incoming,
   response: ServerResponse | Http2ServerResponse,
 ) => void;
 
@@ -36,9 +54,17 @@ export type NodeListener = (
  * A listener for servers of Node that answers every request through `handle`. Never throws. Where `trustProxy` is not valid, the
  * log says so at once, and every request is an error.
  */
-export function nodeListener(handle: UniversalHandler, options: HttpOptions = {}): NodeListener {
+export function nodeListener<Incoming extends NodeRequest = NodeRequest>(
+  handle: UniversalHandler,
+  options: NodeListenerOptions<Incoming> = {},
+): NodeListener<Incoming> {
+  const { principal } = options;
   const responder = new Responder(handle, options, proxiesOf(options));
-  return (incoming, response) => void responder.answer(exchangeOf(incoming, response));
+  return (incoming, response) => {
+    const exchange = exchangeOf(incoming, response);
+    if (principal !== undefined) exchange.framework = { principal: () => principal(incoming) };
+    void responder.answer(exchange);
+  };
 }
 
 /** The proxies of the options, which are loaded where there are any. */

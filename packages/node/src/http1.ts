@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { BodyBudget, ByteFlow, ByteReader, Sink } from "@parley/a2a/protocol";
 import { IncomingBody, readText } from "./body.ts";
 import { isBodiless, originForm, WritableSink, type Exchange, type Head, type WholeBody } from "./exchange.ts";
-import { ConnectionFacts } from "./facts.ts";
+import { ConnectionFacts, type FrameworkFacts } from "./facts.ts";
 import type { Proxies } from "./proxies.ts";
 
 /** An exchange over HTTP/1.1. Its members are looked up when they are read, because most calls need few of them. */
@@ -14,7 +14,7 @@ export class Http1Exchange implements Exchange {
   readonly #asksFirst: boolean;
   #signal: AbortSignal | undefined;
   #facts: ConnectionFacts | undefined;
-  user: (() => unknown) | undefined;
+  framework: FrameworkFacts | undefined;
   proxies: Proxies | undefined;
 
   /**

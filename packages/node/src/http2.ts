@@ -11,7 +11,7 @@ import {
   type WholeBody,
   WritableSink,
 } from "./exchange.ts";
-import { ConnectionFacts } from "./facts.ts";
+import { ConnectionFacts, type FrameworkFacts } from "./facts.ts";
 import type { Proxies } from "./proxies.ts";
 
 /** Longest time to receive a whole request, in milliseconds. */
@@ -32,7 +32,7 @@ export class Http2Exchange implements Exchange {
   readonly #timeout: number;
   #signal: AbortSignal | undefined;
   #facts: ConnectionFacts | undefined;
-  user: (() => unknown) | undefined;
+  framework: FrameworkFacts | undefined;
   proxies: Proxies | undefined;
   /** Whether the body is being read, which may continue after the head of the answer. */
   #reading = false;

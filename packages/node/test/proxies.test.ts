@@ -282,9 +282,9 @@ describe("mounts", () => {
       expect((await fetch(url, { headers: { "x-forwarded-for": "192.0.2.1" } })).status).toBe(204);
       expect(seen).toBe("192.0.2.1");
     }
-    for (const mount of [expressMount, fastifyMount]) {
-      expect(() => mount(handler, { trustProxy: ["proxy.example"] })).toThrow("proxy.example");
-    }
+    const options = { trustProxy: ["proxy.example"] };
+    expect(() => expressMount(handler, options)).toThrow("proxy.example");
+    expect(() => fastifyMount(handler, options)).toThrow("proxy.example");
   });
 
   it("and nodeListener log an entry that is not valid at once, and answer requests with an error", async () => {

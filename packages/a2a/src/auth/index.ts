@@ -15,6 +15,7 @@ export { bearer, type BearerOptions, type VerifyToken } from "./bearer.ts";
 export { challenge, problemParams, type ChallengeParams } from "./challenge.ts";
 export { allOf, anyOf, anyone } from "./combine.ts";
 export { isFor } from "./guarded.ts";
+export { hostUser, type HostCookie, type HostScheme, type HostUserOptions } from "./host-user.ts";
 export { hashPassword, type PasswordHashOptions } from "./password.ts";
 export { defineScheme, type SchemeDefinition } from "./scheme.ts";
 export { hashKey } from "./secrets.ts";

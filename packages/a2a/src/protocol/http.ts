@@ -1,4 +1,5 @@
 import type { BodyBudget } from "./body.ts";
+import type { Principal } from "./service.ts";
 
 /**
  * HTTP as the bindings see it, on every runtime. A host turns the request of its runtime into a `UniversalRequest` and
@@ -105,7 +106,12 @@ export interface RequestFacts {
   readonly certificate?: PeerCertificate | undefined;
   /** The user that the host's framework has found, such as `request.user` of Express and Fastify. Its shape is the framework's. */
   readonly user?: unknown;
+  /** The caller, as the option `principal` of a mount has found it. `hostUser()` of `@parley/a2a/auth` lets it in. */
+  readonly principal?: HostPrincipal | Promise<HostPrincipal>;
 }
+
+/** The caller as the host's framework knows it. What is falsy says that there is none: `request.user && { subject: request.user.id }`. */
+export type HostPrincipal = Principal | false | null | undefined | "" | 0;
 
 /** A client's certificate of TLS (RFC 5280). */
 export interface PeerCertificate {
