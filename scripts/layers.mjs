@@ -167,6 +167,7 @@ export const composition = {
   "webhooks.ts": ["base", "receiver", "webhooks"],
   "wires.ts": ["wire", "wire/v1", "wire/v11", "wire/v03"],
   "client/index.ts": ["transport/jsonrpc", "transport/rest"],
+  "testing/test-agent.ts": ["*"],
 };
 
 /** Rooms that `*` does not include: the published test suites, each version of the wire, the inside of the engine. */

@@ -53,6 +53,7 @@ describe("the README", () => {
       "docs/interceptors.md",
       "docs/bindings.md",
       "docs/agents.md",
+      "docs/testing.md",
       "docs/stores.md",
       "docs/benchmarks.md",
       "docs/conform.md",

@@ -2,6 +2,7 @@
 import { defineAgent, memoryStore, text, type Message } from "@parley/a2a";
 import { bytesOf, isRawPart } from "@parley/a2a/model";
 import { connect, type Client } from "@parley/a2a/client";
+import { testAgent, type TestAgent } from "@parley/a2a/testing";
 import { serve } from "@parley/node";
 
 export const agent = defineAgent({
@@ -27,4 +28,15 @@ export async function lengths(message: Message): Promise<readonly number[]> {
   }
   await server.close();
   return found;
+}
+
+export async function tested(): Promise<readonly string[]> {
+  const under: TestAgent = await testAgent(agent);
+  const ada: Client = await under.as("ada");
+  await ada.sendMessage("Hello");
+  await under.clock.advance(1_000);
+  await under.crash();
+  await under.restart();
+  await under.close();
+  return under.problems;
 }

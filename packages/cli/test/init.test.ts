@@ -171,7 +171,7 @@ describe("a project that was just made, with the packages as they would be publi
 
   test("passes its own tests (npm test)", async () => {
     const { stdout } = await exec(process.execPath, ["--import", "tsx", "--test", "agent.test.ts"], { cwd: project });
-    expect(stdout).toMatch(/^# pass 1$/m);
+    expect(stdout).toMatch(/^# pass 2$/m);
   });
 
   test("serves its agent (npm start), and answers (npm run ask)", async () => {

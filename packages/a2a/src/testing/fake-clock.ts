@@ -6,6 +6,8 @@ export interface FakeClock extends Clock {
   advance(ms: number): void;
   /** Sets the wall clock forward by `ms` milliseconds, or back. No time passes, so no timer comes due. */
   jump(ms: number): void;
+  /** When the next timer comes due, on `elapsed()`. `undefined`: there is none. */
+  next(): number | undefined;
 }
 
 interface Timer {
@@ -21,7 +23,7 @@ interface Timer {
  * @example
  * ```ts
  * const clock = fakeClock();
- * const { service } = inProcess(agent, { clock });
+ * const handler = createHandler(agent, { publicUrl: "https://agents.example.com", store: memoryStore(), clock });
  * clock.advance(5 * 60_000); // the idle timeout of a turn
  * ```
  */
@@ -57,5 +59,6 @@ export function fakeClock(start: number = Date.UTC(2026, 0, 1)): FakeClock {
     jump(ms) {
       wall += ms;
     },
+    next: () => nextBy(Infinity)?.at,
   };
 }

@@ -22,7 +22,8 @@ export interface InProcess {
 }
 
 /**
- * Runs an agent in this process, for tests of the agent itself: no port, no encoding.
+ * Runs the engine with one agent in this process: the port of the operations alone, without a handler, a client or JSON. It is for tests
+ * of stores, extensions and interceptors. Agents are tested by `testAgent()`.
  *
  * @example
  * ```ts
