@@ -21,10 +21,10 @@ export interface TestAgentOptions extends Partial<Omit<HandlerOptions, "clock">>
 type AsyncDispose = typeof Symbol extends { readonly asyncDispose: infer Key extends symbol } ? Key : never;
 
 /** An agent under test, served in this process without a port. `testAgent()` makes one. */
-export type TestAgent = AgentUnderTest & {
-  /** Does what `close()` does: `await using agent = await testAgent(…)`, where the runtime has it. */
-  readonly [Key in AsyncDispose]: () => Promise<void>;
-};
+export type TestAgent = AgentUnderTest & Disposal;
+
+/** Does what `close()` does: `await using agent = await testAgent(…)`, where the compiler knows it. */
+type Disposal = { readonly [Key in AsyncDispose]: () => Promise<void> };
 
 /** What a test does with its agent. */
 export interface AgentUnderTest {
@@ -88,7 +88,12 @@ export async function testAgent(agent: Agent, options: TestAgentOptions = {}): P
   const server = new Server(agent, { ...options, clock, store }, lines);
   server.start();
   const connectBy = (more: Omit<ConnectOptions, "fetch"> = {}): Promise<Client> =>
-    connect(server.url, { ...clientOptions, version: server.version, ...more, fetch: inProcessFetch(() => server.listening) });
+    connect(server.url, {
+      ...clientOptions,
+      version: server.version,
+      ...more,
+      fetch: inProcessFetch(() => server.listening),
+    });
   const under: AgentUnderTest = {
     client: await connectBy(),
     clock,
@@ -116,8 +121,8 @@ export async function testAgent(agent: Agent, options: TestAgentOptions = {}): P
     },
   };
   const { asyncDispose } = Symbol as { readonly asyncDispose?: symbol };
-  if (asyncDispose !== undefined) Object.defineProperty(under, asyncDispose, { value: under.close });
-  return under;
+  const disposal: unknown = asyncDispose === undefined ? {} : { [asyncDispose]: under.close };
+  return Object.assign(under, disposal as Disposal);
 }
 
 const defaultTtl = 30_000;

@@ -1,4 +1,5 @@
 import { memoryStore } from "../../src/store/index.ts";
+import type { Client } from "../../src/client/index.ts";
 import { defineAgent, type AgentDefinition } from "../../src/agent/index.ts";
 import { A2AError, type Task } from "../../src/model/index.ts";
 import { testAgent, type TestAgent, type TestAgentOptions } from "../../src/testing/index.ts";
@@ -49,7 +50,7 @@ describe("testAgent", () => {
       async *onMessage(turn) {
         if (turn.text === "") return turn.reply("Say something.");
         yield turn.working("Thinking");
-        yield turn.artifact({ name: "echo", parts: [{ text: turn.text }] });
+        return turn.completed(turn.text);
       },
     });
     expect(client.card.capabilities.streaming).toBe(true);
@@ -178,11 +179,10 @@ describe("testAgent().crash()", () => {
       },
     });
     const hasty = await connect({ retry: false, reconnect: false });
-    const waiting = hasty.sendMessage("Go");
-    const lost = expect(waiting).rejects.toMatchObject({ code: "ConnectionFailed" });
+    const waiting = hasty.sendMessage("Go").catch((error: unknown) => error);
     await expect.poll(async () => (await client.listTasks()).tasks.length).toBe(1);
     await crash();
-    await lost;
+    expect(await waiting).toMatchObject({ code: "ConnectionFailed" });
     await expect(hasty.listTasks()).rejects.toMatchObject({ code: "ConnectionFailed" });
     await expect(crash()).rejects.toThrow("does not run");
     await restart();
@@ -339,8 +339,12 @@ describe("callers and logs of testAgent", () => {
   });
 
   it("is closed by `await using`, where the runtime has it", async () => {
-    const agent = await given({ onMessage: (turn) => turn.reply("Hello") });
-    const dispose = (agent as unknown as Record<symbol, () => Promise<void>>)[Symbol.asyncDispose];
-    expect(dispose).toBe(agent.close);
+    let client: Client | undefined;
+    {
+      await using agent = await testAgent(defineAgent({ ...card, onMessage: (turn) => turn.reply("Hello") }));
+      client = agent.client;
+      expect((await client.sendMessage("Hi")).message).toBeDefined();
+    }
+    await expect(client.sendMessage("Hi")).rejects.toMatchObject({ code: "Aborted" });
   });
 });

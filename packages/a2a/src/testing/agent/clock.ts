@@ -18,14 +18,17 @@ export class TestClock implements Clock {
     this.#fake = fakeClock(start);
   }
 
+  /** Wall time, in milliseconds since the Unix epoch. It begins with the year 2026. */
   now(): number {
     return this.#fake.now();
   }
 
+  /** Monotonic time, in milliseconds. */
   elapsed(): number {
     return this.#fake.elapsed();
   }
 
+  /** Calls `run` once, when `advance()` has come so far. The returned function cancels it. */
   after(ms: number, run: () => void): () => void {
     this.#begun += 1;
     return this.#fake.after(ms, run);

@@ -96,17 +96,12 @@ export class Life {
   }
 
   /** The same promise, which never settles once the process is killed. */
-  #alive<Value>(work: Promise<Value>): Promise<Value> {
-    return new Promise((resolve, reject) => {
-      work.then(
-        (value) => {
-          if (!this.#isOver) resolve(value);
-        },
-        (error: unknown) => {
-          if (!this.#isOver) reject(error);
-        },
-      );
-    });
+  async #alive<Value>(work: Promise<Value>): Promise<Value> {
+    try {
+      return await work;
+    } finally {
+      if (this.#isOver) await never();
+    }
   }
 }
 
