@@ -5,9 +5,10 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { parley, type Finished } from "./support/parley.ts";
+import { parleyHere } from "./support/in-process.ts";
+import type { Finished } from "./support/parley.ts";
 
-/** `parley card sign`, `verify` and `key` (A2A 1.0 §8.4), with the real binary. */
+/** `parley card sign`, `verify` and `key` (A2A 1.0 §8.4). */
 
 let folder = "";
 beforeEach(async () => {
@@ -28,7 +29,7 @@ const card = (url: string): object => ({
 });
 
 const run = (args: readonly string[], stdin = ""): Promise<Finished> =>
-  parley(["card", ...args], { cwd: folder, stdin });
+  parleyHere(["card", ...args], { cwd: folder, stdin });
 
 /** Makes a key; its public set is in `NAME-keys.json`. */
 async function makeKey(name: string, ...more: string[]): Promise<void> {

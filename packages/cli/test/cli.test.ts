@@ -5,10 +5,14 @@ import { bearer } from "@parley/a2a/auth";
 import type { Server } from "@parley/node";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import scripted from "./fixtures/agent.ts";
+import { parleyHere } from "./support/in-process.ts";
 import { parley, start } from "./support/parley.ts";
 import { startServer } from "./support/server.ts";
 
-/** Every command with the real binary against a server of our own. */
+/**
+ * Every command against a server of our own, with the real binary. What only prepares a test, or is another option of a command that the
+ * test has run so, runs in this process.
+ */
 
 let server: Server;
 let url = "";
@@ -39,7 +43,7 @@ function jsonLines<T = Line>(text: string): readonly T[] {
 
 /** Starts a task and gives its id. */
 async function started(text: string): Promise<{ id: string; contextId: string }> {
-  const { out } = await parley(["send", url, text, "--no-wait", "--json"]);
+  const { out } = await parleyHere(["send", url, text, "--no-wait", "--json"]);
   const [line] = jsonLines(out);
   return line!.task!;
 }
@@ -156,7 +160,7 @@ describe("parley send", () => {
     const { code, err } = await send("hang", "--no-wait");
     expect(code).toBe(0);
     const [, id = ""] = /parley watch \S+ (\S+)\n {2}parley cancel /.exec(err) ?? [];
-    expect((await parley(["cancel", url, id])).code).toBe(0);
+    expect((await parleyHere(["cancel", url, id])).code).toBe(0);
   });
 
   test("an unknown task is the agent's error: 1", async () => {
@@ -177,7 +181,7 @@ describe("parley send", () => {
     const [, id = ""] = /parley watch \S+ (\S+)\n {2}parley cancel /.exec(err) ?? [];
     const { out } = await parley(["task", url, id, "--json"]);
     expect(JSON.parse(out)).toMatchObject({ status: { state: "TASK_STATE_WORKING" } });
-    await parley(["cancel", url, id]);
+    await parleyHere(["cancel", url, id]);
   });
 
   test("a reader that goes away ends it without a word", async () => {
@@ -185,7 +189,7 @@ describe("parley send", () => {
     await running.until("out", /Hanging/);
     const [line] = jsonLines((await running.until("out", /^.*\n/))[0]);
     running.child.stdout.destroy();
-    await parley(["cancel", url, line!.task!.id]);
+    await parleyHere(["cancel", url, line!.task!.id]);
     const { code, err } = await running.done;
     expect({ code, err }).toEqual({ code: 0, err: "" });
   });
@@ -206,7 +210,7 @@ describe("artifacts on disk", () => {
 
   test("of a plain reply are its files", async () => {
     await writeFile(join(folder, "a.csv"), "x\n");
-    await parley(["send", url, "parts", "--file", "a.csv", "--out", "out"], { cwd: folder });
+    await parleyHere(["send", url, "parts", "--file", "a.csv", "--out", "out"], { cwd: folder });
     expect(await readdir(out())).toEqual(["reply.json"]);
   });
 
@@ -214,14 +218,14 @@ describe("artifacts on disk", () => {
     const { id } = await started("stream");
     expect(await parley(["watch", url, id, "--out", "out"], { cwd: folder })).toMatchObject({ code: 0 });
     expect(await readFile(join(out(), "poem.txt"), "utf8")).toBe("Roses are red,\nviolets are blue.");
-    expect(await parley(["task", url, id, "--out", "out"], { cwd: folder })).toMatchObject({ code: 0 });
+    expect(await parleyHere(["task", url, id, "--out", "out"], { cwd: folder })).toMatchObject({ code: 0 });
     expect((await readdir(out())).sort()).toEqual(["facts-2.json", "facts.json", "poem-2.txt", "poem.txt"]);
   });
 
   test("of an earlier turn are not saved again", async () => {
     const asked = await parley(["send", url, "ask"]);
     const [, id = ""] = /--task (\S+)/.exec(asked.err) ?? [];
-    await parley(["send", url, "Hello", "--task", id, "--out", "out"], { cwd: folder });
+    await parleyHere(["send", url, "Hello", "--task", id, "--out", "out"], { cwd: folder });
     expect(await readdir(out())).toEqual(["answer.txt"]);
   });
 });
@@ -241,7 +245,7 @@ describe("parley watch, task, tasks, cancel", () => {
 
   test("a task that has ended is shown at once", async () => {
     const { id } = await started("stream");
-    await parley(["watch", url, id]);
+    await parleyHere(["watch", url, id]);
     const { code, out } = await parley(["watch", url, id]);
     expect(code).toBe(0);
     expect(out).toContain("violets are blue.");
@@ -273,19 +277,19 @@ describe("parley watch, task, tasks, cancel", () => {
 
   test("a task is shown with its messages and artifacts, as much history as is wanted", async () => {
     const { id, contextId } = await started("stream");
-    await parley(["watch", url, id]);
+    await parleyHere(["watch", url, id]);
     const { code, out, err } = await parley(["task", url, id]);
     expect({ code, err }).toEqual({ code: 0, err: "" });
     expect(out).toContain(`task     ${id}\ncontext  ${contextId}\nstate    completed\n`);
     expect(out).toContain("\nuser:\n  stream\n");
     expect(out).toContain("\n◆ poem\n  Roses are red,\n  violets are blue.\n");
-    const short = await parley(["task", url, id, "--history", "0", "--json"]);
+    const short = await parleyHere(["task", url, id, "--history", "0", "--json"]);
     expect(JSON.parse(short.out)).not.toHaveProperty("history");
   });
 
   test("a task that does not exist, or cannot be canceled, is an error: 1", async () => {
     const { id } = await started("stream");
-    await parley(["watch", url, id]);
+    await parleyHere(["watch", url, id]);
     expect(await parley(["task", url, "nothing"])).toMatchObject({ code: 1, out: "" });
     expect(await parley(["watch", url, "nothing"])).toMatchObject({ code: 1, out: "" });
     expect(await parley(["cancel", url, id])).toMatchObject({ code: 1, out: "" });
@@ -294,7 +298,7 @@ describe("parley watch, task, tasks, cancel", () => {
   test("tasks are listed page after page, filtered, and go on where a list ended", async () => {
     const own = await startServer(scripted);
     try {
-      for (const text of ["stream", "stream", "ask", "fail"]) await parley(["send", own.url, text]);
+      for (const text of ["stream", "stream", "ask", "fail"]) await parleyHere(["send", own.url, text]);
       const all = await parley(["tasks", own.url, "--json"]);
       const { tasks } = JSON.parse(all.out) as { tasks: { id: string; contextId: string }[] };
       expect(JSON.parse(all.out)).toMatchObject({ totalSize: 4, nextPageToken: "" });
@@ -302,19 +306,19 @@ describe("parley watch, task, tasks, cancel", () => {
       expect(table[0]).toMatch(/^TASK +STATE +SINCE +CONTEXT$/);
       expect(table.slice(1).map((row) => row.split(/ +/)[0])).toEqual(tasks.map((task) => task.id));
 
-      const first = await parley(["tasks", own.url, "--limit", "3"]);
+      const first = await parleyHere(["tasks", own.url, "--limit", "3"]);
       expect(first.err).toMatch(/^3 of 4; more with --page \S+\n$/);
       const [, page = ""] = /--page (\S+)/.exec(first.err) ?? [];
-      const rest = await parley(["tasks", own.url, "--page", page.replaceAll("'", ""), "--json"]);
+      const rest = await parleyHere(["tasks", own.url, "--page", page.replaceAll("'", ""), "--json"]);
       expect(JSON.parse(rest.out)).toMatchObject({ tasks: [{ id: tasks[3]!.id }], nextPageToken: "" });
 
-      const state = await parley(["tasks", own.url, "--state", "input-required", "--json"]);
+      const state = await parleyHere(["tasks", own.url, "--state", "input-required", "--json"]);
       expect(JSON.parse(state.out)).toMatchObject({ totalSize: 1 });
-      const context = await parley(["tasks", own.url, "--context", tasks[0]!.contextId, "--json"]);
+      const context = await parleyHere(["tasks", own.url, "--context", tasks[0]!.contextId, "--json"]);
       expect(JSON.parse(context.out)).toMatchObject({ totalSize: 1, tasks: [{ id: tasks[0]!.id }] });
-      const recent = await parley(["tasks", own.url, "--since", "1h", "--json"]);
+      const recent = await parleyHere(["tasks", own.url, "--since", "1h", "--json"]);
       expect(JSON.parse(recent.out)).toMatchObject({ totalSize: 4 });
-      expect(await parley(["tasks", own.url, "--since", "2100-01-01T00:00Z"])).toEqual({
+      expect(await parleyHere(["tasks", own.url, "--since", "2100-01-01T00:00Z"])).toEqual({
         code: 0,
         out: "",
         err: "No tasks.\n",
@@ -354,9 +358,9 @@ describe("an agent behind a token", () => {
   test("is called with --token, or PARLEY_TOKEN", async () => {
     expect(await parley(["send", guarded.url, "whoami", "--token", "s3cret"])).toMatchObject({ out: "alice\n" });
     const env = { PARLEY_TOKEN: "s3cret" };
-    expect(await parley(["send", guarded.url, "whoami"], { env })).toMatchObject({ code: 0, out: "alice\n" });
+    expect(await parleyHere(["send", guarded.url, "whoami"], { env })).toMatchObject({ code: 0, out: "alice\n" });
     const header = ["--header", "Authorization: Bearer s3cret"];
-    expect(await parley(["send", guarded.url, "whoami", ...header])).toMatchObject({ code: 0, out: "alice\n" });
+    expect(await parleyHere(["send", guarded.url, "whoami", ...header])).toMatchObject({ code: 0, out: "alice\n" });
   });
 
   test("says without one what is missing", async () => {

@@ -10,7 +10,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createProgram, run } from "../src/program.ts";
 import scripted from "./fixtures/agent.ts";
 import { recordedIo } from "./support/io.ts";
-import { parley, parleyCommand } from "./support/parley.ts";
+import { parleyHere } from "./support/in-process.ts";
+import { parleyCommand } from "./support/parley.ts";
 import { startServer } from "./support/server.ts";
 import { parked, storeWebhooks } from "./support/webhooks.ts";
 
@@ -101,10 +102,18 @@ describe("every example of the help runs", () => {
     });
   }
 
+  /** What a line does that needs no shell, in this process; else what it does in one. */
+  async function runLine(line: string): Promise<{ code: number | null | undefined; err: string }> {
+    if (/[|>]|^exec /.test(line)) return shell(line);
+    const words = [...line.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(([, ...kinds]) => kinds.join(""));
+    expect(words.shift()).toBe("parley");
+    return parleyHere(words, { cwd: folder, env: { XDG_CONFIG_HOME: folder } });
+  }
+
   /** A task for an example: one to cancel is at work, others have ended. */
   async function taskFor(example: string): Promise<string> {
     const text = example.includes(" cancel ") ? "hang" : "stream";
-    const { out } = await parley(["send", server.url, text, "--no-wait", "--json"]);
+    const { out } = await parleyHere(["send", server.url, text, "--no-wait", "--json"]);
     return (JSON.parse(out) as { task: { id: string } }).task.id;
   }
 
@@ -119,7 +128,7 @@ describe("every example of the help runs", () => {
       // A user has to do the rest in a browser.
       if (line.includes("--client-id")) continue;
       if (name === "serve") line = `exec ${line} --port 0`;
-      expect(await shell(line), example).toMatchObject({ code: 0 });
+      expect(await runLine(line), example).toMatchObject({ code: 0 });
     }
   });
 });

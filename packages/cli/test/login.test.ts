@@ -9,10 +9,11 @@ import { allOf, anyOf, apiKey, basic, bearer, hashPassword, type Authenticator }
 import type { Server } from "@parley/node";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import scripted from "./fixtures/agent.ts";
-import { parley, type Finished } from "./support/parley.ts";
+import { parleyHere } from "./support/in-process.ts";
+import type { Finished } from "./support/parley.ts";
 import { startServer } from "./support/server.ts";
 
-/** The real binary logs in to servers that check each call. */
+/** Logins to servers that check each call. */
 
 const key = "key-s3cret-0123456789";
 const token = "token-s3cret-0123456789";
@@ -29,7 +30,7 @@ afterEach(() => rm(folder, { recursive: true }));
 
 /** Runs a command of a user with logins of its own. */
 async function run(args: readonly string[], stdin = ""): Promise<Finished> {
-  const finished = await parley(args, { env: { XDG_CONFIG_HOME: folder }, stdin });
+  const finished = await parleyHere(args, { env: { XDG_CONFIG_HOME: folder }, stdin });
   const shown = finished.out + finished.err;
   expect(shown).not.toContain(key);
   expect(shown).not.toContain(token);
@@ -93,7 +94,7 @@ describe("parley login", () => {
 
   test("gives way to a token of the command line", async () => {
     await run(["login", url], `${key}\n`);
-    const other = await parley(["send", url, "whoami", "--token", token], { env: { XDG_CONFIG_HOME: folder } });
+    const other = await parleyHere(["send", url, "whoami", "--token", token], { env: { XDG_CONFIG_HOME: folder } });
     expect(other.out).toBe("bob\n");
   });
 

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { startOfficialEcho } from "./support/official.ts";
-import { parley, start } from "./support/parley.ts";
+import { parleyHere } from "./support/in-process.ts";
+import { start } from "./support/parley.ts";
 
-/** Every command against the official SDK's server, with the real binary. */
+/** Every command against the official SDK's server. */
 
 let official: Awaited<ReturnType<typeof startOfficialEcho>>;
 let url = "";
@@ -18,7 +19,7 @@ afterAll(async () => {
 });
 
 describe.each(["JSONRPC", "HTTP+JSON"])("the official SDK's server over %s", (binding) => {
-  const call = (command: string, ...args: string[]) => parley([command, url, ...args, "--binding", binding]);
+  const call = (command: string, ...args: string[]) => parleyHere([command, url, ...args, "--binding", binding]);
 
   test("is described by its card", async () => {
     const { code, out } = await call("card");

@@ -9,6 +9,7 @@ import { UsageError } from "../src/errors.ts";
 import { userToken } from "../../../test/identity/logins.ts";
 import { startProvider } from "../../../test/identity/provider.ts";
 import { parseToken } from "../src/callers.ts";
+import { parleyHere } from "./support/in-process.ts";
 import { parley, start, type Running } from "./support/parley.ts";
 
 const fixture = (name: string): string => fileURLToPath(new URL(`./fixtures/${name}`, import.meta.url));
@@ -42,7 +43,7 @@ describe("parley serve", () => {
   test("serves an agent that is written in TypeScript, and stops at SIGTERM", async () => {
     const { running, urls } = await serving([fixture("agent.ts"), "--store", "memory"]);
     const [url = ""] = urls;
-    expect(await parley(["send", url, "hello"])).toMatchObject({ code: 0, out: "You said: hello\n" });
+    expect(await parleyHere(["send", url, "hello"])).toMatchObject({ code: 0, out: "You said: hello\n" });
     running.child.kill("SIGTERM");
     const { code, out, err } = await running.done;
     expect({ code, out }).toEqual({ code: 0, out: `Scripted is ready at ${url}\n` });
@@ -53,7 +54,7 @@ describe("parley serve", () => {
     const texts = await Promise.all(
       [[], ["--log-format", "text"], ["--log-level", "off"]].map(async (options) => {
         const { running, urls } = await serving([fixture("agent.ts"), "--store", "memory", ...options]);
-        const sent = await parley(["send", urls[0] ?? "", "throw"]);
+        const sent = await parleyHere(["send", urls[0] ?? "", "throw"]);
         expect(sent.code).toBe(1);
         expect(sent.out + sent.err).not.toContain("secret");
         running.child.kill("SIGTERM");
@@ -76,8 +77,8 @@ describe("parley serve", () => {
   test("goes on when nobody reads its standard error any more", async () => {
     const { running, urls } = await serving([fixture("agent.ts"), "--store", "memory"]);
     running.child.stderr.destroy();
-    for (const words of ["throw", "throw"]) expect((await parley(["send", urls[0] ?? "", words])).code).toBe(1);
-    expect(await parley(["send", urls[0] ?? "", "hello"])).toMatchObject({ code: 0, out: "You said: hello\n" });
+    for (const words of ["throw", "throw"]) expect((await parleyHere(["send", urls[0] ?? "", words])).code).toBe(1);
+    expect(await parleyHere(["send", urls[0] ?? "", "hello"])).toMatchObject({ code: 0, out: "You said: hello\n" });
     running.child.kill("SIGTERM");
     expect((await running.done).code).toBe(0);
   });
@@ -86,7 +87,7 @@ describe("parley serve", () => {
     const { urls } = await serving([fixture("mounts.ts"), "--store", "memory"]);
     expect(urls.map((url) => new URL(url).pathname)).toEqual(["/first", "/second"]);
     for (const [i, name] of ["Scripted", "Other"].entries()) {
-      const { out } = await parley(["card", urls[i] ?? "", "--json"]);
+      const { out } = await parleyHere(["card", urls[i] ?? "", "--json"]);
       expect(JSON.parse(out)).toMatchObject({ name });
     }
   });
@@ -102,14 +103,14 @@ describe("parley serve", () => {
 
   test("keeps tasks in a file, where the next server finds them", async () => {
     const first = await serving([fixture("agent.ts")]);
-    const { out } = await parley(["send", first.urls[0] ?? "", "stream", "--json"]);
+    const { out } = await parleyHere(["send", first.urls[0] ?? "", "stream", "--json"]);
     const { task } = JSON.parse(out.split("\n")[0] ?? "") as { task: { id: string } };
     first.running.child.kill("SIGINT");
     expect((await first.running.done).code).toBe(0);
     expect(await readdir(join(folder, ".parley"))).toContain("parley.db");
 
     const second = await serving([fixture("agent.ts"), "--store", ".parley/parley.db"]);
-    const shown = await parley(["task", second.urls[0] ?? "", task.id]);
+    const shown = await parleyHere(["task", second.urls[0] ?? "", task.id]);
     expect(shown.out).toContain("violets are blue.");
   });
 
@@ -119,7 +120,12 @@ describe("parley serve", () => {
     });
     const [url = ""] = urls;
     const whoami = async (token?: string): Promise<unknown> => {
-      const { code, out } = await parley(["send", url, "whoami", ...(token === undefined ? [] : ["--token", token])]);
+      const { code, out } = await parleyHere([
+        "send",
+        url,
+        "whoami",
+        ...(token === undefined ? [] : ["--token", token]),
+      ]);
       return code === 0 ? out.trim() : code;
     };
     expect(await whoami("a1")).toBe("alice");
@@ -132,14 +138,14 @@ describe("parley serve", () => {
   test("asks for API keys, whose hashes are enough, and for tokens of an issuer", async () => {
     const provider = await startProvider();
     try {
-      const { key, hash } = JSON.parse((await parley(["key", "--json"])).out) as { key: string; hash: string };
+      const { key, hash } = JSON.parse((await parleyHere(["key", "--json"])).out) as { key: string; hash: string };
       const { urls } = await serving(
         [fixture("agent.ts"), "--store", "memory", "--issuer", provider.issuer, "--scope", "chat", "--audit"],
         { PARLEY_API_KEYS: `${hash}=carol` },
       );
       const url = urls[0] ?? "";
       const whoami = async (...more: string[]): Promise<string> =>
-        (await parley(["send", url, "whoami", ...more])).out.trim();
+        (await parleyHere(["send", url, "whoami", ...more])).out.trim();
       expect(await whoami("--header", `x-api-key: ${key}`)).toBe("carol");
       expect(await whoami("--header", "x-api-key: wrong")).toBe("");
       expect(await whoami("--token", (await userToken(provider, { resource: url, scope: "chat" })).access_token)).toBe(
@@ -154,15 +160,15 @@ describe("parley serve", () => {
   });
 
   test("signs its cards with --card-key", async () => {
-    const made = await parley(["card", "key", "card-key.json"], { cwd: folder });
+    const made = await parleyHere(["card", "key", "card-key.json"], { cwd: folder });
     await writeFile(join(folder, "keys.json"), made.out);
     const key = join(folder, "card-key.json");
     const { urls } = await serving([fixture("agent.ts"), "--store", "memory", "--card-key", key]);
     const verify = ["card", "verify", urls[0] ?? "", "--keys", "keys.json"];
-    expect(await parley(verify, { cwd: folder })).toMatchObject({ code: 0, err: "" });
-    const other = await parley(["card", "key", "other.json"], { cwd: folder });
+    expect(await parleyHere(verify, { cwd: folder })).toMatchObject({ code: 0, err: "" });
+    const other = await parleyHere(["card", "key", "other.json"], { cwd: folder });
     await writeFile(join(folder, "keys.json"), other.out);
-    expect(await parley(verify, { cwd: folder })).toMatchObject({ code: 1 });
+    expect(await parleyHere(verify, { cwd: folder })).toMatchObject({ code: 1 });
   });
 
   test.each([
@@ -264,7 +270,7 @@ test.each(["module", "commonjs"])("a project of type %s has its TypeScript run, 
      });`,
   );
   const { urls } = await serving(["agent.ts", "--store", "memory"]);
-  expect((await parley(["card", urls[0] ?? "", "--json"])).out).toContain('"name":"Enumerated"');
+  expect((await parleyHere(["card", urls[0] ?? "", "--json"])).out).toContain('"name":"Enumerated"');
 });
 
 describe("a token", () => {
