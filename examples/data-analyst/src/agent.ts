@@ -2,6 +2,7 @@ import { defineAgent, type Agent } from "@parley/a2a";
 import { guardedFetch, type GuardedFetch } from "@parley/a2a/net";
 import { nodeDialer } from "@parley/node";
 import { Analyst } from "./analyst.ts";
+import type { AnalystTypes } from "./conversation/memory.ts";
 import { tableTypes } from "./conversation/source.ts";
 import { resumable } from "./conversation/steps.ts";
 
@@ -15,7 +16,7 @@ const outputModes = ["text/plain", "text/markdown", "application/json", "image/s
 
 /** Makes an agent that reads CSV files, profiles their columns and draws charts. */
 export function createDataAnalyst({ fetch = guardedFetch({}, nodeDialer()) }: DataAnalystOptions = {}): Agent {
-  return defineAgent({
+  return defineAgent<AnalystTypes>({
     name: "Data analyst",
     description:
       "Reads a CSV file, profiles its columns, and answers questions such as “chart average temp_max by month” with a chart and its numbers. It remembers the table for the rest of the conversation, and asks when a question could mean several things.",

@@ -1,4 +1,4 @@
-import type { AgentEvent, JsonValue, Part, Turn } from "@parley/a2a";
+import type { AgentEvent, JsonValue, Part } from "@parley/a2a";
 import { isUrlPart, toBase64 } from "@parley/a2a/model";
 import type { GuardedFetch } from "@parley/a2a/net";
 import { collect, type Numbers } from "./chart/collect.ts";
@@ -6,6 +6,7 @@ import { renderSvg } from "./chart/render.ts";
 import { chartData, chartTable, chartText } from "./chart/report.ts";
 import { specOf } from "./chart/spec.ts";
 import {
+  type AnalystTurn,
   checkpointOf,
   pendingOf,
   pendingMetadata,
@@ -64,12 +65,12 @@ interface Assignment {
 
 /** The work of one turn in steps. It depends on the message, the conversation and the table alone, so it can be repeated after a crash. */
 export class Analyst {
-  readonly #turn: Turn;
+  readonly #turn: AnalystTurn;
   readonly #fetch: GuardedFetch;
   readonly #outputs: Outputs;
   #table: TableRef | undefined;
 
-  constructor(turn: Turn, fetch: GuardedFetch) {
+  constructor(turn: AnalystTurn, fetch: GuardedFetch) {
     this.#turn = turn;
     this.#fetch = fetch;
     this.#outputs = outputsFor(turn.acceptedOutputModes);

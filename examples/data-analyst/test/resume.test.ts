@@ -19,9 +19,9 @@ function turnOf(message: Message, checkpoint?: JsonValue): TurnBase {
   const context: Turn["context"] = {
     id: "context",
     history: () => Promise.resolve([]),
-    state: <T extends JsonValue>() => state as T | undefined,
+    state: <Value>() => state as Value | undefined,
     setState: (value) => {
-      state = value;
+      state = value as JsonValue | undefined;
     },
   };
   return {

@@ -4,6 +4,8 @@
 export type {
   JsonValue,
   JsonObject,
+  JsonLike,
+  JsonObjectLike,
   Timestamp,
   TaskState,
   Role,

@@ -31,22 +31,33 @@ export interface Checkpoint {
   readonly table?: TableRef;
 }
 
-// These values are JSON that only this agent writes, so they need no check.
-
-export function rememberedTable(turn: Turn): TableRef | undefined {
-  return (turn.context.state() as { readonly table?: TableRef } | undefined)?.table;
+/** What the conversation remembers. */
+interface Remembered {
+  readonly table: TableRef;
 }
 
-export function rememberTable(turn: Turn, table: TableRef): void {
-  turn.context.setState({ table: { ...table } });
+/** What this agent stores. Nobody else writes it, so it needs no check when it is read. */
+export interface AnalystTypes {
+  context: Remembered;
+  checkpoint: Checkpoint;
 }
 
-export function checkpointOf(turn: Turn): Checkpoint {
-  return (turn.checkpoint as Checkpoint | undefined) ?? { steps: 0 };
+export type AnalystTurn = Turn<AnalystTypes>;
+
+export function rememberedTable(turn: AnalystTurn): TableRef | undefined {
+  return turn.context.state()?.table;
+}
+
+export function rememberTable(turn: AnalystTurn, table: TableRef): void {
+  turn.context.setState({ table });
+}
+
+export function checkpointOf(turn: AnalystTurn): Checkpoint {
+  return turn.checkpoint ?? { steps: 0 };
 }
 
 /** The question that the message of this turn answers: the open one in the last message of the agent, if there is one. */
-export function pendingOf({ task, message }: Turn): Pending | undefined {
+export function pendingOf({ task, message }: AnalystTurn): Pending | undefined {
   const history = task?.history ?? [];
   const place = history.findIndex(({ messageId, role }) => role === "ROLE_USER" && messageId === message.messageId);
   const before = place === -1 ? history : history.slice(0, place);
@@ -63,7 +74,7 @@ export function pendingMetadata(pending: Pending): JsonObject {
 const wide = { limit: 1_000, bytes: 64 << 20 };
 
 /** The part that a reference names; `undefined` where the conversation no longer has its message. */
-export async function recall(turn: Turn, { messageId, part }: TableRef): Promise<Part | undefined> {
+export async function recall(turn: AnalystTurn, { messageId, part }: TableRef): Promise<Part | undefined> {
   if (turn.message.messageId === messageId) return turn.message.parts[part];
   const history = await turn.context.history(wide);
   return history.findLast((entry) => entry.role === "user" && entry.messageId === messageId)?.parts[part];

@@ -1,5 +1,5 @@
-import type { AgentEvent, Turn } from "@parley/a2a";
-import { checkpointOf, type TableRef } from "./memory.ts";
+import type { AgentEvent } from "@parley/a2a";
+import { checkpointOf, type AnalystTurn, type TableRef } from "./memory.ts";
 
 /** A step: some events that are stored together. The same message and table always make the same steps. */
 export type Steps = AsyncGenerator<readonly AgentEvent[], void, void>;
@@ -9,7 +9,7 @@ export type Steps = AsyncGenerator<readonly AgentEvent[], void, void>;
  * cheap, leaves out the steps that are stored, and continues with the next one.
  */
 export async function* resumable(
-  turn: Turn,
+  turn: AnalystTurn,
   steps: Steps,
   table: () => TableRef | undefined,
 ): AsyncGenerator<readonly AgentEvent[], void, void> {
@@ -21,7 +21,7 @@ export async function* resumable(
     const ends = events.some(endsTurn);
     if (step <= stored && !ends) continue;
     const reference = table();
-    const value = { steps: step, ...(reference === undefined ? {} : { table: { ...reference } }) };
+    const value = { steps: step, ...(reference === undefined ? {} : { table: reference }) };
     yield ends ? events : [...events, turn.saveCheckpoint(value)];
   }
 }

@@ -1,19 +1,22 @@
 import { A2AError } from "../model/index.ts";
-import type { Agent, AgentBehaviour, AgentDescription, AgentOutput, Turn } from "../protocol/index.ts";
+import type { Agent, AgentBehaviour, AgentDescription, AgentOutput, AgentTypes, Turn } from "../protocol/index.ts";
 import { AuthorTurn } from "./turn.ts";
 
 /** What `defineAgent()` takes: what the card says, how the agent is run, and its function. */
-export interface AgentDefinition extends AgentDescription, AgentBehaviour {
+export interface AgentDefinition<Types = object> extends AgentDescription, AgentBehaviour {
   /**
    * Called for each message. An async generator yields events; when it ends, the task is completed. A `turn.reply(…)` that
    * is returned before any other event is a direct reply, without a task. An error that is thrown fails the task: the
    * client reads a general sentence, and the log has the error.
    */
-  onMessage(turn: Turn): AgentOutput;
+  onMessage(turn: Turn<Types>): AgentOutput;
 }
 
 /**
  * Defines an agent.
+ *
+ * @typeParam Types - The types of what it stores: `defineAgent<{ state: Cart; context: User; checkpoint: number }>({ … })`, each of
+ * them optional. What is stored is not checked when it is read: after a change of a type, old values still have the old one.
  *
  * @throws A2AError `InvalidParams` where something is missing that a card must have (A2A 1.0 §4.4.1).
  *
@@ -31,7 +34,7 @@ export interface AgentDefinition extends AgentDescription, AgentBehaviour {
  * });
  * ```
  */
-export function defineAgent(definition: AgentDefinition): Agent {
+export function defineAgent<Types extends AgentTypes<Types> = object>(definition: AgentDefinition<Types>): Agent {
   const { onMessage, ...rest } = definition;
   const fields = [
     ...(["name", "description", "version"] as const)
@@ -46,6 +49,6 @@ export function defineAgent(definition: AgentDefinition): Agent {
   }
   return Object.freeze({
     ...rest,
-    execute: (turn) => onMessage.call(definition, new AuthorTurn(turn)),
+    execute: (turn) => onMessage.call(definition, new AuthorTurn(turn) as Turn as Turn<Types>),
   } satisfies Agent);
 }

@@ -1,7 +1,9 @@
 import {
   partsOf,
   type Content,
+  type JsonLike,
   type JsonObject,
+  type JsonObjectLike,
   type JsonValue,
   type Message,
   type Part,
@@ -27,17 +29,17 @@ import type {
 } from "../protocol/index.ts";
 import { createWriter, streamText } from "./writer.ts";
 
-interface StatusOptions {
+interface StatusOptions<Metadata> {
   readonly keep?: boolean;
-  readonly metadata?: JsonObject;
+  readonly metadata?: Metadata;
 }
 
-function status(state: TaskState, content?: Content, options?: StatusOptions): AgentEvent {
+function status(state: TaskState, content?: Content, options?: StatusOptions<unknown>): AgentEvent {
   return {
     kind: "status",
     state,
     ...(content === undefined ? {} : { message: { parts: partsOf(content) } }),
-    ...(options?.metadata === undefined ? {} : { metadata: options.metadata }),
+    ...(options?.metadata === undefined ? {} : { metadata: options.metadata as JsonObject }),
     ...(options?.keep === undefined ? {} : { keep: options.keep }),
   };
 }
@@ -137,15 +139,24 @@ export class AuthorTurn implements Turn {
     return { kind: "reply", message: { parts: partsOf(content) } };
   }
 
-  working(content?: Content, options?: StatusOptions): AgentEvent {
+  working<Metadata extends JsonObjectLike<Metadata> = JsonObject>(
+    content?: Content,
+    options?: StatusOptions<Metadata>,
+  ): AgentEvent {
     return status("TASK_STATE_WORKING", content, options);
   }
 
-  inputRequired(content: Content, options?: Omit<StatusOptions, "keep">): AgentEvent {
+  inputRequired<Metadata extends JsonObjectLike<Metadata> = JsonObject>(
+    content: Content,
+    options?: Omit<StatusOptions<Metadata>, "keep">,
+  ): AgentEvent {
     return status("TASK_STATE_INPUT_REQUIRED", content, options);
   }
 
-  authRequired(content: Content, options?: Omit<StatusOptions, "keep">): AgentEvent {
+  authRequired<Metadata extends JsonObjectLike<Metadata> = JsonObject>(
+    content: Content,
+    options?: Omit<StatusOptions<Metadata>, "keep">,
+  ): AgentEvent {
     return status("TASK_STATE_AUTH_REQUIRED", content, options);
   }
 
@@ -181,7 +192,8 @@ export class AuthorTurn implements Turn {
     return status("TASK_STATE_REJECTED", content);
   }
 
-  artifact({ artifactId = this.makeId(), open = false, ...rest }: ArtifactInit): ArtifactEvent {
+  artifact<Metadata extends JsonObjectLike<Metadata> = JsonObject>(init: ArtifactInit<Metadata>): ArtifactEvent {
+    const { artifactId = this.makeId(), open = false, ...rest } = init as ArtifactInit;
     const artifact = { artifactId, ...rest };
     return open ? { kind: "artifact", artifact } : { kind: "artifact", artifact, lastChunk: true };
   }
@@ -195,15 +207,20 @@ export class AuthorTurn implements Turn {
     };
   }
 
-  writer(options: WriterOptions = {}): ArtifactWriter {
-    return createWriter(options.artifactId ?? this.makeId(), options, this.clock);
+  writer<Metadata extends JsonObjectLike<Metadata> = JsonObject>(
+    options: WriterOptions<Metadata> = {},
+  ): ArtifactWriter {
+    return createWriter(options.artifactId ?? this.makeId(), options as WriterOptions, this.clock);
   }
 
-  stream(source: AsyncIterable<string>, options: WriterOptions = {}): AsyncGenerator<AgentEvent, void, void> {
-    return streamText(source, options.artifactId ?? this.makeId(), options, this.clock);
+  stream<Metadata extends JsonObjectLike<Metadata> = JsonObject>(
+    source: AsyncIterable<string>,
+    options: WriterOptions<Metadata> = {},
+  ): AsyncGenerator<AgentEvent, void, void> {
+    return streamText(source, options.artifactId ?? this.makeId(), options as WriterOptions, this.clock);
   }
 
-  saveCheckpoint(value: JsonValue): AgentEvent {
-    return { kind: "checkpoint", value };
+  saveCheckpoint<Value extends JsonLike<Value>>(value: Value): AgentEvent {
+    return { kind: "checkpoint", value: value as JsonValue };
   }
 }

@@ -1,5 +1,5 @@
 import { utf8Length } from "../base/index.ts";
-import { textOf, type JsonValue, type Message } from "../model/index.ts";
+import { textOf, type JsonLike, type JsonValue, type Message } from "../model/index.ts";
 import type { HistoryEntry, HistoryOptions, TurnContext } from "../protocol/index.ts";
 import type {
   AppendOutcome,
@@ -131,11 +131,11 @@ export class ContextView implements TurnContext {
     return this.#history(options);
   }
 
-  state<T extends JsonValue>(): T | undefined {
-    return this.#state as T | undefined;
+  state<Value = JsonValue>(): Value | undefined {
+    return this.#state as Value | undefined;
   }
 
-  setState(value: JsonValue | undefined): void {
+  setState<Value extends JsonLike<Value>>(value: Value | undefined): void {
     // A copy by way of text: the agent may go on changing its object.
     const json = value === undefined ? null : jsonOf(value, "context.setState()");
     if (json !== null && exceeds(json, this.#stateBytes)) {

@@ -1,4 +1,4 @@
-import type { JsonObject } from "./types.ts";
+import type { JsonObject } from "./json.ts";
 
 /** The agent card and what it is made of (A2A 1.0 §4.4), with the security schemes (§4.5). */
 

@@ -1,4 +1,5 @@
-import type { JsonObject, JsonValue, Message } from "./types.ts";
+import type { JsonObject, JsonValue } from "./json.ts";
+import type { Message } from "./types.ts";
 
 /**
  * A hash that tells a retry of a message from other content under the same id. It is the same for every binding and version:

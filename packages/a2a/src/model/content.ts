@@ -1,29 +1,19 @@
 import { randomIds, type Bytes } from "../base/index.ts";
-import type {
-  Artifact,
-  DataPart,
-  JsonObject,
-  JsonValue,
-  Message,
-  Part,
-  RawPart,
-  Role,
-  TextPart,
-  UrlPart,
-} from "./types.ts";
+import type { JsonLike, JsonObject, JsonObjectLike, JsonValue } from "./json.ts";
+import type { Artifact, DataPart, Message, Part, RawPart, Role, TextPart, UrlPart } from "./types.ts";
 
 /**
  * The content of messages and artifacts: builders and readers. Builders return plain data, which can also be written by hand.
  */
 
 /** What any part may say beside its content. */
-export interface PartOptions {
+export interface PartOptions<Metadata extends JsonObjectLike<Metadata> = JsonObject> {
   /** Media type of the content, such as `text/markdown`. */
   readonly mediaType?: string;
   /** Name of the file. */
   readonly filename?: string;
   /** Anything else about the part. */
-  readonly metadata?: JsonObject;
+  readonly metadata?: Metadata;
 }
 
 /**
@@ -34,20 +24,33 @@ export interface PartOptions {
  * text("# Report", { mediaType: "text/markdown" });
  * ```
  */
-export function text(value: string, options: PartOptions = {}): TextPart {
-  return { text: value, ...options };
+export function text<Metadata extends JsonObjectLike<Metadata> = JsonObject>(
+  value: string,
+  options: PartOptions<Metadata> = {},
+): TextPart {
+  return { text: value, ...asJson(options) };
 }
 
 /**
- * Makes a part of any JSON value, `null` included.
+ * Makes a part of any JSON value, `null` included. Its type may be an interface (`JsonLike`).
  *
  * @example
  * ```ts
  * data({ city: "Basel", degrees: 21 });
  * ```
  */
-export function data(value: JsonValue, options: PartOptions = {}): DataPart {
-  return { data: value, ...options };
+export function data<T extends JsonLike<T>, Metadata extends JsonObjectLike<Metadata> = JsonObject>(
+  value: T,
+  options: PartOptions<Metadata> = {},
+): DataPart {
+  return { data: value as JsonValue, ...asJson(options) };
+}
+
+/** The same object, as what is read back. */
+function asJson<Options extends { readonly metadata?: unknown }>(
+  options: Options,
+): Omit<Options, "metadata"> & { readonly metadata?: JsonObject } {
+  return options as Options & { readonly metadata?: JsonObject };
 }
 
 /** The bytes of a file, as they are or as base64 text, or the address that they are at. */
@@ -74,9 +77,18 @@ export type FileSource =
  * file(new URL("https://example.com/weather.csv"));
  * ```
  */
-export function file(source: URL | { readonly url: string }, options?: PartOptions): UrlPart;
-export function file(source: Uint8Array | ArrayBuffer | { readonly base64: string }, options?: PartOptions): RawPart;
-export function file(source: FileSource, options?: PartOptions): RawPart | UrlPart;
+export function file<Metadata extends JsonObjectLike<Metadata> = JsonObject>(
+  source: URL | { readonly url: string },
+  options?: PartOptions<Metadata>,
+): UrlPart;
+export function file<Metadata extends JsonObjectLike<Metadata> = JsonObject>(
+  source: Uint8Array | ArrayBuffer | { readonly base64: string },
+  options?: PartOptions<Metadata>,
+): RawPart;
+export function file<Metadata extends JsonObjectLike<Metadata> = JsonObject>(
+  source: FileSource,
+  options?: PartOptions<Metadata>,
+): RawPart | UrlPart;
 export function file(source: FileSource, options: PartOptions = {}): RawPart | UrlPart {
   if (source instanceof URL) return { url: source.href, ...options };
   if ("url" in source) return { url: source.url, ...options };
@@ -93,7 +105,11 @@ export function partsOf(content: Content): readonly Part[] {
 }
 
 /** What a message may say beside its content. */
-export interface MessageOptions extends Partial<Omit<Message, "parts">> {
+export interface MessageOptions<Metadata extends JsonObjectLike<Metadata> = JsonObject> extends Partial<
+  Omit<Message, "parts" | "metadata">
+> {
+  /** Anything else about the message. */
+  readonly metadata?: Metadata;
   /** Who sends it. Default `ROLE_USER`. */
   readonly role?: Role;
   /** Identifier of the message. Default: a random one. Use the same one to send the message again: the server then knows a retry. */
@@ -108,14 +124,20 @@ export interface MessageOptions extends Partial<Omit<Message, "parts">> {
  * message("What is the weather?", { contextId: "conversation-1" });
  * ```
  */
-export function message(content: Content, options: MessageOptions = {}): Message {
-  const { messageId = randomIds.next(), role = "ROLE_USER", ...rest } = options;
+export function message<Metadata extends JsonObjectLike<Metadata> = JsonObject>(
+  content: Content,
+  options: MessageOptions<Metadata> = {},
+): Message {
+  const { messageId = randomIds.next(), role = "ROLE_USER", ...rest } = asJson(options);
   return { messageId, role, parts: partsOf(content), ...rest };
 }
 
 /** Makes an artifact. Its `artifactId` is random unless the options have one. */
-export function artifact(content: Content, options: Partial<Omit<Artifact, "parts">> = {}): Artifact {
-  const { artifactId = randomIds.next(), ...rest } = options;
+export function artifact<Metadata extends JsonObjectLike<Metadata> = JsonObject>(
+  content: Content,
+  options: Partial<Omit<Artifact, "parts" | "metadata">> & { readonly metadata?: Metadata } = {},
+): Artifact {
+  const { artifactId = randomIds.next(), ...rest } = asJson(options);
   return { artifactId, ...rest, parts: partsOf(content) };
 }
 

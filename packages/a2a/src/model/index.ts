@@ -1,3 +1,4 @@
+export type * from "./json.ts";
 export * from "./types.ts";
 export * from "./card.ts";
 export * from "./draft.ts";

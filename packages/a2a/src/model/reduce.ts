@@ -1,10 +1,9 @@
 import { deepFreeze } from "../base/index.ts";
 import { eventOf, isHistory, type LogEvent, type NewRecord } from "./log.ts";
 import { isTerminal } from "./states.ts";
+import type { JsonObject, JsonValue } from "./json.ts";
 import type {
   Artifact,
-  JsonObject,
-  JsonValue,
   Message,
   Part,
   Task,

@@ -22,6 +22,7 @@ import {
   timestamp,
   type Schema,
 } from "./schema.ts";
+import type { JsonObject, JsonValue } from "./json.ts";
 import type {
   Artifact,
   AuthenticationInfo,
@@ -31,8 +32,6 @@ import type {
   GetExtendedAgentCardRequest,
   GetTaskPushNotificationConfigRequest,
   GetTaskRequest,
-  JsonObject,
-  JsonValue,
   ListTaskPushNotificationConfigsRequest,
   ListTaskPushNotificationConfigsResponse,
   ListTasksRequest,

@@ -3,13 +3,7 @@
  * enumeration is a union of its names. The members of a union are told apart by the one member that is present.
  */
 
-/** Any JSON value. */
-export type JsonValue = string | number | boolean | null | JsonObject | readonly JsonValue[];
-
-/** A JSON object. `metadata` is one: a map from keys to any JSON (A2A 1.0 §3.2.5). */
-export interface JsonObject {
-  readonly [key: string]: JsonValue;
-}
+import type { JsonObject, JsonValue } from "./json.ts";
 
 /** An instant in UTC as text, `YYYY-MM-DDTHH:mm:ss.sssZ` (A2A 1.0 §5.6.1). */
 export type Timestamp = string;

@@ -1,4 +1,4 @@
-import type { Artifact, JsonObject, JsonValue, Part, TaskState } from "../model/index.ts";
+import type { Artifact, JsonObject, JsonObjectLike, JsonValue, Part, TaskState } from "../model/index.ts";
 
 /* What an agent says: events, and what the builders of events take and make. */
 
@@ -65,7 +65,7 @@ export interface AgentMessage {
 export type AgentYield = AgentEvent | readonly AgentEvent[];
 
 /** What `turn.artifact()` takes. */
-export interface ArtifactInit {
+export interface ArtifactInit<Metadata extends JsonObjectLike<Metadata> = JsonObject> {
   /** Identifier, unique in the task. Default: one that a resumed run makes again. */
   readonly artifactId?: string;
   /** Name for people. */
@@ -75,7 +75,7 @@ export interface ArtifactInit {
   /** The content, at least one part. */
   readonly parts: readonly Part[];
   /** Anything else about the artifact. */
-  readonly metadata?: JsonObject;
+  readonly metadata?: Metadata;
   /** URIs of the extensions that contributed to it. */
   readonly extensions?: readonly string[];
   /** Whether `turn.append()` adds more parts. Its `{ last: true }` closes the artifact. Default false: it is complete. */
@@ -83,7 +83,7 @@ export interface ArtifactInit {
 }
 
 /** What `turn.writer()` and `turn.stream()` take. */
-export interface WriterOptions {
+export interface WriterOptions<Metadata extends JsonObjectLike<Metadata> = JsonObject> {
   /** Identifier of the artifact, unique in the task. Default: one that a resumed run makes again. */
   readonly artifactId?: string;
   /** Name of the artifact, for people. */
@@ -91,7 +91,7 @@ export interface WriterOptions {
   /** Description of the artifact, for people. */
   readonly description?: string;
   /** Anything else about the artifact. */
-  readonly metadata?: JsonObject;
+  readonly metadata?: Metadata;
   /** Media type of its text, such as `text/markdown`. */
   readonly mediaType?: string;
   /** Size of a chunk in characters: it is sent when it has as many. Default 4096. */

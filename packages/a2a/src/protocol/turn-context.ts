@@ -1,7 +1,48 @@
-import type { JsonObject, JsonValue, Part } from "../model/index.ts";
+import type { JsonLike, JsonObject, JsonValue, Part } from "../model/index.ts";
+
+/**
+ * The types of what an agent stores, all optional: `state` of a task, `context` of a conversation, and `checkpoint`. They are the
+ * type argument of `defineAgent` and of `Turn`.
+ *
+ * @example
+ * ```ts
+ * interface Cart {
+ *   items: string[];
+ * }
+ * async function* add(turn: Turn<{ context: Cart }>): AsyncGenerator<AgentEvent> {
+ *   const { items } = turn.context.state() ?? { items: [] };
+ *   turn.context.setState({ items: [...items, turn.text] });
+ *   yield turn.inputRequired("Anything else?");
+ * }
+ * ```
+ */
+export type AgentTypes<Types> = {
+  readonly [Name in keyof Types]: Name extends "state" | "context" | "checkpoint" ? JsonLike<Types[Name]> : never;
+};
+
+/** What is read of a value: its own type, or any JSON where it has none. */
+export type Stored<Types, Name extends string> = Types extends { readonly [K in Name]: infer Value }
+  ? Value
+  : JsonValue;
+
+/** What may be stored: a value of its own type, or anything that can be JSON where it has none. */
+export type Storable<Types, Name extends string, Value> = Types extends { readonly [K in Name]: infer Own }
+  ? Own
+  : JsonLike<Value>;
+
+/** What a setter takes. Its own type is named, so that a wrong value is compared with it. */
+export type Given<Types, Name extends string, Value> = Types extends { readonly [K in Name]: infer Own } ? Own : Value;
+
+/** What an agent stores. `Types` says of which types it is. */
+export interface TurnStorage<Types = object> {
+  /** The last checkpoint of the run that was lost. `undefined` where there is none. */
+  readonly checkpoint: Stored<Types, "checkpoint"> | undefined;
+  /** The conversation: its history and its state. */
+  readonly context: TurnContext<Types>;
+}
 
 /** The conversation of a turn (`contextId`): what was said in it, and a small state. */
-export interface TurnContext {
+export interface TurnContext<Types = object> {
   /** The `contextId`. */
   readonly id: string;
   /**
@@ -13,13 +54,13 @@ export interface TurnContext {
    */
   history(options?: HistoryOptions): Promise<readonly HistoryEntry[]>;
   /** A small value that all turns of this context share, as the last turn stored it. `undefined` where there is none. */
-  state<T extends JsonValue = JsonValue>(): T | undefined;
+  state<Value = Stored<Types, "context">>(): Value | undefined;
   /**
    * Sets the state, or deletes it with `undefined`. It is stored with the next events of this turn, or at its end.
    *
    * @throws A2AError `InvalidAgentResponse` where the value is no JSON, or larger than `limits.stateBytes`.
    */
-  setState(value: JsonValue | undefined): void;
+  setState<Value extends Storable<Types, "context", Value>>(value: Given<Types, "context", Value> | undefined): void;
 }
 
 /** How much of a conversation to read: the newest entries within both limits. No more is read from the store. */

@@ -3,7 +3,7 @@ import {
   A2AError,
   type Content,
   type JsonObject,
-  type JsonValue,
+  type JsonObjectLike,
   type Message,
   type Part,
   type SendMessageResponse,
@@ -20,12 +20,15 @@ import type {
 } from "./agent-event.ts";
 import type { AuthorizationInit, Credentials, OpenAuthorization } from "./authorization.ts";
 import type { CallContext, Principal } from "./service.ts";
-import type { TurnContext } from "./turn-context.ts";
+import type { Given, Storable, TurnStorage } from "./turn-context.ts";
 
 /* What the function of an agent is called with: a message, its task and conversation, and builders of events. */
 
 /** One call of an executor: a message, and what is needed to answer it. `Turn` adds the builders of events. */
-export interface TurnBase {
+export interface TurnBase extends TurnFacts, TurnStorage {}
+
+/** What is known about a message, apart from what the agent has stored. */
+interface TurnFacts {
   /** The message of the user that this turn answers. */
   readonly message: Message;
   /** All text parts of the message, joined by line breaks. */
@@ -40,8 +43,6 @@ export interface TurnBase {
   readonly number: number;
   /** Which attempt of this turn, from 1. A higher number means that an earlier run was lost and this one resumes it. */
   readonly attempt: number;
-  /** The last checkpoint of the run that was lost. `undefined` where there is none. */
-  readonly checkpoint: JsonValue | undefined;
   /**
    * Who sent the message. A turn that begins with its request has all `claims` of the authenticator. A turn whose message
    * waited, or that resumes a lost run, has only those that `keepClaims` names.
@@ -68,8 +69,6 @@ export interface TurnBase {
   readonly extensions: readonly string[];
   /** Aborted when the result of this turn is no longer wanted. `turn.signal.reason.kind` says why. */
   readonly signal: TurnSignal;
-  /** The conversation: its history and its state. */
-  readonly context: TurnContext;
   /** The server's log. */
   readonly logger: Logger;
   /** The server's clock. Tests replace it. */
@@ -95,7 +94,7 @@ export interface TurnBase {
  * What the function of an agent is called with: a message, what is known about it, and builders of events. A builder does
  * nothing by itself: yield or return what it makes.
  */
-export interface Turn extends TurnBase {
+export interface Turn<Types = object> extends TurnFacts, TurnStorage<Types> {
   /**
    * An answer. As the first event it is a direct reply, and there is no task (A2A 1.0 §3.1.1). Later it completes the task.
    *
@@ -114,7 +113,10 @@ export interface Turn extends TurnBase {
    * yield turn.working("Reading the file", { keep: true });
    * ```
    */
-  working(content?: Content, options?: { keep?: boolean; metadata?: JsonObject }): AgentEvent;
+  working<Metadata extends JsonObjectLike<Metadata> = JsonObject>(
+    content?: Content,
+    options?: { keep?: boolean; metadata?: Metadata },
+  ): AgentEvent;
   /**
    * Asks the user a question; return after it. The answer is the next turn. Until it comes, the task stays at the question:
    * a later status of this turn is not stored and is logged as an error, unless it is `failed` or `rejected`.
@@ -125,12 +127,18 @@ export interface Turn extends TurnBase {
    * return;
    * ```
    */
-  inputRequired(content: Content, options?: { metadata?: JsonObject }): AgentEvent;
+  inputRequired<Metadata extends JsonObjectLike<Metadata> = JsonObject>(
+    content: Content,
+    options?: { metadata?: Metadata },
+  ): AgentEvent;
   /**
    * Says that an authorization is needed that the agent gets in a way of its own (A2A 1.0 §7.6.1). The turn may wait for it and go on.
    * `authorize()` does all of this.
    */
-  authRequired(content: Content, options?: { metadata?: JsonObject }): AgentEvent;
+  authRequired<Metadata extends JsonObjectLike<Metadata> = JsonObject>(
+    content: Content,
+    options?: { metadata?: Metadata },
+  ): AgentEvent;
   /**
    * Asks for an authorization, and waits for it (A2A 1.0 §7.6, 0.3 §4.5): the task is AUTH_REQUIRED with a link, streams stay open, and
    * once the credential has come the task is WORKING again. The wait survives a restart: the function is then called again from its
@@ -178,7 +186,7 @@ export interface Turn extends TurnBase {
    * yield turn.artifact({ name: "forecast", parts: [text("Sunny")] });
    * ```
    */
-  artifact(init: ArtifactInit): ArtifactEvent;
+  artifact<Metadata extends JsonObjectLike<Metadata> = JsonObject>(init: ArtifactInit<Metadata>): ArtifactEvent;
   /**
    * More parts of an open artifact. `last` closes it. An unknown or closed artifact is an error of the agent: the task fails.
    *
@@ -191,7 +199,7 @@ export interface Turn extends TurnBase {
    */
   append(artifactId: string, parts: readonly Part[], options?: { last?: boolean }): ArtifactEvent;
   /** Makes a writer that collects pieces of text into chunks of one artifact. */
-  writer(options?: WriterOptions): ArtifactWriter;
+  writer<Metadata extends JsonObjectLike<Metadata> = JsonObject>(options?: WriterOptions<Metadata>): ArtifactWriter;
   /**
    * Streams text, such as the tokens of a model, as chunks of one artifact.
    *
@@ -200,7 +208,10 @@ export interface Turn extends TurnBase {
    * yield* turn.stream(tokens, { name: "answer" });
    * ```
    */
-  stream(source: AsyncIterable<string>, options?: WriterOptions): AsyncGenerator<AgentEvent, void, void>;
+  stream<Metadata extends JsonObjectLike<Metadata> = JsonObject>(
+    source: AsyncIterable<string>,
+    options?: WriterOptions<Metadata>,
+  ): AsyncGenerator<AgentEvent, void, void>;
   /**
    * Where a resumed run continues: it finds the value in `turn.checkpoint`. Yield it in one array with the events that it
    * covers, so that they are stored together. Only agents with `resumable` are resumed.
@@ -210,7 +221,9 @@ export interface Turn extends TurnBase {
    * yield [turn.artifact({ parts: [text("Page 1")] }), turn.saveCheckpoint(1)];
    * ```
    */
-  saveCheckpoint(value: JsonValue): AgentEvent;
+  saveCheckpoint<Value extends Storable<Types, "checkpoint", Value>>(
+    value: Given<Types, "checkpoint", Value>,
+  ): AgentEvent;
 }
 
 /**

@@ -1,0 +1,52 @@
+/* JSON as types: what was read, and what may be written. */
+
+/** Any JSON value. */
+export type JsonValue = string | number | boolean | null | JsonObject | readonly JsonValue[];
+
+/** A JSON object. `metadata` is one: a map from keys to any JSON (A2A 1.0 §3.2.5). */
+export interface JsonObject {
+  readonly [key: string]: JsonValue;
+}
+
+/** Every function and every class has this member. */
+interface NoFunction {
+  readonly [Symbol.hasInstance]?: never;
+}
+
+interface NoList {
+  readonly [Symbol.iterator]?: never;
+}
+
+/**
+ * A value that can be written as JSON: a `JsonValue`, or an object or a list whose type was declared by hand, such as an interface.
+ * Members may be optional. Functions, `bigint`, symbols, `undefined` and what has methods (a `Date`, a `Map`, bytes) are no JSON. A
+ * function of your own takes such values as `<T extends JsonLike<T>>(value: T)`.
+ *
+ * @example
+ * ```ts
+ * interface Forecast {
+ *   city: string;
+ *   degrees?: number;
+ * }
+ * function forecastPart(forecast: Forecast) {
+ *   return data(forecast);
+ * }
+ * function resultPart<T extends JsonLike<T>>(result: T) {
+ *   return data({ result });
+ * }
+ * ```
+ */
+export type JsonLike<T> = JsonValue | (NoFunction & object & JsonMembers<T>);
+
+/** An object that can be written as JSON, such as `metadata`: see `JsonLike`. */
+export type JsonObjectLike<T> = JsonObject | (NoFunction & NoList & object & JsonMembers<T>);
+
+/**
+ * What may be in an object or a list. A constraint may not be a conditional type of itself, so this is a mapped type. What is a
+ * `JsonValue` is not looked into: it contains itself. A member of an object may be `undefined`, and is then left out of the JSON.
+ */
+type JsonMembers<T> = {
+  readonly [K in keyof T]: K extends symbol
+    ? unknown
+    : (T[K] extends JsonValue ? unknown : JsonLike<T[K]>) | (T extends readonly unknown[] ? never : undefined);
+};
