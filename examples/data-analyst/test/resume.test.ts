@@ -35,6 +35,7 @@ function turnOf(message: Message, checkpoint?: JsonValue): TurnBase {
     checkpoint,
     principal: { subject: "anonymous" },
     call: { version: "1.0", extensions: [] },
+    headers: {},
     metadata: undefined,
     acceptedOutputModes: [],
     extensions: [],

@@ -95,6 +95,10 @@ export class AuthorTurn implements Turn {
     return this.#base.call;
   }
 
+  get headers(): Turn["headers"] {
+    return this.#base.headers;
+  }
+
   get metadata(): JsonObject | undefined {
     return this.#base.metadata;
   }

@@ -56,6 +56,13 @@ export interface AgentBehaviour {
    * always stored.
    */
   readonly keepClaims?: readonly string[];
+  /**
+   * Names of headers of the request that turns read in `turn.headers`: `["x-request-id", { name: "accept-language", store: true }]`.
+   * Default: none. A turn that begins with its request has them in memory. A turn that begins without it has those with `store`, which
+   * are stored in clear with the message. Over gRPC they are metadata. Their values may take 8 KiB together; a request with more is
+   * refused. Names of credentials, and those of A2A itself, are refused when the server is created.
+   */
+  readonly requestHeaders?: readonly (string | { readonly name: string; readonly store?: boolean })[];
   /** Longest time between two events of a turn, in milliseconds. `false`: no limit. Default 5 minutes. Then the task fails. */
   readonly idleTimeout?: number | false;
   /** Longest turn, in milliseconds. `false`: no limit. Default 1 hour. Then the task fails. */

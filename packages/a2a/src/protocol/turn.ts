@@ -61,6 +61,16 @@ interface TurnFacts {
   allows(skillId: string): boolean;
   /** Of the request: its protocol version, the extensions that it asked for, and its W3C `traceparent`. */
   readonly call: Pick<CallContext, "version" | "extensions" | "trace">;
+  /**
+   * The headers of the request that `requestHeaders` of the agent names, by their names in lower case. A turn that begins with its
+   * request has all of them. A turn whose message waited, or that resumes a lost run, has only those with `store`.
+   *
+   * @example
+   * ```ts
+   * const language = turn.headers["accept-language"] ?? "en";
+   * ```
+   */
+  readonly headers: Readonly<Record<string, string>>;
   /** `metadata` of the send request (A2A 1.0 §3.2.1). */
   readonly metadata: JsonObject | undefined;
   /** Media types that the caller can read (A2A 1.0 §3.2.2). Empty: any. */

@@ -33,6 +33,8 @@ export interface StoredCall {
   readonly acceptedOutputModes: readonly string[];
   readonly metadata?: JsonObject | undefined;
   readonly trace?: string;
+  /** Headers of the request that the agent declares with `store`. */
+  readonly headers?: Readonly<Record<string, string>>;
   /** Id of the request for an authorization that the message answers. It begins no turn. */
   readonly answers?: string;
 }

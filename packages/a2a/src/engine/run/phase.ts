@@ -25,6 +25,8 @@ interface AnyRunInit {
   readonly call: StoredCall;
   /** The caller with all of its claims; absent where only the stored part is known. */
   readonly principal?: Principal;
+  /** The declared headers of the request; absent where only those that are stored are known. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Bytes of the budget that the run holds from its start. */
   readonly bytes: number;
 }

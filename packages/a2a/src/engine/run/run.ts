@@ -29,7 +29,7 @@ import {
 } from "./phase.ts";
 import { Recorder } from "./recorder.ts";
 import { TaskRun } from "./task-run.ts";
-import { EngineTurn, RunAbort, type StoredCheckpoint, type TurnHost, type TurnInput } from "./turn.ts";
+import { EngineTurn, firstTurnInput, RunAbort, type TurnHost, type TurnInput } from "./turn.ts";
 
 /** What a run needs of the engine, and of the runs of this process. */
 export interface OwnRooms extends RunRooms {
@@ -278,17 +278,6 @@ const none: readonly (() => void)[] = [];
 function sentenceFor(error: unknown): string {
   if (error instanceof AuthorizationNotGiven && error.kind !== "message") return safeSentences[error.kind];
   return isMistake(error) ? safeSentences.invalid : safeSentences.failed;
-}
-
-/** The turn that a run begins with: turn 1 for a message that makes its task, else the turn that is stored. */
-function firstTurnInput(init: RunInit): TurnInput {
-  const { message, call, principal = call.principal } = init;
-  if (init.start === undefined) {
-    return { turn: 1, attempt: 1, input: 1, message, call, principal, checkpoint: undefined, ids: 0 };
-  }
-  const { turn, attempt, input } = init.start.run;
-  const checkpoint = init.checkpoint === undefined ? undefined : (JSON.parse(init.checkpoint) as StoredCheckpoint);
-  return { turn, attempt, input, message, call, principal, checkpoint, ids: checkpoint?.ids ?? 0 };
 }
 
 function isGenerator(output: AgentOutput): output is AgentEvents {

@@ -20,6 +20,7 @@ import {
   type TurnSignal,
 } from "../../protocol/index.ts";
 import type { StoredCall } from "../log/index.ts";
+import type { RunInit } from "./phase.ts";
 
 /** A checkpoint as it is stored: the value of the agent, and how many events and ids it had made. */
 export interface StoredCheckpoint {
@@ -42,6 +43,8 @@ export interface TurnInput {
   readonly call: StoredCall;
   /** The sender: with all claims where the turn begins with its request, else as far as it was stored. */
   readonly principal: Principal;
+  /** The declared headers of the request: all where the turn begins with it, else those that were stored. `undefined`: none. */
+  readonly headers: Readonly<Record<string, string>> | undefined;
   readonly checkpoint: StoredCheckpoint | undefined;
   /** How many ids `makeId` has returned, those before the checkpoint included: a resumed run makes the same ids again. */
   ids: number;
@@ -124,6 +127,11 @@ export class EngineTurn implements TurnBase {
     return this.#input.call;
   }
 
+  get headers(): TurnBase["headers"] {
+    // Without a prototype, since a name may be that of one of its members.
+    return Object.assign(Object.create(null) as Record<string, string>, this.#input.headers);
+  }
+
   get metadata(): JsonObject | undefined {
     return this.#input.call.metadata;
   }
@@ -196,5 +204,17 @@ function errorOf({ kind, text, cause }: Reason): TurnAborted {
 export function nextTurnInput({ seq, json, call: stored }: LogRecord, turn: number): TurnInput {
   const call = JSON.parse(stored ?? "null") as StoredCall;
   const message = JSON.parse(json) as Message;
-  return { turn, attempt: 1, input: seq, message, call, principal: call.principal, checkpoint: undefined, ids: 0 };
+  const { principal, headers } = call;
+  return { turn, attempt: 1, input: seq, message, call, principal, headers, checkpoint: undefined, ids: 0 };
+}
+
+/** The turn that a run begins with: turn 1 for a message that makes its task, else the turn that is stored. */
+export function firstTurnInput(init: RunInit): TurnInput {
+  const { message, call, principal = call.principal, headers = call.headers } = init;
+  if (init.start === undefined) {
+    return { turn: 1, attempt: 1, input: 1, message, call, principal, headers, checkpoint: undefined, ids: 0 };
+  }
+  const { turn, attempt, input } = init.start.run;
+  const checkpoint = init.checkpoint === undefined ? undefined : (JSON.parse(init.checkpoint) as StoredCheckpoint);
+  return { turn, attempt, input, message, call, principal, headers, checkpoint, ids: checkpoint?.ids ?? 0 };
 }

@@ -40,6 +40,8 @@ export interface Send {
   readonly request: SendMessageRequest;
   readonly call: StoredCall;
   readonly principal: Principal;
+  /** The headers that the agent declares. `undefined`: it declares none. */
+  readonly headers: Readonly<Record<string, string>> | undefined;
   /** `undefined` where deduplication is off. */
   readonly attempt: Attempt | undefined;
   /** What extensions keep with the task of the message, and its webhook. */
@@ -108,10 +110,11 @@ const none: readonly string[] = [];
 
 /** What is stored of a call with its message. */
 export function storedCall(
-  { agent }: CheckedAgent,
+  { agent, reads }: CheckedAgent,
   { configuration, metadata }: SendMessageRequest,
   { principal, version, trace }: CallContext,
   extensions: readonly string[],
+  headers: Send["headers"],
 ): StoredCall {
   const call: StoredCall = {
     principal: storedPrincipal(principal, agent.keepClaims ?? none),
@@ -120,5 +123,9 @@ export function storedCall(
     acceptedOutputModes: configuration?.acceptedOutputModes ?? none,
     metadata,
   };
-  return trace === undefined ? call : { ...call, trace };
+  const traced = trace === undefined ? call : { ...call, trace };
+  if (headers === undefined) return traced;
+  const kept = reads.filter(({ name, store }) => store && headers[name] !== undefined);
+  if (kept.length === 0) return traced;
+  return { ...traced, headers: Object.fromEntries(kept.map(({ name }) => [name, headers[name] as string])) };
 }

@@ -1,3 +1,4 @@
+import { utf8Length } from "../../base/utf8-length.ts";
 import { A2AError, invalidParams, type Part, type SendMessageRequest } from "../../model/index.ts";
 import { isAuthorizationAnswer, type CallContext, type OperationName, type Operations } from "../../protocol/index.ts";
 import { sizeOfValue } from "../bytes.ts";
@@ -13,8 +14,18 @@ export interface CheckedAgent extends HostedAgent {
   readonly required: readonly string[];
   /** Media types that it reads, without parameters. `text/*` and `*` are patterns. */
   readonly inputModes: readonly string[];
+  /** The headers of a request that its turns read. */
+  readonly reads: readonly DeclaredHeader[];
 }
 
+/** A header of a request that turns read. */
+interface DeclaredHeader {
+  /** In lower case. */
+  readonly name: string;
+  readonly store: boolean;
+}
+
+/** @throws A2AError `InvalidParams` for `requestHeaders` that may not be read. */
 export function checkedAgent(hosted: HostedAgent): CheckedAgent {
   const { capabilities, defaultInputModes, skills } = hosted.card;
   const extensions = (capabilities.extensions ?? []).filter(({ uri }) => uri !== undefined);
@@ -24,6 +35,7 @@ export function checkedAgent(hosted: HostedAgent): CheckedAgent {
     declared: extensions.map(({ uri = "" }) => uri),
     required: extensions.filter(({ required }) => required === true).map(({ uri = "" }) => uri),
     inputModes: [...new Set(modes.map(bare))],
+    reads: (hosted.agent.requestHeaders ?? []).map((header) => checkedHeader(header, hosted.card)),
   };
 }
 
@@ -135,6 +147,58 @@ export function checkSize(
   throw invalidParams([
     { field, description: `is too large: all metadata of a message may take ${metadataBytes} bytes` },
   ]);
+}
+
+/** Headers with credentials, and those that A2A reads itself. */
+const reserved =
+  /^(?:authorization|proxy-authorization|cookie2?|set-cookie2?|dpop|last-event-id|(?:x-)?a2a-.*|grpc-.*)$/;
+
+/** A header that an agent declares. Its name may be in any case. */
+function checkedHeader(
+  header: string | { readonly name: string; readonly store?: boolean },
+  { name: agent, securitySchemes = {} }: HostedAgent["card"],
+): DeclaredHeader {
+  const { name: written, store = false } = typeof header === "string" ? { name: header } : header;
+  const name = String(written).toLowerCase();
+  const isKey = Object.values(securitySchemes).some(
+    ({ apiKeySecurityScheme: key }) => key?.location === "header" && key.name.toLowerCase() === name,
+  );
+  const problem = !/^[\w!#$%&'*+\-.^`|~]+$/.test(name)
+    ? "which is no name of a header (RFC 9110 §5.1)"
+    : reserved.test(name) || isKey
+      ? "which has credentials or belongs to A2A: authenticators, interceptors and `turn.call` have what may be read of it"
+      : undefined;
+  if (problem === undefined) return { name, store };
+  const description = `has ${JSON.stringify(written)}, ${problem}`;
+  const fields = [{ field: "requestHeaders", description }];
+  throw invalidParams(fields, `The agent ${JSON.stringify(agent)} cannot be served: requestHeaders ${description}`);
+}
+
+/** What the values of all declared headers of a request may take, in bytes. */
+const headerBytes = 8 << 10;
+
+/**
+ * The declared headers that a request has; `undefined` where the agent declares none.
+ *
+ * @throws A2AError `RequestTooLarge`.
+ */
+export function declaredHeaders(
+  { reads }: CheckedAgent,
+  context: CallContext,
+): Readonly<Record<string, string>> | undefined {
+  if (reads.length === 0) return undefined;
+  const headers: Record<string, string> = Object.create(null) as Record<string, string>;
+  let bytes = 0;
+  for (const { name } of reads) {
+    const value = context.headers?.(name);
+    // A host may keep headers in an object whose prototype has members, such as `constructor`.
+    if (typeof value !== "string") continue;
+    bytes += utf8Length(value);
+    headers[name] = value;
+  }
+  if (bytes <= headerBytes) return headers;
+  const names = reads.map(({ name }) => name).join(", ");
+  throw new A2AError("RequestTooLarge", `These headers may take ${headerBytes} bytes together: ${names}`);
 }
 
 /** The media type of a part, without parameters. A file without one is passed to the agent. */

@@ -199,6 +199,7 @@ export class FollowUps {
       message,
       call: send.call,
       principal: send.principal,
+      headers: send.headers,
       start: { seq, state: "TASK_STATE_WORKING", fence, run, mayHaveMessages: false },
       ...(snapshot !== undefined && { task: snapshot.task }),
     });

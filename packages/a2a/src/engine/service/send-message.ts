@@ -29,7 +29,7 @@ import {
   type SendRooms,
 } from "./admission.ts";
 import { counted, wholeBut, wrappedTask, type AgentTasks } from "./agent-tasks.ts";
-import { checkSize, type CheckedAgent } from "./checks.ts";
+import { checkSize, declaredHeaders, type CheckedAgent } from "./checks.ts";
 import { FollowUps } from "./follow-ups.ts";
 import { Retries } from "./retries.ts";
 
@@ -131,11 +131,12 @@ export class Sends {
     answer?: TakenAnswer,
   ): Admission | Promise<Admission> {
     checkSize(request, this.#rooms.settings.limits);
-    const call = storedCall(hosted, request, context, extensions);
+    const headers = declaredHeaders(hosted, context);
+    const call = storedCall(hosted, request, context, extensions, headers);
     const attempt = this.#retries.begin(owner, request.message);
     if (attempt?.admission !== undefined) return attempt.admission;
     const { principal } = context;
-    const send: Send = { hosted, owner, request, call, principal, attempt, kept: noEffects, answer };
+    const send: Send = { hosted, owner, request, call, principal, headers, attempt, kept: noEffects, answer };
     if (attempt === undefined) return this.#prepare(send);
     try {
       const { found } = attempt;
@@ -246,7 +247,7 @@ export class Sends {
    * the budget is taken for the message. `taskId`: of the task that it may make.
    */
   #startRun(send: Send, bytes: number, taskId = this.#rooms.settings.ids.next()): Admission {
-    const { hosted, owner, call, principal, attempt, kept } = send;
+    const { hosted, owner, call, principal, headers, attempt, kept } = send;
     const { message, configuration } = send.request;
     const { settings, runs } = this.#rooms;
     const { ids, clock, directReplyWithin } = settings;
@@ -279,6 +280,7 @@ export class Sends {
       message: message.contextId === undefined ? inContext(message, contextId) : message,
       call,
       principal,
+      headers,
       result,
       once: attempt?.once,
       kept,
