@@ -69,17 +69,19 @@ describe("the workspace", () => {
   });
 
   // npm leaves out what the registry at hand does not have, and then refuses its own lockfile everywhere.
-  test.each(["package-lock.json", "test/runtimes/package-lock.json", "test/nodes/package-lock.json"])(
-    "%s names each platform's packages",
-    (file) => {
-      const { packages } = JSON.parse(readFileSync(join(root, file), "utf8")) as Lockfile;
-      const named = new Set(Object.keys(packages).map((path) => path.slice(path.lastIndexOf("node_modules/"))));
-      const optional = Object.values(packages).flatMap(({ optionalDependencies = {} }) =>
-        Object.keys(optionalDependencies),
-      );
-      expect(optional.filter((name) => !named.has(`node_modules/${name}`))).toEqual([]);
-    },
-  );
+  test.each([
+    "package-lock.json",
+    "site/package-lock.json",
+    "test/runtimes/package-lock.json",
+    "test/nodes/package-lock.json",
+  ])("%s names each platform's packages", (file) => {
+    const { packages } = JSON.parse(readFileSync(join(root, file), "utf8")) as Lockfile;
+    const named = new Set(Object.keys(packages).map((path) => path.slice(path.lastIndexOf("node_modules/"))));
+    const optional = Object.values(packages).flatMap(({ optionalDependencies = {} }) =>
+      Object.keys(optionalDependencies),
+    );
+    expect(optional.filter((name) => !named.has(`node_modules/${name}`))).toEqual([]);
+  });
 
   test.each(alone)("has %s, which is listed to run alone", (file) => {
     expect(existsSync(join(root, file))).toBe(true);

@@ -1,4 +1,7 @@
-/** Who calls, and what they may do: authenticators for the schemes of a card, how they combine, and policies. */
+/**
+ * Who calls, and what they may do: authenticators for the schemes of a card, how they combine, and policies.
+ * @packageDocumentation
+ */
 
 export {
   allOf,

@@ -1,4 +1,7 @@
-/** The credentials of a client, chosen by the security schemes of a card. */
+/**
+ * The credentials of a client, chosen by the security schemes of a card.
+ * @packageDocumentation
+ */
 
 export {
   apiKeyCredential,

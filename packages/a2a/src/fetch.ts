@@ -1,3 +1,6 @@
-/** Agents in frameworks of the Fetch API that know their users. */
+/**
+ * Agents in frameworks of the Fetch API that know their users.
+ * @packageDocumentation
+ */
 
 export { fetchMount, type FetchMountOptions } from "./server/fetch-mount.ts";

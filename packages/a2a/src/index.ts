@@ -3,6 +3,7 @@
  *
  * The data model stands in `@parley/a2a/model`, the client in `@parley/a2a/client`, who calls in `@parley/a2a/auth`, and the
  * ports in `@parley/a2a/protocol`, `store`, `transport` and `net`.
+ * @packageDocumentation
  */
 
 // Writing agents.

@@ -1,4 +1,7 @@
-/** The data model of A2A 1.0: its JSON as types, the schemas that check it, guards, builders, and the fold of a task's log. */
+/**
+ * The data model of A2A 1.0: its JSON as types, the schemas that check it, guards, builders, and the fold of a task's log.
+ * @packageDocumentation
+ */
 
 // Messages, tasks and what the operations ask and answer (A2A 1.0 §4.1, §3.1).
 export type {

@@ -1,4 +1,7 @@
-/** What a call is, apart from any wire: the operations, the port of a service, HTTP without a runtime, and what an agent is. */
+/**
+ * What a call is, apart from any wire: the operations, the port of a service, HTTP without a runtime, and what an agent is.
+ * @packageDocumentation
+ */
 
 // The operations (A2A 1.0 §3.1, §5.3).
 export {

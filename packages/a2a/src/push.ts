@@ -1,4 +1,7 @@
-/** For those who operate servers with webhooks: what waits, what failed, and how it goes on. */
+/**
+ * For those who operate servers with webhooks: what waits, what failed, and how it goes on.
+ * @packageDocumentation
+ */
 
 export {
   pushOperator,

@@ -1,4 +1,7 @@
-/** For those who write a store: its port, its rules, and the fold of a task as text. */
+/**
+ * For those who write a store: its port, its rules, and the fold of a task as text.
+ * @packageDocumentation
+ */
 
 // The port.
 export {

@@ -1,4 +1,7 @@
-/** Receiving webhooks: `webhookReceiver()`, its memory, and the signatures of Standard Webhooks. */
+/**
+ * Receiving webhooks: `webhookReceiver()`, its memory, and the signatures of Standard Webhooks.
+ * @packageDocumentation
+ */
 
 import { createReceiver, type WebhookReceiver, type WebhookReceiverOptions } from "./receiver/index.ts";
 import { codecV03, codecV1 } from "./wires.ts";

@@ -1,4 +1,7 @@
-/** The versions of the protocol, and the port that they implement: for bindings and for tools. */
+/**
+ * The versions of the protocol, and the port that they implement: for bindings and for tools.
+ * @packageDocumentation
+ */
 
 import { codecV03 } from "./wire/v03/index.ts";
 import { codecV1 } from "./wire/v1/index.ts";

@@ -1,4 +1,7 @@
-/** The conformance runner of A2A servers. */
+/**
+ * The conformance runner of A2A servers.
+ * @packageDocumentation
+ */
 
 export { conform } from "./conform.ts";
 export { ConformError, type ConformErrorCode } from "./error.ts";

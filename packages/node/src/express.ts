@@ -1,3 +1,8 @@
+/**
+ * A mount for Express.
+ * @packageDocumentation
+ */
+
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { HostPrincipal } from "@parley/a2a/protocol";
 import { exchangeOf, Responder, type HttpOptions, withParsedBody, type MountedHandler } from "./http.ts";

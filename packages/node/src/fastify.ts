@@ -1,3 +1,8 @@
+/**
+ * A mount for Fastify.
+ * @packageDocumentation
+ */
+
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import type { HostPrincipal } from "@parley/a2a/protocol";

@@ -1,3 +1,8 @@
+/**
+ * The Node host: `serve()`, a client with gRPC, a logger, and a dialer that connects to the address that was checked.
+ * @packageDocumentation
+ */
+
 export { serve, type BindingOnPort, type CloseOptions, type ServeOptions, type Server } from "./serve.ts";
 export type { UpgradeBinding, UpgradedConnection, UpgradeEndpoint } from "./upgrade.ts";
 export { standardLogger, type LogLevel, type LogStream, type StandardLoggerOptions } from "./logger.ts";

@@ -1,3 +1,8 @@
+/**
+ * Calling agents: `connect()`, streams that continue, conversations, and the folds of what a stream brings.
+ * @packageDocumentation
+ */
+
 import type { AgentCard } from "../model/index.ts";
 import { jsonRpcBinding, smallJsonRpcBinding } from "../transport/jsonrpc/client.ts";
 import { restBinding } from "../transport/rest/client.ts";

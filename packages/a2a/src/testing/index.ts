@@ -1,4 +1,7 @@
-/** Suites and doubles for those who build on the ports. */
+/**
+ * Suites and doubles for those who build on the ports.
+ * @packageDocumentation
+ */
 export * from "./binding-contract.ts";
 export * from "./store-contract.ts";
 export { fakeClock, type FakeClock } from "./fake-clock.ts";

@@ -1,4 +1,7 @@
-/** What a server's binding is made of, in addition to `@parley/a2a/protocol` and `@parley/a2a/wires`. */
+/**
+ * What a server's binding is made of, in addition to `@parley/a2a/protocol` and `@parley/a2a/wires`.
+ * @packageDocumentation
+ */
 
 // The port of a binding.
 export {

@@ -1,3 +1,8 @@
+/**
+ * gRPC for clients.
+ * @packageDocumentation
+ */
+
 import type { OutgoingHttpHeaders } from "node:http2";
 import { gzipSync } from "node:zlib";
 import { A2AError } from "@parley/a2a/model";

@@ -1,3 +1,8 @@
+/**
+ * gRPC-Web for clients in a browser.
+ * @packageDocumentation
+ */
+
 import { A2AError } from "@parley/a2a/model";
 import { sendRequest, type ClientBinding, type ClientHost, type ClientResponse } from "@parley/a2a/transport/client";
 import { byVersion, codecV11, wires, type Codec } from "@parley/a2a/wires";

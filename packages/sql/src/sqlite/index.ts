@@ -1,3 +1,8 @@
+/**
+ * The SQLite store, on the driver that the runtime has.
+ * @packageDocumentation
+ */
+
 import { accessSync, mkdirSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { silentLogger, type Logger } from "@parley/a2a";

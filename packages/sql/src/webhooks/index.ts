@@ -1,3 +1,8 @@
+/**
+ * A memory of handled webhooks in SQLite.
+ * @packageDocumentation
+ */
+
 import { mkdirSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { unavailable } from "@parley/a2a/store";

@@ -1,4 +1,7 @@
-/** What a client's binding is made of, in addition to `@parley/a2a/protocol` and `@parley/a2a/wires`. */
+/**
+ * What a client's binding is made of, in addition to `@parley/a2a/protocol` and `@parley/a2a/wires`.
+ * @packageDocumentation
+ */
 
 export type {
   AnswerHeaders,

@@ -1,0 +1,69 @@
+// The site: its pages are in ../.pages, put there by ../stage.mjs and ../reference.mjs.
+
+import { anchorOf, rewriteLinks, writePlainBraces } from "../links.mjs";
+import { sidebars, topics } from "../navigation.mjs";
+import { repository } from "../places.mjs";
+
+export default {
+  lang: "en",
+  title: "Parley",
+  description: "A2A for TypeScript: servers whose tasks survive a crash, clients that lose no event, and tools.",
+  base: process.env["DOCS_BASE"] ?? "/",
+  srcDir: ".pages",
+  outDir: "dist",
+  cacheDir: ".cache",
+  cleanUrls: true,
+  // The navigation is a file of its own, instead of a part of every page.
+  metaChunk: true,
+  head: [
+    ["link", { rel: "icon", type: "image/svg+xml", href: `${process.env["DOCS_BASE"] ?? "/"}logo.svg` }],
+    ["meta", { name: "theme-color", content: "#0f766e" }],
+  ],
+  markdown: {
+    anchor: { slugify: anchorOf },
+    config(markdown) {
+      rewriteLinks(markdown);
+      writePlainBraces(markdown);
+    },
+  },
+  /** @param {{ relativePath: string, frontmatter: Record<string, unknown> }} page */
+  transformPageData(page) {
+    if (page.relativePath.startsWith("api/")) {
+      page.frontmatter["editLink"] = false;
+      page.frontmatter["outline"] = [2, 3];
+    }
+  },
+  themeConfig: {
+    logo: "/logo.svg",
+    nav: topics(),
+    sidebar: sidebars(),
+    outline: [2, 3],
+    externalLinkIcon: true,
+    socialLinks: [{ icon: "github", link: repository }],
+    editLink: {
+      pattern: `${repository}/edit/main/docs/:path`,
+      text: "Edit this page",
+    },
+    footer: { message: "Apache-2.0" },
+    search: {
+      provider: "local",
+      options: {
+        detailedView: true,
+        miniSearch: {
+          searchOptions: {
+            fuzzy: 0.2,
+            prefix: true,
+            boost: { title: 4, text: 2, titles: 1 },
+            // A guide answers more questions than a type of the reference with the same word.
+            boostDocument: (/** @type {string} */ id) => (/\/api\//.test(id) ? 0.5 : 1),
+          },
+        },
+      },
+    },
+  },
+  vite: {
+    // The build reports the pages' size where it matters: in the reference's largest page.
+    build: { chunkSizeWarningLimit: 10_000 },
+    server: { host: "127.0.0.1" },
+  },
+};
