@@ -24,7 +24,9 @@ function manifestIn(folder: string): Manifest {
 }
 
 const members = ["packages", "examples"].flatMap((folder) =>
-  readdirSync(join(root, folder)).map((name) => `${folder}/${name}`),
+  readdirSync(join(root, folder), { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => `${folder}/${name}`),
 );
 const published = members.filter((folder) => manifestIn(folder).private !== true);
 

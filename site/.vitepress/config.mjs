@@ -28,6 +28,8 @@ export default {
   },
   /** @param {{ relativePath: string, frontmatter: Record<string, unknown> }} page */
   transformPageData(page) {
+    // The file of this page has another name.
+    if (page.relativePath === "decisions/index.md") page.frontmatter["editLink"] = false;
     if (page.relativePath.startsWith("api/")) {
       page.frontmatter["editLink"] = false;
       page.frontmatter["outline"] = [2, 3];
