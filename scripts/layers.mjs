@@ -140,10 +140,22 @@ export const rooms = {
     doors: ["*.ts"],
   },
   client: {
-    imports: ["protocol", "transport/client", "wire", "auth", "credentials", "cards", "net", "extensions", "model"],
+    imports: [
+      "files",
+      "protocol",
+      "transport/client",
+      "wire",
+      "auth",
+      "credentials",
+      "cards",
+      "net",
+      "extensions",
+      "model",
+    ],
     doors: ["index.ts"],
   },
-  agent: { imports: ["protocol", "model"], doors: ["index.ts"] },
+  files: { imports: ["protocol", "model"], doors: ["content.ts", "name.ts", "received.ts", "send.ts"] },
+  agent: { imports: ["files", "protocol", "model"], doors: ["index.ts"] },
   testing: { imports: ["*"], doors: ["index.ts"] },
 };
 

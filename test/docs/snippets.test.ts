@@ -59,6 +59,7 @@ describe("docs/client.md", async () => {
     ["GRPC 127.0.0.1:", "TASK_STATE_COMPLETED"],
     ["TASK_STATE_WORKING", "Dish for three", "up to 4"],
     ["For how many?", "Dish for four"],
+    ["dish.txt undefined 12"],
     ["TaskNotFound"],
   ];
   it.each(clients.map(({ code }, at) => [at, code] as const))("program %i runs", async (at, code) => {

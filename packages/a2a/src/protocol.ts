@@ -62,6 +62,17 @@ export { stateOf, closesAfter } from "./protocol/index.ts";
 // What an engine runs.
 export type { Executor, TurnBase } from "./protocol/index.ts";
 
+// Files of a turn.
+export type {
+  ByteSource,
+  ByteStream,
+  FileContent,
+  FileFetch,
+  FileInit,
+  FilesOptions,
+  SentFile,
+} from "./protocol/index.ts";
+
 // Extension URIs of this project.
 export { resumeExtension, idempotentSendExtension } from "./protocol/index.ts";
 

@@ -20,13 +20,19 @@ import type {
   ArtifactInit,
   ArtifactWriter,
   AuthorizationInit,
+  ByteSource,
   Credentials,
+  FileContent,
+  FileInit,
+  FilesOptions,
   OpenAuthorization,
+  SentFile,
   Turn,
   TurnBase,
   TurnContext,
   WriterOptions,
 } from "../protocol/index.ts";
+import { receivedFiles } from "../files/received.ts";
 import { createWriter, streamText } from "./writer.ts";
 
 interface StatusOptions<Metadata> {
@@ -222,6 +228,17 @@ export class AuthorTurn implements Turn {
     options: WriterOptions<Metadata> = {},
   ): AsyncGenerator<AgentEvent, void, void> {
     return streamText(source, options.artifactId ?? this.makeId(), options as WriterOptions, this.clock);
+  }
+
+  // Loaded by agents of files alone.
+  async *file(source: ByteSource, init: FileInit): AsyncGenerator<AgentEvent, SentFile, void> {
+    const artifactId = init.artifactId ?? this.makeId();
+    const { sendFile } = await import("../files/send.ts");
+    return yield* sendFile(source, artifactId, init, this.signal);
+  }
+
+  files(options?: FilesOptions): readonly FileContent[] {
+    return receivedFiles(this.message.parts, options, () => this.signal);
   }
 
   saveCheckpoint<Value extends JsonLike<Value>>(value: Value): AgentEvent {

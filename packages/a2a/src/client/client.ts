@@ -1,4 +1,4 @@
-import type { Clock, Ids } from "../base/index.ts";
+import type { Ids } from "../base/index.ts";
 import {
   A2AError,
   type AgentCard,
@@ -23,6 +23,7 @@ import {
   type AgentService,
   anonymous,
   type CallContext,
+  type FileContent,
   finishing,
   type OperationName,
   type StreamName,
@@ -41,25 +42,9 @@ import {
   toSendRequest,
   type WaitOptions,
 } from "./requests.ts";
+import type { Downloadable, DownloadOptions } from "./download.ts";
+import type { ClientParts } from "./parts.ts";
 import { EventStream, waitForTask } from "./stream.ts";
-
-/** What a client is made of. `connect()` puts it together. */
-export interface ClientParts {
-  /** The card of the agent. */
-  readonly card: AgentCard;
-  /** Sends the calls. */
-  readonly service: AgentService;
-  /** Returns the interface that is in use. */
-  readonly chosen: () => AgentInterface;
-  /** Measures timeouts. */
-  readonly clock: Clock;
-  /** Makes the ids of messages. */
-  readonly ids: Ids;
-  /** Longest call in milliseconds. `false`: no limit. */
-  readonly timeout: number | false;
-  /** URIs of extensions that every call asks for. */
-  readonly extensions: readonly string[];
-}
 
 /**
  * Talks to one agent. Every method throws an `A2AError`, with the same codes over every binding. Calls that are safe to
@@ -229,6 +214,22 @@ export class Client {
     } finally {
       release();
     }
+  }
+
+  /**
+   * The files of an artifact or a task, also while it runs: `download()` says more, and takes clients of `connectJsonRpc`, which throw here.
+   *
+   * @example
+   * ```ts
+   * for await (const file of client.download({ taskId: "task-1" })) {
+   *   for await (const bytes of file.stream()) console.log(file.name, bytes.length);
+   * }
+   * ```
+   */
+  download(what: Downloadable, options?: DownloadOptions): AsyncGenerator<FileContent, void, void> {
+    const { download } = this.#parts;
+    if (download) return download(this, what, options);
+    throw new A2AError("UnsupportedOperation");
   }
 
   /**

@@ -22,9 +22,11 @@ import type { CardCheck } from "../cards/port.ts";
 import { aborted, bounded } from "../transport/client/signals.ts";
 import { type CardCache, type CardSource, findCard, noHeaders, toUrl } from "./card.ts";
 import { Client } from "./client.ts";
+import { download } from "./download.ts";
 import { candidatesOf, firstAlive, type InterfaceChoice } from "./interfaces.ts";
 import { resilient } from "./resilient.ts";
 import { beforeRetry, callPolicy, isTransient, type RetryPolicy, streamPolicy } from "./retry.ts";
+import type { ClientParts } from "./parts.ts";
 import { ClientTrust } from "./trust.ts";
 import type { OlderCard } from "./versions.ts";
 
@@ -140,7 +142,8 @@ export async function connectWith(
   const guarded = observer === undefined ? options : { ...options, observer: safeObserver(observer, logger) };
   const trust = options.trust && new ClientTrust(kit, options.trust, logger);
   const session = options.credentials && new CredentialSession(options.credentials, logger);
-  if (trust === undefined && session === undefined) return assemble(kit, agent, guarded, interceptClient);
+  if (trust === undefined && session === undefined)
+    return assemble({ ...kit, download }, agent, guarded, interceptClient);
   let checked: Promise<void> | undefined;
   const intercept: Intercept = (service, interceptors, card, named, trusted) => {
     session?.use(card, named, trusted);
@@ -154,7 +157,7 @@ export async function connectWith(
     ...(session !== undefined && { headers: options.headers ?? {} }),
     ...(trust !== undefined && { cardCache: trust.cache(options.cardCache ?? new Map()) }),
   };
-  const client = await assemble(trust?.kit ?? kit, agent, own, intercept, session);
+  const client = await assemble({ ...(trust?.kit ?? kit), download }, agent, own, intercept, session);
   await checked;
   return client;
 }
@@ -180,7 +183,7 @@ export function checkBindings(bindings: readonly (Partial<ClientBinding> | null 
 
 /** Finds the card, chooses an interface, and makes the client. `intercept` puts the interceptors around its service. */
 export async function assemble(
-  kit: ClientKit,
+  kit: ClientKit & Pick<ClientParts, "download">,
   agent: string | URL | AgentCard | OlderCard,
   options: ConnectOptions,
   intercept: Intercept,
@@ -228,6 +231,7 @@ export async function assemble(
     ids: options.ids ?? randomIds,
     timeout,
     extensions: options.extensions ?? [],
+    download: kit.download,
   });
 }
 

@@ -60,7 +60,11 @@ export function connectJsonRpc(
 }
 
 export { connectWith, type ClientKit, type ConnectOptions } from "./connect.ts";
-export { Client, type ClientParts } from "./client.ts";
+export { Client } from "./client.ts";
+export type { ClientParts } from "./parts.ts";
+export { download, type Downloadable, type DownloadClient, type DownloadOptions } from "./download.ts";
+export { safeFileName } from "../files/name.ts";
+export type { ByteStream, FileContent, FileFetch } from "../protocol/index.ts";
 export type {
   CallOptions,
   MessageInit,

@@ -35,6 +35,8 @@ export { ByteBudget } from "./byte-budget.ts";
 // Agents.
 export type * from "./agent.ts";
 export type * from "./agent-event.ts";
-export * from "./turn.ts";
+export type * from "./files.ts";
+export type * from "./turn.ts";
+export * from "./turn-signal.ts";
 export type * from "./turn-context.ts";
 export * from "./authorization.ts";

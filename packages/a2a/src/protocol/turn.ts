@@ -1,14 +1,13 @@
 import type { Clock, Logger } from "../base/index.ts";
-import {
-  A2AError,
-  type Content,
-  type JsonObject,
-  type JsonObjectLike,
-  type Message,
-  type Part,
-  type SendMessageResponse,
-  type StreamResponse,
-  type Task,
+import type {
+  Content,
+  JsonObject,
+  JsonObjectLike,
+  Message,
+  Part,
+  SendMessageResponse,
+  StreamResponse,
+  Task,
 } from "../model/index.ts";
 import type {
   AgentEvent,
@@ -18,9 +17,11 @@ import type {
   ArtifactWriter,
   WriterOptions,
 } from "./agent-event.ts";
+import type { ByteSource, FileContent, FileInit, FilesOptions, SentFile } from "./files.ts";
 import type { AuthorizationInit, Credentials, OpenAuthorization } from "./authorization.ts";
 import type { CallContext, Principal } from "./service.ts";
 import type { Given, Storable, TurnStorage } from "./turn-context.ts";
+import type { TurnSignal } from "./turn-signal.ts";
 
 /* What the function of an agent is called with: a message, its task and conversation, and builders of events. */
 
@@ -223,6 +224,29 @@ export interface Turn<Types = object> extends TurnFacts, TurnStorage<Types> {
     options?: WriterOptions<Metadata>,
   ): AsyncGenerator<AgentEvent, void, void>;
   /**
+   * Sends a file as one artifact in chunks, and never holds it as a whole. The next chunk is read when there is room for it. When the
+   * turn is aborted, the source is closed. A resumed run has to give the same bytes again: what is stored is not stored twice.
+   *
+   * @returns the id of the artifact, and the size of the file.
+   *
+   * @example
+   * ```ts
+   * const { body } = await fetch("https://example.com/report.pdf");
+   * if (body) yield* turn.file(body, { name: "report.pdf", mediaType: "application/pdf" });
+   * ```
+   */
+  file(source: ByteSource, init: FileInit): AsyncGenerator<AgentEvent, SentFile, void>;
+  /**
+   * The files of the message: its parts that are bytes or a URL, and those with a file name. A file at a URL is read only where a
+   * `fetch` is given: the caller chose the address, so give one that refuses internal networks.
+   *
+   * @example
+   * ```ts
+   * for (const file of turn.files()) yield turn.working(`${file.name} has ${file.size} bytes`);
+   * ```
+   */
+  files(options?: FilesOptions): readonly FileContent[];
+  /**
    * Where a resumed run continues: it finds the value in `turn.checkpoint`. Yield it in one array with the events that it
    * covers, so that they are stored together. Only agents with `resumable` are resumed.
    *
@@ -234,46 +258,4 @@ export interface Turn<Types = object> extends TurnFacts, TurnStorage<Types> {
   saveCheckpoint<Value extends Storable<Types, "checkpoint", Value>>(
     value: Given<Types, "checkpoint", Value>,
   ): AgentEvent;
-}
-
-/**
- * Why the result of a turn is no longer wanted:
- * - `canceled`: the task was canceled.
- * - `idleTimeout`: the agent yielded nothing for too long. The task has failed.
- * - `turnTimeout`: the turn took too long. The task has failed.
- * - `leaseLost`: another process has taken the task over, and may run its turn again.
- * - `shutdown`: this server stops. A resumable task continues elsewhere, any other task has failed.
- * - `storeFailed`: what was yielded could not be stored.
- * - `failed`: the agent threw, or yielded what the protocol forbids. The task has failed.
- * - `over`: the turn had already ended when the signal was first read.
- */
-export type TurnAbortKind =
-  "canceled" | "idleTimeout" | "turnTimeout" | "leaseLost" | "shutdown" | "storeFailed" | "failed" | "over";
-
-/**
- * The reason of an aborted `turn.signal`. `turn.signal.throwIfAborted()` throws it, and so does a `fetch` that was given the
- * signal. Its `code` is `Aborted`. There is no need to catch it: the engine ignores what an aborted turn throws.
- *
- * @example
- * ```ts
- * turn.signal.addEventListener("abort", () => {
- *   if (turn.signal.reason?.kind === "canceled") void stopJob();
- * });
- * ```
- */
-export class TurnAborted extends A2AError {
-  /** Why the turn was aborted. */
-  readonly kind: TurnAbortKind;
-
-  /** The engine makes these. Tests of agents may make one. */
-  constructor(kind: TurnAbortKind, message: string, options?: { readonly cause?: unknown }) {
-    super("Aborted", message, options);
-    this.kind = kind;
-  }
-}
-
-/** An `AbortSignal` whose reason is a `TurnAborted`. */
-export interface TurnSignal extends AbortSignal {
-  /** Why the turn was aborted. `undefined` until then. */
-  readonly reason: TurnAborted | undefined;
 }

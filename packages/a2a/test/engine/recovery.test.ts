@@ -65,6 +65,34 @@ describe("a run that is lost", () => {
     expect(task.artifacts).toHaveLength(1);
   });
 
+  it("sends a file again from its beginning, and what was stored of it is not stored twice", async () => {
+    const bytes = Uint8Array.from({ length: 10_000 }, (_, at) => at % 251);
+    const { opened } = gate();
+    async function* source(attempt: number): AsyncGenerator<Uint8Array> {
+      // The pieces of the source differ, and the chunks do not.
+      const size = attempt === 1 ? 700 : 1_700;
+      for (let at = 0; at < bytes.length; at += size) {
+        if (attempt === 1 && at > 6_500) await opened;
+        yield bytes.subarray(at, at + size);
+      }
+    }
+    const nodes = twoNodes(
+      async function* (turn) {
+        yield* turn.file(source(turn.attempt), { name: "a.bin", chunkBytes: 999 });
+      },
+      { resumable: true },
+    );
+    const { id, reading } = await begin(nodes);
+    for (let seen = 0; seen < 6; seen += 1) await reading.next();
+    nodes.kill();
+    const { service } = nodes.takeOver();
+    const get = async () => (await service.call("GetTask", { id }, callContext())).payload.value;
+    await eventually(async () => (await get()).status.state === "TASK_STATE_COMPLETED");
+    const pieces = ((await get()).artifacts?.[0]?.parts ?? []).map(({ raw = "" }) => Buffer.from(raw, "base64"));
+    expect(pieces.map(({ length }) => length)).toEqual([...Array<number>(10).fill(999), 10]);
+    expect(Buffer.compare(Buffer.concat(pieces), bytes)).toBe(0);
+  });
+
   it("is resumed after its last checkpoint: no event is stored twice, and the task is that of an undisturbed run", async () => {
     const attempts: unknown[] = [];
     const { opened, open } = gate();

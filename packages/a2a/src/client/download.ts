@@ -1,0 +1,204 @@
+import {
+  A2AError,
+  hasCode,
+  invalidParams,
+  isTerminal,
+  type Artifact,
+  type Part,
+  type StreamResponse,
+  type Task,
+  type TaskState,
+} from "../model/index.ts";
+import type { FileContent, FileFetch } from "../protocol/index.ts";
+import { filesOf, Splitter, stepsOf, type Step } from "./downloaded-file.ts";
+import type { CallOptions, SubscribeOptions } from "./requests.ts";
+import type { EventStream } from "./stream.ts";
+
+/* The files of a task, while it runs and later. */
+
+/** What is downloaded: an artifact that is there, one of a task, or every artifact of a task. */
+export type Downloadable =
+  | Artifact
+  | {
+      /** The task. */
+      readonly taskId: string;
+      /** The artifact. Absent: all artifacts of the task, one after the other. */
+      readonly artifactId?: string;
+    };
+
+/** Options of a download. */
+export interface DownloadOptions extends Omit<CallOptions, "timeout"> {
+  /** Most bytes of all files together. More ends the download with `InvalidResponse`. Default: no limit. */
+  readonly maxBytes?: number;
+  /**
+   * Reads files that the artifact gives as a URL. The agent chose the address: pass `guardedFetch()` of `@parley/a2a/net`, which refuses
+   * addresses of internal networks. Default: such a file is listed, and reading it throws.
+   */
+  readonly fetch?: FileFetch;
+  /** The extension of a media type, without its dot, for files that have no name. Default: `txt`, `json` and `bin`, and `md`. */
+  readonly extensionOf?: (mediaType: string) => string | undefined;
+}
+
+/** What `download()` needs of a client. A `Client` has it. */
+export interface DownloadClient {
+  /** Follows a task. */
+  subscribeToTask(taskId: string, options?: SubscribeOptions): EventStream;
+  /** Waits for a task of an agent that does not stream. */
+  waitFor(taskId: string, options?: CallOptions): Promise<Task>;
+}
+
+/**
+ * The files of an artifact, or of all artifacts of a task. Chunks are joined: a file is a stream that has the bytes as they come, while
+ * the task still runs, and it is never in memory as a whole. A connection that breaks is opened again, and no byte is lost or repeated.
+ * Read a file before you ask for the next one: what was not read of it is skipped. Text is one file, and so is each data part, as JSON.
+ *
+ * @throws A2AError while it is read: `InvalidParams` where the task has no such artifact, `InvalidResponse` where the task fails before
+ * the file is complete, where the agent replaces what has been read, and beyond `maxBytes`, `TaskNotFound`, and what any call throws.
+ *
+ * @example
+ * ```ts
+ * for await (const file of download(client, { taskId: "task-1" })) {
+ *   for await (const bytes of file.stream()) console.log(file.name, bytes.length);
+ * }
+ * ```
+ */
+export async function* download(
+  client: DownloadClient,
+  what: Downloadable,
+  options: DownloadOptions = {},
+): AsyncGenerator<FileContent, void, void> {
+  if ("parts" in what) {
+    yield* filesOf(stepsOf(what), options);
+    return;
+  }
+  const { taskId, artifactId } = what;
+  const had = new Set<string>();
+  // Artifacts that grow at the same time: each pass over the events of the task reads those that do not overlap.
+  for (let more = true; more;) {
+    const pass = new Pass(client, taskId, artifactId, had, options);
+    yield* filesOf(pass.steps(), options);
+    more = pass.hasMore;
+  }
+  if (artifactId !== undefined && !had.has(artifactId))
+    throw invalidParams([{ field: "artifactId", description: "names no artifact of this task" }]);
+}
+
+/** One pass over the events of a task. */
+class Pass {
+  readonly #client: DownloadClient;
+  readonly #taskId: string;
+  readonly #wanted: string | undefined;
+  /** Artifacts of this pass and of earlier ones. */
+  readonly #had: Set<string>;
+  readonly #options: DownloadOptions;
+  /** Artifacts that began while another one was read. */
+  readonly #overlapped = new Set<string>();
+  #current: Open | undefined;
+
+  constructor(
+    client: DownloadClient,
+    taskId: string,
+    wanted: string | undefined,
+    had: Set<string>,
+    options: DownloadOptions,
+  ) {
+    this.#client = client;
+    this.#taskId = taskId;
+    this.#wanted = wanted;
+    this.#had = had;
+    this.#options = options;
+  }
+
+  /** Whether another pass has artifacts that this one could not read. */
+  get hasMore(): boolean {
+    return this.#overlapped.size > 0;
+  }
+
+  async *steps(): AsyncGenerator<Step, void, void> {
+    const { maxBytes: _, fetch: __, extensionOf: ___, ...call } = this.#options;
+    // From the first event on, where the server can replay: a task event would have the file as a whole.
+    const events = this.#client.subscribeToTask(this.#taskId, { ...call, timeout: false, after: 0 });
+    let state: TaskState | undefined;
+    const streams = await isStreamed(events);
+    const waited = streams ? events : [{ task: await this.#client.waitFor(this.#taskId, { ...call, timeout: false }) }];
+    for await (const event of waited) {
+      const { task, statusUpdate, artifactUpdate }: Partial<StreamResponse> = event;
+      state = task?.status.state ?? statusUpdate?.status.state ?? state;
+      const over = !streams || (state !== undefined && isTerminal(state));
+      for (const artifact of task?.artifacts ?? []) yield* this.#take(artifact, false, over);
+      if (artifactUpdate !== undefined) {
+        const { artifact, append = false, lastChunk = false } = artifactUpdate;
+        yield* this.#take(artifact, append, lastChunk);
+      }
+      if (this.#wanted !== undefined && this.#current === undefined && this.#had.has(this.#wanted)) return;
+    }
+    if (this.#current !== undefined && state !== "TASK_STATE_COMPLETED") throw incomplete(this.#current, state);
+  }
+
+  *#take(artifact: Artifact, append: boolean, last: boolean): Generator<Step, void, void> {
+    const { artifactId } = artifact;
+    if (this.#wanted !== undefined && this.#wanted !== artifactId) return;
+    // One that began while another was read is left to the next pass.
+    if (this.#current === undefined && !this.#had.has(artifactId) && !this.#overlapped.has(artifactId)) {
+      this.#current = new Open(artifact);
+      this.#had.add(artifactId);
+    }
+    const current = this.#current;
+    if (current?.artifactId !== artifactId) {
+      if (!this.#had.has(artifactId)) this.#overlapped.add(artifactId);
+      return;
+    }
+    yield* current.take(artifact, append);
+    if (last) this.#current = undefined;
+  }
+}
+
+/** Whether the agent streams. */
+async function isStreamed(events: EventStream): Promise<boolean> {
+  try {
+    await events.opened();
+    return true;
+  } catch (thrown) {
+    if (hasCode(thrown, "UnsupportedOperation")) return false;
+    throw thrown;
+  }
+}
+
+function incomplete({ artifactId }: Open, state: TaskState | undefined): A2AError {
+  const why = `The task ended in ${state ?? "no state"} before artifact ${JSON.stringify(artifactId)} was complete`;
+  return new A2AError("InvalidResponse", why);
+}
+
+/** The artifact that is read. */
+class Open {
+  readonly artifactId: string;
+  readonly #splitter: Splitter;
+  /** A number for each part that was read, so that a part that comes again is recognized. */
+  readonly #marks: number[] = [];
+
+  constructor(artifact: Artifact) {
+    this.artifactId = artifact.artifactId;
+    this.#splitter = new Splitter(artifact);
+  }
+
+  *take({ parts }: Artifact, append: boolean): Generator<Step, void, void> {
+    // After a reconnection, and where a lost run is resumed, an artifact comes again from its beginning.
+    const from = append ? 0 : this.#marks.length;
+    if (!append && this.#marks.some((mark, at) => parts[at] === undefined || markOf(parts[at]) !== mark)) {
+      const why = `The agent has replaced artifact ${JSON.stringify(this.artifactId)} while it was read`;
+      throw new A2AError("InvalidResponse", `${why}: download it again`);
+    }
+    for (const part of parts.slice(from)) {
+      this.#marks.push(markOf(part));
+      yield* this.#splitter.push([part]);
+    }
+  }
+}
+
+/** FNV-1a over the content. It tells a repetition from a replacement, and is no protection against anyone. */
+function markOf({ text, raw, url, data }: Part): number {
+  const content = text ?? raw ?? url ?? JSON.stringify(data);
+  let hash = 0x811c9dc5 ^ content.length;
+  for (let at = 0; at < content.length; at += 1) hash = Math.imul(hash ^ content.charCodeAt(at), 0x01000193);
+  return hash;
+}

@@ -1,0 +1,152 @@
+import type { Bytes } from "../base/index.ts";
+import {
+  continues,
+  decoded,
+  fetched,
+  fileName,
+  jsonFile,
+  ReadableFile,
+  streamOf,
+  TextPieces,
+} from "../files/content.ts";
+import { A2AError, type Artifact, type Part } from "../model/index.ts";
+import type { ByteStream, FileContent, FileFetch } from "../protocol/index.ts";
+
+/* The parts of artifacts as files that are read one after the other. */
+
+/** How the files of a download are made. */
+export interface DownloadedFiles {
+  readonly maxBytes?: number;
+  readonly fetch?: FileFetch;
+  readonly extensionOf?: (mediaType: string) => string | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** What happens to the files of an artifact. A part begins a file, or continues the one before it. */
+export type Step = { readonly begins: Part; readonly name: string } | { readonly more: Part };
+
+/** The files of parts, in order. */
+export class Splitter {
+  readonly #otherwise: string;
+  #before: Part | undefined;
+
+  constructor({ name, artifactId }: Pick<Artifact, "name" | "artifactId">) {
+    this.#otherwise = name || artifactId;
+  }
+
+  *push(parts: readonly Part[]): Generator<Step, void, void> {
+    for (const part of parts) {
+      if (this.#before === undefined || !continues(this.#before, part)) yield { begins: part, name: this.#otherwise };
+      yield { more: part };
+      // Only what tells files apart is kept, not the bytes.
+      this.#before = {
+        ...part,
+        ...(part.raw !== undefined && { raw: "" }),
+        ...(part.text !== undefined && { text: "" }),
+      } as Part;
+    }
+  }
+}
+
+export async function* stepsOf(artifact: Artifact): AsyncGenerator<Step, void, void> {
+  yield* new Splitter(artifact).push(artifact.parts);
+}
+
+/** The files of a download. What was not read of one is skipped when the next one is asked for. */
+export async function* filesOf(
+  steps: AsyncGenerator<Step, void, void>,
+  options: DownloadedFiles,
+): AsyncGenerator<FileContent, void, void> {
+  let budget = options.maxBytes ?? Infinity;
+  const take = (bytes: Bytes): Bytes => {
+    budget -= bytes.byteLength;
+    if (budget >= 0) return bytes;
+    throw new A2AError("InvalidResponse", `The download is larger than maxBytes, ${options.maxBytes}`);
+  };
+  try {
+    let step = await nextOf(steps);
+    while (step !== undefined && "begins" in step) {
+      const file: DownloadedFile = new DownloadedFile(step.begins, step.name, steps, options, take);
+      yield file;
+      step = await file.end();
+    }
+  } finally {
+    await steps.return();
+  }
+}
+
+async function nextOf(steps: AsyncGenerator<Step, void, void>): Promise<Step | undefined> {
+  const next = await steps.next();
+  return next.done === true ? undefined : next.value;
+}
+
+/** A file whose bytes are the next steps of a download. */
+class DownloadedFile extends ReadableFile {
+  readonly name: string;
+  readonly mediaType: string | undefined;
+  readonly size: undefined;
+  readonly url: string | undefined;
+  readonly #steps: AsyncGenerator<Step, void, void>;
+  readonly #options: DownloadedFiles;
+  readonly #count: (bytes: Bytes) => Bytes;
+  #begun = false;
+  #over = false;
+  /** The step after the file. */
+  #next: Step | undefined;
+
+  constructor(
+    part: Part,
+    otherwise: string,
+    steps: AsyncGenerator<Step, void, void>,
+    options: DownloadedFiles,
+    count: (bytes: Bytes) => Bytes,
+  ) {
+    super();
+    this.name = fileName(part, otherwise, options.extensionOf);
+    this.mediaType = part.mediaType;
+    this.url = part.url;
+    this.#steps = steps;
+    this.#options = options;
+    this.#count = count;
+  }
+
+  stream(): ByteStream {
+    return streamOf(() => this.#bytes());
+  }
+
+  /** Skips what was not read. Returns the step after the file. */
+  async end(): Promise<Step | undefined> {
+    while (!this.#over) await this.#step();
+    return this.#next;
+  }
+
+  async *#bytes(): AsyncGenerator<Bytes, void, void> {
+    if (this.#begun || this.#over) throw new A2AError("UnsupportedOperation", "A file of a download is read once");
+    this.#begun = true;
+    const texts = new TextPieces();
+    const { fetch, signal } = this.#options;
+    for (let part = await this.#step(); part !== undefined; part = await this.#step()) {
+      const pieces =
+        part.raw !== undefined
+          ? decoded(part.raw)
+          : part.text !== undefined
+            ? texts.push(part.text)
+            : part.url !== undefined
+              ? fetched(part.url, this.name, fetch, signal)
+              : [jsonFile(part.data)];
+      for await (const piece of pieces) yield this.#count(piece);
+    }
+    const rest = texts.end();
+    if (rest.byteLength > 0) yield this.#count(rest);
+  }
+
+  /** The next part of the file; `undefined` after the last one. */
+  async #step(): Promise<Part | undefined> {
+    if (this.#over) return undefined;
+    const next = await nextOf(this.#steps);
+    if (next !== undefined && "more" in next) return next.more;
+    this.#over = true;
+    this.#next = next;
+    return undefined;
+  }
+}

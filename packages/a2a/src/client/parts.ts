@@ -1,0 +1,24 @@
+import type { Clock, Ids } from "../base/index.ts";
+import type { AgentCard, AgentInterface } from "../model/index.ts";
+import type { AgentService } from "../protocol/index.ts";
+import type { download } from "./download.ts";
+
+/** What a client is made of. `connect()` puts it together. */
+export interface ClientParts {
+  /** The card of the agent. */
+  readonly card: AgentCard;
+  /** Sends the calls. */
+  readonly service: AgentService;
+  /** Returns the interface that is in use. */
+  readonly chosen: () => AgentInterface;
+  /** Measures timeouts. */
+  readonly clock: Clock;
+  /** Makes the ids of messages. */
+  readonly ids: Ids;
+  /** Longest call in milliseconds. `false`: no limit. */
+  readonly timeout: number | false;
+  /** URIs of extensions that every call asks for. */
+  readonly extensions: readonly string[];
+  /** `download()`. Absent: the client has no method for it, and is small. */
+  readonly download?: typeof download | undefined;
+}

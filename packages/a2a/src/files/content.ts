@@ -1,0 +1,200 @@
+import type { Bytes } from "../base/index.ts";
+import { A2AError, fromBase64, type Part } from "../model/index.ts";
+import type { ByteStream, FileContent, FileFetch } from "../protocol/index.ts";
+import { extensionIn, safeFileName } from "./name.ts";
+
+/* The bytes of parts, and what the files that they make are called. */
+
+/** Characters of base64 that are decoded at a time. A multiple of four. */
+const step = 256 << 10;
+
+/** Size in bytes of base64 text once it is decoded. */
+export function sizeOfBase64(raw: string): number {
+  const padding = raw.endsWith("==") ? 2 : raw.endsWith("=") ? 1 : 0;
+  return Math.floor(((raw.length - padding) * 3) / 4);
+}
+
+/** The bytes of base64 text in pieces, so that there is never a second copy of all of them. */
+export function* decoded(raw: string): Generator<Bytes, void, void> {
+  for (let at = 0; at < raw.length; at += step) yield fromBase64(raw.slice(at, at + step));
+}
+
+/** A data part as a file. */
+export function jsonFile(data: unknown): Bytes {
+  return new TextEncoder().encode(`${JSON.stringify(data, null, 2)}\n`);
+}
+
+/** The bytes of text in pieces. A character whose halves come in two pieces is written when it is whole. */
+export class TextPieces {
+  readonly #encoder = new TextEncoder();
+  #half = "";
+
+  *push(text: string): Generator<Bytes, void, void> {
+    for (let at = 0; at < text.length; at += step) {
+      const piece = this.#half + text.slice(at, at + step);
+      const last = piece.charCodeAt(piece.length - 1);
+      this.#half = last >= 0xd800 && last < 0xdc00 ? piece.slice(-1) : "";
+      yield this.#encoder.encode(piece.slice(0, piece.length - this.#half.length));
+    }
+  }
+
+  /** Bytes of a half that nothing completed. */
+  end(): Bytes {
+    const rest = this.#half;
+    this.#half = "";
+    return this.#encoder.encode(rest);
+  }
+}
+
+/**
+ * Whether a part continues the file of the part before it: both are bytes with the same name and type, or both are text with the same.
+ * Bytes without a name are a file of their own.
+ */
+export function continues(before: Part, part: Part): boolean {
+  if (before.filename !== part.filename || before.mediaType !== part.mediaType) return false;
+  if (part.text !== undefined) return before.text !== undefined;
+  return part.raw !== undefined && before.raw !== undefined && part.filename !== undefined && part.filename !== "";
+}
+
+/**
+ * The name of the file that begins with a part: that of the part, the last segment of its URL, or the
+ * name of its artifact with an extension.
+ *
+ * @param extensionOf - The extension of a media type, without its dot, where it is known.
+ */
+export function fileName(
+  part: Part,
+  otherwise: string,
+  extensionOf: (mediaType: string) => string | undefined = () => undefined,
+): string {
+  if (part.filename !== undefined && part.filename !== "") return safeFileName(part.filename);
+  if (part.url !== undefined) return safeFileName(lastSegment(part.url));
+  const base = safeFileName(otherwise);
+  return extensionIn(base) === "" ? `${base}.${extensionFor(part, extensionOf)}` : base;
+}
+
+function lastSegment(url: string): string {
+  const last = URL.canParse(url) ? (new URL(url).pathname.split("/").at(-1) ?? "") : "";
+  try {
+    return decodeURIComponent(last);
+  } catch {
+    return last;
+  }
+}
+
+function extensionFor(part: Part, extensionOf: (mediaType: string) => string | undefined): string {
+  const known = part.mediaType === undefined ? undefined : extensionOf(part.mediaType);
+  if (known !== undefined) return known;
+  if (part.text !== undefined) return part.mediaType === "text/markdown" ? "md" : "txt";
+  return part.data === undefined ? "bin" : "json";
+}
+
+/** A stream of what a generator yields. It begins when it is read, and `cancel` ends the generator. */
+export function streamOf(open: () => AsyncGenerator<Bytes, void, void> | Generator<Bytes, void, void>): ByteStream {
+  let pieces: AsyncGenerator<Bytes, void, void> | Generator<Bytes, void, void> | undefined;
+  const stream = new ReadableStream<Bytes>(
+    {
+      async pull(controller) {
+        const next = await (pieces ??= open()).next();
+        if (next.done === true) controller.close();
+        else controller.enqueue(next.value);
+      },
+      async cancel() {
+        await pieces?.return();
+      },
+    },
+    { highWaterMark: 0 },
+  );
+  if (!(Symbol.asyncIterator in stream)) {
+    Object.defineProperty(stream, Symbol.asyncIterator, { value: () => iterate(stream) });
+  }
+  return stream as ByteStream;
+}
+
+/** For runtimes whose streams have no iterator. */
+async function* iterate(stream: ReadableStream<Bytes>): AsyncGenerator<Bytes, void, void> {
+  const reader = stream.getReader();
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    await reader.cancel();
+  }
+}
+
+/** All bytes of a stream. `size`, where it is known, spares a copy. */
+async function joined(stream: AsyncIterable<Bytes>, size: number | undefined): Promise<Bytes> {
+  if (size !== undefined) {
+    const whole = new Uint8Array(size);
+    let at = 0;
+    for await (const piece of stream) {
+      whole.set(piece, at);
+      at += piece.byteLength;
+    }
+    // Halves of a character that came in two parts are counted as two characters.
+    return whole.subarray(0, at);
+  }
+  const pieces: Bytes[] = [];
+  let length = 0;
+  for await (const piece of stream) {
+    pieces.push(piece);
+    length += piece.byteLength;
+  }
+  const whole = new Uint8Array(length);
+  let at = 0;
+  for (const piece of pieces) {
+    whole.set(piece, at);
+    at += piece.byteLength;
+  }
+  return whole;
+}
+
+/** What all files have: three ways to read the one stream. */
+export abstract class ReadableFile implements FileContent {
+  abstract readonly name: string;
+  abstract readonly mediaType: string | undefined;
+  abstract readonly size: number | undefined;
+  abstract readonly url: string | undefined;
+  abstract stream(): ByteStream;
+
+  bytes(): Promise<Bytes> {
+    return joined(this.stream(), this.size);
+  }
+
+  async text(): Promise<string> {
+    return new TextDecoder().decode(await this.bytes());
+  }
+}
+
+/** The bytes of a file that is at an address. */
+export async function* fetched(
+  url: string,
+  name: string,
+  fetch: FileFetch | undefined,
+  signal?: AbortSignal,
+): AsyncGenerator<Bytes, void, void> {
+  if (fetch === undefined) {
+    const why = `The file ${JSON.stringify(name)} is at a URL, and no fetch was given to read it with`;
+    throw new A2AError("UnsupportedOperation", why, { metadata: { url } });
+  }
+  const response = await fetch(url, signal === undefined ? {} : { signal });
+  if (!response.ok) {
+    void response.body?.cancel().catch(() => {});
+    const why = `The address of the file ${JSON.stringify(name)} answers with ${response.status}`;
+    throw new A2AError("InvalidResponse", why, { metadata: { url } });
+  }
+  if (response.body === null) return;
+  const reader = (response.body as ReadableStream<Bytes>).getReader();
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    void reader.cancel().catch(() => {});
+  }
+}
