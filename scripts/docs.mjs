@@ -1,10 +1,10 @@
 // npm run docs: builds the documentation site in site/dist, and checks its links. The exit code is 1 where something is wrong.
 // npm run docs -- --dev: serves the pages while they are written.  npm run docs -- --preview [PORT]: serves what was built.
-// npm run docs -- --index: only writes docs/README.md, from docs/pages.json; every other form does that too.
+// npm run docs -- --index: only writes docs/README.md and the options in docs/configuration.md, as every form does.
 // npm run docs -- --base /parley/: builds for a host that serves the site below a path.
 
 import { execFileSync } from "node:child_process";
-import { existsSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
@@ -47,10 +47,21 @@ const { values, positionals } = parseArgs({
 });
 if (values.base !== undefined) process.env["DOCS_BASE"] = values.base;
 
+/** Writes the options of the code into docs/configuration.md. */
+async function writeConfiguration() {
+  // Loaded here, because what it needs may just have been installed.
+  const { withOptions } = await import("./options.mjs");
+  const file = join(root, "docs", "configuration.md");
+  const { format } = await import("prettier");
+  const page = withOptions(readFileSync(file, "utf8"));
+  writeFileSync(file, await format(page, { parser: "markdown", printWidth: 120 }));
+}
+
 async function main() {
-  writeFileSync(join(root, "docs", "README.md"), index());
-  if (values.index === true) return;
   await installed();
+  writeFileSync(join(root, "docs", "README.md"), index());
+  await writeConfiguration();
+  if (values.index === true) return;
   install();
   const site = await generator();
   if (values.dev === true) await site.develop();

@@ -8,7 +8,7 @@ import { grpcName, optional } from "./defaults.ts";
 export interface NodeConnectOptions extends ConnectOptions {
   /**
    * The certificate of this client with its key, for schemes of mutual TLS (A2A 1.0 §4.5.6), and authorities to trust. The certificate
-   * is shown to the origins that get credentials, by all bindings. It takes the place of `fetch`.
+   * is shown to the origins that get credentials, by all bindings. It takes the place of `fetch`. Default: none.
    */
   readonly tls?: ClientTls;
 }

@@ -75,7 +75,7 @@ export interface ServeOptions
   readonly allowedHosts?: readonly string[];
   /**
    * Allows to serve other machines without an authenticator, and over plain HTTP: everyone who reaches the address may use the agents,
-   * and everyone on the way can read along.
+   * and everyone on the way can read along. Default false.
    */
   readonly insecure?: boolean;
   /** Whether the server closes at SIGTERM and SIGINT before the process ends. A second signal ends the process at once. Default true. */

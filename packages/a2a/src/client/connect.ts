@@ -37,7 +37,7 @@ export interface ConnectOptions extends InterfaceChoice {
   /**
    * Headers of every request, also of the one for the card: an object, or a function that is called for each request. These
    * headers, those of single calls and those of interceptors are sent to the origin of the agent's URL alone, whatever
-   * addresses its card names.
+   * addresses its card names. Default: none.
    */
   readonly headers?: HeadersSource;
   /**
@@ -48,7 +48,7 @@ export interface ConnectOptions extends InterfaceChoice {
   /**
    * Credentials for the security schemes of the card (A2A 1.0 §7.3), such as `clientCredentials()` of `@parley/a2a/credentials`. The
    * first requirement of the card that they can satisfy is used. They are sent over TLS alone, except on loopback, and to the same
-   * origins as `headers`.
+   * origins as `headers`. Default: none.
    */
   readonly credentials?: readonly CredentialProvider[];
   /**
@@ -58,15 +58,15 @@ export interface ConnectOptions extends InterfaceChoice {
   readonly trust?: CardCheck;
   /** Sends the requests. Default: the `fetch` of the runtime. */
   readonly fetch?: FetchLike;
-  /** URIs of extensions that every call asks for (A2A 1.0 §4.6). */
+  /** URIs of extensions that every call asks for (A2A 1.0 §4.6). Default: none. */
   readonly extensions?: readonly string[];
-  /** Wrap every request that is sent, also those of retries and reconnections. The first is the outermost. */
+  /** Wrap every request that is sent, also those of retries and reconnections. The first is the outermost. Default: none. */
   readonly interceptors?: readonly Interceptor[];
   /** Keeps cards for other clients: a `Map` will do. Default: cards are not kept. */
   readonly cardCache?: CardCache;
-  /** Sees the requests for the card (`Observer.card`). Those to the agent are seen by the interceptor `observeRequests`. */
+  /** Sees the requests for the card (`Observer.card`). Those to the agent are seen by the interceptor `observeRequests`. Default: none. */
   readonly observer?: Observer;
-  /** Ends `connect()` itself. It has no effect on calls. */
+  /** Ends `connect()` itself. It has no effect on calls. Default: none. */
   readonly signal?: AbortSignal;
   /** Longest wait for the headers of a response, in milliseconds. It does not apply to a send that waits for its task. Default 60 s. */
   readonly connectTimeout?: number | false;

@@ -62,7 +62,7 @@ export interface LeaseOptions {
   readonly maxDeaths?: number;
   /** The name of this process in its leases. Default: a random name. */
   readonly holder?: string;
-  /** Whether a holder is known to be dead, so that its tasks are taken over before their leases expire. */
+  /** Whether a holder is known to be dead, so that its tasks are taken over before their leases expire. Default: none is; `serve()` knows those of ended processes of this machine. */
   readonly isGone?: (holder: string) => boolean;
 }
 

@@ -45,6 +45,7 @@ export interface RateLimits {
   /**
    * Requests from one address whose credentials are wrong or absent, against guessing. Beyond it no request of that address is
    * authenticated for a while, whatever its credentials are. It counts in this process alone. `false`: no limit.
+   * Default: no limit, and with `serve()` 100 a minute where other machines reach it.
    */
   readonly failures?: Rate | false;
 }

@@ -20,7 +20,7 @@ export interface PushOptions {
    * it reaches the server. `maxBytes` limits an answer: 64 KiB.
    */
   readonly net?: NetPolicy;
-  /** Pins addresses. `serve()` of `@parley/node` passes one. */
+  /** Pins addresses. Default: none; `serve()` passes `nodeDialer()` of `@parley/node`. */
   readonly dialer?: Dialer;
   /**
    * A dialer with a client certificate, such as `nodeDialer({ tls: { cert, key } })`. Configs may then ask for `MutualTLS`: it calls

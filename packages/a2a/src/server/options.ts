@@ -27,16 +27,16 @@ export interface AgentMount {
    * have the same `interfaces`.
    */
   readonly interfaces?: InterfacePaths;
-  /** Further paths of its card below the base, such as `/jsonrpc/.well-known/agent-card.json`. */
+  /** Further paths of its card below the base, such as `/jsonrpc/.well-known/agent-card.json`. Default: none. */
   readonly cardPaths?: readonly string[];
-  /** The protocol's routing label, for agents that share a path (A2A 1.0 §8.3.2). */
+  /** The protocol's routing label, for agents that share a path (A2A 1.0 §8.3.2). Default: none. */
   readonly tenant?: string;
   /**
    * The name that its tasks are stored under. Default: its path and tenant. Set it before an agent gets another path, so that it
    * keeps its tasks.
    */
   readonly id?: string;
-  /** Makes the card for authenticated callers from the public card (A2A 1.0 §3.1.11). Needs an authenticator. */
+  /** Makes the card for authenticated callers from the public card (A2A 1.0 §3.1.11). Needs an authenticator. Default: there is none. */
   readonly extendedCard?: (card: AgentCard, principal: Principal) => AgentCard | Promise<AgentCard>;
 }
 
@@ -105,7 +105,7 @@ export interface HandlerOptions<Version extends string = string> extends Omit<
    * 0.3. Default: its method or its path tells the version.
    */
   readonly strictVersion?: boolean;
-  /** Interceptors around every service. The first one is the outermost. */
+  /** Interceptors around every service. The first one is the outermost. Default: none. */
   readonly interceptors?: readonly Interceptor[];
   /**
    * Whether callers may register webhooks for their tasks (A2A 1.0 §4.3), and how events are delivered to them. Cards then declare

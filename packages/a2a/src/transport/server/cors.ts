@@ -7,7 +7,7 @@ type Headers = UniversalResponse["headers"];
 export interface CorsOptions {
   /** Origins such as `https://app.example.com`; `"*"`: any. */
   readonly origins: "*" | readonly string[];
-  /** Further request headers that pages may send, such as that of an API key. */
+  /** Further request headers that pages may send, such as that of an API key. Default: none. */
   readonly headers?: readonly string[];
   /** How long a browser may keep the permission, in seconds. Default 7200. */
   readonly maxAge?: number;

@@ -1,0 +1,67 @@
+import { readFileSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { format } from "prettier";
+import { expect, test } from "vitest";
+import { allOptions, reachable, saysDefault, shownOn, withOptions } from "../../scripts/options.mjs";
+import { root } from "./pages.ts";
+
+/** `docs/configuration.md` has every option, and every variable of the environment that the packages read. */
+
+const page = readFileSync(join(root, "docs/configuration.md"), "utf8");
+
+/** What users call, by the types of its options. */
+const first = [
+  "ServeOptions",
+  "HandlerOptions",
+  "AgentMount",
+  "ExpressMountOptions",
+  "FastifyMountOptions",
+  "ConnectOptions",
+  "NodeConnectOptions",
+  "SqliteStoreOptions",
+  // Behind a type that is also a list of addresses.
+  "TrustProxyOptions",
+];
+
+test("the lists are those of the code: npm run docs -- --index writes them", async () => {
+  expect(page).toBe(await format(withOptions(page), { parser: "markdown", printWidth: 120 }));
+});
+
+test("every option of a server, a client and a store is on the page, with those of its parts", () => {
+  // The engine is part of a handler, and the choice of an interface part of a connection: their options stand there.
+  const within = ["EngineOptions", "EngineLimits", "InterfaceChoice"];
+  const wanted = [...reachable(first)].filter((name) => !within.includes(name));
+  expect(shownOn(page).toSorted()).toEqual(wanted.toSorted());
+  for (const name of reachable(first))
+    for (const option of allOptions().get(name)?.own ?? []) {
+      if (name !== "EngineOptions") expect(page, `${name}.${option.name}`).toContain(`- **\`${option.name}\`**`);
+    }
+});
+
+test("every option that may be left out says what holds then, or has parts that do", () => {
+  const known = allOptions();
+  const silent = [...reachable(first)].flatMap((name) =>
+    (known.get(name)?.own ?? [])
+      .filter((option) => !saysDefault(option) && ![...known.keys()].some((part) => option.type.includes(part)))
+      .map((option) => `${name}.${option.name}`),
+  );
+  expect(silent).toEqual([]);
+});
+
+test("every variable of the environment that the packages read is on the page, and no other", () => {
+  const read = new Set<string>();
+  for (const name of readdirSync(join(root, "packages"))) {
+    const folder = join(root, "packages", name, "src");
+    for (const file of readdirSync(folder, { recursive: true, encoding: "utf8" })) {
+      if (!file.endsWith(".ts")) continue;
+      const code = readFileSync(join(folder, file), "utf8").replaceAll(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, "");
+      for (const [, key = ""] of code.matchAll(/\benv(?:\.|\[")([A-Z][A-Z_]+)\b/g)) read.add(key);
+      for (const [, keys = ""] of code.matchAll(/const \{([^}]+)\} = (?:process\.|io\.)?env\b/g))
+        for (const key of keys.split(",")) read.add(key.trim());
+      // The name may be a constant.
+      if (/\benv\[[a-z]/.test(code)) for (const [, key = ""] of code.matchAll(/= "(PARLEY_[A-Z_]+)"/g)) read.add(key);
+    }
+  }
+  const rows = [...page.matchAll(/^\| `([A-Z_]+)`/gm)].map(([, key = ""]) => key);
+  expect(rows.toSorted()).toEqual([...read].toSorted());
+});
