@@ -1,38 +1,16 @@
 // npm run check: runs every static check. Prints a line for each, and the output of those that fail.
 
-import { execFile } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
-import { join } from "node:path";
-import { missingSources } from "./maps.mjs";
+import { basename, join } from "node:path";
+import { exec, tool } from "./exec.mjs";
 import { installed, root } from "./ready.mjs";
-
-/** Packages that are published. */
-const packages = ["a2a", "sql", "grpc", "node", "conform", "cli"];
+import { checkTarball, pack, publishedPackages } from "./tarballs.mjs";
 
 /**
- * @typedef {{ ok: boolean, output: string }} Result
+ * @typedef {import("./exec.mjs").Result} Result
  * @typedef {{ name: string, run: () => Promise<Result> }} Check
  */
-
-/**
- * @param {string} file @param {readonly string[]} args @param {string} [cwd]
- * @returns {Promise<Result>}
- */
-function exec(file, args, cwd = root) {
-  const windows = process.platform === "win32";
-  return new Promise((done) => {
-    execFile(file, args, { cwd, shell: windows, maxBuffer: 64 << 20 }, (error, stdout, stderr) => {
-      const unstarted = error !== null && typeof error.code === "string" ? `${error.message}\n` : "";
-      done({ ok: error === null, output: unstarted + stdout + stderr });
-    });
-  });
-}
-
-/** Runs a tool of `node_modules/.bin`. @param {string} name @param {readonly string[]} args @param {string} [cwd] */
-function tool(name, args, cwd) {
-  return exec(join(root, "node_modules", ".bin", name), args, cwd);
-}
 
 /** Runs a script of the root's package.json. The script must be one call of one tool. @param {string} name */
 function script(name) {
@@ -44,27 +22,15 @@ function script(name) {
 }
 
 /**
- * Packs a package as it would be published, and checks the tarball.
- * @param {string} name @returns {Promise<Result>}
+ * Packs a package as it is published, and checks the tarball.
+ * @param {import("./tarballs.mjs").Package} of @returns {Promise<Result>}
  */
-async function checkTarball(name) {
+async function checkPackage(of) {
   const folder = mkdtempSync(join(tmpdir(), "parley-pack-"));
   try {
-    const cwd = join(root, "packages", name);
-    const packed = await exec("npm", ["pack", "--json", "--loglevel=error", "--pack-destination", folder], cwd);
-    if (!packed.ok) return packed;
-    const [{ filename }] = /** @type {[{ filename: string }]} */ (JSON.parse(packed.output));
-    const tarball = join(folder, filename);
-    const looks = [await tool("publint", ["run", tarball, "--strict"])];
-    // The command line has no entry point, so there are no types to check.
-    if (name !== "cli") looks.push(await tool("attw", [tarball, "--profile", "esm-only"]));
-    looks.push(await exec("tar", ["-xzf", filename], folder));
-    const missing = missingSources(join(folder, "package"));
-    looks.push({
-      ok: missing.length === 0,
-      output: missing.map((line) => `${line}, which is not in the package\n`).join(""),
-    });
-    return { ok: looks.every(({ ok }) => ok), output: looks.map(({ output }) => output).join("") };
+    return await checkTarball(of, (await pack(of, folder)).file);
+  } catch (error) {
+    return { ok: false, output: `${error instanceof Error ? error.message : String(error)}\n` };
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -90,7 +56,7 @@ const others = [
   { name: "lint", run: () => script("lint") },
   { name: "format", run: () => tool("prettier", ["--check", "--log-level=warn", "."]) },
   { name: "unused", run: () => script("unused") },
-  ...packages.map((name) => ({ name: `package ${name}`, run: () => checkTarball(name) })),
+  ...publishedPackages().map((of) => ({ name: `package ${basename(of.folder)}`, run: () => checkPackage(of) })),
   { name: "size", run: () => tool("size-limit", [], join(root, "packages", "a2a")) },
   { name: "changesets", run: checkChangesets },
 ];

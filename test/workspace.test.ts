@@ -13,6 +13,12 @@ interface Manifest {
   readonly private?: boolean;
   readonly engines?: Readonly<Record<string, string>>;
   readonly dependencies?: Readonly<Record<string, string>>;
+  readonly peerDependencies?: Readonly<Record<string, string>>;
+  readonly author?: string;
+  readonly homepage?: string;
+  readonly bugs?: object;
+  readonly repository?: { readonly url: string };
+  readonly keywords?: readonly string[];
 }
 
 interface Lockfile {
@@ -44,23 +50,50 @@ describe("the workspace", () => {
   });
 
   test.each(members)("%s depends on that very version of the others", (folder) => {
-    const ours = Object.entries(manifestIn(folder).dependencies ?? {}).filter(([name]) => name.startsWith("@parley/"));
+    const { dependencies, peerDependencies } = manifestIn(folder);
+    const ours = Object.entries({ ...peerDependencies, ...dependencies }).filter(([name]) =>
+      name.startsWith("@parley/"),
+    );
     for (const [name, wanted] of ours) expect(wanted, name).toBe(manifestIn("packages/a2a").version);
   });
 
   test.each(published)("%s says what its users ask of a package", (folder) => {
     expect(manifestIn(folder)).toMatchObject({
       description: expect.any(String),
-      keywords: expect.any(Array),
       license: "Apache-2.0",
       type: "module",
       engines: { node: ">=20.19" },
       files: expect.any(Array),
-      publishConfig: { access: "public" },
+      // With a statement of the registry from which commit it was built, and where.
+      publishConfig: { access: "public", provenance: true },
     });
+    const { keywords } = manifestIn(folder);
+    expect(keywords).toEqual(expect.arrayContaining(["a2a", "agent2agent"]));
+    expect([...new Set(keywords)].sort()).toEqual([...(keywords ?? [])].sort());
     expect(existsSync(join(root, folder, "README.md"))).toBe(true);
     expect(readFileSync(join(root, folder, "LICENSE"), "utf8")).toBe(readFileSync(join(root, "LICENSE"), "utf8"));
   });
+
+  // npm, and provenance, take the repository from here. scripts/release.mjs compares it with the remote.
+  test.each(published)(
+    "%s names the repository, the pages and the authors that package.json of the root names",
+    (folder) => {
+      const { author, homepage, bugs, repository } = manifestIn(".");
+      const page = repository?.url.replace(/^git\+(.*)\.git$/, "$1");
+      expect({ author, homepage, bugs, repository }).toEqual({
+        author: "The Parley authors",
+        homepage: `${page}#readme`,
+        bugs: { url: `${page}/issues` },
+        repository: { type: "git", url: `git+${page}.git` },
+      });
+      expect(manifestIn(folder)).toMatchObject({
+        author,
+        homepage: `${page}/tree/main/${folder}#readme`,
+        bugs,
+        repository: { ...repository, directory: folder },
+      });
+    },
+  );
 
   test.each([".", ...members])("%s pins what it installs", (folder) => {
     const manifest = manifestIn(folder) as Manifest & { devDependencies?: Record<string, string> };
