@@ -37,15 +37,28 @@ async function checkPackage(of) {
 }
 
 /**
- * Changed packages need a changeset: since the remote's main branch where there is one, else since the last release.
+ * Changed packages need a changeset: since the remote's main branch where there is one, else since the last release. The commit of a
+ * release, which has a new version, has none left.
  * @returns {Promise<Result>}
  */
 async function checkChangesets() {
   const remote = await exec("git", ["rev-parse", "--verify", "--quiet", "origin/main"]);
-  if (remote.ok) return tool("changeset", ["status", "--since=origin/main"]);
+  if (remote.ok) {
+    const status = await tool("changeset", ["status", "--since=origin/main"]);
+    return status.ok || !(await isRelease()) ? status : { ok: true, output: "" };
+  }
   const local = await exec("git", ["rev-parse", "--verify", "--quiet", "main"]);
   // A clone of one commit has nothing to compare with: then only the format of the changesets is checked.
   return tool("changeset", local.ok ? ["status"] : ["status", "--since=HEAD"]);
+}
+
+/** Whether the packages have another version than on the remote's main branch. */
+async function isRelease() {
+  const [first] = publishedPackages();
+  if (first === undefined) return false;
+  const path = `packages/${basename(first.folder)}/package.json`;
+  const { ok, output } = await exec("git", ["show", `origin/main:${path}`]);
+  return ok && /** @type {{ version?: unknown }} */ (JSON.parse(output)).version !== first.manifest.version;
 }
 
 /** Runs first, because the other checks need the build. @type {Check} */
