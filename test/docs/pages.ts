@@ -34,7 +34,7 @@ export interface Block {
 
 export async function blocksOf(page: string): Promise<readonly Block[]> {
   const text = await readFile(join(root, page), "utf8");
-  return [...text.matchAll(/^```(\w+)(?: (\w+))?\n([\s\S]*?)^```$/gm)].map(
+  return [...text.matchAll(/^```(\w+)(?: ([\w-]+))?\n([\s\S]*?)^```$/gm)].map(
     ([, language = "", role = "", code = ""]) => ({
       language,
       role,
@@ -68,24 +68,24 @@ export async function compile(name: string, code: string): Promise<string> {
 export interface Started {
   readonly url: string;
   printed(): string;
+  /** Ends it as `kill -9` does. */
+  kill(): Promise<void>;
 }
 
-export async function start(name: string, code: string): Promise<Started> {
+export async function start(name: string, code: string, cwd = room): Promise<Started> {
   const file = await compile(name, code);
-  const child: ChildProcess = spawn(process.execPath, [file], {
-    cwd: room,
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  onTestFinished(async () => {
+  const child: ChildProcess = spawn(process.execPath, [file], { cwd, stdio: ["ignore", "pipe", "pipe"] });
+  const kill = async (): Promise<void> => {
     child.kill("SIGKILL");
     if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
-  });
+  };
+  onTestFinished(kill);
   let said = "";
   return new Promise((resolve, reject) => {
     const listen = (chunk: Buffer): void => {
       said += chunk.toString();
       const url = /Listening on (\S+)/.exec(said)?.[1];
-      if (url !== undefined) resolve({ url, printed: () => said });
+      if (url !== undefined) resolve({ url, printed: () => said, kill });
     };
     child.stdout?.on("data", listen);
     child.stderr?.on("data", listen);

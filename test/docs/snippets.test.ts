@@ -58,8 +58,11 @@ describe("docs/client.md", async () => {
     ["Cook JSONRPC", "TASK_STATE_COMPLETED"],
     ["GRPC 127.0.0.1:", "TASK_STATE_COMPLETED"],
     ["TASK_STATE_WORKING", "Dish for three", "up to 4"],
+    ["TASK_STATE_COMPLETED Dish for six"],
+    ["TASK_STATE_COMPLETED\n", "1 artifacts", "true"],
     ["For how many?", "Dish for four"],
     ["dish.txt undefined 12"],
+    ["One soup, please!"],
     ["TaskNotFound"],
   ];
   it.each(clients.map(({ code }, at) => [at, code] as const))("program %i runs", async (at, code) => {
@@ -140,6 +143,14 @@ const pairs: Readonly<
   "docs/cards.md": [
     { client: ["Says whether it will rain.\nFor ada\n"], server: [] },
     { client: ["localhost is a name of an internal network"], server: [] },
+  ],
+  "docs/cookbook.md": [
+    { client: ["You said: hello"], server: [] },
+    { client: ["A picture of a tree\n"], server: [] },
+    { client: ["{ text: 'It will rain.' } { data: { rain: true } }"], server: [] },
+    { client: ["1\n2\n"], server: [] },
+    { client: ["42\n42\nTooManyRequests true\n"], server: [] },
+    { client: ["TASK_STATE_CANCELED\n"], server: [] },
   ],
   "docs/extensions.md": [
     { client: ["2 messages"], server: ["counted 2 messages"] },

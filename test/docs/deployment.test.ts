@@ -1,0 +1,79 @@
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { apiKeyCredential } from "@parley/a2a/credentials";
+import { connect } from "@parley/node";
+import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { certificate } from "../identity/certificates.ts";
+import { blocksOf, freePort, room, start } from "./pages.ts";
+
+/** The server of docs/deployment.md, behind a real nginx with the configuration of the page. */
+
+beforeAll(() => {
+  const { error } = spawnSync("nginx", ["-v"]);
+  if (error !== undefined) throw new Error("This test needs nginx: apt-get install nginx-light", { cause: error });
+});
+
+const blocks = await blocksOf("docs/deployment.md");
+const codesOf = (language: string): readonly string[] =>
+  blocks.filter((block) => block.language === language).map(({ code }) => code);
+
+/** Starts nginx with the server and the location of the page. Returns its URL and its certificate. */
+async function nginx(upstream: string, port: string): Promise<string> {
+  const folder = await mkdtemp(join(room, "nginx-"));
+  const { cert, key } = await certificate({ commonName: "localhost", names: ["DNS:localhost"] });
+  await writeFile(join(folder, "tls.crt"), cert);
+  await writeFile(join(folder, "tls.key"), key);
+  const [server = "", grpc = ""] = codesOf("nginx");
+  const config = server
+    .replace("  location / {", `${grpc}\n  location / {`)
+    .replace("listen 443 ssl", `listen 127.0.0.1:${port} ssl`)
+    .replace("agents.example.com;", "localhost;")
+    .replaceAll("/etc/ssl/agents.example.com", join(folder, "tls"))
+    .replaceAll("127.0.0.1:4000", `127.0.0.1:${upstream}`);
+  const folders = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((each) => `${each}_temp_path ${folder};`);
+  const around = `daemon off; pid ${folder}/pid; events {} http { access_log off; ${folders.join(" ")} ${config} }`;
+  await writeFile(join(folder, "nginx.conf"), around);
+
+  const child = spawn("nginx", ["-p", folder, "-c", "nginx.conf", "-e", "stderr"], {
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let said = "";
+  child.stderr.on("data", (chunk: Buffer) => (said += chunk.toString()));
+  onTestFinished(async () => {
+    child.kill("SIGTERM");
+    if (child.exitCode === null) await once(child, "exit");
+  });
+  await expect.poll(() => readFile(join(folder, "pid"), "utf8").catch(() => said)).toMatch(/^\d+\n$/);
+  return cert;
+}
+
+describe("the server of docs/deployment.md, behind nginx", () => {
+  it.each(["JSONRPC", "HTTP+JSON", "GRPC"])(
+    "streams over %s: an event passes before there is another",
+    async (binding) => {
+      const [upstream, port] = [String(await freePort()), String(await freePort())];
+      const url = `https://localhost:${port}`;
+      const code = (codesOf("ts")[0] ?? "")
+        .replace("port: 4000", `port: ${upstream}`)
+        .replace("https://agents.example.com", url)
+        // After the first event nothing comes any more, so nothing can push it through the proxy.
+        .replace("setTimeout(resolve, 1000)", "setTimeout(resolve, 3_600_000)");
+      await start(`deployment-${port}.mts`, code, await mkdtemp(join(room, "deployed-")));
+      const ca = await nginx(upstream, port);
+
+      const credentials = [apiKeyCredential("secret-for-this-page-0123456789")];
+      const client = await connect(url, { binding, credentials, tls: { ca } });
+      expect(client.chosen.url).toContain(`localhost:${port}`);
+      const seen: string[] = [];
+      for await (const { artifactUpdate, statusUpdate } of client.sendStreamingMessage("What time is it?")) {
+        if (statusUpdate !== undefined) seen.push(statusUpdate.status.state);
+        if (artifactUpdate === undefined) continue;
+        seen.push(artifactUpdate.artifact.artifactId);
+        await client.cancelTask(artifactUpdate.taskId);
+      }
+      expect(seen).toEqual(["tick-1", "TASK_STATE_CANCELED"]);
+    },
+  );
+});
