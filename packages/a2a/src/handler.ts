@@ -1,6 +1,6 @@
 import { auditedAuthentication, auditedService, refusedCall } from "./auth/audited.ts";
 import { authorized, skillInMetadata, type Authorization } from "./auth/authorized.ts";
-import { silentLogger, systemClock, withoutSlashes, type Clock } from "./base/index.ts";
+import { silentLogger, systemClock, withoutQuery, withoutSlashes, type Clock } from "./base/index.ts";
 import { createEngine } from "./engine/index.ts";
 import { A2AError } from "./model/index.ts";
 import {
@@ -32,6 +32,7 @@ import {
   type HandlerOptions as Options,
   type ServedAgent,
 } from "./server/options.ts";
+import { probesOf, ReadinessCheck } from "./server/health.ts";
 import { callbackEndpoint, inTaskSettingsOf } from "./server/intask.ts";
 import { keySetDocument, pushOutbox, pushSettingsOf, webhooksParams } from "./server/push.ts";
 import type { Authenticate } from "./limits/index.ts";
@@ -129,7 +130,10 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
   const hostNames = [publicUrl.host, ...served.flatMap(({ card }) => hostsOf(card))];
   const authenticate: Authenticate = (request) => authentication.authenticate(request);
   const limited = (inner: Authenticate): Authenticate => withinRates(inner, rate, clock, logger);
+  const readiness = new ReadinessCheck(options.store, clock, logger);
+  const probes = probesOf(options.health, readiness);
   const host = serverHost(options, hostNames, {
+    readiness: () => readiness.check(),
     authenticate:
       audit === undefined ? limited(authenticate) : auditedAuthentication(authenticate, limited, audit, clock),
     codecs: [...codecs, ...draftsOf(codecs)],
@@ -149,7 +153,7 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
         ...(push === undefined ? [] : [keySetDocument(basePath, push)]),
         ...(signer === undefined ? [] : [signer.document]),
       ],
-      endpoints: [callbackEndpoint(basePath, host.limits.unfinished, () => engine.authorizations)],
+      endpoints: [callbackEndpoint(basePath, host.limits.unfinished, () => engine.authorizations), ...probes],
     },
   );
   const anyPath = bindings.filter(isAnyPath).map((binding) => openAnyPath(binding, host));
@@ -161,9 +165,11 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
     fetch: toFetch(handle, options.facts, host.logger),
     find: router.find,
     answers: router.answers,
+    isProbe: (url) => probes.some(({ path }) => path === withoutQuery(url)),
     host,
     agents: served,
     close(closing) {
+      readiness.close();
       for (const endpoint of anyPath) endpoint.close?.();
       answers.close(new A2AError("Unavailable", "The server is stopping", { retryAfter: 1 }));
       return engine.close(closing);
@@ -202,7 +208,7 @@ interface Wrapping extends Pick<HandlerOptions, "authorizer" | "interceptors" | 
 function serverHost(
   { cors = false, allowedHosts, strictVersion = false, keepAlive = 15_000 }: HandlerOptions,
   hostNames: readonly string[],
-  given: Pick<ServerHost, "authenticate" | "codecs" | "services" | "limits" | "clock" | "logger">,
+  given: Pick<ServerHost, "authenticate" | "codecs" | "readiness" | "services" | "limits" | "clock" | "logger">,
 ): ServerHost {
   const admit = allowedHosts && admission([...hostNames, ...allowedHosts], originsOf(cors));
   return {

@@ -14,6 +14,7 @@ export class Connections {
   readonly #released = new Set<Socket>();
   readonly #forget: (this: Socket) => void;
   readonly #onAnswered: (this: ServerResponse) => void;
+  #last = false;
   #draining = false;
 
   constructor() {
@@ -32,9 +33,9 @@ export class Connections {
     };
   }
 
-  /** Whether open connections close after their next answer. */
-  get draining(): boolean {
-    return this.#draining;
+  /** Whether connections close after their next answer. */
+  get last(): boolean {
+    return this.#last;
   }
 
   /** Adds a connection that was accepted. */
@@ -78,12 +79,26 @@ export class Connections {
     const owed = this.#open.get(socket);
     if (owed === undefined) return;
     this.#open.set(socket, owed - 1);
-    if (this.#draining && owed === 1) socket.destroy();
+    if (this.#last && owed === 1) socket.destroy();
   }
 
-  /** Closes idle connections, and tells clients of HTTP/2 to use another connection for further requests (GOAWAY). */
+  /**
+   * Closes idle connections, and tells clients of HTTP/2 to use another connection for further requests (GOAWAY). New connections get one
+   * answer: probes have to learn that the server closes, and that its process still works.
+   */
+  retire(): void {
+    this.#last = true;
+    this.#closeIdle();
+  }
+
+  /** The same, and new connections get nothing. */
   drain(): void {
+    this.#last = true;
     this.#draining = true;
+    this.#closeIdle();
+  }
+
+  #closeIdle(): void {
     for (const [socket, owed] of this.#open) if (owed === 0) socket.destroy();
     for (const session of this.#sessions.keys()) session.close();
   }

@@ -3,7 +3,8 @@
  * @packageDocumentation
  */
 
-export { serve, type BindingOnPort, type CloseOptions, type ServeOptions, type Server } from "./serve.ts";
+export type { BindingOnPort } from "./listen.ts";
+export { serve, type CloseOptions, type ServeOptions, type Server } from "./serve.ts";
 export type { UpgradeBinding, UpgradedConnection, UpgradeEndpoint } from "./upgrade.ts";
 export { standardLogger, type LogLevel, type LogStream, type StandardLoggerOptions } from "./logger.ts";
 export {

@@ -1,8 +1,9 @@
 import { lookup } from "node:dns/promises";
 import { isIP, isIPv6 } from "node:net";
-import type { Logger } from "@parley/a2a";
+import type { Logger, ServerBinding } from "@parley/a2a";
 import type { Authenticator } from "@parley/a2a/auth";
-import { isLoopback } from "@parley/a2a/protocol";
+import { isLoopback, type UniversalHandler } from "@parley/a2a/protocol";
+import type { AnyPathBinding } from "@parley/a2a/transport";
 import type { TrustProxy } from "./proxies.ts";
 
 /* Where a server listens, and what it needs before other machines may reach it. */
@@ -90,3 +91,38 @@ export function urlOf(host: string, port: number, tls: boolean): string {
 export function bracketed(host: string): string {
   return isIPv6(host) ? `[${host}]` : host;
 }
+
+/** A binding on a port of its own. It recognizes its requests by their headers, as gRPC does, because it has no paths. */
+export interface BindingOnPort {
+  /** The binding. */
+  readonly binding: AnyPathBinding;
+  /** The port; 0 takes any free port. */
+  readonly port: number;
+}
+
+/** Whether a binding has a port of its own. */
+export function hasOwnPort(binding: ServerBinding | BindingOnPort): binding is BindingOnPort {
+  return "port" in binding;
+}
+
+/** The entries on cards for a binding that is served on a port of its own. */
+export function elsewhere(binding: AnyPathBinding, ports: Readonly<Record<string, number>>): ServerBinding {
+  const port = ports[binding.name] as number;
+  return {
+    name: binding.name,
+    interfaces: ({ url, ...agent }, codec) => binding.interfaces({ ...agent, url: withPort(url, port) }, codec),
+  };
+}
+
+function withPort(text: string, port: number): string {
+  const url = new URL(text);
+  url.port = String(port);
+  return url.href.replace(/\/$/, "");
+}
+
+/** The answer on the port of one binding to requests that do not belong to that binding. */
+export const nothingElse: UniversalHandler = () => ({
+  status: 404,
+  headers: { "content-type": "application/json" },
+  body: '{"error":{"code":404,"status":"NOT_FOUND","message":"Nothing of this kind is answered on this port"}}',
+});

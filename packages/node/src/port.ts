@@ -139,6 +139,11 @@ export class Port {
     if (this.#front instanceof TlsServer) this.#front.setSecureContext(tls);
   }
 
+  /** Closes each open connection after the answers that it waits for, and gives new ones one answer each. */
+  retire(): void {
+    this.connections.retire();
+  }
+
   /** Accepts no new connections, and closes each open one after the answers that it waits for. */
   drain(): void {
     this.#front.close();

@@ -11,12 +11,22 @@ import {
 } from "@parley/a2a";
 import { isLoopback, type UniversalHandler } from "@parley/a2a/protocol";
 import type { Store } from "@parley/a2a/store";
-import { beforeRouter, type AnyPathBinding, type AnyPathEndpoint } from "@parley/a2a/transport";
+import { beforeRouter, type AnyPathEndpoint } from "@parley/a2a/transport";
 import { defaultBindings, defaultLogger, defaultStore, heapShare } from "./defaults.ts";
 import { dispatch, Responder, type HttpOptions } from "./http.ts";
 import type { LogLevel } from "./logger.ts";
 import { Port } from "./port.ts";
-import { addressOf, bracketed, refuseOpenDoor, urlOf, warnOfMutualTls } from "./listen.ts";
+import {
+  addressOf,
+  bracketed,
+  elsewhere,
+  hasOwnPort,
+  nothingElse,
+  refuseOpenDoor,
+  urlOf,
+  warnOfMutualTls,
+  type BindingOnPort,
+} from "./listen.ts";
 import { authorizationOn, pushOn } from "./push.ts";
 import { onStopSignal, processLease } from "./process.ts";
 import type { TlsFiles } from "./tls.ts";
@@ -82,14 +92,6 @@ export interface ServeOptions
   readonly signals?: boolean;
   /** Grace of `close()` and of signals, in milliseconds. Default 10 s. */
   readonly grace?: number;
-}
-
-/** A binding on a port of its own. It recognizes its requests by their headers, as gRPC does, because it has no paths. */
-export interface BindingOnPort {
-  /** The binding. */
-  readonly binding: AnyPathBinding;
-  /** The port; 0 takes any free port. */
-  readonly port: number;
 }
 
 /** How a server closes. */
@@ -166,10 +168,10 @@ export async function serve(agents: Agent | readonly AgentMount[], options: Serv
   const upgrades = new Upgrades(handler, bindings, logger, security);
   const responder = (handle: UniversalHandler): Responder =>
     new Responder(
-      security?.around(handle) ?? handle,
+      security?.around(handle, handler.isProbe) ?? handle,
       { ...options, logger },
       security?.proxies,
-      () => main.connections.draining,
+      () => main.connections.last,
     );
   main.answer(dispatch(main, responder(handler.handle), upgrades), logger);
   const endpoints = others.map(({ binding, own }) => {
@@ -216,9 +218,10 @@ interface Parts {
 
 async function closeAll(parts: Parts, grace: number): Promise<void> {
   const { ports, endpoints, handler, upgrades, logger } = parts;
-  for (const port of ports) port.drain();
+  for (const port of ports) port.retire();
   for (const endpoint of endpoints) endpoint.close?.();
   await within(grace + closeTimeout, handler.close({ grace }), logger);
+  for (const port of ports) port.drain();
   upgrades.close();
   await Promise.all(ports.map((port) => port.end(closeTimeout)));
   await parts.release();
@@ -240,6 +243,7 @@ function handlerOptions(
   const rate = { ...(limitsGuesses && { failures: usualFailures }), ...options.limits?.rate };
   return {
     ...options,
+    health: options.health ?? true,
     limits: {
       totalBytes: heapShare(),
       answerBytes: heapShare(),
@@ -250,32 +254,6 @@ function handlerOptions(
     ...(!isOpen && { allowedHosts: [bracketed(host), ...(allowedHosts ?? [])] }),
   };
 }
-
-function hasOwnPort(binding: ServerBinding | BindingOnPort): binding is BindingOnPort {
-  return "port" in binding;
-}
-
-/** The entries on cards for a binding that is served on a port of its own. */
-function elsewhere(binding: AnyPathBinding, ports: Readonly<Record<string, number>>): ServerBinding {
-  const port = ports[binding.name] as number;
-  return {
-    name: binding.name,
-    interfaces: ({ url, ...agent }, codec) => binding.interfaces({ ...agent, url: withPort(url, port) }, codec),
-  };
-}
-
-function withPort(text: string, port: number): string {
-  const url = new URL(text);
-  url.port = String(port);
-  return url.href.replace(/\/$/, "");
-}
-
-/** The answer on the port of one binding to requests that do not belong to that binding. */
-const nothingElse: UniversalHandler = () => ({
-  status: 404,
-  headers: { "content-type": "application/json" },
-  body: '{"error":{"code":404,"status":"NOT_FOUND","message":"Nothing of this kind is answered on this port"}}',
-});
 
 /** Waits for work that should end by itself, but no longer than `ms` milliseconds. */
 async function within(ms: number, work: Promise<void>, logger: Logger): Promise<void> {

@@ -27,8 +27,8 @@ export interface TransportSecurity {
   readonly proxies: Proxies | undefined;
   /** The rule for requests over plain HTTP. Absent: all are answered. */
   readonly plain: PlainRule | undefined;
-  /** The same handler under the rule for plain HTTP, with the header for browsers. */
-  around(handle: UniversalHandler): UniversalHandler;
+  /** The same handler under the rule for plain HTTP, except for probes, with the header for browsers. */
+  around(handle: UniversalHandler, isProbe: (url: string) => boolean): UniversalHandler;
   /** Gives ports the certificate again when its files change. Returns the function that ends it. */
   watch(ports: readonly Pick<Port, "renew">[]): () => void;
 }
@@ -53,8 +53,8 @@ export async function transportSecurity(
     tls: loaded?.options,
     proxies,
     plain,
-    around: (handle) =>
-      underRule(loaded === undefined && proxies === undefined ? handle : withHsts(handle, hsts), plain),
+    around: (handle, isProbe) =>
+      underRule(loaded === undefined && proxies === undefined ? handle : withHsts(handle, hsts), plain, isProbe),
     watch: (ports) => loaded?.watch((renewed) => ports.forEach((port) => port.renew(renewed)), logger) ?? (() => {}),
   };
 }
@@ -97,9 +97,16 @@ export function plainRule(proxies: Proxies, logger: Logger): PlainRule {
   };
 }
 
-/** Answers through `handle` what the rule allows. `undefined`: everything. */
-export function underRule(handle: UniversalHandler, rule: PlainRule | undefined): UniversalHandler {
-  return rule === undefined ? handle : (request) => (rule(request) ? handle(request) : refused);
+/**
+ * Answers through `handle` what the rule allows, and probes: an orchestrator sends them past the proxies, and they tell nothing that
+ * somebody on the way could use. `undefined`: everything.
+ */
+export function underRule(
+  handle: UniversalHandler,
+  rule: PlainRule | undefined,
+  isProbe: (url: string) => boolean = () => false,
+): UniversalHandler {
+  return rule === undefined ? handle : (request) => (isProbe(request.url) || rule(request) ? handle(request) : refused);
 }
 
 /**

@@ -1,15 +1,28 @@
 import { BoundedMap, memoryOf } from "../base/bounded-map.ts";
+import type { PrivateCardKey, PublicCardKey } from "../cards/port.ts";
 import type { AgentCard, AgentCardSignature } from "../model/index.ts";
 import { isObject } from "../model/schema.ts";
 import type { PublicDocument } from "../transport/discovery/handler.ts";
 import { cannotServe } from "../transport/server/binding.ts";
 import type { Codec } from "../wire/codec.ts";
-import type { SignCards } from "./options.ts";
 
 /* The option `signCards` of a handler. What signs is loaded with the first card. */
 
 /** Path of the public keys, below the path of the public URL. */
 const cardKeysPath = "/.well-known/card-keys.json";
+
+/**
+ * How a server signs its cards. The public keys are published at `/.well-known/card-keys.json` below `publicUrl`, which the signatures
+ * name as `jku`.
+ */
+export interface SignCards {
+  /** The keys, as `makeCardKey()` makes them. Each of them signs each card, so that a new key can be added before an old one goes. */
+  readonly keys: readonly PrivateCardKey[];
+  /** Public keys of earlier times, which stay published as long as clients keep cards that these have signed. Default: none. */
+  readonly retired?: readonly PublicCardKey[];
+  /** See `SignCardOptions.reduced`. Default true. */
+  readonly reduced?: boolean;
+}
 
 /** Signs the cards of a server. */
 export interface CardSigner {

@@ -1,7 +1,6 @@
 import type { Authenticator, Authorizer, SkillOf } from "../auth/index.ts";
 import type { EngineLimits, EngineOptions } from "../engine/index.ts";
 import type { InTaskOptions } from "../intask/index.ts";
-import type { PrivateCardKey, PublicCardKey } from "../cards/port.ts";
 import type { AgentCard } from "../model/index.ts";
 import type { Agent, Interceptor, Principal, UniversalHandler } from "../protocol/index.ts";
 import type { PushOptions } from "../push/index.ts";
@@ -11,7 +10,9 @@ import type { Found } from "../transport/router/router.ts";
 import { cannotServe, type ServerBinding, type ServerHost } from "../transport/server/binding.ts";
 import type { CorsOptions } from "../transport/server/cors.ts";
 import { Unfinished } from "../transport/server/unfinished.ts";
+import type { SignCards } from "./cards.ts";
 import type { FetchFacts, FetchHandler } from "./fetch.ts";
+import type { HealthOptions } from "./health.ts";
 import type { Clock } from "../base/index.ts";
 import type { Codec } from "../wire/codec.ts";
 
@@ -122,19 +123,17 @@ export interface HandlerOptions<Version extends string = string> extends Omit<
   readonly cardMaxAge?: number;
   /** Signs the cards, extended ones too (A2A 1.0 §8.4). Default: they are not signed. */
   readonly signCards?: SignCards;
-}
-
-/**
- * How a server signs its cards. The public keys are published at `/.well-known/card-keys.json` below `publicUrl`, which the signatures
- * name as `jku`.
- */
-export interface SignCards {
-  /** The keys, as `makeCardKey()` makes them. Each of them signs each card, so that a new key can be added before an old one goes. */
-  readonly keys: readonly PrivateCardKey[];
-  /** Public keys of earlier times, which stay published as long as clients keep cards that these have signed. Default: none. */
-  readonly retired?: readonly PublicCardKey[];
-  /** See `SignCardOptions.reduced`. Default true. */
-  readonly reduced?: boolean;
+  /**
+   * Where probes of an orchestrator or a load balancer ask whether the server works: `/healthz` and `/readyz`, or other paths. They are
+   * paths of the host, whatever the path of `publicUrl` is. Probes need no credentials, may name any host and are not limited. Default
+   * false; with `serve()` true.
+   */
+  readonly health?: boolean | HealthOptions;
+  /**
+   * Whether browsers get a page at the addresses of the agents: what the public card says, and how to call the agent. Other clients,
+   * and clients that post, get what they get without it. Default true.
+   */
+  readonly page?: boolean;
 }
 
 /** An agent at its address. */
@@ -164,6 +163,8 @@ export interface Handler {
    * `host.admit`.
    */
   find(this: void, url: string): Found | undefined;
+  /** For hosts: whether a URL of `UniversalRequest` is one of `health`, which is answered to any sender. */
+  isProbe(this: void, url: string): boolean;
   /** The agents, with their addresses. */
   readonly agents: readonly ServedAgent[];
   /**

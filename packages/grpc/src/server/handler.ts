@@ -56,11 +56,13 @@ export function grpcHandler(host: ServerHost, options: GrpcHandlerOptions = {}):
   const frames = new FrameWriter();
   const { routes, services } = routesOf(host, frames);
   const [fallback] = host.codecs;
-  const health = new Health(services, frames);
+  const health = new Health(services, frames, () => host.readiness?.() ?? Promise.resolve("ready"));
   const standard = [...health.methods(), ...reflectionMethods([...services, ...standardServices], frames)];
   const limits = { ...host.limits, bodyBytes: Math.min(nameBytes, host.limits.bodyBytes) };
   for (const [path, method] of standard) {
-    routes.set(path, { method: admitted(host, method), codecFor: () => fallback, limits });
+    // A probe may name any host: its answer is one word.
+    const open = path === "/grpc.health.v1.Health/Check";
+    routes.set(path, { method: open ? method : admitted(host, method), codecFor: () => fallback, limits });
   }
   const server = new Server(host, routes, requestTimeout);
   const policy = cors === false ? undefined : corsPolicy(cors, web);

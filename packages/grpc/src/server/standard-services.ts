@@ -1,4 +1,5 @@
 import type { UniversalResponse } from "@parley/a2a/protocol";
+import type { ServerHost } from "@parley/a2a/transport";
 import * as descriptors from "../descriptors.ts";
 import { decode } from "../protobuf/decode.ts";
 import { readFile, type FileDescriptor, type MessageDescriptor } from "../protobuf/descriptor.ts";
@@ -16,10 +17,13 @@ export class Health {
   #stopping = false;
   readonly #watchers = new Set<() => void>();
 
+  readonly #readiness: ServerHost["readiness"];
+
   /** `services`: names that can be asked for. The empty name stands for the whole server. */
-  constructor(services: readonly string[], frames: FrameWriter) {
+  constructor(services: readonly string[], frames: FrameWriter, readiness?: ServerHost["readiness"]) {
     this.#services = new Set(["", ...services]);
     this.#frames = frames;
+    this.#readiness = readiness;
   }
 
   /** Reports from now on that nothing is served, and ends the streams of watchers. */
@@ -42,7 +46,8 @@ export class Health {
   async #check(call: Call, { input, output }: MethodType): Promise<UniversalResponse> {
     const { service = "" } = decode(input, await call.only()) as { service?: string };
     if (!this.#services.has(service)) throw new StatusError("NOT_FOUND", "No service of that name is served here");
-    return call.reply(this.#frames.write(output, [{ status: this.#status }]), ok);
+    const works = (await this.#readiness?.()) ?? "ready";
+    return call.reply(this.#frames.write(output, [{ status: works === "ready" ? this.#status : "NOT_SERVING" }]), ok);
   }
 
   async #watch(call: Call, { input, output }: MethodType): Promise<UniversalResponse> {

@@ -11,8 +11,10 @@ export interface Answer {
 export class GrpcJs implements Disposable {
   readonly client: Client;
 
-  constructor(address: string) {
-    this.client = new Client(address, credentials.createInsecure());
+  /** @param authority - The host that calls name. Default: that of the address. */
+  constructor(address: string, authority?: string) {
+    const options = authority === undefined ? {} : { "grpc.default_authority": authority };
+    this.client = new Client(address, credentials.createInsecure(), options);
   }
 
   unary(

@@ -15,7 +15,7 @@ export interface TestPortOptions extends PortOptions, HttpOptions {}
 export async function openPort(handle: UniversalHandler, options: TestPortOptions = {}): Promise<TestPort> {
   const main = new Port(options);
   const port = await main.bind("127.0.0.1", 0);
-  const responder = new Responder(handle, options, undefined, () => main.connections.draining);
+  const responder = new Responder(handle, options, undefined, () => main.connections.last);
   const { logger = silentLogger } = options;
   main.answer(dispatch(main, responder), logger);
   return {

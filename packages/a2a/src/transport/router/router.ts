@@ -48,6 +48,8 @@ export interface PublicEndpoint {
   readonly path: string;
   /** What it is, as the beginning of a sentence. */
   readonly name: string;
+  /** Whether it is answered whatever host a request names, and whichever page sends it. Default false. */
+  readonly open?: boolean;
   /** Answers a request. */
   answer(request: UniversalRequest): Promise<UniversalResponse>;
 }
@@ -95,8 +97,11 @@ export function createRouter(mounts: readonly ServiceMount[], options: RouterOpt
   for (const each of documents) {
     beside.set(each.path, { endpoint: documentEndpoint(each, codecs[0], options), path: each.path });
   }
+  const open = new Set<HttpEndpoint>();
   for (const each of endpoints) {
-    beside.set(each.path, { endpoint: guardedEndpoint(each, codecs[0], logger), path: each.path });
+    const endpoint = guardedEndpoint(each, codecs[0], logger);
+    beside.set(each.path, { endpoint, path: each.path });
+    if (each.open === true) open.add(endpoint);
   }
   const findBase = baseFinder(bases);
 
@@ -123,6 +128,7 @@ export function createRouter(mounts: readonly ServiceMount[], options: RouterOpt
       admit?.(request);
       return undefined;
     } catch (thrown) {
+      if (found !== undefined && open.has(found.endpoint)) return undefined;
       const error = failureOf(thrown, logger, { url: withoutQuery(request.url) }, () => false);
       return found?.endpoint.refuse?.(error) ?? errorResponse(codecs[0], error);
     }

@@ -156,6 +156,8 @@ export interface ServerHost {
   readonly admit?: Admission;
   /** Finds the caller of a request; throws `Unauthenticated`. */
   authenticate(request: UniversalRequest): Principal | Promise<Principal>;
+  /** Whether the server can take requests: the store can be read, and the server does not close. Never rejects. */
+  readiness?(): Promise<"ready" | "closing" | "unavailable">;
   /** The services by tenant. The one under `undefined` gets the requests that name no tenant. */
   readonly services: ReadonlyMap<string | undefined, AgentService>;
   /** Limits of requests and answers. */
