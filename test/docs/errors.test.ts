@@ -1,0 +1,122 @@
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { createServer, type AddressInfo } from "node:net";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { createHandler, defineAgent, memoryStore, type A2AErrorCode, type HandlerOptions } from "@parley/a2a";
+import { wireErrorCodes, wireErrors, wireStatuses, type ClientErrorCode } from "@parley/a2a/model";
+import { serve, type ServeOptions } from "@parley/node";
+import { format } from "prettier";
+import { root } from "./pages.ts";
+
+/** `docs/errors.md` has every code with what each binding sends, and the messages of servers that do not start. */
+
+const page = readFileSync(join(root, "docs/errors.md"), "utf8");
+
+/** The type system knows them all: a further code of clients does not compile until it is here. */
+const clientCodes = Object.keys({
+  ConnectionFailed: true,
+  ConnectionLost: true,
+  Timeout: true,
+  Aborted: true,
+  InvalidResponse: true,
+} satisfies Record<ClientErrorCode, true>);
+
+/** The table as the page has it. */
+function tableOfCodes(): string {
+  const rows = wireErrorCodes.map((code) => {
+    const { jsonrpc, http, message } = wireErrors[code];
+    const cells = [`[\`${code}\`](#${code.toLowerCase()})`, String(jsonrpc), String(http), wireStatuses[code], message];
+    return `| ${cells.join(" | ")} |`;
+  });
+  return ["| code | JSON-RPC | HTTP | gRPC | default message |", "| --- | --- | --- | --- | --- |", ...rows].join("\n");
+}
+
+describe("docs/errors.md", () => {
+  test("has the numbers of every code of a server, as the code has them", async () => {
+    const table = await format(tableOfCodes(), { parser: "markdown", printWidth: 120 });
+    const [, shown] = /<!-- codes -->\n\n([\s\S]*?\n)\n<!-- \/codes -->/.exec(page) ?? [];
+    expect(shown).toBe(table);
+  });
+
+  test("says for each code, and for no other, what it means and what helps", () => {
+    const sections = [...page.matchAll(/^### `(\w+)`\n\n([\s\S]*?)(?=^##)/gm)];
+    expect(sections.map(([, code]) => code)).toEqual([...wireErrorCodes, ...clientCodes]);
+    for (const [, code, text = ""] of sections) expect(text, code).toMatch(/^[\s\S]+?\n\n\*\*Cure:\*\* \S/);
+  });
+
+  test("names the codes that are answered with an HTTP status over JSON-RPC too", () => {
+    const outside = wireErrorCodes.filter((code) => wireErrors[code].outside === true);
+    const [first] = outside;
+    expect(wireErrorCodes.slice(wireErrorCodes.indexOf(first as (typeof wireErrorCodes)[number]))).toEqual(outside);
+    expect(page).toContain(`for the codes from \`${first satisfies A2AErrorCode | undefined}\` on`);
+  });
+});
+
+const agent = defineAgent({
+  name: "Agent",
+  description: "Does nothing.",
+  version: "1.0.0",
+  skills: [],
+  async *onMessage(turn) {
+    yield turn.working();
+  },
+});
+
+/** What JavaScript callers can pass. */
+const wrong = (options: object): HandlerOptions => ({
+  publicUrl: "https://agents.example.com",
+  store: memoryStore(),
+  ...options,
+});
+
+async function takenPort(): Promise<number> {
+  const other = createServer().listen(0, "127.0.0.1");
+  onTestFinished(() => void other.close());
+  await once(other, "listening");
+  return (other.address() as AddressInfo).port;
+}
+
+const quiet = { logger: false, signals: false, store: memoryStore(), port: 0 } as const;
+const open = { ...quiet, host: "0.0.0.0" } satisfies ServeOptions;
+const publicUrl = "https://agents.example.com";
+
+/** What leads to each message. */
+const mistakes: readonly (() => unknown)[] = [
+  () => serve(agent, open),
+  () => serve(agent, { ...open, authenticator: noAuthenticator() }),
+  () => serve(agent, { ...open, authenticator: noAuthenticator(), publicUrl }),
+  () => serve(agent, { ...open, insecure: true, publicUrl, push: true }),
+  async () => serve(agent, { ...quiet, port: await takenPort() }),
+  () => createHandler(agent, wrong({ publicUrl: undefined })),
+  () => createHandler(agent, wrong({ store: undefined })),
+  () => createHandler(agent, wrong({ store: Promise.resolve(memoryStore()) })),
+  () => createHandler(undefined as never, wrong({})),
+  () => createHandler({ ...agent, capabilities: { pushNotifications: true } } as never, wrong({})),
+  () => createHandler([{ agent, extendedCard: (card) => card }], wrong({})),
+  () => createHandler(agent, wrong({ push: true })),
+  () => createHandler(agent, wrong({ versions: ["2.0"] })),
+  () => createHandler(agent, wrong({ limits: { bodyBytes: 0 } })),
+];
+
+function noAuthenticator(): NonNullable<ServeOptions["authenticator"]> {
+  return { securitySchemes: {}, securityRequirements: [], authenticate: () => Promise.resolve({ subject: "ada" }) };
+}
+
+async function messageOf(mistake: () => unknown): Promise<string> {
+  try {
+    await mistake();
+  } catch (error) {
+    return (error as Error).message;
+  }
+  throw new Error("It was served");
+}
+
+test("each message of a server that does not start is on the page, and each on the page is one of them", async () => {
+  const [, table = ""] = /## A server that does not start\n([\s\S]*)$/.exec(page) ?? [];
+  const shown = [...table.matchAll(/^\| (`+)\s?(.*?)\s?\1 /gm)].map(([, , text = ""]) => text);
+  const messages = await Promise.all(mistakes.map(messageOf));
+  expect(shown).toHaveLength(mistakes.length);
+  messages.forEach((message, at) => expect(message).toContain(shown[at]));
+  for (const [at, message] of messages.entries()) expect(message.startsWith(shown[at] ?? "?")).toBe(true);
+});
