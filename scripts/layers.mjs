@@ -24,6 +24,7 @@ export const rooms = {
   base: { imports: [], doors: ["*.ts"] },
   model: { imports: [], doors: ["index.ts", "schema.ts"] },
   protocol: { imports: ["model"], doors: ["index.ts"] },
+  schema: { imports: ["model"], doors: ["*.ts"] },
   wire: { imports: ["protocol", "model"], doors: ["bindings.ts", "codec.ts", "errors.ts"] },
   "wire/v1": { imports: ["wire", "protocol", "model"], doors: ["index.ts"] },
   "wire/v11": { imports: ["wire", "protocol", "model"], doors: ["index.ts"] },
@@ -142,6 +143,7 @@ export const rooms = {
   client: {
     imports: [
       "files",
+      "schema",
       "protocol",
       "transport/client",
       "wire",
@@ -155,7 +157,7 @@ export const rooms = {
     doors: ["index.ts"],
   },
   files: { imports: ["protocol", "model"], doors: ["content.ts", "name.ts", "received.ts", "send.ts"] },
-  agent: { imports: ["files", "protocol", "model"], doors: ["index.ts"] },
+  agent: { imports: ["files", "schema", "protocol", "model"], doors: ["index.ts"] },
   testing: { imports: ["*"], doors: ["index.ts"] },
 };
 

@@ -61,6 +61,7 @@ describe("docs/client.md", async () => {
     ["TASK_STATE_COMPLETED Dish for six"],
     ["TASK_STATE_COMPLETED\n", "1 artifacts", "true"],
     ["For how many?", "Dish for four"],
+    ["There are five"],
     ["dish.txt undefined 12"],
     ["One soup, please!"],
     ["TaskNotFound"],

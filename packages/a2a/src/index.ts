@@ -10,6 +10,7 @@
 export { defineAgent, type AgentDefinition } from "./agent/index.ts";
 export {
   AuthorizationNotGiven,
+  MessageRefused,
   TurnAborted,
   type Agent,
   type AgentBehaviour,
@@ -111,6 +112,7 @@ export type {
   RawPart,
   SecurityRequirement,
   SecurityScheme,
+  StandardSchema,
   StreamResponse,
   Task,
   TaskState,

@@ -8,6 +8,7 @@ import {
   type Message,
   type Part,
   type SendMessageResponse,
+  type StandardSchema,
   type StreamResponse,
   type Task,
   type TaskState,
@@ -188,6 +189,12 @@ export class AuthorTurn implements Turn {
   ): AsyncGenerator<AgentYield, SendMessageResponse, void> {
     const { follow } = await import("./authorize.ts");
     return yield* follow(this.#base, events, subscribe);
+  }
+
+  // Nor how data is checked.
+  async data<Output>(schema: StandardSchema<Output>, options?: { ask?: Content }): Promise<Output> {
+    const { messageData } = await import("./message-data.ts");
+    return messageData(this.message, schema, options?.ask);
   }
 
   completed(content?: Content): AgentEvent {

@@ -79,6 +79,7 @@ export type {
 } from "./requests.ts";
 export { Conversation, type ConversationClient, type ConversationInit } from "./conversation.ts";
 export { collect, EventStream, TaskView } from "./stream.ts";
+export { dataOf, type DataSource } from "../schema/data-of.ts";
 export type { CachedCard, CardCache } from "./card.ts";
 export type { OlderCard } from "./versions.ts";
 export type { InterfaceChoice } from "./interfaces.ts";

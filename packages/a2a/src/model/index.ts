@@ -1,4 +1,5 @@
 export type * from "./json.ts";
+export type * from "./standard-schema.ts";
 export * from "./types.ts";
 export * from "./card.ts";
 export * from "./draft.ts";

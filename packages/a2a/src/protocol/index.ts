@@ -38,5 +38,6 @@ export type * from "./agent-event.ts";
 export type * from "./files.ts";
 export type * from "./turn.ts";
 export * from "./turn-signal.ts";
+export { MessageRefused } from "./message-refused.ts";
 export type * from "./turn-context.ts";
 export * from "./authorization.ts";

@@ -6,6 +6,7 @@ import type {
   Message,
   Part,
   SendMessageResponse,
+  StandardSchema,
   StreamResponse,
   Task,
 } from "../model/index.ts";
@@ -183,6 +184,24 @@ export interface Turn<Types = object> extends TurnFacts, TurnStorage<Types> {
     events: AsyncIterable<StreamResponse>,
     subscribe?: (taskId: string) => AsyncIterable<StreamResponse>,
   ): AsyncGenerator<AgentYield, SendMessageResponse, void>;
+  /**
+   * The data of the message, checked by a schema of zod, valibot, ArkType or any other library of Standard Schema, and with its
+   * type: the first value that fits, of data parts, and of texts and files whose media type is JSON. Where none fits, it throws what
+   * the client can read; there is no need to catch it. A message without a task is then refused as `InvalidParams`, with paths such as
+   * `message.parts[0].data.amount`. With `ask`, and for a task that exists, the client is asked again instead (INPUT_REQUIRED).
+   *
+   * @param options - `ask`: the question where the data is missing, or does not fit.
+   * @throws MessageRefused where nothing fits.
+   *
+   * @example
+   * ```ts
+   * import * as z from "zod";
+   *
+   * const Expense = z.object({ amount: z.number().positive(), purpose: z.string() });
+   * const { amount } = await turn.data(Expense, { ask: "Please send amount and purpose" });
+   * ```
+   */
+  data<Output>(schema: StandardSchema<Output>, options?: { ask?: Content }): Promise<Output>;
   /** Ends the task as completed. The end of the function does the same. */
   completed(content?: Content): AgentEvent;
   /** Ends the task as failed. The client reads the content; an error that is thrown tells it nothing. */

@@ -1,6 +1,12 @@
 import type { Logger } from "../../base/index.ts";
-import { ArtifactLedger, type NewRecord, type TaskArtifactUpdateEvent, type TaskState } from "../../model/index.ts";
-import type { AgentEvent, ArtifactEvent } from "../../protocol/index.ts";
+import {
+  ArtifactLedger,
+  type NewRecord,
+  type Part,
+  type TaskArtifactUpdateEvent,
+  type TaskState,
+} from "../../model/index.ts";
+import type { AgentEvent, ArtifactEvent, MessageRefused } from "../../protocol/index.ts";
 import type { Store, StoredRun, TaskEffect, TaskKey } from "../../store/index.ts";
 import { agentMistake, nameOf } from "../mistakes.ts";
 
@@ -139,4 +145,31 @@ export function isProgress(records: readonly NewRecord[], effects: readonly Task
 /** Whether a result shows that the state is out of date: the agent has begun, or was authorized elsewhere (A2A 1.0 §7.6.1). */
 export function isAtRest(state: TaskState): boolean {
   return state === "TASK_STATE_SUBMITTED" || state === "TASK_STATE_AUTH_REQUIRED";
+}
+
+/** The longest question about wrong fields, in characters of its lines. */
+const longestQuestion = 4096;
+
+/** Asks for a message that the agent can use: what the agent asks, and what is wrong with this one. */
+export function questionOf({ ask, fields }: MessageRefused): AgentEvent {
+  const missing = fields.every(({ field }) => field === "message.parts");
+  // Where there was nothing to check, the agent's own question says all.
+  if (ask !== undefined && missing) return asking(ask);
+  const lines: string[] = [];
+  let left = longestQuestion;
+  for (const { field, description } of fields) {
+    const text = `${field} ${description}`;
+    left -= text.length;
+    if (left < 0) break;
+    lines.push(text);
+  }
+  if (lines.length < fields.length) lines.push(`${fields.length - lines.length} more`);
+  return asking([
+    ...(ask ?? []),
+    { text: `The message cannot be used:\n${lines.map((each) => `- ${each}`).join("\n")}` },
+  ]);
+}
+
+function asking(parts: readonly Part[]): AgentEvent {
+  return { kind: "status", state: "TASK_STATE_INPUT_REQUIRED", message: { parts } };
 }

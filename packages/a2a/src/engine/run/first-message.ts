@@ -1,5 +1,5 @@
 import { A2AError } from "../../model/index.ts";
-import type { AgentEvent, TurnAbortKind } from "../../protocol/index.ts";
+import type { AgentEvent, MessageRefused, TurnAbortKind } from "../../protocol/index.ts";
 import type { ContextView } from "../conversations.ts";
 import { agentMessage, type Loss } from "../log/index.ts";
 import { agentMistake } from "../mistakes.ts";
@@ -65,6 +65,16 @@ export class FirstMessage implements Phase {
 
   fail(sentence: string, cause: unknown, kind: TurnAbortKind): void {
     if (!this.stopped) this.#become("TASK_STATE_WORKING", this.#recorder()).fail(sentence, cause, kind);
+  }
+
+  refuse({ ask, code, message, fields }: MessageRefused): boolean {
+    if (this.stopped) return true;
+    if (ask !== undefined) return false;
+    this.stopped = true;
+    // A copy: an agent in this process that called this one must not seem to refuse its own message.
+    this.#init.result.reject(new A2AError(code, message, { fields }));
+    this.#host.end();
+    return true;
   }
 
   lose(loss: Loss): void {

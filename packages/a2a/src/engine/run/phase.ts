@@ -1,6 +1,6 @@
 import type { Resolver } from "../../base/index.ts";
 import type { A2AError, Message, NewRecord, Task } from "../../model/index.ts";
-import type { AgentEvent, ByteBudget, Principal, TurnAbortKind } from "../../protocol/index.ts";
+import type { AgentEvent, ByteBudget, MessageRefused, Principal, TurnAbortKind } from "../../protocol/index.ts";
 import type { FeatureEffect, OnceEffect, OnceRecord, TaskKey } from "../../store/index.ts";
 import type { Conversations, ContextView } from "../conversations.ts";
 import type { Committer, LiveLogs, Loss, StoredCall, WriterStart } from "../log/index.ts";
@@ -92,6 +92,8 @@ export interface Phase {
   makeTask(): void;
   /** Ends the turn. Resolves to the next turn, if a message waits for one. A turn without any event fails the task. */
   endTurn(context: ContextView): Promise<NextTurn | undefined>;
+  /** The agent cannot use the message. `true`: the turn is over. Else the client is to be asked again. */
+  refuse(refusal: MessageRefused): boolean;
   /** Fails the task. `sentence` is for its user, `cause` for the operator. */
   fail(sentence: string, cause: unknown, kind: TurnAbortKind): void;
   /** Ends the run without writing: the task was canceled, or taken over, or its message is given up. */

@@ -2,6 +2,7 @@ import type { A2AError, Task } from "../../model/index.ts";
 import {
   AuthorizationNotGiven,
   endedBy,
+  MessageRefused,
   type AgentEvent,
   type AgentOutput,
   type AgentYield,
@@ -16,6 +17,7 @@ import type { AskingTurn, ContextView } from "../conversations.ts";
 import { isMistake } from "../mistakes.ts";
 import type { HostedAgent } from "../options.ts";
 import { openAuthorization } from "./authorization.ts";
+import { questionOf } from "./checks.ts";
 import { FirstMessage } from "./first-message.ts";
 import type { Pace } from "./pace.ts";
 import {
@@ -165,8 +167,12 @@ export class Run implements TurnHost, PhaseHost {
   /** Takes what the agent yields in one turn, until it returns or the turn is over. Rejects with what it threw. */
   async #drive(output: AgentOutput, context: ContextView): Promise<void> {
     if (!isGenerator(output)) {
-      const event = await output;
-      if (event !== undefined) await this.#accept(event, context);
+      try {
+        const event = await output;
+        if (event !== undefined) await this.#accept(event, context);
+      } catch (error) {
+        await this.#refused(error, context);
+      }
       return;
     }
     try {
@@ -187,11 +193,17 @@ export class Run implements TurnHost, PhaseHost {
       void output.return().catch(() => {});
       // The message that came instead of an authorization begins the next turn.
       if (error instanceof AuthorizationNotGiven && error.kind === "message") return;
-      throw error;
+      return this.#refused(error, context);
     }
     // The task or the turn is over before the agent has returned. A failed append is thrown at its `yield`.
     if (this.#storeError === undefined) await output.return();
     else await output.throw(this.#storeError);
+  }
+
+  /** What the agent says about its message goes to the client. Rejects with any other error. */
+  async #refused(error: unknown, context: ContextView): Promise<void> {
+    if (!(error instanceof MessageRefused)) throw error;
+    if (!this.#phase.refuse(error)) await this.#accept(questionOf(error), context);
   }
 
   #accept(yielded: AgentYield, context: ContextView): boolean | Promise<boolean> {

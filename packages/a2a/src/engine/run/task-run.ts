@@ -164,6 +164,11 @@ export class TaskRun implements Phase {
     this.#host.abort(kind, sentence, cause);
   }
 
+  /** A question that is open stays: a second one would not be stored. */
+  refuse(): boolean {
+    return this.stopped || this.#state === "TASK_STATE_INPUT_REQUIRED";
+  }
+
   lose(loss: Loss): void {
     this.#close(loss);
   }
