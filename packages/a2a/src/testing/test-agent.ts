@@ -3,8 +3,9 @@ import { createHandler, type Handler, type HandlerOptions } from "../handler.ts"
 import { A2AError } from "../model/index.ts";
 import type { Agent, Principal } from "../protocol/index.ts";
 import { memoryStore, type Store } from "../store/index.ts";
+import { cannotServe } from "../transport/server/binding.ts";
 import { callerHeader, Callers } from "./agent/callers.ts";
-import { TestClock } from "./agent/clock.ts";
+import { SteppedClock, type TestClock } from "./agent/clock.ts";
 import { Life } from "./agent/life.ts";
 import { problemsIn, recordingLogger, type LogLine } from "./agent/logs.ts";
 import { inProcessFetch, type Listening, refused } from "./agent/network.ts";
@@ -82,7 +83,8 @@ export interface AgentUnderTest {
  * ```
  */
 export async function testAgent(agent: Agent, options: TestAgentOptions = {}): Promise<TestAgent> {
-  const clock = options.clock ?? new TestClock();
+  const clock = options.clock ?? new SteppedClock();
+  if (!(clock instanceof SteppedClock)) throw cannotServe("clock", "must be the clock of another agent under test");
   const store = options.store ?? memoryStore();
   const lines: LogLine[] = [];
   const server = new Server(agent, { ...options, clock, store }, lines);
@@ -138,7 +140,7 @@ const clientOptions: ConnectOptions = {
   reconnect: { minDelay: 5, maxDelay: 500, attempts: 20 },
 };
 
-type ServerOptions = TestAgentOptions & { readonly clock: TestClock; readonly store: Store };
+type ServerOptions = TestAgentOptions & { readonly clock: SteppedClock; readonly store: Store };
 
 /** The process of a server, or of several after one another. */
 class Server {

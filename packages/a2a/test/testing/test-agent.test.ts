@@ -137,6 +137,24 @@ describe("testAgent", () => {
     expect(texts(await client.getTask(task!))).toEqual(["real"]);
   });
 
+  it("passes by itself until something is done, as far as agents wait for it and no further", async () => {
+    const { client, clock } = await given({
+      idleTimeout: 60_000,
+      async *onMessage(turn) {
+        await after(turn.clock, 45_000);
+        yield turn.working();
+        await after(turn.clock, 45_000);
+        await new Promise((resolve) => setTimeout(resolve, 30));
+        yield turn.completed("done");
+      },
+    });
+    const from = clock.elapsed();
+    const { task } = await clock.until(client.sendMessage("Go"));
+    expect(task?.status.message?.parts).toEqual([{ text: "done" }]);
+    expect(clock.elapsed() - from).toBe(90_000);
+    await expect(clock.until(client.getTask("nobody"))).rejects.toMatchObject({ code: "TaskNotFound" });
+  });
+
   it("shares its clock with another agent", async () => {
     const one = await given(counter([]));
     const other = await given(counter([]), { clock: one.clock });

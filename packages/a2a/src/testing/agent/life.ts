@@ -1,7 +1,7 @@
 import { deferred, type Clock, type Logger } from "../../base/index.ts";
-import type { Agent, AgentOutput } from "../../protocol/index.ts";
+import type { Agent, AgentOutput, TurnBase } from "../../protocol/index.ts";
 import type { Store } from "../../store/index.ts";
-import type { TestClock } from "./clock.ts";
+import type { SteppedClock } from "./clock.ts";
 
 /**
  * What one process of a server sees of the world: its store, its clock, its log and its agent. When the process is killed, all of it
@@ -9,12 +9,12 @@ import type { TestClock } from "./clock.ts";
  * of the turn. So no `finally` runs, and nothing more is stored, as with SIGKILL.
  */
 export class Life {
-  readonly #clock: TestClock;
+  readonly #clock: SteppedClock;
   readonly #timers = new Set<() => void>();
   readonly #killed = deferred<never>();
   #isOver = false;
 
-  constructor(clock: TestClock) {
+  constructor(clock: SteppedClock) {
     this.#clock = clock;
     this.#killed.promise.catch(() => undefined);
   }
@@ -52,13 +52,18 @@ export class Life {
     });
   }
 
+  /** The clock of the server. */
   clock(): Clock {
+    return this.#clockBy((ms, run) => this.#clock.after(ms, run));
+  }
+
+  #clockBy(after: Clock["after"]): Clock {
     return {
       now: () => this.#clock.now(),
       elapsed: () => this.#clock.elapsed(),
       after: (ms, run) => {
         if (this.#isOver) return () => undefined;
-        const clear = this.#clock.after(ms, () => {
+        const clear = after(ms, () => {
           this.#timers.delete(clear);
           run();
         });
@@ -81,7 +86,8 @@ export class Life {
   }
 
   agent(agent: Agent): Agent {
-    return { ...agent, execute: (turn) => this.#output(agent.execute(turn)) };
+    const clock = this.#clockBy((ms, run) => this.#clock.afterForAgent(ms, run));
+    return { ...agent, execute: (turn) => this.#output(agent.execute(withClock(turn, clock))) };
   }
 
   #output(output: AgentOutput): AgentOutput {
@@ -107,4 +113,16 @@ export class Life {
 
 function never(): Promise<never> {
   return new Promise(() => undefined);
+}
+
+/** The turn with another clock. */
+function withClock(turn: TurnBase, clock: Clock): TurnBase {
+  return new Proxy(turn, {
+    get(target, name) {
+      if (name === "clock") return clock;
+      // Its members are private fields of the turn itself.
+      const member: unknown = Reflect.get(target, name, target);
+      return typeof member === "function" ? (member.bind(target) as unknown) : member;
+    },
+  });
 }
