@@ -15,6 +15,8 @@ const interop = ["test/interop/**/*.test.ts"];
 const keychain = ["test/keychain/**/*.test.ts"];
 /** Every program of the documentation, each run as a process. */
 const docs = ["test/docs/**/*.test.ts"];
+/** The examples as processes that are killed, and beside those with the official SDK. */
+const examples = ["test/examples/**/*.test.ts"];
 /** Processes with a small heap, and what may be done to them: a command of its own. */
 const attack = ["test/attack/**/*.test.ts"];
 
@@ -55,6 +57,7 @@ export default defineConfig({
             ...keychain,
             ...attack,
             ...docs,
+            ...examples,
           ],
           globalSetup: "test/built.ts",
           // Files share processes: most of them take less time than to load the sources into a new process.
@@ -89,6 +92,16 @@ export default defineConfig({
           include: docs,
           globalSetup: "test/built.ts",
           sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: "examples",
+          include: examples,
+          globalSetup: "test/built.ts",
+          sequence: { groupOrder: 6 },
+          testTimeout: 600_000,
         },
       },
       {

@@ -1,0 +1,90 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { join, relative } from "node:path";
+import { createInterface } from "node:readline";
+import { build } from "esbuild";
+import { fileURLToPath } from "node:url";
+import { reservePort } from "../crash/supervisor.ts";
+import { diskFolder } from "../temporary.ts";
+
+/** The examples, by the names of their folders. */
+export const examples = ["token-streamer", "long-running", "files"] as const;
+export type Example = (typeof examples)[number];
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+
+/** What `npm start -- NAME` runs. */
+export const ours = (name: Example): string => join(root, "examples", name, "main.ts");
+/** The same agent with the official SDK. */
+export const official = (name: Example): string => join(root, "test", "examples", "official", `${name}.ts`);
+
+/** The program in JavaScript, since Node takes far longer to start one in TypeScript. It is where its packages are found. */
+async function compiled(source: string): Promise<string> {
+  const outfile = join(
+    root,
+    "node_modules",
+    ".parley-examples",
+    `${relative(root, source).replaceAll(/\W+/g, "-")}.mjs`,
+  );
+  await build({ entryPoints: [source], outfile, bundle: true, packages: "external", format: "esm", platform: "node" });
+  return outfile;
+}
+
+/** A program that serves an agent, started as often as a test likes in one folder and on one port. */
+export class Program {
+  readonly url: string;
+  /** What it wrote to its standard error. */
+  readonly complaints: string[] = [];
+  readonly #script: string;
+  readonly #folder: string;
+  readonly #port: number;
+  #child: ChildProcess | undefined;
+
+  private constructor(script: string, folder: string, port: number) {
+    this.#script = script;
+    this.#folder = folder;
+    this.#port = port;
+    this.url = `http://127.0.0.1:${port}`;
+  }
+
+  /** In a folder of its own, which has the file of its tasks. */
+  static async in(source: string): Promise<Program> {
+    const folder = await mkdtemp(join(diskFolder(), "parley-example-"));
+    const program = new Program(await compiled(source), folder, await reservePort());
+    await program.start();
+    return program;
+  }
+
+  /** Resolves once it listens. */
+  async start(): Promise<void> {
+    const child = spawn(process.execPath, [this.#script], {
+      cwd: this.#folder,
+      env: { ...process.env, PORT: String(this.#port), PAUSE: "5" },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    this.#child = child;
+    createInterface({ input: child.stderr }).on("line", (line) => this.complaints.push(line));
+    const ended = once(child, "close").then(() => {
+      throw new Error(`${this.#script} ended: ${this.complaints.join("\n")}`);
+    });
+    ended.catch(() => undefined);
+    const lines = createInterface({ input: child.stdout });
+    await Promise.race([once(lines, "line"), ended]);
+  }
+
+  /** SIGKILL: the process gets no chance to do anything. */
+  async kill(): Promise<void> {
+    const child = this.#child;
+    this.#child = undefined;
+    if (child === undefined) return;
+    const gone = once(child, "exit");
+    child.kill("SIGKILL");
+    await gone;
+  }
+
+  async end(): Promise<void> {
+    await this.kill();
+    await rm(this.#folder, { recursive: true });
+  }
+}

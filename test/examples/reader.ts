@@ -1,0 +1,111 @@
+import type { Client, SendInput } from "@parley/a2a/client";
+import type { Artifact, Message, Part, StreamResponse } from "@parley/a2a/model";
+
+/** What a client was told in answer to one message, without what is different each time: ids and times. */
+export interface Told {
+  /** The state of the task, or `message` for a direct reply. */
+  readonly state: string;
+  /** The messages of the agent, in order: progress, questions, the reply. */
+  readonly said: readonly string[];
+  /** What the artifacts have, by their names. */
+  readonly artifacts: Readonly<Record<string, string>>;
+}
+
+/** Sends messages to an agent as one conversation, and checks that each stream was whole. */
+export class Reader {
+  readonly #client: Client;
+  readonly #onEvent: () => void | Promise<void>;
+  #taskId: string | undefined;
+
+  /** `onEvent` is called with each event before the next one is read. */
+  constructor(client: Client, onEvent: () => void | Promise<void> = () => undefined) {
+    this.#client = client;
+    this.#onEvent = onEvent;
+  }
+
+  /** Sends a message to the task that waits for one, or begins a task. */
+  async send(parts: readonly Part[] | string): Promise<Told> {
+    const message = { parts: partsOf(parts), ...(this.#taskId !== undefined && { taskId: this.#taskId }) };
+    return this.#follow({ message });
+  }
+
+  /** Begins a task, and cancels it after some events. Returns its state. */
+  async cancel(parts: readonly Part[] | string, events: number): Promise<string | undefined> {
+    let seen = 0;
+    let state: string | undefined;
+    let taskId = "";
+    for await (const event of this.#client.sendStreamingMessage({ message: { parts: partsOf(parts) } })) {
+      taskId ||= event.task?.id ?? event.statusUpdate?.taskId ?? "";
+      state = event.statusUpdate?.status.state ?? state;
+      seen += 1;
+      if (seen === events) await this.#client.cancelTask(taskId);
+    }
+    return (await this.#client.getTask(taskId)).status.state;
+  }
+
+  async #follow(input: SendInput): Promise<Told> {
+    const seen = new Seen();
+    for await (const event of this.#client.sendStreamingMessage(input)) {
+      seen.add(event);
+      await this.#onEvent();
+    }
+    if (seen.reply !== undefined) return { state: "message", said: [seen.reply], artifacts: {} };
+    const task = await this.#client.getTask(seen.taskId);
+    const artifacts = Object.fromEntries((task.artifacts ?? []).map((one) => [one.name ?? "", contentOf(one)]));
+    // What came over the stream is what is stored: no event was lost, and none came twice.
+    for (const [id, { name, content }] of seen.artifacts) {
+      if (artifacts[name] === content) continue;
+      throw new Error(`The stream had another artifact ${id} than the task:\n${content}\n${artifacts[name]}`);
+    }
+    this.#taskId = task.status.state === "TASK_STATE_INPUT_REQUIRED" ? task.id : undefined;
+    return { state: task.status.state, said: seen.said, artifacts };
+  }
+}
+
+function partsOf(parts: readonly Part[] | string): readonly Part[] {
+  return typeof parts === "string" ? [{ text: parts }] : parts;
+}
+
+class Seen {
+  taskId = "";
+  reply: string | undefined;
+  readonly said: string[] = [];
+  readonly artifacts = new Map<string, { readonly name: string; content: string }>();
+
+  add({ message, task, statusUpdate, artifactUpdate }: StreamResponse): void {
+    if (message !== undefined) this.reply = textOf(message);
+    this.taskId ||= task?.id ?? statusUpdate?.taskId ?? artifactUpdate?.taskId ?? "";
+    const told = statusUpdate?.status.message;
+    if (told !== undefined) this.said.push(textOf(told));
+    if (artifactUpdate === undefined) return;
+    const { artifact, append } = artifactUpdate;
+    const known = this.artifacts.get(artifact.artifactId);
+    if (append !== true) {
+      if (known !== undefined) throw new Error(`The artifact ${artifact.artifactId} began twice`);
+      this.artifacts.set(artifact.artifactId, { name: artifact.name ?? "", content: contentOf(artifact) });
+    } else if (known === undefined) throw new Error(`The beginning of the artifact ${artifact.artifactId} is missing`);
+    else known.content += contentOf(artifact);
+  }
+}
+
+function textOf({ parts }: Message): string {
+  return contentOf({ parts });
+}
+
+function contentOf({ parts }: Pick<Artifact, "parts">): string {
+  return parts.map(one).join("");
+}
+
+function one({ text, data, raw, url }: Part): string {
+  if (text !== undefined) return text;
+  if (raw !== undefined) return Buffer.from(raw, "base64").toString("latin1");
+  return url ?? `\n${JSON.stringify(sorted(data))}`;
+}
+
+/** With the names of objects in order: the official SDK keeps data in another order. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== "object" || value === null) return value;
+  const entries = Object.entries(value).map(([name, member]) => [name, sorted(member)] as const);
+  return Object.fromEntries(entries.toSorted(([a], [b]) => (a < b ? -1 : 1)));
+}

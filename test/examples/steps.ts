@@ -1,0 +1,28 @@
+import { file, type Part } from "@parley/a2a";
+import type { Reader, Told } from "./reader.ts";
+import type { Example } from "./program.ts";
+
+/** A table of so many rows. */
+function table(rows: number): readonly Part[] {
+  const lines = Array.from({ length: rows }, (_, n) => `${n},"bird, number ${n}"\n`);
+  const bytes = new TextEncoder().encode(`id,name\n${lines.join("")}`);
+  return [file(bytes, { filename: "birds.csv", mediaType: "text/csv" })];
+}
+
+/** What a client does with each example, and is told. The same for ours and for that with the official SDK, killed or not. */
+export const steps: Readonly<Record<Example, (reader: Reader) => Promise<readonly Told[]>>> = {
+  "token-streamer": async (reader) => [await reader.send("Once upon a time"), await reader.send("")],
+  "long-running": async (reader) => [await reader.send("primes up to 40000000"), await reader.send("Hello")],
+  files: async (reader) => [
+    await reader.send(table(20_000)),
+    await reader.send([file(new TextEncoder().encode("a,b\n1,2\n3\n"), { filename: "odd", mediaType: "text/csv" })]),
+    await reader.send("Hello"),
+  ],
+};
+
+/** Begins a task and cancels it. Returns its state. */
+export const cancels: Readonly<Record<Example, (reader: Reader) => Promise<string | undefined>>> = {
+  "token-streamer": (reader) => reader.cancel("Once upon a time", 10),
+  "long-running": (reader) => reader.cancel("primes up to 10000000000", 10),
+  files: (reader) => reader.cancel(table(100_000), 3),
+};
