@@ -30,6 +30,7 @@ const most: Readonly<Record<string, number>> = {
   "@parley/node": 30,
   "@parley/node/express": 8,
   "@parley/node/fastify": 8,
+  "@parley/sql/durable-object": 8,
   "@parley/sql/sqlite": 15,
   "@parley/sql/webhooks": 5,
 };

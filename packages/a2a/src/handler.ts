@@ -18,6 +18,7 @@ import {
 import { authenticationOf, checkCallers, type Authentication } from "./server/authentication.ts";
 import { cardSignerOf } from "./server/cards.ts";
 import { toFetch } from "./server/fetch.ts";
+import { attendant, startedBy, wakeEngine } from "./server/on-demand.ts";
 import {
   checkIds,
   checkStore,
@@ -77,7 +78,7 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
   checkBindings(bindings);
   checkStore(options.store);
   const {
-    bodyBytes = 10 << 20,
+    bodyBytes: mostBytes = 10 << 20,
     depth = 64,
     unfinishedBytes,
     answerBytes = 128 << 20,
@@ -85,6 +86,7 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
     rate,
     ...engineLimits
   } = options.limits ?? {};
+  const bodyBytes = Math.min(mostBytes, options.store.recordBytes ?? Infinity);
   const codecs = codecsOf(wires, options.versions);
   const publicUrl = readPublicUrl(options.publicUrl);
   const push = pushSettingsOf(options.push, publicUrl, logger);
@@ -157,17 +159,20 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
     },
   );
   const anyPath = bindings.filter(isAnyPath).map((binding) => openAnyPath(binding, host));
-  const handle = beforeRouter(anyPath, router.handle);
+  const { waitUntil } = options;
+  const onDemand = waitUntil && attendant({ engine, clock, waitUntil });
+  const handle = startedBy(onDemand, engine, beforeRouter(anyPath, router.handle));
   // Last: where an option is wrong, nothing goes on after the error.
-  engine.start();
+  if (onDemand === undefined) engine.start();
   return {
     handle,
-    fetch: toFetch(handle, options.facts, host.logger),
+    fetch: toFetch(handle, options.facts, host.logger, onDemand),
     find: router.find,
     answers: router.answers,
     isProbe: (url) => probes.some(({ path }) => path === withoutQuery(url)),
-    host,
+    host: onDemand === undefined ? host : { ...host, attend: onDemand },
     agents: served,
+    wake: (waking) => wakeEngine(engine, clock, waking, waitUntil === undefined),
     close(closing) {
       readiness.close();
       for (const endpoint of anyPath) endpoint.close?.();

@@ -17,8 +17,21 @@ export interface Engine {
   service(agentId: string): AgentService;
   /** Requests for authorizations, for the callback of the host. */
   readonly authorizations: Authorizations | undefined;
-  /** Starts the periodic work: leases, lost runs, timeouts, retention. Until then nothing runs and the store is not asked. */
-  start(): void;
+  /**
+   * Starts the periodic work: leases, lost runs, timeouts, retention. Until then nothing runs and the store is not asked. `byItself`
+   * false: it is done once, and when `round` is called. Further calls do nothing.
+   */
+  start(byItself?: boolean): void;
+  /** Does the periodic work that is due. `all`: also what is not due yet, and webhooks are looked for. */
+  round(all?: boolean): Promise<void>;
+  /** Whether a turn runs here that does not wait for an authorization, or a webhook is being delivered. */
+  isBusy(): boolean;
+  /** Whether `close` was called. */
+  isClosed(): boolean;
+  /**
+   * When the next stored work is due, in milliseconds since the Unix epoch: the end of a lease, or a webhook. `undefined`: there is none.
+   */
+  nextDue(): Promise<number | undefined>;
   /**
    * Refuses new calls, lets turns go on for `grace` milliseconds (default 0), leaves resumable tasks to another process and
    * fails the others, then ends the streams and sends that still wait. It does not close the store.
@@ -48,6 +61,7 @@ export function createEngine(options: EngineOptions): Engine {
     settings.push && lazyConfigs(settings.push, { ...settings, append: (item) => committer.append(item) });
   const sends = new Sends({ settings, committer, liveLogs, budget, runs, configs });
   let closing: Promise<void> | undefined;
+  let started = false;
 
   const services = new Map(
     [...agents].map(([id, hosted]) => [
@@ -71,9 +85,25 @@ export function createEngine(options: EngineOptions): Engine {
       return service;
     },
     authorizations: settings.authorizations,
-    start() {
-      supervisor.start();
+    start(byItself = true) {
+      if (started) return;
+      started = true;
+      supervisor.start(byItself);
       outbox?.start();
+    },
+    async round(all = false) {
+      if (all) outbox?.look();
+      await supervisor.round(all);
+    },
+    isClosed: () => closing !== undefined,
+    isBusy: () => outbox?.isBusy === true || [...runs.all()].some(({ phase }) => !phase.resting),
+    async nextDue() {
+      const { store } = settings;
+      const query = { now: Number.MAX_SAFE_INTEGER, agents: [...agents.keys()], limit: 1 };
+      const run = (await store.claimable(query)).heads[0];
+      const row = outbox && (await store.dueFeatures({ ...query, feature: pushFeature }))[0];
+      const times = [...(run ? [run.leaseUntil ?? settings.clock.now()] : []), ...(row ? [row.due] : [])];
+      return times.length === 0 ? undefined : Math.min(...times);
     },
     close: ({ grace = 0 } = {}) => (closing ??= close(grace)),
   };

@@ -226,7 +226,9 @@ export function settingsOf(options: EngineOptions): EngineSettings {
   const ids = options.ids ?? timeOrderedIds();
   const dedupe = options.dedupe === false ? undefined : (options.dedupe ?? {});
   const { retention = {}, lease = {}, limits = {} } = options;
-  const settings = {
+  const { exclusive = false, recordBytes = Infinity } = options.store;
+  let holder = lease.holder;
+  const settings: Omit<EngineSettings, "authorizations"> = {
     store: options.store,
     extensions: new ExtensionHooks(options.extensions),
     observer: options.observer && safeObserver(options.observer, logger),
@@ -251,21 +253,25 @@ export function settingsOf(options: EngineOptions): EngineSettings {
       ttl: lease.ttl ?? 30_000,
       maxAttempts: lease.maxAttempts ?? 10,
       maxDeaths: lease.maxDeaths ?? 2,
-      holder: lease.holder ?? ids.next(),
-      isGone: lease.isGone ?? (() => false),
+      // Made when it is needed: Workers allow no random values before their first request.
+      get holder() {
+        return (holder ??= ids.next());
+      },
+      isGone: lease.isGone ?? ((other) => exclusive && other !== settings.lease.holder),
     },
     limits: {
       pendingEvents: limits.pendingEvents ?? 256,
       pendingBytes: limits.pendingBytes ?? 4 << 20,
       liveRecords: limits.liveRecords ?? 256,
       liveBytes: limits.liveBytes ?? 1 << 20,
-      eventBytes: limits.eventBytes ?? 16 << 20,
-      stateBytes: limits.stateBytes ?? 4 << 20,
+      eventBytes: Math.min(limits.eventBytes ?? 16 << 20, recordBytes),
+      stateBytes: Math.min(limits.stateBytes ?? 4 << 20, recordBytes),
       taskBytes: limits.taskBytes ?? 32 << 20,
       totalBytes: limits.totalBytes ?? 256 << 20,
       pageBytes: limits.pageBytes ?? 8 << 20,
       messageParts: limits.messageParts ?? 10_000,
-      metadataBytes: limits.metadataBytes ?? 1 << 20,
+      // The first record of a task has its metadata twice.
+      metadataBytes: Math.min(limits.metadataBytes ?? 1 << 20, recordBytes / 4),
       tasksPerCaller: limits.tasksPerCaller ?? Infinity,
     },
     directReplyWithin: options.directReplyWithin ?? 500,
@@ -273,6 +279,6 @@ export function settingsOf(options: EngineOptions): EngineSettings {
     conversations: options.conversations ?? (options.store.durable ? "store" : "memory"),
     push: options.push,
     pollInterval: options.pollInterval ?? 1_000,
-  } satisfies Omit<EngineSettings, "authorizations">;
+  };
   return { ...settings, authorizations: options.inTask && lazyAuthorizations(options.inTask, settings) };
 }

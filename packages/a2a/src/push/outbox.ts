@@ -86,6 +86,14 @@ class Worker implements Outbox {
     this.#look();
   }
 
+  look(): void {
+    this.#look();
+  }
+
+  get isBusy(): boolean {
+    return this.#lookDue || this.#looking || this.#running.size > 0 || this.#held.size > 0;
+  }
+
   async stop(grace: number): Promise<void> {
     this.#stopping = true;
     this.#clearTimer();

@@ -74,6 +74,10 @@ export interface Outbox {
   start(): void;
   /** Begins no more requests. Running ones get `grace` milliseconds, then they are aborted, and their rows are due again. */
   stop(grace: number): Promise<void>;
+  /** Looks for rows that are due now, as it does from time to time by itself. */
+  look(): void;
+  /** Whether it looks for rows, or holds rows that it delivers now. */
+  readonly isBusy: boolean;
   /** The engine calls it for each item that it stored, so that new events of tasks with configs are delivered at once. */
   stored(item: TaskAppend): void;
 }

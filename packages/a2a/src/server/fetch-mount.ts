@@ -1,5 +1,5 @@
 import type { HostPrincipal, RequestFacts } from "../protocol/index.ts";
-import { toFetch } from "./fetch.ts";
+import { toFetch, type FetchFacts } from "./fetch.ts";
 import type { Handler } from "./options.ts";
 
 /** Options of `fetchMount`. `Platform`: what is passed in addition to the request. */
@@ -42,6 +42,7 @@ export function fetchMount<Platform extends readonly unknown[] = readonly []>(
       get: () => (found ??= { principal: principal?.(request, ...platform) }).principal,
     });
   };
-  const answer = toFetch(handle, (request, ...platform) => tell(request, platform as unknown as Platform), host.logger);
+  const factsOf: FetchFacts = (request, ...platform) => tell(request, platform as unknown as Platform);
+  const answer = toFetch(handle, factsOf, host.logger, host.attend);
   return (request, ...platform) => answer(request, ...platform);
 }

@@ -31,15 +31,29 @@ export type FetchFacts = (request: Request, ...platform: readonly unknown[]) => 
 export type FetchHandler = (this: void, request: Request, ...platform: readonly unknown[]) => Promise<Response>;
 
 /**
+ * Is told of each request, with what the runtime passes in addition to it. `ended` resolves when its answer has been written to its end,
+ * or nobody reads it any more.
+ */
+export type Attend = (ended: Promise<void>, platform: readonly unknown[]) => void;
+
+/**
  * A fetch handler that answers through a universal handler. It never rejects: where the handler does, and where the answer is not
  * valid in HTTP, which only a custom binding can cause, the answer is 500 and the logger gets the cause.
  */
-export function toFetch(handler: UniversalHandler, facts?: FetchFacts, logger: Logger = silentLogger): FetchHandler {
+export function toFetch(
+  handler: UniversalHandler,
+  facts?: FetchFacts,
+  logger: Logger = silentLogger,
+  attend?: Attend,
+): FetchHandler {
   return async (request, ...platform) => {
     const incoming = new FetchRequest(request, facts && (() => facts(request, ...platform)));
+    const ended = attend && deferred<void>();
+    if (ended !== undefined) attend?.(ended.promise, platform);
     try {
-      return responseOf(incoming, await handler(incoming));
+      return responseOf(incoming, await handler(incoming), ended?.resolve);
     } catch (cause) {
+      ended?.resolve();
       logger.error("A request could not be answered", {
         method: incoming.method,
         url: withoutQuery(incoming.url),
@@ -52,15 +66,22 @@ export function toFetch(handler: UniversalHandler, facts?: FetchFacts, logger: L
 
 const internalError = '{"error":{"code":500,"status":"INTERNAL","message":"Internal error"}}';
 
-function responseOf(request: FetchRequest, { status, headers, body }: UniversalResponse): Response {
+/** `onEnd` is called when nothing of the answer is written any more. */
+function responseOf(
+  request: FetchRequest,
+  { status, headers, body }: UniversalResponse,
+  onEnd: () => void = () => {},
+): Response {
   if (typeof body !== "function") {
+    onEnd();
     return new Response(request.method === "HEAD" ? null : ((body as string | Bytes | undefined) ?? null), {
       status,
       headers,
     });
   }
   const sink = new StreamSink(request);
-  return new Response(sink.open(body), { status, headers });
+  const written = (to: Sink): Promise<void> => body(to).finally(onEnd);
+  return new Response(sink.open(written), { status, headers });
 }
 
 class FetchRequest implements UniversalRequest {

@@ -13,6 +13,7 @@ import { Unfinished } from "../transport/server/unfinished.ts";
 import type { SignCards } from "./cards.ts";
 import type { FetchFacts, FetchHandler } from "./fetch.ts";
 import type { HealthOptions } from "./health.ts";
+import type { WaitUntil, Wake, WakeOptions } from "./on-demand.ts";
 import type { Clock } from "../base/index.ts";
 import type { Codec } from "../wire/codec.ts";
 
@@ -97,6 +98,13 @@ export interface HandlerOptions<Version extends string = string> extends Omit<
   readonly allowedHosts?: readonly string[];
   /** For `fetch`: returns what the runtime or the framework knows about a client. Called when an authenticator reads it. Default: nothing. */
   readonly facts?: FetchFacts;
+  /**
+   * For `fetch` on platforms that run code only for requests: Workers, and functions that are frozen after their answer. Called for each
+   * request, with a promise that resolves when its answer is written and nothing runs here any more: no turn, no delivery of a webhook.
+   * It passes the promise to the platform. The handler then does nothing before its first request or `wake()`, so that it can be made
+   * at the top of a module, and it renews leases only while such a promise is pending. Default: the process runs all the time.
+   */
+  readonly waitUntil?: WaitUntil;
   /** The pages of other origins that may call. `true`: any. Default: none. */
   readonly cors?: CorsOptions | boolean;
   /** Versions of the protocol to speak, the preferred one first. Default: all. */
@@ -172,6 +180,13 @@ export interface Handler {
    * `weather`, `weather/berlin`. The agent at the root has none.
    */
   readonly host: ServerHost;
+  /**
+   * Does what is due: takes over lost runs, delivers webhooks, deletes what is too old. For a cron trigger or an alarm, on platforms
+   * that run code only when something calls.
+   *
+   * @throws A2AError `Unavailable` after `close`.
+   */
+  wake(this: void, options?: WakeOptions): Promise<Wake>;
   /** Stops the handler. Running turns get `grace` milliseconds. Unfinished resumable tasks continue on the next server of the store. */
   close(options?: { readonly grace?: number }): Promise<void>;
 }

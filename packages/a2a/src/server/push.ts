@@ -93,6 +93,7 @@ export function pushOutbox(settings: PushSettings, codecs: readonly [Codec, ...C
     let outbox: Outbox | undefined;
     let loading: Promise<void> | undefined;
     let stopped = false;
+    let isLoaded = false;
     const load = async (): Promise<void> => {
       const { openOutbox } = await import("../push/parts.ts");
       outbox = openOutbox(settings, codecs, host);
@@ -100,7 +101,13 @@ export function pushOutbox(settings: PushSettings, codecs: readonly [Codec, ...C
     };
     return {
       start() {
-        loading = load().catch((cause: unknown) => host.logger.error("Webhooks could not be loaded", { cause }));
+        loading = load()
+          .catch((cause: unknown) => host.logger.error("Webhooks could not be loaded", { cause }))
+          .finally(() => (isLoaded = true));
+      },
+      look: () => outbox?.look(),
+      get isBusy() {
+        return loading !== undefined && (!isLoaded || outbox?.isBusy === true);
       },
       async stop(grace) {
         stopped = true;

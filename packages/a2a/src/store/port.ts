@@ -33,6 +33,16 @@ export * from "./queries.ts";
 export interface Store {
   /** Whether the data survives a restart of the process. */
   readonly durable: boolean;
+  /**
+   * Whether only this process can have the data open. A run that another process began is then lost, and is taken over without waiting
+   * for its lease to end. Default false.
+   */
+  readonly exclusive?: boolean;
+  /**
+   * The most bytes of JSON that a record can have, and a checkpoint or the state of a context. A server lowers its limits to that.
+   * Absent: as many as its limits allow.
+   */
+  readonly recordBytes?: number;
 
   /**
    * Applies the items in order, in one transaction. An item whose conditions do not hold changes nothing, and only this item

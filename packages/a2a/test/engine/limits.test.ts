@@ -88,7 +88,7 @@ describe("a slow store", () => {
     const store: Store = new Proxy(inner, {
       get(target, name: keyof Store) {
         if (name === "watch") return undefined;
-        if (name === "durable") return target.durable;
+        if (typeof target[name] !== "function") return target[name];
         if (name !== "append") return (target[name] as (...args: never[]) => unknown).bind(target);
         return async (items: Parameters<Store["append"]>[0]) => {
           for (const item of items) if ("records" in item) largest = Math.max(largest, item.records.length);
@@ -129,7 +129,7 @@ describe("a store that fails", () => {
     const store: Store = new Proxy(inner, {
       get(target, name: keyof Store) {
         if (name === "watch") return undefined;
-        if (name === "durable") return target.durable;
+        if (typeof target[name] !== "function") return target[name];
         const method = (target[name] as (...args: never[]) => Promise<unknown>).bind(target);
         const full = new A2AError("Unavailable", undefined, { cause: new Error("disk full at /var/db") });
         return (...args: never[]) => (state.broken && name !== "close" ? Promise.reject(full) : method(...args));

@@ -12,6 +12,10 @@ export interface Driver {
    * what was read still holds when it is written. `read` sees the database at one moment.
    */
   transaction<T>(mode: "read" | "write", body: () => T): T;
+  /** The most parameters of one statement. Absent: more than any statement here has. */
+  readonly mostParameters?: number;
+  /** Whether nothing else can have the database open, so that no other connection changes it. Default false. */
+  readonly isAlone?: boolean;
   /** Copies the write-ahead log into the database file and closes the connection. */
   close(): void;
 }
@@ -31,6 +35,9 @@ export function sqliteCode(thrown: unknown): string | undefined {
   if (!(thrown instanceof Error) || !("code" in thrown) || typeof thrown.code !== "string") return undefined;
   return thrown.code.startsWith("SQLITE_") ? thrown.code : undefined;
 }
+
+/** SQLite's code for files that were moved. In WAL mode SQLite itself does not detect that. */
+export const movedCode = "SQLITE_READONLY_DBMOVED";
 
 export function isBusy(code: string | undefined): boolean {
   return code !== undefined && (code.startsWith("SQLITE_BUSY") || code.startsWith("SQLITE_LOCKED"));

@@ -1,14 +1,12 @@
 import { statSync, type Stats } from "node:fs";
 import type { Logger } from "@parley/a2a";
+import { movedCode } from "./driver.ts";
 
 /** In WAL mode a database has two more files: its log, and the index of that log, which processes share. */
 const suffixes = ["", "-wal", "-shm"] as const;
 
 /** The device and inode of each file of a database, by path. */
 export type Identity = Readonly<Record<string, string>>;
-
-/** SQLite's code for files that were moved. In WAL mode SQLite itself does not detect that. */
-export const movedCode = "SQLITE_READONLY_DBMOVED";
 
 /** The files at these paths are not those that were opened: what is written now is lost when they are closed. */
 class FilesMoved extends Error {

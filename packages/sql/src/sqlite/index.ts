@@ -16,7 +16,7 @@ import {
   type ConnectionOptions,
   type DriverName,
 } from "./drivers/load.ts";
-import { FileWatch, identityOf } from "./files.ts";
+import { checkFiles, FileWatch, identityOf } from "./files.ts";
 import { checkVersion, migrate, UnknownVersion } from "./migrations.ts";
 import { driverStore } from "./store.ts";
 import { threadFile, threadWriter } from "./thread-writer.ts";
@@ -93,7 +93,7 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
     const identity = inMemory ? {} : identityOf(path);
     // If the thread has ended, every call to it rejects.
     beside?.keepTo(identity).catch(() => undefined);
-    const writes = (writer = beside ?? driverWriter(opened, { busyTimeout, identity }));
+    const writes = (writer = beside ?? driverWriter(opened, { busyTimeout, check: () => checkFiles(identity) }));
     const files = new FileWatch(path, identity, logger);
     return driverStore(opened, writes, { durable: !inMemory, busyTimeout, watchInterval, files });
   } catch (thrown) {

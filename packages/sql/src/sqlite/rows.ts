@@ -262,8 +262,10 @@ export class ManyRows {
   write(): void {
     const values = this.#values;
     const { columns, sizes } = this.#statement;
+    const { mostParameters = Infinity } = this.#driver;
     let done = 0;
     for (const { rows, sql } of sizes) {
+      if (rows * columns > mostParameters) continue;
       for (; values.length - done >= rows * columns; done += rows * columns) {
         this.#driver.prepare(sql).run(...values.slice(done, done + rows * columns));
       }

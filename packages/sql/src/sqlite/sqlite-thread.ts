@@ -59,10 +59,13 @@ async function call(request: Request): Promise<unknown> {
 }
 
 function openWriter(open: OpenDriver): Writer {
+  const check = (): void => {
+    if (identity !== undefined) checkFiles(identity);
+  };
   const driver = guard(() => {
     // Opening files that are missing would create new ones.
-    if (identity !== undefined) checkFiles(identity);
+    check();
     return openConnection(open, options);
   });
-  return driverWriter(driver, { busyTimeout: options.busyTimeout, guard, ...(identity && { identity }) });
+  return driverWriter(driver, { busyTimeout: options.busyTimeout, guard, check });
 }

@@ -1,9 +1,9 @@
 import { NeedsRoom, roomless, unavailable, type OnceRecord, type Room, type Store } from "@parley/a2a/store";
 import { readConversation } from "./conversation.ts";
 import { Counts } from "./counts.ts";
-import { isBusy, retryWhileBusy, sqliteCode, type Driver } from "./driver.ts";
+import { isBusy, movedCode, retryWhileBusy, sqliteCode, type Driver } from "./driver.ts";
 import { readDue, readFeatures } from "./features.ts";
-import { movedCode, type FileWatch } from "./files.ts";
+import type { FileWatch } from "./files.ts";
 import { readOnce } from "./keys.ts";
 import { readList } from "./list.ts";
 import { readClaimable, readHead, readLog, readStranded } from "./read.ts";

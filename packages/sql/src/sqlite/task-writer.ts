@@ -52,6 +52,7 @@ export class WriterMemory {
 
 /** A number that changes with each commit of another connection. */
 export function dataVersion(driver: Driver): number {
+  if (driver.isAlone === true) return 0;
   return count(driver.prepare("PRAGMA data_version").get());
 }
 

@@ -1,7 +1,6 @@
 import type { AppendItem, AppendOutcome, SweepOptions, SweepReport } from "@parley/a2a/store";
 import { applyItems, readItems } from "./append.ts";
 import { retryWhileBusy, type Driver } from "./driver.ts";
-import { checkFiles, type Identity } from "./files.ts";
 import { sweep } from "./sweep.ts";
 import { defaultBounds, type Bounds } from "./task.ts";
 import { dataVersion, WriterMemory } from "./task-writer.ts";
@@ -26,13 +25,13 @@ export interface WriterOptions {
   readonly guard?: <T>(body: () => T) => T;
   /** Default: what the library can return without ending the process. */
   readonly bounds?: Bounds;
-  /** The files that the database must still have when it commits. */
-  readonly identity?: Identity;
+  /** Throws where a commit would be lost, because the files of the database are not those that were opened. */
+  readonly check?: () => void;
 }
 
 /** A writer in this thread. */
 export function driverWriter(driver: Driver, options: WriterOptions): Writer {
-  const { busyTimeout, guard = (body) => body(), bounds = defaultBounds, identity } = options;
+  const { busyTimeout, guard = (body) => body(), bounds = defaultBounds, check } = options;
   const memory = new WriterMemory(driver);
   let last: Promise<unknown> | undefined;
   let version: number | undefined;
@@ -55,7 +54,7 @@ export function driverWriter(driver: Driver, options: WriterOptions): Writer {
         return driver.transaction("write", () => {
           const result = body();
           // A commit into files that were removed would be acknowledged and lost.
-          if (identity !== undefined) checkFiles(identity);
+          check?.();
           return result;
         });
       } catch (thrown) {
@@ -78,7 +77,7 @@ export function driverWriter(driver: Driver, options: WriterOptions): Writer {
       }),
     moved: () =>
       inTurn(() => {
-        if (identity !== undefined) checkFiles(identity);
+        check?.();
         const before = version;
         version = dataVersion(driver);
         return before !== version;

@@ -37,7 +37,7 @@ export class AgentTasks {
   readonly settings: EngineSettings;
   readonly #liveLogs: LiveLogs;
   /** An owner of nothing, so that a hidden task takes the same way as one that does not exist. */
-  readonly #nobody = crypto.randomUUID();
+  #nobody: string | undefined;
 
   constructor(hosted: CheckedAgent, settings: EngineSettings, liveLogs: LiveLogs) {
     this.hosted = hosted;
@@ -47,7 +47,10 @@ export class AgentTasks {
 
   /** The owner of what the caller creates, and of the tasks that the caller sees. */
   ownerOf({ principal, hidden }: CallContext): Owner {
-    return { agent: this.hosted.id, owner: hidden === true ? this.#nobody : this.settings.ownerOf(principal) };
+    return {
+      agent: this.hosted.id,
+      owner: hidden === true ? (this.#nobody ??= crypto.randomUUID()) : this.settings.ownerOf(principal),
+    };
   }
 
   /** The head of a task of the caller. Rejects with `TaskNotFound`. */

@@ -20,8 +20,10 @@ interface SupervisorInit {
 /** The runs of this process, with the periodic work for them. */
 export interface Supervisor {
   readonly runs: Runs;
-  /** Starts the periodic work. The first round begins at once. */
-  start(): void;
+  /** Starts the periodic work. The first round begins at once. `byItself` false: further ones are those that `round` is called for. */
+  start(byItself: boolean): void;
+  /** Does the periodic work that is due. `all`: also what is not due yet. */
+  round(all?: boolean): Promise<void>;
   /** Lets turns go on for `grace` milliseconds, stops those that have not ended, and ends all periodic work. */
   stop(grace: number): Promise<void>;
 }
@@ -35,9 +37,8 @@ export function createSupervisor({ agents, ...rooms }: SupervisorInit): Supervis
   const maintenance = new Maintenance({ settings, liveLogs, runs, leases, recovery });
   return {
     runs,
-    start() {
-      maintenance.start();
-    },
+    start: (byItself) => maintenance.start(byItself),
+    round: (all) => maintenance.round(all),
     async stop(grace) {
       await runs.stop(grace);
       maintenance.stop();
@@ -71,6 +72,9 @@ class Maintenance {
   #sweepDue: number;
   #unwatch: (() => void) | undefined;
   #stopped = false;
+  #byItself = true;
+  #isWorking = false;
+  #working: Promise<void> | undefined;
   #clearTimer: () => void = () => {};
 
   constructor(init: MaintenanceInit) {
@@ -81,10 +85,20 @@ class Maintenance {
     this.#sweepDue = clock.elapsed() + retention.interval;
   }
 
-  start(): void {
+  start(byItself: boolean): void {
     const { settings, liveLogs } = this.#init;
+    this.#byItself = byItself;
     this.#unwatch = settings.store.watch?.((taskId) => liveLogs.notifyRemote(taskId));
-    void this.#round();
+    void this.round();
+  }
+
+  /** One round after the other. A call that finds one under way waits for it, and does what is due then. */
+  async round(all = false): Promise<void> {
+    while (this.#isWorking) await this.#working;
+    if (this.#stopped) return;
+    this.#clearTimer();
+    if (all) this.#leasesDue = this.#pollDue = this.#sweepDue = -Infinity;
+    await (this.#working = this.#round());
   }
 
   stop(): void {
@@ -93,7 +107,9 @@ class Maintenance {
     this.#unwatch?.();
   }
 
+  /** A round in which nothing is due is over, and the timer of the next one set, when this returns. */
   async #round(): Promise<void> {
+    this.#isWorking = true;
     const { settings, runs, leases } = this.#init;
     const { clock, pollInterval, retention } = settings;
     const now = clock.elapsed();
@@ -112,7 +128,8 @@ class Maintenance {
       this.#sweepDue = now + retention.interval;
       await this.#guard("Sweeping", () => this.#sweep());
     }
-    if (!this.#stopped) this.#clearTimer = clock.after(this.#pause, () => void this.#round());
+    this.#isWorking = false;
+    if (!this.#stopped && this.#byItself) this.#clearTimer = clock.after(this.#pause, () => void this.round());
   }
 
   async #guard(what: string, work: () => Promise<void>): Promise<void> {

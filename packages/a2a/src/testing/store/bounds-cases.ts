@@ -1,5 +1,6 @@
 import { gist } from "./conversation-cases.ts";
 import { utf8Length } from "../../base/index.ts";
+import type { NewRecord } from "../../model/index.ts";
 import {
   recordBytes,
   roomless,
@@ -46,6 +47,32 @@ export const boundsCases: Cases = {
     // A terminal task refuses records first.
     await append(store, { task: key("t"), records: [completed("t")] });
     expect(verdicts([await append(store, { ...item, maxBytes: 1 })])).toEqual(["terminal"]);
+  },
+
+  async "a record of recordBytes is stored, and a checkpoint and a state of as many"({ store, expect }) {
+    const { recordBytes: most = 1 << 20 } = store;
+    const item = making("t");
+    // Of the first record a quarter can be metadata.
+    const [first, ...others] = item.records;
+    const metadata = { note: "x".repeat(most / 4 - 20) };
+    const history = [{ messageId: "m", role: "ROLE_USER", parts: [{ text: "x".repeat((most / 4) * 3 - 500) }] }];
+    const json = JSON.stringify({ ...(JSON.parse(first?.json ?? "") as object), history, metadata });
+    const large = JSON.stringify("x".repeat(most - 2));
+    await append(store, { ...item, records: [{ ...(first as NewRecord), json }, ...others] });
+    const second = chunk("t", "a", "x".repeat(most - 500));
+    const effects: TaskEffect[] = [
+      { effect: "checkpoint", value: large },
+      { effect: "contextState", value: large },
+    ];
+    await append(store, { task: key("t"), records: [second], effects });
+    expect([most - json.length < 1_000, most - second.json.length < 1_000]).toEqual([true, true]);
+    const page = await store.read(alice, "t", { after: 0, limit: 9 });
+    expect(page?.records.map((record) => record.json.length)).toEqual([json.length, second.json.length]);
+    expect((await headOf(store, key("t"))).checkpoint).toEqual(large);
+    const { state } = await store.conversation({ ...alice, contextId: context }, { limit: 1 });
+    expect(state).toEqual(large);
+    const task = (await store.load(alice, "t", { artifacts: true }))?.task;
+    expect([task?.metadata, task?.artifacts?.length]).toEqual([metadata, 1]);
   },
 
   async "memory is reserved before a large result is read, for its whole size"({ store, expect }) {

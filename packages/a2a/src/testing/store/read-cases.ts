@@ -185,7 +185,7 @@ export const readCases: Cases = {
       "\\",
       "\u2028\u2029",
       "]}",
-      "x".repeat(2_000_000),
+      "x".repeat(Math.min(2_000_000, (store.recordBytes ?? Infinity) - 1_000)),
     ];
     const parts = texts.map((text) => ({ text }));
     const id = 'i\u0000d "\\ \ud800 😀';

@@ -168,6 +168,11 @@ export interface ServerHost {
   readonly cors?: CorsOptions | true;
   /** Sends comments to quiet event streams. */
   readonly keepAlive: KeepAlive;
+  /**
+   * For hosts of the Fetch API: is told of each request where the platform runs code only for requests. `ended` resolves when the answer
+   * has been written. `platform` is what the runtime passes in addition to the request.
+   */
+  readonly attend?: (ended: Promise<void>, platform: readonly unknown[]) => void;
   /** The server's clock. */
   readonly clock: Clock;
   /** The server's log. */

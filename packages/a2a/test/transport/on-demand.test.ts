@@ -1,0 +1,237 @@
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import {
+  createHandler,
+  defineAgent,
+  memoryStore,
+  type Agent,
+  type Handler,
+  type HandlerOptions,
+} from "../../src/index.ts";
+import { fetchMount } from "../../src/fetch.ts";
+import { fakeClock } from "../../src/testing/index.ts";
+
+const day = 24 * 60 * 60_000;
+
+/** An agent that begins a task, and goes on when it is told. */
+function gated(resumable = true) {
+  let open = (): void => {};
+  const gate = new Promise<void>((resolve) => (open = resolve));
+  const attempts: number[] = [];
+  const agent = defineAgent({
+    name: "Gated",
+    description: "Waits.",
+    version: "1.0.0",
+    skills: [],
+    resumable,
+    async *onMessage(turn) {
+      if (turn.text === "hello") return turn.reply("hi");
+      attempts.push(turn.attempt);
+      yield turn.working("waiting");
+      await gate;
+      yield turn.artifact({ artifactId: "a", parts: [{ text: "done" }] });
+      return undefined;
+    },
+  });
+  return { agent, open, attempts };
+}
+
+function serve(agent: Agent, options: Partial<HandlerOptions> = {}): Handler {
+  const handler = createHandler(agent, { store: memoryStore(), publicUrl: "https://agents.example", ...options });
+  onTestFinished(() => handler.close());
+  return handler;
+}
+
+let sent = 0;
+const url = "https://agents.example";
+const headers = { "content-type": "application/json", "a2a-version": "1.0" };
+
+function request(path: string, text: string, configuration?: object): Request {
+  const message = { messageId: `m${(sent += 1)}`, role: "ROLE_USER", parts: [{ text }] };
+  return new Request(url + path, { method: "POST", headers, body: JSON.stringify({ message, configuration }) });
+}
+
+async function begin(handler: Handler): Promise<string> {
+  const answer = await handler.fetch(request("/message:send", "go", { returnImmediately: true }), "env", "ctx");
+  return ((await answer.json()) as { task: { id: string } }).task.id;
+}
+
+async function stateOf(handler: Handler, id: string): Promise<string> {
+  const answer = await handler.fetch(new Request(`${url}/tasks/${id}`, { headers }));
+  return ((await answer.json()) as { status: { state: string } }).status.state;
+}
+
+/** The id of the task at the beginning of a stream, which goes on. */
+async function streamedId(response: Response): Promise<string> {
+  const reader = response.body?.getReader();
+  for (let text = ""; ;) {
+    const { done = true, value } = (await reader?.read()) ?? {};
+    text += new TextDecoder().decode(value);
+    const id = /"task":\{"id":"([^"]+)"/.exec(text)?.[1];
+    if (id !== undefined) return id;
+    if (done) throw new Error(`No task in ${text}`);
+  }
+}
+
+/** A platform: what was passed to `waitUntil`, and how much of it is over. */
+function platform() {
+  const passed: (readonly unknown[])[] = [];
+  let over = 0;
+  const waitUntil: HandlerOptions["waitUntil"] = (work, ...more) => {
+    passed.push(more);
+    void work.then(() => (over += 1));
+  };
+  return { waitUntil, passed, over: () => over };
+}
+
+/** Lets what is not about time go on. */
+const settle = (): Promise<unknown> => new Promise((resolve) => setTimeout(resolve, 20));
+
+describe("a handler with waitUntil", () => {
+  test("keeps the platform running until the task is over, after an answer with returnImmediately (A2A 1.0 §3.2.2)", async () => {
+    const { waitUntil, passed, over } = platform();
+    const { agent, open } = gated();
+    const handler = serve(agent, { waitUntil });
+    const id = await begin(handler);
+    expect(passed).toEqual([["env", "ctx"]]);
+    await settle();
+    expect(over()).toBe(0);
+    open();
+    await expect.poll(over).toBe(1);
+    expect(await stateOf(handler, id)).toBe("TASK_STATE_COMPLETED");
+  });
+
+  test("keeps it running when the client leaves its stream", async () => {
+    const { waitUntil, over } = platform();
+    const { agent, open } = gated();
+    const handler = serve(agent, { waitUntil });
+    const leaving = new AbortController();
+    const going = new Request(request("/message:stream", "go"), { signal: leaving.signal });
+    const id = await streamedId(await handler.fetch(going));
+    leaving.abort();
+    await settle();
+    expect(over()).toBe(0);
+    open();
+    await expect.poll(over).toBe(1);
+    expect(await stateOf(handler, id)).toBe("TASK_STATE_COMPLETED");
+  });
+
+  test("keeps it running for a mount in a framework that knows its users, too", async () => {
+    const { waitUntil, passed, over } = platform();
+    const { agent, open } = gated();
+    const answer = fetchMount<[string]>(serve(agent, { waitUntil }));
+    await answer(request("/message:send", "go", { returnImmediately: true }), "context");
+    await settle();
+    expect([passed, over()]).toEqual([[["context"]], 0]);
+    open();
+    await expect.poll(over).toBe(1);
+  });
+
+  test("lets it go at once where nothing runs after the answer", async () => {
+    const { waitUntil, over } = platform();
+    const handler = serve(gated().agent, { waitUntil });
+    await (await handler.fetch(request("/message:send", "hello"))).json();
+    await expect.poll(over).toBe(1);
+    // A request that is refused is over too.
+    await handler.fetch(new Request(`${url}/nothing`));
+    await expect.poll(over).toBe(2);
+  });
+
+  test("asks the store for nothing, and starts no timer, before its first request", async () => {
+    const clock = fakeClock();
+    const store = memoryStore();
+    const asked = vi.spyOn(store, "claimable");
+    const random = vi.spyOn(crypto, "getRandomValues");
+    onTestFinished(() => random.mockRestore());
+    const handler = serve(gated().agent, { store, clock, waitUntil: () => {} });
+    await settle();
+    expect([asked.mock.calls.length, random.mock.calls.length, clock.next()]).toEqual([0, 0, undefined]);
+    await handler.fetch(new Request(`${url}/.well-known/agent-card.json`));
+    await expect.poll(() => asked.mock.calls.length).toBe(1);
+  });
+
+  test("renews leases while a request keeps the platform running, so that nobody takes the task over", async () => {
+    const clock = fakeClock();
+    const store = memoryStore();
+    const { agent, open, attempts } = gated();
+    const handler = serve(agent, { store, clock, waitUntil: () => {} });
+    // The answer waits for the task, or half a second.
+    const id = begin(handler);
+    await settle();
+    const other = serve(agent, { store, clock });
+    for (let second = 0; second < 90; second += 5) {
+      clock.advance(5_000);
+      await settle();
+    }
+    expect(attempts).toEqual([1]);
+    open();
+    await expect.poll(async () => stateOf(other, await id)).toBe("TASK_STATE_COMPLETED");
+  });
+});
+
+describe("wake", () => {
+  test("takes over a run whose process is gone, waits for it, and says when to call again", async () => {
+    const clock = fakeClock();
+    const store = memoryStore();
+    const lost = gated();
+    // Its platform freezes it: no timer of it runs any more.
+    const frozen = { ...fakeClock(clock.now()), after: () => () => {} };
+    const first = serve(lost.agent, { store, clock: frozen, waitUntil: () => {}, directReplyWithin: 0 });
+    const id = await streamedId(await first.fetch(request("/message:stream", "go")));
+    const found = gated();
+    found.open();
+    const second = serve(found.agent, { store, clock, waitUntil: () => {} });
+    // The lease holds for 30 s. That is when something is due.
+    expect(await second.wake()).toEqual({ next: clock.now() + 30_000 });
+    expect(found.attempts).toEqual([]);
+    clock.advance(30_001);
+    const waking = second.wake({ wait: 5_000 });
+    await expect.poll(() => found.attempts).toEqual([2]);
+    await settle();
+    clock.advance(1_000);
+    expect(await waking).toEqual({});
+    expect(await stateOf(second, id)).toBe("TASK_STATE_COMPLETED");
+  });
+
+  test("waits no longer than it was told", async () => {
+    const { agent } = gated();
+    const handler = serve(agent, { waitUntil: () => {} });
+    await begin(handler);
+    const { next } = await handler.wake({ wait: 30 });
+    expect(next).toBeGreaterThan(Date.now());
+  });
+
+  test("deletes what is too old, although no minute has passed since the start", async () => {
+    const clock = fakeClock();
+    const store = memoryStore();
+    const { agent, open } = gated();
+    open();
+    const handler = serve(agent, { store, clock, waitUntil: () => {} });
+    await handler.fetch(request("/message:send", "go"));
+    expect((await store.list({ agent: "/" }, { limit: 1, artifacts: false })).total).toBe(1);
+    clock.advance(31 * day);
+    const later = serve(agent, { store, clock, waitUntil: () => {} });
+    await later.wake();
+    expect((await store.list({ agent: "/" }, { limit: 1, artifacts: false })).total).toBe(0);
+  });
+
+  test("is refused after close", async () => {
+    const handler = serve(gated().agent, { waitUntil: () => {} });
+    await handler.close();
+    await expect(handler.wake()).rejects.toMatchObject({ code: "Unavailable" });
+  });
+});
+
+describe("a store that only one process can have open", () => {
+  test("has its lost runs taken over at once, and lowers the limits of the server to the largest record", async () => {
+    const store = Object.assign(memoryStore(), { exclusive: true, recordBytes: 4_000 });
+    const clock = fakeClock();
+    const frozen = { ...clock, after: () => () => {} };
+    const first = serve(gated().agent, { store, clock: frozen, waitUntil: () => {} });
+    await streamedId(await first.fetch(request("/message:stream", "go")));
+    const found = gated();
+    serve(found.agent, { store, clock });
+    await expect.poll(() => found.attempts).toEqual([2]);
+    const large = await first.fetch(request("/message:send", "x".repeat(4_000)));
+    expect([large.status, await large.text()]).toEqual([413, expect.stringContaining("4000")]);
+  });
+});

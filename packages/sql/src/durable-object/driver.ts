@@ -1,0 +1,85 @@
+import { utf8Length } from "@parley/a2a/store";
+import type { Driver, Row, Value } from "../sqlite/driver.ts";
+import { driverOver, type LibraryStatement } from "../sqlite/drivers/library.ts";
+import type { ObjectStorage, SqlStorage } from "./storage.ts";
+
+/** The most parameters of one statement in a Durable Object. */
+const mostParameters = 100;
+
+/** Most bytes of a text. The platform allows 2 MB for a row; workerd on one's own machine allows more. */
+const mostBytes = 2_000_000;
+
+/**
+ * The driver for the SQLite of a Durable Object. Calls are synchronous, only this object has the database, and nothing else runs
+ * during a call: reads need no transaction. The platform keeps statements prepared, by their text, and opens and closes the
+ * database itself. It refuses `BEGIN` and most pragmas.
+ *
+ * @param onWrite - Called in each transaction that writes, before it is committed.
+ */
+export function objectDriver(storage: ObjectStorage, onWrite: () => void): Driver {
+  const { sql } = storage;
+  const { prepare, exec } = driverOver({
+    prepare: (text) => statementOf(sql, text),
+    exec: (text) => void rowsOf(sql, text, []),
+    inTransaction: () => false,
+    close() {},
+  });
+  return {
+    prepare,
+    exec,
+    mostParameters,
+    isAlone: true,
+    transaction(mode, body) {
+      if (mode === "read") return body();
+      return storage.transactionSync(() => {
+        const result = body();
+        onWrite();
+        return result;
+      });
+    },
+    close() {},
+  };
+}
+
+/** `changes` and `lastId` are read when they are asked for, which is before the next statement. */
+function statementOf(sql: SqlStorage, text: string): LibraryStatement {
+  const count = (of: string): number => Number(rowsOf(sql, `SELECT ${of}()`, [])[0]?.[0]);
+  return {
+    run(values) {
+      for (const value of values) checkSize(value);
+      rowsOf(sql, text, values);
+      return {
+        get changes() {
+          return count("changes");
+        },
+        get lastId() {
+          return count("last_insert_rowid");
+        },
+      };
+    },
+    get: (values) => rowsOf(sql, text, values)[0],
+    all: (values) => rowsOf(sql, text, values),
+  };
+}
+
+function checkSize(value: Value): void {
+  // A character has three bytes at most.
+  if (typeof value !== "string" || value.length <= mostBytes / 3) return;
+  const bytes = utf8Length(value);
+  if (bytes > mostBytes) throw new RangeError(`A text of ${bytes} bytes: a Durable Object stores ${mostBytes} at most`);
+}
+
+function rowsOf(sql: SqlStorage, text: string, values: readonly Value[]): readonly Row[] {
+  try {
+    // All rows at once: a cursor that is not read to its end keeps its statement busy.
+    return [...sql.exec(text, ...values).raw()] as unknown as readonly Row[];
+  } catch (thrown) {
+    throw withCode(thrown);
+  }
+}
+
+/** An error of the platform has the code of SQLite at the end of its message. */
+function withCode(thrown: unknown): unknown {
+  const code = thrown instanceof Error ? /\bSQLITE_[A-Z_]+/.exec(thrown.message)?.[0] : undefined;
+  return code === undefined ? thrown : Object.assign(new Error((thrown as Error).message, { cause: thrown }), { code });
+}

@@ -1,0 +1,144 @@
+import { unavailable, type Store } from "@parley/a2a/store";
+import type { Driver } from "../sqlite/driver.ts";
+import { migrate, UnknownVersion } from "../sqlite/migrations.ts";
+import { driverStore } from "../sqlite/store.ts";
+import { driverWriter } from "../sqlite/writer.ts";
+import { objectDriver } from "./driver.ts";
+import type { ObjectStorage } from "./storage.ts";
+
+export type { ObjectStorage, SqlCursor, SqlStorage, SqlValue } from "./storage.ts";
+
+/** Options of `durableObjectStore()`. */
+export interface DurableObjectStoreOptions {
+  /**
+   * How long after a write the object is woken at the latest, in milliseconds: each write sets its alarm, unless that is set for an
+   * earlier time. An object that ends while a task runs is then woken, and takes the task over. The class must have `alarm()`, which
+   * calls `onAlarm()` of the store. `false`: what was lost waits for the next request. Default 30 s.
+   */
+  readonly alarm?: number | false;
+}
+
+/** The handler of `createHandler()`, as `onAlarm` needs it. */
+export interface Wakeable {
+  /** See `Handler.wake()`. */
+  wake(options: { readonly wait: number }): Promise<{ readonly next?: number }>;
+}
+
+/** A store in a Durable Object. */
+export interface DurableObjectStore extends Store {
+  /**
+   * For `alarm()` of the class: does what is due, waits for what runs, and sets the next alarm. Rejects where the handler does. The
+   * platform then calls `alarm()` again.
+   */
+  onAlarm(this: void, handler: Wakeable): Promise<void>;
+}
+
+/** How long an alarm waits for what runs. The platform ends an alarm after 15 minutes. */
+const longest = 10 * 60_000;
+/** How often an object with data is woken, so that what is too old is deleted. */
+const day = 24 * 60 * 60_000;
+
+/**
+ * Most bytes of a record: a row has 2 MB at most, and the first row of a task has its metadata twice. Larger tasks are not compacted,
+ * because an artifact is one row after that.
+ */
+const recordBytes = 1_500_000;
+/** An object has 128 MB of memory. */
+const bounds = { text: 32 << 20, compaction: 1 << 20, join: 1 << 20 };
+
+/**
+ * A durable store in the SQLite of a Durable Object of Cloudflare. Make one for each object, in the constructor of its class.
+ *
+ * @param storage - `ctx.storage` of a class in `new_sqlite_classes`.
+ * @throws A2AError `Unavailable` where the object has other data, or data of a newer release.
+ *
+ * @example
+ * ```ts
+ * class Agents {
+ *   readonly #store: DurableObjectStore;
+ *   readonly #handler: Handler;
+ *
+ *   constructor(ctx: { readonly storage: ObjectStorage }) {
+ *     this.#store = durableObjectStore(ctx.storage);
+ *     this.#handler = createHandler(agent, { store: this.#store, publicUrl: "https://agents.example.com" });
+ *   }
+ *
+ *   fetch(request: Request): Promise<Response> {
+ *     return this.#handler.fetch(request);
+ *   }
+ *
+ *   alarm(): Promise<void> {
+ *     return this.#store.onAlarm(this.#handler);
+ *   }
+ * }
+ * ```
+ */
+export function durableObjectStore(
+  storage: ObjectStorage,
+  { alarm = 30_000 }: DurableObjectStoreOptions = {},
+): DurableObjectStore {
+  const alarms = new Alarms(storage);
+  let isOpen = false;
+  const driver = objectDriver(storage, () => {
+    // The tables alone need no alarm. An alarm that is set while another one starts the object would take its place.
+    if (isOpen && alarm !== false) alarms.within(alarm);
+  });
+  create(driver);
+  isOpen = true;
+  const writer = driverWriter(driver, { busyTimeout: 0, bounds });
+  const store = driverStore(driver, writer, { durable: true, busyTimeout: 0, watchInterval: day, bounds });
+  return {
+    ...store,
+    exclusive: true,
+    recordBytes,
+    // Nothing else writes.
+    watch: () => () => undefined,
+    async onAlarm(handler) {
+      alarms.rang();
+      const { next = Infinity } = await handler.wake({ wait: longest });
+      const latest = isEmpty(driver) ? Infinity : Date.now() + day;
+      await alarms.setFor(Math.max(Math.min(next, latest), Date.now() + 1_000));
+    },
+  };
+}
+
+function create(driver: Driver): void {
+  try {
+    migrate(driver);
+  } catch (thrown) {
+    throw unavailable(thrown instanceof UnknownVersion ? thrown.message : "The database cannot be opened", thrown);
+  }
+}
+
+/** Whether there is nothing that will be too old at some time. */
+function isEmpty(driver: Driver): boolean {
+  return driver.prepare("SELECT 1 FROM scopes WHERE is_context = 1 LIMIT 1").get() === undefined;
+}
+
+/** The only alarm of an object. */
+class Alarms {
+  readonly #storage: ObjectStorage;
+  /** When it is set for; unknown after a start. */
+  #at = -Infinity;
+
+  constructor(storage: ObjectStorage) {
+    this.#storage = storage;
+  }
+
+  /** Call it in a transaction: the alarm is then set if the transaction is committed. */
+  within(ms: number): void {
+    const now = Date.now();
+    if (this.#at > now && this.#at <= now + ms) return;
+    void this.setFor(now + ms);
+  }
+
+  rang(): void {
+    this.#at = -Infinity;
+  }
+
+  async setFor(time: number): Promise<void> {
+    if (time === Infinity) return;
+    this.#at = time;
+    await this.#storage.setAlarm(Math.ceil(time));
+  }
+}

@@ -1,0 +1,43 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { storeContract } from "@parley/a2a/testing";
+import { memoryStore } from "@parley/a2a";
+import { installRuntimes } from "./binaries.ts";
+import { WorkerdWorker } from "./workerd.ts";
+
+beforeAll(() => installRuntimes(), 600_000);
+
+/** The names of the cases that a store has to pass which can be opened again, as this process declares them. */
+function names(): readonly string[] {
+  const found: string[] = [];
+  const path: string[] = [];
+  storeContract(
+    {
+      describe(name, body) {
+        path.push(name);
+        body();
+        path.pop();
+      },
+      it: (name) => void found.push([...path, name].join(": ")),
+    },
+    { create: () => memoryStore(), reopen: async (store) => store },
+  );
+  return found;
+}
+
+describe("the store for Durable Objects keeps the contract of stores, in workerd", () => {
+  let worker: WorkerdWorker;
+  beforeAll(async () => {
+    worker = await WorkerdWorker.create("store-worker.ts", ["Stores"]);
+    await worker.start();
+  });
+  afterAll(() => worker.remove());
+
+  it("the worker declares all cases", async () => {
+    expect(await (await fetch(worker.url)).json()).toEqual(names());
+  });
+
+  it.each(names())("%s", async (name) => {
+    const answer = await fetch(`${worker.url}/?case=${encodeURIComponent(name)}`);
+    expect(await answer.json()).toEqual({ passed: true });
+  });
+});

@@ -1,0 +1,105 @@
+import {
+  createHandler,
+  defineAgent,
+  memoryStore,
+  silentLogger,
+  type Agent,
+  type Handler,
+  type Logger,
+} from "@parley/a2a";
+import { durableObjectStore, type DurableObjectStore, type ObjectStorage } from "@parley/sql/durable-object";
+
+/** Agents in Durable Objects, and one in a plain Worker. */
+
+interface Env {
+  readonly PUBLIC_URL: string;
+  readonly AGENTS: Namespace;
+  readonly SLEEPERS: Namespace;
+}
+
+interface Namespace {
+  idFromName(name: string): unknown;
+  get(id: unknown): { fetch(request: Request): Promise<Response> };
+}
+
+const steps = 6;
+const keys = [btoa("k".repeat(32))];
+
+/** Tells the test what happens. */
+const logger: Logger = {
+  ...silentLogger,
+  debug: (message) => console.error(message),
+  info: (message) => console.error(message),
+};
+
+/** Reports each step to the URL that it is told, so that the test sees it without a request to the object. */
+const reporter: Agent = defineAgent({
+  name: "Reporter",
+  description: "Takes some steps.",
+  version: "1.0.0",
+  skills: [],
+  resumable: true,
+  async *onMessage(turn) {
+    if (!turn.text.startsWith("http")) return turn.reply("Where to?");
+    const done = (turn.checkpoint as number | undefined) ?? 0;
+    if (done === 0) yield turn.artifact({ artifactId: "steps", parts: [{ text: "0" }], open: true });
+    for (let step = done + 1; step <= steps; step += 1) {
+      await fetch(`${turn.text}?step=${step}&attempt=${turn.attempt}`);
+      yield [turn.append("steps", [{ text: String(step) }], { last: step === steps }), turn.saveCheckpoint(step)];
+    }
+    return undefined;
+  },
+});
+
+class AgentObject {
+  readonly #store: DurableObjectStore;
+  readonly #handler: Handler;
+
+  constructor(storage: ObjectStorage, publicUrl: string, alarm: number | false) {
+    this.#store = durableObjectStore(storage, { alarm });
+    const push = { keys, retryAfter: [1_500, 1_500, 1_500] };
+    this.#handler = createHandler(reporter, { store: this.#store, publicUrl, push, logger });
+  }
+
+  fetch(request: Request): Promise<Response> {
+    return this.#handler.fetch(request);
+  }
+
+  alarm(): Promise<void> {
+    return this.#store.onAlarm(this.#handler);
+  }
+}
+
+export class Agents extends AgentObject {
+  constructor({ storage }: { storage: ObjectStorage }, { PUBLIC_URL }: Env) {
+    super(storage, PUBLIC_URL, 1_000);
+  }
+}
+
+/** The same without alarms. */
+export class Sleepers extends AgentObject {
+  constructor({ storage }: { storage: ObjectStorage }, { PUBLIC_URL }: Env) {
+    super(storage, `${PUBLIC_URL}/sleepers`, false);
+  }
+}
+
+interface Context {
+  waitUntil(work: Promise<void>): void;
+}
+
+/** Made at the top of the module, where Workers allow neither timers nor random values. */
+const plain = createHandler(reporter, {
+  store: memoryStore(),
+  publicUrl: "https://plain.example.com/plain",
+  waitUntil: (work, _env, ctx) => (ctx as Context).waitUntil(work),
+});
+
+export default {
+  async fetch(request: Request, env: Env, ctx: Context): Promise<Response> {
+    const { pathname } = new URL(request.url);
+    if (pathname === "/plain/wake") return Response.json(await plain.wake());
+    if (pathname.startsWith("/plain")) return plain.fetch(request, env, ctx);
+    const objects = pathname.startsWith("/sleepers") ? env.SLEEPERS : env.AGENTS;
+    return objects.get(objects.idFromName("one")).fetch(request);
+  },
+};

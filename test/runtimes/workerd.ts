@@ -1,0 +1,131 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { createServer, type AddressInfo } from "node:net";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { build } from "esbuild";
+import { findProgram } from "./binaries.ts";
+
+/** Workers in workerd, the runtime of Cloudflare Workers, with the data of Durable Objects in a folder. */
+
+const here = import.meta.dirname;
+
+/** A worker in a folder of its own, at one address. Its processes share the data: one after the other. */
+export class WorkerdWorker {
+  readonly #folder: string;
+  readonly #program: string;
+  readonly url: string;
+  #process: ChildProcess | undefined;
+  /** What its processes have written to stderr. */
+  errors = "";
+
+  private constructor(folder: string, program: string, url: string) {
+    this.#folder = folder;
+    this.#program = program;
+    this.url = url;
+  }
+
+  /**
+   * Bundles a file of this folder. `classes`: its Durable Objects, each bound as its name in capitals. The worker finds its address as
+   * `PUBLIC_URL`.
+   */
+  static async create(
+    file: string,
+    classes: readonly string[],
+    env: Readonly<Record<string, string>> = {},
+  ): Promise<WorkerdWorker> {
+    const folder = await mkdtemp(join(tmpdir(), "parley-workerd-"));
+    const { file: program } = await findProgram("@cloudflare", "bin", "workerd");
+    const url = `http://127.0.0.1:${await freePort()}`;
+    await mkdir(join(folder, "data"));
+    await bundle(file, join(folder, "worker.js"));
+    await writeFile(join(folder, "worker.capnp"), configOf(new URL(url).host, classes, { ...env, PUBLIC_URL: url }));
+    return new WorkerdWorker(folder, program, url);
+  }
+
+  /** Starts a process. */
+  async start(): Promise<void> {
+    const args = ["serve", join(this.#folder, "worker.capnp"), "--control-fd=3"];
+    const child = spawn(this.#program, [...args, `--directory-path=data=${join(this.#folder, "data")}`], {
+      env: { PATH: process.env["PATH"] ?? "", HOME: tmpdir() },
+      stdio: ["ignore", "pipe", "pipe", "pipe"],
+    });
+    this.#process = child;
+    child.stderr?.on("data", (chunk: Buffer) => (this.errors += chunk.toString()));
+    child.stdout?.resume();
+    let text = "";
+    await new Promise<void>((resolve, reject) => {
+      child.stdio[3]?.on("data", (chunk: Buffer) => {
+        text += chunk.toString();
+        if (text.includes("\n")) resolve();
+      });
+      child.on("error", reject);
+      child.on("exit", (code) => reject(new Error(`workerd ended with ${code}: ${this.errors}`)));
+    });
+  }
+
+  /** Ends the process as a crash does. */
+  async kill(): Promise<void> {
+    const child = this.#process;
+    this.#process = undefined;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    child.kill("SIGKILL");
+    await once(child, "exit");
+  }
+
+  async remove(): Promise<void> {
+    await this.kill();
+    await rm(this.#folder, { recursive: true });
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return port;
+}
+
+/** Bundles as the tool of Workers does. It fails where anything imports a module of Node. */
+async function bundle(file: string, outfile: string): Promise<void> {
+  await build({
+    entryPoints: [join(here, file)],
+    outfile,
+    bundle: true,
+    format: "esm",
+    platform: "neutral",
+    // The tool of Workers looks at these members of a package too.
+    mainFields: ["browser", "module", "main"],
+    conditions: ["@parley/source"],
+    external: ["cloudflare:workers"],
+    logLevel: "error",
+  });
+}
+
+function configOf(host: string, classes: readonly string[], env: Readonly<Record<string, string>>): string {
+  const namespaces = classes.map((name) => `(className = "${name}", uniqueKey = "${name}", enableSql = true)`);
+  const bindings = [
+    ...classes.map((name) => `(name = "${name.toUpperCase()}", durableObjectNamespace = "${name}")`),
+    ...Object.entries(env).map(([name, value]) => `(name = ${JSON.stringify(name)}, text = ${JSON.stringify(value)})`),
+  ];
+  return `using Workerd = import "/workerd/workerd.capnp";
+const config :Workerd.Config = (
+  services = [
+    (name = "main", worker = .worker),
+    (name = "internet", network = (allow = ["private", "local"])),
+    (name = "data", disk = (writable = true)),
+  ],
+  sockets = [(name = "http", address = "${host}", http = (), service = "main")],
+);
+const worker :Workerd.Worker = (
+  modules = [(name = "worker.js", esModule = embed "worker.js")],
+  compatibilityDate = "2026-11-01",
+  durableObjectNamespaces = [${namespaces.join(", ")}],
+  durableObjectStorage = (localDisk = "data"),
+  bindings = [${bindings.join(", ")}],
+);
+`;
+}
