@@ -68,6 +68,7 @@ export const rooms = {
     doors: ["index.ts", "port.ts", "session.ts"],
   },
   cards: { imports: ["net", "model"], doors: ["index.ts", "port.ts"] },
+  page: { imports: ["model"], doors: ["index.ts"] },
   limits: { imports: ["protocol", "model"], doors: ["index.ts", "port.ts"] },
   extensions: { imports: ["protocol", "model"], doors: ["index.ts", "*/index.ts"] },
   engine: {

@@ -42,10 +42,12 @@ import { engineAgent, serveAgent, serviceMount, type MountedAgent } from "./serv
 import { jsonRpcBinding } from "./transport/jsonrpc/handler.ts";
 import { restBinding } from "./transport/rest/handler.ts";
 import { admission, hostsOf } from "./transport/router/admission.ts";
-import type { InterfacePaths } from "./transport/router/claims.ts";
+import type { InterfacePaths, ServiceMount } from "./transport/router/claims.ts";
+import type { Pages } from "./transport/router/pages.ts";
 import { beforeRouter, checkBindings, createRouter } from "./transport/router/router.ts";
 import { isAnyPath, openAnyPath, type ServerBinding, type ServerHost } from "./transport/server/binding.ts";
 import type { CorsOptions } from "./transport/server/cors.ts";
+import { answerWith, tagged, type Document } from "./transport/server/document.ts";
 import { KeepAlive } from "./transport/server/event-stream.ts";
 import { codecV03, codecV1, draftsOf, wires, type ProtocolVersion } from "./wires.ts";
 
@@ -150,6 +152,7 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
       ...host,
       bindings,
       maxAge: options.cardMaxAge ?? 300,
+      ...(options.page !== false && { pages: pagesOf(basePath, by.publicUrl, served) }),
       documents: [
         ...authentication.documents,
         ...(push === undefined ? [] : [keySetDocument(basePath, push)]),
@@ -178,6 +181,26 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
       for (const endpoint of anyPath) endpoint.close?.();
       answers.close(new A2AError("Unavailable", "The server is stopping", { retryAfter: 1 }));
       return engine.close(closing);
+    },
+  };
+}
+
+/** The pages for browsers. They are loaded when a browser comes, and written once. */
+function pagesOf(root: string, publicUrl: string, served: readonly MountedAgent[]): Pages {
+  const written = new Map<readonly ServiceMount[], Promise<Document>>();
+  const write = async (mounts: readonly ServiceMount[]): Promise<Document> => {
+    const { agentPage, listPage, pageHeaders } = await import("./page/index.ts");
+    const agents = served.filter(({ card }) => mounts.some((mount) => mount.card === card));
+    const [only, ...others] = agents;
+    const text = only !== undefined && others.length === 0 ? agentPage(only) : listPage(agents, publicUrl);
+    return tagged(text, await pageHeaders());
+  };
+  return {
+    root,
+    async answer(request, mounts) {
+      const page = written.get(mounts) ?? write(mounts);
+      written.set(mounts, page);
+      return answerWith(await page, request);
     },
   };
 }

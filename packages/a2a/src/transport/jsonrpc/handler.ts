@@ -37,10 +37,10 @@ export function jsonRpcBinding(): ServerBinding {
     interfaces: (agent, codec) => (speaksJsonRpc(codec) ? [interfaceAt(agent, codec)] : []),
     http: {
       claim({ path, tenants }, codecs) {
-        const paths: ClaimedPath[] = [{ path }];
+        const paths: ClaimedPath[] = [{ path, page: true }];
         if (codecs.some((codec) => codec.tenantInPath === true && speaksJsonRpc(codec))) {
           for (const tenant of tenants)
-            if (tenant !== undefined) paths.push({ path: tenantPath(path, tenant), tenant });
+            if (tenant !== undefined) paths.push({ path: tenantPath(path, tenant), tenant, page: true });
         }
         return { paths };
       },

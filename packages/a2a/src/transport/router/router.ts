@@ -19,6 +19,7 @@ import {
   type ClaimedBase,
   type ServiceMount,
 } from "./claims.ts";
+import { pagePaths, readsHtml, type Pages } from "./pages.ts";
 import {
   cannotServe,
   openHttp,
@@ -40,6 +41,8 @@ export interface RouterOptions extends Omit<ServerHost, "services">, DocumentOpt
   readonly documents?: readonly PublicDocument[];
   /** What else the server answers itself. Default: nothing. */
   readonly endpoints?: readonly PublicEndpoint[];
+  /** The pages for browsers. Default: none. */
+  readonly pages?: Pages;
 }
 
 /** What a server answers at a single path of its own, by any HTTP method. */
@@ -86,7 +89,7 @@ interface Base {
  * @throws A2AError `InvalidParams` when two of them have one address.
  */
 export function createRouter(mounts: readonly ServiceMount[], options: RouterOptions): Router {
-  const { admit, bindings, codecs, cors, documents = [], endpoints = [], logger } = options;
+  const { admit, bindings, codecs, cors, documents = [], endpoints = [], logger, pages } = options;
   checkBindings(bindings);
   checkMounts(mounts);
   const claimed = basesOf(mounts).map((base) => claimsOf(base, bindings, codecs));
@@ -104,6 +107,7 @@ export function createRouter(mounts: readonly ServiceMount[], options: RouterOpt
     if (each.open === true) open.add(endpoint);
   }
   const findBase = baseFinder(bases);
+  const paged = pages === undefined ? undefined : pagePaths(claimed, pages.root);
 
   const find = (url: string): Found | undefined => {
     const mark = url.indexOf("?");
@@ -138,6 +142,10 @@ export function createRouter(mounts: readonly ServiceMount[], options: RouterOpt
     const found = find(request.url);
     const refused = refusal(request, found);
     if (refused !== undefined) return refused;
+    if (paged !== undefined && request.method !== "POST" && readsHtml(request)) {
+      const shown = paged.get(withoutQuery(request.url));
+      if (shown !== undefined) return pages?.answer(request, shown) as Promise<UniversalResponse>;
+    }
     return found === undefined ? notFound(codecs[0]) : found.endpoint.answer(request, found.target);
   };
 

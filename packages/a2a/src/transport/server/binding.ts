@@ -101,6 +101,8 @@ export interface ClaimedPath {
   readonly path: string;
   /** The only tenant at this path, for versions whose requests cannot name a tenant. */
   readonly tenant?: string;
+  /** Whether browsers get the page of the agent here: a GET or HEAD that accepts HTML. The binding gets all other requests. Default false. */
+  readonly page?: boolean;
 }
 
 /** Answers the requests to claimed addresses. A host may look for further members, such as `upgrade` of `UpgradeEndpoint`. */

@@ -1,0 +1,2 @@
+export { agentPage, listPage } from "./page.ts";
+export { pageHeaders } from "./frame.ts";
