@@ -17,6 +17,8 @@ const keychain = ["test/keychain/**/*.test.ts"];
 const docs = ["test/docs/**/*.test.ts"];
 /** The examples as processes that are killed, and beside those with the official SDK. */
 const examples = ["test/examples/**/*.test.ts"];
+/** The packages as they are published, installed and compiled as by their users. */
+const release = ["test/release/**/*.test.ts", "test/types/**/*.test.ts"];
 /** Processes with a small heap, and what may be done to them: a command of its own. */
 const attack = ["test/attack/**/*.test.ts"];
 
@@ -58,6 +60,7 @@ export default defineConfig({
             ...attack,
             ...docs,
             ...examples,
+            ...release,
           ],
           globalSetup: "test/built.ts",
           // Files share processes: most of them take less time than to load the sources into a new process.
@@ -102,6 +105,18 @@ export default defineConfig({
           globalSetup: "test/built.ts",
           sequence: { groupOrder: 6 },
           testTimeout: 600_000,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: "release",
+          include: release,
+          globalSetup: "test/built.ts",
+          sequence: { groupOrder: 1 },
+          // Packages are installed.
+          testTimeout: 300_000,
+          hookTimeout: 300_000,
         },
       },
       {

@@ -1,0 +1,93 @@
+import { createHash } from "node:crypto";
+import { once } from "node:events";
+import { createServer, type IncomingMessage } from "node:http";
+import type { AddressInfo } from "node:net";
+
+/** What npm sends when it publishes, as far as it is looked at here. */
+interface Published {
+  readonly name: string;
+  readonly versions: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  readonly _attachments: Readonly<Record<string, { readonly data: string }>>;
+}
+
+/** A registry of npm packages in memory, on a port of its own. */
+export interface Registry {
+  readonly url: string;
+  /** `name@version` of what was published, in that order. */
+  readonly published: readonly string[];
+  /** Manifests as they were published. */
+  manifest(id: string): Readonly<Record<string, unknown>>;
+  /** Answers 500 to whoever publishes this package, until it is called without a name. */
+  breakAt(name?: string): void;
+  /** What a program needs in its environment to take the packages of `@parley` from here, and to publish them. */
+  readonly env: NodeJS.ProcessEnv;
+  close(): Promise<void>;
+}
+
+async function bodyOf(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
+  return Buffer.concat(chunks).toString();
+}
+
+export async function startRegistry(): Promise<Registry> {
+  const tarballs = new Map<string, Buffer>();
+  const manifests = new Map<string, Readonly<Record<string, unknown>>>();
+  let broken: string | undefined;
+  let url = "";
+
+  function publish({ name, versions, _attachments: files }: Published): number {
+    if (name === broken) return 500;
+    const [version = ""] = Object.keys(versions);
+    const [file] = Object.values(files);
+    const id = `${name}@${version}`;
+    if (file === undefined) return 400;
+    if (manifests.has(id)) return 409;
+    const bytes = Buffer.from(file.data, "base64");
+    const digest = (kind: string, form: "hex" | "base64"): string => createHash(kind).update(bytes).digest(form);
+    const dist = {
+      tarball: `${url}-/${encodeURIComponent(id)}.tgz`,
+      integrity: `sha512-${digest("sha512", "base64")}`,
+      shasum: digest("sha1", "hex"),
+    };
+    tarballs.set(`/-/${encodeURIComponent(id)}.tgz`, bytes);
+    manifests.set(id, { ...versions[version], dist });
+    return 201;
+  }
+
+  function describe(name: string): object | undefined {
+    const found = [...manifests].filter(([id]) => id.startsWith(`${name}@`)).map(([, manifest]) => manifest);
+    const versions = Object.fromEntries(found.map((manifest) => [String(manifest["version"]), manifest]));
+    const latest = Object.keys(versions).at(-1);
+    return latest === undefined ? undefined : { name, "dist-tags": { latest }, versions };
+  }
+
+  const server = createServer(async (request, response) => {
+    const path = request.url ?? "";
+    const json = (status: number, body: object): void =>
+      void response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
+    if (request.method === "PUT") return json(publish(JSON.parse(await bodyOf(request)) as Published), {});
+    const tarball = tarballs.get(path);
+    if (tarball !== undefined) return void response.writeHead(200).end(tarball);
+    const document = describe(decodeURIComponent(path.slice(1)));
+    return document === undefined ? json(404, { error: "Not found" }) : json(200, document);
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  url = `http://${host}/`;
+
+  return {
+    url,
+    get published() {
+      return [...manifests.keys()];
+    },
+    manifest: (id) => manifests.get(id) ?? {},
+    breakAt: (name) => void (broken = name),
+    env: { "npm_config_@parley:registry": url, [`npm_config_//${host}/:_authToken`]: "of-a-test" },
+    async close() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
