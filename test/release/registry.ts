@@ -1,7 +1,10 @@
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { createServer, type IncomingMessage } from "node:http";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { homedir, tmpdir } from "node:os";
+import { join } from "node:path";
 
 /** What npm sends when it publishes, as far as it is looked at here. */
 interface Published {
@@ -28,6 +31,17 @@ async function bodyOf(request: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
   for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
   return Buffer.concat(chunks).toString();
+}
+
+/** The npmrc of whoever runs the tests, with the packages of `@parley` from elsewhere. A shell would drop variables of such names. */
+function configFor(url: string): string {
+  const folder = mkdtempSync(join(tmpdir(), "parley-npmrc-"));
+  const theirs = process.env["npm_config_userconfig"] ?? join(homedir(), ".npmrc");
+  const before = existsSync(theirs) ? readFileSync(theirs, "utf8") : "";
+  const file = join(folder, "npmrc");
+  const ours = `@parley:registry=${url}\n${url.slice("http:".length)}:_authToken=of-a-test\n`;
+  writeFileSync(file, `${before}\n${ours}`, { mode: 0o600 });
+  return file;
 }
 
 export async function startRegistry(): Promise<Registry> {
@@ -62,7 +76,7 @@ export async function startRegistry(): Promise<Registry> {
     return latest === undefined ? undefined : { name, "dist-tags": { latest }, versions };
   }
 
-  const server = createServer(async (request, response) => {
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const path = request.url ?? "";
     const json = (status: number, body: object): void =>
       void response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
@@ -71,10 +85,15 @@ export async function startRegistry(): Promise<Registry> {
     if (tarball !== undefined) return void response.writeHead(200).end(tarball);
     const document = describe(decodeURIComponent(path.slice(1)));
     return document === undefined ? json(404, { error: "Not found" }) : json(200, document);
+  }
+
+  const server = createServer((request, response) => {
+    answer(request, response).catch((error: unknown) => response.destroy(error as Error));
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
   const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
   url = `http://${host}/`;
+  const config = configFor(url);
 
   return {
     url,
@@ -83,8 +102,9 @@ export async function startRegistry(): Promise<Registry> {
     },
     manifest: (id) => manifests.get(id) ?? {},
     breakAt: (name) => void (broken = name),
-    env: { "npm_config_@parley:registry": url, [`npm_config_//${host}/:_authToken`]: "of-a-test" },
+    env: { npm_config_userconfig: config },
     async close() {
+      rmSync(join(config, ".."), { recursive: true });
       server.closeAllConnections();
       server.close();
       await once(server, "close");

@@ -1,0 +1,37 @@
+import { readFileSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+
+const folder = join(import.meta.dirname, "../.github/workflows");
+const workflows = readdirSync(folder);
+const read = (name: string): string => readFileSync(join(folder, name), "utf8");
+/** What a `uses:` or a `run:` of a workflow says. */
+const said = (name: string, key: "uses" | "run"): readonly string[] =>
+  [...read(name).matchAll(new RegExp(`^ *(?:- )?${key}: (.+)$`, "gm"))].map(([, value = ""]) => value);
+
+describe("the hosted workflows", () => {
+  test.each(workflows)("%s takes each action in one full version", (name) => {
+    const used = said(name, "uses");
+    expect(used).not.toEqual([]);
+    for (const action of used)
+      expect(action).toMatch(/^(\.\/\.github\/workflows\/[\w-]+\.yml|[\w-]+\/[\w-]+@v\d+\.\d+\.\d+)$/);
+  });
+
+  test("test on pushes and pull requests what .ci/run tests", () => {
+    expect(read("ci.yml")).toMatch(/^on:\n {2}push:\n[^]*^ {2}pull_request:$/m);
+    expect(said("ci.yml", "run")).toContain(".ci/run");
+    // Its own checkout of the code is all that it may read.
+    expect(read("ci.yml")).not.toMatch(/: write$/m);
+  });
+
+  test("publish after the tests, from main, by the identity of the workflow", () => {
+    const text = read("release.yml");
+    expect(said("release.yml", "uses")[0]).toBe("./.github/workflows/ci.yml");
+    expect(text).toContain("needs: ci\n");
+    expect(text).toContain("if: github.ref == 'refs/heads/main'\n");
+    expect(text).toContain("id-token: write\n");
+    expect(said("release.yml", "run")).toContainEqual(expect.stringMatching(/^npm run release -- /));
+    const { scripts } = JSON.parse(readFileSync(join(folder, "../../package.json"), "utf8")) as { scripts: object };
+    expect(scripts).toMatchObject({ release: "node scripts/release.mjs", version: "node scripts/version.mjs" });
+  });
+});
