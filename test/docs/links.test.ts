@@ -1,27 +1,18 @@
-import { existsSync, readFileSync, readdirSync, statSync } from "node:fs";
+import { existsSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { expect, test } from "vitest";
 import { anchorOf } from "../../site/links.mjs";
 import { repository } from "../../site/places.mjs";
-import { root } from "./pages.ts";
+import { allPages, root } from "./pages.ts";
 
 /** Every link of every page of the repository, without a network: files and headings are there, addresses are well formed. */
-
-/** Folders whose pages are not ours, or are made of others. `.changeset` has no pages. */
-const skipped = ["node_modules", "dist", ".git", ".pages", ".cache", ".changeset", ".parley"];
-
-function pagesBelow(folder: string): readonly string[] {
-  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
-    const path = join(folder, entry.name);
-    if (entry.isDirectory()) return skipped.includes(entry.name) ? [] : pagesBelow(path);
-    return entry.name.endsWith(".md") ? [path] : [];
-  });
-}
 
 /** The text between the tables of docs/benchmarks.md, whose links are checked there. */
 const parts = ["benchmarks/page.md"];
 
-const pages = pagesBelow(root).filter((file) => !parts.includes(relative(root, file)));
+const pages = allPages()
+  .filter((page) => !parts.includes(page))
+  .map((page) => join(root, page));
 
 /** The text of a page without its programs, in which a link is an example. */
 function prose(file: string): string {

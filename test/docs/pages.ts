@@ -1,6 +1,6 @@
 import { execFile, spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
@@ -41,6 +41,43 @@ export async function blocksOf(page: string): Promise<readonly Block[]> {
       code,
     }),
   );
+}
+
+/** A block with a role, which makes it a program. */
+export interface Program extends Block {
+  /** Lines that it has to print: those of a block `text printed` right after it. */
+  readonly printed: readonly string[];
+}
+
+const fence = /^```(\w+) ([\w -]+)\n([\s\S]*?)^```$(?:\n+^```text printed\n([\s\S]*?)^```$)?/gm;
+
+/** The programs of a page, in order. */
+export function programsOf(page: string): readonly Program[] {
+  const text = readFileSync(join(root, page), "utf8");
+  const found = [...text.matchAll(fence)].map(([, language = "", role = "", code = "", printed = ""]) => ({
+    language,
+    role,
+    code,
+    printed: printed.split("\n").filter((line) => line !== ""),
+  }));
+  return found.filter(({ language }) => language !== "text");
+}
+
+/** Folders whose pages are not ours, or are made of others. `.changeset` has no pages. */
+const skipped = ["node_modules", "dist", ".git", ".pages", ".cache", ".changeset", ".parley", "templates"];
+
+/** Every page of the repository, by its path. */
+export function allPages(folder = ""): readonly string[] {
+  return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
+    const path = folder === "" ? entry.name : `${folder}/${entry.name}`;
+    if (entry.isDirectory()) return skipped.includes(entry.name) ? [] : allPages(path);
+    return entry.name.endsWith(".md") ? [path] : [];
+  });
+}
+
+/** The pages that have programs. */
+export function pagesWithPrograms(): readonly string[] {
+  return allPages().filter((page) => programsOf(page).length > 0);
 }
 
 export async function freePort(): Promise<number> {

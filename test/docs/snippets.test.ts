@@ -3,29 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { blocksOf, compile, freePort, room, root, run, start, write } from "./pages.ts";
 
-/** Every program in the documentation runs as it stands there: see pages.ts. */
-
-describe.each(["docs/agents.md", "docs/authentication.md", "docs/hosting.md", "docs/security.md"])(
-  "%s",
-  async (page) => {
-    const servers = (await blocksOf(page)).filter(({ role }) => role === "server");
-    it.each(servers.map(({ code }, at) => [at, code] as const))("program %i runs", async (at, code) => {
-      const ports = [String(await freePort()), String(await freePort())] as const;
-      const here = code.replaceAll(/\b4000\b/g, ports[0]).replaceAll(/\b50051\b/g, ports[1]);
-      const { url } = await start(`${page.replaceAll(/\W/g, "-")}-${at}.mts`, here);
-      // A server that listens everywhere is found here too.
-      const card = await fetch(`${url.replace("0.0.0.0", "127.0.0.1")}/.well-known/agent-card.json`);
-      expect(card.status).toBe(200);
-      const { supportedInterfaces } = (await card.json()) as { supportedInterfaces: { url: string }[] };
-      expect(supportedInterfaces).not.toEqual([]);
-      // An address of this machine that a card names is one where the program listens, or its clients find nobody.
-      const local = supportedInterfaces.flatMap(
-        ({ url: at }) => /(?:localhost|127\.0\.0\.1):(\d+)/.exec(at)?.[1] ?? [],
-      );
-      for (const port of local) expect([...ports, new URL(url).port]).toContain(port);
-    });
-  },
-);
+/** Programs of the documentation that need more than programs.test.ts does for all. */
 
 describe("docs/bindings.md", async () => {
   const blocks = await blocksOf("docs/bindings.md");

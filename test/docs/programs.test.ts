@@ -1,0 +1,107 @@
+import { readFileSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it, test } from "vitest";
+import { compile, freePort, pagesWithPrograms, programsOf, room, root, run, start, type Program } from "./pages.ts";
+
+/**
+ * No program of a page is forgotten. A page needs nothing here: each `ts server` is started, and each `ts client` and `sh run` after
+ * it is run against it; what a block `text printed` after one has must be printed, line by line. A client before any server of its
+ * page runs against the server of the README.
+ */
+
+/**
+ * Pages whose programs are run by a test of their own, because they need more. `"each"`: that test takes every program.
+ * Otherwise the roles of those that it takes, in order.
+ */
+const own: Readonly<Record<string, string>> = {
+  "README.md": "server, client",
+  "docs/authorization.md": "each",
+  "docs/bindings.md": "server, client, test",
+  "docs/cards.md": "each",
+  "docs/client.md": "each",
+  "docs/conform.md": "test, vitest, client",
+  "docs/cookbook.md": "each",
+  "docs/credentials.md": "server, client",
+  "docs/deployment.md": "server",
+  "docs/extensions.md": "each",
+  "docs/interceptors.md": "each",
+  "docs/migration.md": "official-server, server, official-client, client",
+  "docs/push.md": "server, client, wait, operator",
+  "docs/start.md": "server, client",
+  "docs/stores.md": "claim, store, test",
+  "docs/testing.md": "agent, test",
+};
+
+const pages = pagesWithPrograms();
+
+test("the pages with tests of their own have them, and those take every program", () => {
+  const tests = readdirSync(import.meta.dirname)
+    .filter((file) => file.endsWith(".test.ts") && file !== "programs.test.ts")
+    .map((file) => readFileSync(join(import.meta.dirname, file), "utf8"))
+    .join("\n");
+  expect(Object.keys(own).filter((page) => !pages.includes(page))).toEqual([]);
+  for (const [page, roles] of Object.entries(own)) {
+    expect(tests, page).toContain(`"${page}"`);
+    if (roles !== "each")
+      expect([
+        page,
+        programsOf(page)
+          .map(({ role }) => role)
+          .join(", "),
+      ]).toEqual([page, roles]);
+  }
+});
+
+/** A server with what is run against it. */
+interface Story {
+  readonly server: Program | undefined;
+  readonly calls: Program[];
+}
+
+function storiesOf(page: string): readonly Story[] {
+  const stories: Story[] = [];
+  for (const program of programsOf(page)) {
+    if (program.role === "server") stories.push({ server: program, calls: [] });
+    else if (stories.length === 0) stories.push({ server: undefined, calls: [program] });
+    else stories.at(-1)?.calls.push(program);
+  }
+  return stories;
+}
+
+/** What is run without a test that says how. */
+const known = ["ts server", "ts client", "sh run"];
+
+describe.each(pages.filter((page) => !(page in own)))("%s", (page) => {
+  const name = page.replaceAll(/\W/g, "-");
+  const [usual] = programsOf("README.md");
+
+  it("has no program that nothing runs", () => {
+    const roles = programsOf(page).map(({ language, role }) => `${language} ${role}`);
+    expect(roles.filter((role) => !known.includes(role))).toEqual([]);
+  });
+
+  it.each(storiesOf(page).map((story, at) => [at, story] as const))("program %i runs", async (at, story) => {
+    const ports = [String(await freePort()), String(await freePort())] as const;
+    const here = (code: string): string => code.replaceAll(/\b4000\b/g, ports[0]).replaceAll(/\b50051\b/g, ports[1]);
+    const { url } = await start(`${name}-${at}.mts`, here((story.server ?? usual)?.code ?? ""));
+    await checkCard(url, ports);
+    for (const [index, { language, code, printed }] of story.calls.entries()) {
+      const { stdout } =
+        language === "sh"
+          ? await run("sh", ["-ec", here(code)], { cwd: root })
+          : await run(process.execPath, [await compile(`${name}-${at}-${index}.mts`, here(code))], { cwd: room });
+      for (const line of printed) expect(stdout.split("\n")).toContain(line);
+    }
+  });
+});
+
+/** A server is found by its card, and a card names addresses where the program listens, or its clients find nobody. */
+async function checkCard(url: string, ports: readonly string[]): Promise<void> {
+  // A server that listens everywhere is found here too.
+  const card = await fetch(`${url.replace("0.0.0.0", "127.0.0.1")}/.well-known/agent-card.json`);
+  expect(card.status).toBe(200);
+  const { supportedInterfaces } = (await card.json()) as { supportedInterfaces: { url: string }[] };
+  expect(supportedInterfaces).not.toEqual([]);
+  const local = supportedInterfaces.flatMap(({ url: at }) => /(?:localhost|127\.0\.0\.1):(\d+)/.exec(at)?.[1] ?? []);
+  for (const port of local) expect([...ports, new URL(url).port]).toContain(port);
+}
