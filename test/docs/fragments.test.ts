@@ -36,7 +36,7 @@ interface Fragment {
   readonly given: string;
 }
 
-const fence = /(?:^<!-- given: ([\s\S]*?) -->\n+)?^```ts\n([\s\S]*?)^```$/gm;
+const fence = /(?:^<!-- given:\s([\s\S]*?)\s-->\n+)?(?:^<!-- prettier-ignore -->\n)?^```ts\n([\s\S]*?)^```$/gm;
 
 async function fragments(): Promise<readonly Fragment[]> {
   const found = await Promise.all(
