@@ -17,7 +17,7 @@ describe("the hosted workflows", () => {
       expect(action).toMatch(/^(\.\/\.github\/workflows\/[\w-]+\.yml|[\w-]+\/[\w-]+@v\d+\.\d+\.\d+)$/);
   });
 
-  test("test on pushes and pull requests what .ci/run tests", () => {
+  test("run .ci/run on pushes and pull requests", () => {
     expect(read("ci.yml")).toMatch(/^on:\n {2}push:\n[^]*^ {2}pull_request:$/m);
     expect(said("ci.yml", "run")).toContain(".ci/run");
     // Its own checkout of the code is all that it may read.

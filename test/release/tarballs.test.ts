@@ -1,0 +1,251 @@
+import { execFile, spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { promisify } from "node:util";
+import { build } from "esbuild";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { pack, publishedPackages } from "../../scripts/tarballs.mjs";
+import { blocksOf, freePort, root } from "../docs/pages.ts";
+import { startRegistry, type Registry } from "./registry.ts";
+
+/**
+ * The tarballs, as their users have them: published to a registry of the test, from where npm and pnpm install them into empty projects. All
+ * other packages come from the registry that this machine has.
+ */
+
+const exec = promisify(execFile);
+const compilers = {
+  "5.0": createRequire(join(root, "test/types/package.json")).resolve("typescript/package.json"),
+  newest: join(root, "node_modules/typescript/package.json"),
+};
+
+let registry: Registry;
+let home = "";
+beforeAll(async () => {
+  registry = await startRegistry();
+  home = await mkdtemp(join(tmpdir(), "parley-tarballs-"));
+  await Promise.all(
+    publishedPackages().map(async (one) => {
+      const { file } = await pack(one, home);
+      const args = ["publish", file, "--provenance=false", "--loglevel=error"];
+      await exec("npm", args, { cwd: home, env: { ...process.env, ...registry.env } });
+    }),
+  );
+});
+afterAll(async () => {
+  await registry.close();
+  await rm(home, { recursive: true, force: true });
+});
+
+const children: ChildProcess[] = [];
+afterEach(async () => {
+  for (const child of children.splice(0)) {
+    if (child.exitCode !== null || child.signalCode !== null) continue;
+    const gone = once(child, "exit");
+    child.kill("SIGKILL");
+    await gone;
+  }
+});
+
+/** What a line prints in a shell, as a user types it. The pnpm of this repository is found too. */
+async function shell(line: string, cwd: string): Promise<string> {
+  const { stdout } = await exec("sh", ["-ec", line], { cwd, env: environment(), maxBuffer: 64 << 20 });
+  return stdout;
+}
+
+function environment(): NodeJS.ProcessEnv {
+  const { NO_COLOR: _, FORCE_COLOR: __, NODE_OPTIONS: ___, ...rest } = process.env;
+  const bin = join(home, "bin");
+  // No answer to a question of npx: what is not installed is an error.
+  return { ...rest, ...registry.env, PATH: `${bin}${delimiter}${rest["PATH"]}`, npm_config_yes: "false" };
+}
+
+/** Starts a line that serves, and resolves to what it has printed once a match is there. */
+function serving(line: string, cwd: string, pattern: RegExp): Promise<string> {
+  const child = spawn("sh", ["-c", `exec ${line}`], { cwd, env: environment(), stdio: ["ignore", "pipe", "pipe"] });
+  children.push(child);
+  let said = "";
+  return new Promise((resolve, reject) => {
+    const listen = (chunk: Buffer): void => {
+      said += chunk.toString();
+      const found = pattern.exec(said);
+      if (found !== null) resolve(found[1] ?? said);
+    };
+    child.stdout.on("data", listen);
+    child.stderr.on("data", listen);
+    child.on("exit", (code) => reject(new Error(`"${line}" ended with ${code}:\n${said}`)));
+  });
+}
+
+const program = async (role: string): Promise<string> =>
+  (await blocksOf("README.md")).find((block) => block.role === role)?.code ?? "";
+
+/** Compiles files of a project, and returns what the compiler says. */
+async function compile(
+  compiler: keyof typeof compilers,
+  project: string,
+  resolution: "nodenext" | "bundler",
+  files: readonly string[],
+): Promise<string> {
+  const web = { module: "esnext", lib: ["es2022", "dom", "dom.iterable"] };
+  const host = resolution === "nodenext" ? { module: "nodenext", lib: ["es2022"] } : web;
+  const checks = { noEmit: true, strict: true, exactOptionalPropertyTypes: true, skipLibCheck: true };
+  const config = { target: "es2022", types: ["node"], moduleResolution: resolution, ...host, ...checks };
+  const file = join(project, `tsconfig.${resolution}.json`);
+  await writeFile(file, JSON.stringify({ compilerOptions: config, files }));
+  const tsc = join(compilers[compiler], "../bin/tsc");
+  return exec(process.execPath, [tsc, "-p", file], { cwd: project }).then(
+    ({ stdout }) => stdout,
+    (error: unknown) => (error as { stdout: string }).stdout,
+  );
+}
+
+/** Every entry point of the packages that a project of the README has. */
+function entries(): readonly string[] {
+  return publishedPackages()
+    .filter(({ manifest }) => ["@parley/a2a", "@parley/node", "@parley/sql"].includes(manifest.name))
+    .flatMap(({ manifest: { name, exports = {} } }) =>
+      Object.keys(exports)
+        .filter((path) => path !== "./package.json")
+        .map((path) => name + path.slice(1)),
+    )
+    .filter((entry) => !/\/(express|fastify|testing)$/.test(entry));
+}
+
+/** An agent and its client in one program: prints what the client is told. */
+const selfTest = (load: (name: string) => string): string => `
+  const { defineAgent, memoryStore, createHandler } = ${load("@parley/a2a")};
+  const { connect } = ${load("@parley/a2a/client")};
+  const agent = defineAgent({
+    name: "Echo", description: "Says it again.", version: "1.0.0", skills: [],
+    onMessage: (turn) => turn.reply(turn.text),
+  });
+  const handler = createHandler(agent, { store: memoryStore(), publicUrl: "http://agent.example" });
+  const fetch = (input, init) => handler.fetch(new Request(input, init));
+  connect("http://agent.example", { fetch })
+    .then((client) => client.sendMessage("Hello"))
+    .then(({ message }) => console.log(message.parts[0].text));`;
+
+describe.each(["npm", "pnpm"])("a project of %s", (manager) => {
+  let project = "";
+  beforeAll(async () => {
+    project = join(home, manager);
+    await mkdir(project);
+    await mkdir(join(home, "bin"), { recursive: true });
+    if (manager === "pnpm") await symlink(join(root, "node_modules/pnpm/bin/pnpm.cjs"), join(home, "bin/pnpm"));
+    // The README's lines, in an empty folder. pnpm has other words for two of them.
+    const lines = await program("install");
+    const own = lines.replaceAll("npm install --save-dev", "pnpm add --save-dev").replaceAll("npm install", "pnpm add");
+    await shell(manager === "npm" ? lines : own, project);
+    await shell(
+      manager === "npm" ? "npm install -D @types/node@20 @parley/cli" : "pnpm add -D @types/node@20 @parley/cli",
+      project,
+    );
+    await writeFile(join(project, "server.ts"), await program("server"));
+    await writeFile(join(project, "client.ts"), await program("client"));
+  });
+
+  test("has the tarballs, each in this version", async () => {
+    const { version } = JSON.parse(await readFile(join(root, "packages/a2a/package.json"), "utf8")) as {
+      version: string;
+    };
+    const { dependencies } = JSON.parse(await readFile(join(project, "package.json"), "utf8")) as {
+      dependencies: Record<string, string>;
+    };
+    expect(await program("install")).toContain("npm install @parley/a2a @parley/node @parley/sql");
+    for (const name of ["a2a", "node", "sql"])
+      expect(dependencies[`@parley/${name}`]).toMatch(new RegExp(`^\\^?${version}$`));
+    const installed = JSON.parse(
+      await readFile(join(project, "node_modules/@parley/a2a/package.json"), "utf8"),
+    ) as object;
+    expect(installed).toMatchObject({ version });
+  });
+
+  test.each([
+    ["5.0", "nodenext"],
+    ["5.0", "bundler"],
+    ["newest", "nodenext"],
+    ["newest", "bundler"],
+  ] as const)("compiles with TypeScript %s and %s resolution", async (compiler, resolution) => {
+    const all = entries().map((entry, at) => `export * as entry${at} from "${entry}";\n`);
+    await writeFile(join(project, "entries.ts"), all.join(""));
+    expect(await compile(compiler, project, resolution, ["entries.ts", "server.ts", "client.ts"])).toBe("");
+  });
+
+  test("loads every entry point from ES modules, and the core and its client answer there", async () => {
+    const imports = entries().map((entry) => `await import("${entry}");\n`);
+    await writeFile(join(project, "self.mjs"), imports.join("") + selfTest((name) => `await import("${name}")`));
+    expect(await shell("node self.mjs", project)).toBe("Hello\n");
+  });
+
+  test("loads every entry point with require(), and the core and its client answer there", async () => {
+    const calls = entries().map((entry) => `require("${entry}");\n`);
+    await writeFile(join(project, "self.cjs"), calls.join("") + selfTest((name) => `require("${name}")`));
+    expect(await shell("node self.cjs", project)).toBe("Hello\n");
+  });
+
+  test("has types for require()", async () => {
+    const right = `import parley = require("@parley/a2a");\nexport const store: parley.Store = parley.memoryStore();\n`;
+    await writeFile(join(project, "typed.cts"), right);
+    expect(await compile("newest", project, "nodenext", ["typed.cts"])).toBe("");
+    await writeFile(join(project, "wrong.cts"), right.replace("parley.Store ", "number "));
+    expect(await compile("newest", project, "nodenext", ["wrong.cts"])).toContain("is not assignable to type 'number'");
+  });
+
+  test("runs the server and the client of the README as it says, and the command line", async () => {
+    const port = String(await freePort());
+    const here = (code: string): string => code.replaceAll("4000", port);
+    await writeFile(join(project, "server.ts"), here(await program("server")));
+    await writeFile(join(project, "client.ts"), here(await program("client")));
+    await serving("npx tsx server.ts", project, /Listening on/);
+    expect(await shell("npx tsx client.ts", project)).toMatch(/It is certain\.\nTASK_STATE_COMPLETED\n$/);
+    const line = (await blocksOf("README.md")).find(({ code }) => code.startsWith("npx @parley/cli send"))?.code ?? "";
+    expect(await shell(here(line), project)).toContain("It is certain.");
+    const { version } = registry.manifest(registry.published.find((id) => id.startsWith("@parley/cli@")) ?? "");
+    expect(await shell("npx --no-install parley --version", project)).toBe(`${String(version)}\n`);
+  });
+
+  test("is bundled by esbuild: a server for Node, and a client for browsers without a module of Node", async () => {
+    const port = String(await freePort());
+    const bundle = async (role: string, platform: "node" | "browser"): Promise<string> => {
+      await writeFile(join(project, `${role}.ts`), (await program(role)).replaceAll("4000", port));
+      const outfile = join(project, `${role}.bundle.mjs`);
+      const entryPoints = [join(project, `${role}.ts`)];
+      const { warnings } = await build({
+        absWorkingDir: project,
+        entryPoints,
+        outfile,
+        bundle: true,
+        platform,
+        format: "esm",
+        external: ["libsql"],
+      });
+      expect(warnings).toEqual([]);
+      return readFile(outfile, "utf8");
+    };
+    await bundle("server", "node");
+    expect(await bundle("client", "browser")).not.toMatch(/from "(node:|[a-z@])/);
+    await serving("node server.bundle.mjs", project, /Listening on/);
+    expect(await shell("node client.bundle.mjs", project)).toMatch(/It is certain\.\nTASK_STATE_COMPLETED\n$/);
+  });
+});
+
+describe("parley init, from the tarball", () => {
+  test("writes a project that is installed, tested, checked, served and asked as it says", async () => {
+    const first = join(home, "first");
+    await mkdir(first);
+    await writeFile(join(first, "package.json"), "{}");
+    await shell("npm install @parley/cli", first);
+    const said = await shell("npx @parley/cli init my-agent", first);
+    expect(said).toContain("  cd my-agent\n  npm install\n  npm start\n");
+    const project = join(first, "my-agent");
+    await shell("npm install", project);
+    expect(await shell("npm test", project)).toMatch(/^# fail 0$/m);
+    await shell("npm run check", project);
+    const url = await serving("npm start -- --port 0", project, /is ready at (\S+)\n/);
+    expect(await shell(`npx parley send ${url} "roll 3d1"`, project)).toContain("1 + 1 + 1 = 3");
+  });
+});
