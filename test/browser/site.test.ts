@@ -1,0 +1,122 @@
+import { execFile } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { extname, join } from "node:path";
+import { promisify } from "node:util";
+import { chromium, type Browser, type Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+
+/** The documentation site as `npm run docs` builds it, in a browser. It is built here where it is missing. */
+
+const root = join(import.meta.dirname, "../..");
+const dist = join(root, "site/dist");
+const types: Readonly<Record<string, string>> = {
+  ".css": "text/css",
+  ".html": "text/html",
+  ".js": "text/javascript",
+  ".svg": "image/svg+xml",
+};
+const places = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+
+let browser: Browser;
+let server: Server;
+let origin: string;
+let page: Page;
+/** Requests to other hosts, and errors of pages. */
+let problems: string[];
+
+/** Answers as hosts of static files do: `/client` is `client.html`. */
+function serveFiles(): Server {
+  return createServer((request, response) => {
+    const path = join(dist, decodeURIComponent(new URL(request.url ?? "/", "http://localhost").pathname));
+    const file = [path, `${path}.html`, join(path, "index.html")].find(
+      (each) => existsSync(each) && statSync(each).isFile(),
+    );
+    if (file === undefined) return response.writeHead(404).end();
+    response.setHeader("content-type", types[extname(file)] ?? "application/octet-stream");
+    return response.end(readFileSync(file));
+  });
+}
+
+beforeAll(async () => {
+  if (!existsSync(join(dist, "index.html")))
+    await promisify(execFile)(process.execPath, [join(root, "scripts/docs.mjs")], { maxBuffer: 64 << 20 });
+  server = serveFiles().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const executablePath = process.env["CHROMIUM_PATH"] ?? places.find((place) => existsSync(place));
+  if (executablePath === undefined)
+    throw new Error("No Chromium here: install one, or name its program in CHROMIUM_PATH");
+  browser = await chromium.launch({ executablePath, args: ["--headless", "--no-sandbox", "--disable-gpu"] });
+}, 900_000);
+
+afterAll(async () => {
+  await browser.close();
+  server.close();
+});
+
+beforeEach(async () => {
+  problems = [];
+  page = await browser.newPage();
+  page.on("request", (request) => {
+    const url = request.url();
+    if (!url.startsWith(`${origin}/`) && !url.startsWith("data:")) problems.push(`It asks for ${url}`);
+  });
+  page.on("pageerror", (error) => problems.push(error.message));
+  page.on("console", (message) => {
+    if (message.type() === "error") problems.push(message.text());
+  });
+});
+
+afterEach(async () => {
+  await page.close();
+  expect(problems).toEqual([]);
+});
+
+test.each(["/", "/start", "/errors", "/decisions/", "/api/", "/api/a2a/functions/defineAgent"])(
+  "%s asks no other host for anything, and fits into a narrow window",
+  async (path) => {
+    await page.setViewportSize({ width: 390, height: 844 });
+    await page.goto(origin + path, { waitUntil: "networkidle" });
+    expect(await page.locator("h1").first().textContent()).not.toBe("");
+    const width = await page.evaluate("document.documentElement.scrollWidth");
+    expect(width).toBeLessThanOrEqual(390);
+  },
+);
+
+test("search finds an option of the reference and a section of a guide, and leads there", async () => {
+  await page.goto(`${origin}/`, { waitUntil: "networkidle" });
+  await page.keyboard.press("Control+k");
+  const box = page.locator(".VPLocalSearchBox input");
+  await box.fill("stallTimeout");
+  const results = page.locator(".VPLocalSearchBox .result");
+  await expect.poll(() => results.count()).toBeGreaterThan(0);
+  await expect.poll(async () => (await results.allTextContents()).join("\n")).toContain("stallTimeout");
+
+  await box.fill("TaskNotCancelable");
+  const wanted = results.filter({ hasText: "Errors" }).first();
+  await wanted.click();
+  await expect.poll(() => page.url()).toContain("/errors#tasknotcancelable");
+  await page.getByRole("heading", { name: "TaskNotCancelable" }).waitFor();
+});
+
+test("from the first page a newcomer comes to the first agent, and on to the reference", async () => {
+  await page.goto(`${origin}/`, { waitUntil: "networkidle" });
+  await page.locator(".VPHero .action a").first().click();
+  await page.locator(".VPSidebar").waitFor();
+  await page.locator(".VPNavBar").getByRole("link", { name: "API" }).click();
+  await page.getByRole("link", { name: "@parley/node", exact: true }).first().click();
+  await page.locator(".VPSidebar").getByRole("link", { name: "serve", exact: true }).click();
+  await page.getByRole("heading", { name: "serve()" }).waitFor();
+});
+
+test("it is dark where the system is, and can be switched", async () => {
+  await page.emulateMedia({ colorScheme: "dark" });
+  await page.goto(`${origin}/client`, { waitUntil: "networkidle" });
+  const isDark = (): Promise<unknown> => page.evaluate("document.documentElement.classList.contains('dark')");
+  expect(await isDark()).toBe(true);
+  await page.locator(".VPNavBar .VPSwitchAppearance").first().click();
+  await expect.poll(isDark).toBe(false);
+});
