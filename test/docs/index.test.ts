@@ -1,6 +1,7 @@
 import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { entryPoints } from "../../site/entries.mjs";
 import { decisions, index, sections } from "../../site/pages.mjs";
 import { root } from "./pages.ts";
 
@@ -34,4 +35,11 @@ test("each page begins with a title, and has no other of its size", () => {
     expect(text.startsWith("# "), page).toBe(true);
     expect(text.match(/^# /gm), page).toHaveLength(1);
   }
+});
+
+test("each entry point says what it has: the reference begins with it", () => {
+  const silent = entryPoints().filter(
+    ({ file }) => !/^\/\*\*\n(?: \*.*\n)* \* @packageDocumentation\n/.test(readFileSync(file, "utf8")),
+  );
+  expect(silent.map(({ name }) => name)).toEqual([]);
 });

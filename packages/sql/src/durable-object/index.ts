@@ -1,3 +1,8 @@
+/**
+ * The store of a Durable Object, in its SQLite.
+ * @packageDocumentation
+ */
+
 import { unavailable, type Store } from "@parley/a2a/store";
 import type { Driver } from "../sqlite/driver.ts";
 import { migrate, UnknownVersion } from "../sqlite/migrations.ts";
