@@ -19,6 +19,7 @@ const first = [
   "ConnectOptions",
   "NodeConnectOptions",
   "SqliteStoreOptions",
+  "DurableObjectStoreOptions",
   // Behind a type that is also a list of addresses.
   "TrustProxyOptions",
 ];
