@@ -1,3 +1,4 @@
+import type { AgentCard } from "@parley/a2a";
 import { connect, type Client, type ConnectOptions, type FetchLike } from "@parley/a2a/client";
 import { UsageError } from "./errors.ts";
 import type { Io } from "./io.ts";
@@ -54,15 +55,20 @@ export async function loginHeaders(
   return headers;
 }
 
-/** What a call is authenticated with, and the origins that get it beside those of the options. */
-type Given = Pick<ConnectOptions, "headers" | "credentials" | "credentialOrigins" | "fetch">;
+/** What a call is authenticated with, the origins that get it beside those of the options, and how it is made. */
+type Given = Pick<ConnectOptions, "headers" | "credentials" | "credentialOrigins" | "fetch" | "retry" | "timeout">;
 
-/** The same with the credentials that are given. */
-export async function connectWith(io: Io, url: string, options: CallOptions, given: Given): Promise<Client> {
+/** The same with the credentials that are given, for a URL or a card. */
+export async function connectWith(
+  io: Io,
+  agent: string | AgentCard,
+  options: CallOptions,
+  given: Given,
+): Promise<Client> {
   // Loaded only on request: the tables of protobuf cost start-up time.
   const bindings = options.binding === "GRPC" ? [(await import("@parley/grpc/client")).grpcBinding()] : [];
   const logger = options.verbose === true ? await logTo(io, "debug", "text") : undefined;
-  return connect(url, {
+  return connect(agent, {
     bindings,
     ...given,
     credentialOrigins: [...(options.credentialOrigin ?? []), ...(given.credentialOrigins ?? [])],

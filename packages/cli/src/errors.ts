@@ -44,7 +44,7 @@ function causes(error: unknown): readonly unknown[] {
   return chain;
 }
 
-function systemReason(error: unknown): string | undefined {
+export function systemReason(error: unknown): string | undefined {
   for (const cause of causes(error)) {
     const code = cause instanceof Error && "code" in cause ? cause.code : undefined;
     const reason = typeof code === "string" ? systemReasons[code] : undefined;

@@ -1,6 +1,7 @@
 import { Command, CommanderError, type CommandOptions } from "commander";
 import { addCard } from "./commands/card.ts";
 import { addConform } from "./commands/conform.ts";
+import { addDoctor } from "./commands/doctor.ts";
 import { addInit } from "./commands/init.ts";
 import { addKey } from "./commands/key.ts";
 import { addListen } from "./commands/listen.ts";
@@ -30,6 +31,7 @@ const commands = [
   addWhoami,
   addKey,
   addPush,
+  addDoctor,
   addConform,
   addInit,
 ];

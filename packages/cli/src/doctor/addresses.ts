@@ -1,0 +1,151 @@
+import { randomUUID } from "node:crypto";
+import type { AgentCard } from "@parley/a2a";
+import { toA2AError } from "@parley/a2a/model";
+import { addressKind } from "@parley/a2a/net";
+import { callHeaders, connectWith, type CallOptions } from "../connection.ts";
+import { explain } from "../errors.ts";
+import type { Io } from "../io.ts";
+import type { Finding } from "./finding.ts";
+
+type Interface = AgentCard["supportedInterfaces"][number];
+
+/** How many addresses of a card are called. */
+const most = 20;
+
+const spoken = ["JSONRPC", "HTTP+JSON", "GRPC"];
+
+/** Whether each address of the card is one that clients reach, and answers as the card says (A2A 1.0 §4.4.6). */
+export async function* checkAddresses(
+  io: Io,
+  at: string,
+  card: AgentCard,
+  options: CallOptions,
+): AsyncGenerator<{ readonly finding: Finding; readonly refused: boolean }> {
+  const all = card.supportedInterfaces;
+  const chosen = all.filter(({ protocolBinding }) => protocolBinding === (options.binding ?? protocolBinding));
+  for (const each of chosen.slice(0, most)) {
+    const problem = misplaced(new URL(at), each);
+    if (problem !== undefined) yield { finding: problem, refused: false };
+    else yield call(io, at, card, each, options);
+  }
+  if (chosen.length > most) {
+    const seen = `${chosen.length - most} more addresses of the card were not called`;
+    yield { finding: { subject: "address", verdict: "unknown", seen }, refused: false };
+  }
+}
+
+function nameOf({ protocolBinding, protocolVersion, url }: Interface): string {
+  return `${protocolBinding} ${protocolVersion} at ${url}`;
+}
+
+/** What is wrong with an address before it is called: clients elsewhere cannot use it, or not safely. */
+export function misplaced(asked: URL, each: Interface): Finding | undefined {
+  const cure = `Set publicUrl of the server (--public-url) to the address that clients use: ${asked.origin}`;
+  const host = hostOf(each.url);
+  if (host === undefined) {
+    const seen = `${nameOf(each)} is not an address that can be called`;
+    return { subject: "address", verdict: "broken", seen, cure };
+  }
+  if (isInternal(host) && !isInternal(hostOf(asked.href) ?? "")) {
+    const seen = `${nameOf(each)} is an address of the server's own network, which other machines cannot reach`;
+    return { subject: "address", verdict: "broken", seen, cure };
+  }
+  if (asked.protocol === "https:" && /^http:/i.test(each.url)) {
+    const seen = `${nameOf(each)} is not encrypted, and the card was. Clients send no credentials there`;
+    return { subject: "address", verdict: "broken", seen, cure };
+  }
+  return undefined;
+}
+
+/** The host of an address. Those of gRPC have no scheme. */
+function hostOf(address: string): string | undefined {
+  const url = /^[a-z][a-z\d+.-]*:\/\//i.test(address) ? address : `grpc://${address}`;
+  return URL.canParse(url) ? new URL(url).hostname.replace(/^\[|\]$/g, "") || undefined : undefined;
+}
+
+function isInternal(host: string): boolean {
+  if (host === "localhost" || host.endsWith(".localhost") || host.endsWith(".local") || host.endsWith(".internal"))
+    return true;
+  const kind = addressKind(host);
+  return kind !== undefined && kind !== "global";
+}
+
+/** Asks for a task that does not exist: an agent that says so speaks the protocol there. Nothing is changed. */
+async function call(
+  io: Io,
+  at: string,
+  card: AgentCard,
+  each: Interface,
+  options: CallOptions,
+): Promise<{ readonly finding: Finding; readonly refused: boolean }> {
+  const name = nameOf(each);
+  if (!spoken.includes(each.protocolBinding)) {
+    const seen = `${name} was not called: parley does not speak this binding`;
+    return { finding: { subject: "address", verdict: "unknown", seen }, refused: false };
+  }
+  const started = performance.now();
+  const answered = (more = ""): Finding => {
+    const seen = `${name} answers${more}, in ${Math.round(performance.now() - started)} ms`;
+    return { subject: "address", verdict: "ok", seen };
+  };
+  try {
+    const binding = each.protocolBinding as NonNullable<CallOptions["binding"]>;
+    const only = { ...card, supportedInterfaces: [each] };
+    const client = await connectWith(
+      io,
+      only,
+      { ...options, binding },
+      {
+        headers: callHeaders(options, io.env),
+        credentialOrigins: [new URL(at).origin],
+        retry: false,
+        timeout: 10_000,
+      },
+    );
+    await client.getTask(`parley-doctor-${randomUUID()}`);
+    const seen = `${name} has a task that cannot exist: what answers there is no agent`;
+    return { finding: { subject: "address", verdict: "broken", seen }, refused: false };
+  } catch (thrown) {
+    const error = toA2AError(thrown);
+    switch (error.code) {
+      case "TaskNotFound":
+        return { finding: answered(), refused: false };
+      case "PermissionDenied": {
+        const seen = `${name} does not allow the call: ${error.message}`;
+        const cure = "Add the host name to allowedHosts of the server, or see what its authorizer allows";
+        return { finding: { subject: "address", verdict: "warning", seen, cure }, refused: false };
+      }
+      case "Unauthenticated":
+        return { finding: answered(", and wants credentials"), refused: true };
+      default: {
+        const seen = `${name}: ${explain(thrown, { url: each.url })}`;
+        return { finding: { subject: "address", verdict: "broken", seen, cure: cureOf(error.code) }, refused: false };
+      }
+    }
+  }
+}
+
+function cureOf(code: string): string {
+  switch (code) {
+    case "VersionNotSupported":
+      return "The card promises a version that the server does not speak. Correct protocolVersion, or the versions of the server";
+    case "ConnectionFailed":
+    case "ConnectionLost":
+    case "Timeout":
+      return "Let clients reach this address, through the proxy and the firewall too, or take it off the card: clients try it first";
+    case "MethodNotFound":
+    case "InvalidResponse":
+      return "Something else answers there. See that the proxy passes the whole path on, and which path the server expects (basePath)";
+    default:
+      return "See the log of the server";
+  }
+}
+
+/** Whether clients of today's versions can call (A2A 1.0 §3.6). */
+export function checkVersions({ supportedInterfaces }: AgentCard): Finding {
+  const listed = [...new Set(supportedInterfaces.map(({ protocolVersion }) => protocolVersion))];
+  const seen = `A2A ${listed.join(", ")}`;
+  if (listed.some((version) => version.startsWith("1."))) return { subject: "versions", verdict: "ok", seen };
+  const cure = "Serve 1.0 too: clients of the current version find no address on this card";
+  return { subject: "versions", verdict: "warning", seen, cure };
+}

@@ -1,0 +1,101 @@
+import type { AgentCard, TaskState } from "@parley/a2a";
+import type { Client, FetchLike } from "@parley/a2a/client";
+import { isTerminal } from "@parley/a2a/model";
+import { open, type CallOptions } from "../connection.ts";
+import { explain } from "../errors.ts";
+import type { Io } from "../io.ts";
+import type { Finding } from "./finding.ts";
+
+/** A task has to take this long, by the clock of its server, before its events tell anything, in milliseconds. */
+const enough = 500;
+
+/** Longest stream that is followed, in milliseconds. */
+const longest = 60_000;
+
+type Options = CallOptions & { readonly message?: string };
+
+/** Whether events come when they are made, or a proxy holds them back until the end. */
+export async function* checkStreams(io: Io, at: string, card: AgentCard, options: Options): AsyncGenerator<Finding> {
+  if (card.capabilities.streaming !== true) {
+    yield { subject: "streams", verdict: "unknown", seen: "the card has no streaming" };
+    return;
+  }
+  if (options.message === undefined) {
+    const cure = "Pass --message TEXT, a message that takes the agent a second or more. Nothing is sent without it";
+    yield { subject: "streams", verdict: "unknown", seen: "not checked: that takes a task", cure };
+    return;
+  }
+  let encoding: string | undefined;
+  const watching: FetchLike = async (url, init) => {
+    const response = await fetch(url, init);
+    if (response.headers.get("content-type")?.startsWith("text/event-stream") === true) {
+      encoding = response.headers.get("content-encoding") ?? undefined;
+    }
+    return response;
+  };
+  try {
+    const client = await open(io, at, options, watching);
+    yield verdictOf(await follow(client, options.message));
+  } catch (error) {
+    const cure = "See the log of the server, and that the proxy keeps connections open for an hour without an event";
+    yield { subject: "streams", verdict: "broken", seen: explain(error, { url: at }), cure };
+  }
+  if (encoding !== undefined && encoding !== "identity") {
+    const cure = "Do not compress text/event-stream in the proxy";
+    yield {
+      subject: "streams",
+      verdict: "warning",
+      seen: `they are compressed (${encoding}), which holds events back`,
+      cure,
+    };
+  }
+}
+
+/** When the events of a task were made, by the clock of its server, and when they came. */
+interface Followed {
+  readonly events: number;
+  /** From the first status to the last, in milliseconds. */
+  readonly made: number;
+  /** From the first event to the last, in milliseconds. */
+  readonly came: number;
+  /** Whether it was followed to its end. */
+  readonly whole: boolean;
+}
+
+async function follow(client: Client, message: string): Promise<Followed> {
+  const came: number[] = [];
+  const made: number[] = [];
+  let taskId: string | undefined;
+  let state: TaskState | undefined;
+  const stop = AbortSignal.timeout(longest);
+  try {
+    for await (const { task, statusUpdate } of client.sendStreamingMessage(message, { signal: stop })) {
+      came.push(performance.now());
+      taskId = task?.id ?? statusUpdate?.taskId ?? taskId;
+      const status = (task ?? statusUpdate)?.status;
+      state = status?.state ?? state;
+      const time = Date.parse(status?.timestamp ?? "");
+      if (!Number.isNaN(time)) made.push(time);
+    }
+  } catch (error) {
+    if (!stop.aborted) throw error;
+  }
+  // A question of the agent stays open otherwise.
+  if (taskId !== undefined && state !== undefined && !isTerminal(state))
+    await client.cancelTask(taskId).catch(() => {});
+  const span = (times: readonly number[]): number => (times.at(-1) ?? 0) - (times[0] ?? 0);
+  return { events: came.length, made: span(made), came: span(came), whole: !stop.aborted };
+}
+
+export function verdictOf({ events, made, came, whole }: Followed): Finding {
+  const times = `${events} events, made within ${made} ms, came within ${Math.round(came)} ms`;
+  if (made < enough) {
+    const seen = `${times}: too quick to tell whether a proxy holds them back`;
+    const cure = "Send a message that takes the agent a second or more";
+    return { subject: "streams", verdict: whole ? "unknown" : "ok", seen, cure };
+  }
+  if (came >= made / 2) return { subject: "streams", verdict: "ok", seen: times };
+  const cure =
+    "Switch buffering off in the proxy (nginx: proxy_buffering off; and no proxy_ignore_headers X-Accel-Buffering)";
+  return { subject: "streams", verdict: "broken", seen: `${times}: something in between holds them back`, cure };
+}

@@ -1,0 +1,248 @@
+import { once } from "node:events";
+import { createServer, request, type IncomingMessage, type Server as HttpServer } from "node:http";
+import { createServer as createTlsServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import { defineAgent, text } from "@parley/a2a";
+import { bearer } from "@parley/a2a/auth";
+import { afterEach, describe, expect, test } from "vitest";
+import { certificate } from "../../../test/identity/certificates.ts";
+import type { Finding } from "../src/doctor/finding.ts";
+import { misplaced } from "../src/doctor/addresses.ts";
+import { checkClock } from "../src/doctor/clock.ts";
+import { verdictOf } from "../src/doctor/streams.ts";
+import { parleyHere } from "./support/in-process.ts";
+import { startServer } from "./support/server.ts";
+
+/** `parley doctor`: what it finds, and the cure that it names. Servers that go wrong are those of strangers. */
+
+const opened: { close(): unknown }[] = [];
+afterEach(async () => {
+  for (const each of opened.splice(0).reverse()) await each.close();
+});
+
+function keep<T extends { close(): unknown }>(each: T): T {
+  opened.push(each);
+  return each;
+}
+
+/** An agent whose task takes as long as it is told, and says so once a tenth of it. */
+const slow = defineAgent({
+  name: "Slow",
+  description: "Takes its time.",
+  version: "1.0.0",
+  skills: [],
+  async *onMessage(turn) {
+    for (let step = 0; step < 10; step += 1) {
+      yield turn.working(`Step ${step}`);
+      await new Promise((resolve) => setTimeout(resolve, Number(turn.text) / 10));
+    }
+    yield turn.artifact({ parts: [text("Done.")] });
+  },
+});
+
+async function doctor(url: string, ...more: string[]): Promise<{ readonly code: number; readonly found: Finding[] }> {
+  const { code, out, err } = await parleyHere(["doctor", url, "--json", ...more]);
+  expect(err).toBe("");
+  return {
+    code,
+    found: out
+      .trim()
+      .split("\n")
+      .map((each) => JSON.parse(each) as Finding),
+  };
+}
+
+const of = (found: readonly Finding[], subject: Finding["subject"]): readonly Finding[] =>
+  found.filter((each) => each.subject === subject);
+
+async function listen(server: HttpServer): Promise<string> {
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  keep({ close: () => (server.closeAllConnections(), server.close()) });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+type Change = (answer: IncomingMessage, body: string) => { headers?: Record<string, string>; body?: string };
+
+/** A proxy of a stranger: it passes an answer on when it is complete, and may change it. */
+async function proxy(upstream: () => string, change: Change = () => ({})): Promise<string> {
+  const server = createServer((incoming, outgoing) => {
+    const { method, url, headers } = incoming;
+    const asked = request(
+      `${upstream()}${url}`,
+      { method, headers: { ...headers, host: new URL(upstream()).host } },
+      (answer) => {
+        const chunks: Buffer[] = [];
+        answer.on("data", (chunk: Buffer) => chunks.push(chunk));
+        answer.on("end", () => {
+          const whole = Buffer.concat(chunks).toString();
+          const { headers: others, body = whole } = change(answer, whole);
+          const { "content-length": _, "transfer-encoding": __, ...rest } = answer.headers;
+          outgoing.writeHead(answer.statusCode ?? 502, { ...rest, ...others });
+          outgoing.end(body);
+        });
+      },
+    );
+    incoming.pipe(asked);
+  });
+  return listen(server);
+}
+
+describe("parley doctor", () => {
+  test("finds nothing at a server that is as it should be, and calls each address of the card", async () => {
+    const { url } = keep(await startServer(slow));
+    const { code, found } = await doctor(url, "--message", "800");
+    expect(found.map(({ subject, verdict }) => [subject, verdict])).toEqual([
+      ["card", "ok"],
+      ["clock", "ok"],
+      ["versions", "ok"],
+      ...Array.from({ length: 6 }, () => ["address", "ok"]),
+      ["streams", "ok"],
+    ]);
+    expect(code).toBe(0);
+  });
+
+  test("sends no message unless it is told to, and begins no task", async () => {
+    let asked = 0;
+    const { url } = keep(await startServer({ ...slow, execute: (turn) => ((asked += 1), slow.execute(turn)) }));
+    const { found } = await doctor(url);
+    expect(of(found, "streams")).toMatchObject([{ verdict: "unknown", cure: expect.stringContaining("--message") }]);
+    expect(asked).toBe(0);
+  });
+
+  test("reads well on a terminal: a mark, the subject, what was seen, and the cure below", async () => {
+    const { url } = keep(await startServer(slow));
+    const { out } = await parleyHere(["doctor", url]);
+    expect(out).toMatch(/^✓ card {6}http:\/\/127\.0\.0\.1:\d+\/\.well-known\/agent-card\.json, 1\.\d kB, in \d+ ms$/m);
+    expect(out).toMatch(/^– streams {3}not checked: that takes a task\n {12}→ Pass --message TEXT/m);
+    expect(out).toMatch(/\n\nIt can be called\.\n$/);
+  });
+
+  test("finds a proxy that holds streams back", async () => {
+    const at: { url: string } = { url: "" };
+    const outside = await proxy(() => at.url);
+    at.url = keep(await startServer(slow, { publicUrl: outside })).url;
+    const { code, found } = await doctor(outside, "--message", "1500", "--binding", "JSONRPC");
+    expect(of(found, "streams")).toMatchObject([
+      { verdict: "broken", cure: expect.stringContaining("proxy_buffering off") },
+    ]);
+    expect(code).toBe(1);
+  });
+
+  test("finds a clock that is an hour off", async () => {
+    const at: { url: string } = { url: "" };
+    const headers = { date: new Date(Date.now() - 3_600_000).toUTCString() };
+    const outside = await proxy(
+      () => at.url,
+      () => ({ headers }),
+    );
+    at.url = keep(await startServer(slow, { publicUrl: outside })).url;
+    const { code, found } = await doctor(outside);
+    expect(of(found, "clock")).toMatchObject([{ verdict: "broken", seen: expect.stringContaining("60 min behind") }]);
+    expect(code).toBe(1);
+  });
+
+  test("finds an address that nobody answers, and one where something else answers", async () => {
+    const page = await listen(createServer((_, response) => void response.writeHead(200).end("<html>Welcome</html>")));
+    const gone = createServer();
+    const nowhere = await listen(gone);
+    gone.close();
+    const at: { url: string } = { url: "" };
+    const supportedInterfaces = [page, nowhere].map((url) => ({
+      url,
+      protocolBinding: "JSONRPC",
+      protocolVersion: "1.0",
+    }));
+    const outside = await proxy(
+      () => at.url,
+      (_, body) => ({ body: JSON.stringify({ ...(JSON.parse(body) as object), supportedInterfaces }) }),
+    );
+    at.url = keep(await startServer(slow)).url;
+    const { code, found } = await doctor(outside);
+    expect(of(found, "address")).toMatchObject([
+      { verdict: "broken", cure: expect.stringContaining("Something else answers there") },
+      { verdict: "broken", cure: expect.stringContaining("Let clients reach this address") },
+    ]);
+    expect(code).toBe(1);
+  });
+
+  test("says that an agent wants credentials, and is content with them", async () => {
+    const token = "secret-of-ada-0123456789";
+    const { url } = keep(await startServer(slow, { authenticator: bearer({ [token]: { subject: "ada" } }) }));
+    const without = await doctor(url);
+    expect(of(without.found, "address").map(({ seen }) => seen.includes("wants credentials"))).toEqual(
+      Array(6).fill(true),
+    );
+    expect(of(without.found, "streams")).toMatchObject([{ cure: expect.stringContaining("parley login") }]);
+    expect(without.code).toBe(0);
+    const given = await doctor(url, "--token", token, "--message", "800");
+    expect(of(given.found, "streams")).toMatchObject([{ verdict: "ok" }]);
+    expect(JSON.stringify(given.found)).not.toContain(token);
+  });
+
+  test("finds a server that is not there, and a certificate that clients refuse", async () => {
+    const gone = createServer();
+    const nowhere = await listen(gone);
+    gone.close();
+    const missing = await doctor(nowhere);
+    expect(missing).toMatchObject({ code: 1, found: [{ subject: "card", verdict: "broken" }] });
+    expect(missing.found[0]?.cure).toContain("Start the server");
+
+    const { cert, key } = await certificate({ commonName: "localhost", names: ["DNS:localhost", "IP:127.0.0.1"] });
+    const tls = createTlsServer({ cert, key }, (_, response) => void response.end());
+    const url = (await listen(tls as unknown as HttpServer)).replace("http:", "https:");
+    const { code, found } = await doctor(url);
+    expect(of(found, "tls")).toMatchObject([
+      { verdict: "broken", cure: expect.stringContaining("NODE_EXTRA_CA_CERTS") },
+    ]);
+    expect(code).toBe(1);
+  });
+
+  test("finds a card that is no card, and one of an older version alone", async () => {
+    const page = await listen(createServer((_, response) => void response.writeHead(200).end("<html>Welcome</html>")));
+    expect((await doctor(page)).found).toMatchObject([
+      { subject: "card", verdict: "broken", cure: expect.stringContaining("agent-card.json") },
+    ]);
+    const { url } = keep(await startServer(slow, { versions: ["0.3"] }));
+    expect(of((await doctor(url)).found, "versions")).toMatchObject([
+      { verdict: "warning", cure: expect.stringContaining("1.0") },
+    ]);
+  });
+});
+
+test("a clock is judged by what the header can tell: whole seconds, written while the request was under way", () => {
+  const verdict = (said: number): string => checkClock({ said, asked: 100_000, answered: 103_000 }).verdict;
+  expect(verdict(99_000)).toBe("ok");
+  expect(verdict(103_000)).toBe("ok");
+  expect(verdict(94_500)).toBe("ok");
+  expect(verdict(93_000)).toBe("warning");
+  expect(verdict(109_000)).toBe("warning");
+  expect(verdict(30_000)).toBe("broken");
+  expect(verdict(170_000)).toBe("broken");
+});
+
+test("addresses are broken that only the server's own network can call, and that are less safe than the card", () => {
+  const verdict = (asked: string, url: string): string | undefined =>
+    misplaced(new URL(asked), { url, protocolBinding: "JSONRPC", protocolVersion: "1.0" })?.verdict;
+  for (const inside of [
+    "http://127.0.0.1:4000",
+    "https://10.0.0.7/a2a",
+    "https://agents.internal",
+    "localhost:50051",
+    "[::1]:443",
+  ])
+    expect([inside, verdict("https://agents.example.com", inside)]).toEqual([inside, "broken"]);
+  expect(verdict("https://agents.example.com", "http://agents.example.com")).toBe("broken");
+  expect(verdict("https://agents.example.com", "no address")).toBe("broken");
+  expect(verdict("https://agents.example.com", "https://api.example.com/a2a")).toBeUndefined();
+  expect(verdict("https://agents.example.com", "agents.example.com:443")).toBeUndefined();
+  expect(verdict("http://10.0.0.7:4000", "http://10.0.0.7:4000")).toBeUndefined();
+});
+
+test("streams are judged by how long the task took: one that was quick tells nothing", () => {
+  const verdict = (made: number, came: number): string => verdictOf({ events: 9, made, came, whole: true }).verdict;
+  expect(verdict(20, 0)).toBe("unknown");
+  expect(verdict(2000, 10)).toBe("broken");
+  expect(verdict(2000, 1900)).toBe("ok");
+  expect(verdict(2000, 9000)).toBe("ok");
+});
