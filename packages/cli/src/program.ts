@@ -1,6 +1,7 @@
 import { Command, CommanderError, type CommandOptions } from "commander";
 import { addCard } from "./commands/card.ts";
 import { addConform } from "./commands/conform.ts";
+import { addDev } from "./commands/dev.ts";
 import { addDoctor } from "./commands/doctor.ts";
 import { addInit } from "./commands/init.ts";
 import { addKey } from "./commands/key.ts";
@@ -19,6 +20,7 @@ import { version } from "./version.ts";
 /** In the order of the help. */
 const commands = [
   addServe,
+  addDev,
   addCard,
   addSend,
   addWatch,

@@ -90,7 +90,11 @@ async function cardKeys(io: Io, files: readonly string[] = []): Promise<Pick<Hos
   return { signCards: { keys } };
 }
 
-export async function serve(io: Io, file: string, options: ServeOptions): Promise<number> {
+/** What stands around the moment at which a server begins to listen. `parley dev` waits there for the server before. */
+export type AroundListen = (listen: () => Promise<Server>) => Promise<Server>;
+
+/** `parley serve`. Returns the exit code. */
+export async function serve(io: Io, file: string, options: ServeOptions, around?: AroundListen): Promise<number> {
   const authenticator = authenticatorOf(options, io.env);
   checkReach(options, authenticator === undefined);
   const signing = await cardKeys(io, options.cardKey);
@@ -100,32 +104,35 @@ export async function serve(io: Io, file: string, options: ServeOptions): Promis
   const agents = await loadAgents(file, io.cwd);
   const store = await openStore(io, options.store, logger);
   try {
-    const server = await serveAgents(agents, {
-      port: options.port,
-      host: options.host,
-      store,
-      logger,
-      signals: false,
-      ...(options.publicUrl === undefined ? {} : { publicUrl: options.publicUrl }),
-      ...signing,
-      ...(authenticator === undefined ? {} : { authenticator }),
-      ...(options.audit === true ? { audit: auditLog(logger) } : {}),
-      ...(options.cors === undefined ? {} : { cors: { origins: options.cors.includes("*") ? "*" : options.cors } }),
-      ...(options.push === true ? { push: true } : {}),
-      ...(options.tlsCert === undefined || options.tlsKey === undefined
-        ? {}
-        : { tls: { certFile: resolve(io.cwd, options.tlsCert), keyFile: resolve(io.cwd, options.tlsKey) } }),
-      ...(options.trustProxy === undefined ? {} : { trustProxy: options.trustProxy }),
-      ...(options.insecure === true ? { insecure: true } : {}),
-    });
+    const server = await (around ?? ((listen) => listen()))(() =>
+      serveAgents(agents, {
+        port: options.port,
+        host: options.host,
+        store,
+        logger,
+        signals: false,
+        ...(options.publicUrl === undefined ? {} : { publicUrl: options.publicUrl }),
+        ...signing,
+        ...(authenticator === undefined ? {} : { authenticator }),
+        ...(options.audit === true ? { audit: auditLog(logger) } : {}),
+        ...(options.cors === undefined ? {} : { cors: { origins: options.cors.includes("*") ? "*" : options.cors } }),
+        ...(options.push === true ? { push: true } : {}),
+        ...(options.tlsCert === undefined || options.tlsKey === undefined
+          ? {}
+          : { tls: { certFile: resolve(io.cwd, options.tlsCert), keyFile: resolve(io.cwd, options.tlsKey) } }),
+        ...(options.trustProxy === undefined ? {} : { trustProxy: options.trustProxy }),
+        ...(options.insecure === true ? { insecure: true } : {}),
+      }),
+    );
     const stopped = new Promise<void>((done) => io.onInterrupt(() => done()));
     announce(io, server, options.json === true);
     await stopped;
-    const stopping = "Stopping; once more to stop at once.";
+    const stopping =
+      around === undefined ? "Stopping; once more to stop at once." : "Finishing the tasks of the version before.";
     // A program that reads JSON lines must find nothing else there.
     if (format === "json" && level !== "off") logger.info(stopping);
     else io.stderr.write(`${stopping}\n`);
-    await server.close({ grace: options.grace * 1000 });
+    await server.close({ grace: options.grace * 1000, leavePort: around !== undefined });
   } finally {
     await store.close();
   }

@@ -12,6 +12,7 @@ import scripted from "./fixtures/agent.ts";
 import { recordedIo } from "./support/io.ts";
 import { parleyHere } from "./support/in-process.ts";
 import { parleyCommand } from "./support/parley.ts";
+import { freePort } from "./support/ports.ts";
 import { startServer } from "./support/server.ts";
 import { parked, storeWebhooks } from "./support/webhooks.ts";
 
@@ -54,6 +55,9 @@ describe("every example of the help runs", () => {
     await chmod(shim, 0o755);
     await symlink(join(root, "node_modules"), join(folder, "node_modules"));
     await cp(fileURLToPath(new URL("./fixtures/agent.ts", import.meta.url)), join(folder, "agent.ts"));
+    await mkdir(join(folder, "src"));
+    await mkdir(join(folder, "prompts"));
+    await cp(join(folder, "agent.ts"), join(folder, "src", "agent.ts"));
     await writeFile(join(folder, "package.json"), '{ "type": "module" }');
     await cp(join(root, "node_modules", "vega-datasets", "data", "weather.csv"), join(folder, "weather.csv"));
     const key = await makeCardKey();
@@ -128,6 +132,7 @@ describe("every example of the help runs", () => {
       // A user has to do the rest in a browser.
       if (line.includes("--client-id")) continue;
       if (name === "serve") line = `exec ${line} --port 0`;
+      if (name === "dev") line = `exec ${line.replace(/ --port \d+/, "")} --port ${await freePort()}`;
       expect(await runLine(line), example).toMatchObject({ code: 0 });
     }
   });

@@ -144,9 +144,14 @@ export class Port {
     this.connections.retire();
   }
 
+  /** Accepts no new connections, so that another process can listen. */
+  leave(): void {
+    this.#front.close();
+  }
+
   /** Accepts no new connections, and closes each open one after the answers that it waits for. */
   drain(): void {
-    this.#front.close();
+    this.leave();
     this.connections.drain();
   }
 

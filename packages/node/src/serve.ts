@@ -98,6 +98,11 @@ export interface ServeOptions
 export interface CloseOptions {
   /** How long running turns may continue, in milliseconds. Unfinished resumable tasks then continue on the next server of this store. */
   readonly grace?: number;
+  /**
+   * Leaves the port at once, for another process that is to listen on it while running turns finish here. Default false: meanwhile
+   * requests are answered with 503, so that load balancers and probes notice.
+   */
+  readonly leavePort?: boolean;
 }
 
 /** A running server. */
@@ -182,11 +187,12 @@ export async function serve(agents: Agent | readonly AgentMount[], options: Serv
 
   const forgetCertificates = security?.watch(ports);
   let closing: Promise<void> | undefined;
-  const close = ({ grace = usualGrace }: CloseOptions = {}): Promise<void> => {
+  const close = ({ grace = usualGrace, leavePort = false }: CloseOptions = {}): Promise<void> => {
     if (closing === undefined) {
       forgetSignals();
       forgetCertificates?.();
     }
+    if (leavePort) for (const each of ports) each.leave();
     return (closing ??= closeAll({ ports, endpoints, handler, upgrades, logger, release }, grace));
   };
   const forgetSignals = signals ? onStopSignal(close) : () => {};

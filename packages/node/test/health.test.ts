@@ -284,6 +284,26 @@ describe("readiness", () => {
     expect(gone).toMatchObject({ code: "ECONNREFUSED" });
   });
 
+  it("leaves the port at once where it is told to, for a process that takes over while running turns finish", async () => {
+    const { agent, begun, finish } = slowAgent();
+    const server = await start({}, agent);
+    const answer = fetch(server.url, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: '{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"1","role":"ROLE_USER","parts":[{"text":"x"}]}}}',
+    });
+    await begun;
+    const closed = server.close({ grace: 3_600_000, leavePort: true });
+    const next = await start({ port: server.port });
+    expect(await probe(next, "/readyz")).toEqual(ready);
+    finish();
+    expect(await (await answer).json()).toMatchObject({
+      result: { task: { status: { state: "TASK_STATE_COMPLETED" } } },
+    });
+    await closed;
+    expect(await probe(next, "/readyz")).toEqual(ready);
+  });
+
   it("is told by gRPC as well, to any host (grpc.health.v1)", async () => {
     const clock = fakeClock();
     let broken = false;

@@ -9,8 +9,8 @@ export function addDoctor({ io, command, finish }: Program): void {
         "Looks at a server as clients see it: its card, TLS, the addresses and versions on the card, streams, the clock. Says how to mend what is wrong. Changes nothing; only --message sends one. Exits with 1 if something is broken.",
       examples: [
         "parley doctor http://localhost:4000",
-        'parley doctor https://agents.example.com --message "count to 3"',
-        "parley doctor https://agents.example.com --token s3cret --json",
+        'parley doctor http://localhost:4000 --message "count to 3"',
+        "parley doctor http://localhost:4000 --binding JSONRPC --json",
       ],
     })
       .argument(...url)

@@ -1,11 +1,11 @@
-import { Option } from "commander";
+import { Option, type Command } from "commander";
 import { logFormats, logLevels } from "../log.ts";
 import { agentUrl, collect, count, type Program } from "../options.ts";
 import type { ServeOptions } from "../serve.ts";
 import { defaultFile } from "../stored.ts";
 
 export function addServe({ io, command, finish }: Program): void {
-  command("serve", {
+  const serving = command("serve", {
     summary: "Serve the agents of a module",
     description:
       "The module is JavaScript or TypeScript. Its default export is an agent, or a list of mounts: { agent, path?, tenant? }.",
@@ -17,7 +17,17 @@ export function addServe({ io, command, finish }: Program): void {
       "parley serve agent.ts --card-key card-key.json --audit",
       "parley serve agent.ts --host 0.0.0.0 --public-url https://agent.example --token s3cret=alice --trust-proxy 10.0.0.0/8",
     ],
-  })
+  });
+  serveOptions(serving, 10).action(async (file: string, options: ServeOptions) => {
+    // Loaded here, so that other commands start without the server and its database.
+    const { serve } = await import("../serve.ts");
+    finish(await serve(io, file, options));
+  });
+}
+
+/** Adds the module and the options of a server. `grace`: how long running turns get by default, in seconds. */
+export function serveOptions(command: Command, grace: number): Command {
+  return command
     .argument("<file>", "the module")
     .option("--port <port>", "port to listen on; 0 takes a free one", count(0, 65_535), 4000)
     .option("--host <host>", "name or address to listen on", "127.0.0.1")
@@ -36,7 +46,7 @@ export function addServe({ io, command, finish }: Program): void {
     .option("--tls-key <file>", "its key in PEM")
     .option("--trust-proxy <address>", "address or range of a proxy that encrypts for clients; repeatable", collect)
     .option("--insecure", "serve other machines without credentials, over plain HTTP")
-    .option("--grace <seconds>", "how long turns may run on after a signal to stop", count(0), 10)
+    .option("--grace <seconds>", "how long turns may run on after a signal to stop", count(0), grace)
     .addOption(
       new Option("--log-level <level>", "lowest level that is logged to standard error; default: info").choices(
         logLevels,
@@ -49,10 +59,5 @@ export function addServe({ io, command, finish }: Program): void {
       ).choices(logFormats),
     )
     .option("--json", "print one JSON document with the URLs once the server is ready")
-    .option("--verbose", "the same as --log-level debug; also shows why the server cannot start")
-    .action(async (file: string, options: ServeOptions) => {
-      // Loaded here, so that other commands start without the server and its database.
-      const { serve } = await import("../serve.ts");
-      finish(await serve(io, file, options));
-    });
+    .option("--verbose", "the same as --log-level debug; also shows why the server cannot start");
 }

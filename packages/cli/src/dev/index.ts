@@ -1,0 +1,144 @@
+import { fork, type ChildProcess } from "node:child_process";
+import { dirname, relative, resolve } from "node:path";
+import { watch } from "chokidar";
+import { UsageError } from "../errors.ts";
+import type { Io } from "../io.ts";
+import { styleFor } from "../output/text.ts";
+import type { ServeOptions } from "../serve.ts";
+import type { Order, Report } from "./messages.ts";
+
+/** Options of `parley dev`. */
+export interface DevOptions extends ServeOptions {
+  readonly watch?: readonly string[];
+}
+
+/** Kinds of files that a module is made of. Others, such as a database or what an agent writes, restart nothing. */
+const code = /\.(?:[cm]?[jt]sx?|json|env)$/;
+
+/** Folders that are not looked into. */
+const skipped = /(?:^|[\\/])(?:node_modules|\.[^\\/.][^\\/]*)(?:[\\/]|$)/;
+
+/** How long files have to be left alone before a restart, in milliseconds. Editors and tools write several at once. */
+const quiet = 100;
+
+/** How many processes may finish their tasks beside the one that serves. */
+const mostLeaving = 2;
+
+/** `parley dev`: serves a module, and serves it anew when a file changes. Returns the exit code. */
+export async function dev(io: Io, file: string, options: DevOptions): Promise<number> {
+  if (options.port === 0) throw new UsageError("--port 0 would be another port after each change; name one");
+  const { watch: more = [], ...serving } = options;
+  const generations = new Generations(io, file, serving);
+  const places = [dirname(resolve(io.cwd, file)), ...more.map((path) => resolve(io.cwd, path))];
+  const watcher = watch(places, {
+    ignoreInitial: true,
+    ignored: (path, stats) =>
+      skipped.test(relative(io.cwd, path)) || (stats?.isFile() === true && !code.test(path) && !places.includes(path)),
+  });
+  let timer: NodeJS.Timeout | undefined;
+  watcher.on("all", (_event, path) => {
+    clearTimeout(timer);
+    timer = setTimeout(() => generations.next(relative(io.cwd, path)), quiet);
+  });
+  generations.next();
+  try {
+    await generations.ended;
+  } finally {
+    clearTimeout(timer);
+    await watcher.close();
+  }
+  return 0;
+}
+
+/** The processes of a module, one for each version of its files. The newest one serves, and those before finish their tasks. */
+class Generations {
+  /** Resolves once the user has ended it, and all processes are gone. */
+  readonly ended: Promise<void>;
+  readonly #io: Io;
+  readonly #file: string;
+  readonly #options: ServeOptions;
+  readonly #all = new Set<ChildProcess>();
+  /** Those that were told to stop, the oldest first. */
+  readonly #leaving = new Set<ChildProcess>();
+  #serving: ChildProcess | undefined;
+  #coming: ChildProcess | undefined;
+  #over = false;
+  #end: () => void = () => {};
+
+  constructor(io: Io, file: string, options: ServeOptions) {
+    this.#io = io;
+    this.#file = file;
+    this.#options = options;
+    this.ended = new Promise((resolve) => (this.#end = resolve));
+    const interrupt = (): void => {
+      this.#stopAll();
+      // The second signal stops at once, the third one ends this process.
+      io.onInterrupt(() => this.#stopAll());
+    };
+    io.onInterrupt(interrupt);
+  }
+
+  /** Loads the module in a new process. It takes over when it has loaded. */
+  next(changed?: string): void {
+    if (this.#over) return;
+    if (changed !== undefined) this.#say("dim", `${changed} has changed.`);
+    this.#coming?.kill("SIGKILL");
+    const child = fork(new URL("./child.js", import.meta.url), [], { cwd: this.#io.cwd, stdio: "inherit" });
+    this.#coming = child;
+    this.#all.add(child);
+    child.on("message", (report: Report) => this.#hear(child, report));
+    child.on("exit", (status) => this.#left(child, status));
+    order(child, { serve: { file: this.#file, options: this.#options } });
+  }
+
+  #hear(child: ChildProcess, report: Report): void {
+    if (child !== this.#coming) return;
+    if (report === "loaded") {
+      this.#retire(this.#serving);
+      this.#serving = undefined;
+      order(child, "listen");
+    } else if (report === "ready") {
+      this.#serving = child;
+      this.#coming = undefined;
+    } else {
+      this.#say("red", report.failed);
+      const goesOn = this.#serving === undefined ? "" : "What was served before goes on. ";
+      this.#say("dim", `${goesOn}Waiting for a change.`);
+      this.#coming = undefined;
+    }
+  }
+
+  #left(child: ChildProcess, status: number | null): void {
+    this.#all.delete(child);
+    this.#leaving.delete(child);
+    if (child === this.#coming) this.#coming = undefined;
+    if (child === this.#serving) {
+      this.#serving = undefined;
+      if (!this.#over) this.#say("red", `The server has ended with ${status ?? "a signal"}. Waiting for a change.`);
+    }
+    if (this.#over && this.#all.size === 0) this.#end();
+  }
+
+  /** Tells a process to finish its tasks and to end. Of those that still do so the oldest ends at once. */
+  #retire(child: ChildProcess | undefined): void {
+    if (child === undefined) return;
+    order(child, "stop");
+    this.#leaving.add(child);
+    const [oldest] = this.#leaving;
+    if (this.#leaving.size > mostLeaving && oldest !== undefined) order(oldest, "stop");
+  }
+
+  #stopAll(): void {
+    this.#over = true;
+    for (const child of this.#all) order(child, "stop");
+    if (this.#all.size === 0) this.#end();
+  }
+
+  #say(format: "dim" | "red", text: string): void {
+    this.#io.stderr.write(`${styleFor(this.#io.stderr, this.#io.env)(format, text)}\n`);
+  }
+}
+
+function order(child: ChildProcess, given: Order): void {
+  if (child.connected) child.send(given, () => {});
+}

@@ -1,0 +1,91 @@
+import { mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { connect } from "@parley/a2a/client";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { parleyHere } from "./support/in-process.ts";
+import { freePort } from "./support/ports.ts";
+import { start, type Running } from "./support/parley.ts";
+
+/** `parley dev`: a module that is served anew when it changes. */
+
+let folder = "";
+let running: Running | undefined;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "parley-dev-"));
+  await symlink(fileURLToPath(new URL("../../../node_modules", import.meta.url)), join(folder, "node_modules"));
+  await writeFile(join(folder, "package.json"), '{ "type": "module" }');
+});
+afterEach(async () => {
+  if (running !== undefined && running.child.exitCode === null) {
+    running.child.kill("SIGKILL");
+    await running.done;
+  }
+  running = undefined;
+  await rm(folder, { recursive: true });
+});
+
+/** An agent that says its word, and waits for the file `go` before its task ends. */
+const agent = (word: string): string => `
+  import { existsSync } from "node:fs";
+  import { defineAgent, text } from "@parley/a2a";
+  export default defineAgent({
+    name: "Word", description: "Says a word.", version: "1.0.0", skills: [],
+    async *onMessage(turn) {
+      yield turn.artifact({ artifactId: "word", parts: [text("${word}")] });
+      while (turn.text === "wait" && !existsSync("go")) await new Promise((resolve) => setTimeout(resolve, 20));
+      yield turn.artifact({ artifactId: "again", parts: [text("${word}")] });
+    },
+  });`;
+
+const save = (code: string): Promise<void> => writeFile(join(folder, "agent.ts"), code);
+
+async function sayAt(url: string): Promise<string | undefined> {
+  const { task } = await (await connect(url)).sendMessage("now");
+  return task?.artifacts?.[1]?.parts[0]?.text;
+}
+
+test("serves the new version as soon as it can be loaded, while tasks finish in the version that they began with", async () => {
+  await save(agent("one"));
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  running = start(["dev", "agent.ts", "--port", String(port)], { cwd: folder });
+  await running.until("out", /is ready at/);
+
+  const words: (string | undefined)[] = [];
+  const client = await connect(url);
+  const stream = client.sendStreamingMessage("wait");
+  for (let event = await stream.next(); event.value?.artifactUpdate === undefined; event = await stream.next());
+  await save("export default 1 +;");
+  await running.until("err", /What was served before goes on\. Waiting for a change\./);
+  expect(await sayAt(url)).toBe("one");
+
+  await save(agent("two"));
+  await running.until("out", /is ready at[^]*is ready at/);
+  expect(await sayAt(url)).toBe("two");
+  await writeFile(join(folder, "go"), "");
+  for await (const { artifactUpdate } of stream) words.push(artifactUpdate?.artifact.parts[0]?.text);
+  expect(words.filter((word) => word !== undefined)).toEqual(["one"]);
+
+  running.child.kill("SIGINT");
+  expect((await running.done).code).toBe(0);
+});
+
+test("waits for a change where the module cannot be loaded at first, and ends with Ctrl-C", async () => {
+  const port = await freePort();
+  await save("export default 1;");
+  running = start(["dev", "agent.ts", "--port", String(port), "--store", "memory"], { cwd: folder });
+  await running.until("err", /agent\.ts has no agent[^]*Waiting for a change\./);
+  await save(agent("one"));
+  await running.until("out", /is ready at/);
+  expect(await sayAt(`http://127.0.0.1:${port}`)).toBe("one");
+  running.child.kill("SIGINT");
+  expect((await running.done).code).toBe(0);
+});
+
+test("refuses a port that would change with each restart", async () => {
+  const { code, err } = await parleyHere(["dev", "agent.ts", "--port", "0"], { cwd: folder });
+  expect(code).toBe(2);
+  expect(err).toContain("--port 0");
+});
