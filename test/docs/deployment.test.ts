@@ -10,8 +10,10 @@ import { blocksOf, freePort, room, start } from "./pages.ts";
 
 /** The server of docs/deployment.md, behind a real nginx with the configuration of the page. */
 
+const program = "nginx";
+
 beforeAll(() => {
-  const { error } = spawnSync("nginx", ["-v"]);
+  const { error } = spawnSync(program, ["-v"]);
   if (error !== undefined) throw new Error("This test needs nginx: apt-get install nginx-light", { cause: error });
 });
 
@@ -36,7 +38,7 @@ async function nginx(upstream: string, port: string): Promise<string> {
   const around = `daemon off; pid ${folder}/pid; events {} http { access_log off; ${folders.join(" ")} ${config} }`;
   await writeFile(join(folder, "nginx.conf"), around);
 
-  const child = spawn("nginx", ["-p", folder, "-c", "nginx.conf", "-e", "stderr"], {
+  const child = spawn(program, ["-p", folder, "-c", "nginx.conf", "-e", "stderr"], {
     stdio: ["ignore", "pipe", "pipe"],
   });
   let said = "";

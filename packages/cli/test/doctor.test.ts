@@ -190,7 +190,7 @@ describe("parley doctor", () => {
 
     const { cert, key } = await certificate({ commonName: "localhost", names: ["DNS:localhost", "IP:127.0.0.1"] });
     const tls = createTlsServer({ cert, key }, (_, response) => void response.end());
-    const url = (await listen(tls as unknown as HttpServer)).replace("http:", "https:");
+    const url = (await listen(tls)).replace("http:", "https:");
     const { code, found } = await doctor(url);
     expect(of(found, "tls")).toMatchObject([
       { verdict: "broken", cure: expect.stringContaining("NODE_EXTRA_CA_CERTS") },
