@@ -198,15 +198,20 @@ export const shop = defineAgent<{ state: Cart; context: Customer; checkpoint: nu
   skills: [],
   async *onMessage(turn) {
     const page: number | undefined = turn.checkpoint;
+    const cart: Cart | undefined = turn.state();
     const customer: Customer | undefined = turn.context.state();
+    turn.setState({ items: [...(cart?.items ?? []), turn.text] });
+    turn.setState(undefined);
     turn.context.setState(customer ?? { language: "de" });
     yield turn.saveCheckpoint((page ?? 0) + 1);
     // @ts-expect-error It is a number.
     yield turn.saveCheckpoint("1");
     // @ts-expect-error It is a number.
     const wrong: string | undefined = turn.checkpoint;
+    // @ts-expect-error Items are texts.
+    turn.setState({ items: [1] });
     // @ts-expect-error There is no such member.
-    turn.context.setState({ language: "de", total: wrong });
+    turn.setState({ items: [], total: wrong });
     // @ts-expect-error There is no such language.
     turn.context.setState({ language: "fr" });
     yield* helped(turn);
@@ -221,8 +226,12 @@ export const untyped = defineAgent({
   skills: [],
   async *onMessage(turn) {
     const page = turn.checkpoint as number | undefined;
+    const before: JsonValue | undefined = turn.state();
     const named = turn.context.state<Customer>();
     const customer: JsonValue | undefined = turn.context.state();
+    turn.setState(city);
+    turn.setState(before);
+    turn.setState(undefined);
     turn.context.setState(city);
     turn.context.setState(customer ?? named);
     yield turn.saveCheckpoint((page ?? 0) + 1);
@@ -233,7 +242,7 @@ export const untyped = defineAgent({
     // @ts-expect-error It is no JSON.
     yield turn.saveCheckpoint(new Date());
     // @ts-expect-error It is no JSON.
-    turn.context.setState({ at: new Date() });
+    turn.setState({ at: new Date() });
     // @ts-expect-error It is no JSON.
     yield turn.working("…", { metadata: { at: new Date() } });
     ask(turn);

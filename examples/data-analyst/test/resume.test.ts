@@ -45,6 +45,8 @@ function turnOf(message: Message, checkpoint?: JsonValue): TurnBase {
     clock: systemClock,
     allows: () => true,
     requestAuthorization: () => Promise.reject(new Error("This agent asks for no authorization")),
+    state: () => undefined,
+    setState: () => {},
     makeId: () => "id",
     flush: () => Promise.resolve(),
   };

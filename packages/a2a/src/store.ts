@@ -19,6 +19,7 @@ export {
   type RunEffect,
   type StoredRun,
   type CheckpointEffect,
+  type TaskStateEffect,
   type OnceEffect,
   type ContextStateEffect,
   type FeatureEffect,

@@ -138,6 +138,14 @@ export class AuthorTurn implements Turn {
     return this.#base.allows(skillId);
   }
 
+  state(): JsonValue | undefined {
+    return this.#base.state();
+  }
+
+  setState<Value extends JsonLike<Value>>(value: Value | undefined): void {
+    this.#base.setState(value);
+  }
+
   makeId(): string {
     return this.#base.makeId();
   }

@@ -78,7 +78,7 @@ export interface EngineLimits {
   readonly liveBytes?: number;
   /** Largest event of an agent, in bytes of JSON. Default 16 MiB. */
   readonly eventBytes?: number;
-  /** Largest checkpoint, and largest state of a context, in bytes of JSON. Default 4 MiB. */
+  /** Largest checkpoint, and largest state of a task and of a context, in bytes of JSON. Default 4 MiB. */
   readonly stateBytes?: number;
   /**
    * Largest task: its messages, artifacts and statuses together, in bytes of JSON. A message beyond it is refused. An

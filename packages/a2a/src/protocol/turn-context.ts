@@ -9,9 +9,9 @@ import type { JsonLike, JsonObject, JsonValue, Part } from "../model/index.ts";
  * interface Cart {
  *   items: string[];
  * }
- * async function* add(turn: Turn<{ context: Cart }>): AsyncGenerator<AgentEvent> {
- *   const { items } = turn.context.state() ?? { items: [] };
- *   turn.context.setState({ items: [...items, turn.text] });
+ * async function* add(turn: Turn<{ state: Cart }>): AsyncGenerator<AgentEvent> {
+ *   const { items } = turn.state() ?? { items: [] };
+ *   turn.setState({ items: [...items, turn.text] });
  *   yield turn.inputRequired("Anything else?");
  * }
  * ```
@@ -37,6 +37,24 @@ export type Given<Types, Name extends string, Value> = Types extends { readonly 
 export interface TurnStorage<Types = object> {
   /** The last checkpoint of the run that was lost. `undefined` where there is none. */
   readonly checkpoint: Stored<Types, "checkpoint"> | undefined;
+  /**
+   * A small value that all turns of this task share, as it was stored last. `undefined` where there is none. Clients do not see it. It is
+   * deleted with the task.
+   */
+  state(): Stored<Types, "state"> | undefined;
+  /**
+   * Sets the state of the task, or deletes it with `undefined`. It is stored with the next events of this turn, in the same
+   * transaction, or at its end. A direct reply has no task: a turn that sets a state and then replies directly fails.
+   *
+   * @throws A2AError `InvalidAgentResponse` where the value is no JSON, or larger than `limits.stateBytes`.
+   *
+   * @example
+   * ```ts
+   * turn.setState({ destination: turn.text });
+   * yield turn.inputRequired("For how many?");
+   * ```
+   */
+  setState<Value extends Storable<Types, "state", Value>>(value: Given<Types, "state", Value> | undefined): void;
   /** The conversation: its history and its state. */
   readonly context: TurnContext<Types>;
 }

@@ -72,6 +72,8 @@ export interface TaskHead {
   readonly run?: StoredRun;
   /** The checkpoint as JSON text. Only `head` returns it, because it may be large. */
   readonly checkpoint?: string;
+  /** The state of the task as JSON text: the small value that its turns share. Only `head` returns it, too. */
+  readonly taskState?: string;
 }
 
 /** One change: of a task, or of a conversation. */
@@ -110,7 +112,8 @@ export interface ContextAppend {
 }
 
 /** What can be stored together with the records of a task. */
-export type TaskEffect = LeaseEffect | RunEffect | CheckpointEffect | OnceEffect | ContextStateEffect | FeatureEffect;
+export type TaskEffect =
+  LeaseEffect | RunEffect | CheckpointEffect | TaskStateEffect | OnceEffect | ContextStateEffect | FeatureEffect;
 /** What can be stored with a conversation. */
 export type ContextEffect = ContextStateEffect | ContextMessageEffect | OnceEffect;
 
@@ -152,6 +155,14 @@ export interface CheckpointEffect {
   /** Always `checkpoint`. */
   readonly effect: "checkpoint";
   /** JSON text; `null` deletes the checkpoint. */
+  readonly value: string | null;
+}
+
+/** Sets the state of a task: the small value that its turns share. It is deleted with the task, and not before. */
+export interface TaskStateEffect {
+  /** Always `taskState`. */
+  readonly effect: "taskState";
+  /** JSON text; `null` deletes the state. */
   readonly value: string | null;
 }
 

@@ -75,6 +75,7 @@ function checkEffect(effect: TaskEffect, { fence }: TaskAppend): void {
       break;
     case "run":
     case "checkpoint":
+    case "taskState":
     case "once":
     case "contextState":
       break;
@@ -148,7 +149,7 @@ export function decide({ item, records }: ReadItem, head: TaskHead | undefined):
 
 /** A head that can be changed. All members are present, because `delete` would make the object slow. */
 type Changing = "holder" | "leaseUntil" | "run" | "checkpoint";
-type Draft = { -readonly [Name in Exclude<keyof TaskHead, Changing>]: TaskHead[Name] } & {
+type Draft = { -readonly [Name in Exclude<keyof TaskHead, Changing | "taskState">]: TaskHead[Name] } & {
   [Name in Changing]: TaskHead[Name] | undefined;
 };
 

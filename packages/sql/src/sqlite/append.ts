@@ -40,6 +40,9 @@ import {
 import { ScopeChanges, type ScopeIds } from "./scopes.ts";
 import { statusOf, TaskWriter, type KnownTask, type WriterMemory } from "./task-writer.ts";
 
+/** Tables with one value for each task or context. */
+type ValueTable = "checkpoints" | "task_states" | "context_states";
+
 const selectTask = `SELECT ${ownColumns}, EXISTS (SELECT 1 FROM features WHERE task = t.number)
   FROM ${ownTables} WHERE t.agent = ? AND t.id = ?`;
 /** The context of a new task, and whether its id or its key exists already. */
@@ -119,7 +122,7 @@ class Batch {
     this.#addRecords(task, read);
     this.#scopes.move(task.row, before, head);
     for (const effect of item.effects ?? []) this.#applyToTask(task, effect);
-    this.#setCheckpoint(task, item.effects ?? [], own === undefined);
+    this.#setValues(task, item.effects ?? [], own === undefined);
     return { ok: true, seq: head.seq, fence: head.fence };
   }
 
@@ -227,11 +230,17 @@ class Batch {
     }
   }
 
-  /** The last checkpoint of the effects counts. A new task has none to delete. */
-  #setCheckpoint({ row }: KnownTask, effects: readonly TaskEffect[], isNew: boolean): void {
-    const last = effects.findLast((effect) => effect.effect === "checkpoint");
-    if (last === undefined || (isNew && last.value === null)) return;
-    this.#set("checkpoints", "task", row.number, last.value);
+  /** The last checkpoint and the last state of the effects count. A new task has none to delete. */
+  #setValues({ row }: KnownTask, effects: readonly TaskEffect[], isNew: boolean): void {
+    let checkpoint: string | null | undefined;
+    let state: string | null | undefined;
+    for (const effect of effects) {
+      if (effect.effect === "checkpoint") checkpoint = effect.value;
+      else if (effect.effect === "taskState") state = effect.value;
+    }
+    const none = isNew ? null : undefined;
+    if (checkpoint !== undefined && checkpoint !== none) this.#set("checkpoints", "task", row.number, checkpoint);
+    if (state !== undefined && state !== none) this.#set("task_states", "task", row.number, state);
   }
 
   #applyToTask(task: KnownTask, effect: TaskEffect): void {
@@ -246,7 +255,7 @@ class Batch {
         applyFeature(this.#driver, task, effect);
         break;
       default:
-        // Leases and runs are in the head, and `#setCheckpoint` writes the checkpoint.
+        // Leases and runs are in the head, and `#setValues` writes the checkpoint and the state.
         break;
     }
   }
@@ -269,7 +278,7 @@ class Batch {
     }
   }
 
-  #set(table: "checkpoints" | "context_states", column: "task" | "context", id: number, value: string | null): void {
+  #set(table: ValueTable, column: "task" | "context", id: number, value: string | null): void {
     if (value === null) this.#driver.prepare(`DELETE FROM ${table} WHERE ${column} = ?`).run(id);
     else {
       this.#driver

@@ -139,18 +139,22 @@ const versions: readonly string[] = [
   ) STRICT;
   CREATE INDEX features_due ON features (feature, agent, due) WHERE due IS NOT NULL;
   `,
+  // The state of a task: a small value, which stays until the task is deleted.
+  `
+  CREATE TABLE task_states (task INTEGER PRIMARY KEY, value TEXT NOT NULL) STRICT;
+  `,
 ];
 
 /** The file was written by a newer release, or cannot be used as it is. */
 export class UnknownVersion extends Error {}
 
-/** Migrates a database to the newest version, in one transaction. */
-export function migrate(driver: Driver): void {
+/** Migrates a database to the newest version, in one transaction. `to`: to an earlier one, for tests of later migrations. */
+export function migrate(driver: Driver, to: number = versions.length): void {
   driver.transaction("write", () => {
     driver.exec("CREATE TABLE IF NOT EXISTS migrations (version INTEGER PRIMARY KEY) STRICT");
     const found = versionOf(driver);
     if (found > versions.length) throw tooNew(found);
-    for (const [index, sql] of versions.entries()) {
+    for (const [index, sql] of versions.slice(0, to).entries()) {
       if (index < found) continue;
       driver.exec(sql);
       driver.prepare("INSERT INTO migrations (version) VALUES (?)").run(index + 1);

@@ -41,16 +41,22 @@ export function readHead(driver: Driver, scope: Scope, taskId: string): TaskHead
     driver,
     scope,
     taskId,
-    `${taskColumns}, p.value`,
-    "LEFT JOIN checkpoints p ON p.task = t.number",
+    `${taskColumns}, p.value, s.value`,
+    "LEFT JOIN checkpoints p ON p.task = t.number LEFT JOIN task_states s ON s.task = t.number",
   );
-  return row && headWithCheckpoint(row);
+  return row && headWithValues(row);
 }
 
-function headWithCheckpoint(row: Row): TaskHead {
+function headWithValues(row: Row): TaskHead {
   const { head } = taskRow(row);
   const checkpoint = optional(row, taskWidth);
-  return typeof checkpoint === "string" ? { ...head, checkpoint } : head;
+  const taskState = optional(row, taskWidth + 1);
+  if (checkpoint === undefined && taskState === undefined) return head;
+  return {
+    ...head,
+    ...(typeof checkpoint === "string" && { checkpoint }),
+    ...(typeof taskState === "string" && { taskState }),
+  };
 }
 
 export function readLog(

@@ -71,6 +71,7 @@ function deleteTask(driver: Driver, number: number): number {
   for (const sql of [
     "DELETE FROM tasks WHERE number = ?",
     "DELETE FROM checkpoints WHERE task = ?",
+    "DELETE FROM task_states WHERE task = ?",
     "DELETE FROM keys WHERE task = ?",
     "DELETE FROM features WHERE task = ?",
   ]) {

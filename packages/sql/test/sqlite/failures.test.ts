@@ -6,6 +6,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import type { NewRecord } from "@parley/a2a/model";
 import type { Store, TaskAppend } from "@parley/a2a/store";
 import { sqliteStore } from "@parley/sql/sqlite";
+import { migrate } from "../../src/sqlite/migrations.ts";
 import { openDriver } from "./drivers.ts";
 
 const folder = await mkdtemp(join(tmpdir(), "parley-"));
@@ -230,7 +231,7 @@ describe("a file that cannot be opened", () => {
     await first.close();
     const database = openDriver(path);
     database.exec(`DELETE FROM migrations WHERE version > 1; ALTER TABLE tasks DROP COLUMN bytes; ALTER TABLE tasks DROP COLUMN run_deaths;
-      ALTER TABLE tasks DROP COLUMN run_alone; DROP TABLE features; DROP INDEX tasks_runs;
+      ALTER TABLE tasks DROP COLUMN run_alone; DROP TABLE features; DROP TABLE task_states; DROP INDEX tasks_runs;
       CREATE INDEX tasks_runs ON tasks (lease_until) WHERE run_turn IS NOT NULL`);
     database.close();
     const store = await sqliteStore({ path });
@@ -241,6 +242,32 @@ describe("a file that cannot be opened", () => {
     await store.append([{ task: { ...alice, taskId: "t" }, records: [], effects: [row] }]);
     expect(await store.features(alice, "t", "f")).toEqual([{ key: "k", value: "1" }]);
     await store.close();
+  });
+
+  it("is migrated from the version before states of tasks: what is there stays, and a state can be stored", async () => {
+    const path = newPath();
+    const before = openDriver(path);
+    migrate(before, 4);
+    before.close();
+    // What that release has stored: a task with a checkpoint, in the tables of its version.
+    const older = openDriver(path);
+    older.exec(`INSERT INTO scopes (id, parent, name, is_context, tasks) VALUES (1, 0, 'agent', 0, 1), (2, 1, 'alice', 0, 1), (3, 2, 'ctx', 1, 1);
+      INSERT INTO tasks (number, agent, owner, context, id, state, status_time, status_seq, seq, first_seq, generation, fence, run_turn, run_attempt, run_input, has_metadata, bytes)
+        VALUES (1, 1, 2, 3, 't', 1, 5, 1, 1, 1, 1, 3, 1, 1, 1, 0, 9);
+      INSERT INTO checkpoints (task, value) VALUES (1, '{"step":2}')`);
+    older.close();
+    const store = await sqliteStore({ path });
+    const task = { ...alice, taskId: "t" };
+    expect(await store.head(alice, "t")).toMatchObject({ checkpoint: '{"step":2}', fence: 3 });
+    expect("taskState" in ((await store.head(alice, "t")) ?? {})).toBe(false);
+    const append = (fence: number, value: string): ReturnType<typeof store.append> =>
+      store.append([{ task, fence, records: [], effects: [{ effect: "taskState", value }] }]);
+    expect(await append(2, '"late"')).toMatchObject([{ ok: false, reason: "fenced" }]);
+    expect(await append(3, '{"cart":[]}')).toMatchObject([{ ok: true }]);
+    await store.close();
+    const again = await sqliteStore({ path });
+    expect(await again.head(alice, "t")).toMatchObject({ checkpoint: '{"step":2}', taskState: '{"cart":[]}' });
+    await again.close();
   });
 
   it("is refused if it is no database, or a folder", async () => {

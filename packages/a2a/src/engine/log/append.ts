@@ -14,7 +14,7 @@ import {
 import type { EngineSettings } from "../options.ts";
 
 /** Effects of which a batch keeps the last one only: each replaces the one before, and a checkpoint can be large. */
-const replaceable: ReadonlySet<TaskEffect["effect"]> = new Set(["checkpoint", "contextState"]);
+const replaceable: ReadonlySet<TaskEffect["effect"]> = new Set(["checkpoint", "taskState", "contextState"]);
 
 /** What one append stores: records in their order, effects, and the state and the run of the task after them. */
 export class Batch {

@@ -6,9 +6,18 @@ import {
   type TaskArtifactUpdateEvent,
   type TaskState,
 } from "../../model/index.ts";
-import type { AgentEvent, ArtifactEvent, MessageRefused } from "../../protocol/index.ts";
+import {
+  AuthorizationNotGiven,
+  type AgentEvent,
+  type AgentOutput,
+  type AgentYield,
+  type ArtifactEvent,
+  type MessageRefused,
+} from "../../protocol/index.ts";
 import type { Store, StoredRun, TaskEffect, TaskKey } from "../../store/index.ts";
-import { agentMistake, nameOf } from "../mistakes.ts";
+import type { ContextView } from "../conversations.ts";
+import { agentMistake, isMistake, nameOf } from "../mistakes.ts";
+import { safeSentences, type PhaseHost } from "./phase.ts";
 
 /**
  * The artifacts of a task. An append to an unknown or closed artifact is a mistake of the agent. Artifacts of earlier turns and
@@ -172,4 +181,32 @@ export function questionOf({ ask, fields }: MessageRefused): AgentEvent {
 
 function asking(parts: readonly Part[]): AgentEvent {
   return { kind: "status", state: "TASK_STATE_INPUT_REQUIRED", message: { parts } };
+}
+
+/** Effects together with the states that the agent has set since the last call. */
+export function withStates(
+  effects: readonly TaskEffect[],
+  context: ContextView,
+  host: Pick<PhaseHost, "takeState">,
+): readonly TaskEffect[] {
+  const ofContext = context.takeChange();
+  const ofTask = host.takeState();
+  if (ofContext === undefined && ofTask === undefined) return effects;
+  return [...effects, ...(ofContext === undefined ? [] : [ofContext]), ...(ofTask === undefined ? [] : [ofTask])];
+}
+
+type AgentEvents = Extract<AgentOutput, AsyncGenerator<unknown, unknown, void>>;
+
+export function isGenerator(output: AgentOutput): output is AgentEvents {
+  return typeof output === "object" && output !== null && Symbol.asyncIterator in output;
+}
+
+export function isArray(yielded: AgentYield): yielded is readonly AgentEvent[] {
+  return Array.isArray(yielded);
+}
+
+/** What the client reads of what an agent threw. */
+export function sentenceFor(error: unknown): string {
+  if (error instanceof AuthorizationNotGiven && error.kind !== "message") return safeSentences[error.kind];
+  return isMistake(error) ? safeSentences.invalid : safeSentences.failed;
 }

@@ -117,6 +117,8 @@ export class FirstMessage implements Phase {
   #answer(given: ReplyEvent, context: ContextView): false | Promise<false> {
     const { conversations, settings } = this.#rooms;
     const { contextId, once } = this.#init;
+    const state = this.#host.takeState();
+    if (state !== undefined && state.value !== null) throw agentMistake(noPlaceForState);
     const event = this.#extended(given);
     const message = agentMessage(event.message, { messageId: settings.ids.next(), contextId });
     const reply = new DirectReply(message);
@@ -163,3 +165,6 @@ export class FirstMessage implements Phase {
     return new Recorder(this.#rooms.settings, task, this.#input);
   }
 }
+
+const noPlaceForState =
+  "turn.setState(): a direct reply has no task that could keep a state; use turn.context.setState(), or yield an event before";

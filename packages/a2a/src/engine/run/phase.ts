@@ -1,7 +1,7 @@
 import type { Resolver } from "../../base/index.ts";
 import type { A2AError, Message, NewRecord, Task } from "../../model/index.ts";
 import type { AgentEvent, ByteBudget, MessageRefused, Principal, TurnAbortKind } from "../../protocol/index.ts";
-import type { FeatureEffect, OnceEffect, OnceRecord, TaskKey } from "../../store/index.ts";
+import type { FeatureEffect, OnceEffect, OnceRecord, TaskKey, TaskStateEffect } from "../../store/index.ts";
 import type { Conversations, ContextView } from "../conversations.ts";
 import type { Committer, LiveLogs, Loss, StoredCall, WriterStart } from "../log/index.ts";
 import type { EngineSettings, HostedAgent } from "../options.ts";
@@ -52,6 +52,8 @@ export interface TaskRunInit extends AnyRunInit {
   readonly task?: Task;
   /** JSON text of the checkpoint that the lost run saved last. */
   readonly checkpoint?: string;
+  /** JSON text of the state of the task. */
+  readonly taskState?: string;
 }
 
 export type RunInit = FirstMessageInit | TaskRunInit;
@@ -108,6 +110,8 @@ export interface Phase {
 
 /** What a phase needs of its run. */
 export interface PhaseHost {
+  /** What stores the state of the task, where the agent has set it. */
+  takeState(): TaskStateEffect | undefined;
   /** Tells the agent that nothing more of its turn counts. */
   abort(kind: TurnAbortKind, text: string, cause?: unknown): void;
   /** The message has created a task. */

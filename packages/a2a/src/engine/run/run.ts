@@ -3,7 +3,6 @@ import {
   AuthorizationNotGiven,
   endedBy,
   MessageRefused,
-  type AgentEvent,
   type AgentOutput,
   type AgentYield,
   type AuthorizationInit,
@@ -12,25 +11,17 @@ import {
   type TurnAbortKind,
   type TurnSignal,
 } from "../../protocol/index.ts";
-import type { ContextKey, TaskKey } from "../../store/index.ts";
+import type { ContextKey, TaskKey, TaskStateEffect } from "../../store/index.ts";
 import type { AskingTurn, ContextView } from "../conversations.ts";
-import { isMistake } from "../mistakes.ts";
 import type { HostedAgent } from "../options.ts";
 import { openAuthorization } from "./authorization.ts";
-import { questionOf } from "./checks.ts";
+import { isArray, isGenerator, questionOf, sentenceFor } from "./checks.ts";
 import { FirstMessage } from "./first-message.ts";
 import type { Pace } from "./pace.ts";
-import {
-  safeSentences,
-  type NextTurn,
-  type Phase,
-  type PhaseHost,
-  type RunInit,
-  type RunRooms,
-  type TaskRunInit,
-} from "./phase.ts";
+import { type NextTurn, type Phase, type PhaseHost, type RunInit, type RunRooms, type TaskRunInit } from "./phase.ts";
 import { Recorder } from "./recorder.ts";
 import { TaskRun } from "./task-run.ts";
+import { TaskValue } from "./task-value.ts";
 import { EngineTurn, firstTurnInput, RunAbort, type TurnHost, type TurnInput } from "./turn.ts";
 
 /** What a run needs of the engine, and of the runs of this process. */
@@ -39,8 +30,6 @@ export interface OwnRooms extends RunRooms {
   /** Called when the run can write no more. */
   readonly onOver: (run: Run) => void;
 }
-
-type AgentEvents = Extract<AgentOutput, AsyncGenerator<unknown, unknown, void>>;
 
 /**
  * How many steps of a turn are not paced, so that a short answer takes one commit, and no read of the store, however busy the
@@ -70,6 +59,10 @@ export class Run implements TurnHost, PhaseHost {
   #isNewContext: boolean;
   #ended = false;
   #storeError: A2AError | undefined;
+  /** As it was when the run began. */
+  readonly #storedState: string | undefined;
+  /** Made when the agent first asks for it. */
+  #state: TaskValue | undefined;
   #waiters: readonly (() => void)[] = none;
 
   constructor(rooms: OwnRooms, init: RunInit) {
@@ -80,6 +73,7 @@ export class Run implements TurnHost, PhaseHost {
     this.#bytes = init.bytes;
     this.startedAt = this.lastEventAt = rooms.settings.clock.elapsed();
     this.#input = firstTurnInput(init);
+    this.#storedState = init.start && init.taskState;
     if (init.start === undefined) {
       this.#isNewContext = init.isNewContext;
       this.#phase = new FirstMessage(rooms, this, init, this.#input);
@@ -106,6 +100,11 @@ export class Run implements TurnHost, PhaseHost {
   /** For the turn: fires when the run is aborted. */
   get signal(): TurnSignal {
     return this.#abort.signal;
+  }
+
+  /** For the turn: the state of the task. */
+  get state(): TaskValue {
+    return (this.#state ??= new TaskValue(this.#storedState, this.#rooms.settings.limits.stateBytes));
   }
 
   /** For the turn: resolves once everything yielded so far is stored; rejects when it cannot be. */
@@ -221,6 +220,10 @@ export class Run implements TurnHost, PhaseHost {
     this.#abort.abort(kind, text, cause);
   }
 
+  takeState(): TaskStateEffect | undefined {
+    return this.#state?.takeChange();
+  }
+
   hold(bytes: number): void {
     this.#rooms.budget.change(this.key.owner, this.#bytes, bytes);
     this.#bytes = bytes;
@@ -285,17 +288,3 @@ export class Run implements TurnHost, PhaseHost {
 }
 
 const none: readonly (() => void)[] = [];
-
-/** What the client reads of what an agent threw. */
-function sentenceFor(error: unknown): string {
-  if (error instanceof AuthorizationNotGiven && error.kind !== "message") return safeSentences[error.kind];
-  return isMistake(error) ? safeSentences.invalid : safeSentences.failed;
-}
-
-function isGenerator(output: AgentOutput): output is AgentEvents {
-  return typeof output === "object" && output !== null && Symbol.asyncIterator in output;
-}
-
-function isArray(yielded: AgentYield): yielded is readonly AgentEvent[] {
-  return Array.isArray(yielded);
-}

@@ -25,9 +25,11 @@ import {
   type PhaseHost,
   type RunRooms,
 } from "./phase.ts";
-import { isAtRest, isProgress, isSuspect } from "./checks.ts";
+import { isAtRest, isProgress, isSuspect, withStates } from "./checks.ts";
 import type { Recorded, Recorder } from "./recorder.ts";
 import { nextTurnInput, type TurnInput } from "./turn.ts";
+
+const working = { state: "TASK_STATE_WORKING" } as const;
 
 interface TaskRunParts {
   readonly hosted: HostedAgent;
@@ -108,9 +110,9 @@ export class TaskRun implements Phase {
   /** Writes what the recorder made of events. Whether the turn goes on. */
   store({ records, kept, effects, endsTurn }: Recorded, context: ContextView): boolean | Promise<boolean> {
     if (this.stopped) return false;
-    if (records[0]?.kind === "artifactUpdate" && isAtRest(this.#state)) this.#append([this.#working()], []);
-    const change = context.takeChange();
-    const all = change === undefined ? effects : [...effects, change];
+    if (records[0]?.kind === "artifactUpdate" && isAtRest(this.#state))
+      this.#append([this.#recorder.systemStatus(working)], []);
+    const all = withStates(effects, context, this.#host);
     if (records.length > 0 || all.length > 0) this.#append(records, all, kept);
     const room = this.#writer.room();
     if (room !== undefined) return room.then(() => !endsTurn && !this.stopped);
@@ -142,8 +144,8 @@ export class TaskRun implements Phase {
   async endTurn(context: ContextView): Promise<NextTurn | undefined> {
     if (!this.#recorder.hasEvents) this.fail(safeSentences.silent, agentMistake(noEvent), "failed");
     while (!this.stopped) {
-      const change = context.takeChange();
-      if (change !== undefined) this.#append([], [change]);
+      const changes = withStates([], context, this.#host);
+      if (changes.length > 0) this.#append([], changes);
       const finish = this.isInterrupted ? undefined : this.#recorder.systemStatus({ state: "TASK_STATE_COMPLETED" });
       if ((await this.#writer.endTurn(finish)) === "ended" || this.stopped) return undefined;
       const next = await this.#nextTurn();
@@ -229,10 +231,6 @@ export class TaskRun implements Phase {
     return { effect: "run", run: { turn, attempt, input } };
   }
 
-  #working(): NewRecord {
-    return this.#recorder.systemStatus({ state: "TASK_STATE_WORKING" });
-  }
-
   /** Begins the turn of the oldest message that waits, if one does. */
   async #nextTurn(): Promise<NextTurn | undefined> {
     const { store } = this.#rooms.settings;
@@ -246,7 +244,7 @@ export class TaskRun implements Phase {
     this.#input = nextTurnInput(message, this.#input.turn + 1);
     this.#recorder.begin(this.#input);
     this.#writer.by = this.#input.principal;
-    this.#append(this.isInterrupted ? [this.#working()] : [], [
+    this.#append(this.isInterrupted ? [this.#recorder.systemStatus(working)] : [], [
       this.#storedRun(),
       { effect: "checkpoint", value: null },
     ]);

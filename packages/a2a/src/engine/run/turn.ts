@@ -3,6 +3,7 @@ import {
   textOf,
   type AgentCard,
   type JsonObject,
+  type JsonLike,
   type JsonValue,
   type LogRecord,
   type Message,
@@ -21,6 +22,7 @@ import {
 } from "../../protocol/index.ts";
 import type { StoredCall } from "../log/index.ts";
 import type { RunInit } from "./phase.ts";
+import type { TaskValue } from "./task-value.ts";
 
 /** A checkpoint as it is stored: the value of the agent, and how many events and ids it had made. */
 export interface StoredCheckpoint {
@@ -65,6 +67,7 @@ export interface TurnInit {
 /** What a turn needs of its run. */
 export interface TurnHost {
   readonly signal: TurnSignal;
+  readonly state: TaskValue;
   flush(): Promise<void>;
   authorization<Init extends AuthorizationInit>(
     init: Init,
@@ -112,6 +115,14 @@ export class EngineTurn implements TurnBase {
 
   get checkpoint(): JsonValue | undefined {
     return this.#input.checkpoint?.value;
+  }
+
+  state(): JsonValue | undefined {
+    return this.#host.state.read();
+  }
+
+  setState<Value extends JsonLike<Value>>(value: Value | undefined): void {
+    this.#host.state.set(value);
   }
 
   get principal(): TurnBase["principal"] {

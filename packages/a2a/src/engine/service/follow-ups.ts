@@ -202,6 +202,7 @@ export class FollowUps {
       headers: send.headers,
       start: { seq, state: "TASK_STATE_WORKING", fence, run, mayHaveMessages: false },
       ...(snapshot !== undefined && { task: snapshot.task }),
+      ...(head.taskState !== undefined && { taskState: head.taskState }),
     });
     followUp.passedOn = true;
   }

@@ -109,7 +109,7 @@ async function readLostRun(
   if (input?.call === undefined) throw new Error("The message of the turn is not in the log");
   const head = await store.head(task, taskId);
   if (head === undefined) throw new Error("The task is gone");
-  const { state, checkpoint } = head;
+  const { state, checkpoint, taskState } = head;
   // In the first turn the agent gets no task, also when it is tried again.
   const before = run.turn === 1 ? undefined : await store.load(task, taskId, { artifacts: true });
   return {
@@ -122,6 +122,7 @@ async function readLostRun(
     start: { seq, state, fence, run, mayHaveMessages: true },
     ...(before !== undefined && { task: before.task }),
     ...(checkpoint !== undefined && { checkpoint }),
+    ...(taskState !== undefined && { taskState }),
   };
 }
 

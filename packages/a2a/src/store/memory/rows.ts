@@ -63,6 +63,7 @@ export interface StoredTask extends Pick<TaskHead, "state" | "statusTime"> {
   /** When its run may be taken over. `undefined`: it has no run. */
   due: number | undefined;
   checkpoint: string | undefined;
+  taskState: string | undefined;
   /** The records that `read` returns, without gaps. */
   records: readonly LogRecord[];
   base: string;

@@ -62,7 +62,7 @@ class MemoryStore implements Store {
   async head(scope: Scope, taskId: string): Promise<TaskHead | undefined> {
     this.#check();
     const task = this.#tables.find(scope, taskId);
-    return task && withCheckpoint(task);
+    return task && withValues(task);
   }
 
   async load(scope: Scope, taskId: string, options: LoadOptions): Promise<Snapshot | undefined> {
@@ -194,8 +194,10 @@ class MemoryStore implements Store {
   }
 }
 
-function withCheckpoint({ head, checkpoint }: StoredTask): TaskHead {
-  return checkpoint === undefined ? head : { ...head, checkpoint };
+/** What only `head` returns. */
+function withValues({ head, checkpoint, taskState }: StoredTask): TaskHead {
+  if (checkpoint === undefined && taskState === undefined) return head;
+  return { ...head, ...(checkpoint !== undefined && { checkpoint }), ...(taskState !== undefined && { taskState }) };
 }
 
 /** Removes the first items of a list while they are due, at most `limit`. `take` removes one item. */
@@ -249,6 +251,9 @@ function applyToTask(tables: MemoryTables, task: StoredTask, effect: TaskEffect)
   switch (effect.effect) {
     case "checkpoint":
       task.checkpoint = effect.value ?? undefined;
+      break;
+    case "taskState":
+      task.taskState = effect.value ?? undefined;
       break;
     case "once":
       tables.remember(task.context.owner, task, effect, {

@@ -156,6 +156,7 @@ export class MemoryTables {
       statusTime: head.statusTime,
       due: dueOf(head),
       checkpoint: undefined,
+      taskState: undefined,
       records: none,
       base: read.item.records[0]?.json ?? "{}",
       status: undefined,

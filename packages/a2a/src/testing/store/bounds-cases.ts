@@ -203,7 +203,10 @@ export const boundsCases: Cases = {
       { ...making("e"), effects: [run, lease(7)] },
       { ...making("f"), effects: [run, lease(99)] },
       { ...making("a", { owner: third }), effects: [run] },
-      { ...making("b"), effects: [run, { effect: "checkpoint", value: `"${tenThousand}"` }] },
+      {
+        ...making("b"),
+        effects: [run, { effect: "checkpoint", value: `"${tenThousand}"` }, { effect: "taskState", value: "1" }],
+      },
       { ...making("g"), effects: [run, lease(8)] },
     ]);
     const all = async (limit: number, agents: readonly string[]): Promise<unknown> => {
@@ -212,7 +215,7 @@ export const boundsCases: Cases = {
       do {
         const page = await store.claimable({ now: 8, agents, limit, ...(after && { after }) });
         expect(page.heads.length <= limit).toEqual(true);
-        expect(page.heads.some((head) => "checkpoint" in head)).toEqual(false);
+        expect(page.heads.some((head) => "checkpoint" in head || "taskState" in head)).toEqual(false);
         found.push(...page.heads.map(({ task }) => task.taskId));
         after = page.next;
       } while (after !== undefined);

@@ -106,6 +106,39 @@ export const leaseCases: Cases = {
     expect(["run" in after, "checkpoint" in after]).toEqual([false, false]);
   },
 
+  async "the state of a task is set, changed, deleted, and kept when its run ends"({ store, expect }) {
+    await append(store, { ...making("t"), effects: [{ effect: "taskState", value: '{"step":1}' }] });
+    await append(store, making("other"));
+    expect([(await headOf(store, key("t"))).taskState, "taskState" in (await headOf(store, key("other")))]).toEqual([
+      '{"step":1}',
+      false,
+    ]);
+    // The last one of an item counts, and a checkpoint is another value.
+    const twice = [1, 2].map((step) => ({ effect: "taskState", value: JSON.stringify({ step }) }) as const);
+    await append(store, effects("t", ...twice, { effect: "checkpoint", value: "7" }));
+    await append(store, effects("t", { effect: "run", run: null }, { effect: "checkpoint", value: null }));
+    const after = await headOf(store, key("t"));
+    expect([after.taskState, "checkpoint" in after]).toEqual(['{"step":2}', false]);
+    await append(store, { task: key("t"), records: [completed("t")] });
+    expect((await headOf(store, key("t"))).taskState).toEqual('{"step":2}');
+    await append(store, effects("t", { effect: "taskState", value: null }));
+    expect("taskState" in (await headOf(store, key("t")))).toEqual(false);
+  },
+
+  async "an item that fails changes no state of a task, and a lost run writes none"({ store, expect }) {
+    await append(store, {
+      ...making("t"),
+      effects: [acquire("n1", 10, 20), { effect: "taskState", value: '"first"' }],
+    });
+    await append(store, effects("t", acquire("n2", 20, 30)));
+    const late = { ...effects("t", { effect: "taskState", value: '"late"' }), fence: 1 };
+    const stale = { ...effects("t", { effect: "taskState", value: '"stale"' }), expect: 9 };
+    expect(verdicts(await store.append([late, stale]))).toEqual(["fenced", "stale"]);
+    const again: TaskAppend = { ...making("t"), effects: [{ effect: "taskState", value: '"again"' }] };
+    expect(verdicts([await append(store, again)])).toEqual(["exists"]);
+    expect((await headOf(store, key("t"))).taskState).toEqual('"first"');
+  },
+
   async "a run keeps how often its process died"({ store, expect }) {
     const run = { turn: 1, attempt: 3, input: 1, deaths: 2, alone: true } as const;
     await append(store, making("t"));

@@ -129,6 +129,7 @@ const taskEffect: fc.Arbitrary<TaskEffect> = fc.oneof(
     )
     .map((run) => ({ effect: "run", run }) as const),
   fc.option(json).map((value) => ({ effect: "checkpoint", value }) as const),
+  fc.option(json).map((value) => ({ effect: "taskState", value }) as const),
   once,
   contextState,
 );

@@ -108,6 +108,7 @@ export const everythingStays: Case = async ({ store, expect, reopen }) => {
         { effect: "lease", op: "acquire", holder: "n1", now: 1, until: 50 },
         { effect: "run", run: { turn: 1, attempt: 1, input: 1 } },
         { effect: "checkpoint", value: '{"step":3}' },
+        { effect: "taskState", value: '{"cart":["a"]}' },
         { effect: "contextState", value: '{"n":1}' },
         { effect: "feature", op: "set", feature: "f", key: "a", value: '{"n":2}', due: 50 },
       ],

@@ -213,6 +213,7 @@ export const readCases: Cases = {
         { effect: "once", key: "k\u0000\ud800", hash: "h\u0000", now: 1, answer: '"\\u0000"' },
         { effect: "lease", op: "acquire", holder: "n\u0000", now: 1, until: 2 },
         { effect: "checkpoint", value: '"\\u0000\\ud800"' },
+        { effect: "taskState", value: '"\\ud800\\u0000"' },
         { effect: "contextState", value: '"\\u0000😀"' },
       ],
     });
@@ -222,11 +223,12 @@ export const readCases: Cases = {
       { ...second, seq: 2 },
     ]);
     const head = await store.head(owner, id);
-    expect([head?.task, head?.contextId, head?.holder, head?.checkpoint]).toEqual([
+    expect([head?.task, head?.contextId, head?.holder, head?.checkpoint, head?.taskState]).toEqual([
       { ...owner, taskId: id },
       contextId,
       "n\u0000",
       '"\\u0000\\ud800"',
+      '"\\ud800\\u0000"',
     ]);
     expect(await store.once(owner, "k\u0000\ud800", 1)).toEqual({
       key: "k\u0000\ud800",

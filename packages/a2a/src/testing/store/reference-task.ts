@@ -26,6 +26,7 @@ export interface RefTask {
   lease?: { holder: string; until: number };
   run?: StoredRun;
   checkpoint?: string;
+  taskState?: string;
   /** In the order in which their keys were stored. */
   features: readonly RefFeature[];
 }

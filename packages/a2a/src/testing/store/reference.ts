@@ -57,7 +57,13 @@ export class Reference {
 
   head(scope: Scope, taskId: string): TaskHead | undefined {
     const task = this.#find(scope, taskId);
-    return task && { ...headOf(task), ...(task.checkpoint !== undefined && { checkpoint: task.checkpoint }) };
+    if (task === undefined) return undefined;
+    const { checkpoint, taskState } = task;
+    return {
+      ...headOf(task),
+      ...(checkpoint !== undefined && { checkpoint }),
+      ...(taskState !== undefined && { taskState }),
+    };
   }
 
   load(scope: Scope, taskId: string, options: LoadOptions): { head: TaskHead; task: Task } | undefined {
@@ -213,6 +219,9 @@ export class Reference {
       } else if (effect.effect === "checkpoint") {
         delete task.checkpoint;
         if (effect.value !== null) task.checkpoint = effect.value;
+      } else if (effect.effect === "taskState") {
+        delete task.taskState;
+        if (effect.value !== null) task.taskState = effect.value;
       } else if (effect.effect === "contextState") {
         delete context.state;
         if (effect.value !== null) context.state = effect.value;

@@ -39,6 +39,7 @@ export const retentionCases: Cases = {
         effects: [
           { effect: "contextState", value: "1" },
           { effect: "checkpoint", value: "1" },
+          { effect: "taskState", value: "1" },
         ],
       },
     ]);
@@ -61,6 +62,8 @@ export const retentionCases: Cases = {
     expect(await append(store, making("old"))).toEqual({ ok: true, seq: 1, fence: 0 });
     expect((await headOf(store, key("old"))).contextId).toEqual(context);
     expect("checkpoint" in (await headOf(store, key("old")))).toEqual(false);
+    expect(await append(store, making("alone", { contextId: "its own" }))).toEqual({ ok: true, seq: 1, fence: 0 });
+    expect("taskState" in (await headOf(store, key("alone")))).toEqual(false);
   },
 
   async "a task with the id of a deleted one has none of its data"({ store, expect }) {
