@@ -9,7 +9,7 @@ import { reservePort } from "../crash/supervisor.ts";
 import { diskFolder } from "../temporary.ts";
 
 /** The examples, by the names of their folders. */
-export const examples = ["token-streamer", "long-running", "files"] as const;
+export const examples = ["token-streamer", "long-running", "reimbursement", "files"] as const;
 export type Example = (typeof examples)[number];
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -39,9 +39,11 @@ export class Program {
   readonly #script: string;
   readonly #folder: string;
   readonly #port: number;
+  readonly #environment: Readonly<Record<string, string>>;
   #child: ChildProcess | undefined;
 
-  private constructor(script: string, folder: string, port: number) {
+  private constructor(script: string, folder: string, port: number, environment: Readonly<Record<string, string>>) {
+    this.#environment = environment;
     this.#script = script;
     this.#folder = folder;
     this.#port = port;
@@ -49,9 +51,9 @@ export class Program {
   }
 
   /** In a folder of its own, which has the file of its tasks. */
-  static async in(source: string): Promise<Program> {
+  static async in(source: string, environment: Readonly<Record<string, string>> = {}): Promise<Program> {
     const folder = await mkdtemp(join(diskFolder(), "parley-example-"));
-    const program = new Program(await compiled(source), folder, await reservePort());
+    const program = new Program(await compiled(source), folder, await reservePort(), environment);
     await program.start();
     return program;
   }
@@ -60,7 +62,7 @@ export class Program {
   async start(): Promise<void> {
     const child = spawn(process.execPath, [this.#script], {
       cwd: this.#folder,
-      env: { ...process.env, PORT: String(this.#port), PAUSE: "5" },
+      env: { ...process.env, PORT: String(this.#port), PAUSE: "5", ...this.#environment },
       stdio: ["ignore", "pipe", "pipe"],
     });
     this.#child = child;

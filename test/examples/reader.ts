@@ -29,17 +29,16 @@ export class Reader {
     return this.#follow({ message });
   }
 
-  /** Begins a task, and cancels it after some events. Returns its state. */
-  async cancel(parts: readonly Part[] | string, events: number): Promise<string | undefined> {
+  /** Begins a task, and cancels it after some events, or when it asks a question. Returns its state. */
+  async cancel(parts: readonly Part[] | string, events = Infinity): Promise<string | undefined> {
     let seen = 0;
-    let state: string | undefined;
     let taskId = "";
     for await (const event of this.#client.sendStreamingMessage({ message: { parts: partsOf(parts) } })) {
       taskId ||= event.task?.id ?? event.statusUpdate?.taskId ?? "";
-      state = event.statusUpdate?.status.state ?? state;
       seen += 1;
       if (seen === events) await this.#client.cancelTask(taskId);
     }
+    if (seen < events) await this.#client.cancelTask(taskId);
     return (await this.#client.getTask(taskId)).status.state;
   }
 

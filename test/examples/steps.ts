@@ -1,4 +1,4 @@
-import { file, type Part } from "@parley/a2a";
+import { data, file, type Part } from "@parley/a2a";
 import type { Reader, Told } from "./reader.ts";
 import type { Example } from "./program.ts";
 
@@ -9,10 +9,19 @@ function table(rows: number): readonly Part[] {
   return [file(bytes, { filename: "birds.csv", mediaType: "text/csv" })];
 }
 
+const taxi = { date: "2026-01-02", amount: 40, purpose: "Taxi" };
+
 /** What a client does with each example, and is told. The same for ours and for that with the official SDK, killed or not. */
 export const steps: Readonly<Record<Example, (reader: Reader) => Promise<readonly Told[]>>> = {
   "token-streamer": async (reader) => [await reader.send("Once upon a time"), await reader.send("")],
   "long-running": async (reader) => [await reader.send("primes up to 40000000"), await reader.send("Hello")],
+  reimbursement: async (reader) => [
+    await reader.send("I had to take a taxi"),
+    await reader.send([data({ ...taxi, amount: -1, date: "yesterday" })]),
+    await reader.send([data(taxi)]),
+    await reader.send([data({ ...taxi, amount: 4000 })]),
+    await reader.send("Grace"),
+  ],
   files: async (reader) => [
     await reader.send(table(20_000)),
     await reader.send([file(new TextEncoder().encode("a,b\n1,2\n3\n"), { filename: "odd", mediaType: "text/csv" })]),
@@ -24,5 +33,6 @@ export const steps: Readonly<Record<Example, (reader: Reader) => Promise<readonl
 export const cancels: Readonly<Record<Example, (reader: Reader) => Promise<string | undefined>>> = {
   "token-streamer": (reader) => reader.cancel("Once upon a time", 10),
   "long-running": (reader) => reader.cancel("primes up to 10000000000", 10),
+  reimbursement: (reader) => reader.cancel("I had to take a taxi"),
   files: (reader) => reader.cancel(table(100_000), 3),
 };

@@ -1,0 +1,60 @@
+import { data, type Task } from "@parley/a2a";
+import { testAgent } from "@parley/a2a/testing";
+import { expect, it, onTestFinished } from "vitest";
+import agent from "../agent.ts";
+
+async function given() {
+  const tested = await testAgent(agent);
+  onTestFinished(() => tested.close());
+  const conversation = tested.client.conversation();
+  return {
+    ...tested,
+    /** Fills in the form, or answers a question. */
+    async say(answer: object | string): Promise<Task> {
+      const parts = typeof answer === "string" ? [{ text: answer }] : [data(answer as { date: string })];
+      const { task } = await conversation.send({ message: { parts } });
+      return task!;
+    },
+  };
+}
+
+const taxi = { date: "2026-01-02", amount: 40, purpose: "Taxi" };
+
+/** What an agent asks. */
+function question({ status }: Task): string {
+  expect(status.state).toBe("TASK_STATE_INPUT_REQUIRED");
+  return (status.message?.parts ?? []).map(({ text = "" }) => text).join("\n");
+}
+
+it("asks with a form, says what is wrong with it, and pays", async () => {
+  const { say } = await given();
+  const asked = await say("I had to take a taxi");
+  expect(question(asked)).toContain("Please fill in the form.");
+  expect(asked.status.message?.parts[1]?.data).toMatchObject({ form: { properties: { amount: { type: "number" } } } });
+  expect(question(await say({ ...taxi, amount: -1 }))).toMatch(/message\.parts\[0\]\.data\.amount .+/);
+  const paid = await say(taxi);
+  expect(paid.id).toBe(asked.id);
+  expect(paid.artifacts?.[0]?.parts).toEqual([{ data: { ...taxi, status: "paid" } }]);
+});
+
+it("asks who has approved a large amount, and knows the form after a crash", async () => {
+  const { say, crash, restart, problems } = await given();
+  expect(question(await say({ ...taxi, amount: 4_000 }))).toBe("4000 is more than 100. Who has approved it?");
+  await crash();
+  await restart();
+  const paid = await say("Grace");
+  expect(paid.artifacts?.[0]?.parts).toEqual([
+    { data: { ...taxi, amount: 4_000, approvedBy: "Grace", status: "paid" } },
+  ]);
+  expect(problems).toEqual([]);
+});
+
+it("keeps the forms of two tasks apart", async () => {
+  const { client } = await given();
+  const [one, other] = [client.conversation(), client.conversation()];
+  const send = async (by: typeof one, amount: number) => by.send({ message: { parts: [data({ ...taxi, amount })] } });
+  await send(one, 200);
+  await send(other, 300);
+  const { task } = await one.send("Grace");
+  expect(task?.artifacts?.[0]?.parts[0]?.data).toMatchObject({ amount: 200 });
+});
