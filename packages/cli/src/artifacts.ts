@@ -1,100 +1,221 @@
-import { mkdir, open } from "node:fs/promises";
-import { basename, extname, join } from "node:path";
-import type { Artifact, Part } from "@parley/a2a";
-import { CommandError } from "./errors.ts";
-import { extensionOf, fileReason } from "./files.ts";
+import { open, rename, stat } from "node:fs/promises";
+import { basename, dirname, extname, join, relative, resolve, sep } from "node:path";
+import type { Artifact, StreamResponse, Task } from "@parley/a2a";
+import { download, hasCode, type FileContent } from "@parley/a2a/client";
 import { line } from "@parley/a2a/display";
-import { longest } from "./output/text.ts";
+import { CommandError, UsageError } from "./errors.ts";
+import { extensionOf, fileReason } from "./files.ts";
+import { Growing, PartFile } from "./growing-files.ts";
+import type { Io } from "./io.ts";
+import { byteSize, longest } from "./output/text.ts";
 
-interface ArtifactFile {
-  readonly name: string;
-  readonly content: string | Uint8Array;
+/** Where artifacts are saved. */
+export interface SaveOptions {
+  /** A folder, or a file. */
+  readonly out: string;
+  /** Whether files that exist are replaced. */
+  readonly overwrite?: boolean;
 }
 
-/** Names that Windows reserves for devices, with any extension. */
-const reserved = /^(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)/i;
-
-/**
- * A safe file name for a name that an agent chose: one path segment without special characters, and no name that an operating system
- * reserves. A file of that name is always inside its folder.
- */
-export function safeName(name: string): string {
-  const last = basename(name.normalize("NFC").replaceAll("\\", "/"));
-  const cleaned = last
-    .replace(/[\p{Cc}\p{Cf}\p{Co}\p{Cs}\u2028\u2029<>:"/\\|?*]/gu, "_")
-    .replace(/^[.\s-]+/u, "")
-    .replace(/(?<![.\s])[.\s]+$/u, "");
-  const extension = extname(cleaned).slice(0, 20);
-  const stem = cleaned.slice(0, cleaned.length - extname(cleaned).length).slice(0, 100);
-  const short = `${stem}${extension}`.replace(/(?<![.\s])[.\s]+$/u, "");
-  if (short === "") return "artifact";
-  return reserved.test(short) ? `_${short}` : short;
+/** A place for files: a folder, and the name of the first file where the user chose it. */
+interface Place {
+  readonly folder: string;
+  readonly name: string | undefined;
 }
 
-function extensionFor(part: Part): string {
-  if (part.mediaType !== undefined) {
-    const known = extensionOf(part.mediaType);
-    if (known !== undefined) return known;
+/** A path that exists and is no folder is a file, and so is one with an extension. */
+async function placeOf(io: Io, { out, overwrite = false }: SaveOptions): Promise<Place> {
+  const path = resolve(io.cwd, out);
+  const found = await stat(path).catch(() => undefined);
+  const isFolder = found?.isDirectory() ?? (/[/\\]$/.test(out) || extname(path) === "");
+  if (isFolder) return { folder: path, name: undefined };
+  // Said before the message is sent: an answer that cannot be saved may be gone.
+  if (found !== undefined && !overwrite)
+    throw new UsageError(`${line(out)} exists already: name another file or a folder, or pass --overwrite`);
+  return { folder: dirname(path), name: basename(path) };
+}
+
+/** Saves the files of artifacts while they grow. A file has its name when it is complete: until then it has one that ends in `.part`. */
+export class Saver {
+  readonly #io: Io;
+  readonly #place: Place;
+  readonly #overwrite: boolean;
+  readonly #note: (text: string) => void;
+  readonly #growing = new Map<string, Growing>();
+  /** Artifacts that are saved, and those that were there before: they have their content. */
+  readonly #had = new Map<string, { readonly parts: number; readonly artifact?: Artifact }>();
+  /** Names that this run has written. */
+  readonly #written = new Set<string>();
+  #saved = 0;
+
+  private constructor(io: Io, place: Place, overwrite: boolean, note: (text: string) => void) {
+    this.#io = io;
+    this.#place = place;
+    this.#overwrite = overwrite;
+    this.#note = note;
   }
-  if (part.text !== undefined) return "txt";
-  return part.data !== undefined ? "json" : "bin";
-}
 
-function nameFor(artifact: Artifact, part: Part): string {
-  if (part.filename !== undefined && part.filename !== "") return safeName(part.filename);
-  const base = safeName(artifact.name ?? artifact.artifactId);
-  return extname(base) === "" ? `${base}.${extensionFor(part)}` : base;
-}
+  /**
+   * @param note - Told where each file went.
+   * @throws UsageError where the file exists that is to be written.
+   */
+  static async at(io: Io, options: SaveOptions, note: (text: string) => void): Promise<Saver> {
+    return new Saver(io, await placeOf(io, options), options.overwrite === true, note);
+  }
 
-/** The files of an artifact. Consecutive text parts become one file; a part that is only a URL becomes none. */
-export function artifactFiles(artifact: Artifact): readonly ArtifactFile[] {
-  const files: { name: string; content: string | Uint8Array; text: boolean }[] = [];
-  for (const part of artifact.parts) {
-    const name = nameFor(artifact, part);
-    const last = files.at(-1);
-    if (part.text !== undefined) {
-      if (last?.text === true && last.name === name) last.content = `${String(last.content)}${part.text}`;
-      else files.push({ name, content: part.text, text: true });
-    } else if (part.raw !== undefined) {
-      files.push({ name, content: Buffer.from(part.raw, "base64"), text: false });
-    } else if (part.data !== undefined) {
-      files.push({ name, content: `${JSON.stringify(part.data, null, 2)}\n`, text: false });
+  /** The artifacts of a task that is known already. They are saved only where they grow. */
+  know(task: Task): void {
+    for (const artifact of task.artifacts ?? []) {
+      this.#had.set(artifact.artifactId, { parts: artifact.parts.length, artifact });
     }
   }
-  return files;
-}
 
-/** Creates a new file. Never overwrites a file or follows a link: a number is added to a name that is taken. */
-async function writeNew(folder: string, name: string, content: string | Uint8Array): Promise<string> {
-  const extension = extname(name);
-  const stem = name.slice(0, name.length - extension.length);
-  for (let count = 1; ; count++) {
-    const path = join(folder, count === 1 ? name : `${stem}-${count}${extension}`);
-    try {
-      const file = await open(path, "wx");
-      try {
-        await file.writeFile(content);
-      } finally {
-        await file.close();
+  /** Takes an event. Resolves when the bytes are written that it brings. */
+  async take(event: StreamResponse): Promise<void> {
+    const { task, statusUpdate, artifactUpdate } = event;
+    for (const { artifactId, parts } of task?.artifacts ?? []) {
+      if (this.#growing.has(artifactId) || this.#had.get(artifactId)?.parts !== parts.length) {
+        await this.#push(artifactId, event, { parts: parts.length });
       }
-      return path;
-    } catch (error) {
-      if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
     }
+    // A file that is open is complete or not by the state of the task.
+    if (statusUpdate !== undefined) for (const growing of this.#growing.values()) await growing.push(event);
+    if (artifactUpdate === undefined) return;
+    const { artifact, append = false, lastChunk = false } = artifactUpdate;
+    const { artifactId, parts } = artifact;
+    if (append && !this.#growing.has(artifactId)) {
+      const before = this.#had.get(artifactId);
+      if (before?.artifact !== undefined) {
+        const whole = {
+          artifactUpdate: { ...artifactUpdate, artifact: before.artifact, append: false, lastChunk: false },
+        };
+        await this.#push(artifactId, whole, { parts: before.parts });
+      }
+    }
+    await this.#push(artifactId, event, append ? { more: parts.length } : { parts: parts.length });
+    if (lastChunk) await this.#finish(artifactId);
+  }
+
+  async #push(artifactId: string, event: StreamResponse, count: { parts: number } | { more: number }): Promise<void> {
+    const found = this.#growing.get(artifactId);
+    const growing = found ?? this.#begin(artifactId);
+    growing.parts = "more" in count ? growing.parts + count.more : count.parts;
+    await growing.push(event);
+    if (growing.error === undefined) return;
+    this.#growing.delete(artifactId);
+    if ("more" in count || found === undefined) throw growing.error;
+    // The agent has replaced what was written. The event has the artifact as a whole.
+    await this.#push(artifactId, event, count);
+  }
+
+  #begin(artifactId: string): Growing {
+    const growing = new Growing((events) =>
+      this.#writeAll({ artifactId }, download(none, { events, artifactId }, { extensionOf })),
+    );
+    this.#growing.set(artifactId, growing);
+    return growing;
+  }
+
+  async #finish(artifactId: string): Promise<void> {
+    const growing = this.#growing.get(artifactId);
+    if (growing === undefined) return;
+    this.#growing.delete(artifactId);
+    this.#had.set(artifactId, { parts: growing.parts });
+    await growing.end();
+  }
+
+  /** Saves an artifact that is there as a whole. */
+  async save(artifact: Artifact): Promise<void> {
+    await this.#writeAll(artifact, download(none, artifact, { extensionOf }));
+  }
+
+  /** The events are over. Files that are complete are saved; of the others it is said why they are not. */
+  async end(): Promise<void> {
+    for (const artifactId of [...this.#growing.keys()]) {
+      try {
+        await this.#finish(artifactId);
+      } catch (error) {
+        if (!hasCode(error, "InvalidResponse")) throw error;
+        this.#note(`not saved: ${line(error.message)}`);
+      }
+    }
+    const { folder, name } = this.#place;
+    if (this.#saved === 0 && name !== undefined)
+      this.#note(`no file came, so nothing was saved as ${this.#shown(join(folder, name))}`);
+  }
+
+  /** The events broke off: what is not complete is removed. */
+  async discard(): Promise<void> {
+    for (const growing of this.#growing.values()) await growing.discard();
+    this.#growing.clear();
+  }
+
+  async #writeAll(artifact: Pick<Artifact, "artifactId" | "name">, files: AsyncIterable<FileContent>): Promise<void> {
+    for await (const file of files) {
+      if (file.url !== undefined) this.#note(`not saved: ${line(file.name)} is at ${line(file.url, 4096)}`);
+      else await this.#writeFile(file, artifact);
+    }
+  }
+
+  async #writeFile(file: FileContent, artifact: Pick<Artifact, "artifactId" | "name">): Promise<void> {
+    const { folder } = this.#place;
+    const name = (this.#saved === 0 ? this.#place.name : undefined) ?? this.#place.name ?? file.name;
+    this.#saved += 1;
+    const part = new PartFile(folder);
+    try {
+      const size = await part.write(file.stream());
+      const path = await this.#settle(part, name);
+      const what =
+        file.mediaType === undefined ? byteSize(size) : `${line(file.mediaType, longest.name)}, ${byteSize(size)}`;
+      this.#note(`saved ${this.#shown(path)} (${what})`);
+    } catch (error) {
+      await part.remove();
+      if (!(error instanceof Error && "code" in error && "syscall" in error)) throw error;
+      const named = line(artifact.name ?? artifact.artifactId, longest.name);
+      throw new CommandError(`cannot save ${named} in ${folder}: ${fileReason(error)}`, { cause: error });
+    }
+  }
+
+  /** Gives a file its name. A name that is taken gets a number. No link is followed. */
+  async #settle(part: PartFile, name: string): Promise<string> {
+    const { folder } = this.#place;
+    const extension = extname(name);
+    const stem = name.slice(0, name.length - extension.length);
+    for (let count = 1; ; count += 1) {
+      const own = count === 1 ? name : `${stem}-${count}${extension}`;
+      const path = join(folder, own);
+      const replaces = this.#overwrite && !this.#written.has(own);
+      if (!replaces && !(await reserve(path))) continue;
+      await rename(part.path, path);
+      this.#written.add(own);
+      return path;
+    }
+  }
+
+  /** As the user would write it. */
+  #shown(path: string): string {
+    const short = relative(this.#io.cwd, path);
+    return short === "" || short.startsWith(`..${sep}`) ? path : short;
   }
 }
 
-/** Writes the files of an artifact into a folder, creating it if needed. Returns their paths. */
-export async function saveArtifact(folder: string, artifact: Artifact): Promise<readonly string[]> {
-  const paths: string[] = [];
+/** Makes an empty file, so that no other program takes the name. `false`: it is taken. */
+async function reserve(path: string): Promise<boolean> {
   try {
-    await mkdir(folder, { recursive: true });
-    for (const file of artifactFiles(artifact)) paths.push(await writeNew(folder, file.name, file.content));
+    await (await open(path, "wx")).close();
+    return true;
   } catch (error) {
-    const what = artifact.name ?? artifact.artifactId;
-    throw new CommandError(`cannot save ${line(what, longest.name)} in ${folder}: ${fileReason(error)}`, {
-      cause: error,
-    });
+    if (error instanceof Error && "code" in error && error.code === "EEXIST") return false;
+    throw error;
   }
-  return paths;
 }
+
+/** `download()` of what is there needs no client. */
+const none = {
+  subscribeToTask(): never {
+    throw new Error("There is no client");
+  },
+  waitFor(): never {
+    throw new Error("There is no client");
+  },
+};

@@ -25,7 +25,7 @@ export async function open(io: Io, url: string, options: CallOptions, fetch?: Fe
 async function loginFor(io: Io, url: string): Promise<Given | undefined> {
   // Loaded only on request, as the others are.
   const { Logins } = await import("./logins/logins.ts");
-  const logins = Logins.of(io.env);
+  const logins = Logins.of(io);
   const found = (await logins?.for(url)) ?? [];
   if (logins === undefined || found.length === 0) return undefined;
   const { storedProvider } = await import("./logins/providers.ts");

@@ -64,7 +64,7 @@ function addressOf({ message }: A2AError, url: string | undefined): string {
   return url !== undefined && new URL(named).host === new URL(url).host ? url : named;
 }
 
-function explainA2A(error: A2AError, url: string | undefined): string {
+function explainA2A(error: A2AError, url: string | undefined, program: string): string {
   // The message names the addresses that were tried.
   if (error.metadata["tried"] !== undefined) return error.message;
   const { withheldFrom } = error.metadata;
@@ -83,7 +83,7 @@ function explainA2A(error: A2AError, url: string | undefined): string {
       if (/ has no interface to use: .* was not asked for/.test(error.message)) return error.message;
       return `${at} does not follow the A2A protocol: ${error.message}`;
     case "Unauthenticated":
-      return `${at} ${refusalOf(error)} (401): ${url === undefined ? "log in" : `parley login ${quote(url)}`}, or pass --token TOKEN or set PARLEY_TOKEN`;
+      return `${at} ${refusalOf(error)} (401): ${url === undefined ? "log in" : `${program} login ${quote(url)}`}, or pass --token TOKEN or set PARLEY_TOKEN`;
     case "PermissionDenied":
       return `${at} does not allow this (403): ${error.message}`;
     case "TooManyRequests":
@@ -111,10 +111,17 @@ function lines(text: string): string {
 }
 
 /** An error as text for the terminal; with `verbose` also the stacks of its causes. */
-export function explain(error: unknown, options: { readonly url?: string; readonly verbose?: boolean } = {}): string {
+export function explain(
+  error: unknown,
+  options: { readonly url?: string; readonly verbose?: boolean; readonly program?: string } = {},
+): string {
   const known = toA2AError(error);
   const short =
-    known === error ? explainA2A(known, options.url) : error instanceof Error ? error.message : String(error);
+    known === error
+      ? explainA2A(known, options.url, options.program ?? "parley")
+      : error instanceof Error
+        ? error.message
+        : String(error);
   // A message of a server may contain anything: each line is made safe by itself.
   const text = lines(cut(short, longest.error));
   if (options.verbose !== true) return text;

@@ -1,8 +1,7 @@
-import { resolve } from "node:path";
 import type { Artifact, Message, StreamResponse, Task, TaskState } from "@parley/a2a";
 import { isInterrupted, isTerminal } from "@parley/a2a/model";
-import { readAuthorization, TaskView } from "@parley/a2a/client";
-import { saveArtifact } from "./artifacts.ts";
+import { readAuthorization } from "@parley/a2a/client";
+import { Saver } from "./artifacts.ts";
 import type { Hints } from "./hints.ts";
 import type { Io, Signal } from "./io.ts";
 import { terminalProgress, type Progress } from "./output/progress.ts";
@@ -11,8 +10,12 @@ import { jsonLine, line } from "@parley/a2a/display";
 
 export interface FollowOptions {
   readonly json?: boolean;
-  /** Folder to save artifacts in. */
+  /** Folder or file to save artifacts in. */
   readonly out?: string;
+  /** Whether files that exist are replaced. */
+  readonly overwrite?: boolean;
+  /** Whether data is shown as a whole on a terminal. */
+  readonly full?: boolean;
 }
 
 export interface Follow {
@@ -33,16 +36,12 @@ const signalCodes: Readonly<Record<Signal, number>> = { SIGINT: 130, SIGTERM: 14
 function jsonProgress(io: Io): Progress {
   return {
     received: (event) => io.stdout.write(`${jsonLine(event)}\n`),
+    hasFiles: false,
     known() {},
     show() {},
     end() {},
     note: (text) => io.stderr.write(`${text}\n`),
   };
-}
-
-/** The number of parts of each artifact. A different number means that the artifact has changed. */
-function partCounts(task: Task | undefined): ReadonlyMap<string, number> {
-  return new Map((task?.artifacts ?? []).map(({ artifactId, parts }) => [artifactId, parts.length]));
 }
 
 /** The parts of a direct reply that are not text, as an artifact to be saved. */
@@ -88,6 +87,7 @@ export async function follow(
   how: Follow,
 ): Promise<number> {
   const call = new FollowedCall(io, how);
+  await call.prepare();
   const interrupt = new AbortController();
   let signal: Signal | undefined;
   const release = io.onInterrupt((name) => {
@@ -97,12 +97,15 @@ export async function follow(
   try {
     await call.read(start(interrupt.signal));
   } catch (error) {
+    await call.discard();
     if (signal === undefined) throw call.failed(error);
   } finally {
     release();
     call.progress.end();
   }
-  return signal === undefined ? call.ended() : call.interrupted(signal);
+  if (signal === undefined) return call.ended();
+  await call.discard();
+  return call.interrupted(signal);
 }
 
 /** A call whose events are shown. */
@@ -110,10 +113,10 @@ class FollowedCall {
   readonly progress: Progress;
   readonly #io: Io;
   readonly #how: Follow;
-  /** The whole task, where artifacts are saved in the end. */
-  readonly #view = new TaskView();
-  /** What each artifact had before this call; `undefined` until the first snapshot of a known task. */
-  #old: ReadonlyMap<string, number> | undefined;
+  /** Saves artifacts, where the user wants that. */
+  #saver: Saver | undefined;
+  /** Whether the task that the caller knows has been seen. */
+  #seen: boolean;
   #answered = false;
   #taskId: string | undefined;
   #state: TaskState | undefined;
@@ -121,8 +124,20 @@ class FollowedCall {
   constructor(io: Io, how: Follow) {
     this.#io = io;
     this.#how = how;
-    this.progress = how.options.json === true ? jsonProgress(io) : terminalProgress(io);
-    this.#old = how.known === true ? undefined : new Map();
+    this.progress = how.options.json === true ? jsonProgress(io) : terminalProgress(io, how.options.full === true);
+    this.#seen = how.known !== true;
+  }
+
+  /** Finds where artifacts are saved, before anything is sent. */
+  async prepare(): Promise<void> {
+    const { out, overwrite = false } = this.#how.options;
+    if (out === undefined) return;
+    this.#saver = await Saver.at(this.#io, { out, overwrite }, (text) => this.progress.note(text));
+  }
+
+  /** Removes files that are not complete. */
+  async discard(): Promise<void> {
+    await this.#saver?.discard();
   }
 
   async read(events: AsyncIterable<StreamResponse>): Promise<void> {
@@ -136,13 +151,14 @@ class FollowedCall {
       held = undefined;
       const about = this.#how.about?.(event);
       if (about !== undefined) this.progress.note(about);
-      if (this.#how.options.out !== undefined) this.#view.apply(event);
       this.progress.received(event);
-      if (this.#old === undefined && event.task !== undefined) {
+      if (!this.#seen && event.task !== undefined) {
         this.#know(event.task);
         if (isInterrupted(event.task.status.state)) held = event;
       }
       if (held === undefined) this.#show(event);
+      await this.#saver?.take(event);
+      for (const artifact of filesOf(event.message)) await this.#saver?.save(artifact);
     }
     if (held !== undefined) this.#show(held);
   }
@@ -166,10 +182,10 @@ class FollowedCall {
   }
 
   async ended(): Promise<number> {
-    const { hints, options, mayEndEarly = false } = this.#how;
+    const { hints, mayEndEarly = false } = this.#how;
     const id = this.#taskId;
     const state = this.#state;
-    if (options.out !== undefined) await this.#save(options.out);
+    await this.#saver?.end();
     if (!this.#answered) {
       this.progress.note("parley: the agent sent no answer");
       return 1;
@@ -179,12 +195,15 @@ class FollowedCall {
       this.progress.note(`The task goes on. To watch or cancel it:\n  ${hints.watch(id)}\n  ${hints.cancel(id)}`);
       return mayEndEarly ? 0 : 1;
     }
+    if (this.#saver === undefined && this.progress.hasFiles && isTerminal(state))
+      this.progress.note(`To save the files:\n  ${hints.save(id)}`);
     return endedBadly(state) ? 1 : 0;
   }
 
   #know(task: Task): void {
     this.#taskId = task.id;
-    this.#old = partCounts(task);
+    this.#seen = true;
+    this.#saver?.know(task);
     this.progress.known(task);
   }
 
@@ -197,13 +216,5 @@ class FollowedCall {
     this.#state = state;
     const hint = waiting(state, status?.message, this.#taskId, this.#how.hints);
     if (hint !== undefined) this.progress.note(hint);
-  }
-
-  async #save(out: string): Promise<void> {
-    const folder = resolve(this.#io.cwd, out);
-    for (const artifact of [...(this.#view.task?.artifacts ?? []), ...filesOf(this.#view.message)]) {
-      if (this.#old?.get(artifact.artifactId) === artifact.parts.length) continue;
-      for (const path of await saveArtifact(folder, artifact)) this.progress.note(`saved ${path}`);
-    }
   }
 }

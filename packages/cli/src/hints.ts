@@ -20,12 +20,18 @@ export interface Hints {
   /** Answers a question of the agent. */
   answer(taskId: string): string;
   watch(taskId: string): string;
+  /** Saves the files of a task. */
+  save(taskId: string): string;
   cancel(taskId: string): string;
   list(): string;
 }
 
+interface HintOptions {
+  readonly out?: string;
+}
+
 /** Makes command lines without secrets: a token becomes `$PARLEY_TOKEN`, and values of headers become `…`. */
-export function hintsFor(url: string, options: CallOptions): Hints {
+export function hintsFor(url: string, options: CallOptions & HintOptions, program = "parley"): Hints {
   const flags = [
     ...(options.token === undefined ? [] : ['--token "$PARLEY_TOKEN"']),
     ...(options.header ?? []).map((text) => `--header ${quote(`${text.slice(0, text.indexOf(":"))}: …`)}`),
@@ -33,18 +39,21 @@ export function hintsFor(url: string, options: CallOptions): Hints {
     ...(options.binding === undefined ? [] : [`--binding ${quote(options.binding)}`]),
   ];
   const make = (command: string, ...words: readonly string[]): string =>
-    ["parley", command, ...flags, ...words].join(" ");
+    [program, command, ...flags, ...words].join(" ");
   // An id that begins with a dash would be parsed as an option.
   const at = (taskId: string): string => commandLine(taskId.startsWith("-") ? ["--", url, taskId] : [url, taskId]);
+  const out = options.out === undefined ? [] : [`--out ${quote(options.out)}`];
   return {
     answer: (taskId) =>
       make(
         "send",
+        ...out,
         quote(url),
         taskId.startsWith("-") ? `--task=${quote(taskId)}` : `--task ${quote(taskId)}`,
         '"your answer"',
       ),
-    watch: (taskId) => make("watch", at(taskId)),
+    watch: (taskId) => make("watch", ...out, at(taskId)),
+    save: (taskId) => make("task", "--out files", at(taskId)),
     cancel: (taskId) => make("cancel", at(taskId)),
     list: () => make("tasks", quote(url)),
   };

@@ -1,6 +1,7 @@
 import process from "node:process";
 import { createInterface } from "node:readline";
 import { Writable } from "node:stream";
+import { programFor } from "./invocation.ts";
 
 /** Standard output or standard error. */
 export interface Out {
@@ -27,6 +28,8 @@ export interface Io {
   openPage(url: string): Promise<void>;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
+  /** What to type so that this program runs again: `parley`, `npx parley`, and so on. */
+  readonly program: string;
   /** At the first SIGINT or SIGTERM calls `run`; the second one ends the process. Returns a function that removes the handler. */
   onInterrupt(run: (signal: Signal) => void): () => void;
 }
@@ -84,6 +87,10 @@ export function processIo(): Io {
     stderr: outOf(process.stderr),
     env: process.env,
     cwd: process.cwd(),
+    get program() {
+      const { env, execArgv, platform } = process;
+      return programFor({ env, script: process.argv[1] ?? "", execArgv, platform, cwd: process.cwd() });
+    },
     onInterrupt(run) {
       const release = (): void => {
         process.off("SIGINT", once);

@@ -27,7 +27,7 @@ import { styleFor } from "./output/text.ts";
 /** Shows the webhooks of a task until it ends. Returns the exit code. */
 export async function listen(io: Io, at: string, task: string | undefined, options: ListenOptions): Promise<number> {
   const { message, publicUrl } = options;
-  const begins = message !== undefined || options.file !== undefined;
+  const begins = message !== undefined || options.file !== undefined || options.data !== undefined;
   if ((task === undefined) !== begins) {
     throw new UsageError("give either the id of a task, or a --message that begins one");
   }
@@ -44,7 +44,7 @@ export async function listen(io: Io, at: string, task: string | undefined, optio
   const subject = task === undefined ? { parts } : { task };
   const inbox = new Inbox();
   return follow(io, (signal) => deliveries(io, client, subject, { ...options, inbox, signal }), {
-    hints: hintsFor(at, options),
+    hints: hintsFor(at, options, io.program),
     options,
     mayEndEarly: true,
     about: (event) => inbox.about(event, styleFor(io.stderr, io.env)),

@@ -28,7 +28,7 @@ export interface ListLoginsOptions {
 type NewLogin = Omit<Login, "secretsIn">;
 
 function loginsOf(io: Io): Logins {
-  const logins = Logins.of(io.env);
+  const logins = Logins.of(io);
   if (logins === undefined) {
     throw new CommandError("there is no place for logins: neither HOME nor XDG_CONFIG_HOME is set");
   }

@@ -24,11 +24,27 @@ export const url: readonly [string, string, (text: string) => string] = [
   "the agent's base URL, or that of its card",
   agentUrl,
 ];
-export const out = ["--out <folder>", "save artifacts as files in this folder; nothing is overwritten"] as const;
+
+/** Adds the options of commands that show artifacts, or save them. */
+export function resultOptions(command: Command): Command {
+  return command
+    .option(
+      "--out <path>",
+      "save artifacts as files in this folder, or as this file; the name of a file has an extension",
+    )
+    .option("--overwrite", "with --out, replace files that exist; without it a name that is taken gets a number")
+    .option("--full", "show data as a whole, not one line for each value, which is what a terminal gets");
+}
 
 export const file: readonly [string, string, (value: string, before?: readonly string[]) => readonly string[]] = [
   "--file <file>",
   "a file to send, or a URL; the media type comes from the extension, or from FILE;type=text/csv; repeatable",
+  collect,
+];
+
+export const data: typeof file = [
+  "--data <json>",
+  "data to send: a file with JSON, the JSON itself, or - for standard input; repeatable",
   collect,
 ];
 

@@ -117,7 +117,7 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
   } catch (error) {
     // Commander has printed the mistake. It also throws after the help and the version, with exit code 0.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-    io.stderr.write(`parley: ${explain(error, explained)}\n`);
+    io.stderr.write(`parley: ${explain(error, { ...explained, program: io.program })}\n`);
     return error instanceof UsageError ? 2 : 1;
   }
 }

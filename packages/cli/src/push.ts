@@ -79,21 +79,27 @@ export async function list(io: Io, { agent, state, limit, ...options }: ListOpti
   if (parked !== undefined) {
     const { task, configId } = parked;
     io.stderr.write(
-      `To try a parked one again:\n  ${again("retry", task.agent, options.store, task.taskId, configId)}\n`,
+      `To try a parked one again:\n  ${again(io.program, "retry", task.agent, options.store, task.taskId, configId)}\n`,
     );
   }
   return 0;
 }
 
 /** A command line for webhooks of the same file, ready to be copied. */
-function again(what: "show" | "retry", agent: string, store: string, ...ids: readonly string[]): string {
+function again(
+  program: string,
+  what: "show" | "retry",
+  agent: string,
+  store: string,
+  ...ids: readonly string[]
+): string {
   const flags = [
     ...(store === defaultFile ? [] : [`--store=${store}`]),
     ...(agent === rootAgent ? [] : [`--agent=${agent}`]),
   ];
   // Callers choose ids of webhooks. One that begins with a dash would be parsed as an option.
   const words = ids.some((id) => id.startsWith("-")) ? ["--", ...ids] : ids;
-  return commandLine(["parley", "push", what, ...flags, ...words]);
+  return `${program} ${commandLine(["push", what, ...flags, ...words])}`;
 }
 
 export async function show(io: Io, id: string, options: StoreOptions): Promise<number> {
@@ -129,7 +135,7 @@ export async function change(
       const known = others.some((entry) => entry.configId === config);
       const missing = known && seq !== undefined ? `refused event ${seq} of the webhook` : "webhook";
       throw new CommandError(
-        `the task ${id} has no ${missing} ${config}. See ${again("show", agent, options.store, id)}`,
+        `the task ${id} has no ${missing} ${config}. See ${again(io.program, "show", agent, options.store, id)}`,
       );
     }
     const left = await operator.show(agent, id);

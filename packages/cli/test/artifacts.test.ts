@@ -1,78 +1,55 @@
 import { mkdtemp, mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join, sep } from "node:path";
-import fc from "fast-check";
+import { join } from "node:path";
+import type { Artifact, Part, StreamResponse, TaskState } from "@parley/a2a";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { artifactFiles, safeName, saveArtifact } from "../src/artifacts.ts";
-import { CommandError } from "../src/errors.ts";
+import { Saver } from "../src/artifacts.ts";
+import { CommandError, UsageError } from "../src/errors.ts";
+import { recordedIo } from "./support/io.ts";
 
 let folder = "";
+let notes: string[] = [];
 beforeEach(async () => {
+  notes = [];
   folder = await mkdtemp(join(tmpdir(), "parley-artifacts-"));
 });
 afterEach(() => rm(folder, { recursive: true }));
 
-const hostile = [
-  "../../etc/passwd",
-  "..\\..\\windows\\system32\\x",
-  "/etc/passwd",
-  "C:\\x",
-  "C:x",
-  "..",
-  ".",
-  "",
-  "a/../../b",
-  ".bashrc",
-  "...",
-  "-rf",
-  "nul",
-  "COM1.txt",
-  "a\u0000b",
-  "a\nb",
-  "\u001b[2Jx",
-  "x\u202egpj",
-  "file:stream",
-  "x".repeat(5000),
-  `${"x".repeat(300)}.${"y".repeat(300)}`,
-  "trailing. ",
-];
+function saver(out: string, overwrite = false): Promise<Saver> {
+  return Saver.at(recordedIo({ cwd: folder }).io, { out, overwrite }, (text) => void notes.push(text));
+}
 
-describe("the name of a file", () => {
-  test.each(hostile)("%j is made one harmless segment", (name) => {
-    const safe = safeName(name);
-    expect(safe).toMatch(/^[^./\\:\p{Cc}\p{Cf}-][^/\\:\p{Cc}\p{Cf}]*$/u);
-    expect(safe).not.toMatch(/^(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)/i);
-    expect(safe.length).toBeLessThanOrEqual(125);
-  });
+async function save(out: string, artifact: Artifact): Promise<void> {
+  await (await saver(out)).save(artifact);
+}
 
-  test("no name at all leaves the folder", () => {
-    fc.assert(
-      fc.property(fc.string({ unit: "binary" }), (name) => {
-        const path = join("/base", safeName(name));
-        expect(path.startsWith(`/base${sep}`)).toBe(true);
-        expect(path.split(sep)).toHaveLength(3);
-      }),
-    );
-  });
+const read = (name: string): Promise<string> => readFile(join(folder, name), "utf8");
+const raw = (text: string): string => Buffer.from(text).toString("base64");
 
-  test("an ordinary name stays as it is", () => {
-    expect(["chart.svg", "Bericht 2026 – März.pdf", "a.tar.gz"].map(safeName)).toEqual([
-      "chart.svg",
-      "Bericht 2026 – März.pdf",
-      "a.tar.gz",
-    ]);
-  });
-});
+const ids = { taskId: "t", contextId: "c" };
+const state = (name: TaskState): StreamResponse => ({ statusUpdate: { ...ids, status: { state: name } } });
+const file = (text: string, filename = "a.txt"): Part => ({ raw: raw(text), filename });
+
+function chunk(parts: readonly Part[], { append = false, last = false, artifactId = "a" } = {}): StreamResponse {
+  return { artifactUpdate: { ...ids, artifact: { artifactId, parts }, append, lastChunk: last } };
+}
+
+async function saved(out: string, events: readonly StreamResponse[]): Promise<readonly string[]> {
+  const to = await saver(out);
+  for (const event of events) await to.take(event);
+  await to.end();
+  return (await readdir(join(folder, out))).toSorted();
+}
 
 describe("the files of an artifact", () => {
-  test("text that came in chunks is one file, named after the artifact", () => {
-    expect(artifactFiles({ artifactId: "1", name: "notes", parts: [{ text: "a" }, { text: "b" }] })).toEqual([
-      { name: "notes.txt", content: "ab", text: true },
-    ]);
+  test("text that came in chunks is one file, named after the artifact", async () => {
+    await save("out", { artifactId: "1", name: "notes", parts: [{ text: "a" }, { text: "b" }] });
+    expect(notes).toEqual(["saved out/notes.txt (2 B)"]);
+    expect(await read("out/notes.txt")).toBe("ab");
   });
 
-  test("each kind of part gets its extension; a link is no file", () => {
-    const files = artifactFiles({
+  test("each kind of part gets its extension; a link is no file, and it is said where it leads", async () => {
+    await save("out", {
       artifactId: "report",
       parts: [
         { text: "# x", mediaType: "text/markdown" },
@@ -82,36 +59,133 @@ describe("the files of an artifact", () => {
         { url: "https://example.com/x" },
       ],
     });
-    expect(files.map((file) => file.name)).toEqual(["report.md", "report.png", "report.bin", "report.json"]);
-  });
-
-  test("stay in their folder whatever the agent calls them", async () => {
-    const inner = join(folder, "out");
-    for (const filename of hostile) {
-      await saveArtifact(inner, { artifactId: "../x", name: "../../y", parts: [{ raw: "AA==", filename }] });
-    }
-    expect(await readdir(folder)).toEqual(["out"]);
-    expect(await readdir(inner)).toHaveLength(hostile.length);
+    expect((await readdir(join(folder, "out"))).toSorted()).toEqual([
+      "report.bin",
+      "report.json",
+      "report.md",
+      "report.png",
+    ]);
+    expect(notes).toContain("saved out/report.png (image/png, 2 B)");
+    expect(notes.at(-1)).toBe("not saved: x is at https://example.com/x");
   });
 
   test("overwrite nothing and follow no link", async () => {
-    const victim = join(folder, "victim");
-    const out = join(folder, "out");
-    await mkdir(out);
-    await writeFile(victim, "untouched");
-    await symlink(victim, join(out, "a.txt"));
-    await writeFile(join(out, "a-2.txt"), "mine");
-    const paths = await saveArtifact(out, { artifactId: "a", parts: [{ text: "new", filename: "a.txt" }] });
-    expect(paths).toEqual([join(out, "a-3.txt")]);
-    expect(await readFile(victim, "utf8")).toBe("untouched");
-    expect(await readFile(join(out, "a-2.txt"), "utf8")).toBe("mine");
-    expect(await readFile(join(out, "a-3.txt"), "utf8")).toBe("new");
+    await mkdir(join(folder, "out"));
+    await writeFile(join(folder, "victim"), "untouched");
+    await symlink(join(folder, "victim"), join(folder, "out", "a.txt"));
+    await writeFile(join(folder, "out", "a-2.txt"), "mine");
+    await save("out", { artifactId: "a", parts: [{ text: "new", filename: "a.txt" }] });
+    expect(notes).toEqual(["saved out/a-3.txt (3 B)"]);
+    expect([await read("victim"), await read("out/a-2.txt"), await read("out/a-3.txt")]).toEqual([
+      "untouched",
+      "mine",
+      "new",
+    ]);
+  });
+
+  test("replace files of earlier runs with --overwrite, but not one another, and no target of a link", async () => {
+    await writeFile(join(folder, "victim"), "untouched");
+    await mkdir(join(folder, "out"));
+    await symlink(join(folder, "victim"), join(folder, "out", "a.txt"));
+    const parts = [{ text: "one", filename: "a.txt" }, { data: 1 }, { text: "two", filename: "a.txt" }];
+    await (await saver("out", true)).save({ artifactId: "a", parts });
+    expect(await Promise.all(["victim", "out/a.txt", "out/a-2.txt"].map(read))).toEqual(["untouched", "one", "two"]);
   });
 
   test("that cannot be written say where and why", async () => {
     await writeFile(join(folder, "file"), "");
-    const saving = saveArtifact(join(folder, "file"), { artifactId: "a", parts: [{ text: "x" }] });
-    await expect(saving).rejects.toThrow(CommandError);
-    await expect(saving).rejects.toThrow(/cannot save a in .*: a file of that name is in the way/);
+    const saving = save("file/", { artifactId: "a", parts: [{ text: "x" }] });
+    await expect(saving).rejects.toThrow(UsageError);
+    const below = save("file/below", { artifactId: "a", parts: [{ text: "x" }] });
+    await expect(below).rejects.toThrow(CommandError);
+    await expect(below).rejects.toThrow(/cannot save a in .*: a file of that name is in the way/);
+  });
+});
+
+describe("--out", () => {
+  test("is a file where it has an extension and is no folder", async () => {
+    await save("new/report.txt", { artifactId: "a", parts: [file("hi", "other.bin")] });
+    expect(notes).toEqual(["saved new/report.txt (2 B)"]);
+    await mkdir(join(folder, "v1.0"));
+    await save("v1.0", { artifactId: "a", parts: [file("hi", "other.bin")] });
+    expect(notes.at(-1)).toBe("saved v1.0/other.bin (2 B)");
+  });
+
+  test("is not overwritten, which is said before anything is sent", async () => {
+    await writeFile(join(folder, "report.txt"), "mine");
+    await expect(saver("report.txt")).rejects.toThrow(
+      /^report.txt exists already: name another file or a folder, or pass --overwrite$/,
+    );
+    await (await saver("report.txt", true)).save({ artifactId: "a", parts: [file("new")] });
+    expect(await read("report.txt")).toBe("new");
+  });
+
+  test("says that no file came", async () => {
+    expect(await saved("./", [state("TASK_STATE_COMPLETED")])).toEqual([]);
+    const to = await saver("report.txt");
+    await to.end();
+    expect(notes).toEqual(["no file came, so nothing was saved as report.txt"]);
+  });
+});
+
+describe("artifacts that grow", () => {
+  test("are one file each, which has its name when it is complete", async () => {
+    const to = await saver("out");
+    await to.take(chunk([file("one ")]));
+    await to.take(chunk([file("b", "b.txt")], { artifactId: "b" }));
+    expect(await readdir(join(folder, "out"))).toSatisfy((names: string[]) =>
+      names.every((name) => name.endsWith(".part")),
+    );
+    await to.take(chunk([file("two ")], { append: true }));
+    await to.take(chunk([file("three")], { append: true, last: true }));
+    expect(notes).toEqual(["saved out/a.txt (13 B)"]);
+    await to.take(state("TASK_STATE_COMPLETED"));
+    await to.end();
+    expect(await read("out/a.txt")).toBe("one two three");
+    expect((await readdir(join(folder, "out"))).toSorted()).toEqual(["a.txt", "b.txt"]);
+  });
+
+  test("are written again where the agent replaces them, and not where a snapshot repeats them", async () => {
+    const task = (parts: readonly Part[]): StreamResponse => ({
+      task: { id: "t", status: { state: "TASK_STATE_WORKING" }, artifacts: [{ artifactId: "a", parts }] },
+    });
+    const names = await saved("out", [
+      chunk([file("1")]),
+      chunk([file("2")], { append: true }),
+      task([file("1"), file("2"), file("3")]),
+      chunk([file("x"), file("y")]),
+      chunk([file("z")], { append: true, last: true }),
+      task([file("x"), file("y"), file("z")]),
+      state("TASK_STATE_COMPLETED"),
+    ]);
+    expect(names).toEqual(["a.txt"]);
+    expect(await read("out/a.txt")).toBe("xyz");
+  });
+
+  test("are not saved where the task fails first, and nothing of them is left", async () => {
+    expect(await saved("out", [chunk([file("half")]), state("TASK_STATE_FAILED")])).toEqual([]);
+    expect(notes).toEqual(['not saved: The task ended in TASK_STATE_FAILED before artifact "a" was complete']);
+  });
+
+  test("of a task that is known are saved with what they had, where they grow", async () => {
+    const to = await saver("out");
+    const artifacts = [
+      { artifactId: "a", parts: [file("old ")] },
+      { artifactId: "b", parts: [file("b", "b.txt")] },
+    ];
+    const task = { id: "t", status: { state: "TASK_STATE_WORKING" }, artifacts } as const;
+    to.know(task);
+    await to.take({ task });
+    await to.take(chunk([file("new")], { append: true, last: true }));
+    await to.end();
+    expect(await readdir(join(folder, "out"))).toEqual(["a.txt"]);
+    expect(await read("out/a.txt")).toBe("old new");
+  });
+
+  test("are removed where the call breaks off", async () => {
+    const to = await saver("out");
+    await to.take(chunk([file("half")]));
+    await to.discard();
+    expect(await readdir(join(folder, "out"))).toEqual([]);
   });
 });

@@ -201,7 +201,7 @@ describe("artifacts on disk", () => {
   test("stay in their folder under safe names, and are never overwritten", async () => {
     const { code, err } = await parley(["send", url, "files", "--out", "out"], { cwd: folder });
     expect(code).toBe(0);
-    expect(err).toContain(`saved ${join(out(), "escape.svg")}\n`);
+    expect(err).toContain("saved out/escape.svg (image/svg+xml, 5 B)\n");
     expect((await readdir(out())).sort()).toEqual(["escape-2.svg", "escape.svg", "loot.json", "loot.png"]);
     expect(await readdir(folder)).toEqual(["out"]);
     expect(await readFile(join(out(), "escape.svg"), "utf8")).toBe("bytes");

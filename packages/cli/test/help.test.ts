@@ -59,6 +59,7 @@ describe("every example of the help runs", () => {
     await mkdir(join(folder, "prompts"));
     await cp(join(folder, "agent.ts"), join(folder, "src", "agent.ts"));
     await writeFile(join(folder, "package.json"), '{ "type": "module" }');
+    await writeFile(join(folder, "form.json"), '{ "city": "Basel" }');
     await cp(join(root, "node_modules", "vega-datasets", "data", "weather.csv"), join(folder, "weather.csv"));
     const key = await makeCardKey();
     const url = "https://agent.example/";

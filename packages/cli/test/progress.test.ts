@@ -97,11 +97,14 @@ describe("a stream on a terminal", () => {
     expect(out).toBe('see\n{\n  "a": [\n    1\n  ]\n}\n[x.bin, 3 B]\nhttps://x/y, text/csv\n');
   });
 
-  test("long data is cut short on a terminal, and whole in a pipe", async () => {
+  test("data is folded to one line on a terminal, and whole with --full and in a pipe", async () => {
     const parts = [{ data: Array.from({ length: 100 }, (_, i) => i) }];
     const events = [task("TASK_STATE_COMPLETED", { artifacts: [{ artifactId: "a", parts }] })];
     const terminal = await shown(events, { recorded: recordedIo({ terminal: true }) });
-    expect(terminal.out).toMatch(/^\[\n {2}0,\n[^]*\n {2}22,\n… 78 more lines; --json and --out have them all\n$/);
+    expect(terminal.out).toMatch(/^\[0,1,2,[\d,]*… \(\d+ more characters; --full shows them\)\n$/);
+    expect(terminal.out.length).toBe(101);
+    const full = await shown(events, { recorded: recordedIo({ terminal: true }), options: { full: true } });
+    expect(JSON.parse(full.out)).toHaveLength(100);
     expect(JSON.parse((await shown(events)).out)).toHaveLength(100);
   });
 

@@ -84,7 +84,24 @@ async function analyst(): Promise<Agent> {
   return createDataAnalyst({ fetch: guardedFetch({ allowPrivate: true, timeout: 2_000 }, nodeDialer()) });
 }
 
+/** Sends a file of as many MiB as it is told. */
+function files(): Agent {
+  return defineAgent({
+    ...described,
+    name: "Files",
+    defaultOutputModes: ["*/*"],
+    async *onMessage(turn) {
+      yield* turn.file(mebibytes(Number(turn.text)), { name: "large.bin" });
+    },
+  });
+}
+
+/** Bytes that differ from one MiB to the next. */
+export async function* mebibytes(count: number): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < count; at += 1) yield new Uint8Array(1 << 20).fill(at);
+}
+
 /** Lets the agents begin that wait to stream. */
 export { speak };
-export const agents = { actor, poisoned, patient, brief, analyst };
+export const agents = { actor, poisoned, patient, brief, files, analyst };
 export type AgentName = keyof typeof agents;

@@ -2,6 +2,7 @@ import {
   A2AError,
   hasCode,
   invalidParams,
+  isInterrupted,
   isTerminal,
   type Artifact,
   type Part,
@@ -16,13 +17,19 @@ import type { EventStream } from "./stream.ts";
 
 /* The files of a task, while it runs and later. */
 
-/** What is downloaded: an artifact that is there, one of a task, or every artifact of a task. */
+/** What is downloaded: an artifact that is there, one of a task or of events, or every artifact of either. */
 export type Downloadable =
   | Artifact
   | {
       /** The task. */
       readonly taskId: string;
       /** The artifact. Absent: all artifacts of the task, one after the other. */
+      readonly artifactId?: string;
+    }
+  | {
+      /** The events of a task from their beginning, such as `client.sendStreamingMessage("Report")`. */
+      readonly events: AsyncIterable<StreamResponse>;
+      /** The artifact. Absent: all artifacts. They must not grow at the same time, because events come once. */
       readonly artifactId?: string;
     };
 
@@ -71,42 +78,49 @@ export async function* download(
     yield* filesOf(stepsOf(what), options);
     return;
   }
-  const { taskId, artifactId } = what;
+  const { artifactId } = what;
   const had = new Set<string>();
   // Artifacts that grow at the same time: each pass over the events of the task reads those that do not overlap.
   for (let more = true; more;) {
-    const pass = new Pass(client, taskId, artifactId, had, options);
+    const events = "events" in what ? what.events : eventsOf(client, what.taskId, options);
+    const pass = new Pass(events, artifactId, had);
     yield* filesOf(pass.steps(), options);
     more = pass.hasMore;
+    if (more && "events" in what)
+      throw new A2AError("UnsupportedOperation", "Artifacts grow at the same time: name one");
   }
   if (artifactId !== undefined && !had.has(artifactId))
     throw invalidParams([{ field: "artifactId", description: "names no artifact of this task" }]);
 }
 
+/**
+ * The events of a task, from the first one on where the server can replay: a task event would have its files as a whole. Of an agent
+ * that does not stream: the task, once it has ended or waits for its user.
+ */
+async function* eventsOf(
+  client: DownloadClient,
+  taskId: string,
+  { maxBytes: _, fetch: __, extensionOf: ___, ...call }: DownloadOptions,
+): AsyncGenerator<StreamResponse, void, void> {
+  const events = client.subscribeToTask(taskId, { ...call, timeout: false, after: 0 });
+  if (await isStreamed(events)) yield* events;
+  else yield { task: await client.waitFor(taskId, { ...call, timeout: false }) };
+}
+
 /** One pass over the events of a task. */
 class Pass {
-  readonly #client: DownloadClient;
-  readonly #taskId: string;
+  readonly #events: AsyncIterable<StreamResponse>;
   readonly #wanted: string | undefined;
   /** Artifacts of this pass and of earlier ones. */
   readonly #had: Set<string>;
-  readonly #options: DownloadOptions;
   /** Artifacts that began while another one was read. */
   readonly #overlapped = new Set<string>();
   #current: Open | undefined;
 
-  constructor(
-    client: DownloadClient,
-    taskId: string,
-    wanted: string | undefined,
-    had: Set<string>,
-    options: DownloadOptions,
-  ) {
-    this.#client = client;
-    this.#taskId = taskId;
+  constructor(events: AsyncIterable<StreamResponse>, wanted: string | undefined, had: Set<string>) {
+    this.#events = events;
     this.#wanted = wanted;
     this.#had = had;
-    this.#options = options;
   }
 
   /** Whether another pass has artifacts that this one could not read. */
@@ -115,16 +129,10 @@ class Pass {
   }
 
   async *steps(): AsyncGenerator<Step, void, void> {
-    const { maxBytes: _, fetch: __, extensionOf: ___, ...call } = this.#options;
-    // From the first event on, where the server can replay: a task event would have the file as a whole.
-    const events = this.#client.subscribeToTask(this.#taskId, { ...call, timeout: false, after: 0 });
     let state: TaskState | undefined;
-    const streams = await isStreamed(events);
-    const waited = streams ? events : [{ task: await this.#client.waitFor(this.#taskId, { ...call, timeout: false }) }];
-    for await (const event of waited) {
-      const { task, statusUpdate, artifactUpdate }: Partial<StreamResponse> = event;
+    for await (const { task, statusUpdate, artifactUpdate } of this.#events) {
       state = task?.status.state ?? statusUpdate?.status.state ?? state;
-      const over = !streams || (state !== undefined && isTerminal(state));
+      const over = state !== undefined && isTerminal(state);
       for (const artifact of task?.artifacts ?? []) yield* this.#take(artifact, false, over);
       if (artifactUpdate !== undefined) {
         const { artifact, append = false, lastChunk = false } = artifactUpdate;
@@ -132,7 +140,9 @@ class Pass {
       }
       if (this.#wanted !== undefined && this.#current === undefined && this.#had.has(this.#wanted)) return;
     }
-    if (this.#current !== undefined && state !== "TASK_STATE_COMPLETED") throw incomplete(this.#current, state);
+    // A task that waits for its user has given what it has so far.
+    const waits = state !== undefined && (state === "TASK_STATE_COMPLETED" || isInterrupted(state));
+    if (this.#current !== undefined && !waits) throw incomplete(this.#current, state);
   }
 
   *#take(artifact: Artifact, append: boolean, last: boolean): Generator<Step, void, void> {

@@ -2,15 +2,16 @@ import type { Part, StreamResponse } from "@parley/a2a";
 import { isInterrupted, isTerminal, type SendMessageRequest } from "@parley/a2a/model";
 import type { Client } from "@parley/a2a/client";
 import { open, type CallOptions } from "../connection.ts";
+import { dataPart, readAll } from "../data.ts";
 import { UsageError } from "../errors.ts";
 import { filePart } from "../files.ts";
 import { follow, type FollowOptions } from "../follow.ts";
 import { hintsFor } from "../hints.ts";
 import type { Io } from "../io.ts";
-import { callOptions, file, out, url, type Program } from "../options.ts";
+import { callOptions, data, file, resultOptions, url, type Program } from "../options.ts";
 
 export function addSend({ io, command, finish }: Program): void {
-  callOptions(
+  const sending = callOptions(
     command("send", {
       summary: "Send a message and show the answer",
       description:
@@ -18,6 +19,7 @@ export function addSend({ io, command, finish }: Program): void {
       examples: [
         'parley send http://localhost:4000 "Hello"',
         'parley send http://localhost:4000 "chart temp_max by month" --file weather.csv --out charts',
+        "parley send http://localhost:4000 --data form.json",
         'echo "Hello" | parley send http://localhost:4000 -',
         'parley send http://localhost:4000 "Hello" --json',
         'parley send http://localhost:4000 "Hello" --no-wait',
@@ -26,20 +28,22 @@ export function addSend({ io, command, finish }: Program): void {
       .argument(...url)
       .argument("[text]", "text of the message; - reads it from standard input")
       .option(...file)
+      .option(...data)
       .option("--context <id>", "id of the conversation that the message belongs to")
       .option("--task <id>", "id of the task that the message continues")
       .option("--accept <modes>", "media types to accept in the answer, separated by commas")
-      .option(...out)
       .option("--no-stream", "wait for one answer, not for a stream")
       .option("--wait", "wait until the task ends or needs input", true)
       .option("--no-wait", "return as soon as the task has started"),
-  ).action(async (at: string, text: string | undefined, options: SendOptions) =>
+  );
+  resultOptions(sending).action(async (at: string, text: string | undefined, options: SendOptions) =>
     finish(await send(io, at, text, options)),
   );
 }
 
 interface SendOptions extends CallOptions, FollowOptions {
   readonly file?: readonly string[];
+  readonly data?: readonly string[];
   readonly context?: string;
   readonly task?: string;
   readonly accept?: string;
@@ -47,23 +51,20 @@ interface SendOptions extends CallOptions, FollowOptions {
   readonly wait: boolean;
 }
 
-async function readAll(stdin: Io["stdin"]): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = "";
-  for await (const chunk of stdin) text += typeof chunk === "string" ? chunk : decoder.decode(chunk, { stream: true });
-  return text + decoder.decode();
-}
-
-/** The parts of a message: its text, or that of standard input for `-`, and files. */
+/** The parts of a message: its text, or that of standard input for `-`, files, and data. */
 export async function partsOf(
   io: Io,
   text: string | undefined,
-  options: Pick<SendOptions, "file">,
+  options: Pick<SendOptions, "file" | "data">,
 ): Promise<readonly Part[]> {
+  const { file = [], data = [] } = options;
+  if ([text, ...data].filter((value) => value === "-").length > 1)
+    throw new UsageError("standard input can be read once: give - for the text or for one --data");
   const words = text === "-" ? (await readAll(io.stdin)).trimEnd() : text;
   const parts: Part[] = words === undefined || words === "" ? [] : [{ text: words }];
-  for (const file of options.file ?? []) parts.push(await filePart(file, io.cwd));
-  if (parts.length === 0) throw new UsageError("there is nothing to send: give a TEXT, or a --file");
+  for (const value of file) parts.push(await filePart(value, io.cwd));
+  for (const value of data) parts.push(await dataPart(value, io));
+  if (parts.length === 0) throw new UsageError("there is nothing to send: give a TEXT, a --file or --data");
   return parts;
 }
 
@@ -103,7 +104,7 @@ async function send(io: Io, at: string, text: string | undefined, options: SendO
     (signal) =>
       streams ? client.sendStreamingMessage(request, { signal }) : answer(client, request, options.wait, signal),
     {
-      hints: hintsFor(at, options),
+      hints: hintsFor(at, options, io.program),
       options,
       known: streams && options.task !== undefined,
       mayEndEarly: !options.wait,

@@ -1,13 +1,13 @@
-import { resolve } from "node:path";
 import type { Task, TaskState } from "@parley/a2a";
 import type { ListTasksRequest, ListTasksResponse } from "@parley/a2a/model";
 import { jsonLine } from "@parley/a2a/display";
 import { Option } from "commander";
-import { saveArtifact } from "../artifacts.ts";
+import { Saver } from "../artifacts.ts";
 import { open, type CallOptions } from "../connection.ts";
 import { commandLine } from "../hints.ts";
 import type { Io } from "../io.ts";
-import { callOptions, count, out, stateOption, timeOption, url, type Program } from "../options.ts";
+import { callOptions, count, resultOptions, stateOption, timeOption, url, type Program } from "../options.ts";
+import { foldFor } from "../output/parts.ts";
 import { stateNames } from "../output/states.ts";
 import { showTask, showTasks } from "../output/task.ts";
 import { styleFor } from "../output/text.ts";
@@ -85,7 +85,7 @@ async function tasks(io: Io, at: string, options: TasksOptions): Promise<number>
 }
 
 export function addTask({ io, command, finish }: Program): void {
-  callOptions(
+  const show = callOptions(
     command("task", {
       summary: "Show a task",
       description: "Its state, messages and artifacts at this moment.",
@@ -96,28 +96,34 @@ export function addTask({ io, command, finish }: Program): void {
     })
       .argument(...url)
       .argument("<id>", "id of the task")
-      .option("--history <n>", "number of messages to show, the newest; default: all", count(0))
-      .option(...out),
-  ).action(async (at: string, id: string, options: TaskOptions) => finish(await task(io, at, id, options)));
+      .option("--history <n>", "number of messages to show, the newest; default: all", count(0)),
+  );
+  resultOptions(show).action(async (at: string, id: string, options: TaskOptions) =>
+    finish(await task(io, at, id, options)),
+  );
 }
 
 interface TaskOptions extends CallOptions {
   readonly history: number;
   readonly out?: string;
+  readonly overwrite?: boolean;
+  readonly full?: boolean;
 }
 
 async function task(io: Io, at: string, id: string, options: TaskOptions): Promise<number> {
   const client = await open(io, at, options);
+  const { out: folder, overwrite = false } = options;
+  const saver =
+    folder === undefined
+      ? undefined
+      : await Saver.at(io, { out: folder, overwrite }, (text) => io.stderr.write(`${text}\n`));
   const found = await client.getTask({ id, historyLength: options.history });
   io.stdout.write(
-    options.json === true ? `${jsonLine(found)}\n` : showTask(found, styleFor(io.stdout, io.env), io.stdout.terminal),
+    options.json === true
+      ? `${jsonLine(found)}\n`
+      : showTask(found, styleFor(io.stdout, io.env), foldFor(io.stdout, options.full)),
   );
-  if (options.out !== undefined) {
-    for (const artifact of found.artifacts ?? []) {
-      const paths = await saveArtifact(resolve(io.cwd, options.out), artifact);
-      for (const path of paths) io.stderr.write(`saved ${path}\n`);
-    }
-  }
+  for (const artifact of found.artifacts ?? []) await saver?.save(artifact);
   return 0;
 }
 
@@ -133,7 +139,7 @@ async function cancel(io: Io, at: string, id: string, options: CallOptions): Pro
   const client = await open(io, at, options);
   const task = await client.cancelTask(id);
   io.stdout.write(
-    options.json === true ? `${jsonLine(task)}\n` : showTask(task, styleFor(io.stdout, io.env), io.stdout.terminal),
+    options.json === true ? `${jsonLine(task)}\n` : showTask(task, styleFor(io.stdout, io.env), foldFor(io.stdout)),
   );
   return 0;
 }

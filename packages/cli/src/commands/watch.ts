@@ -5,19 +5,19 @@ import { open, type CallOptions } from "../connection.ts";
 import { follow, type FollowOptions } from "../follow.ts";
 import { hintsFor } from "../hints.ts";
 import type { Io } from "../io.ts";
-import { callOptions, out, url, type Program } from "../options.ts";
+import { callOptions, resultOptions, url, type Program } from "../options.ts";
 
 export function addWatch({ io, command, finish }: Program): void {
-  callOptions(
+  const watching = callOptions(
     command("watch", {
       summary: "Watch a task until it ends",
       description: "Exits with 1 if the task fails, is rejected or is canceled.",
       examples: ["parley watch http://localhost:4000 TASK", "parley watch http://localhost:4000 TASK --out results"],
     })
       .argument(...url)
-      .argument("<task>", "id of the task")
-      .option(...out),
-  ).action(async (at: string, id: string, options: CallOptions & FollowOptions) =>
+      .argument("<task>", "id of the task"),
+  );
+  resultOptions(watching).action(async (at: string, id: string, options: CallOptions & FollowOptions) =>
     finish(await watch(io, at, id, options)),
   );
 }
@@ -34,7 +34,7 @@ async function watch(io: Io, at: string, id: string, options: CallOptions & Foll
   const client = await open(io, at, options);
   const streams = client.card.capabilities.streaming === true;
   return follow(io, (signal) => (streams ? client.subscribeToTask(id, { signal }) : poll(client, id, signal)), {
-    hints: hintsFor(at, options),
+    hints: hintsFor(at, options, io.program),
     options,
   });
 }

@@ -65,16 +65,19 @@ export function covers(login: string, url: string): boolean {
 export class Logins {
   readonly #files: PrivateFiles;
   readonly #keychain: () => Promise<Keychain | undefined>;
+  readonly #program: string;
 
-  constructor(folder: string, keychain: () => Promise<Keychain | undefined>) {
+  /** `program`: what to type so that this program runs, for what errors say. */
+  constructor(folder: string, keychain: () => Promise<Keychain | undefined>, program = "parley") {
     this.#files = new PrivateFiles(folder);
     this.#keychain = keychain;
+    this.#program = program;
   }
 
   /** The logins of a user, by the environment of the process. */
-  static of(env: Io["env"]): Logins | undefined {
+  static of({ env, program }: Pick<Io, "env" | "program">): Logins | undefined {
     const folder = loginFolder(env);
-    return folder === undefined ? undefined : new Logins(folder, () => systemKeychain(env));
+    return folder === undefined ? undefined : new Logins(folder, () => systemKeychain(env), program);
   }
 
   /** All of them, ordered by their URLs. */
@@ -121,7 +124,7 @@ export class Logins {
   async secrets(login: Login): Promise<Secrets> {
     const stored = await this.#read(fileOf(login));
     if (stored?.secrets !== undefined) return stored.secrets;
-    const again = `Log in again: parley login ${login.url}`;
+    const again = `Log in again: ${this.#program} login ${login.url}`;
     if (stored === undefined) throw new CommandError(`you are logged out of ${login.url}. ${again}`);
     let text: string | undefined;
     try {

@@ -1,11 +1,14 @@
-import type { JsonValue, Part } from "@parley/a2a";
+import type { JsonValue, Part, RawPart } from "@parley/a2a";
 import { readAuthorization } from "@parley/a2a/client";
 import { line, plain } from "@parley/a2a/display";
+import type { Out } from "../io.ts";
 import { byteSize } from "./text.ts";
+import { fitted } from "./width.ts";
 
 /** Size in bytes of base64 text once decoded. */
 function rawSize(raw: string): number {
-  return Math.floor((raw.replace(/(?<!=)=+$/, "").length * 3) / 4);
+  const padding = raw.endsWith("==") ? 2 : raw.endsWith("=") ? 1 : 0;
+  return Math.floor(((raw.length - padding) * 3) / 4);
 }
 
 /** `limit`: most characters of each. A link is content, so it is not cut. */
@@ -16,42 +19,86 @@ function label(what: readonly (string | undefined)[], limit?: number): string {
     .join(", ");
 }
 
-/** Lines of a data part that are shown on a terminal. */
-const briefLines = 24;
+/** How data is shown: as a whole, or as one line of so many columns. */
+export type Fold = { readonly columns: number } | undefined;
 
-function showData(data: JsonValue, brief: boolean): string {
-  const text = plain(JSON.stringify(data, null, 2));
-  const lines = text.split("\n");
-  const left = lines.length - briefLines;
-  if (!brief || left <= 1) return text;
-  return `${lines.slice(0, briefLines).join("\n")}\n… ${left} more lines; --json and --out have them all`;
+/** Data is folded on a terminal alone, so that a pipe gets all of it. */
+export function foldFor(out: Out, full = false): Fold {
+  return out.terminal && !full ? { columns: out.columns ?? 80 } : undefined;
+}
+
+function showData(data: JsonValue, fold: Fold, indent: number): string {
+  if (fold === undefined) return plain(JSON.stringify(data, null, 2));
+  return fitted(line(JSON.stringify(data), Number.POSITIVE_INFINITY), fold.columns - indent, "--full shows them");
 }
 
 export interface ShowOptions {
-  /** Whether long data is cut, for a terminal. */
-  readonly brief: boolean;
+  readonly fold: Fold;
+  /** Columns that the text will be indented by. Default 0. */
+  readonly indent?: number;
   /** Whether the text that was written before ends in the middle of a line. */
   readonly midLine?: boolean;
 }
 
-/**
- * Parts as text. A text part continues the current line, since it may be one of many pieces; any other part gets lines of its
- * own.
- */
-export function showParts(parts: readonly Part[], { brief, midLine = false }: ShowOptions): string {
+/** A file whose bytes come in several parts. */
+export interface GrowingFile {
+  readonly part: Pick<RawPart, "filename" | "mediaType">;
+  readonly bytes: number;
+}
+
+/** Whether a part has more bytes of a file: chunks of one have its name and its type. */
+function grows({ part: { filename, mediaType } }: GrowingFile, part: Part): part is RawPart {
+  return (
+    part.raw !== undefined && (filename ?? "") !== "" && part.filename === filename && part.mediaType === mediaType
+  );
+}
+
+/** Without the bytes, which are not kept. */
+function namesOf({ filename, mediaType }: RawPart): GrowingFile["part"] {
+  return { ...(filename !== undefined && { filename }), ...(mediaType !== undefined && { mediaType }) };
+}
+
+/** The line for a file that is in the message itself. */
+export function fileLabel({ part, bytes }: GrowingFile): string {
+  return `[${label([part.filename ?? "file", part.mediaType, byteSize(bytes)])}]`;
+}
+
+/** Parts as text, and the file at their end, of which more may come. `before`: the file at the end of the parts before them. */
+export function showGrowing(
+  parts: readonly Part[],
+  { fold, indent = 0, midLine = false }: ShowOptions,
+  before?: GrowingFile,
+): { readonly text: string; readonly file: GrowingFile | undefined } {
   let shown = "";
+  let file = before;
   const block = (text: string): void => {
     shown += `${endsMidLine(shown, midLine) ? "\n" : ""}${text}\n`;
   };
   for (const part of parts) {
     // The link of a request is shown with what the user can do.
     if (readAuthorization({ parts: [part] }) !== undefined) continue;
+    if (file !== undefined && grows(file, part)) {
+      file = { part: file.part, bytes: file.bytes + rawSize(part.raw) };
+      continue;
+    }
+    if (file !== undefined) block(fileLabel(file));
+    file = undefined;
     if (part.text !== undefined) shown += plain(part.text);
-    else if (part.data !== undefined) block(showData(part.data, brief));
+    else if (part.data !== undefined) block(showData(part.data, fold, indent));
     else if (part.url !== undefined) block(label([part.url, part.filename, part.mediaType], Number.POSITIVE_INFINITY));
-    else block(`[${label([part.filename ?? "file", part.mediaType, byteSize(rawSize(part.raw))])}]`);
+    else file = { part: namesOf(part), bytes: rawSize(part.raw) };
   }
-  return shown;
+  return { text: shown, file };
+}
+
+/**
+ * Parts as text. A text part continues the current line, since it may be one of many pieces; any other part gets lines of its
+ * own.
+ */
+export function showParts(parts: readonly Part[], options: ShowOptions): string {
+  const { text, file } = showGrowing(parts, options);
+  if (file === undefined) return text;
+  return `${text}${endsMidLine(text, options.midLine ?? false) ? "\n" : ""}${fileLabel(file)}\n`;
 }
 
 /** Whether the output ends in the middle of a line after `text`; `midLine`: whether it did so without it. */

@@ -1,9 +1,9 @@
 import type { Artifact, Message, StreamResponse, Task } from "@parley/a2a";
 import { isInterrupted, isTerminal, type TaskStatus } from "@parley/a2a/model";
 import type { Io } from "../io.ts";
-import { endsMidLine, showParts } from "./parts.ts";
+import { endsMidLine, fileLabel, foldFor, showGrowing, showParts, type Fold, type GrowingFile } from "./parts.ts";
 import { endedBadly, stateName } from "./states.ts";
-import { longest, styleFor, type Style } from "./text.ts";
+import { byteSize, longest, styleFor, type Style } from "./text.ts";
 import { line } from "@parley/a2a/display";
 
 /** Shows the events of a task as they arrive. */
@@ -14,6 +14,8 @@ export interface Progress {
   show(event: StreamResponse): void;
   /** Marks all artifacts of a task so far as shown. */
   known(task: Task): void;
+  /** Whether files were shown by their names alone. */
+  readonly hasFiles: boolean;
   /** Ends the output. */
   end(): void;
   /** Writes a line to standard error. */
@@ -24,20 +26,24 @@ export interface Progress {
 interface Shown {
   text: string;
   midLine: boolean;
+  /** A file of which more may come. It is shown when it is complete. */
+  file?: GrowingFile | undefined;
+  /** Name of the artifact. Chunks after the first one have none. */
+  name?: string | undefined;
 }
 
 /**
  * Progress for people. Content (replies, questions, artifacts) goes to standard output; states, progress messages and names of
  * artifacts go to standard error, so that a pipe receives the content alone.
  */
-export function terminalProgress(io: Io): Progress {
-  return new TerminalProgress(io);
+export function terminalProgress(io: Io, full: boolean): Progress {
+  return new TerminalProgress(io, full);
 }
 
 class TerminalProgress implements Progress {
   readonly #io: Io;
   readonly #style: Style;
-  readonly #brief: boolean;
+  readonly #fold: Fold;
   /** How much of each artifact was shown, so that a snapshot after a reconnect shows only what is new. */
   readonly #artifacts = new Map<string, Shown>();
   #taskId: string | undefined;
@@ -46,16 +52,21 @@ class TerminalProgress implements Progress {
   #lastStatus = "";
   /** Whether standard output ends in the middle of a line. */
   #midLine = false;
+  /** What the line of a growing file says, and since when. */
+  hasFiles = false;
+  #bar = "";
+  #barAt = 0;
 
-  constructor(io: Io) {
+  constructor(io: Io, full: boolean) {
     this.#io = io;
     this.#style = styleFor(io.stderr, io.env);
-    this.#brief = io.stdout.terminal;
+    this.#fold = foldFor(io.stdout, full);
   }
 
   received(): void {}
 
   end(): void {
+    this.#fileBar("");
     if (this.#midLine) this.#out("\n");
   }
 
@@ -66,8 +77,8 @@ class TerminalProgress implements Progress {
 
   known(task: Task): void {
     for (const { artifactId, parts } of task.artifacts ?? []) {
-      const text = showParts(parts, { brief: this.#brief });
-      this.#artifacts.set(artifactId, { text, midLine: endsMidLine(text, false) });
+      const { text, file } = showGrowing(parts, { fold: this.#fold });
+      this.#artifacts.set(artifactId, { text, midLine: endsMidLine(text, false), file });
     }
   }
 
@@ -75,7 +86,9 @@ class TerminalProgress implements Progress {
     if (event.message !== undefined) this.#say(event.message);
     else if (event.statusUpdate !== undefined) this.#status(event.statusUpdate.status);
     else if (event.artifactUpdate !== undefined) {
-      this.#artifact(event.artifactUpdate.artifact, event.artifactUpdate.append ?? false);
+      const { artifact, append = false, lastChunk = false } = event.artifactUpdate;
+      this.#artifact(artifact, append);
+      if (lastChunk) this.#complete(artifact.artifactId);
     } else this.#task(event.task);
   }
 
@@ -94,6 +107,7 @@ class TerminalProgress implements Progress {
     const key = `${state} ${message?.messageId ?? ""} ${timestamp}`;
     if (key === this.#lastStatus) return;
     this.#lastStatus = key;
+    if (isTerminal(state) || isInterrupted(state)) for (const id of this.#artifacts.keys()) this.#complete(id);
     this.#current = undefined;
     const name = stateName(state);
     const style = this.#style;
@@ -110,8 +124,12 @@ class TerminalProgress implements Progress {
   #artifact(artifact: Artifact, append: boolean): void {
     const id = artifact.artifactId;
     let shown = this.#artifacts.get(id);
-    let fresh = showParts(artifact.parts, { brief: this.#brief, midLine: append && shown?.midLine === true });
+    const midLine = append && shown?.midLine === true;
+    const grown = showGrowing(artifact.parts, { fold: this.#fold, midLine }, append ? shown?.file : undefined);
+    let fresh = grown.text;
+    const { file } = grown;
     if (!append && shown !== undefined) {
+      if (shown.text !== "" && showParts(artifact.parts, { fold: this.#fold }) === shown.text) return;
       if (fresh.startsWith(shown.text)) fresh = fresh.slice(shown.text.length);
       else shown = undefined;
     }
@@ -119,26 +137,62 @@ class TerminalProgress implements Progress {
     // Only appended to, so that the cost of a chunk does not grow with the artifact.
     shown.text += fresh;
     shown.midLine = endsMidLine(fresh, shown.midLine);
-    if (fresh === "") return;
-    if (this.#current !== id) {
-      this.note(this.#style("bold", `◆ ${line(artifact.name ?? id, longest.name)}`));
-      this.#current = id;
-    }
-    this.#out(fresh);
+    shown.file = file;
+    if (fresh === "" && file === undefined) return;
+    this.#name(artifact.name, id);
+    if (fresh !== "") this.#out(fresh);
+    this.hasFiles ||= file !== undefined || artifact.parts.some(({ raw }) => raw !== undefined);
+    if (file !== undefined) this.#fileBar(`  ${line(file.part.filename ?? "file", 60)}  ${byteSize(file.bytes)}`);
+  }
+
+  /** Shows the file at the end of an artifact, of which nothing more comes. */
+  #complete(id: string): void {
+    const shown = this.#artifacts.get(id);
+    if (shown?.file === undefined) return;
+    const text = `${shown.midLine ? "\n" : ""}${fileLabel(shown.file)}\n`;
+    shown.text += text;
+    shown.file = undefined;
+    shown.midLine = false;
+    this.hasFiles = true;
+    this.#name(undefined, id);
+    this.#fileBar("");
+    this.#out(text);
+  }
+
+  /** Names an artifact before what it has, unless the output is at it already. */
+  #name(name: string | undefined, id: string): void {
+    const shown = this.#artifacts.get(id);
+    if (shown !== undefined) name = shown.name ??= name;
+    if (this.#current === id) return;
+    this.note(this.#style("bold", `◆ ${line(name ?? id, longest.name)}`));
+    this.#current = id;
+  }
+
+  /** How much of a file has come: on a terminal a line that is written again and again. */
+  #fileBar(text: string): void {
+    if (text === this.#bar || !this.#io.stderr.terminal) return;
+    // Not more often than a reader sees: a fast file has thousands of chunks.
+    const now = performance.now();
+    if (text !== "" && this.#bar !== "" && now - this.#barAt < 100) return;
+    this.#barAt = now;
+    if (this.#midLine && this.#bar === "") this.#out("\n");
+    this.#bar = text;
+    this.#io.stderr.write(`\r\u001b[K${this.#style("dim", text)}`);
   }
 
   /** Writes a message to standard output, on lines of its own. */
   #say(message: Message): void {
     this.end();
-    this.#out(showParts(message.parts, { brief: this.#brief }));
+    this.#out(showParts(message.parts, { fold: this.#fold }));
     this.end();
   }
 
   #indented(message: Message): string {
-    return showParts(message.parts, { brief: this.#brief }).trim().replaceAll("\n", "\n  ");
+    return showParts(message.parts, { fold: this.#fold }).trim().replaceAll("\n", "\n  ");
   }
 
   #out(text: string): void {
+    this.#fileBar("");
     this.#io.stdout.write(text);
     this.#midLine = endsMidLine(text, this.#midLine);
   }

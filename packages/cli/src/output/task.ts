@@ -1,6 +1,6 @@
 import type { Message, Task, TaskState } from "@parley/a2a";
 import { isInterrupted, isTerminal } from "@parley/a2a/model";
-import { showParts } from "./parts.ts";
+import { showParts, type Fold } from "./parts.ts";
 import { endedBadly, stateName } from "./states.ts";
 import { longest, table, type Style } from "./text.ts";
 import { line } from "@parley/a2a/display";
@@ -20,13 +20,13 @@ function indented(text: string): string {
     .join("");
 }
 
-function showMessage(message: Message, style: Style, brief: boolean): string {
+function showMessage(message: Message, style: Style, fold: Fold): string {
   const who = message.role === "ROLE_USER" ? "user" : "agent";
-  return `${style("dim", `${who}:`)}\n${indented(showParts(message.parts, { brief }))}`;
+  return `${style("dim", `${who}:`)}\n${indented(showParts(message.parts, { fold, indent: 2 }))}`;
 }
 
 /** A task as text: state, messages, artifacts. */
-export function showTask(task: Task, style: Style, brief: boolean): string {
+export function showTask(task: Task, style: Style, fold: Fold): string {
   const { status } = task;
   const rows: (readonly [string, string])[] = [
     ["task", line(task.id)],
@@ -40,11 +40,11 @@ export function showTask(task: Task, style: Style, brief: boolean): string {
     table(rows, (cell, row, column) =>
       column === 1 && rows[row]?.[0] === "state" ? showState(status.state, style) : cell,
     ),
-    ...history.map((message) => `\n${showMessage(message, style, brief)}`),
-    ...(status.message === undefined || said ? [] : [`\n${showMessage(status.message, style, brief)}`]),
+    ...history.map((message) => `\n${showMessage(message, style, fold)}`),
+    ...(status.message === undefined || said ? [] : [`\n${showMessage(status.message, style, fold)}`]),
     ...(task.artifacts ?? []).map(
       (artifact) =>
-        `\n${style("bold", `◆ ${line(artifact.name ?? artifact.artifactId, longest.name)}`)}\n${indented(showParts(artifact.parts, { brief }))}`,
+        `\n${style("bold", `◆ ${line(artifact.name ?? artifact.artifactId, longest.name)}`)}\n${indented(showParts(artifact.parts, { fold, indent: 2 }))}`,
     ),
   ].join("");
 }

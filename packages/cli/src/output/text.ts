@@ -1,5 +1,6 @@
 import { styleText } from "node:util";
 import type { Io, Out } from "../io.ts";
+import { widthOf } from "./width.ts";
 
 type Format = "bold" | "dim" | "red" | "green" | "yellow" | "cyan";
 
@@ -46,9 +47,9 @@ type Paint = (cell: string, row: number, column: number) => string;
 /** Rows as aligned columns; the last column is not padded. `paint` may add colour to a cell, which does not count for its width. */
 export function table(rows: readonly (readonly string[])[], paint: Paint = (cell) => cell): string {
   const widths: number[] = [];
-  for (const row of rows) row.forEach((cell, i) => (widths[i] = Math.max(widths[i] ?? 0, cell.length)));
+  for (const row of rows) row.forEach((cell, i) => (widths[i] = Math.max(widths[i] ?? 0, widthOf(cell))));
   const show = (cell: string, row: number, column: number, last: boolean): string =>
-    paint(cell, row, column) + (last ? "" : " ".repeat((widths[column] ?? 0) - cell.length));
+    paint(cell, row, column) + (last ? "" : " ".repeat((widths[column] ?? 0) - widthOf(cell)));
   return rows
     .map((cells, row) => cells.map((cell, i) => show(cell, row, i, i === cells.length - 1)).join("  "))
     .map((text) => `${text.trimEnd()}\n`)

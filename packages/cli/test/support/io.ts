@@ -39,6 +39,7 @@ export function recordedIo(
       },
       env,
       cwd,
+      program: "parley",
       onInterrupt(run) {
         listeners.add(run);
         return () => void listeners.delete(run);

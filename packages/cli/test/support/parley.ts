@@ -1,14 +1,17 @@
 import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
+import { mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { collect } from "../../../../test/secrets.ts";
 
-/** How the binary is started, as it is built. */
-export const parleyCommand: readonly string[] = [
-  process.execPath,
-  fileURLToPath(new URL("../../dist/main.js", import.meta.url)),
-];
+/** A folder with the binary, as it is built, under its name: hints name it so where the folder is in PATH. */
+const bin = mkdtempSync(join(tmpdir(), "parley-bin-"));
+symlinkSync(fileURLToPath(new URL("../../dist/main.js", import.meta.url)), join(bin, "parley"));
+process.once("exit", () => rmSync(bin, { recursive: true, force: true }));
+
+/** How the binary is started. */
+export const parleyCommand: readonly string[] = [process.execPath, join(bin, "parley")];
 
 export interface Finished {
   /** `undefined` when a signal ended it. */
@@ -41,10 +44,17 @@ function cleanEnv(): NodeJS.ProcessEnv {
     NODE_OPTIONS: ___,
     PARLEY_TOKEN: ____,
     PARLEY_TOKENS: _____,
+    // The tests may have been started by a package manager.
+    npm_config_user_agent: ______,
     ...rest
   } = process.env;
   // No logins of the person who runs the tests.
-  return { ...rest, XDG_CONFIG_HOME: noConfig, PARLEY_KEYCHAIN: "off" };
+  return {
+    ...rest,
+    PATH: `${bin}${delimiter}${rest["PATH"] ?? ""}`,
+    XDG_CONFIG_HOME: noConfig,
+    PARLEY_KEYCHAIN: "off",
+  };
 }
 
 /** Starts the real binary in a process of its own. */

@@ -1,0 +1,73 @@
+import { readFileSync } from "node:fs";
+import { basename, delimiter, dirname, isAbsolute, relative, resolve, sep } from "node:path";
+import { quote } from "./hints.ts";
+
+/** What is known of how this program was started. */
+export interface Invocation {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** `process.argv[1]`. */
+  readonly script: string;
+  /** `process.execArgv`. */
+  readonly execArgv: readonly string[];
+  readonly cwd: string;
+  readonly platform: NodeJS.Platform;
+}
+
+/** How package managers run a script, and a program of a package that is installed, or is not. */
+const managers: Readonly<Record<string, readonly [run: string, installed: string, fetched: string]>> = {
+  npm: ["npm run --silent NAME --", "npx parley", "npx @parley/cli"],
+  pnpm: ["pnpm --silent NAME", "pnpm exec parley", "pnpm dlx @parley/cli"],
+  yarn: ["yarn run NAME", "yarn parley", "yarn dlx @parley/cli"],
+  bun: ["bun run --silent NAME", "bunx parley", "bunx @parley/cli"],
+};
+
+/**
+ * What to type so that this program runs again, so that hints can be copied: `parley` where that is found, and elsewhere what the user
+ * typed: a script of npm, `npx parley`, a path.
+ */
+export function programFor(invocation: Invocation): string {
+  const { env, script, platform } = invocation;
+  const isBin = /^parley(?:\.(?:cmd|exe|ps1))?$/.test(basename(script));
+  const manager = managers[/^(npm|pnpm|yarn|bun)\//.exec(env["npm_config_user_agent"] ?? "")?.[1] ?? ""];
+  const installed = isBin || script.includes(`${sep}@parley${sep}cli${sep}`);
+  if (manager !== undefined) {
+    const [run, exec, fetched] = manager;
+    const name = env["npm_lifecycle_event"];
+    if (name !== undefined && isScript(invocation, name)) return run.replace("NAME", quote(name));
+    // What is not installed is kept in a folder of the package manager.
+    if (/[/\\](?:_npx|dlx(?:-[^/\\]*)?|bunx-[^/\\]*)[/\\]/.test(script)) return fetched;
+    if (installed) return exec;
+  }
+  if (isBin && platform !== "win32") return isFound(invocation) ? "parley" : typed(invocation);
+  if (isBin || script.includes(`${sep}node_modules${sep}@parley${sep}`)) return "npx parley";
+  const runner = invocation.execArgv.some((word) => /[/\\]tsx[/\\]/.test(word)) ? "npx tsx" : "node";
+  return `${runner} ${quote(shortest(invocation))}`;
+}
+
+/** Whether a script of the project is this program and nothing else, so that words can follow it. */
+function isScript({ env, script }: Invocation, name: string): boolean {
+  const manifest = env["npm_package_json"];
+  if (manifest === undefined) return false;
+  try {
+    const { scripts = {} } = JSON.parse(readFileSync(manifest, "utf8")) as { scripts?: Record<string, string> };
+    const [, program] = /^(?:(?:node|tsx|npx|bun)\s+)?(\S+)$/.exec(scripts[name]?.trim() ?? "") ?? [];
+    if (program === undefined) return false;
+    return /^parley(?:\.\w+)?$/.test(basename(program)) || resolve(dirname(manifest), program) === script;
+  } catch {
+    return false;
+  }
+}
+
+function isFound({ env, script }: Invocation): boolean {
+  return (env["PATH"] ?? "").split(delimiter).some((folder) => folder !== "" && resolve(folder) === dirname(script));
+}
+
+function typed(invocation: Invocation): string {
+  const path = shortest(invocation);
+  return quote(isAbsolute(path) || path.startsWith(".") ? path : `./${path}`);
+}
+
+function shortest({ script, cwd }: Invocation): string {
+  const path = relative(cwd, script);
+  return path.length < script.length && !isAbsolute(path) ? path : script;
+}

@@ -1,0 +1,12 @@
+import { createHash } from "node:crypto";
+import { connect } from "@parley/a2a/client";
+
+/* The process of a client that downloads the files of a task: download.ts URL TASK. It writes a line for each. */
+
+const [url = "", taskId = ""] = process.argv.slice(2);
+const client = await connect(url);
+for await (const file of client.download({ taskId })) {
+  const hash = createHash("sha256");
+  for await (const bytes of file.stream()) hash.update(bytes);
+  console.log(file.name, hash.digest("hex"));
+}
