@@ -5,7 +5,7 @@ import { download, hasCode, type FileContent } from "@parley/a2a/client";
 import { line } from "@parley/a2a/display";
 import { CommandError, UsageError } from "./errors.ts";
 import { extensionOf, fileReason } from "./files.ts";
-import { Growing, PartFile } from "./growing-files.ts";
+import { Growing, PartFile, toError } from "./growing-files.ts";
 import type { Io } from "./io.ts";
 import { byteSize, longest } from "./output/text.ts";
 
@@ -103,7 +103,7 @@ export class Saver {
     await growing.push(event);
     if (growing.error === undefined) return;
     this.#growing.delete(artifactId);
-    if ("more" in count || found === undefined) throw growing.error;
+    if ("more" in count || found === undefined) throw toError(growing.error);
     // The agent has replaced what was written. The event has the artifact as a whole.
     await this.#push(artifactId, event, count);
   }
@@ -131,7 +131,7 @@ export class Saver {
 
   /** The events are over. Files that are complete are saved; of the others it is said why they are not. */
   async end(): Promise<void> {
-    for (const artifactId of [...this.#growing.keys()]) {
+    for (const artifactId of Array.from(this.#growing.keys())) {
       try {
         await this.#finish(artifactId);
       } catch (error) {

@@ -48,6 +48,7 @@ function parsed(text: string, name: string): JsonValue {
 
 const space = /[ \t\n\r]*/y;
 const scalar =
+  // eslint-disable-next-line no-control-regex
   /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*"|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y;
 
 /** Where a text stops to be JSON; `undefined` where it is JSON (RFC 8259 §2). */

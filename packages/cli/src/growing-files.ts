@@ -70,7 +70,7 @@ export class Growing {
 
   async end(): Promise<void> {
     await this.#stop("ended");
-    if (this.error !== undefined) throw this.error;
+    if (this.error !== undefined) throw toError(this.error);
   }
 
   async discard(): Promise<void> {
@@ -108,3 +108,8 @@ export class Growing {
 }
 
 class Discarded extends Error {}
+
+/** What was thrown, as an error. */
+export function toError(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(String(thrown), { cause: thrown });
+}

@@ -196,10 +196,13 @@ export function bytesOf(part: RawPart): Bytes {
 /** Encodes bytes as standard base64 with padding. */
 export function toBase64(bytes: Uint8Array | ArrayBuffer): string {
   const view = bytes instanceof Uint8Array ? bytes : new Uint8Array(bytes);
-  let binary = "";
-  // In pieces, because each byte is an argument of the call, and engines limit their number.
-  for (let i = 0; i < view.length; i += 8192) binary += String.fromCharCode(...view.subarray(i, i + 8192));
-  return btoa(binary);
+  let base64 = "";
+  // In pieces, because each byte is an argument of the call, and engines limit their number. A multiple of three, so that the pieces
+  // have no padding. Not by spreading, which takes five times as long (docs/decisions/files.md).
+  for (let i = 0; i < view.length; i += 8190) {
+    base64 += btoa(String.fromCharCode.apply(null, view.subarray(i, i + 8190) as unknown as number[]));
+  }
+  return base64;
 }
 
 /**

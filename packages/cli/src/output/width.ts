@@ -4,7 +4,7 @@
 const wide =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{1f1e6}-\u{1f1ff}\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}/u;
 /** Characters that are shown on top of the one before them. */
-const none = /\p{Mn}|\p{Me}|\p{Cf}/u;
+const onlyNone = /^[\p{Mn}\p{Me}\p{Cf}]+$/u;
 
 const segmenter = new Intl.Segmenter(undefined, { granularity: "grapheme" });
 
@@ -18,7 +18,7 @@ export function widthOf(text: string): number {
 
 function widthOfSegment(segment: string): number {
   if (wide.test(segment) || segment.includes("\ufe0f")) return 2;
-  return none.test(segment) && [...segment].length === 1 ? 0 : 1;
+  return onlyNone.test(segment) ? 0 : 1;
 }
 
 /** The beginning of a text that fits into so many columns, and how much is left out. `how`: what shows the rest. */
