@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { byteSize, styleFor, table } from "../src/output/text.ts";
 import { commandLine, quote } from "../src/hints.ts";
+import { showTasks } from "../src/output/task.ts";
+import { fitted, widthOf } from "../src/output/width.ts";
 import { execFileSync } from "node:child_process";
 
 test("columns of a table line up, whatever their colour", () => {
@@ -57,5 +59,32 @@ describe("words of a command line", () => {
 
   test("a line break in a word cannot begin a command", () => {
     expect(quote("a\nrm -rf x")).toBe("'a rm -rf x'");
+  });
+});
+
+describe("what does not fit into a line", () => {
+  test("is counted in columns: a character of East Asia and an emoji take two, an accent none", () => {
+    expect(["abc", "日本", "e\u0301", "👩‍🚀", "ﾊ"].map(widthOf)).toEqual([3, 4, 1, 2, 1]);
+  });
+
+  test("is cut at a character, and it is said how much is left out", () => {
+    expect(fitted("short", 10, "more")).toBe("short");
+    const cut = fitted("日本語".repeat(100), 60, "--full shows them");
+    expect(widthOf(cut)).toBeLessThanOrEqual(60);
+    const [, kept = "", left = ""] = /^(.*)… \((\d+) more characters; --full shows them\)$/.exec(cut) ?? [];
+    expect(kept.length + Number(left)).toBe(300);
+  });
+
+  test("of a list of tasks is the context, on a narrow terminal alone", () => {
+    const status = { state: "TASK_STATE_COMPLETED" as const, timestamp: "2026-11-23T04:10:04.482Z" };
+    const tasks = [{ id: "i".repeat(36), contextId: "c".repeat(36), status }];
+    const plain = (_: string, text: string): string => text;
+    expect(showTasks(tasks, plain, 80)).not.toContain("ccc");
+    expect(
+      showTasks(tasks, plain, 80)
+        .split("\n")
+        .every((text) => text.length <= 80),
+    ).toBe(true);
+    expect(showTasks(tasks, plain)).toContain("c".repeat(36));
   });
 });

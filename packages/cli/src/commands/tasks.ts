@@ -77,7 +77,7 @@ async function tasks(io: Io, at: string, options: TasksOptions): Promise<number>
     io.stderr.write("No tasks.\n");
     return 0;
   }
-  io.stdout.write(showTasks(found, styleFor(io.stdout, io.env)));
+  io.stdout.write(showTasks(found, styleFor(io.stdout, io.env), io.stdout.terminal ? io.stdout.columns : undefined));
   if (pageToken !== "") {
     io.stderr.write(`${found.length} of ${page.totalSize}; more with ${commandLine(["--page", pageToken])}\n`);
   }

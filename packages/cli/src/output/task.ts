@@ -4,6 +4,7 @@ import { showParts, type Fold } from "./parts.ts";
 import { endedBadly, stateName } from "./states.ts";
 import { longest, table, type Style } from "./text.ts";
 import { line } from "@parley/a2a/display";
+import { widthOf } from "./width.ts";
 
 function showState(state: TaskState, style: Style): string {
   const text = stateName(state);
@@ -49,15 +50,19 @@ export function showTask(task: Task, style: Style, fold: Fold): string {
   ].join("");
 }
 
-/** Tasks as a table with one line each. */
-export function showTasks(tasks: readonly Task[], style: Style): string {
+/** Tasks as a table with one line each. Contexts are left out where they would not fit into the columns of a terminal. */
+export function showTasks(tasks: readonly Task[], style: Style, columns: number = Infinity): string {
   const rows = tasks.map(({ id, contextId, status }) => [
     line(id),
     stateName(status.state),
     line(status.timestamp ?? ""),
     line(contextId ?? ""),
   ]);
-  return table([["TASK", "STATE", "SINCE", "CONTEXT"], ...rows], (cell, row, column) => {
+  const all = [["TASK", "STATE", "SINCE", "CONTEXT"], ...rows];
+  const fits = table(all)
+    .split("\n")
+    .every((text) => widthOf(text) <= columns);
+  return table(fits ? all : all.map((row) => row.slice(0, -1)), (cell, row, column) => {
     if (row === 0) return style("dim", cell);
     const state = tasks[row - 1]?.status.state;
     return column === 1 && state !== undefined ? showState(state, style) : cell;
