@@ -172,6 +172,7 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
     fetch: toFetch(handle, options.facts, host.logger, onDemand),
     find: router.find,
     answers: router.answers,
+    claims: (request) => anyPath.some((endpoint) => endpoint.claims(request)),
     isProbe: (url) => probes.some(({ path }) => path === withoutQuery(url)),
     host: onDemand === undefined ? host : { ...host, attend: onDemand },
     agents: served,

@@ -21,6 +21,8 @@ export interface Exchange extends UniversalRequest {
   proxies?: Proxies | undefined;
   /** What the host knows of the client. */
   readonly facts: ConnectionFacts;
+  /** The headers of the request as they came, each with its name. */
+  fields(): Iterable<readonly [name: string, value: string]>;
   /** Set where a parser of a framework has read the body. */
   rewritten?: boolean;
   /**

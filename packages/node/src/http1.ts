@@ -39,6 +39,11 @@ export class Http1Exchange implements Exchange {
     return Array.isArray(value) ? value.join(", ") : value;
   }
 
+  *fields(): Generator<readonly [string, string]> {
+    const { rawHeaders } = this.#incoming;
+    for (let at = 0; at < rawHeaders.length; at += 2) yield [rawHeaders[at] ?? "", rawHeaders[at + 1] ?? ""];
+  }
+
   get facts(): ConnectionFacts {
     return (this.#facts ??= new ConnectionFacts(this.#incoming.socket, this));
   }

@@ -59,6 +59,15 @@ export class Http2Exchange implements Exchange {
     return Array.isArray(value) ? value.join(", ") : value;
   }
 
+  *fields(): Generator<readonly [string, string]> {
+    const host = this.header("host");
+    if (host !== undefined) yield ["host", host];
+    for (const [name, value] of Object.entries(this.#headers)) {
+      if (name.startsWith(":") || name === "host" || value === undefined) continue;
+      for (const one of Array.isArray(value) ? value : [value]) yield [name, one];
+    }
+  }
+
   get facts(): ConnectionFacts {
     return (this.#facts ??= new ConnectionFacts(this.#stream.session?.socket, this));
   }

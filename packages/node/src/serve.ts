@@ -29,6 +29,7 @@ import {
 } from "./listen.ts";
 import { authorizationOn, pushOn } from "./push.ts";
 import { onStopSignal, processLease } from "./process.ts";
+import type { Routes } from "./routes.ts";
 import type { TlsFiles } from "./tls.ts";
 import type { TransportSecurity } from "./transport-security.ts";
 import { Upgrades } from "./upgrade.ts";
@@ -88,6 +89,12 @@ export interface ServeOptions
    * and everyone on the way can read along. Default false.
    */
   readonly insecure?: boolean;
+  /**
+   * What your application answers on the same port, where nothing of the agents is: a `Response`, or `undefined` for the usual 404. The
+   * URL of the request has the origin of `publicUrl`. The second argument is what the server knows of the client. `allowedHosts`,
+   * `limits.bodyBytes`, TLS and its headers hold here, too; authenticator, rates and `cors` do not. Default: nothing.
+   */
+  readonly routes?: Routes;
   /** Whether the server closes at SIGTERM and SIGINT before the process ends. A second signal ends the process at once. Default true. */
   readonly signals?: boolean;
   /** Grace of `close()` and of signals, in milliseconds. Default 10 s. */
@@ -137,6 +144,7 @@ export async function serve(agents: Agent | readonly AgentMount[], options: Serv
   refuseOpenDoor(host, address, options);
   const security = await securityOf(options, address, logger);
   const tls = security?.tls;
+  const own = options.routes && (await import("./routes.ts"));
   const push = pushOn(options.push, isLoopback(address));
 
   const bindings = options.bindings ?? (await defaultBindings());
@@ -152,16 +160,17 @@ export async function serve(agents: Agent | readonly AgentMount[], options: Serv
   let port: number;
   const bound: Record<string, number> = {};
   let handler: Handler;
+  let publicUrl: string;
   try {
     port = await main.bind(address, options.port ?? 4000);
     for (const other of others) bound[other.binding.name] = await other.own.bind(address, other.port);
-    const publicUrl = options.publicUrl ?? urlOf(host, port, tls !== undefined);
+    publicUrl = options.publicUrl ?? urlOf(host, port, tls !== undefined);
     const onCards = bindings.map((each) => (hasOwnPort(each) ? elsewhere(each.binding, bound) : each));
     const authorization = authorizationOn(options.authorization, push);
-    const own = { bindings: onCards, logger, store, publicUrl, ...(push !== undefined && { push }) };
+    const known = { bindings: onCards, logger, store, publicUrl, ...(push !== undefined && { push }) };
     handler = createHandler(agents, {
       ...handlerOptions(options, host, address),
-      ...own,
+      ...known,
       ...(authorization !== undefined && { authorization }),
     });
   } catch (error) {
@@ -178,7 +187,8 @@ export async function serve(agents: Agent | readonly AgentMount[], options: Serv
       security?.proxies,
       () => main.connections.last,
     );
-  main.answer(dispatch(main, responder(handler.handle), upgrades), logger);
+  const answers = options.routes && own?.withRoutes(options.routes, { handler, publicUrl });
+  main.answer(dispatch(main, responder(answers ?? handler.handle), upgrades), logger);
   const endpoints = others.map(({ binding, own }) => {
     const endpoint = binding.openAnyPath(handler.host);
     own.answer(dispatch(own, responder(beforeRouter([endpoint], nothingElse))), logger);
@@ -238,7 +248,7 @@ const usualFailures = { requests: 100, per: 60_000 };
 
 /** The options of the handler that do not depend on the port. */
 function handlerOptions(
-  { bindings: _, logger: __, ...options }: ServeOptions,
+  { bindings: _, logger: __, routes: ___, ...options }: ServeOptions,
   host: string,
   address: string,
 ): Omit<HandlerOptions, "publicUrl" | "store"> {

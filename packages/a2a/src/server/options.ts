@@ -2,7 +2,7 @@ import type { Authenticator, Authorizer, SkillOf } from "../auth/index.ts";
 import type { EngineLimits, EngineOptions } from "../engine/index.ts";
 import type { InTaskOptions } from "../intask/index.ts";
 import type { AgentCard } from "../model/index.ts";
-import type { Agent, Interceptor, Principal, UniversalHandler } from "../protocol/index.ts";
+import type { Agent, Interceptor, Principal, UniversalHandler, UniversalRequest } from "../protocol/index.ts";
 import type { PushOptions } from "../push/index.ts";
 import type { RateLimits } from "../limits/index.ts";
 import type { InterfacePaths } from "../transport/router/claims.ts";
@@ -171,6 +171,8 @@ export interface Handler {
    * `host.admit`.
    */
   find(this: void, url: string): Found | undefined;
+  /** For hosts: whether a request belongs to a binding that recognizes its requests by their headers at any path, as gRPC does. */
+  claims(this: void, request: UniversalRequest): boolean;
   /** For hosts: whether a URL of `UniversalRequest` is one of `health`, which is answered to any sender. */
   isProbe(this: void, url: string): boolean;
   /** The agents, with their addresses. */
