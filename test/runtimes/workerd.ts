@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer, type AddressInfo } from "node:net";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { build } from "esbuild";
 import { findProgram } from "./binaries.ts";
 
@@ -27,7 +27,7 @@ export class WorkerdWorker {
   }
 
   /**
-   * Bundles a file of this folder. `classes`: its Durable Objects, each bound as its name in capitals. The worker finds its address as
+   * Bundles a file, by its path in this folder. `classes`: its Durable Objects, each bound as its name in capitals. The worker finds its address as
    * `PUBLIC_URL`.
    */
   static async create(
@@ -92,7 +92,7 @@ async function freePort(): Promise<number> {
 /** Bundles as the tool of Workers does. It fails where anything imports a module of Node. */
 async function bundle(file: string, outfile: string): Promise<void> {
   await build({
-    entryPoints: [join(here, file)],
+    entryPoints: [resolve(here, file)],
     outfile,
     bundle: true,
     format: "esm",

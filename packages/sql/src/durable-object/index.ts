@@ -7,7 +7,7 @@ import { unavailable, type Store } from "@parley/a2a/store";
 import type { Driver } from "../sqlite/driver.ts";
 import { migrate, UnknownVersion } from "../sqlite/migrations.ts";
 import { driverStore } from "../sqlite/store.ts";
-import { driverWriter } from "../sqlite/writer.ts";
+import { driverWriter, type Writer } from "../sqlite/writer.ts";
 import { objectDriver } from "./driver.ts";
 import type { ObjectStorage } from "./storage.ts";
 
@@ -91,7 +91,16 @@ export function durableObjectStore(
   create(driver);
   isOpen = true;
   const writer = driverWriter(driver, { busyTimeout: 0, bounds });
-  const store = driverStore(driver, writer, { durable: true, busyTimeout: 0, watchInterval: day, bounds });
+  const synced = {
+    ...writer,
+    async append(...input: Parameters<Writer["append"]>): ReturnType<Writer["append"]> {
+      const outcomes = await writer.append(...input);
+      // The platform confirms writes later, and may let an open stream go on before it does.
+      await storage.sync();
+      return outcomes;
+    },
+  };
+  const store = driverStore(driver, synced, { durable: true, busyTimeout: 0, watchInterval: day, bounds });
   return {
     ...store,
     exclusive: true,

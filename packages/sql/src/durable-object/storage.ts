@@ -24,6 +24,8 @@ export interface ObjectStorage {
   readonly sql: SqlStorage;
   /** Runs `body` in a transaction, which is rolled back when it throws. */
   transactionSync<T>(body: () => T): T;
+  /** Resolves when everything that was written is on disk. */
+  sync(): Promise<void>;
   /** Sets the alarm of the object, in milliseconds since the Unix epoch. */
   setAlarm(time: number): Promise<void>;
 }
