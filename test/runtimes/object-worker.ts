@@ -15,6 +15,7 @@ interface Env {
   readonly PUBLIC_URL: string;
   readonly AGENTS: Namespace;
   readonly SLEEPERS: Namespace;
+  readonly FORGETFUL: Namespace;
 }
 
 interface Namespace {
@@ -83,6 +84,22 @@ export class Sleepers extends AgentObject {
   }
 }
 
+/** A class that forgets its alarm. */
+export class Forgetful {
+  readonly #handler: Handler;
+
+  constructor({ storage }: { storage: ObjectStorage }, { PUBLIC_URL }: Env) {
+    const error: Logger["error"] = (message, { cause } = {}) => console.error(message, String(cause));
+    const publicUrl = `${PUBLIC_URL}/forgetful`;
+    const store = durableObjectStore(storage);
+    this.#handler = createHandler(reporter, { store, publicUrl, logger: { ...silentLogger, error } });
+  }
+
+  fetch(request: Request): Promise<Response> {
+    return this.#handler.fetch(request);
+  }
+}
+
 interface Context {
   waitUntil(work: Promise<void>): void;
 }
@@ -99,7 +116,8 @@ export default {
     const { pathname } = new URL(request.url);
     if (pathname === "/plain/wake") return Response.json(await plain.wake());
     if (pathname.startsWith("/plain")) return plain.fetch(request, env, ctx);
-    const objects = pathname.startsWith("/sleepers") ? env.SLEEPERS : env.AGENTS;
+    const [, first] = pathname.split("/");
+    const objects = first === "sleepers" ? env.SLEEPERS : first === "forgetful" ? env.FORGETFUL : env.AGENTS;
     return objects.get(objects.idFromName("one")).fetch(request);
   },
 };

@@ -41,7 +41,7 @@ beforeEach(async () => {
   }).listen(0, "127.0.0.1");
   await once(listener, "listening");
   url = `http://127.0.0.1:${(listener.address() as AddressInfo).port}`;
-  worker = await WorkerdWorker.create("object-worker.ts", ["Agents", "Sleepers"]);
+  worker = await WorkerdWorker.create("object-worker.ts", ["Agents", "Sleepers", "Forgetful"]);
   await worker.start();
 });
 
@@ -130,6 +130,15 @@ describe("an agent in a Durable Object, whose process is killed (SIGKILL)", () =
     await worker.start();
     await expect.poll(() => calls.length).toBeGreaterThan(before);
     expect(calls.at(-1)?.path).toBe("/hook");
+  });
+});
+
+describe("an agent in a Durable Object whose class has no alarm()", () => {
+  it("is not served in silence: the log says what is missing", async () => {
+    const client = await connect(`${worker.url}/forgetful`);
+    const sent = client.sendMessage(`${url}/step`).catch((error: unknown) => error);
+    void sent;
+    await expect.poll(() => worker.errors).toContain("must have an alarm() handler");
   });
 });
 

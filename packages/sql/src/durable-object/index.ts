@@ -95,6 +95,7 @@ export function durableObjectStore(
     ...writer,
     async append(...input: Parameters<Writer["append"]>): ReturnType<Writer["append"]> {
       const outcomes = await writer.append(...input);
+      await alarms.pending;
       // The platform confirms writes later, and may let an open stream go on before it does.
       await storage.sync();
       return outcomes;
@@ -134,6 +135,8 @@ class Alarms {
   readonly #storage: ObjectStorage;
   /** When it is set for; unknown after a start. */
   #at = -Infinity;
+  /** The last call of `within`. */
+  pending: Promise<void> | undefined;
 
   constructor(storage: ObjectStorage) {
     this.#storage = storage;
@@ -143,7 +146,9 @@ class Alarms {
   within(ms: number): void {
     const now = Date.now();
     if (this.#at > now && this.#at <= now + ms) return;
-    void this.setFor(now + ms);
+    this.pending = this.setFor(now + ms);
+    // Whoever waits for the write gets the error: a class without alarm() cannot have one.
+    this.pending.catch(() => (this.#at = -Infinity));
   }
 
   rang(): void {
