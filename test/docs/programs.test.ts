@@ -30,6 +30,8 @@ const own: Readonly<Record<string, string>> = {
   "docs/start.md": "server, client",
   "docs/stores.md": "claim, store, test",
   "docs/testing.md": "agent, test",
+  // In workerd.
+  "docs/workers.md": "object, plain",
   // The command line's are run by the test of the tarballs.
   "packages/a2a/README.md": "server, client",
   "packages/cli/README.md": "any",
@@ -44,6 +46,7 @@ const pages = pagesWithPrograms();
 test("the pages with tests of their own have them, and those take every program", () => {
   const tests = readdirSync(import.meta.dirname)
     .filter((file) => file.endsWith(".test.ts") && file !== "programs.test.ts")
+    .concat("../runtimes/pages.test.ts")
     .map((file) => readFileSync(join(import.meta.dirname, file), "utf8"))
     .join("\n");
   expect(Object.keys(own).filter((page) => !pages.includes(page))).toEqual([]);

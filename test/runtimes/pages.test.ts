@@ -8,6 +8,7 @@ import { WorkerdWorker } from "./workerd.ts";
 
 /** The programs of docs/workers.md run in workerd as they stand there. */
 
+const workers = "docs/workers.md";
 const root = join(import.meta.dirname, "../..");
 let folder: string;
 let page: string;
@@ -16,7 +17,7 @@ beforeAll(async () => {
   await installRuntimes();
   await mkdir(join(root, "node_modules", ".parley-docs"), { recursive: true });
   folder = await mkdtemp(join(root, "node_modules", ".parley-docs", "workers-"));
-  page = await readFile(join(root, "docs", "workers.md"), "utf8");
+  page = await readFile(join(root, workers), "utf8");
 }, 600_000);
 afterAll(() => rm(folder, { recursive: true }));
 
