@@ -9,6 +9,9 @@ import {
   type StreamResponse,
   type Task,
 } from "../model/index.ts";
+// Not with import(): a bundler that splits nothing then keeps what both sides use in wrappers, and connectJsonRpc grows by 420 bytes.
+import { checkData } from "./check-data.ts";
+import { dataInParts } from "./found-data.ts";
 
 /** Where `dataOf()` looks: the answer of a send, an event of a stream, a task, a message, an artifact, or parts. */
 export type DataSource = SendMessageResponse | Partial<StreamResponse> | Task | Message | Artifact | readonly Part[];
@@ -31,8 +34,6 @@ export type DataSource = SendMessageResponse | Partial<StreamResponse> | Task | 
  * ```
  */
 export async function dataOf<Output>(source: DataSource, schema: StandardSchema<Output>): Promise<Output> {
-  // Few clients check data, so the others do not load how.
-  const [{ checkData }, { dataInParts }] = await Promise.all([import("./check-data.ts"), import("./found-data.ts")]);
   const found = listsOf(source).flatMap(([path, parts]) => dataInParts(parts, path));
   const checked = await checkData(found, schema);
   if (checked.fits) return checked.value;
