@@ -72,7 +72,7 @@ beforeEach(async () => {
 
 afterEach(async () => {
   await page.close();
-  expect(problems).toEqual([]);
+  if (problems.length > 0) throw new Error(problems.join("\n"));
 });
 
 test.each(["/", "/start", "/errors", "/decisions/", "/api/", "/api/a2a/functions/defineAgent"])(
