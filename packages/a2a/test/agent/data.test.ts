@@ -1,3 +1,4 @@
+import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { type } from "arktype";
 import * as v from "valibot";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -310,6 +311,14 @@ describe("turn.data()", () => {
     });
     const { task } = await client.sendMessage("Go");
     expect(task?.status.state).toBe("TASK_STATE_FAILED");
+  });
+});
+
+describe("StandardSchema", () => {
+  it("is the interface of the standard, in both directions", () => {
+    const theirs: StandardSchemaV1<unknown, Expense> = libraries["zod"]!;
+    const ours: StandardSchema<Expense> = theirs;
+    expect(ours["~standard"].version).toBe(1);
   });
 });
 
