@@ -40,7 +40,10 @@ const slow = defineAgent({
   },
 });
 
-async function doctor(url: string, ...more: string[]): Promise<{ readonly code: number | undefined; readonly found: Finding[] }> {
+async function doctor(
+  url: string,
+  ...more: string[]
+): Promise<{ readonly code: number | undefined; readonly found: Finding[] }> {
   const { code, out, err } = await parleyHere(["doctor", url, "--json", ...more]);
   expect(err).toBe("");
   return {
