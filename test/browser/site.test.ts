@@ -96,7 +96,8 @@ test("search finds an option of the reference and a section of a guide, and lead
   await expect.poll(async () => (await results.allTextContents()).join("\n")).toContain("stallTimeout");
 
   await box.fill("TaskNotCancelable");
-  const wanted = results.filter({ hasText: "Errors" }).first();
+  // Results of the word before stay until those of this one are there.
+  const wanted = results.filter({ hasText: /^#?\s*Errors[\s\S]*TaskNotCancelable/ }).first();
   await wanted.click();
   await expect.poll(() => page.url()).toContain("/errors#tasknotcancelable");
   await page.getByRole("heading", { name: "TaskNotCancelable" }).waitFor();
