@@ -6,8 +6,10 @@ import {
   memoryStore,
   text,
   type Agent,
+  type DelegateClient,
   type OAuthTokens,
   type StreamResponse,
+  type Task,
   type Turn,
 } from "@parley/a2a";
 import { bearer } from "@parley/a2a/auth";
@@ -269,9 +271,9 @@ describe("a chain of agents (A2A 1.0 §7.6.2)", () => {
     const middle = await start(
       agentOf(async function* (turn) {
         const client = await connect(shop.url, { headers: { authorization: "Bearer ada" } });
-        const { task } = yield* turn.follow(client.sendStreamingMessage(turn.text));
-        seen.push(JSON.stringify(task));
-        yield turn.artifact({ parts: task?.artifacts?.[0]?.parts ?? [] });
+        const { task, artifacts } = yield* turn.delegate(client, turn.text, { artifacts: false });
+        seen.push(JSON.stringify([task, artifacts]));
+        yield turn.artifact({ parts: artifacts[0]?.parts ?? [] });
       }),
     );
     const client = await clientOf(middle);
@@ -291,12 +293,14 @@ describe("a chain of agents (A2A 1.0 §7.6.2)", () => {
   test("passes on no link that is not safe to open, and no control characters", async () => {
     const middle = await start(
       agentOf(async function* (turn) {
-        yield* turn.follow(hostile());
+        yield* turn.delegate(clientFor(hostile), "Go");
       }),
     );
-    const { task } = await (await clientOf(middle)).sendMessage("Go");
-    expect(task?.status.state).toBe("TASK_STATE_COMPLETED");
-    const texts = JSON.stringify(task?.history);
+    const client = await clientOf(middle);
+    const { task: asked } = await client.sendMessage("Go");
+    const until = ({ status }: Task): boolean => status.state === "TASK_STATE_COMPLETED";
+    const task = await client.waitFor(asked?.id ?? "", { until });
+    const texts = JSON.stringify(task.history);
     expect(texts).toContain("Look");
     for (const bad of ["javascript:", "\\u001b"]) expect(texts).not.toContain(bad);
   });
@@ -308,18 +312,17 @@ test("goes on with a task whose server ends the stream at AUTH_REQUIRED (§11.7)
   const waits: StreamResponse = {
     statusUpdate: { ...ids, status: { state: "TASK_STATE_AUTH_REQUIRED", message: asks } },
   };
-  const over: StreamResponse = { statusUpdate: { ...ids, status: { state: "TASK_STATE_COMPLETED" } } };
-  const streams = [[waits], [waits, over]];
-  const subscribed: string[] = [];
-  const next = async function* (): AsyncGenerator<StreamResponse> {
-    yield* streams.shift() ?? [];
+  const reads: string[] = [];
+  const client = clientFor(async function* () {
+    yield waits;
+  });
+  const getTask = (id: string): Promise<Task> => {
+    const state = reads.push(id) < 3 ? "TASK_STATE_AUTH_REQUIRED" : "TASK_STATE_COMPLETED";
+    return Promise.resolve({ id, contextId: "c", status: { state, ...(reads.length < 3 && { message: asks }) } });
   };
   const middle = await start(
     agentOf(async function* (turn) {
-      const { task } = yield* turn.follow(next(), (taskId) => {
-        subscribed.push(taskId);
-        return next();
-      });
+      const { task } = yield* turn.delegate({ ...client, getTask }, "Go");
       yield turn.artifact({ parts: [text(task?.status.state ?? "")] });
     }),
   );
@@ -328,10 +331,24 @@ test("goes on with a task whose server ends the stream at AUTH_REQUIRED (§11.7)
     const state = (event.task?.status ?? event.statusUpdate?.status)?.state;
     if (state !== undefined) states.push(state.replace("TASK_STATE_", ""));
   }
-  expect(subscribed).toEqual(["t"]);
-  // The request is shown once, though it came twice.
+  expect(reads).toEqual(["t", "t", "t"]);
+  // The request is shown once, though it came three times.
   expect(states).toEqual(["SUBMITTED", "AUTH_REQUIRED", "WORKING", "COMPLETED"]);
 });
+
+/** A client of an agent that answers every message with the same events. */
+function clientFor(events: () => AsyncGenerator<StreamResponse>): DelegateClient {
+  const never = (): Promise<never> => Promise.reject(new Error("It is not called"));
+  return {
+    card: { name: "Shop", capabilities: { streaming: true }, supportedInterfaces: [] },
+    sendStreamingMessage: events,
+    subscribeToTask: events,
+    sendMessage: never,
+    getTask: never,
+    listTasks: never,
+    cancelTask: never,
+  };
+}
 
 async function* hostile(): AsyncGenerator<StreamResponse> {
   const ids = { taskId: "t", contextId: "c" };

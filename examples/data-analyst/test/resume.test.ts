@@ -47,6 +47,7 @@ function turnOf(message: Message, checkpoint?: JsonValue): TurnBase {
     requestAuthorization: () => Promise.reject(new Error("This agent asks for no authorization")),
     state: () => undefined,
     setState: () => {},
+    delegations: () => Promise.reject(new Error("This agent delegates to no other")),
     makeId: () => "id",
     flush: () => Promise.resolve(),
   };

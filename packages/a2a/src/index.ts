@@ -10,12 +10,17 @@
 export { defineAgent, type AgentDefinition } from "./agent/index.ts";
 export {
   AuthorizationNotGiven,
+  DelegationFailed,
   MessageRefused,
   TurnAborted,
   type Agent,
   type AgentBehaviour,
   type AuthorizationInit,
   type Credentials,
+  type DelegateClient,
+  type DelegateMessage,
+  type DelegateOptions,
+  type Delegated,
   type OAuthTokens,
   type AgentDescription,
   type AgentEvent,

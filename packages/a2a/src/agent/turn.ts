@@ -7,13 +7,11 @@ import {
   type JsonValue,
   type Message,
   type Part,
-  type SendMessageResponse,
   type StandardSchema,
-  type StreamResponse,
   type Task,
   type TaskState,
 } from "../model/index.ts";
-import type { Clock, Logger } from "../base/index.ts";
+import { LeavableGenerator, type Clock, type Logger } from "../base/index.ts";
 import type {
   AgentEvent,
   AgentYield,
@@ -23,6 +21,11 @@ import type {
   AuthorizationInit,
   ByteSource,
   Credentials,
+  DelegateClient,
+  DelegateMessage,
+  DelegateOptions,
+  Delegated,
+  Delegations,
   FileContent,
   FileInit,
   FilesOptions,
@@ -34,6 +37,7 @@ import type {
   WriterOptions,
 } from "../protocol/index.ts";
 import { receivedFiles } from "../files/received.ts";
+import type { DelegateCall } from "./delegate-keys.ts";
 import { createWriter, streamText } from "./writer.ts";
 
 interface StatusOptions<Metadata> {
@@ -57,6 +61,8 @@ function status(state: TaskState, content?: Content, options?: StatusOptions<unk
  */
 export class AuthorTurn implements Turn {
   readonly #base: TurnBase;
+  /** The calls of `delegate()`, in their order. */
+  #calls: DelegateCall[] | undefined;
 
   constructor(base: TurnBase) {
     this.#base = base;
@@ -191,12 +197,33 @@ export class AuthorTurn implements Turn {
     return yield* authorize(this.#base, init);
   }
 
-  async *follow(
-    events: AsyncIterable<StreamResponse>,
-    subscribe?: (taskId: string) => AsyncIterable<StreamResponse>,
-  ): AsyncGenerator<AgentYield, SendMessageResponse, void> {
-    const { follow } = await import("./authorize.ts");
-    return yield* follow(this.#base, events, subscribe);
+  delegations(): Promise<Delegations> {
+    return this.#base.delegations();
+  }
+
+  delegate(
+    client: DelegateClient,
+    message: DelegateMessage,
+    options: DelegateOptions = {},
+  ): AsyncGenerator<AgentYield, Delegated, void> {
+    const base = this.#base;
+    const calls = (this.#calls ??= []);
+    const at = calls.push({ client, message, options }) - 1;
+    return new LeavableGenerator(async function* (left) {
+      const { delegate } = await import("./delegate.ts");
+      return yield* delegate(base, calls, at, left);
+    });
+  }
+
+  all(
+    generators: readonly AsyncGenerator<AgentYield, unknown, void>[],
+    options: { readonly settled?: boolean } = {},
+    // The overloads of `Turn` say what it returns.
+  ): AsyncGenerator<AgentYield, never, void> {
+    return new LeavableGenerator(async function* (left) {
+      const { merge } = await import("./merge.ts");
+      return (yield* merge(generators, options.settled === true, left)) as never;
+    });
   }
 
   // Nor how data is checked.

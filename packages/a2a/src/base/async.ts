@@ -50,3 +50,32 @@ export class Waiters {
 export async function* once<T>(value: T): AsyncGenerator<T, void, void> {
   yield value;
 }
+
+/** A generator that can be left while it waits: `return()` and `throw()` of a plain one wait until it yields. */
+export class LeavableGenerator<T, Result> implements AsyncGenerator<T, Result, void> {
+  readonly #left = new AbortController();
+  readonly #inner: AsyncGenerator<T, Result, void>;
+
+  /** `make`: gets a signal that is aborted when the generator is left. */
+  constructor(make: (left: AbortSignal) => AsyncGenerator<T, Result, void>) {
+    this.#inner = make(this.#left.signal);
+  }
+
+  next(): Promise<IteratorResult<T, Result>> {
+    return this.#inner.next();
+  }
+
+  return(value: Result | PromiseLike<Result>): Promise<IteratorResult<T, Result>> {
+    this.#left.abort();
+    return this.#inner.return(value);
+  }
+
+  throw(error: unknown): Promise<IteratorResult<T, Result>> {
+    this.#left.abort();
+    return this.#inner.throw(error);
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+}

@@ -65,7 +65,7 @@ export const systemClock: Clock = {
   },
 };
 
-export { defer, deferred, once, Waiters, type Resolver } from "./async.ts";
+export { defer, deferred, LeavableGenerator, once, Waiters, type Resolver } from "./async.ts";
 export { deepFreeze } from "./deep-freeze.ts";
 export { randomIds, timeOrderedIds, type Ids } from "./ids.ts";
 export { isLoopback, withoutQuery, withoutSlashes } from "./url.ts";

@@ -16,8 +16,11 @@ export type LogEvent = StreamResponse;
 /** Which event a record holds: the name of the one member of its `LogEvent`. */
 export type RecordKind = "task" | "message" | "statusUpdate" | "artifactUpdate";
 
-/** Who made a record: the caller, the agent's code, or the engine itself, as for a failure or a cancel. */
-export type Actor = "user" | "agent" | "system";
+/**
+ * Who made a record: the caller, the agent's code, the engine itself, as for a failure or a cancel, or another agent to which this one
+ * has delegated.
+ */
+export type Actor = "user" | "agent" | "system" | "delegate";
 
 /** A record before the store has numbered it. */
 export interface NewRecord {

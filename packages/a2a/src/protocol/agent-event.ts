@@ -1,21 +1,11 @@
 import type { Artifact, JsonObject, JsonObjectLike, JsonValue, Part, TaskState } from "../model/index.ts";
+import type { OpenDelegation } from "./delegation.ts";
 
 /* What an agent says: events, and what the builders of events take and make. */
 
 /** Something that an agent says. The builders of `Turn` make it. It is plain data, so it can also be written by hand. */
 export type AgentEvent =
-  | {
-      /** A new status. */
-      readonly kind: "status";
-      /** The state that the task gets. */
-      readonly state: TaskState;
-      /** What the agent says with it. */
-      readonly message?: AgentMessage;
-      /** `metadata` of the status update. */
-      readonly metadata?: JsonObject;
-      /** Whether a progress message enters the task's history. Messages of interrupted and terminal states always do. */
-      readonly keep?: boolean;
-    }
+  | StatusEvent
   | ArtifactEvent
   | {
       /** An answer. As the first event it is a direct reply, and there is no task. Later it completes the task. */
@@ -28,7 +18,37 @@ export type AgentEvent =
       readonly kind: "checkpoint";
       /** The value that `turn.checkpoint` has in the resumed run. */
       readonly value: JsonValue;
-    };
+    }
+  | DelegatedEvent;
+
+/** A new status. */
+export interface StatusEvent {
+  /** Always `status`. */
+  readonly kind: "status";
+  /** The state that the task gets. */
+  readonly state: TaskState;
+  /** What the agent says with it. */
+  readonly message?: AgentMessage;
+  /** `metadata` of the status update. */
+  readonly metadata?: JsonObject;
+  /** Whether a progress message enters the task's history. Messages of interrupted and terminal states always do. */
+  readonly keep?: boolean;
+}
+
+/**
+ * What came from another agent. `turn.delegate()` makes these. The event is stored together with how far the delegation has come, so
+ * that a resumed run takes nothing over twice.
+ */
+export interface DelegatedEvent {
+  /** Always `delegated`. */
+  readonly kind: "delegated";
+  /** Key of the delegation. */
+  readonly key: string;
+  /** What is kept of the delegation after this event. */
+  readonly row: OpenDelegation;
+  /** The event. Absent: only `row` is stored. A question ends the turn here, and the answer goes on with it. */
+  readonly event?: StatusEvent | ArtifactEvent;
+}
 
 /**
  * An artifact, or more of one. An event without `append` makes the artifact. It stays open until an event with

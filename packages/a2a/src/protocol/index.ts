@@ -38,6 +38,7 @@ export type * from "./agent-event.ts";
 export type * from "./files.ts";
 export type * from "./turn.ts";
 export * from "./turn-signal.ts";
-export { MessageRefused } from "./message-refused.ts";
+export { DelegationFailed, MessageRefused } from "./message-refused.ts";
 export type * from "./turn-context.ts";
 export * from "./authorization.ts";
+export type * from "./delegation.ts";

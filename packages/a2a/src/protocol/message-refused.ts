@@ -1,4 +1,12 @@
-import { A2AError, partsOf, withFields, type Content, type FieldViolation, type Part } from "../model/index.ts";
+import {
+  A2AError,
+  partsOf,
+  withFields,
+  type Content,
+  type FieldViolation,
+  type Part,
+  type Task,
+} from "../model/index.ts";
 
 /**
  * Thrown by an agent that cannot use the message of its turn, as `turn.data()` does. The client learns why: as an error
@@ -23,5 +31,42 @@ export class MessageRefused extends A2AError {
   constructor(fields: readonly FieldViolation[], options: { readonly ask?: Content | undefined } = {}) {
     super("InvalidParams", withFields("The message cannot be used", fields), { fields });
     this.ask = options.ask === undefined ? undefined : partsOf(options.ask);
+  }
+}
+
+/**
+ * Another agent did not do what it was asked for. `turn.delegate()` throws it. Nobody has to catch it: the task then fails with a
+ * sentence that names the other agent.
+ *
+ * @example
+ * ```ts
+ * try {
+ *   yield* turn.delegate(hotels, "A room in Basel");
+ * } catch (error) {
+ *   if (!(error instanceof DelegationFailed)) throw error;
+ *   yield turn.artifact({ parts: [text("No hotel found")] });
+ * }
+ * ```
+ */
+export class DelegationFailed extends A2AError {
+  /**
+   * - `failed`, `rejected`, `canceled`: its task ended so.
+   * - `refused`: it refused the message, or could not be reached; the cause has the error.
+   * - `uncertain`: after a crash it is not known whether the message arrived.
+   * - `loop`: the message has come through too many agents.
+   */
+  readonly kind: "failed" | "rejected" | "canceled" | "refused" | "uncertain" | "loop";
+  /** The task of the other agent, where it made one. */
+  readonly task: Task | undefined;
+
+  /** `turn.delegate()` makes these. Tests of agents may make one. */
+  constructor(
+    kind: DelegationFailed["kind"],
+    message: string,
+    options: { readonly task?: Task | undefined; readonly cause?: unknown } = {},
+  ) {
+    super("InternalError", message, { cause: options.cause });
+    this.kind = kind;
+    this.task = options.task;
   }
 }

@@ -1,15 +1,5 @@
 import type { Clock, Logger } from "../base/index.ts";
-import type {
-  Content,
-  JsonObject,
-  JsonObjectLike,
-  Message,
-  Part,
-  SendMessageResponse,
-  StandardSchema,
-  StreamResponse,
-  Task,
-} from "../model/index.ts";
+import type { Content, JsonObject, JsonObjectLike, Message, Part, StandardSchema, Task } from "../model/index.ts";
 import type {
   AgentEvent,
   AgentYield,
@@ -20,6 +10,15 @@ import type {
 } from "./agent-event.ts";
 import type { ByteSource, FileContent, FileInit, FilesOptions, SentFile } from "./files.ts";
 import type { AuthorizationInit, Credentials, OpenAuthorization } from "./authorization.ts";
+import type {
+  DelegateClient,
+  DelegateMessage,
+  DelegateOptions,
+  Delegated,
+  Delegations,
+  ReturnOf,
+  Settled,
+} from "./delegation.ts";
 import type { CallContext, Principal } from "./service.ts";
 import type { Given, Storable, TurnStorage } from "./turn-context.ts";
 import type { TurnSignal } from "./turn-signal.ts";
@@ -92,6 +91,8 @@ interface TurnFacts {
    * @throws A2AError `InvalidAgentResponse` where the request is not valid, or the server cannot serve it.
    */
   requestAuthorization<Init extends AuthorizationInit>(init: Init): Promise<OpenAuthorization<Init["form"]>>;
+  /** What delegations keep with the task. `Turn.delegate()` uses it. */
+  delegations(): Promise<Delegations>;
   /** Makes an identifier that is unique in the task. A resumed run makes the same ones again. */
   makeId(): string;
   /**
@@ -167,23 +168,45 @@ export interface Turn<Types = object> extends TurnFacts, TurnStorage<Types> {
    */
   authorize<Init extends AuthorizationInit>(init: Init): AsyncGenerator<AgentYield, Credentials[Init["form"]], void>;
   /**
-   * Follows a task of another agent, which this agent calls for its caller, and passes requests for an authorization on: while that
-   * task is AUTH_REQUIRED, this one is too, with the same link (A2A 1.0 §7.6.2). No credential passes through this agent. Returns
-   * the last state of the task, or the direct reply.
+   * Lets another agent do a part of the work, and waits for it: sends it a message and follows its task. What the other agent says on
+   * the way becomes progress of this task, its artifacts become artifacts of this task, and its question becomes a question of this
+   * task: the function ends there (its `finally` runs), and is called again for the same turn when the answer has come, which goes down.
+   * A request for an authorization is passed on with its link (A2A 1.0 §7.6.2). Where this task is canceled, the other one is too.
    *
-   * @param subscribe - Follows the task again, once a second, where its server ends the stream at AUTH_REQUIRED, as some do.
-   * Default: the state is returned.
+   * It survives a restart, and sends nothing twice: the function is called again from its beginning, also where the agent is not
+   * `resumable`, comes to the same delegation, and goes on with it. A delegation that was over has the same result then, without a call.
+   * So do before it only what may be done twice. Principal and credentials are not passed on: the client has its own.
+   *
+   * @throws DelegationFailed where the other agent did not do it. There is no need to catch it: the task fails, and says why.
    *
    * @example
    * ```ts
-   * const events = client.sendStreamingMessage("Book it");
-   * const { task } = yield* turn.follow(events, (taskId) => client.subscribeToTask(taskId));
+   * const { text } = yield* turn.delegate(weather, `Weather in ${turn.text}`);
    * ```
    */
-  follow(
-    events: AsyncIterable<StreamResponse>,
-    subscribe?: (taskId: string) => AsyncIterable<StreamResponse>,
-  ): AsyncGenerator<AgentYield, SendMessageResponse, void>;
+  delegate(
+    client: DelegateClient,
+    message: DelegateMessage,
+    options?: DelegateOptions,
+  ): AsyncGenerator<AgentYield, Delegated, void>;
+  /**
+   * Runs several delegations, or other generators of events, at the same time. Their events are merged in the order in which they come,
+   * and a generator goes on only when its event was taken: a slow reader slows all of them down. Returns what they returned, in the order
+   * given. Where one throws, the others are ended, and the error is thrown; with `settled` all of them go on to their end.
+   *
+   * @example
+   * ```ts
+   * const [flight, hotel] = yield* turn.all([turn.delegate(flights, "To Basel"), turn.delegate(hotels, "In Basel")]);
+   * ```
+   */
+  all<const T extends readonly AsyncGenerator<AgentYield, unknown, void>[]>(
+    generators: T,
+    options?: { readonly settled?: false },
+  ): AsyncGenerator<AgentYield, { -readonly [K in keyof T]: ReturnOf<T[K]> }, void>;
+  all<const T extends readonly AsyncGenerator<AgentYield, unknown, void>[]>(
+    generators: T,
+    options: { readonly settled: true },
+  ): AsyncGenerator<AgentYield, { -readonly [K in keyof T]: Settled<ReturnOf<T[K]>> }, void>;
   /**
    * The data of the message, checked by a schema of zod, valibot, ArkType or any other library of Standard Schema, and with its
    * type: the first value that fits, of data parts, and of texts and files whose media type is JSON. Where none fits, it throws what

@@ -4,6 +4,11 @@ import type { FeatureEffect, FeatureState } from "./append.ts";
 
 /** The rules for the rows that features keep with a task. They are the same in every store. */
 
+/** Rows of delegations that are open. */
+export const delegationFeature = "delegation";
+/** Rows of delegations that are over. */
+export const delegatedFeature = "delegation.over";
+
 /** How large the rows of features may be. All rows of a task together fit into one page (`defaultPageBytes`). */
 export interface FeatureBounds {
   /** Most bytes of a feature's name. */

@@ -21,7 +21,7 @@ export { decodeName, encodeJson, encodeName };
 // Tables store a kind, an actor or a state as its index in these lists: only append to them.
 
 const kinds: readonly RecordKind[] = ["task", "message", "statusUpdate", "artifactUpdate"];
-const actors: readonly Actor[] = ["user", "agent", "system"];
+const actors: readonly Actor[] = ["user", "agent", "system", "delegate"];
 
 /** Terminal states have an index of 4 or more. */
 export const states: readonly TaskState[] = [

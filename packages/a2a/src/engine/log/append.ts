@@ -2,6 +2,7 @@ import { utf8Length } from "../../base/index.ts";
 import { isTerminal, type NewRecord, type TaskState } from "../../model/index.ts";
 import {
   checkFeature,
+  delegationFeature,
   featureBounds,
   recordBytes,
   type AppendOutcome,
@@ -54,6 +55,10 @@ export class Batch {
   addEffect(effect: TaskEffect, place: number = this.records.length): void {
     if (effect.effect === "run") this.run = effect.run;
     if (replaceable.has(effect.effect)) this.effects = this.effects.filter((each) => each.effect !== effect.effect);
+    // A delegation says with each chunk how far it is: only the last word counts.
+    if (isProgressRow(effect)) {
+      this.effects = this.effects.filter((each) => !(isProgressRow(each) && each.key === effect.key));
+    }
     this.effects.push(effect);
     if (effect.effect === "feature") {
       this.#place(effect, place);
@@ -88,6 +93,10 @@ export class Batch {
     this.#places ??= new Map();
     this.#places.set(effect, place);
   }
+}
+
+function isProgressRow(effect: TaskEffect): effect is Extract<FeatureEffect, { op: "set" }> {
+  return effect.effect === "feature" && effect.op === "set" && effect.feature === delegationFeature;
 }
 
 /** What a change of a row adds to the size of a batch. */
@@ -177,6 +186,26 @@ export const endOfRun: readonly TaskEffect[] = [
   { effect: "checkpoint", value: null },
   { effect: "lease", op: "revoke" },
 ];
+
+/** The outcome of `endTurn`: the turn has ended, or a message is in the log that needs another turn. */
+export type TurnEnd = "ended" | "messageWaits";
+
+export interface Ending {
+  /** The last record of the turn, if it needs one. */
+  readonly finish: NewRecord | undefined;
+  /** The turn goes on later, with its checkpoint. */
+  readonly suspends: boolean;
+  readonly resolve: (end: TurnEnd) => void;
+}
+
+/** The same, for a turn that goes on with its checkpoint once its question is answered. */
+const endOfSuspendedRun: readonly TaskEffect[] = endOfRun.filter(({ effect }) => effect !== "checkpoint");
+
+/** The effects of a batch, and those of the end of its turn. */
+export function withEnd(effects: readonly TaskEffect[], ending: Ending | undefined): readonly TaskEffect[] {
+  if (ending === undefined) return effects;
+  return [...effects, ...(ending.suspends ? endOfSuspendedRun : endOfRun)];
+}
 
 /** The effect that takes the lease of a task for this process. `now`: milliseconds since the Unix epoch. */
 export function acquireLease({ holder, ttl }: EngineSettings["lease"], now: number): TaskEffect {

@@ -122,7 +122,7 @@ export interface StatusInit {
 export function statusRecord(
   origin: Origin,
   init: StatusInit,
-  actor: "agent" | "system",
+  actor: "agent" | "system" | "delegate",
   messageId: string,
   time: number,
 ): NewRecord {
@@ -144,7 +144,12 @@ export function statusRecord(
   };
 }
 
-export function artifactRecord(origin: Origin, event: ArtifactEvent, time: number): NewRecord {
+export function artifactRecord(
+  origin: Origin,
+  event: ArtifactEvent,
+  actor: "agent" | "delegate",
+  time: number,
+): NewRecord {
   const { taskId, contextId } = origin;
   const artifact: Artifact = checked(artifactSchema, event.artifact, "artifact");
   const json = JSON.stringify({
@@ -155,7 +160,7 @@ export function artifactRecord(origin: Origin, event: ArtifactEvent, time: numbe
     ...(event.lastChunk === true && { lastChunk: true }),
     ...(event.metadata && { metadata: event.metadata }),
   });
-  return { kind: "artifactUpdate", json, actor: "agent", ...common(origin, time) };
+  return { kind: "artifactUpdate", json, actor, ...common(origin, time) };
 }
 
 /** Checks what an agent yielded against the protocol, and copies it without unknown members. */

@@ -2,7 +2,19 @@ import { Waiters } from "../../base/index.ts";
 import { A2AError, isTerminal, type NewRecord, type TaskState } from "../../model/index.ts";
 import type { AppendOutcome, StoredRun, TaskAppend, TaskEffect, TaskHead, TaskKey } from "../../store/index.ts";
 import type { EngineSettings } from "../options.ts";
-import { acquireLease, Batch, boundOf, cutToFit, endOfRun, lossOf, type AppendResult, type Kept } from "./append.ts";
+import {
+  acquireLease,
+  Batch,
+  boundOf,
+  cutToFit,
+  endOfRun,
+  lossOf,
+  withEnd,
+  type Ending,
+  type AppendResult,
+  type Kept,
+  type TurnEnd,
+} from "./append.ts";
 import type { Cause, Committer, Submission } from "./committer.ts";
 import type { LiveLog, LiveLogs } from "./live-log.ts";
 
@@ -26,15 +38,6 @@ export interface WriterInit {
   readonly start?: WriterStart;
   /** Called after each append, in their order. */
   readonly onResult: (result: AppendResult) => void;
-}
-
-/** The outcome of `endTurn`: the turn has ended, or a message is in the log that needs another turn. */
-type TurnEnd = "ended" | "messageWaits";
-
-interface Ending {
-  /** The last record of the turn, if it needs one. */
-  readonly finish: NewRecord | undefined;
-  readonly resolve: (end: TurnEnd) => void;
 }
 
 const none: readonly never[] = [];
@@ -122,10 +125,10 @@ export class LogWriter implements Submission {
   }
 
   /** Ends the turn. `finish` is its last record; an interrupted task needs none. */
-  endTurn(finish: NewRecord | undefined): Promise<TurnEnd> {
+  endTurn(finish: NewRecord | undefined, suspends: boolean): Promise<TurnEnd> {
     if (this.#closed) return Promise.resolve("ended");
     return new Promise((resolve) => {
-      this.#ending = { finish, resolve };
+      this.#ending = { finish, suspends, resolve };
       this.#submit();
     });
   }
@@ -165,7 +168,7 @@ export class LogWriter implements Submission {
     const batch = this.#pending;
     this.#pending = new Batch(batch.state, batch.run);
     this.#inFlight = batch;
-    const effects = ending === undefined ? batch.effects : [...batch.effects, ...endOfRun];
+    const effects = withEnd(batch.effects, ending);
     if (ending !== undefined) {
       if (ending.finish !== undefined) batch.addRecord(ending.finish);
       batch.run = null;

@@ -21,6 +21,6 @@ export async function openAuthorization<Init extends AuthorizationInit>(
       phase().makeTask();
       return phase().keep(effects);
     },
-    rest: (resting) => phase().rest(resting),
+    rest: (resting) => phase().rest(resting, true),
   });
 }

@@ -8,6 +8,7 @@ import {
 } from "../../model/index.ts";
 import {
   AuthorizationNotGiven,
+  DelegationFailed,
   type AgentEvent,
   type AgentOutput,
   type AgentYield,
@@ -151,9 +152,13 @@ export function isProgress(records: readonly NewRecord[], effects: readonly Task
   return records.length > 0 || effects.some(({ effect }) => effect === "checkpoint");
 }
 
-/** Whether a result shows that the state is out of date: the agent has begun, or was authorized elsewhere (A2A 1.0 §7.6.1). */
-export function isAtRest(state: TaskState): boolean {
-  return state === "TASK_STATE_SUBMITTED" || state === "TASK_STATE_AUTH_REQUIRED";
+/**
+ * Whether a record shows that the state is out of date: the agent has begun, or was authorized elsewhere (A2A 1.0 §7.6.1). A result of
+ * one delegation says nothing about the authorization that another one waits for.
+ */
+export function showsWork(record: NewRecord | undefined, state: TaskState): boolean {
+  if (record?.kind !== "artifactUpdate") return false;
+  return state === "TASK_STATE_SUBMITTED" || (state === "TASK_STATE_AUTH_REQUIRED" && record.actor !== "delegate");
 }
 
 /** The longest question about wrong fields, in characters of its lines. */
@@ -208,5 +213,6 @@ export function isArray(yielded: AgentYield): yielded is readonly AgentEvent[] {
 /** What the client reads of what an agent threw. */
 export function sentenceFor(error: unknown): string {
   if (error instanceof AuthorizationNotGiven && error.kind !== "message") return safeSentences[error.kind];
+  if (error instanceof DelegationFailed) return error.message;
   return isMistake(error) ? safeSentences.invalid : safeSentences.failed;
 }

@@ -24,6 +24,7 @@ type ReplyEvent = Extract<AgentEvent, { kind: "reply" }>;
 export class FirstMessage implements Phase {
   stopped = false;
   readonly resting = false;
+  readonly suspends = false;
   readonly #rooms: RunRooms;
   readonly #host: PhaseHost;
   readonly #init: FirstMessageInit;

@@ -6,7 +6,9 @@ import type { Conversations, ContextView } from "../conversations.ts";
 import type { Committer, LiveLogs, Loss, StoredCall, WriterStart } from "../log/index.ts";
 import type { EngineSettings, HostedAgent } from "../options.ts";
 import type { DirectReply } from "../direct-replies.ts";
-import type { TurnInput } from "./turn.ts";
+import type { Pace } from "./pace.ts";
+import type { Run } from "./run.ts";
+import type { ResumedTurn, TurnInput } from "./turn.ts";
 
 /** What runs need of the engine. */
 export interface RunRooms {
@@ -15,6 +17,13 @@ export interface RunRooms {
   readonly liveLogs: LiveLogs;
   readonly conversations: Conversations;
   readonly budget: ByteBudget;
+}
+
+/** What a run needs of the engine, and of the runs of this process. */
+export interface OwnRooms extends RunRooms {
+  readonly pace: Pace;
+  /** Called when the run can write no more. */
+  readonly onOver: (run: Run) => void;
 }
 
 interface AnyRunInit {
@@ -54,6 +63,8 @@ export interface TaskRunInit extends AnyRunInit {
   readonly checkpoint?: string;
   /** JSON text of the state of the task. */
   readonly taskState?: string;
+  /** The turn that goes on with the message. */
+  readonly resumes?: ResumedTurn | undefined;
 }
 
 export type RunInit = FirstMessageInit | TaskRunInit;
@@ -77,6 +88,8 @@ export interface Phase {
   readonly fence: number | undefined;
   /** The task waits for its user or for an authorization: an agent that yields nothing is no sign of trouble. */
   readonly isInterrupted: boolean;
+  /** The turn has ended with the question of a delegation, and goes on with the answer. */
+  readonly suspends: boolean;
   /** Nothing that the agent yields from now on is stored. */
   readonly stopped: boolean;
 
@@ -86,8 +99,11 @@ export interface Phase {
   flush(): Promise<void>;
   /** Stores rows with the task, which has to exist. Rejects where they cannot be stored. */
   keep(effects: readonly FeatureEffect[]): Promise<void>;
-  /** Whether the turn does nothing but wait for an authorization: a server that stops leaves it to another process. */
-  rest(resting: boolean): void;
+  /**
+   * Whether the turn does nothing but wait, for an authorization or another agent: a server that stops leaves it to another process.
+   * `acquits`: a run that comes here has not caused the crash of the one before.
+   */
+  rest(resting: boolean, acquits: boolean): void;
   /** Whether it does. */
   readonly resting: boolean;
   /** Makes the task although the agent has yielded nothing yet (A2A 1.0 §3.2.2 `returnImmediately`). */

@@ -1,45 +1,18 @@
 import { utf8Length } from "../../base/index.ts";
 import { isTerminal, mayMove, type NewRecord, type TaskState } from "../../model/index.ts";
-import type { AgentEvent } from "../../protocol/index.ts";
-import type { FeatureEffect, TaskEffect, TaskKey } from "../../store/index.ts";
+import type { AgentEvent, DelegatedEvent } from "../../protocol/index.ts";
+import { delegationFeature, type FeatureEffect, type TaskEffect, type TaskKey } from "../../store/index.ts";
 import { exceeds } from "../bytes.ts";
 import { artifactRecord, keepIn, statusRecord, taskRecord, type Origin, type StatusInit } from "../log/index.ts";
 import { agentMistake, jsonOf, mistakeOf } from "../mistakes.ts";
 import type { EngineSettings } from "../options.ts";
 import { Question, TaskArtifacts } from "./checks.ts";
+import type { Read, Recorded, RecordedTask } from "./recorded.ts";
 import { Replay, type LostTail } from "./replay.ts";
-import type { StoredCheckpoint, TurnInput } from "./turn.ts";
-
-/** What is stored for events that an agent yielded together. */
-export interface Recorded {
-  readonly records: readonly NewRecord[];
-  /** What extensions keep with each of the records; absent where the turn has no extensions. */
-  readonly kept: readonly (readonly FeatureEffect[])[] | undefined;
-  readonly effects: readonly TaskEffect[];
-  /** The agent yielded a status after its own question, which ends the turn: the status and all after it are not stored. */
-  readonly endsTurn: boolean;
-}
-
-/** The task that records are made for. */
-export interface RecordedTask {
-  readonly key: TaskKey;
-  readonly contextId: string;
-  /** The task is not stored yet. */
-  readonly isNew: boolean;
-  /** When the message of the first turn of the run came; milliseconds since the Unix epoch. */
-  readonly arrived: number;
-}
-
-/** Events as records, before they are compared with those of a lost run. */
-interface Read {
-  readonly records: readonly NewRecord[];
-  /** What extensions keep with each of the records; absent where the turn has no extensions. */
-  readonly kept: readonly (readonly FeatureEffect[])[] | undefined;
-  readonly checkpoints: readonly StoredCheckpoint[];
-  readonly endsTurn: boolean;
-}
+import { attemptOf, type StoredCheckpoint, type SuspendedTurn, type TurnInput } from "./turn.ts";
 
 const none: readonly TaskEffect[] = [];
+const nothing = { records: [], kept: undefined, effects: none };
 
 /**
  * Makes log records of the events that an agent yields in the turns of one task. It checks events against the protocol and
@@ -61,6 +34,10 @@ export class Recorder {
   #lost: LostTail | undefined;
   /** Events of the turn, in all of its attempts. */
   #events = 0;
+  /** Events of delegations in this attempt. */
+  #delegated = 0;
+  /** The last one of the turn. */
+  #checkpoint: StoredCheckpoint | undefined;
   /** Of the last record. */
   #time = 0;
 
@@ -77,20 +54,23 @@ export class Recorder {
 
   /** Begins a turn. */
   begin(turn: TurnInput): void {
-    const { checkpoint, attempt, input } = turn;
+    const { checkpoint, resumes } = turn;
     this.#turn = turn;
+    this.#checkpoint = checkpoint;
+    this.#delegated = 0;
     this.#events = checkpoint?.events ?? 0;
     this.#question.begin(checkpoint?.asked === true);
     const { store } = this.#settings;
     const skip = this.#events;
-    this.#replay =
-      attempt === 1 ? undefined : new Replay({ store, task: this.#key, turn: turn.turn, after: input, skip });
+    const first = resumes ?? turn;
+    const lost = { turn: first.turn, last: turn.turn, after: first.input, skip };
+    this.#replay = attemptOf(turn) === 1 ? undefined : new Replay({ store, task: this.#key, ...lost });
     this.#lost = undefined;
   }
 
   /** Whether the agent has yielded any event in this turn, in any of its attempts. */
   get hasEvents(): boolean {
-    return this.#events > 0;
+    return this.#events > 0 || this.#delegated > 0;
   }
 
   /** The first record of the task. It has the time at which the message came, so it is never later than the first event. */
@@ -109,6 +89,7 @@ export class Recorder {
    * `InvalidAgentResponse`. A promise only where the log has to be read: row `fan-in` of the benchmarks has no time for more.
    */
   take(events: readonly AgentEvent[], state: TaskState): Recorded | Promise<Recorded> {
+    if (events.length === 1 && events[0]?.kind === "delegated") return this.#takeDelegated(events[0], state);
     const needsLog = events.some((event) => event?.kind === "artifact" && this.#ledger().needsLog(event));
     if (needsLog) {
       return this.#ledger()
@@ -143,6 +124,41 @@ export class Recorder {
     return { records, kept: kept?.slice(repeated), effects: saved, endsTurn };
   }
 
+  /**
+   * Records what came from another agent. It is no event of the function, so it is not compared with those of a lost run: the row says
+   * how far the delegation has come.
+   */
+  #takeDelegated({ key, row, event }: DelegatedEvent, state: TaskState): Recorded {
+    this.#delegated += 1;
+    const value = JSON.stringify(row);
+    const stored: TaskEffect = { effect: "feature", op: "set", feature: delegationFeature, key, value };
+    if (event === undefined) return { records: [], kept: undefined, effects: [stored], endsTurn: false };
+    if (this.#question.refuses(event, this.#turn.turn)) return { ...nothing, endsTurn: true };
+    const kept: FeatureEffect[][] | undefined = this.#turn.call.extensions.length === 0 ? undefined : [];
+    const extended = this.#extended(event, kept);
+    const record =
+      extended?.kind === "artifact"
+        ? artifactRecord(this.#origin(), extended, "delegate", this.#now())
+        : this.#delegatedStatus(extended);
+    this.#check(record, state);
+    if (extended?.kind === "artifact") this.#ledger().note(extended, true);
+    if (record.state !== "TASK_STATE_INPUT_REQUIRED") {
+      return { records: [record], kept, effects: [stored], endsTurn: false };
+    }
+    const { turn, input } = this.#turn.resumes ?? this.#turn;
+    const suspended: SuspendedTurn = { turn, input, attempt: attemptOf(this.#turn) };
+    const saved: StoredCheckpoint = { ...(this.#checkpoint ?? { events: 0, ids: 0 }), suspended };
+    const checkpoint: TaskEffect = { effect: "checkpoint", value: JSON.stringify(saved) };
+    return { records: [record], kept, effects: [stored, checkpoint], endsTurn: true, suspends: true };
+  }
+
+  #delegatedStatus(event: AgentEvent): NewRecord {
+    if (event?.kind !== "status") throw agentMistake("an extension turned an event of another agent into another kind");
+    const { turn, attempt } = this.#turn;
+    const messageId = `${this.#key.taskId}-${turn}-${attempt}-d${this.#delegated}`;
+    return statusRecord(this.#origin(), event, "delegate", messageId, this.#now());
+  }
+
   #read(events: readonly AgentEvent[], state: TaskState | undefined): Read {
     const records: NewRecord[] = [];
     const kept: FeatureEffect[][] | undefined = this.#turn.call.extensions.length === 0 ? undefined : [];
@@ -173,7 +189,10 @@ export class Recorder {
     return tail.events;
   }
 
-  #save(stored: StoredCheckpoint): TaskEffect {
+  #save(saved: StoredCheckpoint): TaskEffect {
+    const suspended = this.#checkpoint?.suspended;
+    const stored = suspended === undefined ? saved : { ...saved, suspended };
+    this.#checkpoint = stored;
     const value = jsonOf(stored, "turn.saveCheckpoint()");
     const { stateBytes } = this.#settings.limits;
     if (exceeds(value, stateBytes)) {
@@ -225,7 +244,7 @@ export class Recorder {
   #translate(event: AgentEvent): NewRecord {
     switch (event?.kind) {
       case "artifact": {
-        const record = artifactRecord(this.#origin(), event, this.#now());
+        const record = artifactRecord(this.#origin(), event, "agent", this.#now());
         this.#ledger().note(event, this.#replay !== undefined);
         return record;
       }

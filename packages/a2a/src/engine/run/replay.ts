@@ -15,6 +15,8 @@ interface LostEvents {
   readonly store: Store;
   readonly task: TaskKey;
   readonly turn: number;
+  /** The turn of the run, where that goes on with an earlier one. */
+  readonly last: number;
   /** `seq` of the turn's message. */
   readonly after: number;
   /** How many events of the turn its last checkpoint covers. */
@@ -30,6 +32,7 @@ export class Replay {
   readonly #store: Store;
   readonly #task: TaskKey;
   readonly #turn: number;
+  readonly #last: number;
   #skip: number;
   /** `seq` of the last record that was read, and of the last one that was repeated. */
   #after: number;
@@ -38,10 +41,11 @@ export class Replay {
   #over = false;
   #tail: LostTail | undefined;
 
-  constructor({ store, task, turn, after, skip }: LostEvents) {
+  constructor({ store, task, turn, last, after, skip }: LostEvents) {
     this.#store = store;
     this.#task = task;
     this.#turn = turn;
+    this.#last = last;
     this.#after = this.#repeated = after;
     this.#skip = skip;
   }
@@ -84,7 +88,8 @@ export class Replay {
     for (;;) {
       const record = this.#page.shift() ?? (await this.#read());
       if (record === undefined) return undefined;
-      if (record.turn !== this.#turn || record.actor !== "agent") continue;
+      // What came from other agents is not repeated: delegations go on where they were.
+      if (record.actor !== "agent" || record.turn < this.#turn || record.turn > this.#last) continue;
       if (this.#skip === 0) return record;
       this.#skip -= 1;
       this.#repeated = record.seq;

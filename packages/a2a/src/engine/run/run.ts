@@ -6,6 +6,7 @@ import {
   type AgentOutput,
   type AgentYield,
   type AuthorizationInit,
+  type Delegations,
   type ObservedTurn,
   type OpenAuthorization,
   type TurnAbortKind,
@@ -17,19 +18,12 @@ import type { HostedAgent } from "../options.ts";
 import { openAuthorization } from "./authorization.ts";
 import { isArray, isGenerator, questionOf, sentenceFor } from "./checks.ts";
 import { FirstMessage } from "./first-message.ts";
-import type { Pace } from "./pace.ts";
-import { type NextTurn, type Phase, type PhaseHost, type RunInit, type RunRooms, type TaskRunInit } from "./phase.ts";
+import { firstTurnInput } from "./inputs.ts";
+import type { NextTurn, OwnRooms, Phase, PhaseHost, RunInit, TaskRunInit } from "./phase.ts";
 import { Recorder } from "./recorder.ts";
 import { TaskRun } from "./task-run.ts";
 import { TaskValue } from "./task-value.ts";
-import { EngineTurn, firstTurnInput, RunAbort, type TurnHost, type TurnInput } from "./turn.ts";
-
-/** What a run needs of the engine, and of the runs of this process. */
-export interface OwnRooms extends RunRooms {
-  readonly pace: Pace;
-  /** Called when the run can write no more. */
-  readonly onOver: (run: Run) => void;
-}
+import { EngineTurn, RunAbort, type TurnHost, type TurnInput } from "./turn.ts";
 
 /**
  * How many steps of a turn are not paced, so that a short answer takes one commit, and no read of the store, however busy the
@@ -64,6 +58,8 @@ export class Run implements TurnHost, PhaseHost {
   /** Made when the agent first asks for it. */
   #state: TaskValue | undefined;
   #waiters: readonly (() => void)[] = none;
+  readonly #cancels: (() => void)[] = [];
+  #delegations: Promise<Delegations> | undefined;
 
   constructor(rooms: OwnRooms, init: RunInit) {
     this.#rooms = rooms;
@@ -117,7 +113,8 @@ export class Run implements TurnHost, PhaseHost {
     init: Init,
     makeId: () => string,
   ): Promise<OpenAuthorization<Init["form"]>> {
-    const { turn, principal } = this.#input;
+    const { principal } = this.#input;
+    const { turn } = this.#input.resumes ?? this.#input;
     return openAuthorization(this.#rooms.settings.authorizations, init, {
       task: this.key,
       agentName: this.hosted.card.name,
@@ -127,6 +124,27 @@ export class Run implements TurnHost, PhaseHost {
       makeId,
       phase: () => this.#phase,
     });
+  }
+
+  /** For the turn: what delegations keep with the task. */
+  delegations(): Promise<Delegations> {
+    return (this.#delegations ??= this.#openDelegations());
+  }
+
+  async #openDelegations(): Promise<Delegations> {
+    const { openDelegations } = await import("./delegations.ts");
+    return openDelegations({
+      ...this.#rooms.settings,
+      task: this.key,
+      input: this.#input,
+      phase: () => this.#phase,
+      onCancel: (cancel) => this.#cancels.push(cancel),
+    });
+  }
+
+  /** What cancels the tasks of other agents, where the task waits for the answer to a question of one of them. */
+  get cancels(): readonly (() => void)[] {
+    return this.#phase.suspends ? this.#cancels : none;
   }
 
   /** Runs until the task is over, waits for its user, or is lost. Never rejects. */
@@ -269,11 +287,13 @@ export class Run implements TurnHost, PhaseHost {
   }
 
   #asking(): AskingTurn {
-    const { turn, input, message } = this.#input;
+    const { turn, input, message } = this.#input.resumes ?? this.#input;
     return { taskId: this.key.taskId, turn, seq: input, message };
   }
 
   #begin({ input, task }: NextTurn): void {
+    this.#cancels.length = 0;
+    this.#delegations = undefined;
     this.#input = input;
     this.#task = task;
     this.startedAt = this.lastEventAt = this.#rooms.settings.clock.elapsed();

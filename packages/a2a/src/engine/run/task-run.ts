@@ -3,14 +3,7 @@ import { A2AError, isInterrupted, isTerminal, type NewRecord, type TaskState } f
 import type { AgentEvent, TurnAbortKind } from "../../protocol/index.ts";
 import type { FeatureEffect, StoredRun, TaskEffect, TaskKey } from "../../store/index.ts";
 import type { ContextView } from "../conversations.ts";
-import {
-  LogWriter,
-  readNextMessage,
-  tooManyRows,
-  type AppendResult,
-  type Loss,
-  type WriterStart,
-} from "../log/index.ts";
+import { LogWriter, readNextMessage, tooManyRows, type AppendResult, type Loss } from "../log/index.ts";
 import { agentMistake, eventDoesNotFit } from "../mistakes.ts";
 import type { HostedAgent } from "../options.ts";
 import { taskIsFull } from "../refusals.ts";
@@ -18,34 +11,19 @@ import {
   lossReasons,
   noEvent,
   safeSentences,
-  type FirstMessageInit,
   type FirstResult,
   type NextTurn,
   type Phase,
   type PhaseHost,
   type RunRooms,
 } from "./phase.ts";
-import { isAtRest, isProgress, isSuspect, withStates } from "./checks.ts";
-import type { Recorded, Recorder } from "./recorder.ts";
-import { nextTurnInput, type TurnInput } from "./turn.ts";
+import { isProgress, isSuspect, showsWork, withStates } from "./checks.ts";
+import type { Recorded, TaskRunParts } from "./recorded.ts";
+import type { Recorder } from "./recorder.ts";
+import { nextTurnInput, resumedInput } from "./inputs.ts";
+import type { TurnInput } from "./turn.ts";
 
 const working = { state: "TASK_STATE_WORKING" } as const;
-
-interface TaskRunParts {
-  readonly hosted: HostedAgent;
-  readonly key: TaskKey;
-  readonly contextId: string;
-  readonly input: TurnInput;
-  readonly recorder: Recorder;
-  /** The task as it is stored, or how it is to be made. */
-  readonly start: WriterStart | NewTask;
-}
-
-/** A task that the message of `TaskRunParts.input` makes. */
-interface NewTask extends Pick<FirstMessageInit, "once" | "kept" | "result"> {
-  readonly run: null;
-  readonly state: "TASK_STATE_SUBMITTED" | "TASK_STATE_WORKING";
-}
 
 /** Writes what an agent yields in the turns of one task, under one lease. */
 export class TaskRun implements Phase {
@@ -58,6 +36,7 @@ export class TaskRun implements Phase {
   readonly #writer: LogWriter;
   readonly #recorder: Recorder;
   #input: TurnInput;
+  suspends = false;
   /** For the sender of the message that made the task; used once, then released. */
   #result: Resolver<FirstResult> | undefined;
   /** After everything written, stored or not. */
@@ -108,10 +87,10 @@ export class TaskRun implements Phase {
   }
 
   /** Writes what the recorder made of events. Whether the turn goes on. */
-  store({ records, kept, effects, endsTurn }: Recorded, context: ContextView): boolean | Promise<boolean> {
+  store({ records, kept, effects, endsTurn, suspends }: Recorded, context: ContextView): boolean | Promise<boolean> {
     if (this.stopped) return false;
-    if (records[0]?.kind === "artifactUpdate" && isAtRest(this.#state))
-      this.#append([this.#recorder.systemStatus(working)], []);
+    if (showsWork(records[0], this.#state)) this.#append([this.#recorder.systemStatus(working)], []);
+    this.suspends = suspends === true;
     const all = withStates(effects, context, this.#host);
     if (records.length > 0 || all.length > 0) this.#append(records, all, kept);
     const room = this.#writer.room();
@@ -132,10 +111,10 @@ export class TaskRun implements Phase {
     return this.flush();
   }
 
-  rest(resting: boolean): void {
+  rest(resting: boolean, acquits: boolean): void {
     this.resting = resting;
     // It has come to where the lost run waited, so it did not cause the crash.
-    if (resting && this.#suspect !== undefined && !this.stopped) {
+    if (acquits && resting && this.#suspect !== undefined && !this.stopped) {
       this.#suspect = undefined;
       this.#append([], [this.#storedRun()]);
     }
@@ -147,7 +126,7 @@ export class TaskRun implements Phase {
       const changes = withStates([], context, this.#host);
       if (changes.length > 0) this.#append([], changes);
       const finish = this.isInterrupted ? undefined : this.#recorder.systemStatus({ state: "TASK_STATE_COMPLETED" });
-      if ((await this.#writer.endTurn(finish)) === "ended" || this.stopped) return undefined;
+      if ((await this.#writer.endTurn(finish, this.suspends)) === "ended" || this.stopped) return undefined;
       const next = await this.#nextTurn();
       if (next !== undefined) return next;
     }
@@ -241,14 +220,15 @@ export class TaskRun implements Phase {
     if (message === undefined || this.#writer.closed) return undefined;
     this.#host.hold(head.bytes);
     const task = (await store.load(this.#key, this.#key.taskId, { artifacts: true }))?.task;
-    this.#input = nextTurnInput(message, this.#input.turn + 1);
+    const input = nextTurnInput(message, this.#input.turn + 1);
+    this.#input = this.suspends ? await resumedInput(store, this.#key, input) : input;
+    const { resumes } = this.#input;
+    this.suspends = false;
     this.#recorder.begin(this.#input);
     this.#writer.by = this.#input.principal;
-    this.#append(this.isInterrupted ? [this.#recorder.systemStatus(working)] : [], [
-      this.#storedRun(),
-      { effect: "checkpoint", value: null },
-    ]);
-    return { input: this.#input, task };
+    const forgotten: readonly TaskEffect[] = resumes === undefined ? [{ effect: "checkpoint", value: null }] : [];
+    this.#append(this.isInterrupted ? [this.#recorder.systemStatus(working)] : [], [this.#storedRun(), ...forgotten]);
+    return { input: this.#input, task: resumes?.turn === 1 ? undefined : task };
   }
 
   /** The task has no room for an event of the agent, for the rows that extensions keep with it, or for the message that was to make it. */

@@ -5,7 +5,6 @@ import {
   type JsonObject,
   type JsonLike,
   type JsonValue,
-  type LogRecord,
   type Message,
   type Task,
 } from "../../model/index.ts";
@@ -13,6 +12,7 @@ import {
   TurnAborted,
   unmet,
   type AuthorizationInit,
+  type Delegations,
   type OpenAuthorization,
   type Principal,
   type TurnAbortKind,
@@ -21,16 +21,28 @@ import {
   type TurnSignal,
 } from "../../protocol/index.ts";
 import type { StoredCall } from "../log/index.ts";
-import type { RunInit } from "./phase.ts";
 import type { TaskValue } from "./task-value.ts";
 
 /** A checkpoint as it is stored: the value of the agent, and how many events and ids it had made. */
 export interface StoredCheckpoint {
-  readonly value: JsonValue;
+  /** Absent: the agent has saved none. */
+  readonly value?: JsonValue;
   readonly events: number;
   readonly ids: number;
   /** The turn had asked a question. */
   readonly asked?: true;
+  /** The turn that goes on with the answer to a question of a delegation. */
+  readonly suspended?: SuspendedTurn;
+}
+
+/** A turn that has ended with the question of a delegation, and goes on in the turn of the answer. */
+export interface SuspendedTurn {
+  /** The turn, from 1. */
+  readonly turn: number;
+  /** `seq` of its message. */
+  readonly input: number;
+  /** How many attempts it had, in all turns so far. */
+  readonly attempt: number;
 }
 
 /** A turn of a task, and the message that it answers. */
@@ -48,8 +60,17 @@ export interface TurnInput {
   /** The declared headers of the request: all where the turn begins with it, else those that were stored. `undefined`: none. */
   readonly headers: Readonly<Record<string, string>> | undefined;
   readonly checkpoint: StoredCheckpoint | undefined;
+  /** The turn that goes on with `message`, which answers the question of a delegation. The agent sees this turn. */
+  readonly resumes?: ResumedTurn | undefined;
   /** How many ids `makeId` has returned, those before the checkpoint included: a resumed run makes the same ids again. */
   ids: number;
+}
+
+/** A turn that goes on, and its message. */
+export interface ResumedTurn extends SuspendedTurn {
+  readonly message: Message;
+  /** Of the call that brought this message. */
+  readonly call: StoredCall;
 }
 
 export interface TurnInit {
@@ -73,6 +94,7 @@ export interface TurnHost {
     init: Init,
     makeId: () => string,
   ): Promise<OpenAuthorization<Init["form"]>>;
+  delegations(): Promise<Delegations>;
 }
 
 /** A turn as an executor sees it. It is made for every message, so members that few agents read are getters. */
@@ -89,7 +111,7 @@ export class EngineTurn implements TurnBase {
   readonly #host: TurnHost;
 
   constructor({ input, taskId, contextId, task, context, skills, logger, clock }: TurnInit, host: TurnHost) {
-    this.message = input.message;
+    this.message = (input.resumes ?? input).message;
     this.taskId = taskId;
     this.contextId = contextId;
     this.task = task;
@@ -106,11 +128,11 @@ export class EngineTurn implements TurnBase {
   }
 
   get number(): number {
-    return this.#input.turn;
+    return (this.#input.resumes ?? this.#input).turn;
   }
 
   get attempt(): number {
-    return this.#input.attempt;
+    return attemptOf(this.#input);
   }
 
   get checkpoint(): JsonValue | undefined {
@@ -144,11 +166,11 @@ export class EngineTurn implements TurnBase {
   }
 
   get metadata(): JsonObject | undefined {
-    return this.#input.call.metadata;
+    return (this.#input.resumes ?? this.#input).call.metadata;
   }
 
   get acceptedOutputModes(): readonly string[] {
-    return this.#input.call.acceptedOutputModes;
+    return (this.#input.resumes ?? this.#input).call.acceptedOutputModes;
   }
 
   get extensions(): readonly string[] {
@@ -160,9 +182,12 @@ export class EngineTurn implements TurnBase {
   }
 
   makeId(): string {
-    const { turn } = this.#input;
     this.#input.ids += 1;
-    return `${turn}-${this.#input.ids}`;
+    return `${this.number}-${this.#input.ids}`;
+  }
+
+  delegations(): Promise<Delegations> {
+    return this.#host.delegations();
   }
 
   flush(): Promise<void> {
@@ -172,6 +197,11 @@ export class EngineTurn implements TurnBase {
   requestAuthorization<Init extends AuthorizationInit>(init: Init): Promise<OpenAuthorization<Init["form"]>> {
     return this.#host.authorization(init, () => this.makeId());
   }
+}
+
+/** Which attempt of the turn that the agent sees. */
+export function attemptOf({ attempt, resumes }: TurnInput): number {
+  return attempt + (resumes?.attempt ?? 0);
 }
 
 interface Reason {
@@ -209,23 +239,4 @@ const over: Reason = { kind: "over", text: "The turn is over", cause: undefined 
 
 function errorOf({ kind, text, cause }: Reason): TurnAborted {
   return new TurnAborted(kind, text, { cause });
-}
-
-/** The first attempt at a message that waited in the log. */
-export function nextTurnInput({ seq, json, call: stored }: LogRecord, turn: number): TurnInput {
-  const call = JSON.parse(stored ?? "null") as StoredCall;
-  const message = JSON.parse(json) as Message;
-  const { principal, headers } = call;
-  return { turn, attempt: 1, input: seq, message, call, principal, headers, checkpoint: undefined, ids: 0 };
-}
-
-/** The turn that a run begins with: turn 1 for a message that makes its task, else the turn that is stored. */
-export function firstTurnInput(init: RunInit): TurnInput {
-  const { message, call, principal = call.principal, headers = call.headers } = init;
-  if (init.start === undefined) {
-    return { turn: 1, attempt: 1, input: 1, message, call, principal, headers, checkpoint: undefined, ids: 0 };
-  }
-  const { turn, attempt, input } = init.start.run;
-  const checkpoint = init.checkpoint === undefined ? undefined : (JSON.parse(init.checkpoint) as StoredCheckpoint);
-  return { turn, attempt, input, message, call, principal, headers, checkpoint, ids: checkpoint?.ids ?? 0 };
 }

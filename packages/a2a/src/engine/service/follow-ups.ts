@@ -20,6 +20,7 @@ import {
   type TaskKey,
 } from "../../store/index.ts";
 import { sizeOf } from "../bytes.ts";
+import { readResumed } from "../run/index.ts";
 import { acquireLease, messageRecord, statusRecord, tooManyRows, type Origin } from "../log/index.ts";
 import { taskIsFull, taskIsOver, taskNotFound } from "../refusals.ts";
 import { configsOf, inContext, joined, webhookPath, type Accepted, type Send, type SendRooms } from "./admission.ts";
@@ -190,7 +191,11 @@ export class FollowUps {
   ): Promise<void> {
     const { send, head, message, bytes } = followUp;
     const { settings, runs } = this.#rooms;
-    const snapshot = await settings.store.load(head.task, head.task.taskId, { artifacts: true });
+    const { checkpoint } = head;
+    // A task that waits for an answer has a checkpoint only where the question was one of a delegation.
+    const resumes = checkpoint === undefined ? undefined : await readResumed(settings.store, head.task, checkpoint);
+    const snapshot =
+      resumes?.turn === 1 ? undefined : await settings.store.load(head.task, head.task.taskId, { artifacts: true });
     runs.start({
       hosted: send.hosted,
       key: head.task,
@@ -203,6 +208,7 @@ export class FollowUps {
       start: { seq, state: "TASK_STATE_WORKING", fence, run, mayHaveMessages: false },
       ...(snapshot !== undefined && { task: snapshot.task }),
       ...(head.taskState !== undefined && { taskState: head.taskState }),
+      ...(resumes !== undefined && checkpoint !== undefined && { resumes, checkpoint }),
     });
     followUp.passedOn = true;
   }

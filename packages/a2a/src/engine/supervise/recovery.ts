@@ -1,4 +1,4 @@
-import type { ClaimPosition, TaskHead } from "../../store/index.ts";
+import { delegationFeature, type ClaimPosition, type TaskHead } from "../../store/index.ts";
 import type { EngineSettings } from "../options.ts";
 import { safeSentences } from "../run/index.ts";
 import type { LeaseWatch } from "./leases.ts";
@@ -78,10 +78,11 @@ export class Recovery {
     return count >= maxAttempts ? safeSentences.gaveUp : undefined;
   }
 
-  /** Whether the turn did nothing but wait for an authorization, so that any agent can be called again. */
+  /** Whether the turn did nothing but wait, for another agent or an authorization, so that any agent can be called again. */
   async #isResting({ task, state }: TaskHead): Promise<boolean> {
-    if (state !== "TASK_STATE_AUTH_REQUIRED") return false;
-    return (await this.#init.settings.authorizations?.isAwaited(task)) === true;
+    const { authorizations, store } = this.#init.settings;
+    if ((await store.features(task, task.taskId, delegationFeature)).length > 0) return true;
+    return state === "TASK_STATE_AUTH_REQUIRED" && (await authorizations?.isAwaited(task)) === true;
   }
 
   /** `undefined` when it cannot be taken over now. */

@@ -17,17 +17,23 @@ interface EndOptions {
   readonly fence?: number;
 }
 
+/** How many tasks are kept that wait for the answer to a question of a delegation. The oldest are forgotten. */
+const mostSuspended = 10_000;
+
 /** The runs of this process, by task. */
 export class Runs {
   readonly #rooms: OwnRooms;
   readonly #running = new ChurnMap<string, Run>();
   /** How many runs each owner has, and messages that begin one. Absent: they are not limited. */
   readonly #owners: Map<string, number> | undefined;
+  /** Of tasks that wait for the answer to a question of a delegation: what cancels the tasks of the other agents. */
+  #suspended: Map<string, readonly (() => void)[]> | undefined;
   #stopping = false;
 
   constructor(rooms: RunRooms) {
     const onOver = (over: Run): void => {
       if (this.#running.get(over.key.taskId) === over) this.#running.delete(over.key.taskId);
+      if (over.cancels.length > 0) this.#keepCancels(over);
       this.leave(over.key.owner);
     };
     if (rooms.settings.limits.tasksPerCaller !== Infinity) this.#owners = new Map();
@@ -63,6 +69,7 @@ export class Runs {
   start(init: RunInit): Run {
     if (this.#stopping) throw serverIsStopping();
     const run = new Run(this.#rooms, init);
+    this.#suspended?.delete(init.key.taskId);
     this.#running.set(init.key.taskId, run);
     void run.execute();
     return run;
@@ -99,9 +106,18 @@ export class Runs {
       if (!stored.ok) return;
       liveLogs.find(task.taskId)?.add(record, stored.seq);
       this.#running.get(task.taskId)?.phase.lose("canceled");
+      for (const cancel of this.#suspended?.get(task.taskId) ?? []) cancel();
+      this.#suspended?.delete(task.taskId);
     };
     const outcome = await committer.append(item, onOutcome, by && { by });
     return outcome.ok;
+  }
+
+  #keepCancels({ key, cancels }: Run): void {
+    this.#suspended ??= new Map();
+    const [oldest] = this.#suspended.keys();
+    if (this.#suspended.size >= mostSuspended && oldest !== undefined) this.#suspended.delete(oldest);
+    this.#suspended.set(key.taskId, cancels);
   }
 
   /** Lets turns end by themselves for `grace` milliseconds, then stops those that have not. */

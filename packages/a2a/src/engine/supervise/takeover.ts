@@ -1,9 +1,9 @@
-import { A2AError, type Message } from "../../model/index.ts";
+import { A2AError } from "../../model/index.ts";
 import type { AppendOutcome, Store, StoredRun, TaskHead } from "../../store/index.ts";
 import type { ByteBudget } from "../../protocol/index.ts";
 import { acquireLease, type Committer, type StoredCall } from "../log/index.ts";
 import type { EngineSettings, HostedAgent } from "../options.ts";
-import { safeSentences, type Run, type TaskRunInit } from "../run/index.ts";
+import { messageOf, readResumed, safeSentences, type Run, type TaskRunInit } from "../run/index.ts";
 import type { Runs } from "./runs.ts";
 
 export interface TakeoverInit {
@@ -111,7 +111,8 @@ async function readLostRun(
   if (head === undefined) throw new Error("The task is gone");
   const { state, checkpoint, taskState } = head;
   // In the first turn the agent gets no task, also when it is tried again.
-  const before = run.turn === 1 ? undefined : await store.load(task, taskId, { artifacts: true });
+  const resumes = await readResumed(store, task, checkpoint);
+  const before = (resumes ?? run).turn === 1 ? undefined : await store.load(task, taskId, { artifacts: true });
   return {
     hosted,
     key: task,
@@ -123,13 +124,8 @@ async function readLostRun(
     ...(before !== undefined && { task: before.task }),
     ...(checkpoint !== undefined && { checkpoint }),
     ...(taskState !== undefined && { taskState }),
+    resumes,
   };
-}
-
-/** The user's message in a record: of kind `message`, or `task`, whose history begins with it. */
-function messageOf(kind: string, json: string): Message {
-  const event = JSON.parse(json) as { history?: readonly Message[] } | Message;
-  return kind === "task" ? ((event as { history: readonly Message[] }).history[0] as Message) : (event as Message);
 }
 
 /** How often in a row a process crashed with a run, and whether the run had been started alone the last time. */

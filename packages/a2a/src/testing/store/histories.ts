@@ -40,7 +40,7 @@ const message = fc.record(
 );
 const rest = fc.record({
   time,
-  actor: fc.constantFrom("user", "agent", "system"),
+  actor: fc.constantFrom("user", "agent", "system", "delegate"),
   turn: fc.integer({ min: 1, max: 9 }),
   attempt: fc.integer({ min: 1, max: 3 }),
 });

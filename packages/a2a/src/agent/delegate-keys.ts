@@ -1,0 +1,110 @@
+import { utf8Length } from "../base/index.ts";
+import { A2AError, contentHash, jsonHash, partsOf, type Message } from "../model/index.ts";
+import type {
+  DelegateClient,
+  DelegateMessage,
+  DelegateOptions,
+  Delegations,
+  OpenDelegation,
+  TurnBase,
+} from "../protocol/index.ts";
+
+/* Which delegation is which, in each attempt of a turn. */
+
+/** A call of `turn.delegate()`. */
+export interface DelegateCall {
+  readonly client: DelegateClient;
+  readonly message: DelegateMessage;
+  readonly options: DelegateOptions;
+}
+
+/** Content of a message, without what the delegation sets. */
+export type DelegatedContent = Omit<Message, "messageId" | "role">;
+
+const mostKeyBytes = 400;
+
+/** JavaScript callers can pass anything. */
+export function contentOf(message: DelegateMessage): DelegatedContent {
+  const isMessage = typeof message === "object" && message !== null && "parts" in message;
+  const content = isMessage ? message : { parts: partsOf(message) };
+  if (!Array.isArray(content.parts) || content.parts.length === 0) throw mistake("the message has no content");
+  return content;
+}
+
+export function hashOf(content: DelegatedContent): string {
+  return contentHash({ ...content, messageId: "", role: "ROLE_USER" });
+}
+
+/** Which agent it is, however it is reached. */
+export function addressOf({ card }: DelegateClient): string {
+  return card.supportedInterfaces?.[0]?.url ?? card.name;
+}
+
+/** Which delegation of the task it is: the same in each attempt of the turn. */
+export function keyOf(turn: TurnBase, calls: readonly DelegateCall[], at: number): string {
+  const { key } = (calls[at] as DelegateCall).options;
+  if (key !== undefined) {
+    if (typeof key !== "string" || key === "" || utf8Length(key) > mostKeyBytes) {
+      throw mistake(`key must be a text of 1 to ${mostKeyBytes} bytes`);
+    }
+    return `=${key}`;
+  }
+  const names = calls.slice(0, at + 1).map(({ client, message, options }) => {
+    return options.key === undefined ? jsonHash([addressOf(client), hashOf(contentOf(message))]) : "";
+  });
+  const own = names[at] as string;
+  return `${turn.number}:${own}:${names.filter((each) => each === own).length}`;
+}
+
+/** A mistake of the agent. */
+export function mistake(text: string): A2AError {
+  return new A2AError("InvalidAgentResponse", `turn.delegate(): ${text}`);
+}
+
+/** The delegation that a row is made for. */
+interface NewDelegation {
+  readonly turn: TurnBase;
+  readonly rows: Delegations;
+  readonly options: DelegateOptions;
+  readonly content: DelegatedContent;
+  readonly key: string;
+  readonly agent: string;
+  readonly address: string;
+}
+
+/** How many delegations a task may have. Their rows are among those of all features. */
+const mostDelegations = 128;
+
+/** What is stored before the message is sent. */
+export async function firstRow(init: NewDelegation): Promise<OpenDelegation> {
+  const { turn, rows, content, key, agent } = init;
+  const messageId = await messageIdOf(turn, rows, key, 1);
+  const contextId = await contextOf(init);
+  const { taskId } = content;
+  const { open, closed } = rows;
+  if (open.size + closed.size >= mostDelegations) throw mistake(`a task has at most ${mostDelegations} delegations`);
+  const earlier = [...closed.values()].find(({ result }) => taskId !== undefined && result?.task?.id === taskId);
+  const numbers = [...open.values(), ...closed.values()].map(({ number }) => number);
+  return {
+    number: earlier?.number ?? Math.max(0, ...numbers) + 1,
+    agent,
+    hash: hashOf(content),
+    round: 1,
+    messageId,
+    unsure: true,
+    ...(contextId !== undefined && { contextId }),
+    ...(taskId !== undefined && { taskId }),
+  };
+}
+
+/** The id of a message: the same in each attempt. */
+export function messageIdOf({ taskId }: TurnBase, rows: Delegations, key: string, round: number): Promise<string> {
+  return rows.nameOf("message", taskId, key, String(round));
+}
+
+/** One conversation with each agent in each conversation of this one. */
+async function contextOf({ turn, rows, options, content, address }: NewDelegation): Promise<string | undefined> {
+  const { contextId = content.contextId } = options;
+  if (contextId !== undefined) return contextId === false ? undefined : contextId;
+  return content.taskId === undefined ? rows.nameOf("context", turn.contextId, address) : undefined;
+}

@@ -1,0 +1,100 @@
+import type { Artifact, Part, Task, TaskArtifactUpdateEvent } from "../model/index.ts";
+import type { ArtifactEvent, DelegateOptions, OpenDelegation } from "../protocol/index.ts";
+
+/** How many artifacts are counted. A task with more of them is taken over as well; after a restart, an artifact may be replaced by itself. */
+const mostCounted = 200;
+
+/** Which parts of an agent's artifacts were taken over, and the parts themselves as far as the result may hold them. */
+export class DelegatedArtifacts {
+  readonly #options: DelegateOptions;
+  readonly #number: number;
+  readonly #limit: number;
+  /** Parts that were taken over. Negative: the artifact is complete. `NaN`: it is not known how many. */
+  readonly #taken: Map<string, number>;
+  /** The content. Absent where it is too large, or began before a restart. */
+  #content: Map<string, Artifact & { readonly parts: Part[] }> | undefined;
+  #bytes: number;
+
+  constructor(options: DelegateOptions, { number, taken, bytes = 0 }: OpenDelegation) {
+    this.#options = options;
+    this.#number = number;
+    this.#limit = options.resultBytes ?? 1 << 20;
+    this.#taken = new Map(Object.entries(taken ?? {}));
+    this.#bytes = bytes;
+    if (bytes === 0) this.#content = new Map();
+  }
+
+  /** What is kept with the task. */
+  get row(): Pick<OpenDelegation, "taken" | "bytes"> {
+    if (this.#bytes === 0) return {};
+    if (this.#taken.size > mostCounted) return { bytes: this.#bytes };
+    const known = [...this.#taken].filter(([, count]) => !Number.isNaN(count));
+    return { bytes: this.#bytes, taken: Object.fromEntries(known) };
+  }
+
+  /** Size in bytes of JSON. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Whether they are larger than the result may be. */
+  get isLarge(): boolean {
+    return this.#bytes > this.#limit;
+  }
+
+  /** The artifacts. `undefined` where they are not in memory. */
+  get whole(): readonly Artifact[] | undefined {
+    return this.#content && [...this.#content.values()];
+  }
+
+  /** Takes a chunk. Returns the event of this task, if there is one. */
+  chunk({ artifact, append = false, lastChunk = false }: TaskArtifactUpdateEvent): ArtifactEvent | undefined {
+    const { artifactId } = artifact;
+    const before = this.#taken.get(artifactId);
+    // An append to an artifact that is complete, or that never began, is taken as its beginning, as other servers mean it.
+    const appends = append && (before === undefined ? this.#content === undefined : !(before < 0));
+    const count = appends ? (before ?? Number.NaN) + artifact.parts.length : artifact.parts.length;
+    return this.#take(artifact, appends, lastChunk, count);
+  }
+
+  /** Takes what the artifacts of a task have beyond what was taken. */
+  *snapshot({ artifacts = [] }: Task, isOver: boolean): Generator<ArtifactEvent, void, void> {
+    for (const artifact of artifacts) {
+      const before = this.#taken.get(artifact.artifactId);
+      const count = artifact.parts.length;
+      const taken = Math.abs(before ?? Number.NaN);
+      if (taken === count && (!isOver || (before ?? 0) < 0 || count === 0)) continue;
+      const appends = taken <= count && (before ?? -1) >= 0;
+      const parts = appends ? artifact.parts.slice(taken) : artifact.parts;
+      // A task that is over says of an open artifact only that it is complete: an event has at least one part.
+      if (parts.length === 0) continue;
+      const event = this.#take({ ...artifact, parts }, appends, isOver, count);
+      if (event !== undefined) yield event;
+    }
+  }
+
+  #take(artifact: Artifact, append: boolean, lastChunk: boolean, count: number): ArtifactEvent | undefined {
+    this.#taken.set(artifact.artifactId, lastChunk ? -count : count);
+    this.#hold(artifact, append);
+    const { artifacts } = this.#options;
+    if (artifacts === false) return undefined;
+    const mapped = artifacts === undefined ? artifact : artifacts(artifact);
+    if (mapped === undefined) return undefined;
+    return {
+      kind: "artifact",
+      artifact: { ...mapped, artifactId: `d${this.#number}-${artifact.artifactId}` },
+      ...(append && { append }),
+      ...(lastChunk && { lastChunk }),
+    };
+  }
+
+  #hold({ parts, ...artifact }: Artifact, append: boolean): void {
+    const content = this.#content;
+    const before = content?.get(artifact.artifactId);
+    this.#bytes += JSON.stringify(parts).length;
+    if (content === undefined) return;
+    if (this.isLarge) this.#content = undefined;
+    else if (append && before !== undefined) before.parts.push(...parts);
+    else content.set(artifact.artifactId, { ...artifact, parts: [...parts] });
+  }
+}

@@ -1,0 +1,75 @@
+import { isTerminal, partsOf, type Part, type StreamResponse, type Task, type TaskStatus } from "../model/index.ts";
+import type { DelegateOptions, OpenDelegation, StatusEvent } from "../protocol/index.ts";
+import { authRequired, passedOn, working } from "./authorize.ts";
+
+/* What events of another agent mean for this task. */
+
+/** What a status is shown for. */
+interface ShowingDelegation {
+  readonly key: string;
+  readonly options: Pick<DelegateOptions, "progress">;
+  /** The requests for an authorization that this task shows, of all delegations. */
+  readonly authorizations: Map<string, readonly Part[] | undefined>;
+}
+
+/** What of a status is shown, a request for an authorization or progress, and the row after it. */
+export function shownOf(
+  status: TaskStatus,
+  row: OpenDelegation,
+  showing: ShowingDelegation,
+): { readonly events: readonly StatusEvent[]; readonly row: OpenDelegation } {
+  const { key, authorizations, options } = showing;
+  const { message } = status;
+  if (status.state === "TASK_STATE_AUTH_REQUIRED") {
+    const parts = passedOn(message);
+    const isNew = JSON.stringify(authorizations.get(key)) !== JSON.stringify(parts);
+    authorizations.set(key, parts);
+    return { events: isNew ? [authRequired(parts)] : [], row: { ...row, auth: true } };
+  }
+  const events: StatusEvent[] = [];
+  const { auth, ...next } = row;
+  if (auth === true) {
+    authorizations.delete(key);
+    const other = [...authorizations.values()].at(-1);
+    // The task goes on waiting for the others.
+    if (other !== undefined) events.push(authRequired(other));
+    else if (authorizations.size === 0) events.push(working);
+  }
+  const isProgress = !isTerminal(status.state) && status.state !== "TASK_STATE_INPUT_REQUIRED";
+  if (!isProgress || message === undefined || authorizations.size > 0 || message.messageId === row.said) {
+    return { events, row: next };
+  }
+  const { progress } = options;
+  const content = progress === undefined ? message.parts : progress === false ? undefined : progress(message);
+  if (content === undefined) return { events, row: next };
+  events.push({ ...working, message: { parts: partsOf(content) } });
+  return { events, row: { ...next, said: message.messageId } };
+}
+
+/** The task that an event belongs to. */
+export function idsOf({
+  task,
+  statusUpdate,
+  artifactUpdate,
+}: StreamResponse): Pick<OpenDelegation, "taskId" | "contextId"> {
+  const update = statusUpdate ?? artifactUpdate;
+  const taskId = task?.id ?? update?.taskId;
+  const contextId = task?.contextId ?? update?.contextId;
+  return { ...(taskId !== undefined && { taskId }), ...(contextId !== undefined && { contextId }) };
+}
+
+/** The task after a status. */
+export function taskOf({ taskId = "", contextId }: OpenDelegation, { task, statusUpdate }: StreamResponse): Task {
+  const status = (task ?? statusUpdate)?.status as TaskStatus;
+  return task ?? { id: taskId, status, ...(contextId !== undefined && { contextId }) };
+}
+
+/** The question of another agent, as a question of this task. */
+export function questionOf({ message }: TaskStatus): StatusEvent {
+  const { parts = [{ text: "Another agent needs more information." }], metadata } = message ?? {};
+  return {
+    kind: "status",
+    state: "TASK_STATE_INPUT_REQUIRED",
+    message: { parts, ...(metadata !== undefined && { metadata }) },
+  };
+}

@@ -1,0 +1,290 @@
+import { plain } from "../base/display.ts";
+import { A2AError, isTerminal, type Message, type Task } from "../model/index.ts";
+import {
+  DelegationFailed,
+  type AgentYield,
+  type ArtifactEvent,
+  type ClosedDelegation,
+  type Delegated,
+  type DelegateOptions,
+  type Delegations,
+  type OpenDelegation,
+  type StatusEvent,
+  type TurnBase,
+} from "../protocol/index.ts";
+import { CallFailed, DelegateCalls, mayHaveArrived, reasonOf, type Came } from "./delegate-calls.ts";
+import {
+  addressOf,
+  contentOf,
+  firstRow,
+  hashOf,
+  messageIdOf,
+  type DelegateCall,
+  type DelegatedContent,
+} from "./delegate-keys.ts";
+import { DelegatedArtifacts } from "./delegated-artifacts.ts";
+import { idsOf, questionOf, shownOf, taskOf } from "./delegated-events.ts";
+import { briefOf, DelegatedResult, failureOf, failureRow, messageRow, taskRow } from "./delegated-result.ts";
+
+/** One delegation, in one attempt of the turn. */
+export class Delegation {
+  readonly #turn: TurnBase;
+  readonly #rows: Delegations;
+  readonly #options: DelegateOptions;
+  readonly #content: DelegatedContent;
+  readonly #key: string;
+  readonly #agent: string;
+  readonly #init: Parameters<typeof firstRow>[0];
+  readonly #calls: DelegateCalls;
+  readonly #signal: AbortSignal;
+  #row!: OpenDelegation;
+  #artifacts!: DelegatedArtifacts;
+  /** The message that was sent last in this attempt. */
+  #sent: Message | undefined;
+  /** The other agent has, or may have, a task that is not over. */
+  #isOpen = false;
+
+  constructor(turn: TurnBase, rows: Delegations, call: DelegateCall, key: string, left: AbortSignal) {
+    const { client, message, options } = call;
+    this.#turn = turn;
+    this.#rows = rows;
+    this.#options = options;
+    this.#content = contentOf(message);
+    this.#key = key;
+    this.#agent = plain(client.card.name, 100) || "The other agent";
+    const agent = this.#agent;
+    this.#init = { turn, rows, options, content: this.#content, key, agent, address: addressOf(client) };
+    this.#signal = AbortSignal.any([turn.signal, left]);
+    this.#calls = new DelegateCalls(turn, client, options, this.#signal);
+  }
+
+  async *run(): AsyncGenerator<AgentYield, Delegated, void> {
+    const closed = this.#rows.closed.get(this.#key);
+    if (closed !== undefined) return this.#again(closed);
+    let stopWaiting = (): void => {};
+    try {
+      const source = await this.#begin();
+      stopWaiting = this.#rows.wait();
+      this.#rows.onCancel(() => this.#cancel());
+      return yield* this.#follow(source);
+    } catch (error) {
+      if (error instanceof DelegationFailed && this.#isOpen) await this.#fail(error);
+      throw error;
+    } finally {
+      stopWaiting();
+      this.#leave();
+    }
+  }
+
+  /** Sends the message, or goes on where an earlier attempt or turn was. */
+  async #begin(): Promise<AsyncGenerator<Came, void, void>> {
+    const stored = this.#rows.open.get(this.#key);
+    if (stored === undefined) {
+      if (this.#calls.hops !== undefined) return this.#send(await firstRow(this.#init));
+      throw new DelegationFailed("loop", `${this.#agent} was not asked: the request has come through too many agents.`);
+    }
+    this.#take(stored);
+    if (stored.auth === true) this.#rows.authorizations.set(this.#key, undefined);
+    const { answer } = this.#rows;
+    if (stored.asked === true && answer !== undefined) {
+      const { asked: _, ...row } = stored;
+      const round = row.round + 1;
+      return this.#send({
+        ...row,
+        round,
+        answer,
+        messageId: await messageIdOf(this.#turn, this.#rows, this.#key, round),
+        unsure: true,
+      });
+    }
+    return stored.unsure === true ? this.#sendUnlessArrived() : this.#calls.follow(stored);
+  }
+
+  #take(row: OpenDelegation): void {
+    this.#row = row;
+    this.#isOpen = true;
+    this.#artifacts = new DelegatedArtifacts(this.#options, row);
+  }
+
+  /** Stores that the message is about to be sent, then sends it. */
+  async #send(row: OpenDelegation): Promise<AsyncGenerator<Came, void, void>> {
+    await this.#rows.store(this.#key, row);
+    if (this.#artifacts === undefined) this.#take(row);
+    else this.#row = row;
+    this.#signal.throwIfAborted();
+    this.#sent = await this.#messageOf(row);
+    return this.#calls.send(this.#sent);
+  }
+
+  async #messageOf({ answer, messageId, contextId, taskId }: OpenDelegation): Promise<Message> {
+    const said = answer === undefined ? undefined : await this.#rows.message(answer);
+    const { parts, ...rest } = said === undefined ? this.#content : { parts: said.parts };
+    return {
+      ...rest,
+      messageId,
+      role: "ROLE_USER",
+      parts,
+      ...(contextId !== undefined && { contextId }),
+      ...(taskId !== undefined && { taskId }),
+    };
+  }
+
+  /** It is not known whether the message arrived. */
+  async #sendUnlessArrived(): Promise<AsyncGenerator<Came, void, void>> {
+    const row = this.#row;
+    const isSame = row.answer !== undefined || row.hash === hashOf(this.#content);
+    if (isSame && this.#calls.joins) return this.#send(row);
+    const taskId = await this.#calls.find(row);
+    if (typeof taskId === "string") {
+      const { unsure: _, ...sure } = row;
+      this.#row = { ...sure, taskId };
+      return this.#calls.follow(this.#row);
+    }
+    if (isSame && (taskId === false || this.#options.onUncertain === "resend")) return this.#send(row);
+    throw new DelegationFailed("uncertain", `It is not known whether ${this.#agent} has received its message.`);
+  }
+
+  async *#follow(begin: AsyncGenerator<Came, void, void>): AsyncGenerator<AgentYield, Delegated, void> {
+    for (let source = begin, found = false; ;) {
+      try {
+        for await (const came of source) {
+          const result = yield* this.#apply(came);
+          if (result !== undefined) return result;
+        }
+        const { taskId } = this.#row;
+        if (taskId === undefined)
+          throw new CallFailed(new A2AError("InvalidResponse", "The other agent sent no event"));
+        await this.#calls.pause(betweenStreams);
+        source = this.#calls.poll(taskId);
+      } catch (error) {
+        if (!(error instanceof CallFailed)) throw error;
+        if (this.#row.unsure !== true || found || !mayHaveArrived(error.cause)) throw this.#refused(error.cause);
+        found = true;
+        source = await this.#sendUnlessArrived();
+      }
+    }
+  }
+
+  #refused(cause: unknown): DelegationFailed {
+    return new DelegationFailed("refused", `${this.#agent} could not do its part (${reasonOf(cause)}).`, { cause });
+  }
+
+  /** Takes an event. Returns the result once there is one. */
+  async *#apply({ event, seq }: Came): AsyncGenerator<AgentYield, Delegated | undefined, void> {
+    if (event.message !== undefined) return this.#replied(event.message);
+    const known = this.#row.taskId !== undefined && this.#row.unsure !== true;
+    const { unsure: _, ...row } = this.#row;
+    this.#row = { ...row, ...idsOf(event) };
+    // A whole task may be further than the event of the last number.
+    if (event.task !== undefined) delete (this.#row as { seq?: number }).seq;
+    const status = event.task?.status ?? event.statusUpdate?.status;
+    const ends = status !== undefined && isTerminal(status.state);
+    if (event.task !== undefined) {
+      for (const artifact of this.#artifacts.snapshot(event.task, ends)) yield this.#delegated(artifact);
+    } else if (event.artifactUpdate !== undefined) {
+      const artifact = this.#artifacts.chunk(event.artifactUpdate);
+      this.#at(seq);
+      if (artifact !== undefined) yield this.#delegated(artifact);
+      else if (!known) yield this.#delegated();
+      return undefined;
+    }
+    this.#at(seq);
+    if (status === undefined) return undefined;
+    const showing = { key: this.#key, options: this.#options, authorizations: this.#rows.authorizations };
+    const shown = shownOf(status, this.#row, showing);
+    this.#row = shown.row;
+    for (const each of shown.events) yield this.#delegated(each);
+    if (ends) return this.#ended({ ...briefOf(taskOf(this.#row, event)), status });
+    if (status.state !== "TASK_STATE_INPUT_REQUIRED") {
+      if (!known) yield this.#delegated();
+      return undefined;
+    }
+    if (this.#options.questions === false) return this.#ended({ ...briefOf(taskOf(this.#row, event)), status });
+    const question = status.message?.messageId;
+    // Before it works on the answer, an agent may show the question once more.
+    if (question !== undefined && this.#row.answer !== undefined && question === this.#row.question) return undefined;
+    this.#row = { ...this.#row, asked: true, ...(question !== undefined && { question }) };
+    yield this.#delegated(questionOf(status));
+    // The engine ends the function at the question.
+    throw new A2AError("Aborted", "The turn is over: it asks the question of another agent");
+  }
+
+  #at(seq: number | undefined): void {
+    if (seq !== undefined) this.#row = { ...this.#row, seq };
+  }
+
+  #delegated(event?: StatusEvent | ArtifactEvent): AgentYield {
+    this.#row = { ...this.#row, ...this.#artifacts.row };
+    return { kind: "delegated", key: this.#key, row: this.#row, ...(event && { event }) };
+  }
+
+  async #replied(message: Message): Promise<Delegated> {
+    this.#isOpen = false;
+    const row = messageRow(this.#row.number, message);
+    // A reply that is too large to keep is asked for again after a restart.
+    if (row !== undefined) await this.#rows.close(this.#key, row);
+    return new DelegatedResult({ task: undefined, message }, []);
+  }
+
+  async #ended(task: Task): Promise<Delegated> {
+    const failure = failureOf(this.#agent, task);
+    if (failure !== undefined) throw failure;
+    const artifacts = this.#artifacts;
+    this.#isOpen = false;
+    const whole = artifacts.isLarge ? undefined : (artifacts.whole ?? (await this.#read(task)).artifacts ?? []);
+    await this.#rows.close(this.#key, taskRow(this.#row.number, task, whole, artifacts.bytes));
+    return new DelegatedResult({ task, message: undefined }, whole);
+  }
+
+  /** The result of a delegation that was over before. */
+  async #again({ result, failure }: ClosedDelegation): Promise<Delegated> {
+    if (failure !== undefined) throw new DelegationFailed(failure.kind, failure.text, { task: failure.task });
+    const { message, task, artifacts, bytes = 0 } = result ?? {};
+    const isLarge = bytes > (this.#options.resultBytes ?? 1 << 20);
+    if (task === undefined || artifacts !== undefined || isLarge) {
+      return new DelegatedResult({ task, message }, isLarge ? undefined : (artifacts ?? []));
+    }
+    const read = await this.#read(task);
+    return new DelegatedResult({ task: briefOf(read), message: undefined }, read.artifacts ?? []);
+  }
+
+  async #read(task: Task): Promise<Task> {
+    try {
+      return await this.#calls.task(task.id);
+    } catch (error) {
+      throw error instanceof CallFailed ? this.#refused(error.cause) : error;
+    }
+  }
+
+  /** Keeps the failure, so that a function that is called again gets it again. */
+  async #fail(failure: DelegationFailed): Promise<void> {
+    this.#isOpen = false;
+    if (failure.kind === "refused" && this.#options.cancel !== "canceled") this.#cancel();
+    this.#rows.authorizations.delete(this.#key);
+    await this.#rows.close(this.#key, failureRow(this.#row.number, failure));
+  }
+
+  /** The delegation is over, or its turn does not wait for it any more. */
+  #leave(): void {
+    if (!this.#isOpen) return;
+    const { signal } = this.#turn;
+    const kind = signal.aborted ? signal.reason?.kind : this.#rows.asking ? "asking" : "left";
+    if (kind === undefined || goesOn.has(kind)) return;
+    if (kind !== "canceled" && this.#options.cancel === "canceled") return;
+    this.#cancel();
+    if (kind !== "left") return;
+    const failure = new DelegationFailed("canceled", `${this.#agent} was told to stop.`);
+    // Where the turn is over, nothing is stored, and nobody asks for it.
+    this.#rows.close(this.#key, failureRow(this.#row.number, failure)).catch(() => {});
+  }
+
+  #cancel(): void {
+    if (this.#options.cancel !== "never") void this.#calls.cancel(this.#row, this.#sent);
+  }
+}
+
+/** A stream that ends before its task: the task is read after this time, in milliseconds. */
+const betweenStreams = 1000;
+
+/** Why a turn may be over although its delegations go on. */
+const goesOn: ReadonlySet<string> = new Set(["shutdown", "leaseLost", "storeFailed", "asking"]);

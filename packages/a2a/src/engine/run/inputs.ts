@@ -1,0 +1,69 @@
+import type { LogRecord, Message } from "../../model/index.ts";
+import type { Store, TaskKey } from "../../store/index.ts";
+import type { StoredCall } from "../log/index.ts";
+import type { RunInit } from "./phase.ts";
+import type { ResumedTurn, StoredCheckpoint, TurnInput } from "./turn.ts";
+
+/* What turns begin with: the first turn of a run, that of a message that waited, and those that go on with an earlier one. */
+
+/** The turn that a run begins with: turn 1 for a message that makes its task, else the turn that is stored. */
+export function firstTurnInput(init: RunInit): TurnInput {
+  const { message, call, principal = call.principal, headers = call.headers } = init;
+  if (init.start === undefined) {
+    return { turn: 1, attempt: 1, input: 1, message, call, principal, headers, checkpoint: undefined, ids: 0 };
+  }
+  const { turn, attempt, input } = init.start.run;
+  const checkpoint = init.checkpoint === undefined ? undefined : (JSON.parse(init.checkpoint) as StoredCheckpoint);
+  const { resumes } = init;
+  return { turn, attempt, input, message, call, principal, headers, checkpoint, resumes, ids: checkpoint?.ids ?? 0 };
+}
+
+/**
+ * The turn that a message goes on with, where the task waited for the answer to the question of a delegation. `checkpoint`: of the task,
+ * as JSON text. Rejects where the log does not have the message of that turn.
+ */
+export async function readResumed(
+  store: Pick<Store, "read">,
+  task: TaskKey,
+  checkpoint: string | undefined,
+): Promise<ResumedTurn | undefined> {
+  if (checkpoint === undefined) return undefined;
+  const { suspended } = JSON.parse(checkpoint) as StoredCheckpoint;
+  if (suspended === undefined) return undefined;
+  const page = await store.read(task, task.taskId, { after: suspended.input - 1, limit: 1 });
+  const record = page?.records[0];
+  if (record?.call === undefined) throw new Error("The message of the turn is not in the log");
+  return {
+    ...suspended,
+    message: messageOf(record.kind, record.json),
+    call: JSON.parse(record.call) as StoredCall,
+  };
+}
+
+/** The turn of a message that goes on with an earlier one. */
+export async function resumedInput(
+  store: Pick<Store, "read" | "head">,
+  task: TaskKey,
+  input: TurnInput,
+): Promise<TurnInput> {
+  // A page of the log does not have it.
+  const checkpoint = (await store.head(task, task.taskId))?.checkpoint;
+  const resumes = await readResumed(store, task, checkpoint);
+  if (resumes === undefined) return input;
+  const stored = JSON.parse(checkpoint as string) as StoredCheckpoint;
+  return { ...input, resumes, checkpoint: stored, ids: stored.ids };
+}
+
+/** The user's message in a record: of kind `message`, or `task`, whose history begins with it. */
+export function messageOf(kind: string, json: string): Message {
+  const event = JSON.parse(json) as { history?: readonly Message[] } | Message;
+  return kind === "task" ? ((event as { history: readonly Message[] }).history[0] as Message) : (event as Message);
+}
+
+/** The first attempt at a message that waited in the log. */
+export function nextTurnInput({ seq, json, call: stored }: LogRecord, turn: number): TurnInput {
+  const call = JSON.parse(stored ?? "null") as StoredCall;
+  const message = JSON.parse(json) as Message;
+  const { principal, headers } = call;
+  return { turn, attempt: 1, input: seq, message, call, principal, headers, checkpoint: undefined, ids: 0 };
+}

@@ -1,0 +1,236 @@
+import type {
+  AgentCard,
+  Artifact,
+  Content,
+  JsonObject,
+  ListTasksRequest,
+  ListTasksResponse,
+  Message,
+  Part,
+  SendMessageRequest,
+  SendMessageResponse,
+  StandardSchema,
+  StreamResponse,
+  Task,
+} from "../model/index.ts";
+import type { DelegationFailed } from "./message-refused.ts";
+
+/* Agents that call agents: what `turn.delegate()` takes and returns, and what it keeps with the task. */
+
+/** Options of a call to another agent. */
+export interface DelegateCallOptions {
+  /** Ends the call when it is aborted. */
+  readonly signal?: AbortSignal;
+  /** Longest call in milliseconds. `false`: no limit. */
+  readonly timeout?: number | false;
+  /** W3C `traceparent` to send. */
+  readonly trace?: string;
+  /** For a subscription: continue after the event of this number, where the agent's card promises it. */
+  readonly after?: number;
+}
+
+/** Events of a task. `seq`: number of the latest event, where the agent's card promises numbers. */
+export interface DelegateEvents extends AsyncIterable<StreamResponse> {
+  /** Number of the latest event in the log of its task. */
+  readonly seq?: number | undefined;
+}
+
+/** What `turn.delegate()` needs of a client. A `Client` of `@parley/a2a/client` has it. */
+export interface DelegateClient {
+  /** The card of the agent. Its name and first address say which agent it is, and its extensions what it promises. */
+  readonly card: Pick<AgentCard, "name" | "capabilities" | "supportedInterfaces">;
+  /** Sends a message and follows its task. */
+  sendStreamingMessage(request: SendMessageRequest, options?: DelegateCallOptions): DelegateEvents;
+  /** Sends a message. */
+  sendMessage(request: SendMessageRequest, options?: DelegateCallOptions): Promise<SendMessageResponse>;
+  /** Follows a task. */
+  subscribeToTask(taskId: string, options?: DelegateCallOptions): DelegateEvents;
+  /** Reads a task. */
+  getTask(taskId: string, options?: DelegateCallOptions): Promise<Task>;
+  /** Lists tasks. */
+  listTasks(request: ListTasksRequest, options?: DelegateCallOptions): Promise<ListTasksResponse>;
+  /** Cancels a task. */
+  cancelTask(taskId: string, options?: DelegateCallOptions): Promise<Task>;
+}
+
+/** A message for another agent: content, or a message without the members that the delegation sets. */
+export type DelegateMessage = Content | DelegateMessageInit;
+
+/** A message without its id and its role. */
+export interface DelegateMessageInit extends Omit<Partial<Message>, "messageId" | "role"> {
+  /** The content, at least one part. */
+  readonly parts: readonly Part[];
+}
+
+/** Options of `turn.delegate()`. */
+export interface DelegateOptions {
+  /**
+   * Names the delegation, for the whole task: a later turn that delegates with the same key gets the same result, and sends nothing. At
+   * most 200 characters. Default: within a turn, a delegation is known by its agent and its message; the second one with the same
+   * message is another delegation.
+   */
+  readonly key?: string;
+  /**
+   * What is shown of the other agent's progress, as progress of this task. `false`: nothing. A function gets each message and returns
+   * what to show; `undefined`: nothing. Default: each message as it is. The function has to return the same for the same message.
+   */
+  readonly progress?: false | ((message: Message) => Content | undefined);
+  /**
+   * Which artifacts become artifacts of this task. `false`: none. A function gets each chunk, which has the `artifactId` of the other
+   * agent, and returns what to take over; `undefined`: nothing of it. Default: all, chunk by chunk. Their ids are made unique here.
+   */
+  readonly artifacts?: false | ((chunk: Artifact) => Omit<Artifact, "artifactId"> | undefined);
+  /**
+   * `false`: a question of the other agent ends the delegation, and is in the result: `task.status`. To answer it, delegate a message
+   * with that `taskId`. Default: this task asks the question, and the answer goes down.
+   */
+  readonly questions?: false;
+  /**
+   * When the task of the other agent is canceled. `always`: when this task is canceled, fails, times out, or does not wait for it any
+   * more. `canceled`: only when this task is canceled. `never`. A server that stops cancels nothing in any case. Default `always`.
+   */
+  readonly cancel?: "always" | "canceled" | "never";
+  /**
+   * After a crash it may be unknown whether the message arrived: the other agent does not promise that a message may be sent twice, and
+   * has no task with it. `fail`: the delegation fails. `resend`: the message is sent again, and may arrive twice. Default `fail`.
+   */
+  readonly onUncertain?: "fail" | "resend";
+  /**
+   * The conversation with the other agent. Default: one for each conversation of this agent, so that it remembers. `false`: the other
+   * agent makes a new one.
+   */
+  readonly contextId?: string | false;
+  /** Media types that the answer may have (A2A 1.0 §3.2.2). Default: any. */
+  readonly acceptedOutputModes?: readonly string[];
+  /** `metadata` of the send request. */
+  readonly metadata?: JsonObject;
+  /** How much of the artifacts the result holds, in bytes of JSON. Larger ones pass through, and reading them from the result throws. Default 1 MiB. */
+  readonly resultBytes?: number;
+}
+
+/** The result of `turn.delegate()`. */
+export interface Delegated {
+  /** The task of the other agent, without its artifacts and history. `undefined` for a direct reply. */
+  readonly task: Task | undefined;
+  /** The direct reply. `undefined` where the agent made a task. */
+  readonly message: Message | undefined;
+  /**
+   * The artifacts of the task, as the other agent made them. Empty for a direct reply.
+   *
+   * @throws A2AError `UnsupportedOperation` where they are larger than `resultBytes`.
+   */
+  readonly artifacts: readonly Artifact[];
+  /**
+   * The text of the direct reply, or of the artifacts, or of the last status where there is no artifact with text. Texts are joined by
+   * line breaks.
+   *
+   * @throws A2AError `UnsupportedOperation` where the artifacts are larger than `resultBytes`.
+   */
+  readonly text: string;
+  /**
+   * The data of the direct reply or of the artifacts, checked by a schema of zod, valibot, ArkType or any other library of Standard Schema,
+   * and with its type: the first value that fits.
+   *
+   * @throws A2AError where nothing fits, as `dataOf()` does; `UnsupportedOperation` where the artifacts are larger than `resultBytes`.
+   */
+  data<Output>(schema: StandardSchema<Output>): Promise<Output>;
+}
+
+/** What `turn.all()` returns for each generator with `settled`. */
+export type Settled<T> =
+  { readonly status: "fulfilled"; readonly value: T } | { readonly status: "rejected"; readonly reason: unknown };
+
+/** What a generator returns. */
+export type ReturnOf<T> = T extends AsyncGenerator<unknown, infer Value, never> ? Value : never;
+
+/* What is kept with the task. The engine stores it, and `turn.delegate()` alone reads it. */
+
+/** What a delegation keeps with the task while it is open. It is small. */
+export interface OpenDelegation {
+  /** Which delegation of the task, from 1: it makes the ids of artifacts. */
+  readonly number: number;
+  /** Name of the other agent. */
+  readonly agent: string;
+  /** Hash of the message. */
+  readonly hash: string;
+  /** The message that was sent last: 1 for the first one, then each answer to a question. */
+  readonly round: number;
+  /** Its id. */
+  readonly messageId: string;
+  /** For an answer: the `seq` of the message of this task that has it. */
+  readonly answer?: number;
+  /** Set until it is known that the message arrived. */
+  readonly unsure?: true;
+  /** The conversation at the other agent. */
+  readonly contextId?: string;
+  /** The task of the other agent, once it is known. */
+  readonly taskId?: string;
+  /** Number of the last event that is stored in this task, where the other agent has numbers. */
+  readonly seq?: number;
+  /** Set while this task asks its question. */
+  readonly asked?: true;
+  /** Id of the message of the question that was asked last. */
+  readonly question?: string;
+  /** Set while it waits for an authorization. */
+  readonly auth?: true;
+  /** Id of the progress message that was shown last. */
+  readonly said?: string;
+  /** Size of its artifacts so far, in bytes of JSON. */
+  readonly bytes?: number;
+  /** Parts that were taken over, by artifact. Negative: the artifact is complete. Absent where they are too many to keep. */
+  readonly taken?: Readonly<Record<string, number>>;
+}
+
+/** What a delegation keeps once it is over, so that a function that is called again gets the same. */
+export interface ClosedDelegation {
+  /** As when it was open. */
+  readonly number: number;
+  /** The result. Absent where it failed. */
+  readonly result?: {
+    /** The direct reply. */
+    readonly message?: Message;
+    /** The task, without artifacts and history. */
+    readonly task?: Task;
+    /** Its artifacts, where they are small. */
+    readonly artifacts?: readonly Artifact[];
+    /** Size of its artifacts in bytes of JSON, where they are not here. */
+    readonly bytes?: number;
+  };
+  /** Why it failed. */
+  readonly failure?: {
+    /** `DelegationFailed.kind`. */
+    readonly kind: DelegationFailed["kind"];
+    /** Its message. */
+    readonly text: string;
+    /** Its task. */
+    readonly task?: Task;
+  };
+}
+
+/** The delegations of a task, as a turn keeps them. `TurnBase.delegations()` makes it; `Turn.delegate()` uses it. */
+export interface Delegations {
+  /** Those that are open, by key. */
+  readonly open: ReadonlyMap<string, OpenDelegation>;
+  /** Those that are over, by key. */
+  readonly closed: ReadonlyMap<string, ClosedDelegation>;
+  /** `seq` of the message that answers the question of a delegation; `undefined` where this turn has none. */
+  readonly answer: number | undefined;
+  /** A message of the user, by its `seq` in the log of the task. */
+  message(seq: number): Promise<Message | undefined>;
+  /** Whether this task asks the question of a delegation: the turn is over, and goes on with the answer. */
+  readonly asking: boolean;
+  /** The requests for an authorization that this task shows, by delegation. `undefined`: shown before a restart. */
+  readonly authorizations: Map<string, readonly Part[] | undefined>;
+  /** Keys of those that are called now. */
+  readonly running: Set<string>;
+  /** Stores an open delegation, and makes the task where there is none. Resolves once it is stored, with all that was yielded before. */
+  store(key: string, row: OpenDelegation): Promise<void>;
+  /** Closes a delegation. Resolves once it is stored, with all that was yielded before. */
+  close(key: string, row: ClosedDelegation): Promise<void>;
+  /** Keeps what cancels the task of the other agent while this task waits for the answer. */
+  onCancel(cancel: () => void): void;
+  /** A name that is the same in each attempt and unlike those of other agents, owners and tasks; 32 hexadecimal digits. */
+  nameOf(...parts: readonly string[]): Promise<string>;
+  /** Counts the delegations that are waited for. While there is one, a server that stops leaves the turn to another process. */
+  wait(): () => void;
+}
