@@ -18,8 +18,13 @@ const sources = examples.map((name) => ({
 }));
 
 async function told(script: string, play: (reader: Reader) => Promise<unknown>): Promise<unknown> {
-  const program = await Program.in(script);
-  onTestFinished(() => program.end());
+  // The planner with the official SDK calls the same agents as ours.
+  const experts = script === official("travel-planner") ? await Program.in(ours("travel-planner")) : undefined;
+  const program = await Program.in(script, experts && { EXPERTS: experts.url });
+  onTestFinished(async () => {
+    await program.end();
+    await experts?.end();
+  });
   return play(new Reader(await connect(program.url)));
 }
 

