@@ -1,6 +1,5 @@
 import type { Clock } from "../base/index.ts";
 import {
-  A2AError,
   hasCode,
   isTerminal,
   type Message,
@@ -18,19 +17,14 @@ import {
   type TurnBase,
 } from "../protocol/index.ts";
 
+import { CallFailed, mayPass } from "./delegate-errors.ts";
+
 /* Calls to the other agent: it is sent to, followed, looked for and canceled. */
 
 /** An event of the other agent, and its number where the agent has numbers. */
 export interface Came {
   readonly event: StreamResponse;
   readonly seq?: number | undefined;
-}
-
-/** The error of a call. What the function of the agent throws is none. */
-export class CallFailed extends Error {
-  constructor(cause: unknown) {
-    super("The call failed", { cause });
-  }
 }
 
 /** How many agents a message may come through. */
@@ -44,6 +38,8 @@ const firstPoll = 500;
 const longestPoll = 10_000;
 
 const mostCancels = 6;
+/** Attempts in a row to reach an agent that has the task: about a minute. */
+export const mostAttempts = 10;
 const mostListPages = 5;
 
 /** The calls of one delegation. */
@@ -89,7 +85,7 @@ export class DelegateCalls {
   /** Reads a task again and again, until it is over or asks. */
   async *poll(taskId: string): AsyncGenerator<Came, void, void> {
     for (let delay = firstPoll; ; delay = Math.min(longestPoll, delay * 1.5)) {
-      const task = await this.#called(this.client.getTask(taskId, this.#call()));
+      const task = await this.task(taskId);
       yield { event: { task } };
       if (isTerminal(task.status.state) || task.status.state === "TASK_STATE_INPUT_REQUIRED") return;
       await this.pause(delay);
@@ -98,7 +94,7 @@ export class DelegateCalls {
 
   /** Reads a task. */
   task(taskId: string): Promise<Task> {
-    return this.#called(this.client.getTask(taskId, this.#call()));
+    return this.#again(() => this.client.getTask(taskId, this.#call()));
   }
 
   /** What became of a message of which it is not known whether it arrived: its task, `false` where it did not arrive. */
@@ -117,7 +113,7 @@ export class DelegateCalls {
     try {
       for (let page = 0, token = ""; page < mostListPages; page += 1) {
         const query = { contextId, historyLength: 100, ...(token !== "" && { pageToken: token }) };
-        const { tasks, nextPageToken } = await this.#called(this.client.listTasks(query, this.#call()));
+        const { tasks, nextPageToken } = await this.#again(() => this.client.listTasks(query, this.#call()));
         const task = tasks.find(({ history = [] }) => history.some((each) => each.messageId === messageId));
         if (task !== undefined) return task.id;
         if (nextPageToken === "") break;
@@ -154,6 +150,11 @@ export class DelegateCalls {
   /** Waits. Rejects where the delegation is left, or its turn is over. */
   pause(ms: number): Promise<void> {
     return abortable(pause(this.#turn.clock, ms), this.#signal);
+  }
+
+  /** Waits after an attempt that failed, longer each time. */
+  rest(attempt: number): Promise<void> {
+    return this.pause(Math.min(longestPoll, firstPoll * 2 ** (attempt - 1)));
   }
 
   /** The task of a message that was sent, where its answer was not read. */
@@ -229,6 +230,18 @@ export class DelegateCalls {
     }
   }
 
+  /** A read. An agent that cannot be reached, such as one that restarts, is asked again for about a minute. */
+  async #again<T>(read: () => Promise<T>): Promise<T> {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await this.#called(read());
+      } catch (error) {
+        if (!(error instanceof CallFailed) || !mayPass(error.cause) || attempt === mostAttempts) throw error;
+      }
+      await this.rest(attempt);
+    }
+  }
+
   async #called<T>(call: Promise<T>): Promise<T> {
     return abortable(
       call.catch((error: unknown) => {
@@ -237,12 +250,6 @@ export class DelegateCalls {
       this.#signal,
     );
   }
-}
-
-/** Whether a message may have arrived although its call failed. */
-export function mayHaveArrived(error: unknown): boolean {
-  if (hasCode(error, "InvalidResponse")) return /^50[24]$/.test(error.metadata["httpStatus"] ?? "");
-  return hasCode(error, "ConnectionLost", "Timeout", "Aborted");
 }
 
 /** A client may not listen to the signal. */
@@ -263,9 +270,4 @@ async function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T
 
 function pause(clock: Clock, ms: number): Promise<void> {
   return new Promise((resolve) => clock.after(ms, resolve));
-}
-
-/** What a caller of a `DelegateClient` reads of an error. */
-export function reasonOf(error: unknown): string {
-  return error instanceof A2AError ? error.code : "an unknown error";
 }

@@ -102,6 +102,24 @@ export function messageIdOf({ taskId }: TurnBase, rows: Delegations, key: string
   return rows.nameOf("message", taskId, key, String(round));
 }
 
+/** The message that a row is for: that of the delegation, or the answer to a question. */
+export async function messageOf(
+  rows: Delegations,
+  content: DelegatedContent,
+  { answer, messageId, contextId, taskId }: OpenDelegation,
+): Promise<Message> {
+  const said = answer === undefined ? undefined : await rows.message(answer);
+  const { parts, ...rest } = said === undefined ? content : { parts: said.parts };
+  return {
+    ...rest,
+    messageId,
+    role: "ROLE_USER",
+    parts,
+    ...(contextId !== undefined && { contextId }),
+    ...(taskId !== undefined && { taskId }),
+  };
+}
+
 /** One conversation with each agent in each conversation of this one. */
 async function contextOf({ turn, rows, options, content, address }: NewDelegation): Promise<string | undefined> {
   const { contextId = content.contextId } = options;

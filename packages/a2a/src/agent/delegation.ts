@@ -12,13 +12,15 @@ import {
   type StatusEvent,
   type TurnBase,
 } from "../protocol/index.ts";
-import { CallFailed, DelegateCalls, mayHaveArrived, reasonOf, type Came } from "./delegate-calls.ts";
+import { DelegateCalls, mostAttempts, type Came } from "./delegate-calls.ts";
+import { CallFailed, mayHaveArrived, mayPass, reasonOf } from "./delegate-errors.ts";
 import {
   addressOf,
   contentOf,
   firstRow,
   hashOf,
   messageIdOf,
+  messageOf,
   type DelegateCall,
   type DelegatedContent,
 } from "./delegate-keys.ts";
@@ -43,6 +45,8 @@ export class Delegation {
   #sent: Message | undefined;
   /** The other agent has, or may have, a task that is not over. */
   #isOpen = false;
+  /** The message may have arrived, in this attempt or in an earlier one. */
+  #mayHaveIt = false;
 
   constructor(turn: TurnBase, rows: Delegations, call: DelegateCall, key: string, left: AbortSignal) {
     const { client, message, options } = call;
@@ -67,7 +71,8 @@ export class Delegation {
       stopWaiting = this.#rows.wait();
       this.#rows.onCancel(() => this.#cancel());
       return yield* this.#follow(source);
-    } catch (error) {
+    } catch (thrown) {
+      const error = thrown instanceof CallFailed ? this.#refused(thrown.cause) : thrown;
       if (error instanceof DelegationFailed && this.#isOpen) await this.#fail(error);
       throw error;
     } finally {
@@ -112,26 +117,14 @@ export class Delegation {
     if (this.#artifacts === undefined) this.#take(row);
     else this.#row = row;
     this.#signal.throwIfAborted();
-    this.#sent = await this.#messageOf(row);
+    this.#sent = await messageOf(this.#rows, this.#content, row);
     return this.#calls.send(this.#sent);
-  }
-
-  async #messageOf({ answer, messageId, contextId, taskId }: OpenDelegation): Promise<Message> {
-    const said = answer === undefined ? undefined : await this.#rows.message(answer);
-    const { parts, ...rest } = said === undefined ? this.#content : { parts: said.parts };
-    return {
-      ...rest,
-      messageId,
-      role: "ROLE_USER",
-      parts,
-      ...(contextId !== undefined && { contextId }),
-      ...(taskId !== undefined && { taskId }),
-    };
   }
 
   /** It is not known whether the message arrived. */
   async #sendUnlessArrived(): Promise<AsyncGenerator<Came, void, void>> {
     const row = this.#row;
+    this.#mayHaveIt = true;
     const isSame = row.answer !== undefined || row.hash === hashOf(this.#content);
     if (isSame && this.#calls.joins) return this.#send(row);
     const taskId = await this.#calls.find(row);
@@ -145,9 +138,10 @@ export class Delegation {
   }
 
   async *#follow(begin: AsyncGenerator<Came, void, void>): AsyncGenerator<AgentYield, Delegated, void> {
-    for (let source = begin, found = false; ;) {
+    for (let source = begin, failures = 0; ;) {
       try {
         for await (const came of source) {
+          failures = 0;
           const result = yield* this.#apply(came);
           if (result !== undefined) return result;
         }
@@ -158,11 +152,20 @@ export class Delegation {
         source = this.#calls.poll(taskId);
       } catch (error) {
         if (!(error instanceof CallFailed)) throw error;
-        if (this.#row.unsure !== true || found || !mayHaveArrived(error.cause)) throw this.#refused(error.cause);
-        found = true;
-        source = await this.#sendUnlessArrived();
+        failures += 1;
+        if (!this.#mayGoOn(error.cause, failures)) throw error;
+        if (failures > 1 || this.#row.unsure !== true) await this.#calls.rest(failures);
+        source = this.#row.unsure === true ? await this.#sendUnlessArrived() : this.#calls.follow(this.#row);
       }
     }
+  }
+
+  /** Whether another call may help, where the other agent has the message, or may have it. It may restart just now. */
+  #mayGoOn(cause: unknown, failures: number): boolean {
+    if (!mayPass(cause) || failures === mostAttempts) return false;
+    if (this.#row.unsure !== true) return this.#row.taskId !== undefined;
+    this.#mayHaveIt ||= mayHaveArrived(cause);
+    return this.#mayHaveIt && (this.#calls.joins || failures === 1);
   }
 
   #refused(cause: unknown): DelegationFailed {

@@ -63,7 +63,10 @@ export interface AgentBehaviour {
    * refused. Names of credentials, and those of A2A itself, are refused when the server is created.
    */
   readonly requestHeaders?: readonly (string | { readonly name: string; readonly store?: boolean })[];
-  /** Longest time between two events of a turn, in milliseconds. `false`: no limit. Default 5 minutes. Then the task fails. */
+  /**
+   * Longest time between two events of a turn, in milliseconds. `false`: no limit. Default 5 minutes. Then the task fails. It does not
+   * run while the turn waits for another agent (`turn.delegate()`), or the task for its user.
+   */
   readonly idleTimeout?: number | false;
   /** Longest turn, in milliseconds. `false`: no limit. Default 1 hour. Then the task fails. */
   readonly turnTimeout?: number | false;
