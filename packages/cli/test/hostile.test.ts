@@ -131,11 +131,12 @@ const calls: Readonly<Record<string, readonly string[]>> = {
   tasks: ["tasks", "URL"],
   cancel: ["cancel", "URL", "task"],
   login: ["login", "URL"],
+  doctor: ["doctor", "URL", "--message", "Hello"],
   conform: ["conform", "URL", "--behaviors", "none", "--filter", "CARD-*"],
 };
 
 /** Commands that call nobody. */
-const ofOurOwn = ["serve", "key", "push", "init", "logout", "whoami"];
+const ofOurOwn = ["serve", "dev", "key", "push", "init", "logout", "whoami"];
 
 async function shown(words: readonly string[], url: string, ...more: string[]): Promise<string> {
   const { io, both, interrupt } = recordedIo({
