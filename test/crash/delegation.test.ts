@@ -58,8 +58,15 @@ test(`sends each message once, and has each artifact once: ${kills} kills at an 
       const { task } = await client.sendMessage({ message: { messageId, parts: [text(messageId)] }, configuration });
       return task?.id ?? "";
     };
-    await send().catch(() => "");
-    await Promise.race([life.end, new Promise((resolve) => setTimeout(resolve, 500))]);
+    // Until it has killed itself, or the task is over before that append.
+    const over = async (taskId: string): Promise<unknown> =>
+      (await connect(supervisor.url, { retry: false, reconnect: false })).waitFor(taskId);
+    await Promise.race([
+      life.end,
+      send()
+        .then(over)
+        .catch(() => life.end),
+    ]);
     life.kill("SIGKILL");
     await life.end;
     life = await supervisor.start();

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer } from "node:net";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { typescript } from "../programs.ts";
+import { compiled } from "../programs.ts";
 
 const usual = fileURLToPath(new URL("server.ts", import.meta.url));
 
@@ -32,7 +32,7 @@ export class Supervisor {
   constructor(path: string, port: number, script: string = usual) {
     this.#path = path;
     this.#port = port;
-    this.#script = script;
+    this.#script = compiled(script);
   }
 
   get url(): string {
@@ -42,7 +42,7 @@ export class Supervisor {
   /** Resolves once the server listens, or has ended before. */
   async start(selfKill?: SelfKill): Promise<Life> {
     const how = selfKill === undefined ? [] : [selfKill.moment, String(selfKill.append)];
-    const child = spawn(process.execPath, [...typescript, this.#script, this.#path, String(this.#port), ...how], {
+    const child = spawn(process.execPath, [this.#script, this.#path, String(this.#port), ...how], {
       stdio: ["ignore", "pipe", "pipe"],
     });
     this.#child = child;

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, beforeEach, expect } from "vitest";
 import { Client, type Answer, type Request } from "./client.ts";
 import { GrpcClient } from "./grpc.ts";
 import { inFull } from "../counts.ts";
-import { typescript } from "../programs.ts";
+import { compiled } from "../programs.ts";
 import type { Outcome } from "./outcome.ts";
 import type { Stats } from "./server.ts";
 
@@ -28,8 +28,8 @@ export class Fuzzed {
   #child!: ChildProcess;
 
   async start(args: readonly string[]): Promise<void> {
-    this.#child = fork(fileURLToPath(new URL("server.ts", import.meta.url)), args, {
-      execArgv: [...typescript, "--expose-gc"],
+    this.#child = fork(compiled(fileURLToPath(new URL("server.ts", import.meta.url))), args, {
+      execArgv: ["--expose-gc"],
       stdio: ["ignore", "pipe", "pipe", "ipc"],
     });
     for (const stream of [this.#child.stdout, this.#child.stderr])

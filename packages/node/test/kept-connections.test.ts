@@ -6,7 +6,6 @@ import { createServer as createTcpServer, type AddressInfo, type Socket } from "
 import type { TLSSocket } from "node:tls";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { guardedFetch, type Dialer, type ResolvedAddress } from "@parley/a2a/net";
-import { typescript } from "../../../test/programs.ts";
 import { nodeDialer, type DialerOptions } from "../src/dialer.ts";
 import { certificateFor } from "./support/certificate.ts";
 
@@ -130,12 +129,12 @@ describe("a connection of the Node dialer", () => {
   it("does not keep the process alive while nobody uses it", async () => {
     const server = await listen(createServer(answering));
     const program = `
-      import { nodeDialer } from ${JSON.stringify(new URL("../src/dialer.ts", import.meta.url).href)};
+      import { nodeDialer } from ${JSON.stringify(new URL("../dist/dialer.js", import.meta.url).href)};
       const dialer = nodeDialer({ idleTimeout: 86_400_000 });
       const url = new URL("http://127.0.0.1:${server.port}/");
       const answer = await dialer.fetch(url, [{ address: "127.0.0.1", family: 4 }], {});
       console.log(await answer.text());`;
-    const child = spawn(process.execPath, [...typescript, "--input-type=module", "--eval", program]);
+    const child = spawn(process.execPath, ["--input-type=module", "--eval", program]);
     const [code] = (await once(child, "exit")) as [number];
     expect([code, server.accepted()]).toEqual([0, 1]);
   });

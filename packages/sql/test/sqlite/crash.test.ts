@@ -7,18 +7,18 @@ import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, it } from "vitest";
 import type { ListPosition, Store } from "@parley/a2a/store";
 import { sqliteStore } from "@parley/sql/sqlite";
-import { typescript } from "../../../../test/programs.ts";
+import { compiled } from "../../../../test/programs.ts";
 import { diskFolder } from "../../../../test/temporary.ts";
 
 const folder = await mkdtemp(join(diskFolder(), "parley-"));
 afterAll(() => rm(folder, { recursive: true }));
 
 const alice = { agent: "agent", owner: "alice" };
-const appender = fileURLToPath(new URL("appender.ts", import.meta.url));
+const appender = compiled(fileURLToPath(new URL("appender.ts", import.meta.url)));
 
 /** Kills a process after it has acknowledged so many tasks. Returns all ids that it printed. */
 async function killedAfter(path: string, life: number, tasks: number): Promise<readonly string[]> {
-  const child = spawn(process.execPath, [...typescript, appender, path, String(life)], {
+  const child = spawn(process.execPath, [appender, path, String(life)], {
     stdio: ["ignore", "pipe", "inherit"],
   });
   const exit = once(child, "exit");

@@ -7,7 +7,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { build } from "esbuild";
 import { afterAll, describe, expect, it } from "vitest";
 import { sqliteStore } from "@parley/sql/sqlite";
-import { typescript } from "../../../../test/programs.ts";
+import { compiled } from "../../../../test/programs.ts";
 import { diskFolder } from "../../../../test/temporary.ts";
 import { threadFile, threadWriter } from "../../src/sqlite/thread-writer.ts";
 
@@ -19,7 +19,7 @@ const require = createRequire(import.meta.url);
 
 /** Runs a script to its end. Returns its output and its exit code or signal. */
 async function run(script: string, ...args: readonly string[]): Promise<{ said: string; ended: unknown }> {
-  const child = spawn(process.execPath, [...typescript, script, ...args], { stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(process.execPath, [script, ...args], { stdio: ["ignore", "pipe", "inherit"] });
   let said = "";
   child.stdout.setEncoding("utf8").on("data", (text: string) => (said += text));
   const [code, signal] = (await once(child, "close")) as unknown[];
@@ -27,7 +27,7 @@ async function run(script: string, ...args: readonly string[]): Promise<{ said: 
 }
 
 describe("a process that ends without closing its store", () => {
-  const appender = fileURLToPath(new URL("appender.ts", import.meta.url));
+  const appender = compiled(fileURLToPath(new URL("appender.ts", import.meta.url)));
 
   it("exits with its own code in the middle of its appends, and loses none that was acknowledged", async () => {
     const path = join(folder, "exit.db");
@@ -44,7 +44,7 @@ describe("a process that ends without closing its store", () => {
   });
 
   it("is kept alive by an append in progress, and by nothing else", async () => {
-    const script = join(folder, "alive.mts");
+    const script = join(folder, "alive.mjs");
     await writeFile(
       script,
       `import { sqliteStore } from ${JSON.stringify(new URL("../../dist/sqlite/index.js", import.meta.url))};
