@@ -22,6 +22,7 @@ export const long: readonly string[] = [
 export const alone: readonly string[] = [
   "packages/a2a/test/client/sse.test.ts",
   "packages/cli/test/conform.test.ts",
+  "packages/cli/test/serve.test.ts",
   "packages/grpc/test/hostile.test.ts",
   "packages/node/test/bodies.test.ts",
   "packages/node/test/readers.test.ts",

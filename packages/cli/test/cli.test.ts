@@ -10,7 +10,7 @@ import { parley, start } from "./support/parley.ts";
 import { startServer } from "./support/server.ts";
 
 /**
- * Every command against a server of our own, with the real binary. What only prepares a test, or is another option of a command that the
+ * Every command against a server of our own, with the real binary. What only prepares a test, or is another option of a command that a
  * test has run so, runs in this process.
  */
 
@@ -60,7 +60,7 @@ describe("parley card", () => {
   });
 
   test("--json gives the card itself, as 1.0 has it", async () => {
-    const { code, out, err } = await parley(["card", url, "--json"]);
+    const { code, out, err } = await parleyHere(["card", url, "--json"]);
     expect({ code, err }).toEqual({ code: 0, err: "" });
     const headers = { "A2A-Version": "1.0" };
     expect(jsonLines(out)).toEqual([
@@ -70,14 +70,15 @@ describe("parley card", () => {
 });
 
 describe.each(["JSONRPC", "HTTP+JSON", "GRPC"])("parley send over %s", (binding) => {
-  const send = (...args: string[]) => parley(["send", url, ...args, "--binding", binding], { cwd: folder });
+  const words = (...args: string[]) => ["send", url, ...args, "--binding", binding];
+  const send = (...args: string[]) => parleyHere(words(...args), { cwd: folder });
 
   test("prints a plain reply", async () => {
     expect(await send("hello")).toEqual({ code: 0, out: "You said: hello\n", err: "" });
   });
 
   test("prints content as it grows to standard output, and how the work goes to standard error", async () => {
-    const { code, out, err } = await send("stream");
+    const { code, out, err } = await parley(words("stream"), { cwd: folder });
     expect({ code, out }).toEqual({
       code: 0,
       out: 'Roses are red,\nviolets are blue.\n{\n  "petals": 5\n}\n',
@@ -103,7 +104,7 @@ describe.each(["JSONRPC", "HTTP+JSON", "GRPC"])("parley send over %s", (binding)
 });
 
 describe("parley send", () => {
-  const send = (...args: string[]) => parley(["send", url, ...args], { cwd: folder });
+  const send = (...args: string[]) => parleyHere(["send", url, ...args], { cwd: folder });
 
   test("takes the text from standard input", async () => {
     const { out } = await parley(["send", url, "-"], { stdin: "Grüße\n" });
@@ -129,7 +130,7 @@ describe("parley send", () => {
     ["fail", "✗ failed: It broke."],
     ["reject", "✗ rejected: Not today."],
   ])("ends with 1 when the task does (%s), also with --json", async (text, reason) => {
-    const { code, out, err } = await send(text);
+    const { code, out, err } = await parley(["send", url, text], { cwd: folder });
     expect({ code, out }).toEqual({ code: 1, out: "" });
     expect(err).toContain(reason);
     expect(await send(text, "--json")).toMatchObject({ code: 1, err: "" });
@@ -139,7 +140,7 @@ describe("parley send", () => {
     const asked = await send("ask");
     expect(asked).toMatchObject({ code: 0, out: "A draft.\nWhat shall I say?\n" });
     const [, command = ""] = /\n {2}parley (send .*) "your answer"\n$/.exec(asked.err) ?? [];
-    const answered = await parley([...command.split(" "), "Hello"]);
+    const answered = await parleyHere([...command.split(" "), "Hello"]);
     expect(answered).toMatchObject({ code: 0, out: "You said Hello.\n" });
   });
 
@@ -179,7 +180,7 @@ describe("parley send", () => {
     const { code: ended, err } = await running.done;
     expect(ended).toBe(code);
     const [, id = ""] = /parley watch \S+ (\S+)\n {2}parley cancel /.exec(err) ?? [];
-    const { out } = await parley(["task", url, id, "--json"]);
+    const { out } = await parleyHere(["task", url, id, "--json"]);
     expect(JSON.parse(out)).toMatchObject({ status: { state: "TASK_STATE_WORKING" } });
     await parleyHere(["cancel", url, id]);
   });
@@ -216,14 +217,14 @@ describe("artifacts on disk", () => {
 
   test("of a task that is looked at or watched later, too", async () => {
     const { id } = await started("stream");
-    expect(await parley(["watch", url, id, "--out", "out"], { cwd: folder })).toMatchObject({ code: 0 });
+    expect(await parleyHere(["watch", url, id, "--out", "out"], { cwd: folder })).toMatchObject({ code: 0 });
     expect(await readFile(join(out(), "poem.txt"), "utf8")).toBe("Roses are red,\nviolets are blue.");
     expect(await parleyHere(["task", url, id, "--out", "out"], { cwd: folder })).toMatchObject({ code: 0 });
     expect((await readdir(out())).sort()).toEqual(["facts-2.json", "facts.json", "poem-2.txt", "poem.txt"]);
   });
 
   test("of an earlier turn are not saved again", async () => {
-    const asked = await parley(["send", url, "ask"]);
+    const asked = await parleyHere(["send", url, "ask"]);
     const [, id = ""] = /--task (\S+)/.exec(asked.err) ?? [];
     await parleyHere(["send", url, "Hello", "--task", id, "--out", "out"], { cwd: folder });
     expect(await readdir(out())).toEqual(["answer.txt"]);
@@ -246,7 +247,7 @@ describe("parley watch, task, tasks, cancel", () => {
   test("a task that has ended is shown at once", async () => {
     const { id } = await started("stream");
     await parleyHere(["watch", url, id]);
-    const { code, out } = await parley(["watch", url, id]);
+    const { code, out } = await parleyHere(["watch", url, id]);
     expect(code).toBe(0);
     expect(out).toContain("violets are blue.");
   });
@@ -255,7 +256,7 @@ describe("parley watch, task, tasks, cancel", () => {
     const { id } = await started("auth");
     const watching = start(["watch", url, id]);
     await watching.until("err", /waits for an authorization[^]*parley watch/);
-    await parley(["cancel", url, id]);
+    await parleyHere(["cancel", url, id]);
     expect((await watching.done).out).toContain("Sign in at https://example.com");
   });
 
@@ -290,16 +291,16 @@ describe("parley watch, task, tasks, cancel", () => {
   test("a task that does not exist, or cannot be canceled, is an error: 1", async () => {
     const { id } = await started("stream");
     await parleyHere(["watch", url, id]);
-    expect(await parley(["task", url, "nothing"])).toMatchObject({ code: 1, out: "" });
-    expect(await parley(["watch", url, "nothing"])).toMatchObject({ code: 1, out: "" });
-    expect(await parley(["cancel", url, id])).toMatchObject({ code: 1, out: "" });
+    expect(await parleyHere(["task", url, "nothing"])).toMatchObject({ code: 1, out: "" });
+    expect(await parleyHere(["watch", url, "nothing"])).toMatchObject({ code: 1, out: "" });
+    expect(await parleyHere(["cancel", url, id])).toMatchObject({ code: 1, out: "" });
   });
 
   test("tasks are listed page after page, filtered, and go on where a list ended", async () => {
     const own = await startServer(scripted);
     try {
       for (const text of ["stream", "stream", "ask", "fail"]) await parleyHere(["send", own.url, text]);
-      const all = await parley(["tasks", own.url, "--json"]);
+      const all = await parleyHere(["tasks", own.url, "--json"]);
       const { tasks } = JSON.parse(all.out) as { tasks: { id: string; contextId: string }[] };
       expect(JSON.parse(all.out)).toMatchObject({ totalSize: 4, nextPageToken: "" });
       const table = (await parley(["tasks", own.url])).out.trimEnd().split("\n");
@@ -341,7 +342,7 @@ describe("what an agent says cannot drive the terminal", () => {
   });
 
   test("nor does --json, which gives the same values", async () => {
-    const { out } = await parley(["send", url, "ansi", "--json"]);
+    const { out } = await parleyHere(["send", url, "ansi", "--json"]);
     // eslint-disable-next-line no-control-regex
     expect(out).not.toMatch(/[\u001b\u0007\u009b]/);
     expect(JSON.stringify(jsonLines(out))).toContain("\u009b2J");
@@ -356,21 +357,21 @@ describe("an agent behind a token", () => {
   afterAll(() => guarded.close({ grace: 0 }));
 
   test("is called with --token, or PARLEY_TOKEN", async () => {
-    expect(await parley(["send", guarded.url, "whoami", "--token", "s3cret"])).toMatchObject({ out: "alice\n" });
+    expect(await parleyHere(["send", guarded.url, "whoami", "--token", "s3cret"])).toMatchObject({ out: "alice\n" });
     const env = { PARLEY_TOKEN: "s3cret" };
-    expect(await parleyHere(["send", guarded.url, "whoami"], { env })).toMatchObject({ code: 0, out: "alice\n" });
+    expect(await parley(["send", guarded.url, "whoami"], { env })).toMatchObject({ code: 0, out: "alice\n" });
     const header = ["--header", "Authorization: Bearer s3cret"];
     expect(await parleyHere(["send", guarded.url, "whoami", ...header])).toMatchObject({ code: 0, out: "alice\n" });
   });
 
   test("says without one what is missing", async () => {
-    const { code, out, err } = await parley(["send", guarded.url, "whoami"]);
+    const { code, out, err } = await parleyHere(["send", guarded.url, "whoami"]);
     expect({ code, out }).toEqual({ code: 1, out: "" });
     expect(err).toContain("pass --token TOKEN or set PARLEY_TOKEN");
   });
 
   test("never has its token in a command that is proposed", async () => {
-    const { err } = await parley(["send", guarded.url, "ask", "--token", "s3cret"]);
+    const { err } = await parleyHere(["send", guarded.url, "ask", "--token", "s3cret"]);
     expect(err).toContain('--token "$PARLEY_TOKEN"');
     expect(err).not.toContain("s3cret");
   });

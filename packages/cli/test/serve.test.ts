@@ -6,16 +6,24 @@ import { fileURLToPath } from "node:url";
 import { generate } from "selfsigned";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { UsageError } from "../src/errors.ts";
+import { run } from "../src/program.ts";
 import { userToken } from "../../../test/identity/logins.ts";
 import { startProvider } from "../../../test/identity/provider.ts";
 import { parseToken } from "../src/callers.ts";
 import { parleyHere } from "./support/in-process.ts";
+import { recordedIo, type RecordedIo } from "./support/io.ts";
 import { parley, start, type Running } from "./support/parley.ts";
+
+/**
+ * `parley serve`. What is about the process, its signals and streams, and how it loads TypeScript, starts the binary. The rest serves in
+ * this process.
+ */
 
 const fixture = (name: string): string => fileURLToPath(new URL(`./fixtures/${name}`, import.meta.url));
 
 let folder = "";
 const servers: Running[] = [];
+const here: ServingHere[] = [];
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "parley-serve-"));
 });
@@ -24,6 +32,7 @@ afterEach(async () => {
     child.kill("SIGTERM");
     await done;
   }
+  for (const { stop } of here.splice(0)) await stop();
   await rm(folder, { recursive: true });
 });
 
@@ -37,6 +46,33 @@ async function serving(
   await running.until("out", / is ready at .*\n$/);
   const [text] = await running.until("out", /[^]*/);
   return { running, urls: [...text.matchAll(/ is ready at (\S+)/g)].map((found) => found[1] ?? "") };
+}
+
+interface ServingHere {
+  readonly recorded: RecordedIo;
+  readonly urls: readonly string[];
+  /** Sends the signal to stop, and waits for the end. */
+  stop(): Promise<number>;
+}
+
+/** The same in this process. */
+async function servingHere(args: readonly string[], env: Record<string, string> = {}): Promise<ServingHere> {
+  const recorded = recordedIo({ env: { XDG_CONFIG_HOME: "/nowhere", PARLEY_KEYCHAIN: "off", ...env }, cwd: folder });
+  let ended: number | undefined;
+  const done = run(["serve", ...args, "--port", "0"], recorded.io).then((code) => (ended = code));
+  await expect.poll(() => ended !== undefined || / is ready at .*\n$/.test(recorded.out()), { interval: 5 }).toBe(true);
+  expect(ended, recorded.err()).toBeUndefined();
+  const stop = (): Promise<number> => {
+    recorded.interrupt("SIGTERM");
+    return done;
+  };
+  const serving = {
+    recorded,
+    urls: [...recorded.out().matchAll(/ is ready at (\S+)/g)].map(([, url = ""]) => url),
+    stop,
+  };
+  here.push(serving);
+  return serving;
 }
 
 describe("parley serve", () => {
@@ -53,12 +89,12 @@ describe("parley serve", () => {
   test("tells the developer on standard error what the caller does not learn, in the format and from the level asked for", async () => {
     const texts = await Promise.all(
       [[], ["--log-format", "text"], ["--log-level", "off"]].map(async (options) => {
-        const { running, urls } = await serving([fixture("agent.ts"), "--store", "memory", ...options]);
+        const { recorded, urls, stop } = await servingHere([fixture("agent.ts"), "--store", "memory", ...options]);
         const sent = await parleyHere(["send", urls[0] ?? "", "throw"]);
         expect(sent.code).toBe(1);
         expect(sent.out + sent.err).not.toContain("secret");
-        running.child.kill("SIGTERM");
-        return (await running.done).err;
+        await stop();
+        return recorded.err();
       }),
     );
     const [json = "", text = "", off] = texts;
@@ -84,7 +120,7 @@ describe("parley serve", () => {
   });
 
   test("serves a list of mounts, each at its path", async () => {
-    const { urls } = await serving([fixture("mounts.ts"), "--store", "memory"]);
+    const { urls } = await servingHere([fixture("mounts.ts"), "--store", "memory"]);
     expect(urls.map((url) => new URL(url).pathname)).toEqual(["/first", "/second"]);
     for (const [i, name] of ["Scripted", "Other"].entries()) {
       const { out } = await parleyHere(["card", urls[i] ?? "", "--json"]);
@@ -109,13 +145,13 @@ describe("parley serve", () => {
     expect((await first.running.done).code).toBe(0);
     expect(await readdir(join(folder, ".parley"))).toContain("parley.db");
 
-    const second = await serving([fixture("agent.ts"), "--store", ".parley/parley.db"]);
+    const second = await servingHere([fixture("agent.ts"), "--store", ".parley/parley.db"]);
     const shown = await parleyHere(["task", second.urls[0] ?? "", task.id]);
     expect(shown.out).toContain("violets are blue.");
   });
 
   test("wants the tokens that it is given, each of a subject of its own", async () => {
-    const { urls } = await serving([fixture("agent.ts"), "--store", "memory", "--token", "a1=alice"], {
+    const { urls } = await servingHere([fixture("agent.ts"), "--store", "memory", "--token", "a1=alice"], {
       PARLEY_TOKENS: "b2=bob, c3",
     });
     const [url = ""] = urls;
@@ -139,7 +175,7 @@ describe("parley serve", () => {
     const provider = await startProvider();
     try {
       const { key, hash } = JSON.parse((await parleyHere(["key", "--json"])).out) as { key: string; hash: string };
-      const { urls } = await serving(
+      const { urls, recorded } = await servingHere(
         [fixture("agent.ts"), "--store", "memory", "--issuer", provider.issuer, "--scope", "chat", "--audit"],
         { PARLEY_API_KEYS: `${hash}=carol` },
       );
@@ -153,7 +189,7 @@ describe("parley serve", () => {
       );
       const other = await userToken(provider, { resource: "https://other.example/", scope: "chat" });
       expect(await whoami("--token", other.access_token)).toBe("");
-      await servers[0]?.until("err", /"message":"Audit","event":"authentication","outcome":"refused"/);
+      await expect.poll(recorded.err).toMatch(/"message":"Audit","event":"authentication","outcome":"refused"/);
     } finally {
       await provider.close();
     }
@@ -163,7 +199,7 @@ describe("parley serve", () => {
     const made = await parleyHere(["card", "key", "card-key.json"], { cwd: folder });
     await writeFile(join(folder, "keys.json"), made.out);
     const key = join(folder, "card-key.json");
-    const { urls } = await serving([fixture("agent.ts"), "--store", "memory", "--card-key", key]);
+    const { urls } = await servingHere([fixture("agent.ts"), "--store", "memory", "--card-key", key]);
     const verify = ["card", "verify", urls[0] ?? "", "--keys", "keys.json"];
     expect(await parleyHere(verify, { cwd: folder })).toMatchObject({ code: 0, err: "" });
     const other = await parleyHere(["card", "key", "other.json"], { cwd: folder });
@@ -177,13 +213,13 @@ describe("parley serve", () => {
     [["--api-key", "two words"], "a token or a key is SECRET or SECRET=SUBJECT"],
     [["--host", "0.0.0.0"], "Set --token, --api-key or --issuer for callers"],
   ])("refuses %j", async (options, said) => {
-    const { code, out, err } = await parley(["serve", fixture("agent.ts"), "--store", "memory", ...options]);
+    const { code, out, err } = await parleyHere(["serve", fixture("agent.ts"), "--store", "memory", ...options]);
     expect({ code, out }).toEqual({ code: 2, out: "" });
     expect(err).toContain(said);
   });
 
   test("lets the pages of an origin call", async () => {
-    const { urls } = await serving([fixture("agent.ts"), "--store", "memory", "--cors", "https://app.example"]);
+    const { urls } = await servingHere([fixture("agent.ts"), "--store", "memory", "--cors", "https://app.example"]);
     const card = `${urls[0]}/.well-known/agent-card.json`;
     const allowed = async (origin: string): Promise<string | null> =>
       (await fetch(card, { headers: { origin } })).headers.get("access-control-allow-origin");
@@ -192,15 +228,9 @@ describe("parley serve", () => {
   });
 
   test("gives out its public URL, and needs --insecure to be open to others", async () => {
-    const running = start(
-      ["serve", fixture("agent.ts"), "--port", "0", "--store", "memory", "--host", "0.0.0.0", "--insecure"].concat(
-        "--public-url",
-        "https://agent.example/dice",
-      ),
-    );
-    servers.push(running);
-    const [, url] = await running.until("out", /is ready at (\S+)\n/);
-    expect(url).toBe("https://agent.example/dice");
+    const open = ["--host", "0.0.0.0", "--insecure", "--public-url", "https://agent.example/dice"];
+    const { urls } = await servingHere([fixture("agent.ts"), "--store", "memory", ...open]);
+    expect(urls).toEqual(["https://agent.example/dice"]);
   });
 
   test("serves over TLS with certificates in files", async () => {
@@ -210,7 +240,7 @@ describe("parley serve", () => {
     await writeFile(join(folder, "cert.pem"), cert);
     await writeFile(join(folder, "key.pem"), key);
     const tls = ["--tls-cert", join(folder, "cert.pem"), "--tls-key", join(folder, "key.pem")];
-    const { urls } = await serving([fixture("agent.ts"), "--store", "memory", ...tls]);
+    const { urls } = await servingHere([fixture("agent.ts"), "--store", "memory", ...tls]);
     const card = `${urls[0]}/.well-known/agent-card.json`;
     const status = await new Promise<number | undefined>((resolve, reject) => {
       get(card, { ca: cert, checkServerIdentity: () => undefined }, (answer) => resolve(answer.resume().statusCode)).on(
@@ -222,16 +252,16 @@ describe("parley serve", () => {
   });
 
   test("a port that is taken is said", async () => {
-    const { urls } = await serving([fixture("agent.ts"), "--store", "memory"]);
+    const { urls } = await servingHere([fixture("agent.ts"), "--store", "memory"]);
     const { port } = new URL(urls[0] ?? "");
-    const { code, out, err } = await parley(["serve", fixture("agent.ts"), "--store", "memory", "--port", port]);
+    const { code, out, err } = await parleyHere(["serve", fixture("agent.ts"), "--store", "memory", "--port", port]);
     expect({ code, out }).toEqual({ code: 1, out: "" });
     expect(err).toMatch(new RegExp(`^parley: .*${port}`));
   });
 
   test("a store that cannot be opened is said", async () => {
     await writeFile(join(folder, "file"), "");
-    const { code, err } = await parley(["serve", fixture("agent.ts"), "--store", "file/tasks.db"], { cwd: folder });
+    const { code, err } = await parleyHere(["serve", fixture("agent.ts"), "--store", "file/tasks.db"], { cwd: folder });
     expect(code).toBe(1);
     expect(err).toBe("parley: cannot open the store file/tasks.db: a file of that name is in the way\n");
   });
@@ -243,7 +273,7 @@ describe("a file that has no agent says what is wrong with it", () => {
     ["not-an-agent.js", /has no agent: its default export is of type object/],
     ["throws.ts", /cannot load .*throws\.ts: the database is not there\n$/],
   ])("%s", async (name, message) => {
-    const { code, out, err } = await parley(["serve", fixture(name), "--store", "memory"]);
+    const { code, out, err } = await parleyHere(["serve", fixture(name), "--store", "memory"]);
     expect({ code, out }).toEqual({ code: 1, out: "" });
     expect(err).toMatch(message);
   });
