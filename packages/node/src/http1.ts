@@ -36,7 +36,9 @@ export class Http1Exchange implements Exchange {
 
   header(name: string): string | undefined {
     const value = this.#incoming.headers[name];
-    return Array.isArray(value) ? value.join(", ") : value;
+    if (typeof value === "string") return value;
+    // Node's object has a prototype, so names such as `constructor` find a function there.
+    return Array.isArray(value) ? value.join(", ") : undefined;
   }
 
   *fields(): Generator<readonly [string, string]> {

@@ -56,7 +56,9 @@ export class Http2Exchange implements Exchange {
 
   header(name: string): string | undefined {
     const value = this.#headers[name] ?? (name === "host" ? this.#headers[":authority"] : undefined);
-    return Array.isArray(value) ? value.join(", ") : value;
+    if (typeof value === "string") return value;
+    // The object of a server that is not ours may have a prototype, where names such as `constructor` find a function.
+    return Array.isArray(value) ? value.join(", ") : undefined;
   }
 
   *fields(): Generator<readonly [string, string]> {

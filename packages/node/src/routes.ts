@@ -138,6 +138,11 @@ function answerOf(response: Response): UniversalResponse {
   if (typeof response?.status !== "number" || typeof response.headers?.getSetCookie !== "function") {
     throw new TypeError("The option `routes` must return a Response, or undefined where it has no answer");
   }
+  if (response.bodyUsed || response.body?.locked === true) {
+    throw new TypeError(
+      "The option `routes` has returned a Response whose body was read already. Return a new one for each request",
+    );
+  }
   const { status, body } = response;
   const headers: Record<string, string> = {};
   for (const [name, value] of response.headers) if (!ofConnection.has(name)) headers[name] = value;

@@ -64,6 +64,22 @@ function shown(certificate: Certificate, authorized: boolean, ...names: readonly
   };
 }
 
+it("tells no header that was not sent, such as those with the names of members of every object", async () => {
+  const names = ["constructor", "__proto__", "tostring", "hasOwnProperty", "x-sent"];
+  const seen: (string | undefined)[][] = [];
+  const handle: UniversalHandler = (request) => {
+    seen.push(names.map((name) => request.header(name)));
+    return { status: 204, headers: {} };
+  };
+  const port = await listen(createServer(nodeListener(handle)));
+  await fetch(`http://127.0.0.1:${port}/`, { headers: { "x-sent": "1" } });
+  await fetch(`http://127.0.0.1:${port}/`, { headers: { "x-sent": "2", constructor: "sent" } });
+  expect(seen).toEqual([
+    [undefined, undefined, undefined, undefined, "1"],
+    ["sent", undefined, undefined, undefined, "2"],
+  ]);
+});
+
 describe("the facts of a request", () => {
   it("have the address of the client, and no certificate without TLS, over HTTP/1.1 and HTTP/2", async () => {
     const { handle, seen } = noting();

@@ -179,6 +179,13 @@ describe("the rules of the server hold for the routes of an application", () => 
     expect([answer.status, await answer.text()]).toEqual([403, "no thanks"]);
   });
 
+  it("that return the same Response a second time are an error, and not an answer that is cut", async () => {
+    const kept = new Response("once");
+    const server = await start(() => kept);
+    expect(await (await fetch(`${server.url}/kept`)).text()).toBe("once");
+    expect((await fetch(`${server.url}/kept`)).status).toBe(500);
+  });
+
   it("an error is a 500 that tells nothing, and is logged; what is no Response is one, too", async () => {
     const causes: string[] = [];
     const logger: Logger = {
