@@ -1,9 +1,11 @@
+import { once } from "node:events";
 import { mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { connect } from "@parley/a2a/client";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { parleyHere } from "./support/in-process.ts";
 import { freePort } from "./support/ports.ts";
 import { start, type Running } from "./support/parley.ts";
@@ -82,6 +84,50 @@ test("waits for a change where the module cannot be loaded at first, and ends wi
   expect(await sayAt(`http://127.0.0.1:${port}`)).toBe("one");
   running.child.kill("SIGINT");
   expect((await running.done).code).toBe(0);
+});
+
+/** Resolves once no process has this id. */
+const gone = (pid: number): Promise<void> =>
+  vi.waitFor(() => expect(() => process.kill(pid, 0)).toThrow("ESRCH"), { timeout: 20_000, interval: 50 });
+
+/** Never yields, so that its process hears nothing. */
+const loop = 'console.log("pid " + process.pid + "."); for (;;);';
+
+test("says why nothing is served, and leaves no process where it is killed while a module never yields", async () => {
+  const other = createServer().listen(0, "127.0.0.1");
+  await once(other, "listening");
+  const { port } = other.address() as AddressInfo;
+  await save(agent("one"));
+  running = start(["dev", "agent.ts", "--port", String(port), "--store", "memory"], { cwd: folder });
+  await running.until("err", /another process uses this port[^]*Waiting for a change\./);
+  other.close();
+  await save("process.exit(3);");
+  await running.until("err", /The server has ended with 3\.\nWaiting for a change\./);
+  await save(loop);
+  const [, pid] = await running.until("out", /pid (\d+)\./);
+  running.child.kill("SIGKILL");
+  await gone(Number(pid));
+});
+
+test("serves the correction of an agent that never yields, and ends such a module with Ctrl-C", async () => {
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  await save(agent("one").replace("while (", "if (turn.text === 'loop') for (;;); while ("));
+  running = start(["dev", "agent.ts", "--port", String(port), "--store", "memory"], { cwd: folder });
+  await running.until("out", /is ready at/);
+  const asked = (await connect(url, { retry: false })).sendMessage("loop").catch(() => undefined);
+  const probe = (): Promise<unknown> => fetch(`${url}/healthz`, { signal: AbortSignal.timeout(200) });
+  await vi.waitFor(() => expect(probe()).rejects.toThrow("aborted due to timeout"), { timeout: 10_000 });
+  await save(agent("two"));
+  await running.until("out", /is ready at[^]*is ready at/);
+  await asked;
+  expect(await sayAt(url)).toBe("two");
+
+  await save(loop);
+  const [, pid] = await running.until("out", /pid (\d+)\./);
+  running.child.kill("SIGINT");
+  expect((await running.done).code).toBe(0);
+  await gone(Number(pid));
 });
 
 test("refuses a port that would change with each restart", async () => {

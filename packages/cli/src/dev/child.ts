@@ -1,46 +1,54 @@
 import process from "node:process";
+import { Worker } from "node:worker_threads";
 import { explain } from "../errors.ts";
 import { processIo } from "../io.ts";
 import { serve } from "../serve.ts";
-import type { Order, Report, Serving } from "./messages.ts";
+import type { Listen, Order, Report, Serving } from "./messages.ts";
 
 /* A process that `parley dev` starts: it serves one version of a module. */
 
 /** How long to wait for the process before to leave the port, in milliseconds. */
 const patience = 10_000;
 
-const tell = (report: Report): void => void process.send?.(report);
+const tell = (report: Report): void => {
+  if (process.connected) process.send?.(report, undefined, undefined, () => {});
+};
 
-let listenNow: () => void;
-const mayListen = new Promise<void>((resolve) => (listenNow = resolve));
+/** Ends this process where `parley dev` was killed, and a module that never yields keeps it from hearing that. */
+const watchdog = new Worker(new URL("./watchdog.js", import.meta.url), { workerData: process.ppid });
+watchdog.unref();
+
+let listenNow: (order: Listen) => void;
+const mayListen = new Promise<Listen>((resolve) => (listenNow = resolve));
 const stops = new Set<() => void>();
 let stopped = false;
+let graceMs = 0;
 
 function stop(): void {
-  if (stopped) process.exit(0);
+  if (stopped) return;
   stopped = true;
+  tell("stopping");
   for (const run of stops) run();
   if (stops.size === 0) process.exit(0);
 }
 
-/** Listens as soon as the process before has left the port. */
+/** Listens as soon as the process before has left the port. Where there was none, another program has it, and keeps it. */
 async function takeOver<T>(listen: () => Promise<T>): Promise<T> {
   tell("loaded");
-  await mayListen;
+  const { after } = await mayListen;
   for (const began = performance.now(); ;) {
     try {
-      const server = await listen();
-      tell("ready");
-      return server;
+      return await listen();
     } catch (error) {
       const { code } = ((error as Error).cause ?? {}) as NodeJS.ErrnoException;
-      if (code !== "EADDRINUSE" || performance.now() - began > patience) throw error;
+      if (code !== "EADDRINUSE" || !after || performance.now() - began > patience) throw error;
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
   }
 }
 
 async function begin({ file, options }: Serving): Promise<void> {
+  graceMs = options.grace * 1000;
   const io = {
     ...processIo(),
     // The terminal sends Ctrl-C to all of its processes. The first one decides.
@@ -61,9 +69,12 @@ async function begin({ file, options }: Serving): Promise<void> {
 }
 
 process.on("SIGINT", () => {});
-process.on("disconnect", stop);
+process.on("disconnect", () => {
+  watchdog.postMessage(graceMs);
+  stop();
+});
 process.on("message", (order: Order) => {
-  if (order === "listen") listenNow();
-  else if (order === "stop") stop();
+  if (order === "stop") stop();
+  else if ("after" in order) listenNow(order);
   else void begin(order.serve);
 });

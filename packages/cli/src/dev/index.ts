@@ -24,6 +24,9 @@ const quiet = 100;
 /** How many processes may finish their tasks beside the one that serves. */
 const mostLeaving = 2;
 
+/** How long a process may take to hear that it is to end, in milliseconds. A module that never yields hears nothing. */
+const patience = 3_000;
+
 /** `parley dev`: serves a module, and serves it anew when a file changes. Returns the exit code. */
 export async function dev(io: Io, file: string, options: DevOptions): Promise<number> {
   if (options.port === 0) throw new UsageError("--port 0 would be another port after each change; name one");
@@ -60,7 +63,11 @@ class Generations {
   readonly #all = new Set<ChildProcess>();
   /** Those that were told to stop, the oldest first. */
   readonly #leaving = new Set<ChildProcess>();
+  /** For those that were told to stop: what ends them where they do not hear it. */
+  readonly #deaf = new Map<ChildProcess, NodeJS.Timeout>();
+  /** The one that has the port, or waits for the one before to leave it. */
   #serving: ChildProcess | undefined;
+  /** The one that loads the module. */
   #coming: ChildProcess | undefined;
   #over = false;
   #end: () => void = () => {};
@@ -87,51 +94,73 @@ class Generations {
     this.#coming = child;
     this.#all.add(child);
     child.on("message", (report: Report) => this.#hear(child, report));
-    child.on("exit", (status) => this.#left(child, status));
+    // Not `exit`, which can come before the last report.
+    child.on("close", (status) => this.#left(child, status));
     order(child, { serve: { file: this.#file, options: this.#options } });
   }
 
   #hear(child: ChildProcess, report: Report): void {
-    if (child !== this.#coming) return;
-    if (report === "loaded") {
-      this.#retire(this.#serving);
-      this.#serving = undefined;
-      order(child, "listen");
-    } else if (report === "ready") {
+    if (report === "stopping") {
+      clearTimeout(this.#deaf.get(child));
+    } else if (report === "loaded") {
+      if (child !== this.#coming) return;
+      const before = this.#serving;
+      // From here on it is the one that serves: a change that follows leaves it in place until that can be served.
       this.#serving = child;
       this.#coming = undefined;
+      if (before !== undefined) this.#retire(before);
+      order(child, { after: this.#leaving.size > 0 });
     } else {
-      this.#say("red", report.failed);
-      const goesOn = this.#serving === undefined ? "" : "What was served before goes on. ";
-      this.#say("dim", `${goesOn}Waiting for a change.`);
-      this.#coming = undefined;
+      this.#fail(child, report.failed);
     }
   }
 
   #left(child: ChildProcess, status: number | null): void {
+    clearTimeout(this.#deaf.get(child));
+    this.#deaf.delete(child);
     this.#all.delete(child);
     this.#leaving.delete(child);
-    if (child === this.#coming) this.#coming = undefined;
-    if (child === this.#serving) {
-      this.#serving = undefined;
-      if (!this.#over) this.#say("red", `The server has ended with ${status ?? "a signal"}. Waiting for a change.`);
-    }
+    if (!this.#over) this.#fail(child, `The server has ended with ${status ?? "a signal"}.`);
     if (this.#over && this.#all.size === 0) this.#end();
   }
 
+  /** Says why the process that serves, or the one that is to follow it, does so no more. */
+  #fail(child: ChildProcess, why: string): void {
+    if (child !== this.#coming && child !== this.#serving) return;
+    if (child === this.#coming) this.#coming = undefined;
+    else this.#serving = undefined;
+    this.#say("red", why);
+    this.#say("dim", `${this.#serving === undefined ? "" : "What was served before goes on. "}Waiting for a change.`);
+  }
+
   /** Tells a process to finish its tasks and to end. Of those that still do so the oldest ends at once. */
-  #retire(child: ChildProcess | undefined): void {
-    if (child === undefined) return;
-    order(child, "stop");
+  #retire(child: ChildProcess): void {
+    this.#stop(child);
     this.#leaving.add(child);
     const [oldest] = this.#leaving;
-    if (this.#leaving.size > mostLeaving && oldest !== undefined) order(oldest, "stop");
+    if (this.#leaving.size > mostLeaving && oldest !== undefined) oldest.kill("SIGKILL");
   }
 
   #stopAll(): void {
+    const isRepeated = this.#over;
     this.#over = true;
-    for (const child of this.#all) order(child, "stop");
+    for (const child of this.#all) {
+      // What is not loaded yet has no tasks.
+      if (isRepeated || child === this.#coming) child.kill("SIGKILL");
+      else this.#stop(child);
+    }
     if (this.#all.size === 0) this.#end();
+  }
+
+  /** Tells a process to finish its tasks and to end, and ends it where it does not hear. It would hold the port for ever. */
+  #stop(child: ChildProcess): void {
+    if (this.#deaf.has(child)) return;
+    order(child, "stop");
+    const kill = (): void => {
+      this.#say("red", "The server did not respond, and was ended.");
+      child.kill("SIGKILL");
+    };
+    this.#deaf.set(child, setTimeout(kill, patience));
   }
 
   #say(format: "dim" | "red", text: string): void {

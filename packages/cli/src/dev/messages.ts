@@ -8,8 +8,14 @@ export interface Serving {
   readonly options: ServeOptions;
 }
 
-/** To a process: what to serve; to begin, once it has loaded the module; to end, at the second time at once. */
-export type Order = { readonly serve: Serving } | "listen" | "stop";
+/** To begin, once it has loaded the module. */
+export interface Listen {
+  /** Whether it comes after another process, which is leaving the port. */
+  readonly after: boolean;
+}
 
-/** From a process: its module is loaded, it serves, or why it cannot. */
-export type Report = "loaded" | "ready" | { readonly failed: string };
+/** To a process: what to serve; to begin; to finish its tasks and end. */
+export type Order = { readonly serve: Serving } | Listen | "stop";
+
+/** From a process: its module is loaded, it has heard that it is to end, or why it cannot serve. */
+export type Report = "loaded" | "stopping" | { readonly failed: string };
