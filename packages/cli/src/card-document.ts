@@ -64,8 +64,8 @@ function isMissing(error: Error): boolean {
   return toA2AError(error).metadata["httpStatus"] === "404";
 }
 
-/** The body of a response; `undefined` where it can have none. */
-async function limited(response: Response): Promise<Uint8Array<ArrayBuffer> | undefined> {
+/** The body of a response, up to the largest size of a card; `undefined` where it can have none. */
+export async function limited(response: Response): Promise<Uint8Array<ArrayBuffer> | undefined> {
   if (response.body === null || response.status === 204 || response.status === 304) return undefined;
   const chunks: Uint8Array[] = [];
   let size = 0;

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { createServer, request, type IncomingMessage, type Server as HttpServer } from "node:http";
+import { createServer, request, type IncomingMessage, type Server as HttpServer, type ServerResponse } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { defineAgent, text } from "@parley/a2a";
@@ -199,6 +199,52 @@ describe("parley doctor", () => {
       { verdict: "broken", cure: expect.stringContaining("NODE_EXTRA_CA_CERTS") },
     ]);
     expect(code).toBe(1);
+  });
+
+  test("keeps credentials to the origin that it was given, and reads no more than a card may have", async () => {
+    const told: unknown[] = [];
+    const elsewhere = await listen(
+      createServer(({ headers }, response) => {
+        told.push(headers["x-api-key"], headers.authorization);
+        response.end("{}");
+      }),
+    );
+    let asked = 0;
+    let second = (response: ServerResponse): void => void response.writeHead(302, { location: elsewhere }).end();
+    const server = createServer((_, response) => {
+      asked += 1;
+      if (asked > 1) {
+        second(response);
+        return;
+      }
+      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+      response.setHeader("content-type", "application/json");
+      const supportedInterfaces = [{ url, protocolBinding: "JSONRPC", protocolVersion: "1.0" }];
+      const { name, description, version, skills } = slow;
+      const modes = { defaultInputModes: ["text/plain"], defaultOutputModes: ["text/plain"] };
+      response.end(
+        JSON.stringify({ name, description, version, skills, capabilities: {}, supportedInterfaces, ...modes }),
+      );
+    });
+    const url = await listen(server);
+    const moved = await doctor(
+      url,
+      "--header",
+      "x-api-key: secret-of-ada-0123456789",
+      "--token",
+      "secret-of-ada-012345678",
+    );
+    expect(told).toEqual([]);
+    expect(moved.found[0]).toMatchObject({ subject: "card", verdict: "warning", seen: expect.stringContaining("302") });
+
+    asked = 0;
+    const mebi = " ".repeat(1 << 20);
+    second = (response) => void response.write(mebi, () => response.destroyed || second(response));
+    const endless = await doctor(url);
+    expect(endless.found[0]).toMatchObject({
+      verdict: "warning",
+      seen: expect.stringContaining("larger than 1048576"),
+    });
   });
 
   test("finds a card that is no card, and one of an older version alone", async () => {

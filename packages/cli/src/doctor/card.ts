@@ -1,6 +1,6 @@
 import type { AgentCard } from "@parley/a2a";
 import { lintCard } from "@parley/a2a/cards";
-import { readCard } from "../card-document.ts";
+import { limited, readCard } from "../card-document.ts";
 import { callHeaders, open, type CallOptions } from "../connection.ts";
 import { explain } from "../errors.ts";
 import { quote } from "../hints.ts";
@@ -68,9 +68,14 @@ async function lookAt(
 ): Promise<{ readonly finding: Finding; readonly date?: ServerDate }> {
   const asked = Date.now();
   try {
-    const response = await fetch(address, { headers, signal: AbortSignal.timeout(10_000) });
+    // As clients do, it follows no redirect: the headers may have credentials, which are for this origin alone.
+    const response = await fetch(address, { headers, redirect: "manual", signal: AbortSignal.timeout(10_000) });
     const answered = Date.now();
-    const size = (await response.arrayBuffer()).byteLength;
+    const size = (await limited(response))?.byteLength ?? 0;
+    if (response.status !== 200) {
+      const seen = `found at ${address}, but not a second time: HTTP ${response.status}`;
+      return { finding: { subject: "card", verdict: "warning", seen } };
+    }
     const said = Date.parse(response.headers.get("date") ?? "");
     const date = Number.isNaN(said) ? undefined : { said, asked, answered };
     const seen = `${address}, ${byteSize(size)}, in ${answered - asked} ms`;
