@@ -46,6 +46,15 @@ export function refuseOpenDoor(host: string, address: string, options: Exposure)
   }
 }
 
+/** Refuses an authenticator that asks a framework for its users: there is none, and every call would be refused. */
+export function refuseHostUser({ authenticator }: Pick<Exposure, "authenticator">): void {
+  if (authenticator?.needsMount !== true) return;
+  throw new Error(
+    "hostUser() asks the framework around the agents for its users, and serve() has none. Mount the agents in the framework by " +
+      "`expressMount`, `fastifyMount`, `fetchMount` or `nodeListener` with the option `principal`, or set another `authenticator`",
+  );
+}
+
 /** What an authenticator says about certificates of clients. */
 type SaysCertificates = Pick<Authenticator, "securitySchemes" | "resource">;
 

@@ -22,6 +22,7 @@ import {
   elsewhere,
   hasOwnPort,
   nothingElse,
+  refuseHostUser,
   refuseOpenDoor,
   urlOf,
   warnOfMutualTls,
@@ -142,6 +143,7 @@ export async function serve(agents: Agent | readonly AgentMount[], options: Serv
   const { host = "127.0.0.1", signals = true, grace: usualGrace = 10_000 } = options;
   const address = await addressOf(host);
   refuseOpenDoor(host, address, options);
+  refuseHostUser(options);
   const security = await securityOf(options, address, logger);
   const tls = security?.tls;
   const own = options.routes && (await import("./routes.ts"));

@@ -10,7 +10,7 @@ import fastify, { type FastifyRequest } from "fastify";
 import { Hono, type Context } from "hono";
 import { jwt, sign } from "hono/jwt";
 import { createHandler, defineAgent, jsonRpcBinding, memoryStore, restBinding, type Handler } from "@parley/a2a";
-import { anyOf, anyone, hostUser, type HostUserOptions } from "@parley/a2a/auth";
+import { allOf, anyOf, anyone, hostUser, type HostUserOptions } from "@parley/a2a/auth";
 import { connect, type Client } from "@parley/a2a/client";
 import { bearerToken } from "@parley/a2a/credentials";
 import { fetchMount } from "@parley/a2a/fetch";
@@ -20,6 +20,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { expressMount } from "../src/express.ts";
 import { fastifyMount } from "../src/fastify.ts";
 import { nodeListener } from "../src/http.ts";
+import { serve } from "../src/serve.ts";
 
 /* The users of frameworks as callers (A2A 1.0 §7.4): real frameworks, with their own sessions and tokens. */
 
@@ -341,6 +342,14 @@ describe("the card with hostUser()", () => {
       securitySchemes: { host: { openIdConnectSecurityScheme } },
       securityRequirements: [{ schemes: { host: { list: ["a2a"] } } }],
     });
+  });
+
+  it("is refused by serve(), which has no framework that knows users", async () => {
+    const byHost = hostUser({ scheme: "bearer" });
+    for (const authenticator of [byHost, anyOf(byHost, anyone()), allOf(byHost)]) {
+      const served = serve(mirror, { port: 0, store: memoryStore(), authenticator });
+      await expect(served).rejects.toThrow("Mount the agents in the framework by `expressMount`");
+    }
   });
 
   it("needs a scheme, since no client can guess what the framework reads", () => {

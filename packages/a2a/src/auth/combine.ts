@@ -209,7 +209,7 @@ export function anyone(): Authenticator {
   };
 }
 
-type Joined = Pick<Authenticator, "securitySchemes" | "resource" | "hasCredentials" | "challenges">;
+type Joined = Pick<Authenticator, "securitySchemes" | "resource" | "needsMount" | "hasCredentials" | "challenges">;
 
 /** What both combinations have in common. */
 function joined(members: readonly Authenticator[]): Joined {
@@ -231,6 +231,7 @@ function joined(members: readonly Authenticator[]): Joined {
   return {
     securitySchemes,
     ...(resource !== undefined && { resource }),
+    ...(members.some(({ needsMount }) => needsMount === true) && { needsMount: true }),
     // Where one member cannot tell, they cannot tell together.
     ...(members.every((member) => member.hasCredentials !== undefined) && {
       hasCredentials: (request: UniversalRequest) => members.some((member) => member.hasCredentials?.(request)),

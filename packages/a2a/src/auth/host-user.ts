@@ -37,7 +37,7 @@ export interface HostUserOptions {
  * is. No header of a request does. Where it finds nobody, the answer is 401; where it throws, 500.
  *
  * A browser sends a cookie with the requests of any page. A user without a header that shows the scheme is therefore refused where the
- * browser says that the page is of another origin.
+ * browser says that the page is of another origin. `serve()` has no framework around it, and refuses this authenticator.
  *
  * @throws A2AError `InvalidParams` where the scheme is not given.
  *
@@ -54,6 +54,7 @@ export function hostUser({ scheme: given, name, scopes = [] }: HostUserOptions):
     shown !== undefined && request.header(shown.name)?.toLowerCase().startsWith(shown.begin) === true;
   const challengeWith = challengeOf(scheme);
   return {
+    needsMount: true,
     securitySchemes: { [called]: scheme },
     securityRequirements: [{ schemes: { [called]: { list: scopes } } }],
     // A cookie may be of a session without a user, so that it tells nothing.

@@ -36,6 +36,8 @@ export interface Authenticator {
    * `anyOf()` takes authenticators of one issuer at most.
    */
   readonly subjectsOf?: string;
+  /** Whether it needs the caller that the option `principal` of a mount finds. `serve()` has none, and refuses it. Default false. */
+  readonly needsMount?: boolean;
   /**
    * Whether a request has credentials for it, right or wrong, as its headers and its connection show. `anyOf()` and `allOf()` ask, so
    * that wrong credentials are told from absent ones. Absent: `authenticate` is called, and `Unauthenticated` means that there are none.
