@@ -7,8 +7,11 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { typescript } from "../programs.ts";
+import { connect } from "@parley/a2a/client";
 import { mebi } from "./harness/bodies.ts";
+import { Connection, head } from "./harness/connection.ts";
 import { servers } from "./harness/servers.ts";
+import { withstands } from "./harness/withstand.ts";
 import { mebibytes } from "./processes/agents.ts";
 
 /* Files that do not fit into the heap of any process that they pass: 256 MiB, as base64 and in JSON. */
@@ -44,6 +47,38 @@ describe("a file of 200 MiB", () => {
     const download = fileURLToPath(new URL("processes/download.ts", import.meta.url));
     const again = await run(process.execPath, [small, ...typescript, download, url, taskId]);
     expect(again.stdout).toBe(`large.bin ${expected}\n`);
+  });
+
+  it("passes through an agent that delegates, while nobody reads the stream of its task, in heaps of 256 MiB", async () => {
+    const folder = await attacked.folder();
+    const options = { limits: { taskBytes: 400 * mebi } };
+    const files = await attacked.start({ mounts: [{ agent: "files" }], options, store: join(folder, "files.db") });
+    const mounts = [{ agent: "actor" }, { agent: "passing", path: "/passing" }] as const;
+    const passing = await attacked.start({ mounts, options });
+    const url = `${passing.url}/passing`;
+    const client = await connect(url);
+    // What is loaded for the first delegation stays.
+    await client.sendMessage(`${files.url} 1`);
+    let id = "";
+    await withstands(passing, async (other) => {
+      const configuration = { returnImmediately: true };
+      ({ task: { id } = { id } } = await client.sendMessage({ message: `${files.url} ${size}`, configuration }));
+      const reader = await Connection.to(passing.port);
+      const begun = new Promise<unknown>((resolve) => reader.socket.once("data", resolve));
+      await reader.send(head(`/passing/tasks/${id}:subscribe`, { "a2a-version": "1.0", "content-length": 0 }));
+      await begun;
+      reader.socket.pause();
+      const state = async (): Promise<string> => {
+        const { tasks } = await client.listTasks({ historyLength: 0 });
+        return tasks[0]?.status.state ?? "";
+      };
+      await expect.poll(state, { timeout: 240_000, interval: 500 }).toBe("TASK_STATE_COMPLETED");
+      await other.answers(3);
+      reader.close();
+    });
+    const download = fileURLToPath(new URL("processes/download.ts", import.meta.url));
+    const got = await run(process.execPath, [small, ...typescript, download, url, id]);
+    expect(got.stdout).toBe(`large.bin ${await digest(mebibytes(size))}\n`);
   });
 
   it("fails its task where limits.taskBytes is as it comes, and nothing of it is saved", async () => {

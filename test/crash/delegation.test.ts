@@ -14,7 +14,7 @@ import { reservePort, Supervisor } from "./supervisor.ts";
  * A real server on SQLite is killed while its agent delegates to two tasks of another one, just before or just after each of its appends.
  * Its agent is not resumable. The other agent counts the messages that it got.
  */
-const kills = times(2, 40);
+const kills = times(2, 18);
 
 const folder = await mkdtemp(join(diskFolder(), "parley-delegation-"));
 const path = join(folder, "tasks.db");

@@ -1,6 +1,6 @@
 import { defineAgent, text, type Agent } from "@parley/a2a";
 import { guardedFetch } from "@parley/a2a/net";
-import { nodeDialer } from "@parley/node";
+import { connect, nodeDialer } from "@parley/node";
 
 /* The agents of the servers. The first part of a message is the command. */
 
@@ -96,6 +96,19 @@ function files(): Agent {
   });
 }
 
+/** Lets the agent at the URL that it is told send a file. */
+function passing(): Agent {
+  return defineAgent({
+    ...described,
+    name: "Passing",
+    defaultOutputModes: ["*/*"],
+    async *onMessage(turn) {
+      const [url = "", mebibytes = ""] = turn.text.split(" ");
+      yield* turn.delegate(await connect(url), mebibytes);
+    },
+  });
+}
+
 /** Bytes that differ from one MiB to the next. */
 export async function* mebibytes(count: number): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < count; at += 1) yield new Uint8Array(1 << 20).fill(at);
@@ -103,5 +116,5 @@ export async function* mebibytes(count: number): AsyncGenerator<Uint8Array> {
 
 /** Lets the agents begin that wait to stream. */
 export { speak };
-export const agents = { actor, poisoned, patient, brief, files, analyst };
+export const agents = { actor, poisoned, patient, brief, files, passing, analyst };
 export type AgentName = keyof typeof agents;

@@ -172,6 +172,26 @@ describe("the task of the other agent", () => {
     await becomes(beside, "CANCELED");
   });
 
+  test("stays where this one is canceled after a restart, while it asks the question", async () => {
+    const hotel = serving(
+      agentOf(async function* (turn) {
+        yield turn.inputRequired("Which dates?");
+      }),
+    );
+    const client = await hotel.client();
+    const agent = agentOf(async function* (turn) {
+      yield* turn.delegate(client, "Go");
+    });
+    const store = memoryStore();
+    const first = serving(agent, { store });
+    const { task } = await (await first.client()).sendMessage("Go");
+    await first.handler.close();
+    const user = await serving(agent, { store }).client();
+    expect((await user.cancelTask(task?.id ?? "")).status.state).toBe("TASK_STATE_CANCELED");
+    expect(await states(hotel)).toEqual(["INPUT_REQUIRED"]);
+    expect(hotel.requests).not.toContain("CancelTask");
+  });
+
   test("is canceled where the function fails beside it", async () => {
     const { served, begun } = worker();
     const client = await served.client();

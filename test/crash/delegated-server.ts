@@ -1,0 +1,39 @@
+import { readFileSync, writeFileSync, writeSync } from "node:fs";
+import { defineAgent, silentLogger, systemClock, text } from "@parley/a2a";
+import { serve } from "@parley/node";
+import { killedStore, say } from "./killed-store.ts";
+
+// The agent that is delegated to, and killed while it works: node delegated-server.ts FILE PORT [before|after COUNT]. With the last two it kills
+// itself just before or just after that append to its store. Prints "ready" once it listens.
+
+const [path = "", port, moment, count] = process.argv.slice(2);
+
+// Each life begins a minute later than the one before, so that the leases of a killed process are over.
+const lives = `${path}.lives`;
+const life = Number(readFileSync(lives, "utf8")) + 1;
+writeFileSync(lives, String(life));
+const clock = { ...systemClock, now: () => Date.now() + life * 60_000 };
+
+const agent = defineAgent({
+  name: "Writer",
+  description: "Writes",
+  version: "1.0.0",
+  skills: [],
+  resumable: true,
+  async *onMessage(turn) {
+    yield turn.artifact({ artifactId: "words", parts: [text(turn.text)], open: true });
+    for (const word of ["a", "b", "c", "d"]) {
+      yield turn.append("words", [text(` ${word}`)], { last: word === "d" });
+      await turn.flush();
+    }
+  },
+});
+
+await serve(agent, {
+  port: Number(port),
+  store: await killedStore(path, moment, count),
+  clock,
+  logger: { ...silentLogger, error: say },
+  pollInterval: 20,
+});
+writeSync(1, "ready\n");

@@ -1,0 +1,91 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { connect } from "@parley/a2a/client";
+import { afterAll, expect, test, vi } from "vitest";
+import { times } from "../counts.ts";
+import { diskFolder } from "../temporary.ts";
+import { reservePort, Supervisor, type Life } from "./supervisor.ts";
+
+/**
+ * An agent delegates to two tasks of another one, whose process is killed just before or just after each of its appends; every other time,
+ * the process that delegates is killed as well.
+ */
+const kills = times(2, 14);
+
+const folder = await mkdtemp(join(diskFolder(), "parley-delegated-"));
+const supervised = async (name: string, script: URL): Promise<Supervisor> => {
+  const path = join(folder, `${name}.db`);
+  await writeFile(`${path}.lives`, "0");
+  return new Supervisor(path, await reservePort(), fileURLToPath(script));
+};
+const other = await supervised("other", new URL("delegated-server.ts", import.meta.url));
+const main = await supervised("main", new URL("delegation-server.ts", import.meta.url));
+await writeFile(join(folder, "main.db.other"), other.url);
+afterAll(async () => {
+  for (const each of [main, other]) each.stop();
+  await rm(folder, { recursive: true });
+});
+
+async function ended(life: Life): Promise<void> {
+  life.kill("SIGKILL");
+  await life.end;
+}
+
+async function send(messageId: string): Promise<string> {
+  const client = await connect(main.url, { retry: false });
+  const configuration = { returnImmediately: true };
+  const { task } = await client.sendMessage({ message: { messageId, parts: [{ text: messageId }] }, configuration });
+  return task?.id ?? "";
+}
+
+/** What the messages of the tasks of the other agent say that begin with this. */
+async function sent(begin: string): Promise<readonly string[]> {
+  const client = await connect(other.url);
+  const { tasks } = await client.listTasks({ pageSize: 100, historyLength: 100 });
+  const said = tasks.flatMap(({ history = [] }) =>
+    history.flatMap(({ role, parts }) => (role === "ROLE_USER" ? [parts[0]?.text ?? ""] : [])),
+  );
+  return said.filter((each) => each.startsWith(begin)).toSorted();
+}
+
+test(`sends each message once, and has each artifact once: ${kills} kills of the other agent`, async () => {
+  let working = await main.start();
+  for (let kill = 0; kill < kills; kill += 1) {
+    const both = kill % 2 === 1;
+    const at = 2 + (Math.floor(kill / 2) % 9);
+    let asked = await other.start({ moment: kill % 4 < 2 ? "before" : "after", append: at });
+    if (both) {
+      await ended(working);
+      working = await main.start({ moment: kill % 4 < 2 ? "after" : "before", append: at + 2 });
+    }
+    const messageId = `kill-${kill}`;
+    await send(messageId).catch(() => "");
+    const deaths = both ? [asked.end, working.end] : [asked.end];
+    // Where one of them dies, the other one may not come to its append.
+    await Promise.race([Promise.all(deaths), new Promise((resolve) => setTimeout(resolve, both ? 500 : 60_000))]);
+    await ended(asked);
+    if (both) await ended(working);
+    asked = await other.start();
+    if (both) working = await main.start();
+    const id = await send(messageId);
+    const client = await connect(main.url);
+    await vi.waitFor(async () => expect((await client.getTask(id)).status.state).toMatch(/COMPLETED|FAILED/), {
+      timeout: 60_000,
+      interval: 20,
+    });
+    const { status, artifacts } = await client.getTask(id);
+    const words = await sent(`${messageId} `);
+    // An agent that is not resumable may fail where it died before its first delegation. Nothing was sent then.
+    if (status.state === "TASK_STATE_COMPLETED" || !both) {
+      const whole = ["one", "two"].map((each) => `${messageId} ${each} a b c d`);
+      expect(status.message?.parts[0]?.text).toBe(whole.join(" and "));
+      expect(artifacts?.map(({ parts }) => parts.map((part) => part.text).join("")).toSorted()).toEqual(whole);
+      expect(words).toEqual([`${messageId} one`, `${messageId} two`]);
+    } else expect(new Set(words).size).toBe(words.length);
+    await ended(asked);
+  }
+  await ended(working);
+  const complaints = [...main.complaints, ...other.complaints];
+  expect(complaints.filter((line) => !line.startsWith("A lost task"))).toEqual([]);
+}, 600_000);
