@@ -47,7 +47,7 @@ describe.each(drivers)("sqliteStore on %s", (driver) => {
   });
 
   describe("on a file, without a writer thread", () => {
-    storeContract({ describe, it, expect }, onFiles(driver, false, times(60, 150)));
+    storeContract({ describe, it, expect }, onFiles(driver, false, times(20, 150)));
   });
 
   describe("in memory", () => {
