@@ -1,9 +1,9 @@
 import { once } from "node:events";
 import { createServer, request, type IncomingMessage, type Server as HttpServer, type ServerResponse } from "node:http";
 import { createServer as createTlsServer } from "node:https";
-import type { AddressInfo } from "node:net";
+import { createServer as createTcpServer, type AddressInfo } from "node:net";
 import { defineAgent, text } from "@parley/a2a";
-import { bearer } from "@parley/a2a/auth";
+import { apiKey, bearer } from "@parley/a2a/auth";
 import { afterEach, describe, expect, test } from "vitest";
 import { certificate } from "../../../test/identity/certificates.ts";
 import type { Finding } from "../src/doctor/finding.ts";
@@ -167,6 +167,47 @@ describe("parley doctor", () => {
       { verdict: "broken", cure: expect.stringContaining("Let clients reach this address") },
     ]);
     expect(code).toBe(1);
+  });
+
+  test("names publicUrl where the card names another address than its own, and grpc_pass where a proxy passes no gRPC on", async () => {
+    const at: { url: string } = { url: "" };
+    const outside = await proxy(() => at.url);
+    at.url = keep(await startServer(slow, { publicUrl: outside })).url;
+    const throughProxy = of((await doctor(outside, "--binding", "GRPC")).found, "address");
+    expect(throughProxy[0]).toMatchObject({ verdict: "broken", cure: expect.stringContaining("grpc_pass") });
+
+    const gone = createServer();
+    const publicUrl = await listen(gone);
+    gone.close();
+    const { url } = keep(await startServer(slow, { publicUrl }));
+    for (const each of of((await doctor(url)).found, "address"))
+      expect(each).toMatchObject({ verdict: "broken", cure: expect.stringContaining(`(--public-url) to ${url}`) });
+  });
+
+  test("calls gRPC with TLS where the other addresses of the card have it, also on this machine", async () => {
+    const first: number[] = [];
+    const server = createTcpServer((socket) => {
+      socket.once("data", (bytes) => (first.push(bytes[0] ?? 0), socket.destroy())).on("error", () => {});
+    });
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    keep(server);
+    const host = `localhost:${(server.address() as AddressInfo).port}`;
+    const supportedInterfaces = [
+      { url: `https://${host}`, protocolBinding: "JSONRPC", protocolVersion: "1.0" },
+      { url: host, protocolBinding: "GRPC", protocolVersion: "1.0" },
+    ];
+    const card = { name: "C", description: "", version: "1", skills: [], capabilities: {}, supportedInterfaces };
+    const outside = await listen(createServer((_, response) => void response.end(JSON.stringify(card))));
+    await doctor(outside, "--binding", "GRPC");
+    expect(first).toEqual([22]); // a handshake of TLS (RFC 8446 §5.1)
+  });
+
+  test("has no warning about signatures for a card without any", async () => {
+    const { url } = keep(
+      await startServer(slow, { authenticator: apiKey({ "key-of-ada-0123456789": { subject: "ada" } }) }),
+    );
+    expect(of((await doctor(url)).found, "card").map(({ verdict }) => verdict)).toEqual(["ok"]);
   });
 
   test("says that an agent wants credentials, and is content with them", async () => {

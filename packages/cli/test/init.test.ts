@@ -157,6 +157,7 @@ describe("a project that was just made, with the packages as they would be publi
       name: "my-agent",
       scripts: {
         start: "parley serve agent.ts",
+        dev: "parley dev agent.ts",
         ask: "parley send http://localhost:4000",
         test: "node --import tsx --test agent.test.ts",
         check: "tsc",

@@ -62,6 +62,7 @@ async function manifest(folder: string, link: string | undefined): Promise<strin
     engines: { node: ">=20.19" },
     scripts: {
       start: "parley serve agent.ts",
+      dev: "parley dev agent.ts",
       ask: "parley send http://localhost:4000",
       test: "node --import tsx --test agent.test.ts",
       check: "tsc",

@@ -63,6 +63,13 @@ function hostOf(address: string): string | undefined {
   return URL.canParse(url) ? new URL(url).hostname.replace(/^\[|\]$/g, "") || undefined : undefined;
 }
 
+function hostAndPort(address: string, scheme: string): string {
+  const { hostname, port, protocol } = new URL(
+    /^[a-z][a-z\d+.-]*:\/\//i.test(address) ? address : `${scheme}//${address}`,
+  );
+  return `${hostname}:${port || (protocol === "https:" ? "443" : "80")}`;
+}
+
 function isInternal(host: string): boolean {
   if (host === "localhost" || host.endsWith(".localhost") || host.endsWith(".local") || host.endsWith(".internal"))
     return true;
@@ -90,7 +97,9 @@ async function call(
   };
   try {
     const binding = each.protocolBinding as NonNullable<CallOptions["binding"]>;
-    const only = { ...card, supportedInterfaces: [each] };
+    // Addresses of other bindings stay on the card: they say whether one of gRPC, which has no scheme, is called with TLS.
+    const others = card.supportedInterfaces.filter(({ protocolBinding }) => protocolBinding !== binding);
+    const only = { ...card, supportedInterfaces: [each, ...others] };
     const client = await connectWith(
       io,
       only,
@@ -119,19 +128,24 @@ async function call(
         return { finding: answered(", and wants credentials"), refused: true };
       default: {
         const seen = `${name}: ${explain(thrown, { url: each.url })}`;
-        return { finding: { subject: "address", verdict: "broken", seen, cure: cureOf(error.code) }, refused: false };
+        const cure = cureOf(error.code, new URL(at), each);
+        return { finding: { subject: "address", verdict: "broken", seen, cure }, refused: false };
       }
     }
   }
 }
 
-function cureOf(code: string): string {
+function cureOf(code: string, asked: URL, { url, protocolBinding }: Interface): string {
   switch (code) {
     case "VersionNotSupported":
       return "The card promises a version that the server does not speak. Correct protocolVersion, or the versions of the server";
     case "ConnectionFailed":
     case "ConnectionLost":
     case "Timeout":
+      if (hostAndPort(url, asked.protocol) !== hostAndPort(asked.href, asked.protocol))
+        return `Let clients reach this address, or set publicUrl of the server (--public-url) to ${asked.origin}, where its card is`;
+      if (protocolBinding === "GRPC")
+        return "Let the proxy pass gRPC on (nginx: a location with grpc_pass), or take gRPC off the card (bindings of the server)";
       return "Let clients reach this address, through the proxy and the firewall too, or take it off the card: clients try it first";
     case "MethodNotFound":
     case "InvalidResponse":

@@ -87,16 +87,18 @@ async function lookAt(
 }
 
 function lint(card: object, at: string): readonly Finding[] {
-  // Addresses are called, which tells more.
+  // Addresses are called, which tells more. A warning about the whole card is about what its signatures cover.
+  const signed = "signatures" in card && Array.isArray(card.signatures) && card.signatures.length > 0;
   const found = lintCard(card).filter(
-    ({ level, field }) => level === "error" || !/^supportedInterfaces\[\d+\]\.url$/.test(field),
+    ({ level, field }) =>
+      level === "error" || !(/^supportedInterfaces\[\d+\]\.url$/.test(field) || (field === "" && !signed)),
   );
   const cure = `parley card lint ${quote(at)} lists them`;
   return (["error", "warning"] as const).flatMap((level) => {
     const all = found.filter((each) => each.level === level);
     const [first] = all;
     if (first === undefined) return [];
-    const seen = `${all.length} ${level}${all.length === 1 ? "" : "s"} in the card: ${first.field} ${first.message}`;
+    const seen = `${all.length} ${level}${all.length === 1 ? "" : "s"} in the card: ${`${first.field} ${first.message}`.trim()}`;
     return [{ subject: "card", verdict: level === "error" ? "broken" : "warning", seen, cure } as const];
   });
 }

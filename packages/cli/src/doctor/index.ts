@@ -50,7 +50,8 @@ async function* examine(io: Io, at: string, options: DoctorOptions): AsyncGenera
   }
   if (wantsCredentials) {
     const seen = "not checked, since the agent wants credentials";
-    yield { subject: "streams", verdict: "unknown", seen, cure: `parley login ${quote(at)}, or pass --token TOKEN` };
+    const cure = `parley login ${quote(at)}, or pass --token TOKEN, or for an API key --header 'NAME: KEY'`;
+    yield { subject: "streams", verdict: "unknown", seen, cure };
   } else {
     yield* checkStreams(io, at, card, options);
   }
