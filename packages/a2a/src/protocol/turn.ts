@@ -212,6 +212,7 @@ export interface Turn<Types = object> extends TurnFacts, TurnStorage<Types> {
    * type: the first value that fits, of data parts, and of texts and files whose media type is JSON. Where none fits, it throws what
    * the client can read; there is no need to catch it. A message without a task is then refused as `InvalidParams`, with paths such as
    * `message.parts[0].data.amount`. With `ask`, and for a task that exists, the client is asked again instead (INPUT_REQUIRED).
+   * Data is refused before that where `defaultInputModes` of the agent does not have `application/json`.
    *
    * @param options - `ask`: the question where the data is missing, or does not fit.
    * @throws MessageRefused where nothing fits.

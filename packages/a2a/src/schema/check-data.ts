@@ -70,8 +70,9 @@ function withoutValues(message: string, value: unknown): string {
 
 function hidden(message: string, value: string): string {
   const written = JSON.stringify(value);
-  const bare = value.length > 3 ? [value] : [];
-  const forms = [written, `"${value}"`, `'${value}'`, `\`${value}\``, written.slice(1, -1), ...bare];
+  // A short text without quotes would be found in words of the message too.
+  const bare = value.length > 3 ? [written.slice(1, -1), value] : [];
+  const forms = [written, `"${value}"`, `'${value}'`, `\`${value}\``, ...bare];
   return forms.reduce((text, form) => text.replaceAll(form, form === value ? "…" : '"…"'), message);
 }
 

@@ -102,6 +102,12 @@ describe.each(Object.entries(libraries))("turn.data() with %s", (_, schema) => {
 describe("turn.data()", () => {
   const expense = libraries["zod"]!;
 
+  it("leaves the words of the schema whole where a text of the data is a single letter of them", async () => {
+    const { client } = await given(reader(expense));
+    const error = await refusal(client, [{ data: { amount: "x", purpose: "a" } }]);
+    expect(error.fields[0]?.description).toMatch(/expected number, received string/);
+  });
+
   it("takes the first value that fits, of several parts", async () => {
     const { client } = await given(reader(expense));
     const parts = [{ data: 1 }, { data: { amount: 1, purpose: "a" } }, { data: { amount: 2, purpose: "b" } }];

@@ -180,7 +180,10 @@ export function questionOf({ ask, fields }: MessageRefused): AgentEvent {
   if (lines.length < fields.length) lines.push(`${fields.length - lines.length} more`);
   return asking([
     ...(ask ?? []),
-    { text: `The message cannot be used:\n${lines.map((each) => `- ${each}`).join("\n")}` },
+    // Many clients show text parts one after the other, with nothing between them.
+    {
+      text: `${ask === undefined ? "" : "\n"}The message cannot be used:\n${lines.map((each) => `- ${each}`).join("\n")}`,
+    },
   ]);
 }
 
