@@ -1,9 +1,10 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { createServer } from "node:net";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { compiled } from "../programs.ts";
+
+export { reservePort } from "../ports.ts";
 
 const usual = fileURLToPath(new URL("server.ts", import.meta.url));
 
@@ -56,23 +57,5 @@ export class Supervisor {
   /** Ends the server that runs. */
   stop(): void {
     this.#child?.kill("SIGKILL");
-  }
-}
-
-/**
- * A port for servers that start and stop. It is outside of the range of ephemeral ports: while no server listens, a client
- * could get such a port as its own local port and then connect to itself.
- */
-export async function reservePort(): Promise<number> {
-  for (;;) {
-    const port = 10_000 + Math.floor(Math.random() * 20_000);
-    const probe = createServer();
-    const free = await new Promise<boolean>((resolve) => {
-      probe.once("error", () => resolve(false));
-      probe.listen(port, "127.0.0.1", () => resolve(true));
-    });
-    if (!free) continue;
-    await new Promise((resolve) => probe.close(resolve));
-    return port;
   }
 }

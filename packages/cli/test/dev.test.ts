@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { connect } from "@parley/a2a/client";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { reservePort } from "../../../test/ports.ts";
 import { parleyHere } from "./support/in-process.ts";
-import { freePort } from "./support/ports.ts";
 import { start, type Running } from "./support/parley.ts";
 
 /** `parley dev`: a module that is served anew when it changes. */
@@ -50,7 +50,7 @@ async function sayAt(url: string): Promise<string | undefined> {
 
 test("serves the new version as soon as it can be loaded, while tasks finish in the version that they began with", async () => {
   await save(agent("one"));
-  const port = await freePort();
+  const port = await reservePort();
   const url = `http://127.0.0.1:${port}`;
   running = start(["dev", "agent.ts", "--port", String(port)], { cwd: folder });
   await running.until("out", /is ready at/);
@@ -75,7 +75,7 @@ test("serves the new version as soon as it can be loaded, while tasks finish in 
 });
 
 test("waits for a change where the module cannot be loaded at first, and ends with Ctrl-C", async () => {
-  const port = await freePort();
+  const port = await reservePort();
   await save("export default 1;");
   running = start(["dev", "agent.ts", "--port", String(port), "--store", "memory"], { cwd: folder });
   await running.until("err", /agent\.ts has no agent[^]*Waiting for a change\./);
@@ -110,7 +110,7 @@ test("says why nothing is served, and leaves no process where it is killed while
 });
 
 test("serves the correction of an agent that never yields, and ends such a module with Ctrl-C", async () => {
-  const port = await freePort();
+  const port = await reservePort();
   const url = `http://127.0.0.1:${port}`;
   await save(agent("one").replace("while (", "if (turn.text === 'loop') for (;;); while ("));
   running = start(["dev", "agent.ts", "--port", String(port), "--store", "memory"], { cwd: folder });

@@ -7,12 +7,12 @@ import { bearer } from "@parley/a2a/auth";
 import { cardKeySet, makeCardKey, signCard } from "@parley/a2a/cards";
 import type { Server } from "@parley/node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { reservePort } from "../../../test/ports.ts";
 import { createProgram, run } from "../src/program.ts";
 import scripted from "./fixtures/agent.ts";
 import { recordedIo } from "./support/io.ts";
 import { parleyHere } from "./support/in-process.ts";
 import { parleyCommand } from "./support/parley.ts";
-import { freePort } from "./support/ports.ts";
 import { startServer } from "./support/server.ts";
 import { parked, storeWebhooks } from "./support/webhooks.ts";
 
@@ -133,7 +133,7 @@ describe("every example of the help runs", () => {
       // A user has to do the rest in a browser.
       if (line.includes("--client-id")) continue;
       if (name === "serve") line = `exec ${line} --port 0`;
-      if (name === "dev") line = `exec ${line.replace(/ --port \d+/, "")} --port ${await freePort()}`;
+      if (name === "dev") line = `exec ${line.replace(/ --port \d+/, "")} --port ${await reservePort()}`;
       expect(await runLine(line), example).toMatchObject({ code: 0 });
     }
   });

@@ -1,0 +1,19 @@
+import { createServer } from "node:net";
+
+/**
+ * A port for servers that start and stop. It is outside of the range of ephemeral ports: while no server listens, a client
+ * could get such a port as its own local port and then connect to itself.
+ */
+export async function reservePort(): Promise<number> {
+  for (;;) {
+    const port = 10_000 + Math.floor(Math.random() * 20_000);
+    const probe = createServer();
+    const free = await new Promise<boolean>((resolve) => {
+      probe.once("error", () => resolve(false));
+      probe.listen(port, "127.0.0.1", () => resolve(true));
+    });
+    if (!free) continue;
+    await new Promise((resolve) => probe.close(resolve));
+    return port;
+  }
+}
