@@ -1,3 +1,4 @@
+import { plain } from "../base/display.ts";
 import { utf8Length } from "../base/index.ts";
 import { A2AError, contentHash, jsonHash, partsOf, type Message } from "../model/index.ts";
 import type {
@@ -8,6 +9,7 @@ import type {
   OpenDelegation,
   TurnBase,
 } from "../protocol/index.ts";
+import { mostId } from "./delegated-events.ts";
 
 /* Which delegation is which, in each attempt of a turn. */
 
@@ -35,25 +37,48 @@ export function hashOf(content: DelegatedContent): string {
   return contentHash({ ...content, messageId: "", role: "ROLE_USER" });
 }
 
+/** What the agent is called here. */
+export function nameOf({ card }: DelegateClient): string {
+  return plain(card.name, 100) || "The other agent";
+}
+
 /** Which agent it is, however it is reached. */
 export function addressOf({ card }: DelegateClient): string {
   return card.supportedInterfaces?.[0]?.url ?? card.name;
 }
 
-/** Which delegation of the task it is: the same in each attempt of the turn. */
-export function keyOf(turn: TurnBase, calls: readonly DelegateCall[], at: number): string {
-  const { key } = (calls[at] as DelegateCall).options;
-  if (key !== undefined) {
-    if (typeof key !== "string" || key === "" || utf8Length(key) > mostKeyBytes) {
-      throw mistake(`key must be a text of 1 to ${mostKeyBytes} bytes`);
-    }
-    return `=${key}`;
-  }
-  const names = calls.slice(0, at + 1).map(({ client, message, options }) => {
-    return options.key === undefined ? jsonHash([addressOf(client), hashOf(contentOf(message))]) : "";
+/** Which delegations of the task they are: the same in each attempt of the turn. */
+function keysOf(turn: TurnBase, calls: readonly DelegateCall[]): readonly string[] {
+  const counts = new Map<string, number>();
+  return calls.map(({ client, message, options: { key } }) => {
+    if (key !== undefined) return `=${key}`;
+    const own = jsonHash([addressOf(client), hashOf(contentOf(message))]);
+    const count = (counts.get(own) ?? 0) + 1;
+    counts.set(own, count);
+    return `${turn.number}:${own}:${count}`;
   });
-  const own = names[at] as string;
-  return `${turn.number}:${own}:${names.filter((each) => each === own).length}`;
+}
+
+/**
+ * The key of the call at an index. After a restart the card of an agent may have other addresses, or the same ones in another order: its
+ * delegation is then known by its name and its message, so that nothing is sent twice.
+ */
+export function keyOf(turn: TurnBase, calls: readonly DelegateCall[], at: number, rows: Delegations): string {
+  const { client, message, options } = calls[at] as DelegateCall;
+  const { key } = options;
+  if (key !== undefined && (typeof key !== "string" || key === "" || utf8Length(key) > mostKeyBytes)) {
+    throw mistake(`key must be a text of 1 to ${mostKeyBytes} bytes`);
+  }
+  const keys = keysOf(turn, calls);
+  const own = keys[at] as string;
+  if (key !== undefined || turn.attempt === 1 || rows.open.has(own) || rows.closed.has(own)) return own;
+  const hash = hashOf(contentOf(message));
+  const agent = nameOf(client);
+  for (const [other, row] of [...rows.open, ...rows.closed]) {
+    const isFree = other.startsWith(`${turn.number}:`) && !keys.includes(other) && !rows.had.has(other);
+    if (isFree && row.hash === hash && row.agent === agent) return other;
+  }
+  return own;
 }
 
 /** A mistake of the agent. */
@@ -81,6 +106,8 @@ export async function firstRow(init: NewDelegation): Promise<OpenDelegation> {
   const messageId = await messageIdOf(turn, rows, key, 1);
   const contextId = await contextOf(init);
   const { taskId } = content;
+  if ((contextId?.length ?? 0) > mostId || (taskId?.length ?? 0) > mostId)
+    throw mistake(`contextId and taskId have at most ${mostId} characters`);
   const { open, closed } = rows;
   if (open.size + closed.size >= mostDelegations) throw mistake(`a task has at most ${mostDelegations} delegations`);
   const earlier = [...closed.values()].find(({ result }) => taskId !== undefined && result?.task?.id === taskId);

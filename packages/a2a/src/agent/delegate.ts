@@ -13,11 +13,12 @@ export async function* delegate(
   left: AbortSignal,
 ): AsyncGenerator<AgentYield, Delegated, void> {
   const call = calls[at] as DelegateCall;
-  const key = keyOf(turn, calls, at);
   const rows = await turn.delegations();
+  const key = keyOf(turn, calls, at, rows);
   if (rows.running.has(key))
     throw mistake(`two delegations at a time have the key ${JSON.stringify(call.options.key)}`);
   rows.running.add(key);
+  rows.had.add(key);
   try {
     return yield* new Delegation(turn, rows, call, key, left).run();
   } finally {

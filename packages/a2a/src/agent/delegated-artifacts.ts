@@ -1,8 +1,13 @@
+import { utf8Length } from "../base/index.ts";
 import type { Artifact, Part, Task, TaskArtifactUpdateEvent } from "../model/index.ts";
 import type { ArtifactEvent, DelegateOptions, OpenDelegation } from "../protocol/index.ts";
 
-/** How many artifacts are counted. A task with more of them is taken over as well; after a restart, an artifact may be replaced by itself. */
+/**
+ * How many artifacts are counted, and how many bytes of JSON that takes: their ids may be long, and a row is small. A task with more of
+ * them is taken over as well; after a restart, an artifact may be replaced by itself.
+ */
 const mostCounted = 200;
+const mostCountedBytes = 12 << 10;
 
 /** Which parts of an agent's artifacts were taken over, and the parts themselves as far as the result may hold them. */
 export class DelegatedArtifacts {
@@ -28,8 +33,9 @@ export class DelegatedArtifacts {
   get row(): Pick<OpenDelegation, "taken" | "bytes"> {
     if (this.#bytes === 0) return {};
     if (this.#taken.size > mostCounted) return { bytes: this.#bytes };
-    const known = [...this.#taken].filter(([, count]) => !Number.isNaN(count));
-    return { bytes: this.#bytes, taken: Object.fromEntries(known) };
+    const taken = Object.fromEntries([...this.#taken].filter(([, count]) => !Number.isNaN(count)));
+    const fits = utf8Length(JSON.stringify(taken)) <= mostCountedBytes;
+    return { bytes: this.#bytes, ...(fits && { taken }) };
   }
 
   /** Size in bytes of JSON. */

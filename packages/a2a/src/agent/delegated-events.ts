@@ -1,8 +1,20 @@
-import { isTerminal, partsOf, type Part, type StreamResponse, type Task, type TaskStatus } from "../model/index.ts";
+import {
+  A2AError,
+  isTerminal,
+  partsOf,
+  type Part,
+  type StreamResponse,
+  type Task,
+  type TaskStatus,
+} from "../model/index.ts";
 import type { DelegateOptions, OpenDelegation, StatusEvent } from "../protocol/index.ts";
+import { CallFailed } from "./delegate-errors.ts";
 import { authRequired, passedOn, working } from "./authorize.ts";
 
 /* What events of another agent mean for this task. */
+
+/** Characters of the id of a task or a context. They are kept in a row, which is small. */
+export const mostId = 1024;
 
 /** What a status is shown for. */
 interface ShowingDelegation {
@@ -43,10 +55,20 @@ export function shownOf(
   const content = progress === undefined ? message.parts : progress === false ? undefined : progress(message);
   if (content === undefined) return { events, row: next };
   events.push({ ...working, message: { parts: partsOf(content) } });
-  return { events, row: { ...next, said: message.messageId } };
+  const { said: _, ...unsaid } = next;
+  return { events, row: { ...unsaid, ...(isKept(message.messageId) && { said: message.messageId }) } };
 }
 
-/** The task that an event belongs to. */
+/** Whether the id of a message is kept, so that the message is known when it comes again. A row is small. */
+export function isKept(messageId: string): boolean {
+  return messageId.length <= 256;
+}
+
+/**
+ * The task that an event belongs to.
+ *
+ * @throws CallFailed where its ids are too long to keep.
+ */
 export function idsOf({
   task,
   statusUpdate,
@@ -55,6 +77,11 @@ export function idsOf({
   const update = statusUpdate ?? artifactUpdate;
   const taskId = task?.id ?? update?.taskId;
   const contextId = task?.contextId ?? update?.contextId;
+  if ((taskId?.length ?? 0) > mostId || (contextId?.length ?? 0) > mostId) {
+    throw new CallFailed(
+      new A2AError("InvalidResponse", `An id of the other agent is longer than ${mostId} characters`),
+    );
+  }
   return { ...(taskId !== undefined && { taskId }), ...(contextId !== undefined && { contextId }) };
 }
 

@@ -2,7 +2,7 @@ import { plain } from "../base/display.ts";
 import { utf8Length } from "../base/index.ts";
 import { A2AError, textOf, type Artifact, type Message, type StandardSchema, type Task } from "../model/index.ts";
 import { dataOf } from "../schema/data-of.ts";
-import { DelegationFailed, type ClosedDelegation, type Delegated } from "../protocol/index.ts";
+import { DelegationFailed, type ClosedDelegation, type Delegated, type OpenDelegation } from "../protocol/index.ts";
 
 /** Most bytes of a row. The store takes 32 KiB. */
 const mostRowBytes = 24 << 10;
@@ -47,27 +47,34 @@ export function briefOf({ id, contextId, status, metadata }: Task): Task {
   return { id, status, ...(contextId !== undefined && { contextId }), ...(metadata !== undefined && { metadata }) };
 }
 
+/** What the row of a delegation that is over has of the open one. */
+type Before = Pick<OpenDelegation, "number" | "agent" | "hash">;
+
+const beforeOf = ({ number, agent, hash }: Before): Before => ({ number, agent, hash });
+
 /** The row of a direct reply. `undefined` where it is too large to be kept. */
-export function messageRow(number: number, message: Message): ClosedDelegation | undefined {
-  return fitting({ number, result: { message } });
+export function messageRow(open: Before, message: Message): ClosedDelegation | undefined {
+  return fitting({ ...beforeOf(open), result: { message } });
 }
 
 /** The row of a task. What does not fit is read again when it is needed. */
 export function taskRow(
-  number: number,
+  open: Before,
   task: Task,
   artifacts: readonly Artifact[] | undefined,
   bytes: number,
 ): ClosedDelegation {
-  const whole = artifacts && fitting({ number, result: { task, artifacts } });
+  const before = beforeOf(open);
+  const whole = artifacts && fitting({ ...before, result: { task, artifacts } });
   const brief = { ...briefOf(task), status: { state: task.status.state } };
-  return whole ?? fitting({ number, result: { task, bytes } }) ?? { number, result: { task: brief, bytes } };
+  return whole ?? fitting({ ...before, result: { task, bytes } }) ?? { ...before, result: { task: brief, bytes } };
 }
 
 /** The row of a failure. */
-export function failureRow(number: number, { kind, message: text, task }: DelegationFailed): ClosedDelegation {
-  const whole = fitting({ number, failure: { kind, text, ...(task && { task }) } });
-  return whole ?? { number, failure: { kind, text } };
+export function failureRow(open: Before, { kind, message: text, task }: DelegationFailed): ClosedDelegation {
+  const before = beforeOf(open);
+  const whole = fitting({ ...before, failure: { kind, text, ...(task && { task }) } });
+  return whole ?? { ...before, failure: { kind, text } };
 }
 
 function fitting(row: ClosedDelegation): ClosedDelegation | undefined {

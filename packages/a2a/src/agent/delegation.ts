@@ -1,4 +1,3 @@
-import { plain } from "../base/display.ts";
 import { A2AError, isTerminal, type Message, type Task } from "../model/index.ts";
 import {
   DelegationFailed,
@@ -21,11 +20,12 @@ import {
   hashOf,
   messageIdOf,
   messageOf,
+  nameOf,
   type DelegateCall,
   type DelegatedContent,
 } from "./delegate-keys.ts";
 import { DelegatedArtifacts } from "./delegated-artifacts.ts";
-import { idsOf, questionOf, shownOf, taskOf } from "./delegated-events.ts";
+import { idsOf, isKept, questionOf, shownOf, taskOf } from "./delegated-events.ts";
 import { briefOf, DelegatedResult, failureOf, failureRow, messageRow, taskRow } from "./delegated-result.ts";
 
 /** One delegation, in one attempt of the turn. */
@@ -55,7 +55,7 @@ export class Delegation {
     this.#options = options;
     this.#content = contentOf(message);
     this.#key = key;
-    this.#agent = plain(client.card.name, 100) || "The other agent";
+    this.#agent = nameOf(client);
     const agent = this.#agent;
     this.#init = { turn, rows, options, content: this.#content, key, agent, address: addressOf(client) };
     this.#signal = AbortSignal.any([turn.signal, left]);
@@ -206,7 +206,7 @@ export class Delegation {
     const question = status.message?.messageId;
     // Before it works on the answer, an agent may show the question once more.
     if (question !== undefined && this.#row.answer !== undefined && question === this.#row.question) return undefined;
-    this.#row = { ...this.#row, asked: true, ...(question !== undefined && { question }) };
+    this.#row = { ...this.#row, asked: true, ...(question !== undefined && isKept(question) && { question }) };
     yield this.#delegated(questionOf(status));
     // The engine ends the function at the question.
     throw new A2AError("Aborted", "The turn is over: it asks the question of another agent");
@@ -223,7 +223,7 @@ export class Delegation {
 
   async #replied(message: Message): Promise<Delegated> {
     this.#isOpen = false;
-    const row = messageRow(this.#row.number, message);
+    const row = messageRow(this.#row, message);
     // A reply that is too large to keep is asked for again after a restart.
     if (row !== undefined) await this.#rows.close(this.#key, row);
     return new DelegatedResult({ task: undefined, message }, []);
@@ -235,7 +235,7 @@ export class Delegation {
     const artifacts = this.#artifacts;
     this.#isOpen = false;
     const whole = artifacts.isLarge ? undefined : (artifacts.whole ?? (await this.#read(task)).artifacts ?? []);
-    await this.#rows.close(this.#key, taskRow(this.#row.number, task, whole, artifacts.bytes));
+    await this.#rows.close(this.#key, taskRow(this.#row, task, whole, artifacts.bytes));
     return new DelegatedResult({ task, message: undefined }, whole);
   }
 
@@ -264,7 +264,7 @@ export class Delegation {
     this.#isOpen = false;
     if (failure.kind === "refused" && this.#options.cancel !== "canceled") this.#cancel();
     this.#rows.authorizations.delete(this.#key);
-    await this.#rows.close(this.#key, failureRow(this.#row.number, failure));
+    await this.#rows.close(this.#key, failureRow(this.#row, failure));
   }
 
   /** The delegation is over, or its turn does not wait for it any more. */
@@ -278,7 +278,7 @@ export class Delegation {
     if (kind !== "left") return;
     const failure = new DelegationFailed("canceled", `${this.#agent} was told to stop.`);
     // Where the turn is over, nothing is stored, and nobody asks for it.
-    this.#rows.close(this.#key, failureRow(this.#row.number, failure)).catch(() => {});
+    this.#rows.close(this.#key, failureRow(this.#row, failure)).catch(() => {});
   }
 
   #cancel(): void {

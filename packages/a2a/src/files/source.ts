@@ -16,6 +16,7 @@ interface Destroyable {
 const ignore = (): void => {};
 
 function piecesOf(source: ByteSource): Pieces {
+  if (typeof source !== "object" || source === null) throw noSource();
   if (source instanceof Uint8Array || source instanceof ArrayBuffer) return fromIterator([asBytes(source)].values());
   if ("getReader" in source) return fromReader(source.getReader());
   if ("arrayBuffer" in source) return fromReader(source.stream().getReader());
@@ -25,8 +26,14 @@ function piecesOf(source: ByteSource): Pieces {
     if (typeof destroy !== "function") return fromIterator(iterator);
     return { next: () => iterator.next(), close: () => void destroy.call(source) };
   }
-  if (typeof source === "object" && Symbol.iterator in source) return fromIterator(source[Symbol.iterator]());
-  throw new TypeError("the bytes of a file must come from an async iterable, a ReadableStream, a Blob or a Uint8Array");
+  if (Symbol.iterator in source) return fromIterator((source as Iterable<unknown>)[Symbol.iterator]());
+  throw noSource();
+}
+
+function noSource(): TypeError {
+  return new TypeError(
+    "the bytes of a file must come from an async iterable, a ReadableStream, a Blob or a Uint8Array",
+  );
 }
 
 function fromReader(reader: ReadableStreamDefaultReader<unknown>): Pieces {
@@ -154,6 +161,10 @@ class Abortable {
   #close(reason: unknown): void {
     if (this.#over) return;
     this.#over = true;
-    this.#pieces.close(reason);
+    try {
+      this.#pieces.close(reason);
+    } catch {
+      // Nobody reads the source any more. In a listener of the signal, the error would end the process.
+    }
   }
 }

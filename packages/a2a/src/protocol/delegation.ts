@@ -185,6 +185,10 @@ export interface OpenDelegation {
 export interface ClosedDelegation {
   /** As when it was open. */
   readonly number: number;
+  /** As when it was open. */
+  readonly agent: string;
+  /** As when it was open. */
+  readonly hash: string;
   /** The result. Absent where it failed. */
   readonly result?: {
     /** The direct reply. */
@@ -223,6 +227,8 @@ export interface Delegations {
   readonly authorizations: Map<string, readonly Part[] | undefined>;
   /** Keys of those that are called now. */
   readonly running: Set<string>;
+  /** Keys that this attempt has come to. */
+  readonly had: Set<string>;
   /** Stores an open delegation, and makes the task where there is none. Resolves once it is stored, with all that was yielded before. */
   store(key: string, row: OpenDelegation): Promise<void>;
   /** Closes a delegation. Resolves once it is stored, with all that was yielded before. */

@@ -2,7 +2,7 @@ import { Readable } from "node:stream";
 import { describe, expect, it } from "vitest";
 import { bytesOf, type Part, type Task } from "../../src/model/index.ts";
 import type { ByteSource, FileInit, FilesOptions, SentFile } from "../../src/protocol/index.ts";
-import { eventually, harness } from "../engine/support.ts";
+import { eventually, harness, type OnMessage } from "../engine/support.ts";
 
 /** Bytes that show where they stand. */
 function bytes(length: number): Uint8Array {
@@ -123,6 +123,30 @@ describe("turn.file()", () => {
     expect((await sends(() => bytes(1), { name: "" }).send("Go")).status.state).toBe("TASK_STATE_FAILED");
     expect((await sends(() => bytes(1), { chunkBytes: 1 }).send("Go")).status.state).toBe("TASK_STATE_FAILED");
     expect((await sends(() => 7 as never).send("Go")).status.state).toBe("TASK_STATE_FAILED");
+  });
+
+  it.each([undefined, null, "text"])("says what a source may be: not %s", async (source) => {
+    const { send, log } = harness(async function* (turn) {
+      yield* turn.file(source as never, { name: "a.bin" });
+    });
+    expect((await send("Go")).status.state).toBe("TASK_STATE_FAILED");
+    expect(String(log[0]?.["cause"])).toMatch("the bytes of a file must come from an async iterable");
+  });
+
+  it("ends where closing the source throws", async () => {
+    const source = {
+      [Symbol.asyncIterator]: () => ({
+        next: () => new Promise<never>(() => {}),
+        return: (): never => {
+          throw new Error("It cannot be closed");
+        },
+      }),
+    };
+    const onMessage: OnMessage = async function* (turn) {
+      yield* turn.file(source, { name: "a.bin" });
+    };
+    const { send } = harness(onMessage, { behaviour: { idleTimeout: 10 } });
+    expect((await send("Go")).status.message?.parts[0]?.text).toMatch("no sign of life");
   });
 });
 

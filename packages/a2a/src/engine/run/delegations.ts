@@ -44,6 +44,7 @@ class TurnDelegations implements Delegations {
   readonly closed: Map<string, ClosedDelegation>;
   readonly authorizations = new Map<string, readonly Part[] | undefined>();
   readonly running = new Set<string>();
+  readonly had = new Set<string>();
   readonly #run: DelegatingRun;
   #waiting = 0;
   /** Ends the timer of `quietAfter`. */
