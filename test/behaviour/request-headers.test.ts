@@ -209,4 +209,17 @@ describe("the declared headers of a request", () => {
     const create = () => createHandler(agent, { store: memoryStore(), publicUrl: "http://127.0.0.1", authenticator });
     expect(create).toThrow(`requestHeaders has ${JSON.stringify(name)}`);
   });
+
+  it.each(["x-request-id", [null], [7], [{}]])(
+    "cannot be declared as %j, which is no list of names",
+    (requestHeaders) => {
+      const agent = defineAgent({
+        ...described,
+        requestHeaders: requestHeaders as unknown as string[],
+        onMessage: (turn) => turn.reply("?"),
+      });
+      const create = () => createHandler(agent, { store: memoryStore(), publicUrl: "http://127.0.0.1" });
+      expect(create).toThrow("cannot be served: requestHeaders ");
+    },
+  );
 });

@@ -1,5 +1,11 @@
 import { line } from "../base/display.ts";
-import { maxViolations, type FieldViolation, type SchemaIssue, type StandardSchema } from "../model/index.ts";
+import {
+  maxViolations,
+  type FieldViolation,
+  type SchemaIssue,
+  type SchemaResult,
+  type StandardSchema,
+} from "../model/index.ts";
 import type { FoundData } from "./found-data.ts";
 
 /** The first value that fits, or why none does: no fields where there was no value at all. */
@@ -15,18 +21,33 @@ export async function checkData<Output>(
   found: readonly FoundData[],
   schema: StandardSchema<Output>,
 ): Promise<DataCheck<Output>> {
+  const { validate } = (schema as StandardSchema<Output> | undefined)?.["~standard"] ?? {};
+  if (typeof validate !== "function") {
+    throw new TypeError(
+      "A schema for data must be of a library of Standard Schema (https://standardschema.dev), such as zod",
+    );
+  }
   const fields: FieldViolation[] = [];
   for (const { field, ...rest } of found) {
     if (!("value" in rest)) {
       fields.push({ field, description: "is not JSON" });
       continue;
     }
-    const result = await schema["~standard"].validate(rest.value);
+    // A copy: some libraries set defaults in the value itself, which is part of a stored message.
+    const result: SchemaResult<Output> | undefined = await schema["~standard"].validate(structuredClone(rest.value));
+    if (typeof result !== "object" || result === null || !isListOrAbsent(result.issues)) {
+      throw new TypeError("A schema has answered neither a value nor a list of issues");
+    }
     if (result.issues === undefined) return { fits: true, value: result.value };
+    const issues = result.issues.length === 0 ? [{ message: "the schema does not say why" }] : result.issues;
     const room = Math.max(0, maxViolations - fields.length);
-    for (const issue of result.issues.slice(0, room)) fields.push(violation(field, rest.value, issue));
+    for (const issue of issues.slice(0, room)) fields.push(violation(field, rest.value, issue));
   }
   return { fits: false, fields: fields.slice(0, maxViolations) };
+}
+
+function isListOrAbsent(issues: unknown): boolean {
+  return issues === undefined || Array.isArray(issues);
 }
 
 /** Longest description of a field, in characters. */

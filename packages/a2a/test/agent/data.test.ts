@@ -382,3 +382,39 @@ describe("dataOf()", () => {
     await expect(dataOf({}, expense)).rejects.toMatchObject({ code: "InvalidResponse" });
   });
 });
+
+describe("a schema of a stranger", () => {
+  const schema = (validate: unknown): StandardSchema<Expense> =>
+    ({ "~standard": { version: 1, vendor: "test", validate } }) as StandardSchema<Expense>;
+
+  it("that changes the value in place changes no message", async () => {
+    const sets = schema((value: { amount: number }) => ({ value: Object.assign(value, { amount: 7 }) }));
+    const part = message({ data: { amount: 1, purpose: "tea" } });
+    expect(await dataOf(part, sets)).toEqual({ amount: 7, purpose: "tea" });
+    expect(part.parts[0]?.data).toEqual({ amount: 1, purpose: "tea" });
+  });
+
+  it("that gives no reason refuses the value all the same", async () => {
+    const { client } = await given(reader(schema(() => ({ issues: [] }))));
+    const { fields } = await refusal(client, [data({ amount: 1 })]);
+    expect(fields).toEqual([
+      { field: "message.parts[0].data", description: "does not fit: the schema does not say why" },
+    ]);
+  });
+
+  it("that is none, or answers nothing, is named in the log", async () => {
+    const wrong: readonly unknown[] = [
+      undefined,
+      { type: "object" },
+      schema(() => null),
+      schema(() => ({ issues: "no" })),
+    ];
+    for (const each of wrong) {
+      const agent = await given(reader(each as StandardSchema<Expense>));
+      await agent.client.sendMessage({ parts: [data({ amount: 1 })] });
+      expect(agent.problems.join()).toMatch(
+        /TypeError: A schema (?:for data must be of a library|has answered neither)/,
+      );
+    }
+  });
+});

@@ -35,7 +35,7 @@ export function checkedAgent(hosted: HostedAgent): CheckedAgent {
     declared: extensions.map(({ uri = "" }) => uri),
     required: extensions.filter(({ required }) => required === true).map(({ uri = "" }) => uri),
     inputModes: [...new Set(modes.map(bare))],
-    reads: (hosted.agent.requestHeaders ?? []).map((header) => checkedHeader(header, hosted.card)),
+    reads: listOf(hosted.agent.requestHeaders ?? [], hosted.card).map((header) => checkedHeader(header, hosted.card)),
   };
 }
 
@@ -153,13 +153,19 @@ export function checkSize(
 const reserved =
   /^(?:authorization|proxy-authorization|cookie2?|set-cookie2?|dpop|last-event-id|(?:x-)?a2a-.*|grpc-.*)$/;
 
+/** Headers as agents declare them. Callers in JavaScript can declare anything. */
+type HeaderDeclarations = NonNullable<HostedAgent["agent"]["requestHeaders"]>;
+
+function listOf(headers: HeaderDeclarations, card: HostedAgent["card"]): HeaderDeclarations {
+  const isList: boolean = Array.isArray(headers);
+  return isList ? headers : refuseHeaders('must be a list, such as ["x-request-id"]', card);
+}
+
 /** A header that an agent declares. Its name may be in any case. */
-function checkedHeader(
-  header: string | { readonly name: string; readonly store?: boolean },
-  { name: agent, securitySchemes = {} }: HostedAgent["card"],
-): DeclaredHeader {
-  const { name: written, store = false } = typeof header === "string" ? { name: header } : header;
-  const name = String(written).toLowerCase();
+function checkedHeader(header: HeaderDeclarations[number], card: HostedAgent["card"]): DeclaredHeader {
+  const { securitySchemes = {} } = card;
+  const { name: written, store = false } = typeof header === "object" ? (header ?? { name: "" }) : { name: header };
+  const name = typeof written === "string" ? written.toLowerCase() : "";
   const isKey = Object.values(securitySchemes).some(
     ({ apiKeySecurityScheme: key }) => key?.location === "header" && key.name.toLowerCase() === name,
   );
@@ -169,9 +175,12 @@ function checkedHeader(
       ? "which has credentials or belongs to A2A: authenticators, interceptors and `turn.call` have what may be read of it"
       : undefined;
   if (problem === undefined) return { name, store };
-  const description = `has ${JSON.stringify(written)}, ${problem}`;
+  return refuseHeaders(`has ${JSON.stringify(written)}, ${problem}`, card);
+}
+
+function refuseHeaders(description: string, { name }: HostedAgent["card"]): never {
   const fields = [{ field: "requestHeaders", description }];
-  throw invalidParams(fields, `The agent ${JSON.stringify(agent)} cannot be served: requestHeaders ${description}`);
+  throw invalidParams(fields, `The agent ${JSON.stringify(name)} cannot be served: requestHeaders ${description}`);
 }
 
 /** What the values of all declared headers of a request may take, in bytes. */
