@@ -277,7 +277,8 @@ export function checkStore(store: Partial<Store> | undefined): void {
 export function checkIds(ids: readonly string[]): void {
   const twice = ids.find((id, at) => ids.indexOf(id) !== at);
   if (twice === undefined) return;
-  const reason = "The store finds the tasks of an agent by this id. Give each agent an id of its own";
+  const reason =
+    "The store finds the tasks of an agent by this id, which is its path and tenant where none is set. Give each agent a path or an id of its own";
   throw cannotServe("id", `${JSON.stringify(twice)} is the id of two agents. ${reason}`);
 }
 
