@@ -6,6 +6,9 @@ import { agentOf, gate, gists, serving, type Served } from "./support.ts";
 
 /* Delegations to agents that do not stream (A2A 1.0 §3.3.3): the task is read again and again. */
 
+/** Conditions are waited for as long as a busy machine needs. */
+const patient = { timeout: 20_000, interval: 10 };
+
 const capabilities = { streaming: false };
 
 /** A poet without streams. It says one half, and the other one once `wait` is open. */
@@ -100,13 +103,13 @@ describe("an agent without streams", () => {
     const user = await main.client();
     const sent = await user.sendMessage({ message: "A poem", configuration: { returnImmediately: true } });
     const id = sent.task?.id ?? "";
-    await vi.waitFor(async () => expect((await user.getTask(id)).artifacts).toHaveLength(1));
+    await vi.waitFor(async () => expect((await user.getTask(id)).artifacts).toHaveLength(1), patient);
     await user.cancelTask(id);
     const other = await served.client();
     await vi.waitFor(async () => {
       const { tasks } = await other.listTasks();
       expect(tasks.map(({ status }) => status.state)).toEqual(["TASK_STATE_CANCELED"]);
-    });
+    }, patient);
   });
 
   test("is read on after a restart, and nothing is taken twice", async () => {
@@ -117,13 +120,13 @@ describe("an agent without streams", () => {
     const user = await first.client();
     const sent = await user.sendMessage({ message: "A poem", configuration: { returnImmediately: true } });
     const id = sent.task?.id ?? "";
-    await vi.waitFor(async () => expect((await user.getTask(id)).artifacts).toHaveLength(1));
+    await vi.waitFor(async () => expect((await user.getTask(id)).artifacts).toHaveLength(1), patient);
     await first.handler.close({ grace: 60_000 });
     wait.open();
     const again = await serving(agent, { store }).client();
     await vi.waitFor(
       async () => expect((await again.getTask(id)).status.message?.parts[0]?.text).toBe("Roses are red"),
-      { timeout: 20_000 },
+      patient,
     );
     const { artifacts } = await again.getTask(id);
     expect(artifacts?.map(({ parts }) => parts.map((part) => part.text))).toEqual([["Roses ", "are red"]]);
@@ -152,6 +155,6 @@ describe("an agent without streams", () => {
     const clock = fakeClock();
     const events = await reading(serving(editing(away), { clock }), () => clock.advance(10_000));
     expect(events.at(-1)).toBe("FAILED: Agent could not do its part (ConnectionFailed).");
-    await vi.waitFor(() => expect(served.requests).toContain("CancelTask"));
+    await vi.waitFor(() => expect(served.requests).toContain("CancelTask"), patient);
   });
 });

@@ -1,9 +1,12 @@
 import { describe, expect, test, vi } from "vitest";
-import { text, type AgentYield, type Delegated } from "../../src/index.ts";
+import { memoryStore, text, type AgentYield, type Delegated } from "../../src/index.ts";
 import { fakeClock } from "../../src/testing/index.ts";
 import { agentOf, gate, serving } from "./support.ts";
 
 /* The time limits of a turn that waits for another agent. */
+
+/** Conditions are waited for as long as a busy machine needs. */
+const patient = { timeout: 20_000, interval: 10 };
 
 const minute = 60_000;
 const behaviour = { idleTimeout: 5 * minute, turnTimeout: 120 * minute };
@@ -39,7 +42,7 @@ async function delegating(after: (said: Delegated) => Promise<void> = async () =
   const user = await main.client();
   const sent = await user.sendMessage({ message: "Go", configuration: { returnImmediately: true } });
   const id = sent.task?.id ?? "";
-  await vi.waitFor(async () => expect((await user.getTask(id)).status.message).toBeDefined());
+  await vi.waitFor(async () => expect((await user.getTask(id)).status.message).toBeDefined(), patient);
   return { clock, wait, status: async () => (await user.getTask(id)).status };
 }
 
@@ -56,7 +59,7 @@ describe("a turn that waits for another agent", () => {
     await minutes(clock, 60);
     expect((await status()).state).toBe("TASK_STATE_WORKING");
     wait.open();
-    await vi.waitFor(async () => expect(await status()).toMatchObject({ state: "TASK_STATE_COMPLETED" }));
+    await vi.waitFor(async () => expect(await status()).toMatchObject({ state: "TASK_STATE_COMPLETED" }), patient);
   });
 
   test("has its whole idleTimeout after that, and not more", async () => {
@@ -76,7 +79,7 @@ describe("a turn that waits for another agent", () => {
         state: "TASK_STATE_FAILED",
         message: { parts: [{ text: "The agent gave no sign of life for too long." }] },
       });
-    });
+    }, patient);
   });
 
   test("is ended by turnTimeout", async () => {
@@ -87,7 +90,7 @@ describe("a turn that waits for another agent", () => {
         state: "TASK_STATE_FAILED",
         message: { parts: [{ text: "The agent did not finish in time." }] },
       });
-    });
+    }, patient);
   });
 });
 
@@ -143,5 +146,58 @@ test("a question that waits in turn.all() while another delegation fails is not 
   await vi.waitFor(async () => {
     const { tasks } = await hotels.listTasks();
     expect(tasks.map(({ status }) => status.state)).toEqual(["TASK_STATE_CANCELED"]);
-  });
+  }, patient);
 });
+
+test.each([0, 1])(
+  "an agent that is away when this one has restarted is tried again, and asked once (after event %s)",
+  async (stored) => {
+    const wait = gate();
+    const reached = gate();
+    const other = serving(
+      agentOf(async function* (turn) {
+        reached.open();
+        if (stored === 1) yield turn.artifact({ artifactId: "a", parts: [text("al")], open: true });
+        await wait.opened;
+        yield stored === 1
+          ? turn.append("a", [text("pha")], { last: true })
+          : turn.artifact({ parts: [text("alpha")] });
+      }),
+    );
+    let away = 0;
+    const fetch = async (url: string, init?: RequestInit): Promise<Response> => {
+      away -= 1;
+      if (away >= 0) throw new TypeError("fetch failed");
+      return other.fetch(url, init);
+    };
+    const client = await other.client({ fetch, retry: false, reconnect: false });
+    const store = memoryStore();
+    const agent = agentOf(async function* (turn) {
+      const said = yield* turn.delegate(client, "Go");
+      yield turn.completed(said.artifacts.flatMap(({ parts }) => parts.map((part) => part.text)).join(""));
+    });
+    const first = serving(agent, { store });
+    const user = await first.client();
+    const sent = await user.sendMessage({ message: "Go", configuration: { returnImmediately: true } });
+    const id = sent.task?.id ?? "";
+    await reached.opened;
+    if (stored === 1) await vi.waitFor(async () => expect((await user.getTask(id)).artifacts).toHaveLength(1), patient);
+    await first.handler.close();
+    away = 6;
+    const clock = fakeClock(Date.now());
+    const again = await serving(agent, { store, clock }).client();
+    await vi.waitFor(async () => {
+      clock.advance(1000);
+      expect(away).toBeLessThan(0);
+    }, patient);
+    wait.open();
+    await vi.waitFor(async () => {
+      clock.advance(1000);
+      expect((await again.getTask(id)).status).toMatchObject({
+        state: "TASK_STATE_COMPLETED",
+        message: { parts: [{ text: "alpha" }] },
+      });
+    }, patient);
+    expect((await client.listTasks()).tasks).toHaveLength(1);
+  },
+);
