@@ -21,7 +21,8 @@ export class PartFile {
     this.#handle = await open(this.path, "wx");
     let size = 0;
     for await (const piece of bytes) {
-      await this.#handle.write(piece);
+      // `write` may write a part only, such as before the disk is full.
+      await this.#handle.writeFile(piece);
       size += piece.byteLength;
     }
     await this.#handle.close();
