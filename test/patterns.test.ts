@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, readdirSync, statSync } from "node:fs";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseSync } from "oxc-parser";
@@ -33,8 +33,11 @@ function patternsIn(node: unknown, found: string[]): void {
 
 const sources = ["packages", "examples"].flatMap((folder) =>
   readdirSync(join(root, folder)).flatMap((name) => {
-    const source = join(root, folder, name, "src");
-    return readdirSync(source, { recursive: true, encoding: "utf8" })
+    const own = join(root, folder, name);
+    if (!statSync(own).isDirectory()) return [];
+    // A small example has its files beside its package.json.
+    const source = existsSync(join(own, "src")) ? join(own, "src") : own;
+    return readdirSync(source, { recursive: source !== own, encoding: "utf8" })
       .filter((file) => file.endsWith(".ts"))
       .map((file) => join(source, file));
   }),

@@ -116,7 +116,7 @@ describe("a connection of the Node dialer", () => {
   it("is one of 256 that wait, whatever the number of origins", async () => {
     const waiting: (() => void)[] = [];
     const server = await listen(
-      createServer((_request, response) => {
+      createServer({ keepAliveTimeout: 0 }, (_request, response) => {
         waiting.push(() => response.end("{}"));
         if (waiting.length === 300) for (const answer of waiting) answer();
       }),
