@@ -37,7 +37,7 @@ import type {
   WriterOptions,
 } from "../protocol/index.ts";
 import { receivedFiles } from "../files/received.ts";
-import type { DelegateCall } from "./delegate-keys.ts";
+import type { DelegateCall } from "./delegate/keys.ts";
 import { createWriter, streamText } from "./writer.ts";
 
 interface StatusOptions<Metadata> {
@@ -210,7 +210,7 @@ export class AuthorTurn implements Turn {
     const calls = (this.#calls ??= []);
     const at = calls.push({ client, message, options }) - 1;
     return new LeavableGenerator(async function* (left) {
-      const { delegate } = await import("./delegate.ts");
+      const { delegate } = await import("./delegate/delegate.ts");
       return yield* delegate(base, calls, at, left);
     });
   }
@@ -221,7 +221,7 @@ export class AuthorTurn implements Turn {
     // The overloads of `Turn` say what it returns.
   ): AsyncGenerator<AgentYield, never, void> {
     return new LeavableGenerator(async function* (left) {
-      const { merge } = await import("./merge.ts");
+      const { merge } = await import("./delegate/merge.ts");
       return (yield* merge(generators, options.settled === true, left)) as never;
     });
   }

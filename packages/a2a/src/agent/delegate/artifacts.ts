@@ -1,6 +1,6 @@
-import { utf8Length } from "../base/index.ts";
-import type { Artifact, Part, Task, TaskArtifactUpdateEvent } from "../model/index.ts";
-import type { ArtifactEvent, DelegateOptions, OpenDelegation } from "../protocol/index.ts";
+import { utf8Length } from "../../base/index.ts";
+import type { Artifact, Part, Task, TaskArtifactUpdateEvent } from "../../model/index.ts";
+import type { ArtifactEvent, DelegateOptions, OpenDelegation } from "../../protocol/index.ts";
 
 /**
  * How many artifacts are counted, and how many bytes of JSON that takes: their ids may be long, and a row is small. A task with more of

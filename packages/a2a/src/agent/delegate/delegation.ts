@@ -1,4 +1,4 @@
-import { A2AError, isTerminal, type Message, type Task } from "../model/index.ts";
+import { A2AError, isTerminal, type Message, type Task } from "../../model/index.ts";
 import {
   DelegationFailed,
   type AgentYield,
@@ -10,9 +10,9 @@ import {
   type OpenDelegation,
   type StatusEvent,
   type TurnBase,
-} from "../protocol/index.ts";
-import { DelegateCalls, mostAttempts, type Came } from "./delegate-calls.ts";
-import { CallFailed, mayHaveArrived, mayPass, reasonOf } from "./delegate-errors.ts";
+} from "../../protocol/index.ts";
+import { DelegateCalls, mostAttempts, type Came } from "./calls.ts";
+import { CallFailed, mayHaveArrived, mayPass, reasonOf } from "./errors.ts";
 import {
   addressOf,
   contentOf,
@@ -23,10 +23,10 @@ import {
   nameOf,
   type DelegateCall,
   type DelegatedContent,
-} from "./delegate-keys.ts";
-import { DelegatedArtifacts } from "./delegated-artifacts.ts";
-import { idsOf, isKept, questionOf, shownOf, taskOf } from "./delegated-events.ts";
-import { briefOf, DelegatedResult, failureOf, failureRow, messageRow, taskRow } from "./delegated-result.ts";
+} from "./keys.ts";
+import { DelegatedArtifacts } from "./artifacts.ts";
+import { idsOf, isKept, questionOf, shownOf, taskOf } from "./events.ts";
+import { briefOf, DelegatedResult, failureOf, failureRow, messageRow, taskRow } from "./result.ts";
 
 /** One delegation, in one attempt of the turn. */
 export class Delegation {

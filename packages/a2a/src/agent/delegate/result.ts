@@ -1,8 +1,8 @@
-import { plain } from "../base/display.ts";
-import { utf8Length } from "../base/index.ts";
-import { A2AError, textOf, type Artifact, type Message, type StandardSchema, type Task } from "../model/index.ts";
-import { dataOf } from "../schema/data-of.ts";
-import { DelegationFailed, type ClosedDelegation, type Delegated, type OpenDelegation } from "../protocol/index.ts";
+import { plain } from "../../base/display.ts";
+import { utf8Length } from "../../base/index.ts";
+import { A2AError, textOf, type Artifact, type Message, type StandardSchema, type Task } from "../../model/index.ts";
+import { dataOf } from "../../schema/data-of.ts";
+import { DelegationFailed, type ClosedDelegation, type Delegated, type OpenDelegation } from "../../protocol/index.ts";
 
 /** Most bytes of a row. The store takes 32 KiB. */
 const mostRowBytes = 24 << 10;

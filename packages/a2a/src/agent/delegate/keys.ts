@@ -1,6 +1,6 @@
-import { plain } from "../base/display.ts";
-import { utf8Length } from "../base/index.ts";
-import { A2AError, contentHash, jsonHash, partsOf, type Message } from "../model/index.ts";
+import { plain } from "../../base/display.ts";
+import { utf8Length } from "../../base/index.ts";
+import { A2AError, contentHash, jsonHash, partsOf, type Message } from "../../model/index.ts";
 import type {
   DelegateClient,
   DelegateMessage,
@@ -8,8 +8,8 @@ import type {
   Delegations,
   OpenDelegation,
   TurnBase,
-} from "../protocol/index.ts";
-import { mostId } from "./delegated-events.ts";
+} from "../../protocol/index.ts";
+import { mostId } from "./events.ts";
 
 /* Which delegation is which, in each attempt of a turn. */
 

@@ -1,5 +1,5 @@
-import type { AgentYield, Delegated, TurnBase } from "../protocol/index.ts";
-import { keyOf, mistake, type DelegateCall } from "./delegate-keys.ts";
+import type { AgentYield, Delegated, TurnBase } from "../../protocol/index.ts";
+import { keyOf, mistake, type DelegateCall } from "./keys.ts";
 import { Delegation } from "./delegation.ts";
 
 /**

@@ -1,4 +1,4 @@
-import type { Clock } from "../base/index.ts";
+import type { Clock } from "../../base/index.ts";
 import {
   hasCode,
   isTerminal,
@@ -6,7 +6,7 @@ import {
   type SendMessageRequest,
   type StreamResponse,
   type Task,
-} from "../model/index.ts";
+} from "../../model/index.ts";
 import {
   idempotentSendExtension,
   resumeExtension,
@@ -15,9 +15,9 @@ import {
   type DelegateOptions,
   type OpenDelegation,
   type TurnBase,
-} from "../protocol/index.ts";
+} from "../../protocol/index.ts";
 
-import { CallFailed, mayPass } from "./delegate-errors.ts";
+import { CallFailed, mayPass } from "./errors.ts";
 
 /* Calls to the other agent: it is sent to, followed, looked for and canceled. */
 

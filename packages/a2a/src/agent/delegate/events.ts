@@ -6,10 +6,10 @@ import {
   type StreamResponse,
   type Task,
   type TaskStatus,
-} from "../model/index.ts";
-import type { DelegateOptions, OpenDelegation, StatusEvent } from "../protocol/index.ts";
-import { CallFailed } from "./delegate-errors.ts";
-import { authRequired, passedOn, working } from "./authorize.ts";
+} from "../../model/index.ts";
+import type { DelegateOptions, OpenDelegation, StatusEvent } from "../../protocol/index.ts";
+import { CallFailed } from "./errors.ts";
+import { authRequired, passedOn, working } from "../authorize.ts";
 
 /* What events of another agent mean for this task. */
 

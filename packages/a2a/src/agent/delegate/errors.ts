@@ -1,4 +1,4 @@
-import { A2AError, hasCode } from "../model/index.ts";
+import { A2AError, hasCode } from "../../model/index.ts";
 
 /* What errors of calls to another agent mean. */
 

@@ -1,4 +1,4 @@
-import type { Settled } from "../protocol/index.ts";
+import type { Settled } from "../../protocol/index.ts";
 
 type Came<T> =
   | { readonly at: number; readonly step: IteratorResult<T, unknown>; readonly error?: never }
