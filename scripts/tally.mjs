@@ -28,7 +28,19 @@ import { root } from "./ready.mjs";
 const [folder = "", ...suites] = process.argv.slice(2);
 /** Suites with tests. Each of them must write a report. */
 const nodes = others.map((version) => `node-${version}`);
-const tested = ["test", "long", "docs", "examples", "release", "attack", "browser", "runtimes", "interop", ...nodes];
+const tested = [
+  "test",
+  "long",
+  "docs",
+  "examples",
+  "release",
+  "attack",
+  "browser",
+  "runtimes",
+  "keychain-tests",
+  "interop",
+  ...nodes,
+];
 
 let passed = 0;
 let failed = 0;

@@ -90,6 +90,11 @@ describe("the page of an agent", () => {
     expect(known.status).toBe(304);
   });
 
+  it("is known by its media type in any case (RFC 9110 §8.3.1)", async () => {
+    const server = await start(named("Oracle"));
+    expect((await get(server.url, "TEXT/HTML;Q=0.9")).status).toBe(200);
+  });
+
   it.each([
     ["nothing", undefined],
     ["anything", "*/*"],

@@ -90,6 +90,15 @@ describe("testAgent", () => {
     expect((await client.getTask(task!)).status.state).toBe("TASK_STATE_FAILED");
   });
 
+  it("moves its clock forwards alone, by a number", async () => {
+    const { clock } = await given({ onMessage: (turn) => turn.reply("Hi") });
+    const before = clock.elapsed();
+    for (const wrong of [Number.NaN, Infinity, -1, "5" as unknown as number]) {
+      await expect(clock.advance(wrong)).rejects.toThrow(TypeError);
+    }
+    expect(clock.elapsed()).toBe(before);
+  });
+
   it("moves its clock in steps: an agent that says something each minute runs for an hour, and keeps its lease", async () => {
     const { client, clock, problems } = await given({
       async *onMessage(turn) {

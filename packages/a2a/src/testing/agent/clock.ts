@@ -7,6 +7,8 @@ export interface TestClock extends Clock {
    * Lets `ms` milliseconds pass. Timers come due in their order, and before each one the work that is under way goes on as far as it
    * can: agents run to where they wait, what they yield is stored, streams are sent. It does not wait for what it cannot see, such as
    * a request that an agent sends to another server: give that to `track()`.
+   *
+   * @throws TypeError where `ms` is no number, negative or infinite.
    */
   advance(ms: number): Promise<void>;
   /**
@@ -70,6 +72,8 @@ export class SteppedClock implements TestClock {
   }
 
   async advance(ms: number): Promise<void> {
+    if (!Number.isFinite(ms) || ms < 0)
+      throw new TypeError(`A clock advances by milliseconds from 0 on, not by ${String(ms)}`);
     const end = this.elapsed() + ms;
     await this.settle();
     for (let due = this.#fake.next(); due !== undefined && due <= end; due = this.#fake.next()) {

@@ -35,11 +35,11 @@ export function pagePaths(claimed: readonly ClaimedBase[], root: string): Readon
 
 /** Whether a request is that of a browser that shows a page: it accepts HTML by name, and JSON and events not more. */
 export function readsHtml(request: UniversalRequest): boolean {
-  const accept = request.header("accept");
+  const accept = request.header("accept")?.toLowerCase();
   if ((request.method !== "GET" && request.method !== "HEAD") || !accept?.includes("text/html")) return false;
   const weights = new Map(
     accept.split(",").map((range) => {
-      const [type = "", ...parameters] = range.split(";").map((part) => part.trim().toLowerCase());
+      const [type = "", ...parameters] = range.split(";").map((part) => part.trim());
       const q = parameters.find((parameter) => parameter.startsWith("q="))?.slice(2);
       return [type, q === undefined ? 1 : Number(q)];
     }),
