@@ -132,6 +132,7 @@ export default defineConfig({
         test: {
           name: "runtimes",
           include: runtimes,
+          globalSetup: "test/runtimes/installed.ts",
           sequence: { groupOrder: 3 },
         },
       },

@@ -13,6 +13,8 @@ function state() {
     environment: { ...process.env },
     folder: process.cwd(),
     globals: Object.getOwnPropertyNames(globalThis),
+    // Some servers replace them by classes of their own, for the whole process.
+    web: [Request, Response, Headers, fetch, AbortController],
     listeners: Object.fromEntries(events.map((event) => [event, process.listenerCount(event)])),
     fakeTimers: vi.isFakeTimers(),
   };

@@ -8,6 +8,7 @@ export function planner(connect: () => Promise<{ readonly flights: Client; reado
     description: "Plans a trip: a flight and a hotel.",
     version: "1.0.0",
     skills: [{ id: "plan", name: "Plan a trip", description: "Plans a trip to a city", tags: ["travel"] }],
+    resumable: true,
     async *onMessage(turn) {
       const { flights, hotels } = await connect();
       const [flight, hotel] = yield* turn.all([turn.delegate(flights, turn.text), turn.delegate(hotels, turn.text)]);

@@ -15,6 +15,10 @@ export interface Seen {
   readonly deliveries: readonly string[];
 }
 
+function changesHooks(act: Act): boolean {
+  return act.kind === "hook" || act.kind === "deleteHook" || (act.kind === "send" && act.webhook);
+}
+
 const waitsFor: readonly TaskState[] = ["TASK_STATE_SUBMITTED", "TASK_STATE_WORKING", "TASK_STATE_INPUT_REQUIRED"];
 
 /** Runs the calls of some principals. The others are absent: their ids are made up. */
@@ -44,6 +48,8 @@ class Runner {
   async call(at: number, call: Call): Promise<void> {
     const used = new Map<string, Ref>();
     this.#used.set(at, used);
+    // A config that is replaced or deleted changes how, and whether, the events are delivered that still wait.
+    if (changesHooks(call.act)) await this.#delivered();
     const [operation, request, more] = await this.#request(call, used);
     const context: CallContext = { principal: anonymous, version: call.version, extensions: [], ...more };
     const service = this.#world.service(call);
@@ -76,6 +82,11 @@ class Runner {
   /** Waits for the ends of all streams, and for all deliveries. */
   async settled(): Promise<void> {
     await Promise.all(this.#streams);
+    await this.#delivered();
+  }
+
+  /** Waits until no event waits for its delivery. */
+  async #delivered(): Promise<void> {
     await until(async () => {
       const due = await this.#world.store.dueFeatures({ feature: "push", now: Infinity, limit: 1 });
       return due.length === 0;

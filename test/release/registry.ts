@@ -24,6 +24,8 @@ export interface Registry {
   breakAt(name?: string): void;
   /** What a program needs in its environment to take the packages of `@parley` from here, and to publish them. */
   readonly env: NodeJS.ProcessEnv;
+  /** Answers nobody any more. `env` still leads here, and to no other registry. */
+  stop(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -95,6 +97,13 @@ export async function startRegistry(): Promise<Registry> {
   url = `http://${host}/`;
   const config = configFor(url);
 
+  const stop = async (): Promise<void> => {
+    if (!server.listening) return;
+    server.closeAllConnections();
+    server.close();
+    await once(server, "close");
+  };
+
   return {
     url,
     get published() {
@@ -103,11 +112,10 @@ export async function startRegistry(): Promise<Registry> {
     manifest: (id) => manifests.get(id) ?? {},
     breakAt: (name) => void (broken = name),
     env: { npm_config_userconfig: config },
+    stop,
     async close() {
+      await stop();
       rmSync(join(config, ".."), { recursive: true });
-      server.closeAllConnections();
-      server.close();
-      await once(server, "close");
     },
   };
 }

@@ -1,10 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { storeContract } from "@parley/a2a/testing";
 import { memoryStore } from "@parley/a2a";
-import { installRuntimes } from "./binaries.ts";
 import { WorkerdWorker } from "./workerd.ts";
-
-beforeAll(() => installRuntimes(), 600_000);
 
 /** The names of the cases that a store has to pass which can be opened again, as this process declares them. */
 function names(): readonly string[] {

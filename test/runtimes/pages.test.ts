@@ -3,7 +3,6 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { connect } from "@parley/a2a/client";
 import { bearerToken } from "@parley/a2a/credentials";
-import { installRuntimes } from "./binaries.ts";
 import { WorkerdWorker } from "./workerd.ts";
 
 /** The programs of docs/workers.md run in workerd as they stand there. */
@@ -14,11 +13,10 @@ let folder: string;
 let page: string;
 
 beforeAll(async () => {
-  await installRuntimes();
   await mkdir(join(root, "node_modules", ".parley-docs"), { recursive: true });
   folder = await mkdtemp(join(root, "node_modules", ".parley-docs", "workers-"));
   page = await readFile(join(root, workers), "utf8");
-}, 600_000);
+});
 afterAll(() => rm(folder, { recursive: true }));
 
 function block(fence: string): string {

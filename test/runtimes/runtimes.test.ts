@@ -12,7 +12,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { memoryStore } from "@parley/a2a";
 import { serve, type Server } from "@parley/node";
 import { countingAgent, countingHandler } from "./agent.ts";
-import { findProgram, installRuntimes } from "./binaries.ts";
+import { findProgram } from "./binaries.ts";
 import { check, expected, type Report } from "./check.ts";
 
 /** A way to run the agent and the client somewhere else. */
@@ -32,9 +32,8 @@ const folders: string[] = [];
 let node: Server;
 
 beforeAll(async () => {
-  await installRuntimes();
   node = await serve(countingAgent, { port: 0, signals: false, store: memoryStore() });
-}, 600_000);
+});
 
 afterEach(async () => {
   await Promise.all(children.splice(0).map(end));

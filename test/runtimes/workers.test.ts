@@ -1,9 +1,8 @@
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
-import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { connect, type Client } from "@parley/a2a/client";
-import { installRuntimes } from "./binaries.ts";
 import { WorkerdWorker } from "./workerd.ts";
 
 /** What an agent or a webhook sent to this process. */
@@ -22,8 +21,6 @@ let heldFrom: number;
 let status: number;
 let held: (() => void)[];
 let url: string;
-
-beforeAll(() => installRuntimes(), 600_000);
 
 beforeEach(async () => {
   calls = [];

@@ -262,7 +262,8 @@ describe("the user of a framework of the Fetch API", () => {
       await next();
     });
     app.all("/*", (context) => answer(context.req.raw, context));
-    const server = serveHono({ fetch: app.fetch, port: 0, hostname: "127.0.0.1" });
+    const own = { overrideGlobalObjects: false, port: 0, hostname: "127.0.0.1" };
+    const server = serveHono({ fetch: app.fetch, ...own });
     closers.push(() => server.close());
     await new Promise((resolve) => server.once("listening", resolve));
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;

@@ -130,7 +130,7 @@ class ReimbursementExecutor implements AgentExecutor {
         const wrong = checked.error.issues.map(
           ({ path, message }) => `- message.parts[${at}].data.${path.join(".")} does not fit: ${message}`,
         );
-        const text = `The message cannot be used:\n${wrong.join("\n")}`;
+        const text = `\nThe message cannot be used:\n${wrong.join("\n")}`;
         publishState(TaskState.TASK_STATE_INPUT_REQUIRED, [...ask, textPart(text)]);
         return;
       }
