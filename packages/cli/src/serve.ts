@@ -127,8 +127,7 @@ export async function serve(io: Io, file: string, options: ServeOptions, around?
     const stopped = new Promise<void>((done) => io.onInterrupt(() => done()));
     announce(io, server, options.json === true);
     await stopped;
-    const stopping =
-      around === undefined ? "Stopping; once more to stop at once." : "Finishing the tasks that run.";
+    const stopping = around === undefined ? "Stopping; once more to stop at once." : "Finishing the tasks that run.";
     // A program that reads JSON lines must find nothing else there.
     if (format === "json" && level !== "off") logger.info(stopping);
     else io.stderr.write(`${stopping}\n`);
