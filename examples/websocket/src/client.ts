@@ -34,7 +34,8 @@ const idleTime = 1_000;
 /** A2A over WebSocket at a client: for `connect(agent, { bindings: [webSocketBinding()] })`. */
 export function webSocketBinding(codecs: readonly Codec[] = [...Object.values(wires), codecV11]): ClientBinding {
   const known = byVersion(codecs);
-  const connections = new Map<string, Connection>();
+  // A connection has the limits and the headers of its client, so two clients share none.
+  const connections = new WeakMap<ClientHost, Map<string, Connection>>();
   return {
     name: bindingName,
     versions: [...known.keys()],
@@ -42,8 +43,10 @@ export function webSocketBinding(codecs: readonly Codec[] = [...Object.values(wi
       /^wss?:/.test(url) && URL.canParse(url) ? undefined : "is no address such as wss://example.com/ws",
     origin: (url) => new URL(url.replace(/^ws/, "http")).origin,
     open({ url }, version, host) {
-      const connection = connections.get(url) ?? new Connection(url, host);
-      connections.set(url, connection);
+      const own = connections.get(host) ?? new Map<string, Connection>();
+      connections.set(host, own);
+      const connection = own.get(url) ?? new Connection(url, host);
+      own.set(url, connection);
       const codec = known.get(version) as Codec;
       return clientService(codec.shapes, host, new WebSocketTransport(codec, connection, url, host));
     },

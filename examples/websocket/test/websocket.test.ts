@@ -100,6 +100,16 @@ describe("the binding", () => {
     }
   });
 
+  it("gives each client a connection of its own, with its limits and its headers", async () => {
+    const large = defineAgent({ ...words, name: "Large", onMessage: (turn) => turn.reply("x".repeat(50_000)) });
+    const { url } = await start(large);
+    const options = { bindings: [webSocketClient()], binding: bindingName };
+    const wide = await connect(url, options);
+    const narrow = await connect(url, { ...options, maxResponseBytes: 10_000, maxEventBytes: 10_000 });
+    expect((await wide.sendMessage("Please")).message?.parts[0]?.text?.length).toBe(50_000);
+    await expect(narrow.sendMessage("Please")).rejects.toMatchObject({ code: "InvalidResponse" });
+  });
+
   it("asks each call who it is, by its own headers or by those of the handshake (A2A 1.0 §12.6)", async () => {
     const server = await start(echo, { authenticator: bearer({ secret: { subject: "ada" } }) });
     const stranger = await open(server);
